@@ -1,0 +1,66 @@
+import * as z from 'zod';
+import { optionalText, text, timestamp, uuid } from './fields.ts';
+import { limits } from './limits.ts';
+
+export const reasoningStepTypes = [
+  'consultant_search_web',
+  'consultant_fetch_web_content',
+  'consultant_retrieve_context_source',
+  'consultant_call_agent',
+  'consultant_request_form',
+  'consultant_lookup',
+] as const;
+
+const unifiedTool = z.object({
+  type: z.enum(reasoningStepTypes),
+  name: text(128).optional(),
+  description: optionalText(4096).optional(),
+  config: z.record(z.string(), z.unknown()).optional(),
+});
+
+/** What an operator writes about an agent: the content of agent.json. */
+export const agentDefinition = z.object({
+  name: text(256),
+  description: optionalText(4096).default(''),
+  agent_type: text(64).default('consultant'),
+  system_prompt: optionalText(limits.systemPromptCharacters).default(''),
+  llm_model: text(256)
+    .regex(/^[a-z][a-z0-9-]*(:.+)?$/, {
+      error: 'must be PROVIDER or PROVIDER:MODEL, such as openai:gpt-5-mini',
+    })
+    .default('demo'),
+  unified_tools: z.array(unifiedTool).max(32).default([]),
+  suggested_questions: z.array(text(1024)).max(32).default([]),
+  use_search: z.boolean().default(false),
+  meta: z.record(z.string(), z.unknown()).default({}),
+});
+
+export type AgentDefinition = z.infer<typeof agentDefinition>;
+
+/** Open enumerations: more values may come. */
+export const publishState = z.enum(['draft', 'published', 'unpublished']);
+
+/** Specification, section 2.3. */
+export const agent = z
+  .object({
+    id: uuid,
+    name: z.string(),
+    description: z.string(),
+    workspace_id: z.string(),
+    publish_state: z.string().meta({ description: 'draft, published or unpublished; more values may come.' }),
+    agent_type: z.string().meta({ description: 'consultant by default; more values may come.' }),
+    system_prompt: z.string(),
+    unified_tools: z.array(unifiedTool),
+    suggested_questions: z.array(z.string()),
+    use_search: z.boolean(),
+    meta: z.record(z.string(), z.unknown()),
+    llm_model: z.string(),
+    version_number: z.int().nullable(),
+    published_version_id: uuid.nullable(),
+    published_at: timestamp.nullable(),
+    created_at: timestamp,
+    updated_at: timestamp,
+  })
+  .meta({ id: 'Agent' });
+
+export type AgentResource = z.infer<typeof agent>;

@@ -1,0 +1,41 @@
+/** Every way a request can fail: HTTP status and `error_code` (specification, section 7.1). */
+export const errorTable = {
+  unauthenticated: { status: 400, errorCode: 10001, name: 'SYS_PERMISSION_DENIED', retryable: false },
+  accessDenied: { status: 403, errorCode: 10001, name: 'SYS_PERMISSION_DENIED', retryable: false },
+  badRequest: { status: 400, errorCode: 10006, name: 'SYS_BAD_REQUEST', retryable: false },
+  clientNotAllowed: { status: 403, errorCode: 14103, name: 'WORKSPACE_CLIENT_NOT_ALLOWED', retryable: false },
+  notFound: { status: 404, errorCode: 10003, name: 'SYS_NOT_FOUND', retryable: false },
+  rateLimited: { status: 429, errorCode: 10029, name: 'SYS_RATE_LIMITED', retryable: true },
+  serverError: { status: 500, errorCode: 10005, name: 'SYS_SERVER_ERROR', retryable: true },
+} as const satisfies Record<string, { status: number; errorCode: number; name: string; retryable: boolean }>;
+
+export type ErrorKind = keyof typeof errorTable;
+
+/** The one error that use cases throw on purpose. Its message reaches the client, except for 5xx kinds. */
+export class ServiceError extends Error {
+  override readonly name = 'ServiceError';
+  readonly kind: ErrorKind;
+
+  constructor(kind: ErrorKind, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.kind = kind;
+  }
+
+  get status(): number {
+    return errorTable[this.kind].status;
+  }
+
+  get errorCode(): number {
+    return errorTable[this.kind].errorCode;
+  }
+}
+
+/** Exact texts (specification, sections 3.3 and 7.2). */
+export const agentNotFound = () => new ServiceError('notFound', 'Agent not found');
+export const agentVersionNotFound = () => new ServiceError('notFound', 'Agent version not found');
+export const chatNotFound = () => new ServiceError('notFound', 'Chat not found');
+export const agentMismatch = () => new ServiceError('badRequest', 'Agent mismatch');
+
+/** Text of every 5xx: it tells the request id and nothing else. */
+export const serverErrorMessage = (requestId: string): string =>
+  `Internal server error, request id ${requestId}`;

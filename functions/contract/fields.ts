@@ -1,0 +1,59 @@
+import * as z from 'zod';
+import { limits } from './limits.ts';
+
+/** Unicode characters (code points), as JSON Schema's maxLength counts them; `length` counts UTF-16 units. */
+function countCharacters(value: string): number {
+  let count = 0;
+  for (const _character of value) count += 1;
+  return count;
+}
+
+const wellFormed = z
+  .string()
+  .refine((value) => value.isWellFormed(), { error: 'must be valid Unicode text', abort: true });
+
+/** Text of 0 to `max` characters. */
+export const optionalText = (max: number) =>
+  wellFormed
+    .refine((value) => value.length <= max || countCharacters(value) <= max, {
+      error: `must be at most ${max} characters`,
+    })
+    .meta({ maxLength: max });
+
+/** Text of 1 to `max` characters. */
+export const text = (max: number) =>
+  wellFormed
+    .refine((value) => value.length > 0, { error: 'must not be empty' })
+    .refine((value) => value.length <= max || countCharacters(value) <= max, {
+      error: `must be at most ${max} characters`,
+    })
+    .meta({ minLength: 1, maxLength: max });
+
+/** Text of at least one character whose UTF-8 form has at most `max` bytes. */
+export const textOfBytes = (max: number) =>
+  wellFormed
+    .refine((value) => value.length > 0, { error: 'must not be empty' })
+    .refine((value) => value.length * 3 <= max || new TextEncoder().encode(value).length <= max, {
+      error: `must be at most ${max} bytes of UTF-8`,
+    })
+    .meta({ minLength: 1, description: `At most ${max} bytes of UTF-8.` });
+
+/** Any 8-4-4-4-12 form, in lower case: an id of an unknown version is not found rather than malformed. */
+export const uuid = z
+  .guid()
+  .toLowerCase()
+  .meta({ override: { type: 'string', format: 'uuid' } });
+
+export const timestamp = z.iso.datetime().meta({ description: 'ISO 8601, UTC, milliseconds.' });
+
+/** An integer given as text in a path or a query. */
+export const integerParameter = (min: number, max: number = Number.MAX_SAFE_INTEGER) =>
+  z
+    .string()
+    .regex(/^-?\d{1,16}$/, { error: 'must be an integer', abort: true })
+    .transform(Number)
+    .refine((value) => value >= min, { error: `must be at least ${min}` })
+    .refine((value) => value <= max, { error: `must be at most ${max}` })
+    .meta({ override: { type: 'integer', minimum: min, maximum: max } });
+
+export const externalUserId = text(limits.externalUserIdCharacters);

@@ -1,0 +1,89 @@
+import * as z from 'zod';
+import { orderBy } from './chat.ts';
+import { externalUserId, textOfBytes, timestamp, uuid } from './fields.ts';
+import { limits } from './limits.ts';
+import { pageQuery } from './pagination.ts';
+
+/** Specification, section 2.6. */
+export const tokenUsage = z
+  .object({
+    total_prompt_tokens: z.int(),
+    total_completion_tokens: z.int(),
+    total_tokens: z.int(),
+    total_calls: z.int(),
+  })
+  .meta({ id: 'TokenUsage' });
+
+export type TokenUsage = z.infer<typeof tokenUsage>;
+
+export const reasoningStep = z
+  .object({
+    id: z.string(),
+    type: z.string(),
+    content: z.string(),
+    args: z.record(z.string(), z.unknown()),
+    result: z.object({ success: z.boolean(), data: z.unknown() }).nullable(),
+    started_at: timestamp,
+    ended_at: timestamp.nullable(),
+    token_usage: tokenUsage,
+  })
+  .meta({ id: 'ReasoningStep' });
+
+export type ReasoningStep = z.infer<typeof reasoningStep>;
+
+/** Specification, section 2.7. */
+export const uploadedFile = z
+  .object({
+    uuid,
+    original_name: z.string(),
+    content_type: z.string(),
+    size: z.int(),
+    file_url: z.url(),
+    scope: z.enum(['persistent', 'ephemeral']),
+  })
+  .meta({ id: 'UploadedFile' });
+
+/** Why a reply is not whole: a service error code and a text (stored in `meta.error`). */
+export const replyError = z.object({ code: z.int(), message: z.string() });
+export type ReplyError = z.infer<typeof replyError>;
+
+/** `meta` of a message: empty for a user's; steps and usage for an assistant's, and `error` when the reply is not whole. */
+export const messageMeta = z.object({
+  reasoning_steps: z.array(reasoningStep).optional(),
+  token_usage: tokenUsage.optional(),
+  error: replyError.optional(),
+});
+
+/** Specification, section 2.5; `created_at` is an addition. */
+export const message = z
+  .object({
+    id: z.int(),
+    role: z.enum(['user', 'assistant']),
+    group_id: z.string(),
+    content: z.string(),
+    meta: messageMeta,
+    attached_files: z.array(uploadedFile),
+    feedback_counts: z.record(z.string(), z.int()),
+    created_at: timestamp,
+  })
+  .meta({ id: 'Message' });
+
+export type MessageResource = z.infer<typeof message>;
+
+export const listMessagesQuery = pageQuery.extend({
+  external_user_id: externalUserId.optional().meta({
+    description: 'Required, here or in the header x-external-user-id.',
+  }),
+  order_by: orderBy.default('created_at'),
+});
+
+export const sendMessageBody = z.object({
+  message: textOfBytes(limits.messageBytes),
+  stream: z.boolean().default(true),
+  agent_id: uuid,
+  attached_file_uuids: z
+    .array(uuid)
+    .max(limits.attachedFiles, { error: `must have at most ${limits.attachedFiles} elements` })
+    .default([]),
+  external_user_id: externalUserId.optional(),
+});

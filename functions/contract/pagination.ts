@@ -1,0 +1,53 @@
+import * as z from 'zod';
+import { integerParameter } from './fields.ts';
+import { limits } from './limits.ts';
+
+/** Query parameters of every list (specification, section 8). A value out of range is refused, never clamped. */
+export const pageQuery = z.object({
+  limit: integerParameter(1, limits.pageSizeMax)
+    .default(limits.pageSizeDefault)
+    .meta({
+      override: { type: 'integer', minimum: 1, maximum: limits.pageSizeMax, default: limits.pageSizeDefault },
+    }),
+  offset: integerParameter(0)
+    .default(0)
+    .meta({ override: { type: 'integer', minimum: 0, default: 0 } }),
+});
+
+/** Specification, section 2.2. */
+export const pagination = z
+  .object({
+    limit: z.int(),
+    offset: z.int(),
+    total_records: z.int(),
+    total_pages: z.int(),
+    current_page: z.int(),
+    next_page: z.url().nullable(),
+    prev_page: z.url().nullable(),
+  })
+  .meta({ id: 'Pagination' });
+
+export type Pagination = z.infer<typeof pagination>;
+
+/**
+ * The pagination object of one page.
+ * @param address the request's own address with all its query parameters; links keep them and set limit and offset.
+ */
+export function paginate(page: { limit: number; offset: number; total: number; address: URL }): Pagination {
+  const { limit, offset, total } = page;
+  const link = (linkOffset: number): string => {
+    const address = new URL(page.address);
+    address.searchParams.set('limit', String(limit));
+    address.searchParams.set('offset', String(linkOffset));
+    return address.href;
+  };
+  return {
+    limit,
+    offset,
+    total_records: total,
+    total_pages: Math.ceil(total / limit),
+    current_page: Math.floor(offset / limit) + 1,
+    next_page: offset + limit < total ? link(offset + limit) : null,
+    prev_page: offset > 0 ? link(Math.max(0, offset - limit)) : null,
+  };
+}

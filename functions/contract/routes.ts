@@ -1,0 +1,131 @@
+import * as z from 'zod';
+import { agent } from './agent.ts';
+import { chat, createChatBody, listChatsQuery } from './chat.ts';
+import { envelopeOf, listEnvelopeOf } from './envelope.ts';
+import type { ErrorKind } from './errors.ts';
+import { feedbackBody } from './feedback.ts';
+import { externalUserId, integerParameter } from './fields.ts';
+import { listMessagesQuery, message, sendMessageBody } from './message.ts';
+
+/** A route of the interface: the gateway, the handlers' types, the OpenAPI document and the tests are made from it. */
+export interface Route {
+  method: 'GET' | 'POST';
+  /** Relative to the base address. */
+  path: string;
+  summary: string;
+  description?: string;
+  /**
+   * `buffered`: one payload of at most 6 MB. `streamed`: written piece by piece, no such limit;
+   * taken by every route whose answer has no bound below it.
+   */
+  transfer: 'buffered' | 'streamed';
+  /** The longest that the function may run, seconds. A buffered route is cut by the gateway at 29 s. */
+  timeoutSeconds: number;
+  parameters: z.ZodObject;
+  query: z.ZodObject;
+  headers: z.ZodObject;
+  body: z.ZodType;
+  success: { status: 200 | 202; envelope: z.ZodType };
+  /** Kinds of failure besides those that every route has. */
+  failures: readonly ErrorKind[];
+  /** The answer may also be a server-sent event stream of `streamEvent`. */
+  serverSentEvents?: true;
+}
+
+const none = z.object({});
+const noBody = z.unknown();
+const chatPath = z.object({ chat_id: integerParameter(1) });
+
+export const routes = {
+  'list-published-agents': {
+    method: 'GET',
+    path: '/chats/published-agents',
+    summary: 'List the published agents of the workspace',
+    transfer: 'streamed',
+    timeoutSeconds: 29,
+    parameters: none,
+    query: none,
+    headers: none,
+    body: noBody,
+    success: { status: 200, envelope: envelopeOf(z.array(agent)) },
+    failures: [],
+  },
+  'create-chat': {
+    method: 'POST',
+    path: '/chats',
+    summary: 'Create a chat bound to one agent',
+    transfer: 'buffered',
+    timeoutSeconds: 29,
+    parameters: none,
+    query: none,
+    headers: none,
+    body: createChatBody,
+    success: { status: 200, envelope: envelopeOf(chat) },
+    failures: ['clientNotAllowed', 'notFound'],
+  },
+  'list-chats': {
+    method: 'GET',
+    path: '/chats',
+    summary: 'List chats',
+    transfer: 'streamed',
+    timeoutSeconds: 29,
+    parameters: none,
+    query: listChatsQuery,
+    headers: none,
+    body: noBody,
+    success: { status: 200, envelope: listEnvelopeOf(chat) },
+    failures: [],
+  },
+  'list-messages': {
+    method: 'GET',
+    path: '/chats/{chat_id}/messages',
+    summary: 'Read the history of a chat, oldest message first by default',
+    transfer: 'streamed',
+    // A page of 1,000 messages of 256 KiB is 256 MB, and the gateway lets 2 MB a second through after the first 10 MB.
+    timeoutSeconds: 180,
+    parameters: chatPath,
+    query: listMessagesQuery,
+    headers: z.object({ 'x-external-user-id': externalUserId.optional() }),
+    body: noBody,
+    success: { status: 200, envelope: listEnvelopeOf(message) },
+    failures: ['clientNotAllowed', 'notFound'],
+  },
+  'send-message': {
+    method: 'POST',
+    path: '/chats/{chat_id}/messages',
+    summary: 'Send a message and get the reply, as a stream of events or as one JSON answer',
+    transfer: 'streamed',
+    // The longest that API Gateway lets a streamed integration run is 15 minutes; five are more than any reply needs.
+    timeoutSeconds: 300,
+    parameters: chatPath,
+    query: none,
+    headers: none,
+    body: sendMessageBody,
+    success: { status: 200, envelope: envelopeOf(z.string()) },
+    failures: ['clientNotAllowed', 'notFound'],
+    serverSentEvents: true,
+  },
+  'record-feedback': {
+    method: 'POST',
+    path: '/chats/{chat_id}/messages/{message_id}/feedbacks',
+    summary: 'Rate a reply',
+    description: 'Feedback by the same user on the same message replaces the earlier one.',
+    transfer: 'buffered',
+    timeoutSeconds: 29,
+    parameters: chatPath.extend({ message_id: integerParameter(1) }),
+    query: none,
+    headers: none,
+    body: feedbackBody,
+    success: {
+      status: 200,
+      envelope: z.object({
+        data: z.null(),
+        message: z.literal('Feedback created'),
+        error_code: z.literal(0),
+      }),
+    },
+    failures: ['clientNotAllowed', 'notFound'],
+  },
+} as const satisfies Record<string, Route>;
+
+export type RouteName = keyof typeof routes;

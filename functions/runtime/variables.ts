@@ -1,0 +1,11 @@
+/** Names of the environment variables that the stack gives to functions: all that `lib` and `runtime` share. */
+export const variables = {
+  dataTable: 'DATA_TABLE_NAME',
+  contentBucket: 'CONTENT_BUCKET_NAME',
+  openAiBaseUrl: 'OPENAI_BASE_URL',
+  openAiApiKeySecret: 'OPENAI_API_KEY_SECRET_ARN',
+  streamTimeoutSeconds: 'STREAM_TIMEOUT_SECONDS',
+  leaseSeconds: 'LEASE_SECONDS',
+  plainReplySeconds: 'PLAIN_REPLY_SECONDS',
+  historyCharacters: 'HISTORY_CHARACTERS',
+} as const;
