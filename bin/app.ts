@@ -1,0 +1,28 @@
+import {
+  App,
+  CloudFormationValidatePlugin,
+  type IPolicyValidationPlugin,
+  Validations,
+} from 'aws-cdk-lib/core';
+import { AwsSolutionsChecks } from 'cdk-nag';
+import { bundleFunctions } from '#lib/function-bundles.ts';
+import { functionNames, ServiceStack } from '#lib/service-stack.ts';
+import { readStage } from '#lib/settings.ts';
+import configuration from '../cdk.json' with { type: 'json' };
+
+// The context of cdk.json is given here too, so that `node bin/app.ts` makes the template that `cdk synth` makes.
+const app = new App({
+  context: configuration.context,
+  analyticsReporting: false,
+  builtinCloudFormationValidation: false,
+});
+const stage = readStage(app.node);
+using bundles = bundleFunctions(functionNames);
+new ServiceStack(app, 'AgentService', { stage, bundles });
+if (stage.settings.checkedTemplate)
+  Validations.of(app).addPlugins(
+    // Its optional members are declared for compilers without exactOptionalPropertyTypes.
+    new CloudFormationValidatePlugin() as IPolicyValidationPlugin,
+    new AwsSolutionsChecks(app),
+  );
+app.synth();

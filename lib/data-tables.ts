@@ -1,0 +1,23 @@
+import { AttributeType, TableV2 } from 'aws-cdk-lib/aws-dynamodb';
+import { RemovalPolicy } from 'aws-cdk-lib/core';
+import { Construct } from 'constructs';
+import { pinLogicalId } from './logical-id.ts';
+import type { Settings } from './settings.ts';
+
+/** The one table of the service. On demand, because chats come in bursts; encrypted with DynamoDB's own key. */
+export class DataTables extends Construct {
+  readonly data: TableV2;
+
+  constructor(scope: Construct, id: string, settings: Settings) {
+    super(scope, id);
+    this.data = new TableV2(this, 'Data', {
+      partitionKey: { name: 'pk', type: AttributeType.STRING },
+      sortKey: { name: 'sk', type: AttributeType.STRING },
+      timeToLiveAttribute: 'ttl',
+      pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
+      deletionProtection: settings.production,
+      removalPolicy: settings.production ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
+    });
+    pinLogicalId(this.data, 'DataTable');
+  }
+}

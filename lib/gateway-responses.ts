@@ -1,0 +1,65 @@
+import {
+  type ResponseType as GatewayResponseType,
+  ResponseType,
+  type RestApi,
+} from 'aws-cdk-lib/aws-apigateway';
+import { failure } from '#contract/envelope.ts';
+import { type ErrorKind, errorTable, serverErrorMessage } from '#contract/errors.ts';
+
+interface GatewayAnswer {
+  kind: ErrorKind;
+  message: string;
+}
+
+const unauthenticated = { kind: 'unauthenticated', message: 'Missing or invalid API key' } as const;
+const accessDenied = { kind: 'accessDenied', message: 'Access denied' } as const;
+const notFound = { kind: 'notFound', message: 'Resource not found' } as const;
+const badRequest = { kind: 'badRequest', message: 'Bad request' } as const;
+// A function's payload limit: the gateway itself would take 10 MB.
+const tooLarge = { kind: 'badRequest', message: 'The request body is too large: at most 6 MB' } as const;
+const rateLimited = { kind: 'rateLimited', message: 'Rate limit exceeded' } as const;
+const serverError = { kind: 'serverError', message: serverErrorMessage('$context.requestId') } as const;
+
+/** What the gateway says when it answers itself, for every type of answer that it has. */
+const answers: readonly (readonly [GatewayResponseType, GatewayAnswer])[] = [
+  [ResponseType.UNAUTHORIZED, unauthenticated],
+  [ResponseType.INVALID_API_KEY, unauthenticated],
+  [ResponseType.INVALID_SIGNATURE, unauthenticated],
+  [ResponseType.EXPIRED_TOKEN, unauthenticated],
+  [ResponseType.ACCESS_DENIED, accessDenied],
+  [ResponseType.WAF_FILTERED, accessDenied],
+  // What API Gateway says of a path or method that it does not know.
+  [ResponseType.MISSING_AUTHENTICATION_TOKEN, notFound],
+  [ResponseType.RESOURCE_NOT_FOUND, notFound],
+  [ResponseType.REQUEST_TOO_LARGE, tooLarge],
+  [ResponseType.BAD_REQUEST_BODY, badRequest],
+  [ResponseType.BAD_REQUEST_PARAMETERS, badRequest],
+  [ResponseType.UNSUPPORTED_MEDIA_TYPE, badRequest],
+  [ResponseType.DEFAULT_4XX, badRequest],
+  [ResponseType.THROTTLED, rateLimited],
+  [ResponseType.QUOTA_EXCEEDED, rateLimited],
+  [ResponseType.INTEGRATION_FAILURE, serverError],
+  [ResponseType.INTEGRATION_TIMEOUT, serverError],
+  [ResponseType.AUTHORIZER_FAILURE, serverError],
+  [ResponseType.AUTHORIZER_CONFIGURATION_ERROR, serverError],
+  [ResponseType.API_CONFIGURATION_ERROR, serverError],
+  [ResponseType.DEFAULT_5XX, serverError],
+];
+
+/** Gives every answer of the gateway itself the envelope of the service. */
+export function addGatewayResponses(api: RestApi): void {
+  for (const [type, { kind, message }] of answers) {
+    const { status, errorCode } = errorTable[kind];
+    api.addGatewayResponse(type.responseType, {
+      type,
+      statusCode: String(status),
+      responseHeaders: {
+        'Content-Type': "'application/json'",
+        'x-request-id': 'context.requestId',
+        // The gateway counts requests a second.
+        ...(kind === 'rateLimited' && { 'Retry-After': "'1'" }),
+      },
+      templates: { 'application/json': JSON.stringify(failure(errorCode, message)) },
+    });
+  }
+}

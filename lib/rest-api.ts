@@ -1,0 +1,144 @@
+import {
+  AccessLogFormat,
+  EndpointType,
+  RestApi as GatewayRestApi,
+  IdentitySource,
+  LambdaIntegration,
+  LogGroupLogDestination,
+  MethodLoggingLevel,
+  RequestAuthorizer,
+  ResponseTransferMode,
+} from 'aws-cdk-lib/aws-apigateway';
+import { LogGroup } from 'aws-cdk-lib/aws-logs';
+import { Duration, RemovalPolicy, Validations } from 'aws-cdk-lib/core';
+import { Construct } from 'constructs';
+import { type Route, type RouteName, routes } from '#contract/routes.ts';
+import { addGatewayResponses } from './gateway-responses.ts';
+import type { ServiceFunction } from './service-function.ts';
+import type { Settings } from './settings.ts';
+
+const stageName = 'api';
+const versionPath = 'v1';
+
+/** The longest that API Gateway waits for the end of a streamed answer. */
+const streamedLimitSeconds = 15 * 60;
+
+/** Room for a cold start, which the gateway's clock counts and the function's does not. */
+const coldStartSeconds = 10;
+
+/** The gateway: every route of the table, behind one authorizer, answering errors in the envelope of the service. */
+export class RestApi extends Construct {
+  /** Ends in /api/v1. */
+  readonly baseAddress: string;
+
+  constructor(
+    scope: Construct,
+    id: string,
+    props: {
+      authorizer: ServiceFunction;
+      handlerOf: (route: RouteName) => ServiceFunction;
+      settings: Settings;
+    },
+  ) {
+    super(scope, id);
+    const api = this.createApi(props.settings, props.authorizer);
+    for (const [name, route] of Object.entries(routes) as [RouteName, Route][])
+      api.root
+        .resourceForPath(versionPath + route.path)
+        .addMethod(route.method, integrate(route, props.handlerOf(name)));
+    addGatewayResponses(api);
+    this.baseAddress = api.urlForPath(`/${versionPath}`);
+  }
+
+  private createApi(settings: Settings, authorizer: ServiceFunction): GatewayRestApi {
+    const logs = {
+      retention: settings.logRetentionDays,
+      removalPolicy: settings.production ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
+    };
+    const api = new GatewayRestApi(this, 'Gateway', {
+      description: 'Chats with published agents',
+      // An edge-optimised endpoint cuts a stream that is silent for 30 s; a Regional one after five minutes.
+      endpointTypes: [EndpointType.REGIONAL],
+      binaryMediaTypes: ['multipart/form-data'],
+      cloudWatchRole: true,
+      defaultMethodOptions: {
+        authorizer: new RequestAuthorizer(this, 'Authorizer', {
+          handler: authorizer,
+          identitySources: [IdentitySource.header('x-api-key')],
+          resultsCacheTtl: Duration.seconds(settings.authorizerCacheSeconds),
+        }),
+      },
+      deployOptions: {
+        stageName,
+        accessLogDestination: new LogGroupLogDestination(new LogGroup(this, 'AccessLogs', logs)),
+        accessLogFormat: accessLogFormat(),
+        loggingLevel: MethodLoggingLevel.ERROR,
+        // Would log whole requests, messages and keys among them.
+        dataTraceEnabled: false,
+      },
+    });
+    // The base address is the output of the stack; this one lacks /v1.
+    api.node.tryRemoveChild('Endpoint');
+    // API Gateway would make this group itself, and keep its lines for ever.
+    const executionLogs = new LogGroup(this, 'ExecutionLogs', {
+      logGroupName: `API-Gateway-Execution-Logs_${api.restApiId}/${stageName}`,
+      ...logs,
+    });
+    api.deploymentStage.node.addDependency(executionLogs);
+    acknowledgeRules(api);
+    return api;
+  }
+}
+
+function integrate(route: Route, handler: ServiceFunction): LambdaIntegration {
+  if (route.transfer === 'buffered') return new LambdaIntegration(handler, { allowTestInvoke: false });
+  return new LambdaIntegration(handler, {
+    allowTestInvoke: false,
+    responseTransferMode: ResponseTransferMode.STREAM,
+    timeout: Duration.seconds(Math.min(route.timeoutSeconds + coldStartSeconds, streamedLimitSeconds)),
+  });
+}
+
+/** Who called what, and how it went. No header is among it, so no key. */
+function accessLogFormat(): AccessLogFormat {
+  return AccessLogFormat.custom(
+    JSON.stringify({
+      requestTime: '$context.requestTime',
+      requestId: '$context.requestId',
+      method: '$context.httpMethod',
+      path: '$context.path',
+      route: '$context.resourcePath',
+      status: '$context.status',
+      responseBytes: '$context.responseLength',
+      responseMilliseconds: '$context.responseLatency',
+      integrationMilliseconds: '$context.integrationLatency',
+      integrationError: '$context.integration.error',
+      authorizerError: '$context.authorizer.error',
+      gatewayResponse: '$context.error.responseType',
+      sourceAddress: '$context.identity.sourceIp',
+      principal: '$context.authorizer.principalId',
+    }),
+  );
+}
+
+function acknowledgeRules(api: GatewayRestApi): void {
+  Validations.of(api).acknowledge(
+    {
+      id: 'AwsSolutions-APIG2',
+      reason: 'Handlers validate every request against the route table and say which field is wrong.',
+    },
+    {
+      id: 'AwsSolutions-APIG3',
+      reason:
+        'Every request needs an API key; a firewall is chosen and paid for by whoever operates the stack.',
+    },
+    {
+      id: 'AwsSolutions-COG4',
+      reason: 'Clients have API keys, which the request authorizer of every method checks.',
+    },
+    {
+      id: 'AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs]',
+      reason: 'API Gateway refuses an account role without every permission of this policy.',
+    },
+  );
+}

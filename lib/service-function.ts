@@ -1,0 +1,79 @@
+import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb';
+import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import {
+  Architecture,
+  Code,
+  Function as LambdaFunction,
+  LoggingFormat,
+  Runtime,
+} from 'aws-cdk-lib/aws-lambda';
+import { LogGroup } from 'aws-cdk-lib/aws-logs';
+import type { Bucket } from 'aws-cdk-lib/aws-s3';
+import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
+import { Duration, RemovalPolicy } from 'aws-cdk-lib/core';
+import type { Construct } from 'constructs';
+import { variables } from '#runtime/variables.ts';
+import type { Settings } from './settings.ts';
+
+export type TableAction = 'GetItem' | 'BatchGetItem' | 'Query' | 'PutItem' | 'UpdateItem';
+export type ObjectAction = 'GetObject' | 'PutObject';
+
+/**
+ * A Lambda with the defaults of this service. What it may touch is said by its methods:
+ * each grants exactly the named actions and tells the function, in one call, where to find the thing.
+ */
+export class ServiceFunction extends LambdaFunction {
+  constructor(
+    scope: Construct,
+    id: string,
+    props: { description: string; codeFolder: string; timeoutSeconds: number; settings: Settings },
+  ) {
+    const { settings } = props;
+    const logGroup = new LogGroup(scope, `${id}Logs`, {
+      retention: settings.logRetentionDays,
+      removalPolicy: settings.production ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
+    });
+    // A role of its own: the one that CDK would make may write to every log group of the account.
+    const role = new Role(scope, `${id}Role`, { assumedBy: new ServicePrincipal('lambda.amazonaws.com') });
+    logGroup.grantWrite(role);
+
+    super(scope, id, {
+      description: props.description,
+      code: Code.fromAsset(props.codeFolder),
+      handler: 'index.handler',
+      runtime: Runtime.NODEJS_24_X,
+      architecture: Architecture.ARM_64,
+      timeout: Duration.seconds(props.timeoutSeconds),
+      memorySize: settings.functionMemoryMegabytes,
+      role,
+      logGroup,
+      loggingFormat: LoggingFormat.JSON,
+      environment: { NODE_OPTIONS: '--enable-source-maps' },
+    });
+  }
+
+  usesTable(table: TableV2, actions: readonly TableAction[]): void {
+    this.allow(
+      actions.map((action) => `dynamodb:${action}`),
+      table.tableArn,
+    );
+    this.addEnvironment(variables.dataTable, table.tableName);
+  }
+
+  usesObjects(bucket: Bucket, actions: readonly ObjectAction[]): void {
+    this.allow(
+      actions.map((action) => `s3:${action}`),
+      bucket.arnForObjects('*'),
+    );
+    this.addEnvironment(variables.contentBucket, bucket.bucketName);
+  }
+
+  readsSecret(secret: Secret, variable: string): void {
+    this.allow(['secretsmanager:GetSecretValue'], secret.secretArn);
+    this.addEnvironment(variable, secret.secretArn);
+  }
+
+  private allow(actions: string[], resource: string): void {
+    this.addToRolePolicy(new PolicyStatement({ actions, resources: [resource] }));
+  }
+}

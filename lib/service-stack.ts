@@ -1,0 +1,109 @@
+import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
+import { CfnOutput, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib/core';
+import type { Construct } from 'constructs';
+import { type RouteName, routes } from '#contract/routes.ts';
+import { variables } from '#runtime/variables.ts';
+import { ContentBucket } from './content-bucket.ts';
+import { DataTables } from './data-tables.ts';
+import type { FunctionBundles } from './function-bundles.ts';
+import { pinLogicalId } from './logical-id.ts';
+import { RestApi } from './rest-api.ts';
+import { type ObjectAction, ServiceFunction, type TableAction } from './service-function.ts';
+import type { Stage } from './settings.ts';
+
+type FunctionName = RouteName | 'authorize-request';
+
+interface Access {
+  table: readonly TableAction[];
+  content?: readonly ObjectAction[];
+  /** Asks models of other providers, with the settings of a reply. */
+  model?: true;
+}
+
+/** Who needs what. A transaction needs the permissions of the single actions in it. */
+const access: Readonly<Record<FunctionName, Access>> = {
+  'authorize-request': { table: ['GetItem', 'BatchGetItem'] },
+  'list-published-agents': { table: ['Query'] },
+  'create-chat': { table: ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem'] },
+  'list-chats': { table: ['GetItem', 'BatchGetItem'] },
+  'list-messages': { table: ['GetItem', 'BatchGetItem', 'Query'], content: ['GetObject'] },
+  'send-message': {
+    table: ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'UpdateItem'],
+    content: ['GetObject', 'PutObject'],
+    model: true,
+  },
+  'record-feedback': { table: ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem'] },
+};
+
+export const functionNames = Object.keys(access) as readonly FunctionName[];
+
+/** The whole service, in the order in which a request travels: gateway, authorizer, handler, data, model. */
+export class ServiceStack extends Stack {
+  constructor(scope: Construct, id: string, props: { stage: Stage; bundles: FunctionBundles }) {
+    const { settings, name: stageName } = props.stage;
+    super(scope, id, {
+      stackName: `agent-service-${stageName}`,
+      description: 'Chats with published AI agents',
+      terminationProtection: settings.production,
+    });
+    const table = new DataTables(this, 'Tables', settings).data;
+    const content = new ContentBucket(this, 'Content', settings);
+    const openAiApiKey = this.createOpenAiApiKey(settings.production);
+
+    const createFunction = (name: FunctionName): ServiceFunction => {
+      const handler = new ServiceFunction(this, pascalCase(name), {
+        description:
+          name === 'authorize-request' ? 'Checks the API key of every request' : routes[name].summary,
+        codeFolder: props.bundles.folderOf(name),
+        timeoutSeconds: name === 'authorize-request' ? authorizerTimeoutSeconds : routes[name].timeoutSeconds,
+        settings,
+      });
+      const needs = access[name];
+      handler.usesTable(table, needs.table);
+      if (needs.content !== undefined) handler.usesObjects(content, needs.content);
+      if (needs.model) {
+        handler.readsSecret(openAiApiKey, variables.openAiApiKeySecret);
+        handler.addEnvironment(variables.openAiBaseUrl, settings.openAiBaseUrl);
+        handler.addEnvironment(variables.streamTimeoutSeconds, String(settings.streamTimeoutSeconds));
+        handler.addEnvironment(variables.leaseSeconds, String(settings.leaseSeconds));
+        handler.addEnvironment(variables.plainReplySeconds, String(settings.plainReplySeconds));
+        handler.addEnvironment(variables.historyCharacters, String(settings.historyCharacters));
+      }
+      return handler;
+    };
+    const api = new RestApi(this, 'Api', {
+      authorizer: createFunction('authorize-request'),
+      handlerOf: createFunction,
+      settings,
+    });
+
+    new CfnOutput(this, 'BaseAddress', { value: api.baseAddress });
+    new CfnOutput(this, 'DataTableName', { value: table.tableName });
+    new CfnOutput(this, 'ContentBucketName', { value: content.bucketName });
+    new CfnOutput(this, 'OpenAiApiKeySecretArn', { value: openAiApiKey.secretArn });
+    Validations.of(this).acknowledge({
+      id: 'AwsSolutions-IAM5[Resource::<ContentBucket.Arn>/*]',
+      reason: 'Keys of objects are made at run time, and the bucket holds nothing but them.',
+    });
+  }
+
+  /** Made with a random value: an operator puts the provider's key in its place. */
+  private createOpenAiApiKey(production: boolean): Secret {
+    const secret = new Secret(this, 'OpenAiApiKey', {
+      description: 'The key for the address that speaks OpenAI chat completions',
+      removalPolicy: production ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
+    });
+    pinLogicalId(secret, 'OpenAiApiKey');
+    Validations.of(secret).acknowledge({
+      id: 'AwsSolutions-SMG4',
+      reason: 'The provider issues the key, so only an operator can replace it.',
+    });
+    return secret;
+  }
+}
+
+/** One consistent read and a cold start; a client waits no longer to be told that its key is not known. */
+const authorizerTimeoutSeconds = 10;
+
+const pascalCase = (name: string): string =>
+  name.replaceAll(/(?:^|-)([a-z])/g, (_match, letter: string) => letter.toUpperCase());

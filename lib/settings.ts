@@ -1,0 +1,105 @@
+import { RetentionDays } from 'aws-cdk-lib/aws-logs';
+import type { Node } from 'constructs';
+import * as z from 'zod';
+import { routes } from '#contract/routes.ts';
+
+const replyTimeoutSeconds = routes['send-message'].timeoutSeconds;
+
+/** What may differ from one stage to another. */
+const schema = z
+  .strictObject({
+    /** Data is kept when the stack goes and protected from deletion; without it, all data goes with the stack. */
+    production: z.boolean().default(true),
+
+    /** The template is checked against CloudFormation's and cdk-nag's rules: 3 s that a stage which is never deployed can save. */
+    checkedTemplate: z.boolean().default(true),
+
+    /**
+     * How long the gateway believes an answer about an API key: a revoked key works that much longer.
+     * One minute spares nearly every look-up of a busy client. 3,600 is API Gateway's limit.
+     */
+    authorizerCacheSeconds: z.int().min(0).max(3600).default(60),
+
+    /** A model that says nothing for so long has stalled: the 90 s of the interface. */
+    streamTimeoutSeconds: z.int().min(1).default(90),
+
+    /**
+     * How long a crashed function holds its chat. A lease is renewed at a third of its time,
+     * so one of 30 s survives two failed renewals, and one below 3 s would be renewed more than once a second.
+     */
+    leaseSeconds: z.int().min(3).default(30),
+
+    /** A reply in one piece must leave before CloudFront's read time-out of 120 s, with 10 s to store it. */
+    plainReplySeconds: z.int().min(1).max(119).default(110),
+
+    /** The history that a model is given: about 15,000 tokens, which fits every model on sale with room to answer. */
+    historyCharacters: z.int().min(1000).default(60_000),
+
+    /** Whatever speaks OpenAI's chat completions. */
+    openAiBaseUrl: z.url({ protocol: /^https?$/ }).default('https://api.openai.com/v1'),
+
+    /** One month: long enough to look into a complaint, short enough to stay cheap. */
+    logRetentionDays: z.enum(RetentionDays).default(RetentionDays.ONE_MONTH),
+
+    /**
+     * A function's processor grows with its memory: 1,024 MB is 0.58 of one, which halves the cold start
+     * of 512 MB; at 1,769 MB (one whole processor) a function that mostly waits for a model gains little more.
+     */
+    functionMemoryMegabytes: z.int().min(128).max(10_240).default(1024),
+  })
+  .refine((settings) => settings.streamTimeoutSeconds < replyTimeoutSeconds, {
+    path: ['streamTimeoutSeconds'],
+    error: `must be less than the ${replyTimeoutSeconds} s that send-message may run`,
+  })
+  .refine((settings) => settings.leaseSeconds < replyTimeoutSeconds, {
+    path: ['leaseSeconds'],
+    error: `must be less than the ${replyTimeoutSeconds} s that send-message may run`,
+  });
+
+export type Settings = z.output<typeof schema>;
+
+export interface Stage {
+  name: string;
+  settings: Settings;
+}
+
+/** Settings with their defaults, or an error that names every one that is unknown or wrong. */
+export function parseSettings(given: unknown): Settings {
+  const result = schema.safeParse(given);
+  if (result.success) return result.data;
+  const problems = result.error.issues.map((issue) =>
+    issue.code === 'unrecognized_keys'
+      ? `unknown setting ${issue.keys.join(', ')}; known settings are ${Object.keys(schema.shape).join(', ')}`
+      : `${issue.path.join('.') || 'settings'}: ${issue.message}`,
+  );
+  throw new Error(`Settings: ${problems.join('; ')}`);
+}
+
+/**
+ * The stage that the context names (`-c stage=…`, production unless said), from the `stages` of cdk.json,
+ * with single settings overridden by `-c settings='{"…": …}'`.
+ */
+export function readStage(node: Node): Stage {
+  const stages = z.record(z.string(), z.record(z.string(), z.unknown())).parse(node.getContext('stages'));
+  const name: unknown = node.tryGetContext('stage') ?? 'production';
+  const chosen = typeof name === 'string' && Object.hasOwn(stages, name) ? stages[name] : undefined;
+  if (typeof name !== 'string' || chosen === undefined)
+    throw new Error(`Unknown stage ${name}; the stages of cdk.json are ${Object.keys(stages).join(', ')}`);
+  return { name, settings: parseSettings({ ...chosen, ...readOverrides(node.tryGetContext('settings')) }) };
+}
+
+function readOverrides(context: unknown): Record<string, unknown> {
+  if (context === undefined) return {};
+  const overrides = typeof context === 'string' ? parseJson(context) : context;
+  if (typeof overrides !== 'object' || overrides === null || Array.isArray(overrides))
+    throw new Error(`Settings: -c settings takes a JSON object, such as '{"streamTimeoutSeconds": 60}'`);
+  return { ...overrides };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
