@@ -1,0 +1,101 @@
+import { spawn } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { createServer } from 'node:net';
+import path from 'node:path';
+
+export interface Engine {
+  readonly endpoint: string;
+  close(): Promise<void>;
+}
+
+// The engine ends when the pipe to this process breaks, however this process came to its end. The shell waits
+// for the engine, so that an engine that fails by itself is seen as well.
+const UNTIL_PIPE_BREAKS = `
+exec 3<&0
+"$@" </dev/null &
+engine=$!
+(cat <&3 >/dev/null; kill "$engine" 2>/dev/null) &
+exec 3<&-
+wait "$engine"
+`;
+
+const START_TIMEOUT_MILLISECONDS = 10_000;
+
+/** Starts the embedded DynamoDB engine on a free port. */
+export async function startDynoxide(databaseFile: string): Promise<Engine> {
+  const binary = findBinary();
+  const port = await findFreePort();
+  const child = spawn(
+    'sh',
+    ['-c', UNTIL_PIPE_BREAKS, 'sh', binary, 'serve', '--port', String(port), '--db-path', databaseFile],
+    // A session of its own: Ctrl-C in a terminal reaches this process, which then ends the engine in its turn.
+    { stdio: ['pipe', 'ignore', 'pipe'], detached: true },
+  );
+  let ended = false;
+  let complaint = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    complaint = (complaint + text).slice(-1000);
+  });
+  child.stdin.on('error', () => {});
+  const exit = new Promise<void>((resolve) => {
+    child.on('error', (error) => {
+      complaint = String(error);
+      ended = true;
+      resolve();
+    });
+    child.on('exit', () => {
+      ended = true;
+      resolve();
+    });
+  });
+  const endpoint = `http://127.0.0.1:${port}`;
+  const stopAt = Date.now() + START_TIMEOUT_MILLISECONDS;
+  while (!(await answers(endpoint))) {
+    if (!ended && Date.now() < stopAt) {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      continue;
+    }
+    child.stdin.end();
+    throw new Error(
+      `The DynamoDB engine did not start: ${complaint.trim().replace(/\s*\n\s*/g, ' ') || 'no reason given'}`,
+    );
+  }
+  return {
+    endpoint,
+    async close() {
+      child.stdin.end();
+      await exit;
+    },
+  };
+}
+
+function findBinary(): string {
+  const name = `@dynoxide/${process.platform}-${process.arch}`;
+  try {
+    const manifest = createRequire(import.meta.url).resolve(`${name}/package.json`);
+    return path.join(path.dirname(manifest), process.platform === 'win32' ? 'dynoxide.exe' : 'dynoxide');
+  } catch {
+    throw new Error(
+      `The DynamoDB engine ${name} is not installed: run npm install, or set AWS_ENDPOINT_URL_DYNAMODB to another one`,
+    );
+  }
+}
+
+async function answers(endpoint: string): Promise<boolean> {
+  try {
+    const response = await fetch(endpoint, { headers: { connection: 'close' } });
+    return (await response.text()).startsWith('healthy');
+  } catch {
+    return false;
+  }
+}
+
+function findFreePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer().once('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address();
+      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
+    });
+  });
+}

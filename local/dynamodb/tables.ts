@@ -1,0 +1,113 @@
+import path from 'node:path';
+import type { CreateTableCommandInput } from '@aws-sdk/client-dynamodb';
+import type { RunContext } from '../run-context.ts';
+import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import { type Engine, startDynoxide } from './start-dynoxide.ts';
+
+interface TableProperties {
+  readonly TableName?: string;
+  readonly AttributeDefinitions?: CreateTableCommandInput['AttributeDefinitions'];
+  readonly KeySchema?: CreateTableCommandInput['KeySchema'];
+  readonly GlobalSecondaryIndexes?: CreateTableCommandInput['GlobalSecondaryIndexes'];
+  readonly LocalSecondaryIndexes?: CreateTableCommandInput['LocalSecondaryIndexes'];
+  readonly StreamSpecification?: CreateTableCommandInput['StreamSpecification'];
+  readonly TimeToLiveSpecification?: { readonly AttributeName?: string; readonly Enabled?: boolean };
+  readonly BillingMode?: string;
+}
+
+/** DynamoDB tables. A table that exists is kept as it is. */
+export const tables: ResourceKind = {
+  types: ['AWS::DynamoDB::Table', 'AWS::DynamoDB::GlobalTable'],
+
+  async open(resources, context) {
+    const nameOf = ({ logicalId, properties }: TemplateResource): string =>
+      String(context.resolve(properties.TableName, logicalId) ?? context.nameOf(logicalId));
+    const arnOf = (resource: TemplateResource) =>
+      `arn:aws:dynamodb:${context.region}:${context.accountId}:table/${nameOf(resource)}`;
+
+    const engine = await startEngine(context);
+    try {
+      await createTables(engine.endpoint, resources, nameOf, context);
+    } catch (error) {
+      await engine.close();
+      throw error;
+    }
+    context.endpoints.dynamodb = engine.endpoint;
+    return {
+      ref: nameOf,
+      attribute: (resource, name) =>
+        ({ Arn: arnOf(resource), TableId: nameOf(resource), StreamArn: `${arnOf(resource)}/stream/local` })[
+          name
+        ],
+      environmentFor: () => ({ AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint }),
+      async close() {
+        await engine.close();
+      },
+    };
+  },
+};
+
+async function startEngine({ options }: RunContext): Promise<Engine> {
+  const given = process.env.AWS_ENDPOINT_URL_DYNAMODB;
+  if (given) return { endpoint: given, close: async () => {} };
+  return await startDynoxide(path.join(options.dataDir, 'dynamodb.sqlite'));
+}
+
+async function createTables(
+  endpoint: string,
+  resources: readonly TemplateResource[],
+  nameOf: (resource: TemplateResource) => string,
+  context: RunContext,
+): Promise<void> {
+  // Loaded here: it takes longer than everything else in this file.
+  const { CreateTableCommand, DynamoDBClient, UpdateTimeToLiveCommand } = await import(
+    '@aws-sdk/client-dynamodb'
+  );
+  const client = new DynamoDBClient({
+    endpoint,
+    region: context.region,
+    credentials: { accessKeyId: 'local', secretAccessKey: 'local' },
+  });
+  const create = async (resource: TemplateResource): Promise<void> => {
+    const TableName = nameOf(resource);
+    const properties = context.resolve(resource.properties, resource.logicalId) as TableProperties;
+    try {
+      await client.send(new CreateTableCommand(tableInput(TableName, properties)));
+    } catch (error) {
+      if ((error as Error).name === 'ResourceInUseException') return;
+      throw new Error(`${resource.logicalId} (${resource.type}): ${(error as Error).message}`);
+    }
+    const { AttributeName, Enabled } = properties.TimeToLiveSpecification ?? {};
+    if (!AttributeName || Enabled === false) return;
+    await client.send(
+      new UpdateTimeToLiveCommand({ TableName, TimeToLiveSpecification: { AttributeName, Enabled: true } }),
+    );
+  };
+  await Promise.all(resources.map(create));
+  client.destroy();
+}
+
+function tableInput(TableName: string, properties: TableProperties): CreateTableCommandInput {
+  const { AttributeDefinitions, KeySchema, GlobalSecondaryIndexes, LocalSecondaryIndexes } = properties;
+  return {
+    TableName,
+    AttributeDefinitions,
+    KeySchema,
+    BillingMode: 'PAY_PER_REQUEST',
+    // Only what an index is: capacity and warm throughput have no meaning on one machine.
+    ...(GlobalSecondaryIndexes && {
+      GlobalSecondaryIndexes: GlobalSecondaryIndexes.map(({ IndexName, KeySchema: keys, Projection }) => ({
+        IndexName,
+        KeySchema: keys,
+        Projection,
+      })),
+    }),
+    ...(LocalSecondaryIndexes && { LocalSecondaryIndexes }),
+    ...(properties.StreamSpecification?.StreamViewType && {
+      StreamSpecification: {
+        StreamEnabled: true,
+        StreamViewType: properties.StreamSpecification.StreamViewType,
+      },
+    }),
+  };
+}

@@ -1,0 +1,71 @@
+import type { ServerResponse } from 'node:http';
+import type { InvokableFunction } from '../lambda/invokable-function.ts';
+import type { ApiMethod, ApiModel } from './api-model.ts';
+import { GatewayFailure } from './gateway-failure.ts';
+import { isBinaryType } from './is-binary-type.ts';
+import type { RequestFacts } from './proxy-event.ts';
+import { type ProxyHead, responseHeaders, responseStatus } from './response-headers.ts';
+
+// What Lambda returns at most in one piece: 6 MiB and 100 bytes.
+const MAX_RESPONSE_BYTES = 6_291_556;
+
+interface ProxyResponse extends ProxyHead {
+  readonly body?: unknown;
+  readonly isBase64Encoded?: unknown;
+}
+
+const RESPONSE_KEYS = new Set(['statusCode', 'headers', 'multiValueHeaders', 'body', 'isBase64Encoded']);
+
+/** A proxy integration that waits for the whole answer. */
+export async function answerBuffered(
+  api: ApiModel,
+  method: ApiMethod,
+  fn: InvokableFunction,
+  payload: string,
+  facts: RequestFacts,
+  response: ServerResponse,
+): Promise<void> {
+  const result = await withinTime(fn.invoke(payload), method.timeoutMilliseconds);
+  if (!result.succeeded || Buffer.byteLength(result.payload) > MAX_RESPONSE_BYTES) {
+    throw new GatewayFailure('DEFAULT_5XX');
+  }
+  const { status, headers, body } = readProxyResponse(result.payload, api, facts);
+  const hasType = headers.some((name, index) => index % 2 === 0 && name.toLowerCase() === 'content-type');
+  response.writeHead(status, [
+    ...headers,
+    ...(hasType ? [] : ['Content-Type', 'application/json']),
+    'Content-Length',
+    String(body.length),
+  ]);
+  response.end(body);
+}
+
+/** The function goes on when its caller has stopped waiting, as in AWS. */
+async function withinTime<T>(work: Promise<T>, milliseconds: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new GatewayFailure('INTEGRATION_TIMEOUT')), milliseconds);
+  });
+  try {
+    return await Promise.race([work, timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function readProxyResponse(payload: string, { binaryMediaTypes }: ApiModel, facts: RequestFacts) {
+  const answer = JSON.parse(payload) as ProxyResponse | null;
+  const isObject = typeof answer === 'object' && answer !== null && !Array.isArray(answer);
+  const status = isObject ? responseStatus(answer) : undefined;
+  const headers = isObject ? responseHeaders(answer) : undefined;
+  const body = isObject ? (answer.body ?? '') : undefined;
+  const known = isObject && Object.keys(answer).every((key) => RESPONSE_KEYS.has(key));
+  // A malformed proxy response: one key too many is enough.
+  if (!isObject || !known || status === undefined || !headers || typeof body !== 'string') {
+    throw new GatewayFailure('DEFAULT_5XX');
+  }
+  // Only a client that asks for a binary type gets bytes; others get the base64 text itself.
+  const [accepted] = (facts.headerValue('accept') ?? '*/*').split(',');
+  const isBinary = answer.isBase64Encoded === true && isBinaryType(binaryMediaTypes, accepted);
+  return { status, headers, body: Buffer.from(body, isBinary ? 'base64' : 'utf8') };
+}

@@ -1,0 +1,49 @@
+/** A REST API as the template describes it, with everything resolved. */
+export interface ApiModel {
+  readonly apiId: string;
+  readonly stage: string;
+  readonly stageVariables: Readonly<Record<string, string>> | null;
+  readonly region: string;
+  readonly accountId: string;
+  readonly root: PathNode;
+  readonly binaryMediaTypes: readonly string[];
+  /** By response type, such as UNAUTHORIZED or DEFAULT_4XX. */
+  readonly gatewayResponses: ReadonlyMap<string, GatewayResponse>;
+  /** How long a streamed response may stay silent. */
+  readonly streamIdleMilliseconds: number;
+}
+
+/** A resource of the path tree. */
+export interface PathNode {
+  readonly resourceId: string;
+  /** Such as `/chats/{id}`. */
+  readonly resourcePath: string;
+  readonly pathPart: string;
+  readonly children: PathNode[];
+  /** By HTTP method, or ANY. */
+  readonly methods: Map<string, ApiMethod>;
+}
+
+export interface ApiMethod {
+  readonly logicalId: string;
+  readonly functionArn: string;
+  readonly streamed: boolean;
+  readonly timeoutMilliseconds: number;
+  readonly authorizer: ApiAuthorizer | undefined;
+}
+
+export interface ApiAuthorizer {
+  readonly logicalId: string;
+  readonly functionArn: string;
+  /** Such as `method.request.header.Authorization`. */
+  readonly identitySources: readonly string[];
+  readonly cacheSeconds: number;
+}
+
+export interface GatewayResponse {
+  readonly statusCode: number | undefined;
+  /** Header to `context.x`, `method.request.header.x` or a quoted literal. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** By content type. */
+  readonly templates: Readonly<Record<string, string>>;
+}

@@ -1,0 +1,106 @@
+import type { InvokableFunction } from '../lambda/invokable-function.ts';
+import type { ApiAuthorizer, ApiModel } from './api-model.ts';
+import { GatewayFailure } from './gateway-failure.ts';
+import { type PolicyStatement, policyEffect } from './policy-effect.ts';
+import type { RequestEvent, RequestFacts } from './proxy-event.ts';
+
+/** What an authorizer found: goes into requestContext.authorizer. */
+export type AuthorizerContext = Record<string, unknown>;
+
+export type Authorize = (
+  authorizer: ApiAuthorizer,
+  event: RequestEvent,
+  facts: RequestFacts,
+) => Promise<AuthorizerContext>;
+
+interface Verdict {
+  readonly principalId: string;
+  readonly statements: readonly PolicyStatement[];
+  readonly context: Record<string, string | number | boolean>;
+}
+
+/** Calls request authorizers and keeps their verdicts for as long as the template says. */
+export function createAuthorize(api: ApiModel, functions: ReadonlyMap<string, InvokableFunction>): Authorize {
+  const cache = new Map<string, { readonly verdict: Verdict; readonly expires: number }>();
+
+  return async (authorizer, event, facts) => {
+    const identity = authorizer.identitySources.map((source) => identityValue(source, event, facts));
+    // Without all its identity sources a request is turned away before the function is asked.
+    if (identity.some((value) => !value)) throw new GatewayFailure('UNAUTHORIZED');
+
+    const resource = `${api.stage}/${facts.httpMethod}${facts.path}`;
+    const methodArn = `arn:aws:execute-api:${api.region}:${api.accountId}:${api.apiId}/${resource}`;
+    const key = JSON.stringify([authorizer.logicalId, ...identity]);
+    const cached = cache.get(key);
+    const started = performance.now();
+    let verdict: Verdict;
+    if (cached && cached.expires > Date.now()) verdict = cached.verdict;
+    else {
+      verdict = await ask(functions.get(authorizer.functionArn), { type: 'REQUEST', methodArn, ...event });
+      if (authorizer.cacheSeconds > 0) {
+        cache.set(key, { verdict, expires: Date.now() + authorizer.cacheSeconds * 1000 });
+      }
+    }
+
+    const effect = policyEffect(verdict.statements, methodArn);
+    if (effect === 'explicit deny') {
+      throw new GatewayFailure(
+        'ACCESS_DENIED',
+        'User is not authorized to access this resource with an explicit deny',
+      );
+    }
+    if (effect === 'implicit deny') throw new GatewayFailure('ACCESS_DENIED');
+    const context = Object.entries(verdict.context).map(([name, value]) => [name, String(value)]);
+    return {
+      ...Object.fromEntries(context),
+      principalId: verdict.principalId,
+      integrationLatency: Math.round(performance.now() - started),
+    };
+  };
+}
+
+function identityValue(source: string, event: RequestEvent, facts: RequestFacts): string | undefined {
+  const [, kind, name = ''] =
+    /^(method\.request\.header|method\.request\.querystring|stageVariables|context)\.(.+)$/.exec(source) ??
+    [];
+  switch (kind) {
+    case 'method.request.header':
+      return facts.headerValue(name);
+    case 'method.request.querystring':
+      return event.queryStringParameters?.[name];
+    case 'stageVariables':
+      return event.stageVariables?.[name];
+    case 'context': {
+      const found = name
+        .split('.')
+        .reduce<unknown>(
+          (value, part) => (value as Record<string, unknown> | null)?.[part],
+          event.requestContext,
+        );
+      return found === undefined || found === null ? undefined : String(found);
+    }
+    default:
+      return undefined;
+  }
+}
+
+async function ask(fn: InvokableFunction | undefined, event: unknown): Promise<Verdict> {
+  const result = await fn?.invoke(JSON.stringify(event));
+  if (!result?.succeeded) {
+    throw new GatewayFailure(result?.errorMessage === 'Unauthorized' ? 'UNAUTHORIZED' : 'AUTHORIZER_FAILURE');
+  }
+  const answer = JSON.parse(result.payload) as {
+    principalId?: unknown;
+    policyDocument?: { Statement?: PolicyStatement | PolicyStatement[] };
+    context?: Record<string, unknown>;
+  } | null;
+  const statements = [answer?.policyDocument?.Statement ?? []].flat();
+  const context = answer?.context ?? {};
+  const isFlat = Object.values(context).every((value) =>
+    ['string', 'number', 'boolean'].includes(typeof value),
+  );
+  if (typeof answer?.principalId !== 'string' || statements.length === 0 || !isFlat) {
+    throw new GatewayFailure('AUTHORIZER_CONFIGURATION_ERROR');
+  }
+  return { principalId: answer.principalId, statements, context: context as Verdict['context'] };
+}

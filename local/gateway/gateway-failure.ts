@@ -1,0 +1,31 @@
+/** What API Gateway answers by itself, by response type: status, message and the name in x-amzn-ErrorType. */
+const FAILURES = {
+  ACCESS_DENIED: [403, 'User is not authorized to access this resource', 'AccessDeniedException'],
+  AUTHORIZER_CONFIGURATION_ERROR: [500, null, 'AuthorizerConfigurationException'],
+  AUTHORIZER_FAILURE: [500, null, 'AuthorizerConfigurationException'],
+  // No type of its own: a function that failed or answered what is no proxy response.
+  DEFAULT_5XX: [502, 'Internal server error', 'InternalServerErrorException'],
+  INTEGRATION_TIMEOUT: [504, 'Endpoint request timed out', 'InternalServerErrorException'],
+  MISSING_AUTHENTICATION_TOKEN: [403, 'Missing Authentication Token', 'MissingAuthenticationTokenException'],
+  REQUEST_TOO_LARGE: [413, 'Request Too Long', 'RequestEntityTooLargeException'],
+  UNAUTHORIZED: [401, 'Unauthorized', 'UnauthorizedException'],
+} as const;
+
+/** An answer of the gateway itself instead of the function's. */
+export class GatewayFailure extends Error {
+  override readonly name = 'GatewayFailure';
+  readonly responseType: keyof typeof FAILURES;
+  readonly status: number;
+  readonly errorType: string;
+  /** What $context.error.message gives; AWS has none for a failed authorizer. */
+  readonly text: string | null;
+
+  constructor(responseType: keyof typeof FAILURES, text?: string) {
+    const [status, defaultText, errorType] = FAILURES[responseType];
+    super(text ?? defaultText ?? responseType);
+    this.responseType = responseType;
+    this.status = status;
+    this.errorType = errorType;
+    this.text = text ?? defaultText;
+  }
+}

@@ -1,0 +1,55 @@
+import type { PathNode } from './api-model.ts';
+
+export interface RouteMatch {
+  readonly node: PathNode;
+  /** Decoded; null when the route has none. */
+  readonly pathParameters: Record<string, string> | null;
+}
+
+/** Finds the resource for a path below the stage: a fixed part wins over `{name}`, that over `{name+}`. */
+export function matchRoute(root: PathNode, path: string): RouteMatch | undefined {
+  const trimmed = path.replace(/^\//, '').replace(/\/$/, '');
+  const segments = trimmed === '' ? [] : trimmed.split('/');
+  const found = descend(root, segments);
+  if (!found) return undefined;
+  const parameters = found.parameters.map(([name, value]) => [name, decode(value)]);
+  return {
+    node: found.node,
+    pathParameters: parameters.length > 0 ? Object.fromEntries(parameters) : null,
+  };
+}
+
+interface Found {
+  readonly node: PathNode;
+  readonly parameters: [name: string, value: string][];
+}
+
+function descend(node: PathNode, segments: readonly string[]): Found | undefined {
+  const [segment, ...rest] = segments;
+  if (segment === undefined) return node.methods.size > 0 ? { node, parameters: [] } : undefined;
+
+  const fixed = node.children.find(({ pathPart }) => pathPart === decode(segment));
+  const viaFixed = fixed && descend(fixed, rest);
+  if (viaFixed) return viaFixed;
+
+  const variable = node.children.find(({ pathPart }) => /^\{[^+}]+\}$/.test(pathPart));
+  const viaVariable = variable && segment !== '' ? descend(variable, rest) : undefined;
+  if (variable && viaVariable) {
+    return {
+      node: viaVariable.node,
+      parameters: [[variable.pathPart.slice(1, -1), segment], ...viaVariable.parameters],
+    };
+  }
+
+  const greedy = node.children.find(({ pathPart }) => pathPart.endsWith('+}'));
+  return greedy && { node: greedy, parameters: [[greedy.pathPart.slice(1, -2), segments.join('/')]] };
+}
+
+/** A broken escape stays as it was sent. */
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,30 @@
+export interface PolicyStatement {
+  readonly Action?: string | readonly string[];
+  readonly Effect?: string;
+  readonly Resource?: string | readonly string[];
+}
+
+export type PolicyEffect = 'allow' | 'explicit deny' | 'implicit deny';
+
+/** What an authorizer's policy says of one method. */
+export function policyEffect(statements: readonly PolicyStatement[], methodArn: string): PolicyEffect {
+  const matching = statements.filter(
+    ({ Action, Resource }) =>
+      listOf(Action).some((action) => matches(action.toLowerCase(), 'execute-api:invoke')) &&
+      listOf(Resource).some((resource) => matches(resource, methodArn)),
+  );
+  if (matching.some(({ Effect }) => Effect === 'Deny')) return 'explicit deny';
+  return matching.some(({ Effect }) => Effect === 'Allow') ? 'allow' : 'implicit deny';
+}
+
+function listOf(value: string | readonly string[] | undefined): readonly string[] {
+  return typeof value === 'string' ? [value] : (value ?? []);
+}
+
+function matches(pattern: string, text: string): boolean {
+  const expression = pattern
+    .replace(/[.+^${}()|[\]\\]/g, '\\$&')
+    .replaceAll('*', '.*')
+    .replaceAll('?', '.');
+  return new RegExp(`^${expression}$`, 's').test(text);
+}

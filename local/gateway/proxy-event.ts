@@ -1,0 +1,165 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { ApiModel } from './api-model.ts';
+import type { RouteMatch } from './match-route.ts';
+
+/** What is known of a request before its route. */
+export interface RequestFacts {
+  readonly requestId: string;
+  readonly extendedRequestId: string;
+  readonly arrivedAt: number;
+  readonly httpMethod: string;
+  readonly inStage: boolean;
+  /** Below the stage, as sent. */
+  readonly path: string;
+  /** With the stage. */
+  readonly stagePath: string;
+  readonly query: string;
+  readonly headers: Record<string, string>;
+  readonly multiValueHeaders: Record<string, string[]>;
+  readonly sourceIp: string;
+  readonly domainName: string;
+  /** Set when the route is known. */
+  resourcePath: string | undefined;
+  headerValue(name: string): string | undefined;
+}
+
+// Meant for the connection, not for the function; the length is that of the body which the event carries.
+const NOT_PASSED_ON = new Set([
+  'connection',
+  'content-length',
+  'expect',
+  'keep-alive',
+  'te',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+export function readRequestFacts(request: IncomingMessage, stage: string): RequestFacts {
+  const [stagePath = '/', query = ''] = (request.url ?? '/').split(/\?(.*)/s);
+  const inStage = stagePath === `/${stage}` || stagePath.startsWith(`/${stage}/`);
+  const multiValueHeaders: Record<string, string[]> = {};
+  const spelling = new Map<string, string>();
+  const add = (name: string, value: string) => {
+    const lower = name.toLowerCase();
+    if (NOT_PASSED_ON.has(lower)) return;
+    const spelled = spelling.get(lower) ?? name;
+    spelling.set(lower, spelled);
+    multiValueHeaders[spelled] = [...(multiValueHeaders[spelled] ?? []), value];
+  };
+  const set = (name: string, value: string) => {
+    delete multiValueHeaders[spelling.get(name.toLowerCase()) ?? name];
+    spelling.delete(name.toLowerCase());
+    add(name, value);
+  };
+  for (let index = 0; index < request.rawHeaders.length; index += 2) {
+    add(request.rawHeaders[index] ?? '', request.rawHeaders[index + 1] ?? '');
+  }
+  const sourceIp = request.socket.remoteAddress ?? '127.0.0.1';
+  const forwardedFor = request.headers['x-forwarded-for'];
+  const arrivedAt = Date.now();
+  set('X-Forwarded-For', forwardedFor ? `${forwardedFor}, ${sourceIp}` : sourceIp);
+  set('X-Forwarded-Port', String((request.socket.address() as AddressInfo).port));
+  set('X-Forwarded-Proto', 'http');
+  if (!spelling.has('x-amzn-trace-id')) {
+    set(
+      'X-Amzn-Trace-Id',
+      `Root=1-${Math.floor(arrivedAt / 1000).toString(16)}-${randomBytes(12).toString('hex')}`,
+    );
+  }
+  const headers = Object.fromEntries(
+    Object.entries(multiValueHeaders).map(([name, values]) => [name, values.at(-1) ?? '']),
+  );
+  return {
+    requestId: randomUUID(),
+    extendedRequestId: randomBytes(11).toString('base64url'),
+    arrivedAt,
+    httpMethod: request.method ?? 'GET',
+    inStage,
+    path: inStage ? stagePath.slice(stage.length + 1) || '/' : stagePath,
+    stagePath,
+    query,
+    headers,
+    multiValueHeaders,
+    sourceIp,
+    domainName: (request.headers.host ?? '').replace(/:\d+$/, ''),
+    resourcePath: undefined,
+    headerValue: (name) => headers[spelling.get(name.toLowerCase()) ?? ''],
+  };
+}
+
+/** What authorizer and integration are both told. */
+export function createRequestEvent(api: ApiModel, { node, pathParameters }: RouteMatch, facts: RequestFacts) {
+  const single: Record<string, string> = {};
+  const multiple: Record<string, string[]> = {};
+  for (const [name, value] of new URLSearchParams(facts.query)) {
+    single[name] = value;
+    multiple[name] = [...(multiple[name] ?? []), value];
+  }
+  const hasQuery = Object.keys(single).length > 0;
+  return {
+    resource: node.resourcePath,
+    path: facts.path,
+    httpMethod: facts.httpMethod,
+    headers: facts.headers,
+    multiValueHeaders: facts.multiValueHeaders,
+    queryStringParameters: hasQuery ? single : null,
+    multiValueQueryStringParameters: hasQuery ? multiple : null,
+    pathParameters,
+    stageVariables: api.stageVariables,
+    requestContext: {
+      accountId: api.accountId,
+      apiId: api.apiId,
+      domainName: facts.domainName,
+      domainPrefix: facts.domainName.split('.')[0],
+      extendedRequestId: facts.extendedRequestId,
+      httpMethod: facts.httpMethod,
+      identity: {
+        accessKey: null,
+        accountId: null,
+        caller: null,
+        cognitoAuthenticationProvider: null,
+        cognitoAuthenticationType: null,
+        cognitoIdentityId: null,
+        cognitoIdentityPoolId: null,
+        principalOrgId: null,
+        sourceIp: facts.sourceIp,
+        user: null,
+        userAgent: facts.headerValue('user-agent') ?? null,
+        userArn: null,
+      },
+      path: facts.stagePath,
+      protocol: 'HTTP/1.1',
+      requestId: facts.requestId,
+      requestTime: formatRequestTime(facts.arrivedAt),
+      requestTimeEpoch: facts.arrivedAt,
+      resourceId: node.resourceId,
+      resourcePath: node.resourcePath,
+      stage: api.stage,
+    },
+  };
+}
+
+export type RequestEvent = ReturnType<typeof createRequestEvent>;
+
+/** The payload for the function. */
+export function createProxyEvent(
+  event: RequestEvent,
+  authorizer: Record<string, unknown> | undefined,
+  body: Buffer,
+  isBinary: boolean,
+) {
+  return {
+    ...event,
+    requestContext: authorizer ? { ...event.requestContext, authorizer } : event.requestContext,
+    body: body.length === 0 ? null : body.toString(isBinary ? 'base64' : 'utf8'),
+    isBase64Encoded: body.length > 0 && isBinary,
+  };
+}
+
+/** As in access logs: `21/Nov/2026:08:15:27 +0000`. */
+function formatRequestTime(milliseconds: number): string {
+  const [, day, month, year, time] = new Date(milliseconds).toUTCString().split(' ');
+  return `${day}/${month}/${year}:${time} +0000`;
+}

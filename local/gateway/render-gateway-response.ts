@@ -1,0 +1,60 @@
+import type { ApiModel } from './api-model.ts';
+import type { GatewayFailure } from './gateway-failure.ts';
+import type { RequestFacts } from './proxy-event.ts';
+
+export interface RenderedResponse {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly body: string;
+}
+
+/** The template's response for this failure, else its DEFAULT_4XX or DEFAULT_5XX, else AWS's own. */
+export function renderGatewayResponse(
+  api: ApiModel,
+  failure: GatewayFailure,
+  facts: RequestFacts,
+): RenderedResponse {
+  const family = failure.status < 500 ? 'DEFAULT_4XX' : 'DEFAULT_5XX';
+  const custom = api.gatewayResponses.get(failure.responseType) ?? api.gatewayResponses.get(family);
+  const variables: Record<string, string | undefined> = {
+    'context.apiId': api.apiId,
+    'context.domainName': facts.domainName,
+    'context.error.message': failure.text ?? 'null',
+    'context.error.messageString': JSON.stringify(failure.text),
+    'context.error.responseType': failure.responseType,
+    'context.error.validationErrorString': '',
+    'context.extendedRequestId': facts.extendedRequestId,
+    'context.httpMethod': facts.httpMethod,
+    'context.identity.sourceIp': facts.sourceIp,
+    'context.path': facts.stagePath,
+    'context.requestId': facts.requestId,
+    'context.requestTimeEpoch': String(facts.arrivedAt),
+    'context.resourcePath': facts.resourcePath,
+    'context.stage': api.stage,
+  };
+  const fill = (template: string) =>
+    template.replace(/\$(context\.[A-Za-z.]*[A-Za-z])/g, (_, name: string) => variables[name] ?? '');
+  const headerValue = (source: string): string => {
+    const literal = /^'(.*)'$/.exec(source)?.[1];
+    if (literal !== undefined) return literal;
+    const header = /^method\.request\.header\.(.+)$/.exec(source)?.[1];
+    return (header ? facts.headerValue(header) : variables[source]) ?? '';
+  };
+
+  const [contentType, template] = Object.entries(custom?.templates ?? {})[0] ?? [
+    'application/json',
+    undefined,
+  ];
+  const own = Object.entries(custom?.headers ?? {})
+    .map(([name, source]) => [name, headerValue(source)])
+    .filter(([, value]) => value !== '');
+  return {
+    status: custom?.statusCode ?? failure.status,
+    headers: {
+      'Content-Type': contentType,
+      'x-amzn-ErrorType': failure.errorType,
+      ...Object.fromEntries(own),
+    },
+    body: template === undefined ? JSON.stringify({ message: failure.text }) : fill(template),
+  };
+}

@@ -1,0 +1,44 @@
+/** The part of a proxy response that both integrations share. */
+export interface ProxyHead {
+  readonly statusCode?: unknown;
+  readonly headers?: Record<string, unknown> | null;
+  readonly multiValueHeaders?: Record<string, unknown[]> | null;
+  readonly cookies?: readonly unknown[] | null;
+}
+
+// API Gateway sets these itself and passes the function's own on under another name.
+const REMAPPED = new Set([
+  'connection',
+  'content-length',
+  'date',
+  'host',
+  'server',
+  'transfer-encoding',
+  'www-authenticate',
+]);
+
+/** Names and values in turn, or undefined when a value is no plain text, number or boolean. */
+export function responseHeaders(head: ProxyHead): string[] | undefined {
+  const pairs: [string, unknown][] = [];
+  const multiple = Object.entries(head.multiValueHeaders ?? {});
+  const given = new Set(multiple.map(([name]) => name.toLowerCase()));
+  for (const [name, value] of Object.entries(head.headers ?? {})) {
+    if (!given.has(name.toLowerCase())) pairs.push([name, value]);
+  }
+  for (const [name, values] of multiple) {
+    if (!Array.isArray(values)) return undefined;
+    for (const value of values) pairs.push([name, value]);
+  }
+  for (const cookie of head.cookies ?? []) pairs.push(['Set-Cookie', cookie]);
+  if (pairs.some(([, value]) => !['string', 'number', 'boolean'].includes(typeof value))) return undefined;
+  return pairs.flatMap(([name, value]) => [
+    REMAPPED.has(name.toLowerCase()) ? `x-amzn-Remapped-${name.toLowerCase()}` : name,
+    String(value),
+  ]);
+}
+
+/** A status that HTTP knows, or undefined. */
+export function responseStatus(head: ProxyHead): number | undefined {
+  const status = Number(head.statusCode);
+  return Number.isInteger(status) && status >= 200 && status <= 599 ? status : undefined;
+}

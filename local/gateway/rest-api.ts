@@ -1,0 +1,44 @@
+import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import { readRestApi } from './read-rest-api.ts';
+import { type RestApiServer, serveRestApi } from './serve-rest-api.ts';
+
+/** One REST API with one stage, at the run's own port. */
+export const restApi: ResourceKind = {
+  types: [
+    'AWS::ApiGateway::Authorizer',
+    'AWS::ApiGateway::Deployment',
+    'AWS::ApiGateway::GatewayResponse',
+    'AWS::ApiGateway::Method',
+    'AWS::ApiGateway::Resource',
+    'AWS::ApiGateway::RestApi',
+    'AWS::ApiGateway::Stage',
+  ],
+
+  async open(resources, context) {
+    let server: RestApiServer | undefined;
+    return {
+      ref(resource: TemplateResource) {
+        if (resource.type === 'AWS::ApiGateway::Stage') {
+          return String(context.resolve(resource.properties.StageName, resource.logicalId));
+        }
+        // An API's id has ten lower-case characters; other parts are known by their logical ids.
+        return resource.type === 'AWS::ApiGateway::RestApi' ? 'localapi00' : resource.logicalId;
+      },
+      attribute: (resource, name) =>
+        ({
+          RestApiId: 'localapi00',
+          RootResourceId: `${resource.logicalId}Root`,
+          DeploymentId: resource.logicalId,
+          ResourceId: resource.logicalId,
+          AuthorizerId: resource.logicalId,
+        })[name],
+      async begin() {
+        server = await serveRestApi(readRestApi(resources, context), context.functions, context.options.port);
+        context.endpoints.gateway = server.url;
+      },
+      async close() {
+        await server?.close();
+      },
+    };
+  },
+};

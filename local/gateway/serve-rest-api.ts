@@ -1,0 +1,93 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { InvokableFunction } from '../lambda/invokable-function.ts';
+import { answerBuffered } from './answer-buffered.ts';
+import { answerStreamed } from './answer-streamed.ts';
+import type { ApiModel } from './api-model.ts';
+import { createAuthorize } from './authorize.ts';
+import { GatewayFailure } from './gateway-failure.ts';
+import { isBinaryType } from './is-binary-type.ts';
+import { matchRoute } from './match-route.ts';
+import { createProxyEvent, createRequestEvent, type RequestFacts, readRequestFacts } from './proxy-event.ts';
+import { readBody } from './read-body.ts';
+import { renderGatewayResponse } from './render-gateway-response.ts';
+
+export interface RestApiServer {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+// Lambda's limit for the event of a synchronous call; the body is only part of it, and base64 makes it a third longer.
+const MAX_PAYLOAD_BYTES = 6 * 1024 * 1024;
+
+// As long as API Gateway keeps a silent connection.
+const KEEP_ALIVE_MILLISECONDS = 350_000;
+
+/** Serves a REST API's routes under its stage. */
+export async function serveRestApi(
+  api: ApiModel,
+  functions: ReadonlyMap<string, InvokableFunction>,
+  port: number,
+): Promise<RestApiServer> {
+  const authorize = createAuthorize(api, functions);
+
+  async function answer(
+    request: IncomingMessage,
+    response: ServerResponse,
+    facts: RequestFacts,
+  ): Promise<void> {
+    const receiving = readBody(request);
+    // Looked at below, after the authorizer: until then a failure is not unhandled.
+    receiving.catch(() => {});
+    try {
+      const route = facts.inStage ? matchRoute(api.root, facts.path) : undefined;
+      const method = route?.node.methods.get(facts.httpMethod) ?? route?.node.methods.get('ANY');
+      if (!route || !method) throw new GatewayFailure('MISSING_AUTHENTICATION_TOKEN');
+      facts.resourcePath = route.node.resourcePath;
+      const body = await receiving;
+      const event = createRequestEvent(api, route, facts);
+      const authorizer = method.authorizer && (await authorize(method.authorizer, event, facts));
+      const isBinary = isBinaryType(api.binaryMediaTypes, facts.headerValue('content-type'));
+      const payload = JSON.stringify(createProxyEvent(event, authorizer, body, isBinary));
+      if (Buffer.byteLength(payload) > MAX_PAYLOAD_BYTES) throw new GatewayFailure('REQUEST_TOO_LARGE');
+      const fn = functions.get(method.functionArn);
+      if (!fn) throw new GatewayFailure('DEFAULT_5XX');
+      if (method.streamed) await answerStreamed(api, method, fn, payload, response);
+      else await answerBuffered(api, method, fn, payload, facts, response);
+    } catch (error) {
+      // The answer waits for the whole request: a sender that is still writing would not see it.
+      await receiving.catch(() => {});
+      throw error;
+    }
+  }
+
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MILLISECONDS }, async (request, response) => {
+    const facts = readRequestFacts(request, api.stage);
+    response.setHeader('x-amzn-RequestId', facts.requestId);
+    response.setHeader('x-amz-apigw-id', facts.extendedRequestId);
+    try {
+      await answer(request, response, facts);
+    } catch (error) {
+      if (response.headersSent || response.destroyed) return;
+      const failure = error instanceof GatewayFailure ? error : new GatewayFailure('DEFAULT_5XX');
+      const { status, headers, body } = renderGatewayResponse(api, failure, facts);
+      const connection = request.complete ? {} : { Connection: 'close' };
+      response.writeHead(status, { ...headers, ...connection, 'Content-Length': Buffer.byteLength(body) });
+      response.end(body);
+    }
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      reject(error.code === 'EADDRINUSE' ? new Error(`Port ${port} is in use`) : error),
+    );
+    server.listen(port, '127.0.0.1', resolve);
+  });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/${api.stage}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}

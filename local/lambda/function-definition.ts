@@ -1,0 +1,18 @@
+/** A function of the template with everything resolved. */
+export interface FunctionDefinition {
+  readonly logicalId: string;
+  readonly functionName: string;
+  readonly functionArn: string;
+  readonly taskRoot: string;
+  readonly handler: string;
+  readonly timeoutSeconds: number;
+  readonly memoryMegabytes: number;
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** What a thread reports besides the results of its invocations. */
+export interface ThreadEvents {
+  onLine(line: string): void;
+  onViolation(text: string): void;
+  onGone(): void;
+}

@@ -1,0 +1,111 @@
+import type { FunctionDefinition, ThreadEvents } from './function-definition.ts';
+import { createFunctionThread, type FunctionThread } from './function-thread.ts';
+import type { InvocationResult, InvokableFunction, ResponseSink } from './invokable-function.ts';
+
+export interface FunctionPool extends InvokableFunction {
+  /** Loads one thread ahead of the first invocation. */
+  prewarm(): void;
+  threads(): readonly FunctionThread[];
+  /** Ends all threads, busy ones too, and tells how many; the next invocation starts a new one. */
+  killThreads(): number;
+  close(): Promise<void>;
+}
+
+export interface PoolOptions extends Omit<ThreadEvents, 'onGone'> {
+  readonly maxConcurrency: number;
+}
+
+interface Waiting {
+  readonly payload: string;
+  readonly sink: ResponseSink | undefined;
+  readonly resolve: (result: InvocationResult) => void;
+}
+
+// As long as AWS usually keeps an idle environment warm.
+const IDLE_MILLISECONDS = 5 * 60_000;
+
+const SHUT_DOWN: InvocationResult = {
+  succeeded: false,
+  errorType: 'Runtime.ExitError',
+  errorMessage: 'The run has ended',
+};
+
+/** The threads of one function: one invocation a thread, more threads as calls overlap, then a queue. */
+export function createFunctionPool(definition: FunctionDefinition, options: PoolOptions): FunctionPool {
+  const threads = new Set<FunctionThread>();
+  const idle: { readonly thread: FunctionThread; readonly since: number }[] = [];
+  const queue: Waiting[] = [];
+  let closed = false;
+
+  function startThread(): FunctionThread {
+    const thread = createFunctionThread(definition, {
+      onLine: options.onLine,
+      onViolation: options.onViolation,
+      onGone() {
+        threads.delete(thread);
+        const index = idle.findIndex((entry) => entry.thread === thread);
+        if (index >= 0) idle.splice(index, 1);
+      },
+    });
+    threads.add(thread);
+    return thread;
+  }
+
+  async function run(
+    thread: FunctionThread,
+    payload: string,
+    sink?: ResponseSink,
+  ): Promise<InvocationResult> {
+    const result = await thread.invoke(payload, sink);
+    if (threads.has(thread)) idle.push({ thread, since: Date.now() });
+    takeNext();
+    return result;
+  }
+
+  function takeNext(): void {
+    const next = queue[0];
+    const thread = next && !closed && freeThread();
+    if (!next || !thread) return;
+    queue.shift();
+    void run(thread, next.payload, next.sink).then(next.resolve);
+  }
+
+  /** The one used last, so that the others can grow idle and end. */
+  function freeThread(): FunctionThread | undefined {
+    return idle.pop()?.thread ?? (threads.size < options.maxConcurrency ? startThread() : undefined);
+  }
+
+  const sweep = setInterval(() => {
+    const oldest = Date.now() - IDLE_MILLISECONDS;
+    for (const { thread } of idle.filter(({ since }) => since < oldest)) void thread.terminate();
+  }, IDLE_MILLISECONDS / 5);
+  sweep.unref();
+
+  return {
+    logicalId: definition.logicalId,
+    functionName: definition.functionName,
+    functionArn: definition.functionArn,
+    timeoutSeconds: definition.timeoutSeconds,
+    invoke(payload, sink) {
+      if (closed) return Promise.resolve(SHUT_DOWN);
+      const thread = queue.length === 0 ? freeThread() : undefined;
+      if (thread) return run(thread, payload, sink);
+      return new Promise((resolve) => queue.push({ payload, sink, resolve }));
+    },
+    prewarm() {
+      if (threads.size === 0) idle.push({ thread: startThread(), since: Date.now() });
+    },
+    threads: () => [...threads],
+    killThreads() {
+      const running = [...threads];
+      for (const thread of running) void thread.terminate();
+      return running.length;
+    },
+    async close() {
+      closed = true;
+      clearInterval(sweep);
+      for (const { resolve } of queue.splice(0)) resolve(SHUT_DOWN);
+      await Promise.all([...threads].map((thread) => thread.terminate()));
+    },
+  };
+}

@@ -1,0 +1,197 @@
+import { randomUUID } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import { Worker } from 'node:worker_threads';
+import type { FunctionDefinition, ThreadEvents } from './function-definition.ts';
+import type { InvocationResult, ResponseSink } from './invokable-function.ts';
+import type { ErrorReport, MessageFromThread, MessageToThread, ThreadData } from './thread/messages.ts';
+
+export interface FunctionThread {
+  readonly busy: boolean;
+  /** One at a time. */
+  invoke(payload: string, sink?: ResponseSink): Promise<InvocationResult>;
+  /** An invocation under way fails. */
+  terminate(): Promise<unknown>;
+}
+
+interface Invocation {
+  readonly requestId: string;
+  readonly sink: ResponseSink | undefined;
+  readonly collected: (string | Uint8Array)[];
+  readonly resolve: (result: InvocationResult) => void;
+}
+
+// AWS gives a cold start 10 s; here dozens of threads may load at once on a few cores.
+const LOAD_TIMEOUT_MILLISECONDS = 60_000;
+
+// A quarter of the function's credit: few messages back, and none at all for a short answer.
+const ACKNOWLEDGE_FROM_BYTES = 16 * 1024;
+
+export function createFunctionThread(definition: FunctionDefinition, events: ThreadEvents): FunctionThread {
+  const timeoutMilliseconds = definition.timeoutSeconds * 1000;
+  const worker = new Worker(new URL('./thread/run-handler.ts', import.meta.url), {
+    name: definition.functionName,
+    env: { ...definition.environment },
+    argv: [],
+    execArgv: [],
+    stdout: true,
+    stderr: true,
+    resourceLimits: { maxOldGenerationSizeMb: definition.memoryMegabytes },
+    workerData: {
+      taskRoot: definition.taskRoot,
+      handler: definition.handler,
+      functionName: definition.functionName,
+      functionArn: definition.functionArn,
+      memoryMegabytes: definition.memoryMegabytes,
+      timeoutMilliseconds,
+    } satisfies ThreadData,
+  });
+  const tell = (message: MessageToThread) => worker.postMessage(message);
+
+  let loaded = false;
+  let gone = false;
+  let current: Invocation | undefined;
+  let deadline: NodeJS.Timeout | undefined;
+  let loadError: ErrorReport | undefined;
+  let unacknowledged = 0;
+
+  function settle(result: InvocationResult): void {
+    clearTimeout(deadline);
+    const invocation = current;
+    current = undefined;
+    invocation?.resolve(result);
+  }
+
+  function fail(errorType: string, errorMessage: string): void {
+    settle({ succeeded: false, errorType, errorMessage });
+  }
+
+  function failAndTerminate(errorType: string, errorMessage: string): void {
+    leave();
+    fail(errorType, errorMessage);
+    void worker.terminate();
+  }
+
+  function leave(): void {
+    if (gone) return;
+    gone = true;
+    events.onGone();
+  }
+
+  /** Starts with the handler, not with the loading of its module. */
+  function startClock(): void {
+    deadline = setTimeout(() => {
+      const seconds = definition.timeoutSeconds.toFixed(2);
+      failAndTerminate('Sandbox.Timedout', `${current?.requestId} Task timed out after ${seconds} seconds`);
+    }, timeoutMilliseconds);
+  }
+
+  function acknowledge(bytes: number): void {
+    unacknowledged += bytes;
+    if (unacknowledged < ACKNOWLEDGE_FROM_BYTES || gone) return;
+    tell({ kind: 'written', bytes: unacknowledged });
+    unacknowledged = 0;
+  }
+
+  function receive(message: MessageFromThread): void {
+    switch (message.kind) {
+      case 'chunk':
+        if (current?.sink) current.sink.write(message.chunk, () => acknowledge(message.bytes));
+        else {
+          current?.collected.push(message.chunk);
+          acknowledge(message.bytes);
+        }
+        break;
+      case 'end':
+        current?.sink?.end();
+        break;
+      case 'done':
+        finish(message.payload);
+        break;
+      case 'failed':
+        fail(message.error.errorType, message.error.errorMessage);
+        break;
+      case 'loaded':
+        loaded = true;
+        clearTimeout(loading);
+        if (current) startClock();
+        break;
+      case 'load-failed':
+        loadError = message.error;
+        clearTimeout(loading);
+        events.onLine(`${message.error.errorType}: ${message.error.errorMessage}`);
+        failAndTerminate(message.error.errorType, message.error.errorMessage);
+        break;
+      case 'violation':
+        events.onViolation(message.text);
+        break;
+      case 'out-of-memory': {
+        const text = `${definition.functionName} held ${message.usedMegabytes} MB of ${definition.memoryMegabytes} MB`;
+        events.onViolation(text);
+        failAndTerminate('Runtime.OutOfMemory', text);
+        break;
+      }
+    }
+  }
+
+  function finish(payload: string | undefined): void {
+    if (payload !== undefined && current?.sink) {
+      current.sink.write(payload, () => {});
+      current.sink.end();
+    }
+    settle({ succeeded: true, payload: payload ?? joinChunks(current?.collected ?? []) });
+  }
+
+  worker.on('message', receive);
+  worker.on('error', (error: Error) => {
+    leave();
+    events.onLine(error.stack ?? String(error));
+    fail('Runtime.ExitError', `Error: Runtime exited: ${error.message}`);
+  });
+  worker.on('exit', (code) => {
+    clearTimeout(loading);
+    leave();
+    fail('Runtime.ExitError', `Error: Runtime exited with error: exit status ${code}`);
+  });
+  passLines(worker.stdout, events.onLine);
+  passLines(worker.stderr, events.onLine);
+  const loading = setTimeout(() => {
+    failAndTerminate('Runtime.InitTimeout', `${definition.functionName} did not load in time`);
+  }, LOAD_TIMEOUT_MILLISECONDS);
+
+  return {
+    get busy() {
+      return current !== undefined;
+    },
+    invoke(payload, sink) {
+      return new Promise((resolve) => {
+        current = { requestId: randomUUID(), sink, collected: [], resolve };
+        unacknowledged = 0;
+        if (loadError) return fail(loadError.errorType, loadError.errorMessage);
+        if (gone) return fail('Runtime.ExitError', 'The thread has ended');
+        if (loaded) startClock();
+        tell({ kind: 'invoke', requestId: current.requestId, payload });
+      });
+    },
+    terminate() {
+      failAndTerminate('Runtime.ExitError', 'The thread was terminated');
+      return worker.terminate();
+    },
+  };
+}
+
+function joinChunks(chunks: readonly (string | Uint8Array)[]): string {
+  return Buffer.concat(chunks.map((chunk) => Buffer.from(chunk as Uint8Array))).toString();
+}
+
+function passLines(stream: Readable, onLine: (line: string) => void): void {
+  let rest = '';
+  stream.setEncoding('utf8');
+  stream.on('data', (text: string) => {
+    const lines = (rest + text).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) onLine(line);
+  });
+  stream.on('close', () => {
+    if (rest) onLine(rest);
+  });
+}

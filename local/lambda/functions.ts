@@ -1,0 +1,113 @@
+import type { RunContext } from '../run-context.ts';
+import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import type { FunctionDefinition } from './function-definition.ts';
+import { createFunctionPool } from './function-pool.ts';
+
+interface FunctionProperties {
+  readonly Code?: { readonly S3Key?: string };
+  readonly Environment?: { readonly Variables?: Record<string, unknown> };
+  readonly FunctionName?: string;
+  readonly Handler?: string;
+  readonly MemorySize?: number;
+  readonly PackageType?: string;
+  readonly Runtime?: string;
+  readonly Layers?: readonly string[];
+  readonly Timeout?: number;
+}
+
+const FUNCTION = 'AWS::Lambda::Function';
+
+// Enough for every case here, few enough that a runaway loop does not take the machine down.
+const DEFAULT_MAX_CONCURRENCY = 64;
+
+// Lambda's own defaults.
+const DEFAULT_TIMEOUT_SECONDS = 3;
+const DEFAULT_MEMORY_MEGABYTES = 128;
+
+/** Lambda functions, each in worker threads. Versions and aliases are their function. */
+export const functions: ResourceKind = {
+  types: [FUNCTION, 'AWS::Lambda::Version', 'AWS::Lambda::Alias'],
+
+  async open(resources, context) {
+    const nameOf = (resource: TemplateResource): string => {
+      if (resource.type !== FUNCTION) {
+        const reference = String(context.resolve(resource.properties.FunctionName, resource.logicalId));
+        return reference.split(':')[6] ?? reference;
+      }
+      const given = context.resolve(resource.properties.FunctionName, resource.logicalId);
+      return given === undefined ? context.nameOf(resource.logicalId) : String(given);
+    };
+    const arnOf = (resource: TemplateResource) =>
+      `arn:aws:lambda:${context.region}:${context.accountId}:function:${nameOf(resource)}`;
+    const ours = resources.filter(({ type }) => type === FUNCTION);
+
+    return {
+      ref: (resource) => (resource.type === FUNCTION ? nameOf(resource) : arnOf(resource)),
+      attribute: (resource, name) =>
+        ({
+          Arn: arnOf(resource),
+          FunctionArn: arnOf(resource),
+          AliasArn: arnOf(resource),
+          Version: '$LATEST',
+        })[name],
+      async begin() {
+        for (const resource of ours) {
+          const definition = defineFunction(resource, nameOf(resource), arnOf(resource), context);
+          const pool = createFunctionPool(definition, {
+            maxConcurrency: context.options.maxConcurrency ?? DEFAULT_MAX_CONCURRENCY,
+            onLine: (line) => context.options.onLog?.({ functionName: definition.functionName, line }),
+            onViolation: (text) => context.violations.push(text),
+          });
+          context.functions.set(definition.functionArn, pool);
+          if (context.options.prewarm) pool.prewarm();
+        }
+      },
+      async close() {
+        await Promise.all([...context.functions.values()].map((pool) => pool.close()));
+      },
+    };
+  },
+};
+
+function defineFunction(
+  { logicalId, properties }: TemplateResource,
+  functionName: string,
+  functionArn: string,
+  context: RunContext,
+): FunctionDefinition {
+  const resolved = context.resolve(properties, logicalId) as FunctionProperties;
+  if (!resolved.Code?.S3Key || !resolved.Handler || !resolved.Runtime?.startsWith('nodejs')) {
+    throw new Error(`${logicalId} (${FUNCTION}): only Node.js functions from file assets can run locally`);
+  }
+  if (resolved.Layers?.length) throw new Error(`${logicalId} (${FUNCTION}): layers cannot run locally`);
+  const taskRoot = context.assetFolder(resolved.Code.S3Key);
+  const memoryMegabytes = resolved.MemorySize ?? DEFAULT_MEMORY_MEGABYTES;
+  const variables = Object.entries(resolved.Environment?.Variables ?? {});
+  return {
+    logicalId,
+    functionName,
+    functionArn,
+    taskRoot,
+    handler: resolved.Handler,
+    timeoutSeconds: resolved.Timeout ?? DEFAULT_TIMEOUT_SECONDS,
+    memoryMegabytes,
+    environment: {
+      ...Object.fromEntries(variables.map(([name, value]) => [name, String(value)])),
+      _HANDLER: resolved.Handler,
+      AWS_DEFAULT_REGION: context.region,
+      AWS_EXECUTION_ENV: `AWS_Lambda_${resolved.Runtime}`,
+      AWS_LAMBDA_FUNCTION_MEMORY_SIZE: String(memoryMegabytes),
+      AWS_LAMBDA_FUNCTION_NAME: functionName,
+      AWS_LAMBDA_FUNCTION_VERSION: '$LATEST',
+      AWS_REGION: context.region,
+      LAMBDA_TASK_ROOT: taskRoot,
+      TZ: ':UTC',
+      // The one key pair that s3rver knows; no other engine looks at it.
+      AWS_ACCESS_KEY_ID: 'S3RVER',
+      AWS_SECRET_ACCESS_KEY: 'S3RVER',
+      AWS_SESSION_TOKEN: 'local',
+      ...context.environmentFor(logicalId),
+      ...context.options.environment,
+    },
+  };
+}

@@ -1,0 +1,8 @@
+import type { ErrorReport } from './messages.ts';
+
+/** What Lambda tells a caller of a thrown value. */
+export function reportError(thrown: unknown): ErrorReport {
+  if (!(thrown instanceof Error))
+    return { errorType: typeof thrown, errorMessage: String(thrown), trace: [] };
+  return { errorType: thrown.name, errorMessage: thrown.message, trace: thrown.stack?.split('\n') ?? [] };
+}

@@ -1,0 +1,107 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { finished } from 'node:stream/promises';
+import { pathToFileURL } from 'node:url';
+import { parentPort, workerData } from 'node:worker_threads';
+import { awslambda, type Handler, isStreaming } from './managed-runtime.ts';
+import type { MessageFromThread, MessageToThread, ThreadData } from './messages.ts';
+import { reportError } from './report-error.ts';
+import { ResponseStream } from './response-stream.ts';
+import { watchNetwork } from './watch-network.ts';
+
+// Often enough to catch a function that collects buffers, cheap enough not to be seen in a profile.
+const MEMORY_SAMPLE_MILLISECONDS = 250;
+
+if (!parentPort) throw new Error('This module is the body of a worker thread');
+const port = parentPort;
+const data = workerData as ThreadData;
+const send = (message: MessageFromThread, transfer?: ArrayBuffer[]) => port.postMessage(message, transfer);
+
+// Loading counts as active: AWS runs a function's module before its first event.
+let active = true;
+let responseStream: ResponseStream | undefined;
+
+Object.assign(globalThis, { awslambda });
+watchNetwork((request) => {
+  if (!active)
+    send({
+      kind: 'violation',
+      text: `${data.functionName}: ${request} began after the handler had resolved`,
+    });
+});
+setInterval(sampleMemory, MEMORY_SAMPLE_MILLISECONDS).unref();
+
+/** The heap has its own limit; what Buffers hold outside of it only shows here. */
+function sampleMemory(): void {
+  const { heapUsed, external } = process.memoryUsage();
+  const usedMegabytes = Math.round((heapUsed + external) / 1024 / 1024);
+  if (usedMegabytes > data.memoryMegabytes) send({ kind: 'out-of-memory', usedMegabytes });
+}
+
+async function loadHandler(): Promise<Handler> {
+  const dot = data.handler.lastIndexOf('.');
+  const module = path.join(data.taskRoot, data.handler.slice(0, dot));
+  const exported = data.handler.slice(dot + 1);
+  const file = ['.mjs', '.js', '.cjs'].map((extension) => module + extension).find(existsSync);
+  if (!file) throw new Error(`Cannot find module ${module}`);
+  const loaded = (await import(pathToFileURL(file).href)) as Record<string, unknown>;
+  const handler = loaded[exported] ?? (loaded.default as Record<string, unknown> | undefined)?.[exported];
+  if (typeof handler !== 'function') throw new Error(`${data.handler} is undefined or not exported`);
+  return handler as Handler;
+}
+
+function createContext(requestId: string) {
+  const deadline = Date.now() + data.timeoutMilliseconds;
+  return {
+    awsRequestId: requestId,
+    callbackWaitsForEmptyEventLoop: true,
+    functionName: data.functionName,
+    functionVersion: '$LATEST',
+    invokedFunctionArn: data.functionArn,
+    logGroupName: `/aws/lambda/${data.functionName}`,
+    logStreamName: 'local',
+    memoryLimitInMB: String(data.memoryMegabytes),
+    getRemainingTimeInMillis: () => deadline - Date.now(),
+  };
+}
+
+async function stream(handler: Handler, event: unknown, context: object): Promise<MessageFromThread> {
+  const response = new ResponseStream(send);
+  responseStream = response;
+  const ended = finished(response);
+  // The handler's own failure is told first; this one is awaited below.
+  ended.catch(() => {});
+  await handler(event, response, context);
+  await ended;
+  return { kind: 'done' };
+}
+
+async function invoke(handler: Handler, requestId: string, payload: string): Promise<void> {
+  active = true;
+  let outcome: MessageFromThread;
+  try {
+    const event: unknown = JSON.parse(payload);
+    const context = createContext(requestId);
+    outcome = isStreaming(handler)
+      ? await stream(handler, event, context)
+      : { kind: 'done', payload: JSON.stringify((await handler(event, context)) ?? null) };
+  } catch (error) {
+    outcome = { kind: 'failed', error: reportError(error) };
+  }
+  active = false;
+  responseStream = undefined;
+  sampleMemory();
+  send(outcome);
+}
+
+try {
+  const handler = await loadHandler();
+  port.on('message', (message: MessageToThread) => {
+    if (message.kind === 'written') responseStream?.credit(message.bytes);
+    else void invoke(handler, message.requestId, message.payload);
+  });
+  active = false;
+  send({ kind: 'loaded' });
+} catch (error) {
+  send({ kind: 'load-failed', error: reportError(error) });
+}

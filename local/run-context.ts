@@ -1,0 +1,25 @@
+import type { DynamoCall } from './dynamodb/dynamo-call.ts';
+import type { FunctionPool } from './lambda/function-pool.ts';
+import type { RunOptions } from './run-options.ts';
+
+/** What a resource kind is given by the run it belongs to. */
+export interface RunContext {
+  readonly options: RunOptions;
+  readonly stackName: string;
+  readonly region: string;
+  readonly accountId: string;
+  /** Replaces the intrinsics of a value; `logicalId` is named in errors. */
+  resolve(value: unknown, logicalId: string): unknown;
+  /** A name for the resource that is the same at every start. */
+  nameOf(logicalId: string): string;
+  /** The folder of the asset with this object key. */
+  assetFolder(objectKey: string): string;
+  /** What all kinds together tell this function. Complete once every kind is open. */
+  environmentFor(functionLogicalId: string): Record<string, string>;
+  /** By ARN; filled when the functions begin, which is before whatever calls them. */
+  readonly functions: Map<string, FunctionPool>;
+  /** Addresses by service; the gateway's is the stage's. */
+  readonly endpoints: Record<string, string>;
+  readonly violations: string[];
+  readonly dynamoCalls: DynamoCall[];
+}

@@ -1,0 +1,36 @@
+import type { DynamoCall } from './dynamodb/dynamo-call.ts';
+
+export interface RunOptions {
+  /** A cloud assembly: the folder with manifest.json. */
+  readonly assembly: string;
+  /** Which stack of the assembly; needed only when it holds several. */
+  readonly stack?: string;
+  /** Where tables, objects, secrets and the lock live. */
+  readonly dataDir: string;
+  /** The gateway's port on 127.0.0.1; 0 takes any free one. */
+  readonly port: number;
+  /** Further variables for every function. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Logical id of an AWS::SecretsManager::Secret to its value. */
+  readonly secretValues?: Readonly<Record<string, string>>;
+  readonly faults?: DynamoFaults;
+  /** Keep every DynamoDB call with what it consumed. */
+  readonly recordCalls?: boolean;
+  /** Threads that one function may have. Default 64. */
+  readonly maxConcurrency?: number;
+  /** Load every function once in the background after the start. */
+  readonly prewarm?: boolean;
+  readonly onProgress?: (line: string) => void;
+  /** A line that a function wrote to stdout or stderr. */
+  readonly onLog?: (entry: { functionName: string; line: string }) => void;
+}
+
+/** How AWS's tables can refuse what a single-machine engine never does. */
+export interface DynamoFaults {
+  readonly transactionConflicts?: boolean;
+  readonly throttling?: boolean;
+  /** Answers the call with a retryable InternalServerError. */
+  readonly refuse?: (
+    call: Pick<DynamoCall, 'target' | 'functionName'> & { readonly body: unknown },
+  ) => boolean;
+}

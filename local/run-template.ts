@@ -1,0 +1,69 @@
+import { lockDataFolder } from './data/lock-data-folder.ts';
+import type { DynamoCall } from './dynamodb/dynamo-call.ts';
+import type { RunContext } from './run-context.ts';
+import type { RunOptions } from './run-options.ts';
+import { openTemplate } from './template/open-template.ts';
+import { readAssembly } from './template/read-assembly.ts';
+
+export type { RunOptions } from './run-options.ts';
+
+export interface RunningTemplate {
+  /** The stage's address, without a slash at its end; empty when the template has no REST API. */
+  readonly url: string;
+  readonly endpoints: Record<'dynamodb' | 's3' | 'secretsmanager', string>;
+  /** Logical id to what Ref gives: a table's or bucket's name, a secret's ARN. */
+  readonly physicalIds: Record<string, string>;
+  readonly outputs: Record<string, string>;
+  /** Ends the threads of the functions whose logical id starts so, busy ones too, and tells how many. */
+  killWorkers(logicalIdPrefix: string): number;
+  workers(): { functionName: string; busy: boolean }[];
+  /** What would have gone wrong in AWS without showing here. */
+  violations(): string[];
+  /** Calls recorded so far; empty unless `recordCalls` is on. */
+  dynamoCalls(): DynamoCall[];
+  close(): Promise<void>;
+}
+
+/** Runs a synthesized CDK app on this machine. What it cannot run stops it with one line that names the resource. */
+export async function runTemplate(options: RunOptions): Promise<RunningTemplate> {
+  const started = performance.now();
+  const progress = (line: string) =>
+    options.onProgress?.(`${line} (${Math.round(performance.now() - started)} ms)`);
+  const assembly = await readAssembly(options.assembly, options.stack);
+  const unlock = await lockDataFolder(options.dataDir);
+  try {
+    const opened = await openTemplate(options, assembly, progress);
+    let closing: Promise<void> | undefined;
+    return describeRun(opened.context, opened, () => {
+      closing ??= opened.close().finally(unlock);
+      return closing;
+    });
+  } catch (error) {
+    await unlock();
+    throw error;
+  }
+}
+
+function describeRun(
+  context: RunContext,
+  { physicalIds, outputs }: { physicalIds: Record<string, string>; outputs: Record<string, string> },
+  close: () => Promise<void>,
+): RunningTemplate {
+  const { dynamodb = '', s3 = '', secretsmanager = '', gateway = '' } = context.endpoints;
+  const pools = () => [...context.functions.values()];
+  return {
+    url: gateway,
+    endpoints: { dynamodb, s3, secretsmanager },
+    physicalIds,
+    outputs,
+    killWorkers: (prefix) =>
+      pools()
+        .filter(({ logicalId }) => logicalId.startsWith(prefix))
+        .reduce((killed, pool) => killed + pool.killThreads(), 0),
+    workers: () =>
+      pools().flatMap(({ functionName, threads }) => threads().map(({ busy }) => ({ functionName, busy }))),
+    violations: () => [...context.violations],
+    dynamoCalls: () => [...context.dynamoCalls],
+    close,
+  };
+}

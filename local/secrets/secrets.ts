@@ -1,0 +1,82 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { openKeptValues } from '../data/kept-values.ts';
+import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import { AwsJsonError, serveAwsJson } from '../wire/serve-aws-json.ts';
+
+interface SecretProperties {
+  readonly Name?: string;
+  readonly SecretString?: string;
+  readonly GenerateSecretString?: {
+    readonly PasswordLength?: number;
+    readonly SecretStringTemplate?: string;
+    readonly GenerateStringKey?: string;
+  };
+}
+
+interface Secret {
+  readonly name: string;
+  readonly arn: string;
+  readonly value: string;
+}
+
+/** Secrets Manager: reading only. A value is given, written in the template, or drawn once. */
+export const secrets: ResourceKind = {
+  types: ['AWS::SecretsManager::Secret'],
+
+  async open(resources, context) {
+    const kept = await openKeptValues(context.options.dataDir, 'secrets');
+    const known = new Map<string, Secret>();
+
+    for (const { logicalId, properties } of resources) {
+      const resolved = context.resolve(properties, logicalId) as SecretProperties;
+      const name = resolved.Name ?? context.nameOf(logicalId);
+      // AWS ends an ARN with six random characters; these come from the name, to stay the same.
+      const suffix = createHash('sha256').update(name).digest('hex').slice(0, 6);
+      const value =
+        context.options.secretValues?.[logicalId] ??
+        resolved.SecretString ??
+        (await kept.keep(logicalId, () => drawValue(resolved)));
+      const arn = `arn:aws:secretsmanager:${context.region}:${context.accountId}:secret:${name}-${suffix}`;
+      known.set(logicalId, { name, arn, value });
+    }
+
+    const find = (id: unknown): Secret => {
+      const found = [...known.values()].find(({ name, arn }) => id === name || id === arn);
+      if (found) return found;
+      throw new AwsJsonError('ResourceNotFoundException', "Secrets Manager can't find the specified secret.");
+    };
+    const arnOf = ({ logicalId }: TemplateResource) => known.get(logicalId)?.arn ?? '';
+    const server = await serveAwsJson({
+      GetSecretValue({ SecretId }) {
+        const { arn, name, value } = find(SecretId);
+        return {
+          ARN: arn,
+          Name: name,
+          SecretString: value,
+          VersionId: 'local',
+          VersionStages: ['AWSCURRENT'],
+        };
+      },
+      DescribeSecret({ SecretId }) {
+        const { arn, name } = find(SecretId);
+        return { ARN: arn, Name: name, VersionIdsToStages: { local: ['AWSCURRENT'] } };
+      },
+    });
+    context.endpoints.secretsmanager = server.endpoint;
+
+    return {
+      ref: arnOf,
+      attribute: (resource, name) => (name === 'Id' ? arnOf(resource) : undefined),
+      environmentFor: () => ({ AWS_ENDPOINT_URL_SECRETS_MANAGER: server.endpoint }),
+      close: server.close,
+    };
+  },
+};
+
+function drawValue({ GenerateSecretString: rules }: SecretProperties): string {
+  const length = rules?.PasswordLength ?? 32;
+  const password = randomBytes(length).toString('base64url').slice(0, length);
+  if (!rules?.GenerateStringKey) return password;
+  const template = JSON.parse(rules.SecretStringTemplate ?? '{}') as Record<string, unknown>;
+  return JSON.stringify({ ...template, [rules.GenerateStringKey]: password });
+}

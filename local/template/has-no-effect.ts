@@ -1,0 +1,22 @@
+/** Resource types that change nothing on one machine. A type that is in no list stops the start. */
+const WITHOUT_EFFECT = [
+  'AWS::ApiGateway::Account',
+  'AWS::ApiGateway::Model', // only a request validator uses it, and those are refused
+  'AWS::ApplicationAutoScaling::*',
+  'AWS::CDK::Metadata',
+  'AWS::CloudWatch::*',
+  'AWS::IAM::*',
+  'AWS::KMS::*', // engines here do not encrypt at rest
+  'AWS::Lambda::EventInvokeConfig',
+  'AWS::Lambda::Permission',
+  'AWS::Logs::*',
+  'AWS::S3::BucketPolicy',
+  'AWS::SecretsManager::ResourcePolicy',
+  'Custom::S3AutoDeleteObjects',
+];
+
+export function hasNoEffect(type: string): boolean {
+  return WITHOUT_EFFECT.some((entry) =>
+    entry.endsWith('*') ? type.startsWith(entry.slice(0, -1)) : type === entry,
+  );
+}

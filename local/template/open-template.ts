@@ -1,0 +1,128 @@
+import type { RunContext } from '../run-context.ts';
+import type { RunOptions } from '../run-options.ts';
+import { hasNoEffect } from './has-no-effect.ts';
+import { physicalName } from './physical-name.ts';
+import type { Assembly } from './read-assembly.ts';
+import { createResolver } from './resolve-template.ts';
+import type { OpenKind, ResourceKind, TemplateResource } from './resource-kind.ts';
+import { resourceKinds } from './resource-kinds.ts';
+
+export interface OpenTemplate {
+  readonly context: RunContext;
+  readonly physicalIds: Record<string, string>;
+  readonly outputs: Record<string, string>;
+  close(): Promise<void>;
+}
+
+const REGION = 'us-east-1';
+const ACCOUNT_ID = '000000000000';
+
+/** Brings every resource of the stack to life: all engines side by side, then what uses them, in order. */
+export async function openTemplate(
+  options: RunOptions,
+  { stackName, template, assetFolder }: Assembly,
+  progress: (line: string) => void,
+): Promise<OpenTemplate> {
+  const opened = new Map<ResourceKind, OpenKind>();
+  const resources = new Map<string, TemplateResource>();
+
+  const resolver = createResolver({
+    template,
+    pseudoParameters: {
+      'AWS::AccountId': ACCOUNT_ID,
+      'AWS::Partition': 'aws',
+      'AWS::Region': REGION,
+      'AWS::StackId': `arn:aws:cloudformation:${REGION}:${ACCOUNT_ID}:stack/${stackName}/local`,
+      'AWS::StackName': stackName,
+      'AWS::URLSuffix': 'amazonaws.com',
+    },
+    ref(logicalId) {
+      const resource = find(logicalId);
+      return hasNoEffect(resource.type) ? nameOf(logicalId) : openKindOf(resource).ref(resource);
+    },
+    attribute(logicalId, name) {
+      const resource = find(logicalId);
+      // Roles, keys, log groups: nothing here looks at what these hold.
+      if (hasNoEffect(resource.type)) return `arn:aws:local:${REGION}:${ACCOUNT_ID}:${logicalId}/${name}`;
+      const value = openKindOf(resource).attribute(resource, name);
+      if (value !== undefined) return value;
+      throw new Error(`${logicalId} (${resource.type}): the attribute ${name} is not available locally`);
+    },
+  });
+
+  const nameOf = (logicalId: string) => physicalName(stackName, logicalId);
+
+  const context: RunContext = {
+    options,
+    stackName,
+    region: REGION,
+    accountId: ACCOUNT_ID,
+    resolve: resolver.resolve,
+    nameOf,
+    assetFolder,
+    environmentFor: (functionLogicalId) =>
+      Object.assign({}, ...[...opened.values()].map((kind) => kind.environmentFor?.(functionLogicalId))),
+    functions: new Map(),
+    endpoints: {},
+    violations: [],
+    dynamoCalls: [],
+  };
+
+  function find(logicalId: string): TemplateResource {
+    const resource = resources.get(logicalId);
+    if (!resource) throw new Error(`${logicalId} is referred to, but the template does not have it`);
+    return resource;
+  }
+
+  function openKindOf({ logicalId, type }: TemplateResource): OpenKind {
+    const kind = kindOf(type);
+    const open = kind && opened.get(kind);
+    if (open) return open;
+    throw new Error(`${logicalId} (${type}) is referred to before it is there`);
+  }
+
+  for (const [logicalId, entry] of Object.entries(template.Resources ?? {})) {
+    if (!resolver.holds(entry.Condition)) continue;
+    if (!kindOf(entry.Type) && !hasNoEffect(entry.Type)) {
+      throw new Error(`${logicalId} (${entry.Type}): this resource type cannot run locally`);
+    }
+    resources.set(logicalId, { logicalId, type: entry.Type, properties: entry.Properties ?? {} });
+  }
+
+  const close = async (): Promise<void> => {
+    for (const kind of resourceKinds.toReversed()) await opened.get(kind)?.close?.();
+  };
+
+  const present = resourceKinds.flatMap((kind) => {
+    const own = [...resources.values()].filter(({ type }) => kind.types.includes(type));
+    return own.length > 0 ? [{ kind, own }] : [];
+  });
+  try {
+    const attempts = await Promise.allSettled(
+      present.map(async ({ kind, own }) => {
+        opened.set(kind, await kind.open(own, context));
+        progress(`${own[0]?.type} is ready`);
+      }),
+    );
+    for (const attempt of attempts) if (attempt.status === 'rejected') throw attempt.reason;
+    for (const { kind } of present) await opened.get(kind)?.begin?.();
+    progress('The template runs');
+    const physicalIds = [...resources.keys()].map((id) => [id, String(context.resolve({ Ref: id }, id))]);
+    const outputs = Object.entries(template.Outputs ?? {})
+      .filter(([, output]) => resolver.holds(output.Condition))
+      .map(([name, output]) => [name, String(context.resolve(output.Value, name))]);
+    return {
+      context,
+      close,
+      physicalIds: Object.fromEntries(physicalIds),
+      outputs: Object.fromEntries(outputs),
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function kindOf(type: string): ResourceKind | undefined {
+  return resourceKinds.find((kind) => kind.types.includes(type));
+}

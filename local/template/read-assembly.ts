@@ -1,0 +1,86 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+
+export interface Template {
+  readonly Resources?: Record<string, TemplateEntry>;
+  readonly Parameters?: Record<string, { readonly Type: string; readonly Default?: unknown }>;
+  readonly Conditions?: Record<string, unknown>;
+  readonly Mappings?: Record<string, Record<string, Record<string, unknown>>>;
+  readonly Outputs?: Record<string, { readonly Value: unknown; readonly Condition?: string }>;
+}
+
+export interface TemplateEntry {
+  readonly Type: string;
+  readonly Properties?: Record<string, unknown>;
+  readonly Condition?: string;
+}
+
+export interface Assembly {
+  readonly stackName: string;
+  readonly template: Template;
+  /** Folder of the file asset that is uploaded under this object key. */
+  assetFolder(objectKey: string): string;
+}
+
+interface Manifest {
+  readonly artifacts?: Record<
+    string,
+    { type: string; properties?: { templateFile?: string; stackName?: string; file?: string } }
+  >;
+}
+
+interface AssetManifest {
+  readonly files?: Record<
+    string,
+    { source: { path: string }; destinations: Record<string, { objectKey: string }> }
+  >;
+}
+
+const readJson = async <T>(file: string): Promise<T> => JSON.parse(await readFile(file, 'utf8')) as T;
+
+export async function readAssembly(directory: string, wantedStack?: string): Promise<Assembly> {
+  let manifest: Manifest;
+  try {
+    manifest = await readJson<Manifest>(path.join(directory, 'manifest.json'));
+  } catch {
+    throw new Error(`${directory} is not a cloud assembly: it has no readable manifest.json`);
+  }
+  const artifacts = Object.entries(manifest.artifacts ?? {});
+  const stacks = artifacts
+    .filter(([, artifact]) => artifact.type === 'aws:cloudformation:stack')
+    .map(([id, artifact]) => ({ name: artifact.properties?.stackName ?? id, ...artifact.properties }))
+    .filter((stack) => wantedStack === undefined || stack.name === wantedStack);
+  const [stack] = stacks;
+  if (!stack?.templateFile)
+    throw new Error(`${directory} holds no stack${wantedStack ? ` ${wantedStack}` : ''}`);
+  if (stacks.length > 1) {
+    throw new Error(
+      `${directory} holds several stacks, name one: ${stacks.map(({ name }) => name).join(', ')}`,
+    );
+  }
+
+  const assetFiles = artifacts.flatMap(([, artifact]) =>
+    artifact.type === 'cdk:asset-manifest' && artifact.properties?.file ? [artifact.properties.file] : [],
+  );
+  const [template, ...assetManifests] = await Promise.all([
+    readJson<Template>(path.join(directory, stack.templateFile)),
+    ...assetFiles.map((file) => readJson<AssetManifest>(path.join(directory, file))),
+  ]);
+  const folders = new Map<string, string>();
+  for (const { files } of assetManifests) {
+    for (const { source, destinations } of Object.values(files ?? {})) {
+      for (const { objectKey } of Object.values(destinations)) {
+        folders.set(objectKey, path.resolve(directory, source.path));
+      }
+    }
+  }
+  return {
+    stackName: stack.name,
+    template,
+    assetFolder(objectKey) {
+      const folder = folders.get(objectKey);
+      if (!folder) throw new Error(`The assembly has no asset with the key ${objectKey}`);
+      return folder;
+    },
+  };
+}

@@ -1,0 +1,9 @@
+import { tables } from '../dynamodb/tables.ts';
+import { restApi } from '../gateway/rest-api.ts';
+import { functions } from '../lambda/functions.ts';
+import { buckets } from '../s3/buckets.ts';
+import { secrets } from '../secrets/secrets.ts';
+import type { ResourceKind } from './resource-kind.ts';
+
+/** In the order in which they begin; they are closed in the opposite one, so callers stop before the called. */
+export const resourceKinds: readonly ResourceKind[] = [tables, buckets, secrets, functions, restApi];
