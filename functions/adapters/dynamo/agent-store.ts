@@ -1,0 +1,128 @@
+import type { AgentDefinition } from '#contract/agent.ts';
+import { ServiceError } from '#contract/errors.ts';
+import type { Agent, AgentVersion } from '#domain/agent.ts';
+import type { AgentStore } from '#domain/ports/agent-store.ts';
+import { keys } from './keys.ts';
+import { type Item, isConflict, type Table, type Write } from './table.ts';
+
+const agentOf = (item: Item): Agent => ({
+  id: item.id as string,
+  workspaceId: item.workspace_id as string,
+  publishState: item.publish_state as Agent['publishState'],
+  definition: item.definition as AgentDefinition,
+  newestVersion: item.newest_version as number,
+  publishedVersionId: item.published_version_id as string | null,
+  publishedAt: item.published_at as string | null,
+  createdAt: item.created_at as string,
+  updatedAt: item.updated_at as string,
+  revision: item.revision as number,
+});
+
+const itemOf = (agent: Agent): Item => ({
+  ...keys.agent(agent.workspaceId, agent.id),
+  id: agent.id,
+  workspace_id: agent.workspaceId,
+  publish_state: agent.publishState,
+  definition: agent.definition,
+  newest_version: agent.newestVersion,
+  published_version_id: agent.publishedVersionId,
+  published_at: agent.publishedAt,
+  created_at: agent.createdAt,
+  updated_at: agent.updatedAt,
+  revision: agent.revision,
+});
+
+const versionOf = (item: Item): AgentVersion => ({
+  id: item.id as string,
+  agentId: item.agent_id as string,
+  workspaceId: item.workspace_id as string,
+  number: item.number as number,
+  definition: item.definition as AgentDefinition,
+  publishedAt: item.published_at as string,
+  agentCreatedAt: item.agent_created_at as string,
+});
+
+const versionItemOf = (version: AgentVersion): Item => ({
+  id: version.id,
+  agent_id: version.agentId,
+  workspace_id: version.workspaceId,
+  number: version.number,
+  definition: version.definition,
+  published_at: version.publishedAt,
+  agent_created_at: version.agentCreatedAt,
+});
+
+export function dynamoAgentStore(table: Table): AgentStore {
+  const pagesOf = (key: { pk: string; sk: string }) =>
+    table.queryPages({
+      KeyConditionExpression: 'pk = :pk AND begins_with(sk, :kind)',
+      ExpressionAttributeValues: { ':pk': key.pk, ':kind': key.sk },
+    });
+  return {
+    async get(workspaceId, agentId) {
+      const item = await table.get(keys.agent(workspaceId, agentId));
+      return item && agentOf(item);
+    },
+    async published(workspaceId, agentId) {
+      const item = await table.get(keys.publishedAgent(workspaceId, agentId));
+      return item && versionOf(item);
+    },
+    async *listPublished(workspaceId) {
+      for await (const page of pagesOf(keys.publishedAgent(workspaceId, ''))) yield page.map(versionOf);
+    },
+    async list(workspaceId) {
+      const agents: Agent[] = [];
+      for await (const page of pagesOf(keys.agent(workspaceId, ''))) agents.push(...page.map(agentOf));
+      return agents.sort((one, other) => one.createdAt.localeCompare(other.createdAt));
+    },
+    async workspaceOf(agentId) {
+      return (await table.get(keys.operatorsAgent(agentId)))?.workspace_id as string | undefined;
+    },
+    async create(agent) {
+      await table.transact((TableName) => [
+        { Put: { TableName, Item: itemOf(agent) } },
+        {
+          Put: {
+            TableName,
+            Item: { ...keys.operatorsAgent(agent.id), workspace_id: agent.workspaceId },
+          },
+        },
+      ]);
+    },
+    async save(agent, published) {
+      try {
+        await table.transact((TableName) => saving(TableName, agent, published));
+      } catch (error) {
+        if (!isConflict(error)) throw error;
+        throw new ServiceError(
+          'badRequest',
+          'The agent was changed by someone else meanwhile; nothing was saved',
+          {
+            cause: error,
+          },
+        );
+      }
+    },
+  };
+}
+
+function saving(TableName: string, agent: Agent, published: AgentVersion | 'unchanged' | null): Write[] {
+  const publishedKey = keys.publishedAgent(agent.workspaceId, agent.id);
+  const draft: Write = {
+    Put: {
+      TableName,
+      Item: itemOf({ ...agent, revision: agent.revision + 1 }),
+      ConditionExpression: 'revision = :revision',
+      ExpressionAttributeValues: { ':revision': agent.revision },
+    },
+  };
+  if (published === 'unchanged') return [draft];
+  if (published === null) return [draft, { Delete: { TableName, Key: publishedKey } }];
+  const item = versionItemOf(published);
+  const versionKey = keys.agentVersion(agent.workspaceId, agent.id, published.number);
+  return [
+    draft,
+    { Put: { TableName, Item: { ...publishedKey, ...item } } },
+    { Put: { TableName, Item: { ...versionKey, ...item } } },
+  ];
+}

@@ -1,0 +1,129 @@
+import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
+import type { Chat } from '#domain/chat.ts';
+import type { Message } from '#domain/message.ts';
+import type { ContentStore } from '#domain/ports/content-store.ts';
+import type { MessageStore, RatedMessage } from '#domain/ports/message-store.ts';
+import { keys } from './keys.ts';
+import { attributesOf, messageOf } from './message-item.ts';
+import type { Item, Table } from './table.ts';
+
+/** An item may have 400 KB; what is left is for the message's other attributes. */
+const inlineBytes = 300_000;
+
+/** Messages asked for at once when a history is read backwards: more than most windows need, one page. */
+const messagesPerLook = 50;
+
+export function dynamoMessageStore(table: Table, contents: ContentStore): MessageStore {
+  const contentOf = async (item: Item): Promise<string> =>
+    (item.content as string | undefined) ?? contents.get(item.content_name as string);
+  const read = async (item: Item): Promise<Message> => messageOf(item, await contentOf(item));
+
+  const pagesBetween = (
+    chat: Chat,
+    range: { first: number; last: number; ascending: boolean; limit?: number },
+  ) =>
+    table.queryPages({
+      KeyConditionExpression: 'pk = :pk AND sk BETWEEN :first AND :last',
+      ExpressionAttributeValues: {
+        ':pk': keys.chat(chat.workspaceId, chat.id).pk,
+        ':first': keys.message(chat.workspaceId, chat.id, range.first).sk,
+        ':last': keys.feedbackCounts(chat.workspaceId, chat.id, range.last).sk,
+      },
+      ScanIndexForward: range.ascending,
+      ...(range.limit !== undefined && { Limit: range.limit }),
+    });
+
+  return {
+    async put(chat, message) {
+      const large = Buffer.byteLength(message.content) > inlineBytes;
+      const name = large ? await contents.put(chat.workspaceId, message.content) : undefined;
+      try {
+        await table.put({
+          Item: {
+            ...keys.message(chat.workspaceId, chat.id, message.position),
+            ...attributesOf(message),
+            ...(name === undefined ? { content: message.content } : { content_name: name }),
+          },
+          ConditionExpression: 'attribute_not_exists(pk)',
+        });
+        return true;
+      } catch (error) {
+        if (!(error instanceof ConditionalCheckFailedException)) throw error;
+        if (name !== undefined) await contents.delete(name);
+        return false;
+      }
+    },
+
+    async turnAt(chat, position) {
+      const [user, reply] = await Promise.all(
+        [position, position + 1].map((at) => table.get(keys.message(chat.workspaceId, chat.id, at))),
+      );
+      return { user: user !== undefined, reply: reply !== undefined };
+    },
+
+    async *range(chat, { first, last, ascending }) {
+      if (last < first) return;
+      const rows = rated(pagesBetween(chat, { first, last, ascending }), ascending);
+      for await (const page of rows)
+        yield await Promise.all(
+          page.map(
+            async ({ item, counts }): Promise<RatedMessage> => ({
+              message: await read(item),
+              feedbackCounts: counts,
+            }),
+          ),
+        );
+    },
+
+    async recent(chat, upTo, characters) {
+      const newestFirst: Message[] = [];
+      if (upTo === 0) return [];
+      let left = characters;
+      const pages = pagesBetween(chat, { first: 1, last: upTo, ascending: false, limit: messagesPerLook });
+      for await (const page of pages)
+        for (const item of page.filter(isMessage)) {
+          const message = await read(item);
+          left -= message.content.length;
+          if (left < 0) return wholeTurns(newestFirst.reverse());
+          newestFirst.push(message);
+        }
+      return newestFirst.reverse();
+    },
+  };
+}
+
+const wholeTurns = (messages: Message[]): Message[] =>
+  messages[0]?.role === 'assistant' ? messages.slice(1) : messages;
+
+const isMessage = (item: Item): boolean => item.position !== undefined;
+
+interface RatedItem {
+  item: Item;
+  counts: Record<string, number>;
+}
+
+/** Joins messages with the feedback counts that stand beside them, also across the pages of a query. */
+async function* rated(pages: AsyncIterable<Item[]>, ascending: boolean): AsyncGenerator<RatedItem[]> {
+  let waitingMessage: RatedItem | undefined;
+  let waitingCounts: Record<string, number> = {};
+  for await (const page of pages) {
+    const complete: RatedItem[] = [];
+    for (const item of page)
+      if (!isMessage(item)) {
+        if (ascending && waitingMessage !== undefined) waitingMessage.counts = countsOf(item);
+        else waitingCounts = countsOf(item);
+      } else if (ascending) {
+        if (waitingMessage !== undefined) complete.push(waitingMessage);
+        waitingMessage = { item, counts: {} };
+      } else {
+        complete.push({ item, counts: waitingCounts });
+        waitingCounts = {};
+      }
+    yield complete;
+  }
+  if (waitingMessage !== undefined) yield [waitingMessage];
+}
+
+/** Types that nobody gives any more are left out. */
+const countsOf = ({ pk, sk, ...counts }: Item): Record<string, number> =>
+  Object.fromEntries(Object.entries(counts as Record<string, number>).filter(([, count]) => count > 0));

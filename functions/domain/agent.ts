@@ -1,0 +1,68 @@
+import type { AgentDefinition, AgentResource } from '#contract/agent.ts';
+
+/** An agent as operators edit it. Its content reaches clients only by being published. */
+export interface Agent {
+  id: string;
+  workspaceId: string;
+  publishState: 'draft' | 'published' | 'unpublished';
+  definition: AgentDefinition;
+  /** Number of the newest version ever published; 0 when none was. */
+  newestVersion: number;
+  publishedVersionId: string | null;
+  publishedAt: string | null;
+  createdAt: string;
+  updatedAt: string;
+  /** Rises with every save, so that of two saves at once one fails. */
+  revision: number;
+}
+
+/** One published version of an agent: it never changes. */
+export interface AgentVersion {
+  id: string;
+  agentId: string;
+  workspaceId: string;
+  number: number;
+  definition: AgentDefinition;
+  publishedAt: string;
+  agentCreatedAt: string;
+}
+
+const resourceOf = (
+  definition: AgentDefinition,
+): Omit<
+  AgentResource,
+  | 'id'
+  | 'workspace_id'
+  | 'publish_state'
+  | 'version_number'
+  | 'published_version_id'
+  | 'published_at'
+  | 'created_at'
+  | 'updated_at'
+> => ({ ...definition });
+
+/** What clients see of a published agent: the published version's content, whatever its draft says by now. */
+export const publishedAgentResource = (version: AgentVersion): AgentResource => ({
+  id: version.agentId,
+  workspace_id: version.workspaceId,
+  publish_state: 'published',
+  ...resourceOf(version.definition),
+  version_number: version.number,
+  published_version_id: version.id,
+  published_at: version.publishedAt,
+  created_at: version.agentCreatedAt,
+  updated_at: version.publishedAt,
+});
+
+/** What operators see: the draft's content. */
+export const agentResource = (agent: Agent): AgentResource => ({
+  id: agent.id,
+  workspace_id: agent.workspaceId,
+  publish_state: agent.publishState,
+  ...resourceOf(agent.definition),
+  version_number: agent.newestVersion === 0 ? null : agent.newestVersion,
+  published_version_id: agent.publishedVersionId,
+  published_at: agent.publishedAt,
+  created_at: agent.createdAt,
+  updated_at: agent.updatedAt,
+});

@@ -1,0 +1,154 @@
+import { errorTable } from '#contract/errors.ts';
+import type { StreamEventBody } from '#contract/events.ts';
+import type { ReasoningStep, ReplyError, TokenUsage } from '#contract/message.ts';
+import type { Turn } from './begin-turn.ts';
+import { noUsage } from './message.ts';
+import { nameChat } from './name-chat.ts';
+import type { Services } from './services.ts';
+import { settleTurn } from './settle-turn.ts';
+import { untilAborted } from './until-aborted.ts';
+
+export interface Reply {
+  content: string;
+  error: ReplyError | null;
+  usage: TokenUsage;
+  reasoningSteps: ReasoningStep[];
+}
+
+type AnswerServices = Pick<
+  Services,
+  'agentRuntime' | 'chats' | 'clock' | 'log' | 'messages' | 'replySettings'
+>;
+
+/** How long a title that is not ready by the end of the reply may hold the stream open, milliseconds. */
+const titleGrace = 2000;
+
+/**
+ * Asks the model, passes on what it says as it says it, and stores the reply, whole or not. Resolves when nothing is
+ * left to do: the reply is stored, the chat is free, the title is written or given up.
+ * @param emit takes each event at once and never fails: a reader that is gone or slow delays nothing.
+ * @param deadline milliseconds that the model may take in all.
+ */
+export const answerTurn =
+  (services: AnswerServices) =>
+  async (turn: Turn, emit: (event: StreamEventBody) => void, deadline: number): Promise<Reply> => {
+    emit({ type: 'response.created', agent_id: turn.agent.agentId, model: turn.agent.definition.llm_model });
+    const giveUpTitle = new AbortController();
+    const title = nameChat(services)(turn, emit, giveUpTitle.signal);
+
+    const reply = await storeReply(services, turn, await collectReply(services, turn, emit, deadline));
+    if (reply.error === null)
+      emit({ type: 'response.output_text.completed', final_text: reply.content, usage: reply.usage });
+    else emit({ type: 'response.error', ...reply.error });
+
+    const cancelGrace = services.clock.after(titleGrace, () => giveUpTitle.abort());
+    await title;
+    cancelGrace();
+    return reply;
+  };
+
+/** Ends a reply from outside the model, with a reason that clients may read. */
+class Interruption extends Error {
+  override readonly name = 'Interruption';
+}
+
+const failure = (message: string): ReplyError => ({ code: errorTable.serverError.errorCode, message });
+
+async function collectReply(
+  services: AnswerServices,
+  turn: Turn,
+  emit: (event: StreamEventBody) => void,
+  deadline: number,
+): Promise<Reply> {
+  const stop = new AbortController();
+  const interrupt = (message: string) => stop.abort(new Interruption(message));
+  const { streamTimeout } = services.replySettings;
+  const watch = () => services.clock.after(streamTimeout, () => interrupt('Stream timed out'));
+  let cancelWatch = watch();
+  const cancelDeadline = services.clock.after(deadline, () =>
+    interrupt(`The reply took longer than ${Math.round(deadline / 1000)} seconds`),
+  );
+  const stopRenewing = keepLease(services, turn, interrupt);
+
+  const reply: Reply = { content: '', error: null, usage: noUsage, reasoningSteps: [] };
+  try {
+    const parts = services.agentRuntime
+      .reply({ agent: turn.agent, history: turn.history, message: turn.message, signal: stop.signal })
+      [Symbol.asyncIterator]();
+    for (;;) {
+      const next = await untilAborted(parts.next(), stop.signal);
+      if (next.done === true) break;
+      cancelWatch();
+      cancelWatch = watch();
+      if (next.value.type === 'text') {
+        reply.content += next.value.text;
+        emit({ type: 'response.output_text.delta', delta: next.value.text });
+      } else {
+        reply.usage = next.value.usage;
+        reply.reasoningSteps = next.value.reasoningSteps;
+      }
+    }
+  } catch (thrown) {
+    const error = stop.signal.aborted ? stop.signal.reason : thrown;
+    services.log.error('A reply was not completed', {
+      chatId: turn.chat.id,
+      agentId: turn.agent.agentId,
+      error,
+    });
+    reply.error = failure(
+      error instanceof Interruption ? error.message : 'The model could not complete the reply',
+    );
+  } finally {
+    cancelWatch();
+    cancelDeadline();
+    stopRenewing();
+  }
+  return reply;
+}
+
+const interrupted = 'The reply was interrupted';
+
+/** Renews the lease at a third of its time, until it is stopped or the lease is lost. */
+function keepLease(services: AnswerServices, turn: Turn, interrupt: (message: string) => void): () => void {
+  const { lease } = services.replySettings;
+  return services.clock.every(lease / 3, () => {
+    services.chats.renewLease(turn.chat, turn.lease.id, services.clock.now().getTime() + lease).then(
+      (held) => {
+        if (!held) interrupt(interrupted);
+      },
+      // The next renewal makes up for a failed one; if all fail, the lease is found lost when the reply is stored.
+      (error: unknown) => services.log.warn('A lease was not renewed', { chatId: turn.chat.id, error }),
+    );
+  });
+}
+
+/** The reply as it now stands in the history: with an error when it could not be stored or the turn was taken away. */
+async function storeReply(services: AnswerServices, turn: Turn, reply: Reply): Promise<Reply> {
+  try {
+    const stored = await services.messages.put(turn.chat, {
+      role: 'assistant',
+      position: turn.position + 1,
+      content: reply.content,
+      createdAt: services.clock.now().toISOString(),
+      agentVersionId: turn.agent.id,
+      reasoningSteps: reply.reasoningSteps,
+      tokenUsage: reply.usage,
+      error: reply.error,
+    });
+    await freeChat(services, turn, stored);
+    return stored ? reply : { ...reply, error: failure(interrupted) };
+  } catch (error) {
+    services.log.error('A reply was not stored', { chatId: turn.chat.id, error });
+    return { ...reply, error: failure('The reply could not be stored') };
+  }
+}
+
+async function freeChat(services: AnswerServices, turn: Turn, stored: boolean): Promise<void> {
+  try {
+    if (stored) await services.chats.releaseLease(turn.chat, turn.lease.id, turn.position + 1);
+    else await settleTurn(services)({ ...turn.chat, lease: turn.lease });
+  } catch (error) {
+    // The reply stands; the lease runs out and the next sender settles the turn.
+    services.log.warn('A chat was not freed', { chatId: turn.chat.id, error });
+  }
+}

@@ -1,0 +1,25 @@
+import { agentNotFound } from '#contract/errors.ts';
+import type { Chat } from './chat.ts';
+import { findWorkspaceFor } from './find-workspace.ts';
+import type { Services } from './services.ts';
+
+/**
+ * Creates a chat bound to an agent of the workspace, published or not (specification, section 3.3).
+ * @throws clientNotAllowed, then notFound `Agent not found`
+ */
+export const createChat =
+  (services: Pick<Services, 'agents' | 'chats' | 'workspaces'>) =>
+  async (input: {
+    workspaceId: string;
+    agentId: string;
+    name: string;
+    externalUserId: string | undefined;
+  }): Promise<Chat> => {
+    const agentLookup = services.agents.get(input.workspaceId, input.agentId);
+    const [, agent] = await Promise.all([
+      findWorkspaceFor(services)(input.workspaceId, input.externalUserId),
+      agentLookup,
+    ]);
+    if (agent === undefined) throw agentNotFound();
+    return services.chats.create({ ...input, externalUserId: input.externalUserId ?? null });
+  };

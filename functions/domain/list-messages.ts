@@ -1,0 +1,43 @@
+import { chatNotFound, ServiceError } from '#contract/errors.ts';
+import { type Chat, isOpenTo } from './chat.ts';
+import { findWorkspaceFor } from './find-workspace.ts';
+import type { RatedMessage } from './ports/message-store.ts';
+import type { Services } from './services.ts';
+
+/**
+ * One page of a chat's history. Positions are dense, so a page is a range of them and the total is the last of them.
+ * @throws clientNotAllowed, then badRequest without an external user, then notFound `Chat not found`
+ */
+export const listMessages =
+  (services: Pick<Services, 'chats' | 'messages' | 'workspaces'>) =>
+  async (input: {
+    workspaceId: string;
+    chatId: number;
+    externalUserId: string | undefined;
+    limit: number;
+    offset: number;
+    ascending: boolean;
+  }): Promise<{ total: number; pages: AsyncIterable<RatedMessage[]> }> => {
+    const [, chat] = await Promise.all([
+      findWorkspaceFor(services)(input.workspaceId, input.externalUserId),
+      services.chats.get(input.workspaceId, input.chatId),
+    ]);
+    if (input.externalUserId === undefined)
+      throw new ServiceError(
+        'badRequest',
+        'external_user_id is required, as a query parameter or in the header x-external-user-id',
+      );
+    if (chat === undefined || !isOpenTo(chat, input.externalUserId)) throw chatNotFound();
+
+    const total = await countMessages(services, chat);
+    const [first, last] = input.ascending
+      ? [input.offset + 1, Math.min(input.offset + input.limit, total)]
+      : [Math.max(total - input.offset - input.limit + 1, 1), total - input.offset];
+    return { total, pages: services.messages.range(chat, { first, last, ascending: input.ascending }) };
+  };
+
+async function countMessages(services: Pick<Services, 'messages'>, chat: Chat): Promise<number> {
+  if (chat.lease === null) return chat.messageCount;
+  const turn = await services.messages.turnAt(chat, chat.messageCount + 1);
+  return chat.messageCount + Number(turn.user) + Number(turn.reply);
+}

@@ -1,0 +1,38 @@
+import { chatNotFound, ServiceError } from '#contract/errors.ts';
+import type { FeedbackType } from '#contract/feedback.ts';
+import { isOpenTo } from './chat.ts';
+import { findWorkspaceFor } from './find-workspace.ts';
+import { isReplyPosition, positionOf } from './message.ts';
+import type { Services } from './services.ts';
+
+/**
+ * Rates a reply (specification, section 2.8). A user's later feedback on the same message replaces the earlier.
+ * @throws clientNotAllowed, then notFound `Chat not found` or `Message not found`, then badRequest for a user's message
+ */
+export const recordFeedback =
+  (services: Pick<Services, 'chats' | 'clock' | 'feedback' | 'workspaces'>) =>
+  async (input: {
+    workspaceId: string;
+    chatId: number;
+    messageId: number;
+    externalUserId: string;
+    type: FeedbackType;
+    content: string | undefined;
+  }): Promise<void> => {
+    const [, chat] = await Promise.all([
+      findWorkspaceFor(services)(input.workspaceId, input.externalUserId),
+      services.chats.get(input.workspaceId, input.chatId),
+    ]);
+    if (chat === undefined || !isOpenTo(chat, input.externalUserId)) throw chatNotFound();
+    const position = positionOf(chat.id, input.messageId);
+    if (position === undefined || position > chat.messageCount)
+      throw new ServiceError('notFound', 'Message not found');
+    if (!isReplyPosition(position))
+      throw new ServiceError('badRequest', 'message_id must be the id of an assistant message');
+    await services.feedback.record(chat, position, {
+      externalUserId: input.externalUserId,
+      type: input.type,
+      content: input.content ?? null,
+      createdAt: services.clock.now().toISOString(),
+    });
+  };

@@ -1,0 +1,35 @@
+import type { AgentRuntime } from './ports/agent-runtime.ts';
+import type { AgentStore } from './ports/agent-store.ts';
+import type { ApiKeyStore } from './ports/api-key-store.ts';
+import type { ChatStore } from './ports/chat-store.ts';
+import type { Clock } from './ports/clock.ts';
+import type { FeedbackStore } from './ports/feedback-store.ts';
+import type { Identifiers } from './ports/identifiers.ts';
+import type { Log } from './ports/log.ts';
+import type { MessageStore } from './ports/message-store.ts';
+import type { WorkspaceStore } from './ports/workspace-store.ts';
+
+/** Everything a use case can touch. Each declares its part: `(services: Pick<Services, 'chats' | 'clock'>) => …`. */
+export interface Services {
+  agentRuntime: AgentRuntime;
+  agents: AgentStore;
+  apiKeys: ApiKeyStore;
+  chats: ChatStore;
+  clock: Clock;
+  feedback: FeedbackStore;
+  identifiers: Identifiers;
+  log: Log;
+  messages: MessageStore;
+  replySettings: ReplySettings;
+  workspaces: WorkspaceStore;
+}
+
+/** Times in milliseconds. */
+export interface ReplySettings {
+  /** The longest that a stream may go without an event (specification, section 8). */
+  streamTimeout: number;
+  /** How long a reply's lock outlives a crashed function; renewed at a third of it. */
+  lease: number;
+  /** Characters of earlier messages that a model is given. */
+  historyCharacters: number;
+}

@@ -1,0 +1,28 @@
+import { ServiceError } from '#contract/errors.ts';
+
+export interface Workspace {
+  id: string;
+  name: string;
+  /** Off: every request of the workspace is answered 403/10001. */
+  enabled: boolean;
+  whitelistEnabled: boolean;
+  titlesEnabled: boolean;
+  limits: 'default' | 'none';
+  createdAt: string;
+}
+
+/**
+ * Whitelist mode (specification, section 5.4).
+ * @throws clientNotAllowed when the workspace is in whitelist mode and the user is missing or not on its list.
+ */
+export function admitExternalUser(
+  workspace: Workspace,
+  externalUserId: string | undefined,
+  isListed: boolean,
+): void {
+  if (!workspace.whitelistEnabled) return;
+  if (externalUserId === undefined)
+    throw new ServiceError('clientNotAllowed', 'external_user_id is required in whitelist mode');
+  if (!isListed)
+    throw new ServiceError('clientNotAllowed', 'external_user_id is not on the whitelist of this workspace');
+}

@@ -1,0 +1,44 @@
+import middy from '@middy/core';
+import type { APIGatewayAuthorizerResult, APIGatewayRequestAuthorizerEvent } from 'aws-lambda';
+import { ServiceError } from '#contract/errors.ts';
+import { authorizeRequest } from '#domain/authorize-request.ts';
+import { logWith } from '#runtime/log.ts';
+import { apiKeys, clock, workspaces } from '#runtime/services.ts';
+
+const authorize = authorizeRequest({ apiKeys: apiKeys(), clock, workspaces: workspaces() });
+
+/** The gateway answers `Unauthorized` with 400/10001, a Deny with 403/10001, and everything else with 500/10005. */
+const unauthorized = () => new Error('Unauthorized');
+
+export const handler = middy<APIGatewayRequestAuthorizerEvent, APIGatewayAuthorizerResult>()
+  .before(({ event }) => logWith({ request_id: event.requestContext.requestId }))
+  .handler(async (event) => {
+    const header = Object.entries(event.headers ?? {}).find(([name]) => name.toLowerCase() === 'x-api-key');
+    if (!header?.[1]) throw unauthorized();
+    try {
+      const { workspaceId, apiKeyId } = await authorize(header[1]);
+      return policy('Allow', event.methodArn, apiKeyId, { workspaceId, apiKeyId });
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      if (error.kind === 'accessDenied') return policy('Deny', event.methodArn, 'disabled', {});
+      throw unauthorized();
+    }
+  });
+
+/** For the whole stage: the answer is cached for every method that the key is used with. */
+function policy(
+  Effect: 'Allow' | 'Deny',
+  methodArn: string,
+  principalId: string,
+  context: Record<string, string>,
+): APIGatewayAuthorizerResult {
+  const [api, stage] = methodArn.split('/');
+  return {
+    principalId,
+    policyDocument: {
+      Version: '2012-10-17',
+      Statement: [{ Action: 'execute-api:Invoke', Effect, Resource: `${api}/${stage}/*` }],
+    },
+    context,
+  };
+}

@@ -1,0 +1,28 @@
+import { isAscending } from '#contract/chat.ts';
+import { ServiceError } from '#contract/errors.ts';
+import { listMessages } from '#domain/list-messages.ts';
+import { messageResource } from '#domain/message-resource.ts';
+import type { RatedMessage } from '#domain/ports/message-store.ts';
+import { listRoute } from '#runtime/list-route.ts';
+import { chats, messages, workspaces } from '#runtime/services.ts';
+
+const list = listMessages({ chats: chats(), messages: messages(), workspaces: workspaces() });
+
+export const handler = listRoute('list-messages', async ({ workspaceId, parameters, query, headers }) => {
+  const inHeader = headers['x-external-user-id'];
+  if (inHeader !== undefined && query.external_user_id !== undefined && inHeader !== query.external_user_id)
+    throw new ServiceError('badRequest', 'external_user_id and the header x-external-user-id differ');
+  const { total, pages } = await list({
+    workspaceId,
+    chatId: parameters.chat_id,
+    externalUserId: query.external_user_id ?? inHeader,
+    limit: query.limit,
+    offset: query.offset,
+    ascending: isAscending(query.order_by),
+  });
+  return { total, pages: resources(parameters.chat_id, pages) };
+});
+
+async function* resources(chatId: number, pages: AsyncIterable<RatedMessage[]>) {
+  for await (const page of pages) yield page.map((rated) => messageResource(chatId, rated));
+}

@@ -1,0 +1,22 @@
+import { recordFeedback } from '#domain/record-feedback.ts';
+import { bufferedRoute } from '#runtime/buffered-route.ts';
+import { chats, clock, feedback, workspaces } from '#runtime/services.ts';
+
+const record = recordFeedback({
+  chats: chats(),
+  clock,
+  feedback: feedback(),
+  workspaces: workspaces(),
+});
+
+export const handler = bufferedRoute('record-feedback', async ({ workspaceId, parameters, body }) => {
+  await record({
+    workspaceId,
+    chatId: parameters.chat_id,
+    messageId: parameters.message_id,
+    externalUserId: body.external_user_id,
+    type: body.type,
+    content: body.content,
+  });
+  return { data: null, message: 'Feedback created' };
+});

@@ -1,0 +1,61 @@
+import { success } from '#contract/envelope.ts';
+import { ServiceError } from '#contract/errors.ts';
+import { answerTurn } from '#domain/answer-turn.ts';
+import { beginTurn } from '#domain/begin-turn.ts';
+import { environment } from '#runtime/environment.ts';
+import { eventStreamHeaders, openEventStream } from '#runtime/event-stream.ts';
+import { headersOf } from '#runtime/http-response.ts';
+import { identifiers } from '#runtime/identifiers.ts';
+import {
+  agentRuntime,
+  agents,
+  chats,
+  clock,
+  log,
+  messages,
+  replySettings,
+  workspaces,
+} from '#runtime/services.ts';
+import { streamedRoute } from '#runtime/streamed-route.ts';
+
+const services = {
+  agentRuntime: agentRuntime(),
+  agents: agents(),
+  chats: chats(),
+  clock,
+  identifiers,
+  log,
+  messages: messages(),
+  replySettings: replySettings(),
+  workspaces: workspaces(),
+};
+const begin = beginTurn(services);
+const answer = answerTurn(services);
+
+/** What is left of the function's time when a reply is cut: to store it, and for the title's two seconds. */
+const millisecondsToStore = 10_000;
+
+export const handler = streamedRoute('send-message', async (request, open, context) => {
+  const { body, workspaceId, parameters, requestId } = request;
+  const turn = await begin({
+    workspaceId,
+    chatId: parameters.chat_id,
+    agentId: body.agent_id,
+    message: body.message,
+    attachedFileUuids: body.attached_file_uuids,
+    externalUserId: body.external_user_id,
+  });
+  const deadline = context.getRemainingTimeInMillis() - millisecondsToStore;
+  if (body.stream) {
+    const stream = open(200, { ...headersOf(requestId), ...eventStreamHeaders });
+    const responseId = `resp_${services.identifiers.uuid()}`;
+    const events = openEventStream(stream, { responseId, chatId: turn.chat.id }, clock);
+    await answer(turn, events.send, deadline);
+    events.done();
+    return;
+  }
+  const plainDeadline = environment('plainReplySeconds') * 1000;
+  const reply = await answer(turn, () => undefined, Math.min(deadline, plainDeadline));
+  if (reply.error !== null) throw new ServiceError('serverError', reply.error.message);
+  open(200, headersOf(requestId)).write(JSON.stringify(success(reply.content)));
+});

@@ -1,0 +1,49 @@
+import type * as z from 'zod';
+
+type Issue = z.core.$ZodIssue;
+
+/** More than these help nobody; the rest is counted. */
+const issuesShown = 10;
+
+/** One sentence for each wrong field, such as `requests[17].custom_id must not be empty`. */
+export function describeIssues(issues: readonly Issue[]): string {
+  const sentences = issues.slice(0, issuesShown).map((issue) => `${pathOf(issue)} ${problemOf(issue)}`);
+  const more = issues.length - sentences.length;
+  return sentences.join('; ') + (more > 0 ? `; and ${more} more` : '');
+}
+
+function pathOf(issue: Issue): string {
+  const path = issue.path.reduce<string>(
+    (text, step) =>
+      typeof step === 'number' ? `${text}[${step}]` : text === '' ? String(step) : `${text}.${String(step)}`,
+    '',
+  );
+  return path === '' ? 'The body' : path;
+}
+
+const typeNames: Record<string, string> = {
+  string: 'a string',
+  number: 'a number',
+  int: 'an integer',
+  boolean: 'true or false',
+  array: 'an array',
+  object: 'an object',
+  record: 'an object',
+};
+
+function problemOf(issue: Issue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return issue.input === undefined
+        ? 'is required'
+        : `must be ${typeNames[issue.expected] ?? `of type ${issue.expected}`}`;
+    case 'invalid_value':
+      return issue.input === undefined
+        ? 'is required'
+        : `must be one of ${issue.values.map(String).join(', ')}`;
+    case 'invalid_format':
+      return issue.format === 'guid' ? 'must be a UUID' : issue.message;
+    default:
+      return issue.message;
+  }
+}

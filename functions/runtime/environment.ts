@@ -1,0 +1,24 @@
+import process from 'node:process';
+import * as z from 'zod';
+import { variables } from './variables.ts';
+
+const schemas = {
+  dataTable: z.string().min(1),
+  contentBucket: z.string().min(1),
+  openAiBaseUrl: z.url(),
+  openAiApiKeySecret: z.string().min(1),
+  streamTimeoutSeconds: z.coerce.number().positive(),
+  leaseSeconds: z.coerce.number().positive(),
+  plainReplySeconds: z.coerce.number().positive(),
+  historyCharacters: z.coerce.number().int().nonnegative(),
+} as const satisfies Record<keyof typeof variables, z.ZodType>;
+
+/**
+ * A variable that the stack has given to this function.
+ * @throws Error naming the variable when it is missing or malformed
+ */
+export function environment<Name extends keyof typeof schemas>(name: Name): z.infer<(typeof schemas)[Name]> {
+  const parsed = schemas[name].safeParse(process.env[variables[name]]);
+  if (!parsed.success) throw new Error(`The environment variable ${variables[name]} is missing or malformed`);
+  return parsed.data as z.infer<(typeof schemas)[Name]>;
+}

@@ -1,0 +1,28 @@
+import type { APIGatewayProxyResult } from 'aws-lambda';
+import { type Envelope, failure } from '#contract/envelope.ts';
+import { errorTable, ServiceError, serverErrorMessage } from '#contract/errors.ts';
+import { log } from './log.ts';
+
+export const headersOf = (requestId: string, contentType = 'application/json'): Record<string, string> => ({
+  'Content-Type': contentType,
+  'x-request-id': requestId,
+});
+
+export const jsonResponse = (
+  status: number,
+  envelope: Envelope,
+  requestId: string,
+): APIGatewayProxyResult => ({
+  statusCode: status,
+  headers: headersOf(requestId),
+  body: JSON.stringify(envelope),
+});
+
+/** The answer to a request that failed. Text of a 5xx never leaves: it is logged, and the client gets the request id. */
+export function failureResponse(error: unknown, requestId: string): APIGatewayProxyResult {
+  if (error instanceof ServiceError && error.status < 500)
+    return jsonResponse(error.status, failure(error.errorCode, error.message), requestId);
+  log.error('A request failed', { error });
+  const { status, errorCode } = errorTable.serverError;
+  return jsonResponse(status, failure(errorCode, serverErrorMessage(requestId)), requestId);
+}

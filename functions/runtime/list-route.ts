@@ -1,0 +1,52 @@
+import { once } from 'node:events';
+import type { Writable } from 'node:stream';
+import { type Pagination, paginate } from '#contract/pagination.ts';
+import type { RouteName, routes } from '#contract/routes.ts';
+import { headersOf } from './http-response.ts';
+import type { ValidRequest } from './read-request.ts';
+import { streamedRoute } from './streamed-route.ts';
+
+type Routes = typeof routes;
+
+interface Listing<Row> {
+  pages: AsyncIterable<Row[]> | Iterable<Row[]>;
+  /** Of all rows that match; undefined on a list without pages. */
+  total?: number;
+}
+
+/** The Lambda of a list: its envelope is written page by page, as fast as the client reads. */
+export const listRoute = <Name extends RouteName, Row>(
+  name: Name,
+  list: (request: ValidRequest<Routes[Name]>) => Promise<Listing<Row>>,
+) =>
+  streamedRoute(name, async (request, open) => {
+    const { pages, total } = await list(request);
+    const rows = writeRows(pages);
+    // The first piece is read before the status is sent: what fails until then is answered with its error.
+    let piece = await rows.next();
+    const stream = open(200, headersOf(request.requestId));
+    for (; piece.done !== true; piece = await rows.next()) await write(stream, piece.value);
+    await write(stream, endOfEnvelope(total === undefined ? undefined : paginationOf(request, total)));
+  });
+
+async function* writeRows<Row>(pages: Listing<Row>['pages']): AsyncGenerator<string> {
+  let separator = '{"data":[';
+  for await (const page of pages)
+    if (page.length > 0) {
+      yield separator + page.map((row) => JSON.stringify(row)).join(',');
+      separator = ',';
+    }
+  if (separator !== ',') yield separator;
+}
+
+const endOfEnvelope = (pagination: Pagination | undefined): string =>
+  `],"message":null,"error_code":0${pagination === undefined ? '' : `,"pagination":${JSON.stringify(pagination)}`}}`;
+
+const paginationOf = (request: { query: object; address: URL }, total: number): Pagination => {
+  const { limit, offset } = request.query as { limit: number; offset: number };
+  return paginate({ limit, offset, total, address: request.address });
+};
+
+async function write(stream: Writable, piece: string): Promise<void> {
+  if (!stream.write(piece)) await once(stream, 'drain');
+}

@@ -1,0 +1,78 @@
+import type { APIGatewayProxyEvent } from 'aws-lambda';
+import type * as z from 'zod';
+import { ServiceError } from '#contract/errors.ts';
+import type { Route } from '#contract/routes.ts';
+import { describeIssues } from './describe-issues.ts';
+
+/** A request that has passed its route's schemas. */
+export interface ValidRequest<R extends Route> {
+  workspaceId: string;
+  requestId: string;
+  /** The address that the client asked for, as far as the gateway tells. */
+  address: URL;
+  parameters: z.output<R['parameters']>;
+  query: z.output<R['query']>;
+  headers: z.output<R['headers']>;
+  body: z.output<R['body']>;
+}
+
+/**
+ * Checks a request against its route's schemas.
+ * @throws badRequest naming every field that is wrong (specification, section 7.1)
+ */
+export function readRequest<R extends Route>(route: R, event: APIGatewayProxyEvent): ValidRequest<R> {
+  const workspaceId = event.requestContext.authorizer?.workspaceId as string | undefined;
+  if (workspaceId === undefined) throw new ServiceError('accessDenied', 'Access denied');
+  return {
+    workspaceId,
+    requestId: event.requestContext.requestId,
+    address: addressOf(event),
+    parameters: parse(route.parameters, event.pathParameters ?? {}),
+    query: parse(route.query, queryOf(event)),
+    headers: parse(route.headers, lowerCased(event.headers)),
+    body: parse(route.body, route.method === 'GET' ? undefined : bodyOf(event)),
+  } as ValidRequest<R>;
+}
+
+function parse<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+  const parsed = schema.safeParse(value, { reportInput: true });
+  if (!parsed.success) throw new ServiceError('badRequest', describeIssues(parsed.error.issues));
+  return parsed.data;
+}
+
+function queryOf(event: APIGatewayProxyEvent): Record<string, string> {
+  const query: Record<string, string> = {};
+  for (const [name, values] of Object.entries(event.multiValueQueryStringParameters ?? {})) {
+    const [value, ...others] = values ?? [];
+    if (others.length > 0) throw new ServiceError('badRequest', `${name} is given more than once`);
+    if (value !== undefined) query[name] = value;
+  }
+  return query;
+}
+
+function lowerCased(headers: APIGatewayProxyEvent['headers']): Record<string, string> {
+  const lowered: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers))
+    if (value !== undefined) lowered[name.toLowerCase()] = value;
+  return lowered;
+}
+
+function bodyOf(event: APIGatewayProxyEvent): unknown {
+  const type = lowerCased(event.headers)['content-type']?.split(';')[0]?.trim().toLowerCase();
+  if (type !== 'application/json' && !type?.endsWith('+json'))
+    throw new ServiceError('badRequest', 'Content-Type must be application/json');
+  const text = event.isBase64Encoded ? Buffer.from(event.body ?? '', 'base64').toString() : event.body;
+  try {
+    return JSON.parse(text ?? '');
+  } catch {
+    throw new ServiceError('badRequest', 'The body is not valid JSON');
+  }
+}
+
+function addressOf(event: APIGatewayProxyEvent): URL {
+  const headers = lowerCased(event.headers);
+  const host = headers.host ?? event.requestContext.domainName;
+  const address = new URL(`${headers['x-forwarded-proto'] ?? 'https'}://${host}${event.requestContext.path}`);
+  for (const [name, value] of Object.entries(queryOf(event))) address.searchParams.set(name, value);
+  return address;
+}

@@ -1,0 +1,56 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { S3Client } from '@aws-sdk/client-s3';
+import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
+import { dynamoAgentStore } from '#adapters/dynamo/agent-store.ts';
+import { dynamoApiKeyStore } from '#adapters/dynamo/api-key-store.ts';
+import { dynamoChatStore } from '#adapters/dynamo/chat-store.ts';
+import { dynamoFeedbackStore } from '#adapters/dynamo/feedback-store.ts';
+import { dynamoMessageStore } from '#adapters/dynamo/message-store.ts';
+import { dynamoTable, type Table } from '#adapters/dynamo/table.ts';
+import { dynamoWorkspaceStore } from '#adapters/dynamo/workspace-store.ts';
+import { s3ContentStore } from '#adapters/s3-content-store.ts';
+import { aiAgentRuntime } from '#agents/agent-runtime.ts';
+import type { Services } from '#domain/services.ts';
+import { clock } from './clock.ts';
+import { environment } from './environment.ts';
+import { log } from './log.ts';
+import { modelProviders } from './model-providers.ts';
+
+/**
+ * The composition root: where ports meet their adapters, with the program's AWS clients. Each export stands alone, so
+ * that a function's bundle holds only what its handler names.
+ */
+const lazily = <Value>(make: () => Value): (() => Value) => {
+  let made: { value: Value } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+};
+
+/** Six tries: a reply that cannot be stored is lost, while a second more is only late. */
+const table = /* @__PURE__ */ lazily(
+  (): Table =>
+    dynamoTable(
+      DynamoDBDocumentClient.from(new DynamoDBClient({ maxAttempts: 6 }), {
+        marshallOptions: { removeUndefinedValues: true },
+      }),
+      environment('dataTable'),
+    ),
+);
+
+const contents = /* @__PURE__ */ lazily(() => s3ContentStore(new S3Client(), environment('contentBucket')));
+
+export const workspaces = /* @__PURE__ */ lazily(() => dynamoWorkspaceStore(table()));
+export const apiKeys = /* @__PURE__ */ lazily(() => dynamoApiKeyStore(table()));
+export const agents = /* @__PURE__ */ lazily(() => dynamoAgentStore(table()));
+export const chats = /* @__PURE__ */ lazily(() => dynamoChatStore(table(), clock));
+export const messages = /* @__PURE__ */ lazily(() => dynamoMessageStore(table(), contents()));
+export const feedback = /* @__PURE__ */ lazily(() => dynamoFeedbackStore(table()));
+export const agentRuntime = /* @__PURE__ */ lazily(() => aiAgentRuntime(modelProviders));
+export const replySettings = /* @__PURE__ */ lazily((): Services['replySettings'] => ({
+  streamTimeout: environment('streamTimeoutSeconds') * 1000,
+  lease: environment('leaseSeconds') * 1000,
+  historyCharacters: environment('historyCharacters'),
+}));
+export { clock, log };

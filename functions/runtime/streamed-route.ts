@@ -1,0 +1,57 @@
+import type { Writable } from 'node:stream';
+import type { APIGatewayProxyEvent, Context } from 'aws-lambda';
+import { type RouteName, routes } from '#contract/routes.ts';
+import { failureResponse } from './http-response.ts';
+import { logWith } from './log.ts';
+import { readRequest, type ValidRequest } from './read-request.ts';
+
+/** What Lambda's managed Node.js runtime puts into the global scope. */
+declare const awslambda: {
+  streamifyResponse(
+    handler: (event: APIGatewayProxyEvent, stream: Writable, context: Context) => Promise<void>,
+  ): (event: APIGatewayProxyEvent, stream: Writable, context: Context) => Promise<void>;
+  HttpResponseStream: {
+    from(stream: Writable, head: { statusCode: number; headers: Record<string, string> }): Writable;
+  };
+};
+
+type Routes = typeof routes;
+
+/** Sends status and headers; what is written to the result follows them at once. */
+export type OpenResponse = (statusCode: number, headers: Record<string, string>) => Writable;
+
+/**
+ * The Lambda of a route that writes its answer piece by piece. An error before `open` becomes a failure envelope; after
+ * it the connection is cut, so that no client takes a part for the whole.
+ */
+export const streamedRoute = <Name extends RouteName>(
+  name: Name,
+  answer: (request: ValidRequest<Routes[Name]>, open: OpenResponse, context: Context) => Promise<void>,
+) =>
+  awslambda.streamifyResponse(async (event, stream, context) => {
+    // API Gateway invokes once more behind a streamed response, with an event that is no request.
+    if (event.requestContext === undefined) return endOf(stream);
+    const { requestId } = event.requestContext;
+    logWith({ request_id: requestId });
+    let opened: Writable | undefined;
+    const open: OpenResponse = (statusCode, headers) => {
+      opened = awslambda.HttpResponseStream.from(stream, { statusCode, headers });
+      return opened;
+    };
+    try {
+      const request = readRequest(routes[name], event);
+      await answer(request as ValidRequest<Routes[Name]>, open, context);
+    } catch (error) {
+      if (opened !== undefined) throw error;
+      const { statusCode, headers, body } = failureResponse(error, requestId);
+      open(statusCode, headers as Record<string, string>).write(body);
+    }
+    await endOf(opened ?? stream);
+  });
+
+const endOf = (stream: Writable): Promise<void> => {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  stream.once('error', reject);
+  stream.end(() => resolve());
+  return promise;
+};
