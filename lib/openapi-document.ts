@@ -1,0 +1,114 @@
+import type { ZodType } from 'zod';
+import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiResponsesObject } from 'zod-openapi';
+import { errorEnvelope } from '#contract/envelope.ts';
+import { type ErrorKind, errorTable } from '#contract/errors.ts';
+import { streamEvent } from '#contract/events.ts';
+import { type Route, routes } from '#contract/routes.ts';
+
+type OpenApiDocument = ReturnType<typeof createDocument>;
+
+/** What every route may answer, whatever its table says. */
+const failuresOfEveryRoute: readonly ErrorKind[] = [
+  'unauthenticated',
+  'badRequest',
+  'accessDenied',
+  'notFound',
+  'rateLimited',
+  'serverError',
+];
+
+const eventStream = `One \`data:\` line of JSON for each event, in the order of \`sequence_number\`.
+After the last event comes the line \`data: [DONE]\`, which is not JSON. Lines that start with \`:\` are comments, sent to keep the connection open.`;
+
+/** The interface as OpenAPI tells it, made from the route table. */
+export function openApiDocument(version: string): OpenApiDocument {
+  const document = createDocument({
+    openapi: '3.1.0',
+    info: {
+      title: 'Chat and batch agent service',
+      version,
+      description: 'Lets API clients talk to published AI agents.',
+    },
+    servers: [
+      {
+        url: '{base_url}',
+        variables: {
+          base_url: {
+            default: 'https://example.com/api/v1',
+            description: 'The output BaseAddress of the stack; it ends in /api/v1.',
+          },
+        },
+      },
+    ],
+    security: [{ apiKey: [] }],
+    paths: paths(),
+    components: {
+      securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' } },
+      headers: {
+        'x-request-id': {
+          description: 'Names the request in the logs of the service.',
+          schema: { type: 'string' },
+        },
+        'retry-after': { description: 'Seconds to wait.', schema: { type: 'integer' } },
+      },
+    },
+  });
+  return JSON.parse(JSON.stringify(document), describeLoosely);
+}
+
+/** Answers may gain fields, and an integer parameter is told by its range, not by the pattern of its text. */
+function describeLoosely(_key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if ('additionalProperties' in value && value.additionalProperties === false)
+    delete value.additionalProperties;
+  if ('type' in value && value.type === 'integer' && 'pattern' in value) delete value.pattern;
+  return value;
+}
+
+function paths(): Record<string, Record<string, ZodOpenApiOperationObject>> {
+  const byPath: Record<string, Record<string, ZodOpenApiOperationObject>> = {};
+  for (const [name, route] of Object.entries<Route>(routes)) {
+    byPath[route.path] = { ...byPath[route.path], [route.method.toLowerCase()]: operation(name, route) };
+  }
+  return byPath;
+}
+
+function operation(name: string, route: Route): ZodOpenApiOperationObject {
+  return {
+    operationId: name.replaceAll(/-([a-z])/g, (_match, letter: string) => letter.toUpperCase()),
+    summary: route.summary,
+    ...(route.description !== undefined && { description: route.description }),
+    requestParams: { path: route.parameters, query: route.query, header: route.headers },
+    ...(route.method === 'POST' && { requestBody: { required: true, content: json(route.body) } }),
+    responses: { [route.success.status]: successResponse(route), ...failureResponses(route) },
+  };
+}
+
+const json = (schema: ZodType) => ({ 'application/json': { schema } });
+const headerReference = (name: string) => ({ [name]: { $ref: `#/components/headers/${name}` } });
+
+function successResponse(route: Route) {
+  return {
+    description: route.serverSentEvents ? `The answer; as a stream of events: ${eventStream}` : 'The answer',
+    headers: headerReference('x-request-id'),
+    content: {
+      ...json(route.success.envelope),
+      ...(route.serverSentEvents && { 'text/event-stream': { schema: streamEvent } }),
+    },
+  };
+}
+
+function failureResponses(route: Route): ZodOpenApiResponsesObject {
+  const kinds = [...new Set([...failuresOfEveryRoute, ...route.failures])].map((kind) => errorTable[kind]);
+  const responses: ZodOpenApiResponsesObject = {};
+  for (const [status, errors] of Object.entries(Object.groupBy(kinds, (error) => error.status)))
+    responses[status as `${1 | 2 | 3 | 4 | 5}${string}`] = {
+      description: (errors ?? []).map((error) => `${error.errorCode} ${error.name}`).join(', '),
+      headers: {
+        ...headerReference('x-request-id'),
+        ...(Number(status) === errorTable.rateLimited.status && headerReference('retry-after')),
+      },
+      content: json(errorEnvelope),
+    };
+  return responses;
+}
