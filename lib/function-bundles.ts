@@ -53,7 +53,12 @@ function build(sources: ReadonlyMap<string, string>): BuildResult<{ metafile: tr
     platform: 'node',
     target: 'node24',
     mainFields: ['module', 'main'],
-    conditions: ['import'],
+    // A part of the AI SDK is CommonJS and requires node:path and node:fs, which an ES module cannot without this.
+    banner: {
+      js: "import { createRequire as createRequireOfBundle } from 'node:module'; const require = createRequireOfBundle(import.meta.url);",
+    },
+    // `module` first: under `node` the AWS SDK offers CommonJS, which cannot be shaken and needs `require`.
+    conditions: ['module', 'import'],
     minify: true,
     sourcemap: 'linked',
     sourcesContent: false,
