@@ -162,7 +162,7 @@ async function planCreation(
   const newest = (counter?.newest_created_at as string | undefined) ?? '';
   const now = clock.now().toISOString();
   // Clocks of two functions may differ; creation times still rise with the ids.
-  const createdAt = Math.max(now, newest);
+  const createdAt = now.localeCompare(newest) > 0 ? now : newest;
   const chat: Chat = {
     ...newChat,
     id: count + 1,

@@ -1,0 +1,4 @@
+#!/usr/bin/env node
+import { startLocally } from './local/start-locally.ts';
+
+await startLocally(process.argv);

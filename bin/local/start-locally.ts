@@ -1,0 +1,131 @@
+import { existsSync } from 'node:fs';
+import { readdir, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { Command, InvalidArgumentError } from 'commander';
+import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
+import { useLocalTable } from '../operator.ts';
+import { type Connection, readConnection, writeConnection } from './connection.ts';
+import { answers, createDemoWorkspace } from './demo-workspace.ts';
+import { synthesize } from './synthesize.ts';
+
+interface Options {
+  port: number;
+  data: string;
+  reset: boolean;
+  logs: boolean;
+}
+
+/** `npm start`: the stack of bin/app.ts on this machine. Ctrl-C ends it. */
+export async function startLocally(argv: string[]): Promise<void> {
+  const options = new Command('npm start --')
+    .description('Runs the service on this machine: the template that cdk deploy deploys, on embedded engines.')
+    .option('--port <number>', 'where the service listens on 127.0.0.1', readPort, 3000)
+    .option('--data <folder>', 'where chats, agents and keys are kept', '.local')
+    .option('--reset', 'begin with an empty data folder', false)
+    .option('--logs', 'show what the functions log', false)
+    .addHelpText(
+      'after',
+      '\nOPENAI_BASE_URL and OPENAI_API_KEY reach the agents whose llm_model is openai:MODEL.',
+    )
+    .parse(argv)
+    .opts<Options>();
+  try {
+    const service = await start({ ...options, data: resolve(options.data) });
+    for (const signal of ['SIGINT', 'SIGTERM'] as const)
+      process.once(signal, () => {
+        // A second signal, or an engine that hangs, must not keep the terminal.
+        setTimeout(() => process.exit(1), 5000).unref();
+        service.close().then(
+          () => process.exit(0),
+          () => process.exit(1),
+        );
+      });
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    process.exit(1);
+  }
+}
+
+function readPort(text: string): number {
+  const port = Number(text);
+  if (!/^\d+$/.test(text) || port > 65_535) throw new InvalidArgumentError('It must be a port, 0 to 65535.');
+  return port;
+}
+
+async function start(options: Options): Promise<RunningTemplate> {
+  const started = performance.now();
+  const tell = (line: string) => console.log(`[${((performance.now() - started) / 1000).toFixed(1)} s] ${line}`);
+  if (options.reset) await emptyDataFolder(options.data);
+  const assembly = join(options.data, 'assembly');
+  tell('Synthesizing the stack');
+  await synthesize(assembly, {
+    ...(process.env.OPENAI_BASE_URL && { openAiBaseUrl: process.env.OPENAI_BASE_URL }),
+  });
+  tell('Starting the engines');
+  const service = await runTemplate({
+    assembly,
+    dataDir: options.data,
+    port: options.port,
+    prewarm: true,
+    ...(process.env.OPENAI_API_KEY && { secretValues: { OpenAiApiKey: process.env.OPENAI_API_KEY } }),
+    ...(options.logs && { onLog: ({ functionName, line }) => console.log(`${functionName}: ${line}`) }),
+  });
+  try {
+    tell('Asking the service');
+    const connection = await connect(service, options.data);
+    await writeConnection(options.data, connection);
+    tell('Ready');
+    console.log(greeting(connection));
+    return service;
+  } catch (error) {
+    await service.close();
+    throw error;
+  }
+}
+
+/** The demo workspace of the data folder, made anew when there is none. */
+async function connect(service: RunningTemplate, folder: string): Promise<Connection> {
+  const table = service.outputs.DataTableName;
+  if (table === undefined) throw new Error('The stack has no output DataTableName');
+  useLocalTable(table, service.endpoints.dynamodb);
+  const baseUrl = `${service.url}/v1`;
+  const earlier = await readConnection(folder);
+  const demo =
+    earlier !== undefined && (await answers(baseUrl, earlier)) ? earlier : await createDemoWorkspace(baseUrl);
+  return {
+    ...demo,
+    base_url: baseUrl,
+    pid: process.pid,
+    data_table: table,
+    dynamodb_endpoint: service.endpoints.dynamodb,
+  };
+}
+
+/** Removes the folder's content, if it is a data folder: a mistyped path must not cost anything else. */
+async function emptyDataFolder(folder: string): Promise<void> {
+  if (!existsSync(folder)) return;
+  const names = await readdir(folder);
+  const isDataFolder = ['connection.json', 'assembly', 'dynamodb.sqlite'].some((name) => names.includes(name));
+  if (names.length > 0 && !isDataFolder)
+    throw new Error(`${folder} is not a data folder of this service: it was left alone`);
+  await rm(folder, { recursive: true });
+}
+
+function greeting({ base_url, api_key, workspace_id, agent_id, chat_id }: Connection): string {
+  const curl = (flags: string, stream: boolean) =>
+    `curl ${flags} ${base_url}/chats/${chat_id}/messages -H 'x-api-key: ${api_key}' -H 'Content-Type: application/json' ` +
+    `-d '${JSON.stringify({ agent_id, message: 'What can you do?', stream })}'`;
+  return `
+Base address  ${base_url}
+API key       ${api_key}
+Workspace     ${workspace_id}
+Agent         ${agent_id}
+
+One JSON reply:
+${curl('-s', false)}
+
+A stream of events:
+${curl('-sN', true)}
+
+Ctrl-C ends it.`;
+}
