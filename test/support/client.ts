@@ -1,0 +1,115 @@
+import type { StreamEvent } from '#contract/events.ts';
+import type { Service, Tenant } from './service.ts';
+
+export interface Answer<Data = unknown> {
+  status: number;
+  headers: Headers;
+  body: {
+    data: Data;
+    message: string | null;
+    error_code: number;
+    pagination?: {
+      limit: number;
+      offset: number;
+      total_records: number;
+      total_pages: number;
+      current_page: number;
+      next_page: string | null;
+      prev_page: string | null;
+    };
+  };
+}
+
+export interface Call {
+  /** Sent as JSON, unless it is text or bytes already. */
+  body?: unknown;
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+}
+
+/** A client of the interface, over HTTP. */
+export function clientOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<Tenant, 'apiKey'>) {
+  const request = (method: string, path: string, { body, headers, signal }: Call = {}): Promise<Response> =>
+    fetch(path.startsWith('http') ? path : service.baseUrl + path, {
+      method,
+      headers: {
+        'x-api-key': apiKey,
+        ...(body !== undefined && { 'Content-Type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && {
+        body:
+          typeof body === 'string' || body instanceof Uint8Array
+            ? (body as NonNullable<RequestInit['body']>)
+            : JSON.stringify(body),
+      }),
+      ...(signal !== undefined && { signal }),
+    });
+  const call = async <Data>(method: string, path: string, options?: Call): Promise<Answer<Data>> => {
+    const response = await request(method, path, options);
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: (await response.json()) as Answer<Data>['body'],
+    };
+  };
+  return {
+    request,
+    get: <Data = unknown>(path: string, options?: Call) => call<Data>('GET', path, options),
+    post: <Data = unknown>(path: string, body: unknown, options?: Call) =>
+      call<Data>('POST', path, { ...options, body }),
+    /** Sends with `stream: true`; events come as they arrive, `[DONE]` last. */
+    async stream(chatId: number, body: Record<string, unknown>, options?: Call): Promise<EventReader> {
+      const response = await request('POST', `/chats/${chatId}/messages`, {
+        ...options,
+        body: { stream: true, ...body },
+      });
+      return readEvents(response);
+    },
+  };
+}
+
+export type Client = ReturnType<typeof clientOf>;
+
+export interface EventReader extends AsyncIterable<StreamEvent | '[DONE]'> {
+  response: Response;
+  /** Everything until the end. */
+  all(): Promise<(StreamEvent | '[DONE]')[]>;
+}
+
+/** Reads server-sent events as the specification, section 6.1, writes them. Comments are skipped. */
+export function readEvents(response: Response): EventReader {
+  async function* read(): AsyncGenerator<StreamEvent | '[DONE]'> {
+    let text = '';
+    const decoder = new TextDecoder();
+    for await (const chunk of response.body ?? []) {
+      text += decoder.decode(chunk, { stream: true });
+      const blocks = text.split('\n\n');
+      text = blocks.pop() ?? '';
+      for (const block of blocks) {
+        const event = parseBlock(block);
+        if (event !== undefined) yield event;
+      }
+    }
+    if (text !== '') throw new Error(`The stream ended inside an event: ${text}`);
+  }
+  return {
+    response,
+    [Symbol.asyncIterator]: read,
+    async all() {
+      return Array.fromAsync(read());
+    },
+  };
+}
+
+function parseBlock(block: string): StreamEvent | '[DONE]' | undefined {
+  const lines = block.split('\n').filter((line) => !line.startsWith(':'));
+  if (lines.length === 0) return undefined;
+  const data = lines.find((line) => line.startsWith('data: '))?.slice('data: '.length);
+  const type = lines.find((line) => line.startsWith('event: '))?.slice('event: '.length);
+  if (data === undefined) throw new Error(`An event without data: ${block}`);
+  if (data === '[DONE]') return data;
+  const event = JSON.parse(data) as StreamEvent;
+  if (event.type !== type) throw new Error(`The event line says ${type}, its payload ${event.type}`);
+  return event;
+}

@@ -1,0 +1,92 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** One chat completion that a test answers by hand, on the OpenAI wire. */
+export interface ModelCall {
+  /** The request's body. */
+  request: { model: string; stream: boolean; messages: { role: string; content: string }[] };
+  /** Sends one piece of text. */
+  piece(text: string): void;
+  /** Ends the reply as a finished one, with its usage. */
+  finish(usage?: { prompt_tokens: number; completion_tokens: number }): void;
+  /** Cuts the connection. */
+  reset(): void;
+  /** Answers with an HTTP error, before any piece. */
+  fail(status: number, headers?: Record<string, string>): void;
+  /** Resolves when the caller has gone away. */
+  gone: Promise<void>;
+}
+
+export interface ScriptedModel {
+  /** For OPENAI_BASE_URL. */
+  url: string;
+  /** Called for each completion; by default it says `Hello` and finishes. */
+  onCall: (call: ModelCall) => void;
+  calls: ModelCall[];
+  close(): Promise<void>;
+}
+
+/** A model provider scripted over real HTTP: OpenAI's chat completions, streamed. */
+export async function startScriptedModel(): Promise<ScriptedModel> {
+  const model: Omit<ScriptedModel, 'url' | 'close'> = {
+    calls: [],
+    onCall: (call) => {
+      call.piece('Hello');
+      call.finish();
+    },
+  };
+  const server = createServer(async (request, response) => {
+    const call = openCall(JSON.parse(await textOf(request)) as ModelCall['request'], response);
+    model.calls.push(call);
+    model.onCall(call);
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  return Object.assign(model, {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    close: () =>
+      new Promise<void>((closed) => {
+        server.close(() => closed());
+        server.closeAllConnections();
+      }),
+  });
+}
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = await Array.fromAsync(request);
+  return Buffer.concat(chunks).toString();
+}
+
+function openCall(request: ModelCall['request'], response: ServerResponse): ModelCall {
+  const chunk = (fields: Record<string, unknown>) => {
+    if (!response.headersSent) response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+    const payload = {
+      id: 'c1',
+      object: 'chat.completion.chunk',
+      created: 1,
+      model: request.model,
+      ...fields,
+    };
+    response.write(`data: ${JSON.stringify(payload)}\n\n`);
+  };
+  return {
+    request,
+    piece: (content) =>
+      chunk({ choices: [{ index: 0, delta: { role: 'assistant', content }, finish_reason: null }] }),
+    finish(usage = { prompt_tokens: 11, completion_tokens: 7 }) {
+      chunk({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] });
+      chunk({
+        choices: [],
+        usage: { ...usage, total_tokens: usage.prompt_tokens + usage.completion_tokens },
+      });
+      response.end('data: [DONE]\n\n');
+    },
+    reset: () => response.destroy(),
+    fail(status, headers = {}) {
+      response.writeHead(status, { 'Content-Type': 'application/json', ...headers });
+      response.end(JSON.stringify({ error: { message: `scripted ${status}`, type: 'scripted' } }));
+    },
+    gone: new Promise<void>((resolve) => {
+      response.once('close', () => resolve());
+    }),
+  };
+}

@@ -1,0 +1,95 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inject } from 'vitest';
+import { agentDefinition } from '#contract/agent.ts';
+import { createAgent } from '#domain/create-agent.ts';
+import { createApiKey } from '#domain/create-api-key.ts';
+import { createWorkspace } from '#domain/create-workspace.ts';
+import { publishAgent } from '#domain/publish-agent.ts';
+import { type RunningTemplate, type RunOptions, runTemplate } from '#local/run-template.ts';
+import { identifiers } from '#runtime/identifiers.ts';
+import { agents, apiKeys, clock, workspaces } from '#runtime/services.ts';
+import { useLocalTable } from '../../bin/operator.ts';
+
+export interface ServiceOptions
+  extends Pick<RunOptions, 'faults' | 'recordCalls' | 'maxConcurrency' | 'onLog'> {
+  /** Of the functions, in place of the template's, such as STREAM_TIMEOUT_SECONDS. */
+  variables?: Record<string, string>;
+  /** Kept when the service closes; a new one that goes with the service unless given. */
+  dataDir?: string;
+}
+
+export interface Service {
+  baseUrl: string;
+  run: RunningTemplate;
+  dataDir: string;
+  /** Ends the run, and fails when a function did what AWS would not have let it do. */
+  close(): Promise<void>;
+}
+
+/** The whole service on this machine, on the real wires. One a test file: the operator's stores follow the last one. */
+export async function startService(options: ServiceOptions = {}): Promise<Service> {
+  const { variables, dataDir: kept, ...others } = options;
+  const dataDir = kept ?? (await mkdtemp(join(tmpdir(), 'service-data-')));
+  const run = await runTemplate({
+    assembly: inject('assembly'),
+    dataDir,
+    port: 0,
+    ...others,
+    ...(variables !== undefined && { environment: variables }),
+  });
+  useLocalTable(run.outputs.DataTableName ?? '', run.endpoints.dynamodb);
+  return {
+    baseUrl: `${run.url}/v1`,
+    run,
+    dataDir,
+    async close() {
+      await run.close();
+      if (kept === undefined) await rm(dataDir, { recursive: true, force: true });
+      if (run.violations().length > 0) throw new Error(run.violations().join('\n'));
+    },
+  };
+}
+
+export interface Tenant {
+  workspaceId: string;
+  apiKey: string;
+  /** Published, answered by the model given. */
+  agentId: string;
+}
+
+const operator = () => ({
+  agents: agents(),
+  apiKeys: apiKeys(),
+  clock,
+  identifiers,
+  workspaces: workspaces(),
+});
+
+/** A workspace of its own with a key and a published agent, so that no test meets another's data. */
+export async function createTenant(
+  options: { whitelist?: string[]; model?: string; titles?: boolean } = {},
+): Promise<Tenant> {
+  const services = operator();
+  const { id: workspaceId } = await createWorkspace(services)({
+    name: 'Test',
+    whitelistEnabled: options.whitelist !== undefined,
+    limits: 'none',
+  });
+  if (options.titles === false) await services.workspaces.update(workspaceId, { titlesEnabled: false });
+  await services.workspaces.addToWhitelist(workspaceId, options.whitelist ?? []);
+  const { apiKey } = await createApiKey(services)({ workspaceId, name: null, expiresAt: null });
+  return { workspaceId, apiKey, agentId: await createPublishedAgent(workspaceId, options.model) };
+}
+
+export async function createPublishedAgent(workspaceId: string, model = 'demo'): Promise<string> {
+  const agentId = await createDraftAgent(workspaceId, model);
+  await publishAgent(operator())(agentId);
+  return agentId;
+}
+
+export async function createDraftAgent(workspaceId: string, model = 'demo'): Promise<string> {
+  const definition = agentDefinition.parse({ name: 'Test agent', llm_model: model });
+  return (await createAgent(operator())({ workspaceId, definition })).id;
+}
