@@ -1,0 +1,47 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+
+const folder = mkdtempSync(join(tmpdir(), 'app-test-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** Starts the app as the CDK command line does. */
+function runApp(name: string, context: Record<string, unknown>) {
+  const output = join(folder, name);
+  const run = spawnSync(process.execPath, ['bin/app.ts'], {
+    cwd: join(import.meta.dirname, '..', '..'),
+    env: { PATH: process.env.PATH, CDK_OUTDIR: output, CDK_CONTEXT_JSON: JSON.stringify(context) },
+    encoding: 'utf8',
+  });
+  const read = (file: string) => JSON.parse(readFileSync(join(output, file), 'utf8'));
+  return { ...run, output, read };
+}
+
+test('the app writes the assembly of production, which breaks no rule of CloudFormation or cdk-nag', () => {
+  const { status, stderr, output, read } = runApp('production', {});
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  expect(read('validation-report.json').pluginReports).toEqual([]);
+  const stack = read('manifest.json').artifacts.AgentService;
+  expect(stack.properties).toMatchObject({
+    stackName: 'agent-service-production',
+    terminationProtection: true,
+  });
+  const assets: { source: { path: string } }[] = Object.values(read('AgentService.assets.json').files);
+  for (const { source } of assets) expect(existsSync(join(output, source.path))).toBe(true);
+});
+
+test('the app takes its stage and single settings from the context, as text or as an object', () => {
+  const { read } = runApp('local', { stage: 'local', settings: { streamTimeoutSeconds: 2 } });
+  expect(read('manifest.json').artifacts.AgentService.properties.stackName).toBe('agent-service-local');
+  expect(JSON.stringify(read('AgentService.template.json'))).toContain('"STREAM_TIMEOUT_SECONDS":"2"');
+});
+
+test('an unknown stage stops the app with a line that says so', () => {
+  const { status, stderr } = runApp('unknown', { stage: 'staging' });
+  expect(status).toBe(1);
+  expect(stderr).toContain(
+    'Unknown stage staging; the stages of cdk.json are production, development, local',
+  );
+});

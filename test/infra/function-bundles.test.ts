@@ -1,0 +1,88 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { bundleFunctions } from '#lib/function-bundles.ts';
+import { functionNames } from '#lib/service-stack.ts';
+import { variables } from '#runtime/variables.ts';
+import { theBundles } from './synthesize.ts';
+
+const bundles = theBundles();
+
+/** What went into the bundle of a function, after tree shaking. */
+function sourcesOf(name: string): string[] {
+  const output = bundles.metafile.outputs[`bundles/${name}/index.mjs`];
+  return Object.entries(output?.inputs ?? {})
+    .filter(([, { bytesInOutput }]) => bytesInOutput > 0)
+    .map(([source]) => source);
+}
+
+describe.each(functionNames)('%s', (name) => {
+  const folder = bundles.folderOf(name);
+
+  test('is one module and its source map: no native code, which would be of another processor', () => {
+    expect(readdirSync(folder, { recursive: true }).toSorted()).toEqual(['index.mjs', 'index.mjs.map']);
+    expect(sourcesOf(name).filter((source) => source.endsWith('.node'))).toEqual([]);
+  });
+
+  test('loads as Lambda loads it: as an ES module, which has no require of its own', () => {
+    const program = join(mkdtempSync(join(tmpdir(), 'load-')), 'load.mjs');
+    onTestFinished(() => rmSync(join(program, '..'), { recursive: true }));
+    writeFileSync(
+      program,
+      `globalThis.awslambda = { streamifyResponse: (handler) => handler, HttpResponseStream: {} };
+       const { handler } = await import(process.argv[2]);
+       if (typeof handler !== 'function') throw new Error('no handler');
+       process.exit(0);`,
+    );
+    const numbers = Object.fromEntries(Object.values(variables).map((variable) => [variable, '30']));
+    const run = spawnSync(process.execPath, [program, join(folder, 'index.mjs')], {
+      env: { AWS_REGION: 'eu-west-1', ...numbers, [variables.openAiBaseUrl]: 'https://models.example/v1' },
+      encoding: 'utf8',
+    });
+    expect(run.stderr).toBe('');
+    expect(run.status).toBe(0);
+  });
+
+  test('maps its stack traces to paths of the project, wherever the project stands', () => {
+    const map = JSON.parse(readFileSync(join(folder, 'index.mjs.map'), 'utf8'));
+    expect(map.sources).toContain(`../../functions/http/${name}.ts`);
+    expect(map).not.toHaveProperty('sourcesContent');
+  });
+});
+
+test('only the function that asks models carries the AI SDK', () => {
+  const carriers = functionNames.filter((name) =>
+    sourcesOf(name).some((source) => /node_modules\/(ai|@ai-sdk\/[^/]+)\//.test(source)),
+  );
+  expect(carriers).toEqual(['send-message']);
+});
+
+test('only the functions that may read objects carry the S3 client', () => {
+  const carriers = functionNames.filter((name) =>
+    sourcesOf(name).some((source) => source.includes('node_modules/@aws-sdk/client-s3/')),
+  );
+  expect(carriers.toSorted()).toEqual(['list-messages', 'send-message']);
+});
+
+test('no function carries the program that runs a template on one machine, or the stack', () => {
+  const sources = functionNames.flatMap(sourcesOf);
+  expect(sources.length).toBeGreaterThan(100);
+  expect(sources.filter((source) => /^(local|lib|bin|test)\//.test(source))).toEqual([]);
+});
+
+test('a function without its source file is named', () => {
+  expect(() => bundleFunctions(['create-chat', 'archive-chat'])).toThrow(
+    'No source file for a function: functions/http/archive-chat.ts',
+  );
+});
+
+test('two synths at once have folders of their own, and each removes only its own', () => {
+  const first = bundleFunctions(['list-chats']);
+  const second = bundleFunctions(['list-chats']);
+  first[Symbol.dispose]();
+  expect(existsSync(first.folderOf('list-chats'))).toBe(false);
+  expect(existsSync(join(second.folderOf('list-chats'), 'index.mjs'))).toBe(true);
+  second[Symbol.dispose]();
+});

@@ -1,0 +1,170 @@
+import { ResponseType } from 'aws-cdk-lib/aws-apigateway';
+import { describe, expect, test } from 'vitest';
+import { errorTable } from '#contract/errors.ts';
+import { type Route, routes } from '#contract/routes.ts';
+import { type Resource, synthesize } from './synthesize.ts';
+
+const { resources, resource, template } = synthesize();
+
+/** The path of a method, put together from the resources above it. */
+function pathOf(method: Resource): string {
+  const segments: string[] = [];
+  let reference = method.Properties.ResourceId as { Ref?: string };
+  for (;;) {
+    const above =
+      reference.Ref === undefined ? undefined : resources('AWS::ApiGateway::Resource')[reference.Ref];
+    if (above === undefined) return `/${segments.join('/')}`;
+    segments.unshift(String(above.Properties.PathPart));
+    reference = above.Properties.ParentId as { Ref?: string };
+  }
+}
+
+interface Integration {
+  Type: string;
+  Uri: unknown;
+  ResponseTransferMode?: string;
+  TimeoutInMillis?: number;
+}
+
+const methods = Object.values(resources('AWS::ApiGateway::Method')).map((method) => ({
+  address: `${method.Properties.HttpMethod} ${pathOf(method)}`,
+  properties: method.Properties,
+  integration: method.Properties.Integration as Integration,
+}));
+
+test('the gateway has the methods of the route table and no other', () => {
+  const expected = Object.values<Route>(routes).map((route) => `${route.method} /v1${route.path}`);
+  expect(methods.map(({ address }) => address).toSorted()).toEqual(expected.toSorted());
+});
+
+describe.each(Object.entries<Route>(routes))('%s', (name, route) => {
+  const method = methods.find(({ address }) => address === `${route.method} /v1${route.path}`);
+  if (method === undefined) throw new Error(`no method for ${name}`);
+  const functionStart = name.replaceAll('-', '');
+  const [functionId, handler] =
+    Object.entries(resources('AWS::Lambda::Function')).find(([id]) =>
+      id.toLowerCase().startsWith(functionStart),
+    ) ?? [];
+
+  test('asks the authorizer first', () => {
+    expect(method.properties.AuthorizationType).toBe('CUSTOM');
+    expect(resources('AWS::ApiGateway::Authorizer')).toHaveProperty(
+      (method.properties.AuthorizerId as { Ref: string }).Ref,
+    );
+  });
+
+  test(`reaches its function, ${route.transfer}`, () => {
+    const uri = JSON.stringify(method.integration.Uri);
+    expect(method.integration.Type).toBe('AWS_PROXY');
+    expect(uri).toContain(functionId);
+    expect(method.integration.ResponseTransferMode ?? 'BUFFERED').toBe(
+      route.transfer === 'streamed' ? 'STREAM' : 'BUFFERED',
+    );
+    expect(uri).toContain(route.transfer === 'streamed' ? '/response-streaming-invocations' : '/invocations');
+  });
+
+  test('is not cut by the gateway before its function ends', () => {
+    const gatewaySeconds = (method.integration.TimeoutInMillis ?? 29_000) / 1000;
+    expect(gatewaySeconds).toBeGreaterThanOrEqual(Number(handler?.Properties.Timeout));
+    expect(gatewaySeconds).toBeLessThanOrEqual(route.transfer === 'streamed' ? 900 : 29);
+  });
+});
+
+test('the authorizer is asked with the key as its identity, and believed for as long as the setting says', () => {
+  const authorizer = { Type: 'REQUEST', IdentitySource: 'method.request.header.x-api-key' };
+  template.hasResourceProperties('AWS::ApiGateway::Authorizer', {
+    ...authorizer,
+    AuthorizerResultTtlInSeconds: 60,
+  });
+  synthesize({ stage: 'local' }).template.hasResourceProperties('AWS::ApiGateway::Authorizer', {
+    ...authorizer,
+    AuthorizerResultTtlInSeconds: 0,
+  });
+});
+
+describe('what the gateway answers itself', () => {
+  const answers = new Map(
+    Object.values(resources('AWS::ApiGateway::GatewayResponse')).map(({ Properties }) => [
+      Properties.ResponseType,
+      {
+        status: Properties.StatusCode,
+        headers: Properties.ResponseParameters as Record<string, string>,
+        body: JSON.parse(
+          (Properties.ResponseTemplates as Record<string, string>)['application/json'] ?? 'null',
+        ),
+      },
+    ]),
+  );
+  const types = Object.values(ResponseType).filter((value) => value instanceof ResponseType);
+
+  test('every type that API Gateway has is answered', () => {
+    expect(types.length).toBeGreaterThan(20);
+    expect([...answers.keys()].toSorted()).toEqual(types.map((type) => type.responseType).toSorted());
+  });
+
+  test.each(types.map((type) => type.responseType))(
+    '%s has the envelope and the id of the request',
+    (type) => {
+      const answer = answers.get(type);
+      expect(answer?.body).toEqual({
+        data: null,
+        message: expect.any(String),
+        error_code: expect.any(Number),
+      });
+      expect(answer?.headers).toMatchObject({
+        'gatewayresponse.header.x-request-id': 'context.requestId',
+        'gatewayresponse.header.Content-Type': "'application/json'",
+      });
+      const known = Object.values(errorTable).map(({ status, errorCode }) => `${status}/${errorCode}`);
+      expect(known).toContain(`${answer?.status}/${answer?.body.error_code}`);
+    },
+  );
+
+  test.each([
+    ['UNAUTHORIZED', '400', 10001, 'Missing or invalid API key'],
+    ['ACCESS_DENIED', '403', 10001, 'Access denied'],
+    ['MISSING_AUTHENTICATION_TOKEN', '404', 10003, 'Resource not found'],
+    ['REQUEST_TOO_LARGE', '400', 10006, 'The request body is too large: at most 6 MB'],
+    ['THROTTLED', '429', 10029, 'Rate limit exceeded'],
+    ['INTEGRATION_TIMEOUT', '500', 10005, 'Internal server error, request id $context.requestId'],
+  ])('%s is %s/%i', (type, status, errorCode, message) => {
+    expect(answers.get(type)).toMatchObject({ status, body: { error_code: errorCode, message } });
+  });
+
+  test('who is throttled is told when to come back', () => {
+    for (const type of ['THROTTLED', 'QUOTA_EXCEEDED'])
+      expect(answers.get(type)?.headers).toMatchObject({ 'gatewayresponse.header.Retry-After': "'1'" });
+  });
+});
+
+test('the access log is JSON, names the request, and holds no key', () => {
+  const { Format } = resource('AWS::ApiGateway::Stage').Properties.AccessLogSetting as { Format: string };
+  expect(JSON.parse(Format)).toMatchObject({ requestId: '$context.requestId', status: '$context.status' });
+  expect(Format).not.toMatch(/apiKey|header/i);
+  template.hasResourceProperties('AWS::ApiGateway::Stage', {
+    MethodSettings: [{ HttpMethod: '*', ResourcePath: '/*', DataTraceEnabled: false }],
+  });
+});
+
+test('the API is Regional: an edge would cut a stream that is silent for 30 s', () => {
+  template.hasResourceProperties('AWS::ApiGateway::RestApi', {
+    EndpointConfiguration: { Types: ['REGIONAL'] },
+    BinaryMediaTypes: ['multipart/form-data'],
+  });
+});
+
+test('the base address of the outputs ends in /api/v1', () => {
+  const stages = Object.values(resources('AWS::ApiGateway::Stage')).map(
+    ({ Properties }) => Properties.StageName,
+  );
+  expect(stages).toEqual(['api']);
+  const [, parts] = template.findOutputs('BaseAddress').BaseAddress?.Value['Fn::Join'] ?? [];
+  expect(parts.at(-2)).toHaveProperty('Ref', expect.stringContaining('DeploymentStageapi'));
+  expect(parts.at(-1)).toBe('/v1');
+  expect(Object.keys(template.findOutputs('*')).toSorted()).toEqual([
+    'BaseAddress',
+    'ContentBucketName',
+    'DataTableName',
+    'OpenAiApiKeySecretArn',
+  ]);
+});

@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest';
+import { parseSettings, readStage } from '#lib/settings.ts';
+import { createApp } from './synthesize.ts';
+
+const stageOf = (context: Record<string, unknown>) => readStage(createApp(context).node);
+
+test('a stage that nobody names is production, whose data is kept', () => {
+  expect(stageOf({})).toMatchObject({ name: 'production', settings: { production: true } });
+});
+
+test('each stage of cdk.json has its own settings and the defaults', () => {
+  expect(stageOf({ stage: 'development' }).settings).toMatchObject({
+    production: false,
+    authorizerCacheSeconds: 60,
+  });
+  expect(stageOf({ stage: 'local' }).settings).toMatchObject({
+    production: false,
+    authorizerCacheSeconds: 0,
+  });
+});
+
+test('an unknown stage is refused with the names of the known ones', () => {
+  expect(() => stageOf({ stage: 'staging' })).toThrow(
+    'Unknown stage staging; the stages of cdk.json are production, development, local',
+  );
+  expect(() => stageOf({ stage: 'constructor' })).toThrow('Unknown stage constructor');
+});
+
+test('single settings are overridden as JSON text, as the command line gives them, or as an object', () => {
+  expect(stageOf({ settings: '{"streamTimeoutSeconds": 2}' }).settings.streamTimeoutSeconds).toBe(2);
+  expect(stageOf({ settings: { streamTimeoutSeconds: 3 } }).settings.streamTimeoutSeconds).toBe(3);
+});
+
+test('overrides that are no JSON object are refused', () => {
+  for (const settings of ['{streamTimeoutSeconds', '[]', '5', true])
+    expect(() => stageOf({ settings })).toThrow('-c settings takes a JSON object');
+});
+
+test('an unknown setting is refused by its name', () => {
+  expect(() => parseSettings({ leaseSecond: 30 })).toThrow(
+    /unknown setting leaseSecond; known settings are .*leaseSeconds/,
+  );
+});
+
+test.each([
+  [{ leaseSeconds: 2 }, 'leaseSeconds'],
+  [{ leaseSeconds: 300 }, 'leaseSeconds: must be less than the 300 s'],
+  [{ streamTimeoutSeconds: 300 }, 'streamTimeoutSeconds: must be less than the 300 s'],
+  [{ plainReplySeconds: 120 }, 'plainReplySeconds'],
+  [{ authorizerCacheSeconds: 3601 }, 'authorizerCacheSeconds'],
+  [{ openAiBaseUrl: 'ftp://models.example' }, 'openAiBaseUrl'],
+  [{ logRetentionDays: 31 }, 'logRetentionDays'],
+])('%j is refused', (settings, problem) => {
+  expect(() => parseSettings(settings)).toThrow(problem);
+});

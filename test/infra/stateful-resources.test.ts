@@ -1,0 +1,94 @@
+import { describe, expect, test } from 'vitest';
+import { synthesize } from './synthesize.ts';
+
+/** A changed logical id is a new resource and, in a stage without protection, the loss of the old one's data. */
+const stateful = [
+  ['AWS::DynamoDB::GlobalTable', 'DataTable'],
+  ['AWS::S3::Bucket', 'ContentBucket'],
+  ['AWS::SecretsManager::Secret', 'OpenAiApiKey'],
+] as const;
+
+const production = synthesize();
+const development = synthesize({ stage: 'development' });
+
+describe.each(stateful)('%s', (type, logicalId) => {
+  test(`is ${logicalId} in the template`, () => {
+    expect(Object.keys(production.resources(type))).toEqual([logicalId]);
+  });
+
+  test('outlives a production stack', () => {
+    expect(production.resource(type)).toMatchObject({
+      DeletionPolicy: 'Retain',
+      UpdateReplacePolicy: 'Retain',
+    });
+  });
+
+  test('goes with a development stack', () => {
+    expect(development.resource(type)).toMatchObject({
+      DeletionPolicy: 'Delete',
+      UpdateReplacePolicy: 'Delete',
+    });
+  });
+
+  test('has no name of its own, so that stages share an account', () => {
+    for (const name of ['TableName', 'BucketName', 'Name'])
+      expect(production.resource(type).Properties).not.toHaveProperty(name);
+  });
+});
+
+test('the table can be restored to any second, forgets by ttl, and in production cannot be deleted', () => {
+  const table = (deletionProtection: boolean) => ({
+    BillingMode: 'PAY_PER_REQUEST',
+    KeySchema: [
+      { AttributeName: 'pk', KeyType: 'HASH' },
+      { AttributeName: 'sk', KeyType: 'RANGE' },
+    ],
+    TimeToLiveSpecification: { AttributeName: 'ttl', Enabled: true },
+    Replicas: [
+      {
+        DeletionProtectionEnabled: deletionProtection,
+        PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true },
+      },
+    ],
+  });
+  production.template.hasResourceProperties('AWS::DynamoDB::GlobalTable', table(true));
+  development.template.hasResourceProperties('AWS::DynamoDB::GlobalTable', table(false));
+});
+
+test('the bucket is private, encrypted, reached over TLS alone, and clears up abandoned uploads', () => {
+  production.template.hasResourceProperties('AWS::S3::Bucket', {
+    PublicAccessBlockConfiguration: {
+      BlockPublicAcls: true,
+      BlockPublicPolicy: true,
+      IgnorePublicAcls: true,
+      RestrictPublicBuckets: true,
+    },
+    BucketEncryption: {
+      ServerSideEncryptionConfiguration: [{ ServerSideEncryptionByDefault: { SSEAlgorithm: 'AES256' } }],
+    },
+    LifecycleConfiguration: {
+      Rules: [{ AbortIncompleteMultipartUpload: { DaysAfterInitiation: 1 }, Status: 'Enabled' }],
+    },
+  });
+  const policy = production.resource('AWS::S3::BucketPolicy').Properties.PolicyDocument;
+  expect(policy).toMatchObject({
+    Statement: [{ Effect: 'Deny', Condition: { Bool: { 'aws:SecureTransport': 'false' } } }],
+  });
+});
+
+test('no resource is custom: everything in the template is what CloudFormation itself makes', () => {
+  const types = Object.values(production.template.toJSON().Resources as Record<string, { Type: string }>).map(
+    ({ Type }) => Type,
+  );
+  expect(new Set(types.map((type) => type.split('::').slice(0, 2).join('::')))).toEqual(
+    new Set([
+      'AWS::ApiGateway',
+      'AWS::DynamoDB',
+      'AWS::IAM',
+      'AWS::Lambda',
+      'AWS::Logs',
+      'AWS::S3',
+      'AWS::SecretsManager',
+    ]),
+  );
+});

@@ -1,0 +1,68 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Template } from 'aws-cdk-lib/assertions';
+import { App } from 'aws-cdk-lib/core';
+import { afterAll } from 'vitest';
+import { bundleFunctions, type FunctionBundles } from '#lib/function-bundles.ts';
+import { functionNames, ServiceStack } from '#lib/service-stack.ts';
+import { readStage } from '#lib/settings.ts';
+import configuration from '../../cdk.json' with { type: 'json' };
+
+export interface Resource {
+  Type: string;
+  Properties: Record<string, unknown>;
+  DeletionPolicy?: string;
+  UpdateReplacePolicy?: string;
+}
+
+let bundles: FunctionBundles | undefined;
+const outputFolder = mkdtempSync(join(tmpdir(), 'infra-test-'));
+
+afterAll(() => {
+  bundles?.[Symbol.dispose]();
+  rmSync(outputFolder, { recursive: true, force: true });
+});
+
+/** The bundles of this test file: made once. */
+export function theBundles(): FunctionBundles {
+  bundles ??= bundleFunctions(functionNames);
+  return bundles;
+}
+
+/** An app with the context of cdk.json, as bin/app.ts makes it. */
+export function createApp(context: Record<string, unknown> = {}): App {
+  return new App({
+    context: { ...configuration.context, ...context },
+    analyticsReporting: false,
+    builtinCloudFormationValidation: false,
+    outdir: mkdtempSync(join(outputFolder, 'app-')),
+  });
+}
+
+/** The service of one stage. */
+export function createService(context: Record<string, unknown> = {}): { app: App; stack: ServiceStack } {
+  const app = createApp(context);
+  return {
+    app,
+    stack: new ServiceStack(app, 'AgentService', { stage: readStage(app.node), bundles: theBundles() }),
+  };
+}
+
+/** The template of one stage, with its resources by type. */
+export function synthesize(context: Record<string, unknown> = {}) {
+  const template = Template.fromStack(createService(context).stack);
+  return {
+    template,
+    resources: (type: string): Record<string, Resource> =>
+      template.findResources(type) as Record<string, Resource>,
+    /** The one resource of a type, or the one whose logical id starts so. */
+    resource: (type: string, start = ''): Resource => {
+      const found = Object.entries(template.findResources(type)).filter(([id]) => id.startsWith(start));
+      const [only] = found;
+      if (only === undefined || found.length > 1)
+        throw new Error(`${found.length} of ${type} start with "${start}"`);
+      return only[1] as Resource;
+    },
+  };
+}
