@@ -2,7 +2,9 @@ import path from 'node:path';
 import type { CreateTableCommandInput } from '@aws-sdk/client-dynamodb';
 import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import { serveWire, type Wire } from './serve-wire.ts';
 import { type Engine, startDynoxide } from './start-dynoxide.ts';
+import type { TableShape } from './touched-items.ts';
 
 interface TableProperties {
   readonly TableName?: string;
@@ -32,20 +34,55 @@ export const tables: ResourceKind = {
       await engine.close();
       throw error;
     }
-    context.endpoints.dynamodb = engine.endpoint;
+    const wire = await startWire(engine.endpoint, resources, nameOf, context);
+    context.endpoints.dynamodb = wire?.endpoint ?? engine.endpoint;
     return {
       ref: nameOf,
       attribute: (resource, name) =>
         ({ Arn: arnOf(resource), TableId: nameOf(resource), StreamArn: `${arnOf(resource)}/stream/local` })[
           name
         ],
-      environmentFor: () => ({ AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint }),
+      environmentFor: () => ({ AWS_ENDPOINT_URL_DYNAMODB: wire?.endpoint ?? engine.endpoint }),
       async close() {
+        await wire?.close();
         await engine.close();
       },
     };
   },
 };
+
+/** Only when there is something for it to do: without it functions reach the engine by one hop. */
+async function startWire(
+  engine: string,
+  resources: readonly TemplateResource[],
+  nameOf: (resource: TemplateResource) => string,
+  context: RunContext,
+): Promise<Wire | undefined> {
+  const { faults, recordCalls } = context.options;
+  if (!faults && !recordCalls) return undefined;
+  const shapes = resources.map((resource): [string, TableShape] => {
+    const { KeySchema, BillingMode } = context.resolve(
+      resource.properties,
+      resource.logicalId,
+    ) as TableProperties;
+    const keyOf = (type: string) => KeySchema?.find(({ KeyType }) => KeyType === type)?.AttributeName;
+    return [
+      nameOf(resource),
+      {
+        partitionKey: keyOf('HASH') ?? '',
+        sortKey: keyOf('RANGE'),
+        isOnDemand: BillingMode === 'PAY_PER_REQUEST',
+      },
+    ];
+  });
+  return await serveWire({
+    engine,
+    shapes: new Map(shapes),
+    faults: faults ?? {},
+    record: recordCalls ? (call) => context.dynamoCalls.push(call) : undefined,
+    isFunction: (name) => [...context.functions.values()].some(({ functionName }) => functionName === name),
+  });
+}
 
 async function startEngine({ options }: RunContext): Promise<Engine> {
   const given = process.env.AWS_ENDPOINT_URL_DYNAMODB;

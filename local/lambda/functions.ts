@@ -105,7 +105,8 @@ function defineFunction(
       // The one key pair that s3rver knows; no other engine looks at it.
       AWS_ACCESS_KEY_ID: 'S3RVER',
       AWS_SECRET_ACCESS_KEY: 'S3RVER',
-      AWS_SESSION_TOKEN: 'local',
+      // Goes with every signed call, so an engine can tell who makes it.
+      AWS_SESSION_TOKEN: functionName,
       ...context.environmentFor(logicalId),
       ...context.options.environment,
     },

@@ -1,0 +1,62 @@
+/** An error as the DynamoDB wire carries it. */
+export interface DynamoError {
+  readonly status: number;
+  readonly body: Record<string, unknown>;
+}
+
+const TYPE_PREFIX = 'com.amazonaws.dynamodb.v20120810#';
+const ONGOING = 'Transaction is ongoing for the item';
+
+export const internalServerError: DynamoError = {
+  status: 500,
+  body: { __type: `${TYPE_PREFIX}InternalServerError`, message: 'Internal server error' },
+};
+
+export const transactionConflict: DynamoError = {
+  status: 400,
+  body: { __type: `${TYPE_PREFIX}TransactionConflictException`, message: ONGOING },
+};
+
+export type CancellationCode =
+  | 'None'
+  | 'TransactionConflict'
+  | 'ThrottlingError'
+  | 'ProvisionedThroughputExceeded';
+
+const REASON_MESSAGES: Record<CancellationCode, string | undefined> = {
+  None: undefined,
+  TransactionConflict: ONGOING,
+  ThrottlingError: 'Throughput exceeds the current capacity of your table or index',
+  ProvisionedThroughputExceeded: 'The level of configured provisioned throughput for the table was exceeded',
+};
+
+/** One reason for each item of the transaction, in its order. */
+export function transactionCanceled(codes: readonly CancellationCode[]): DynamoError {
+  return {
+    status: 400,
+    body: {
+      __type: `${TYPE_PREFIX}TransactionCanceledException`,
+      CancellationReasons: codes.map((Code) => ({ Code, Message: REASON_MESSAGES[Code] })),
+      Message: `Transaction cancelled, please refer cancellation reasons for specific reasons [${codes.join(', ')}]`,
+    },
+  };
+}
+
+/** An on-demand table and a provisioned one say it differently. */
+export function throttled(isOnDemand: boolean, tableArn: string): DynamoError {
+  const ThrottlingReasons = [{ reason: 'TableWriteKeyRangeThroughputExceeded', resource: tableArn }];
+  return {
+    status: 400,
+    body: isOnDemand
+      ? {
+          __type: `${TYPE_PREFIX}ThrottlingException`,
+          message: `${REASON_MESSAGES.ThrottlingError}. DynamoDB is automatically scaling your table or index so please try again shortly.`,
+          ThrottlingReasons,
+        }
+      : {
+          __type: `${TYPE_PREFIX}ProvisionedThroughputExceededException`,
+          message: `${REASON_MESSAGES.ProvisionedThroughputExceeded}. Consider increasing your provisioning level with the UpdateTable API.`,
+          ThrottlingReasons,
+        },
+  };
+}

@@ -1,0 +1,165 @@
+import { Agent, createServer, request as httpRequest, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { DynamoFaults } from '../run-options.ts';
+import { createFaults, type Unprocessed } from './create-faults.ts';
+import type { DynamoCall } from './dynamo-call.ts';
+import { type DynamoError, internalServerError } from './dynamo-error.ts';
+import type { DynamoRequest, TableShape } from './touched-items.ts';
+
+export interface WireOptions {
+  /** Where the engine is. */
+  readonly engine: string;
+  readonly shapes: ReadonlyMap<string, TableShape>;
+  readonly faults: DynamoFaults;
+  readonly record: ((call: DynamoCall) => void) | undefined;
+  /** Whether a caller's session token, which for a function is its name, is that of a function. */
+  isFunction(name: string): boolean;
+}
+
+export interface Wire {
+  readonly endpoint: string;
+  close(): Promise<void>;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly headers: NodeJS.Dict<string | string[]>;
+  readonly body: Buffer;
+}
+
+interface Capacity {
+  readonly TableName?: string;
+  readonly CapacityUnits?: number;
+}
+
+const WRITES = new Set(['PutItem', 'UpdateItem', 'DeleteItem', 'BatchWriteItem', 'TransactWriteItems']);
+
+// These report what they consumed when asked to.
+const MEASURED = new Set([...WRITES, 'GetItem', 'Query', 'Scan', 'BatchGetItem', 'TransactGetItems']);
+
+/** Stands between functions and engine, adds the refusals that a single-machine engine lacks, and keeps a record. */
+export async function serveWire({ engine, shapes, faults, record, isFunction }: WireOptions): Promise<Wire> {
+  const agent = new Agent({ keepAlive: true });
+  const { admit } = createFaults(shapes, faults);
+
+  function forward(request: IncomingMessage, body: string): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const { host: _, 'content-length': __, 'accept-encoding': ___, ...headers } = request.headers;
+      const outgoing = httpRequest(engine, {
+        agent,
+        method: request.method ?? 'POST',
+        headers: { ...headers, 'content-length': Buffer.byteLength(body) },
+      });
+      outgoing.on('error', reject);
+      outgoing.on('response', (incoming) => {
+        readAll(incoming).then(
+          (bytes) => resolve({ status: incoming.statusCode ?? 500, headers: incoming.headers, body: bytes }),
+          reject,
+        );
+      });
+      outgoing.end(body);
+    });
+  }
+
+  async function exchange(request: IncomingMessage): Promise<Answer> {
+    const at = Date.now();
+    const target = String(request.headers['x-amz-target']).split('.').pop() ?? '';
+    const input = JSON.parse((await readAll(request)).toString() || '{}') as DynamoRequest;
+    const caller = String(request.headers['x-amz-security-token']);
+    const functionName = isFunction(caller) ? caller : undefined;
+    const keep = (status: number, capacity: readonly Capacity[]) => {
+      const units = capacity.reduce((sum, { CapacityUnits }) => sum + (CapacityUnits ?? 0), 0);
+      const consumed = WRITES.has(target)
+        ? { readUnits: 0, writeUnits: units }
+        : { readUnits: units, writeUnits: 0 };
+      record?.({ target, tableName: tableNames(input), functionName, status, consumed, at });
+    };
+
+    const refused = faults.refuse?.({ target, functionName, body: input });
+    const admission = refused ? internalServerError : admit(target, input);
+    if ('status' in admission) {
+      keep(admission.status, []);
+      return errorAnswer(admission);
+    }
+    try {
+      const measured = MEASURED.has(target) && (input.ReturnConsumedCapacity ?? 'NONE') === 'NONE';
+      const outgoing = measured
+        ? { ...admission.request, ReturnConsumedCapacity: 'TOTAL' }
+        : admission.request;
+      const answer = await forward(request, JSON.stringify(outgoing));
+      if (!MEASURED.has(target)) {
+        keep(answer.status, []);
+        return answer;
+      }
+      const output = JSON.parse(answer.body.toString()) as Record<string, unknown>;
+      const capacity = [output.ConsumedCapacity ?? []].flat() as Capacity[];
+      keep(answer.status, capacity);
+      admission.settle(capacity.reduce((sum, { CapacityUnits }) => sum + (CapacityUnits ?? 0), 0));
+      if (measured) delete output.ConsumedCapacity;
+      if (answer.status === 200 && admission.unprocessed) {
+        output.UnprocessedItems = mergeUnprocessed(
+          output.UnprocessedItems as Unprocessed,
+          admission.unprocessed,
+        );
+      }
+      return jsonAnswer(answer.status, output, answer.headers['x-amzn-requestid']);
+    } finally {
+      admission.release();
+    }
+  }
+
+  const server = createServer(async (request, response) => {
+    const { status, headers, body } = await exchange(request).catch(() => errorAnswer(internalServerError));
+    response.writeHead(status, { ...headers, 'content-length': body.length });
+    response.end(body);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  return {
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+        agent.destroy();
+      }),
+  };
+}
+
+function tableNames({ TableName, RequestItems, TransactItems }: DynamoRequest): string {
+  const inTransaction = (TransactItems ?? []).flatMap((entry) =>
+    Object.values(entry).map((one) => one.TableName),
+  );
+  const names = [TableName, ...Object.keys(RequestItems ?? {}), ...inTransaction];
+  return [...new Set(names.filter((name) => name !== undefined))].sort().join(',');
+}
+
+function mergeUnprocessed(fromEngine: Unprocessed | undefined, ours: Unprocessed): Unprocessed {
+  const tables = new Set([...Object.keys(fromEngine ?? {}), ...Object.keys(ours)]);
+  return Object.fromEntries(
+    [...tables].map((name) => [name, [...(fromEngine?.[name] ?? []), ...(ours[name] ?? [])]]),
+  );
+}
+
+function errorAnswer({ status, body }: DynamoError): Answer {
+  return jsonAnswer(status, body, undefined);
+}
+
+function jsonAnswer(status: number, body: unknown, requestId: string | string[] | undefined): Answer {
+  return {
+    status,
+    headers: {
+      'content-type': 'application/x-amz-json-1.0',
+      'x-amzn-requestid': requestId ?? crypto.randomUUID(),
+    },
+    body: Buffer.from(JSON.stringify(body)),
+  };
+}
+
+async function readAll(stream: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,100 @@
+/** An attribute value as it stands on the wire. */
+export type AttributeValue = Record<string, unknown>;
+export type Item = Record<string, AttributeValue>;
+
+export interface TableShape {
+  readonly partitionKey: string;
+  readonly sortKey: string | undefined;
+  readonly isOnDemand: boolean;
+}
+
+/** One item that a request reads in a transaction or writes. */
+export interface TouchedItem {
+  readonly tableName: string;
+  /** Table and partition key: what a write rate is counted by. */
+  readonly partition: string;
+  /** Table and full key: what a conflict is about. */
+  readonly itemKey: string;
+  /** Write units as far as the request shows them: a put by its size, anything else as one. */
+  readonly units: number;
+}
+
+interface Operation {
+  readonly TableName?: string;
+  readonly Item?: Item;
+  readonly Key?: Item;
+}
+
+export interface DynamoRequest extends Operation {
+  readonly RequestItems?: Record<string, { PutRequest?: { Item: Item }; DeleteRequest?: { Key: Item } }[]>;
+  readonly TransactItems?: Record<string, Operation>[];
+  readonly ReturnConsumedCapacity?: string;
+}
+
+// A write of up to this much is one unit; in a transaction it counts twice.
+const UNIT_BYTES = 1024;
+
+/** The items of a request, in its own order; empty for what neither writes nor is a transaction. */
+export function touchedItems(
+  target: string,
+  request: DynamoRequest,
+  shapes: ReadonlyMap<string, TableShape>,
+): TouchedItem[] {
+  const touch = (tableName: string, { Item: item, Key: key }: Operation, factor = 1): TouchedItem[] => {
+    const shape = shapes.get(tableName);
+    const source = item ?? key;
+    if (!shape || !source) return [];
+    const partition = `${tableName}|${JSON.stringify(source[shape.partitionKey])}`;
+    const itemKey = `${partition}|${shape.sortKey ? JSON.stringify(source[shape.sortKey]) : ''}`;
+    const units = item ? Math.max(1, Math.ceil(itemBytes(item) / UNIT_BYTES)) : 1;
+    return [{ tableName, partition, itemKey, units: units * factor }];
+  };
+  switch (target) {
+    case 'PutItem':
+    case 'UpdateItem':
+    case 'DeleteItem':
+      return touch(request.TableName ?? '', request);
+    case 'BatchWriteItem':
+      return Object.entries(request.RequestItems ?? {}).flatMap(([tableName, entries]) =>
+        entries.flatMap(({ PutRequest, DeleteRequest }) =>
+          touch(tableName, PutRequest ?? DeleteRequest ?? {}),
+        ),
+      );
+    case 'TransactWriteItems':
+    case 'TransactGetItems':
+      return (request.TransactItems ?? []).flatMap((entry) =>
+        Object.values(entry).flatMap((operation) => touch(operation.TableName ?? '', operation, 2)),
+      );
+    default:
+      return [];
+  }
+}
+
+function itemBytes(item: Item): number {
+  return Object.entries(item).reduce(
+    (sum, [name, value]) => sum + Buffer.byteLength(name) + valueBytes(value),
+    0,
+  );
+}
+
+function valueBytes(value: AttributeValue): number {
+  const [type, content] = Object.entries(value)[0] ?? [];
+  switch (type) {
+    case 'S':
+      return Buffer.byteLength(String(content));
+    case 'N':
+      return Math.ceil(String(content).length / 2) + 1;
+    case 'B':
+      return Math.floor((String(content).length * 3) / 4);
+    case 'SS':
+    case 'NS':
+    case 'BS':
+      return (content as string[]).reduce((sum, entry) => sum + valueBytes({ [type.slice(0, 1)]: entry }), 0);
+    case 'L':
+      return (content as AttributeValue[]).reduce((sum, entry) => sum + valueBytes(entry) + 1, 3);
+    case 'M':
+      return itemBytes(content as Item) + Object.keys(content as Item).length + 3;
+    default:
+      return 1;
+  }
+}

@@ -1,0 +1,198 @@
+import {
+  BatchWriteItemCommand,
+  DynamoDBClient,
+  type DynamoDBServiceException,
+  GetItemCommand,
+  PutItemCommand,
+  TransactGetItemsCommand,
+  TransactWriteItemsCommand,
+} from '@aws-sdk/client-dynamodb';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { RunOptions } from '#local/run-template.ts';
+import { type FixtureRun, startFixture } from './fixture/start-fixture.ts';
+
+let run: FixtureRun;
+let client: DynamoDBClient;
+let TableName: string;
+afterEach(async () => {
+  client.destroy();
+  await run.close();
+});
+
+async function start(options: Partial<RunOptions>): Promise<void> {
+  run = await startFixture(options);
+  TableName = Object.entries(run.physicalIds).find(([id]) => id.startsWith('Items'))?.[1] ?? '';
+  client = new DynamoDBClient({
+    endpoint: run.endpoints.dynamodb,
+    region: 'us-east-1',
+    credentials: { accessKeyId: 'a', secretAccessKey: 'b' },
+    maxAttempts: 1,
+  });
+}
+
+const item = (pk: string, sk: string, bytes = 1) => ({
+  pk: { S: pk },
+  sk: { S: sk },
+  text: { S: 'x'.repeat(bytes) },
+});
+const put = (pk: string, sk: string, bytes = 1) => ({ Put: { TableName, Item: item(pk, sk, bytes) } });
+const transact = (...entries: ReturnType<typeof put>[]) =>
+  client.send(new TransactWriteItemsCommand({ TransactItems: entries }));
+const errorsOf = (outcomes: PromiseSettledResult<unknown>[]) =>
+  outcomes.flatMap((outcome) =>
+    outcome.status === 'rejected' ? [outcome.reason as DynamoDBServiceException] : [],
+  );
+
+describe('transactions that overlap', () => {
+  it('conflict on the item they share, and those on other items pass', async () => {
+    await start({ faults: { transactionConflicts: true } });
+    const many = Array.from({ length: 20 }, (_, index) =>
+      transact(put('own', String(index)), put('shared', '1')),
+    );
+    const errors = errorsOf(await Promise.allSettled(many));
+    expect(errors.length).toBeGreaterThan(0);
+    expect(errors.length).toBeLessThan(20);
+    for (const error of errors) {
+      expect(error).toMatchObject({
+        name: 'TransactionCanceledException',
+        message: expect.stringContaining('specific reasons [None, TransactionConflict]'),
+        CancellationReasons: [
+          { Code: 'None' },
+          { Code: 'TransactionConflict', Message: 'Transaction is ongoing for the item' },
+        ],
+        $metadata: { httpStatusCode: 400 },
+      });
+    }
+    const apart = Array.from({ length: 20 }, (_, index) =>
+      transact(put('own', String(index)), put('a', String(index))),
+    );
+    expect(errorsOf(await Promise.allSettled(apart))).toEqual([]);
+    await transact(put('shared', '1'));
+  });
+
+  it('turn away single writes, batch entries and transactional reads of their items meanwhile', async () => {
+    await start({ faults: { transactionConflicts: true } });
+    // The proxy has read the first request before the second one is sent, and the engine needs a while for 100 items.
+    const large = () =>
+      transact(
+        ...Array.from({ length: 99 }, (_, index) => put(`large-${index}`, '1', 20_000)),
+        put('shared', '1'),
+      );
+    const meanwhile = async <T>(work: () => Promise<T>) => {
+      for (;;) {
+        const writing = large();
+        let ended = false;
+        writing.finally(() => {
+          ended = true;
+        });
+        while (!ended) {
+          try {
+            const result = await work();
+            if (isUnprocessed(result)) return await writing.then(() => result);
+          } catch (error) {
+            await writing;
+            return error;
+          }
+        }
+      }
+    };
+    const Key = { pk: { S: 'shared' }, sk: { S: '1' } };
+    expect(
+      await meanwhile(() => client.send(new PutItemCommand({ TableName, Item: item('shared', '1') }))),
+    ).toMatchObject({
+      name: 'TransactionConflictException',
+      message: 'Transaction is ongoing for the item',
+    });
+    const reading = new TransactGetItemsCommand({ TransactItems: [{ Get: { TableName, Key } }] });
+    expect(await meanwhile(() => client.send(reading))).toMatchObject({
+      name: 'TransactionCanceledException',
+      CancellationReasons: [{ Code: 'TransactionConflict' }],
+    });
+    const batch = new BatchWriteItemCommand({
+      RequestItems: {
+        [TableName]: [
+          { PutRequest: { Item: item('shared', '1') } },
+          { PutRequest: { Item: item('free', '1') } },
+        ],
+      },
+    });
+    expect(await meanwhile(() => client.send(batch))).toMatchObject({
+      UnprocessedItems: { [TableName]: [{ PutRequest: { Item: { pk: { S: 'shared' } } } }] },
+    });
+  });
+});
+
+function isUnprocessed(result: unknown): boolean {
+  const { UnprocessedItems } = (result ?? {}) as { UnprocessedItems?: object };
+  return Object.keys(UnprocessedItems ?? {}).length > 0;
+}
+
+describe('more than 1,000 write units a second on one partition key', () => {
+  it('are throttled, other keys are not', async () => {
+    await start({ faults: { throttling: true } });
+    // 300 units each: four fit at once, since the last one may overdraw.
+    const writes = Array.from({ length: 12 }, (_, index) =>
+      client.send(new PutItemCommand({ TableName, Item: item('hot', String(index), 300 * 1024 - 100) })),
+    );
+    const errors = errorsOf(await Promise.allSettled(writes));
+    expect(errors.length).toBeGreaterThanOrEqual(6);
+    expect(errors.length).toBeLessThanOrEqual(8);
+    for (const error of errors) expect(error.name).toBe('ThrottlingException');
+    await client.send(new PutItemCommand({ TableName, Item: item('cold', '1', 1000) }));
+    await expect(transact(put('cold', '2'), put('hot', 'x'))).rejects.toMatchObject({
+      CancellationReasons: [{ Code: 'None' }, { Code: 'ThrottlingError' }],
+    });
+    const batch = new BatchWriteItemCommand({
+      RequestItems: { [TableName]: ['hot', 'cold'].map((pk) => ({ PutRequest: { Item: item(pk, '3') } })) },
+    });
+    const { UnprocessedItems } = await client.send(batch);
+    expect(UnprocessedItems?.[TableName]).toEqual([{ PutRequest: { Item: item('hot', '3') } }]);
+    const Key = { pk: { S: 'cold' }, sk: { S: '3' } };
+    expect((await client.send(new GetItemCommand({ TableName, Key }))).Item).toEqual(item('cold', '3'));
+  });
+});
+
+describe('the record of calls', () => {
+  it('has what each call consumed and which function made it', async () => {
+    await start({ recordCalls: true });
+    await run.fetch('items/one', { method: 'PUT', body: 'x'.repeat(2500) });
+    await transact(put('a', '1'), put('b', '1'));
+    const calls = run.dynamoCalls();
+    const functionName = expect.stringMatching(/^Fixture-Awsitems/);
+    expect(calls).toMatchObject([
+      // 2.5 KB to the table and to its index.
+      { target: 'PutItem', tableName: TableName, functionName, consumed: { readUnits: 0, writeUnits: 6 } },
+      { target: 'GetItem', tableName: TableName, functionName, consumed: { readUnits: 1, writeUnits: 0 } },
+      { target: 'Query', tableName: TableName, functionName, consumed: { readUnits: 0.5, writeUnits: 0 } },
+      { target: 'TransactWriteItems', functionName: undefined, consumed: { readUnits: 0, writeUnits: 4 } },
+    ]);
+    expect(calls.every(({ at, status }) => at > 0 && status === 200)).toBe(true);
+  });
+
+  it('shows consumption to those who ask, and to no one else', async () => {
+    await start({ recordCalls: true });
+    const asked = await client.send(
+      new PutItemCommand({ TableName, Item: item('a', '1'), ReturnConsumedCapacity: 'TOTAL' }),
+    );
+    expect(asked.ConsumedCapacity).toMatchObject({ CapacityUnits: 1 });
+    const answer = await run.fetch('items/a');
+    expect(await answer.json()).toMatchObject({ hasConsumed: false });
+  });
+});
+
+describe('a test that refuses calls', () => {
+  it('has the SDK try again', async () => {
+    const seen: string[] = [];
+    await start({
+      recordCalls: true,
+      faults: { refuse: ({ target, functionName }) => functionName !== undefined && seen.push(target) === 1 },
+    });
+    expect((await run.fetch('items/one', { method: 'PUT', body: 'text' })).status).toBe(200);
+    expect(run.dynamoCalls().map(({ target, status }) => [target, status])).toEqual([
+      ['PutItem', 500],
+      ['PutItem', 200],
+      ['GetItem', 200],
+      ['Query', 200],
+    ]);
+  });
+});

@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { openGate } from './fixture/open-gate.ts';
+import { type FixtureRun, startFixture } from './fixture/start-fixture.ts';
+
+let run: FixtureRun;
+beforeAll(async () => {
+  run = await startFixture({ maxConcurrency: 3 });
+});
+afterAll(() => run.close());
+
+const invocations = async () =>
+  ((await (await run.act({ do: 'count' })).json()) as { invocations: number }).invocations;
+const actThreads = () => run.workers().filter(({ functionName }) => /-Act[0-9A-F]{8}$/.test(functionName));
+
+describe('a function that', () => {
+  it('throws is a 502 that tells nothing, and keeps its thread', async () => {
+    const before = await invocations();
+    const response = await run.act({ do: 'throw' });
+    expect(response.status).toBe(502);
+    expect(await response.text()).toBe('{"failed":"Internal server error"}');
+    expect(await invocations()).toBe(before + 2);
+  });
+
+  it.each(['crash', 'exit'])('ends its process by %s is a 502 and begins anew', async (how) => {
+    await invocations();
+    expect((await run.act({ do: how })).status).toBe(502);
+    expect(await invocations()).toBe(1);
+  });
+
+  it.each(['hang', 'spin'])('takes longer than it may is stopped: %s', async (how) => {
+    const started = performance.now();
+    const response = await run.act({ do: how });
+    expect(response.status).toBe(502);
+    expect(performance.now() - started).toBeGreaterThan(1900);
+    expect(await invocations()).toBe(1);
+  });
+
+  it('is killed while busy fails its caller, and the next call gets a new thread', async () => {
+    const hanging = run.act({ do: 'hang' });
+    await vi.waitFor(() => expect(actThreads().some(({ busy }) => busy)).toBe(true));
+    expect(run.killWorkers('Act')).toBeGreaterThan(0);
+    expect((await hanging).status).toBe(502);
+    expect(actThreads()).toEqual([]);
+    expect(await invocations()).toBe(1);
+  });
+
+  it('holds more memory than it has is stopped', async () => {
+    expect((await run.act({ do: 'hold-memory', bytes: String(100 * 1024 * 1024) })).status).toBe(200);
+    expect((await run.act({ do: 'hold-memory', bytes: String(400 * 1024 * 1024) })).status).toBe(502);
+    expect(run.violations()).toContainEqual(expect.stringMatching(/Act.* held 4\d\d MB of 256 MB/));
+  });
+
+  it('writes to its outputs is heard line by line', async () => {
+    await run.act({ do: 'log' });
+    await vi.waitFor(() =>
+      expect(run.logs.map(({ line }) => line)).toEqual(expect.arrayContaining(['to stdout', 'to stderr'])),
+    );
+    expect(run.logs.find(({ line }) => line === 'to stdout')?.functionName).toMatch(/^Fixture-Act/);
+  });
+});
+
+describe('threads', () => {
+  it('grow with overlapping calls up to the limit, and further calls wait their turn', async () => {
+    run.killWorkers('Act');
+    const gate = await openGate();
+    const calls = ['a', 'b', 'c', 'd', 'e'].map((name) =>
+      run.act({ do: 'call', url: `${gate.url}/${name}` }),
+    );
+    const reached = () => ['a', 'b', 'c', 'd', 'e'].filter((name) => gate.hasReached(name)).length;
+    await vi.waitFor(() => expect(reached()).toBe(3), 2000);
+    expect(actThreads().map(({ busy }) => busy)).toEqual([true, true, true]);
+    for (const name of ['a', 'b', 'c', 'd', 'e']) gate.release(name);
+    expect((await Promise.all(calls)).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+    expect(actThreads()).toHaveLength(3);
+    await gate.close();
+  });
+});
+
+describe('a network call', () => {
+  it('during an invocation is no violation', async () => {
+    const before = run.violations().length;
+    const gate = await openGate();
+    gate.release('x');
+    expect((await run.act({ do: 'call', url: `${gate.url}/x` })).status).toBe(200);
+    expect(run.violations()).toHaveLength(before);
+    await gate.close();
+  });
+
+  it('that begins after the handler has resolved is one', async () => {
+    const gate = await openGate();
+    gate.release('late');
+    expect((await run.act({ do: 'call-late', url: `${gate.url}/late` })).status).toBe(200);
+    await vi.waitFor(() =>
+      expect(run.violations()).toContainEqual(
+        expect.stringMatching(/^Fixture-Act\w+: GET http:.*\/late began after the handler had resolved$/),
+      ),
+    );
+    await gate.close();
+  });
+});

@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type FixtureRun, startFixture } from './fixture/start-fixture.ts';
+
+let run: FixtureRun;
+beforeAll(async () => {
+  run = await startFixture();
+});
+afterAll(() => run.close());
+
+const MEGABYTE = 1024 * 1024;
+const post = (bytes: number) => run.fetch('count', { method: 'POST', body: 'x'.repeat(bytes) });
+
+describe('a request', () => {
+  it('fits into a function payload of 6 MB or is a 413', async () => {
+    const { payloadBytes } = (await (await post(10)).json()) as { payloadBytes: number };
+    const longest = 6 * MEGABYTE - (payloadBytes - 10);
+    const response = await post(longest);
+    expect(response.status).toBe(200);
+    expect(await response.json()).toEqual({ length: longest, payloadBytes: 6 * MEGABYTE });
+    const over = await post(longest + 1);
+    expect(over.status).toBe(413);
+    expect(await over.json()).toEqual({ message: 'Request Too Long' });
+  });
+
+  it('of 10 MB is too long for the function, one byte more for the gateway', async () => {
+    expect(await (await post(10 * MEGABYTE)).json()).toEqual({ message: 'Request Too Long' });
+    const over = await post(10 * MEGABYTE + 1);
+    expect(over.status).toBe(413);
+    expect(await over.json()).toEqual({ message: 'HTTP content length exceeded 10485760 bytes.' });
+  });
+
+  it('that is far too long is answered when it has been sent', async () => {
+    const response = await post(40 * MEGABYTE);
+    expect(response.status).toBe(413);
+    expect((await post(10)).status).toBe(200);
+  });
+});
+
+describe('a buffered response', () => {
+  // {"statusCode":200,"body":"…"} around the text.
+  const AROUND = JSON.stringify({ statusCode: 200, body: '' }).length;
+  const LIMIT = 6_291_556;
+
+  it('may have as many bytes as a function can return', async () => {
+    const response = await run.act({ do: 'big', bytes: String(LIMIT - AROUND) });
+    expect(response.status).toBe(200);
+    expect((await response.text()).length).toBe(LIMIT - AROUND);
+  });
+
+  it('is a 502 with one byte more', async () => {
+    const response = await run.act({ do: 'big', bytes: String(LIMIT - AROUND + 1) });
+    expect(response.status).toBe(502);
+    expect(await response.json()).toEqual({ failed: 'Internal server error' });
+  });
+});
+
+describe('time', () => {
+  it('of the integration runs out as a 504 while the function goes on', async () => {
+    const response = await run.fetch('impatient?do=hang');
+    expect(response.status).toBe(504);
+    expect(await response.json()).toEqual({ failed: 'Endpoint request timed out' });
+    expect(run.workers()).toContainEqual({ functionName: expect.stringContaining('Impatient'), busy: true });
+  });
+});

@@ -1,0 +1,139 @@
+import { once } from 'node:events';
+import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type Gate, openGate } from './fixture/open-gate.ts';
+import { type FixtureRun, startFixture } from './fixture/start-fixture.ts';
+
+let run: FixtureRun;
+let gate: Gate;
+beforeAll(async () => {
+  run = await startFixture();
+});
+afterAll(() => run.close());
+beforeEach(async () => {
+  gate = await openGate();
+});
+afterEach(() => gate.close());
+
+const isBusy = () =>
+  run.workers().some(({ functionName, busy }) => busy && /-Stream[0-9A-F]{8}$/.test(functionName));
+
+/** A client that reads what has come, when it wants to. */
+async function open(path: string): Promise<{ request: ClientRequest; response: IncomingMessage }> {
+  return await new Promise((resolve, reject) => {
+    const request = httpRequest(`${run.url}/v1/${path}`, { agent: false }, (response) =>
+      resolve({ request, response }),
+    );
+    request.on('error', reject).end();
+  });
+}
+
+async function next(response: IncomingMessage): Promise<string> {
+  const chunk = await new Promise<Buffer>((resolve) => {
+    response.once('data', resolve);
+    response.resume();
+  });
+  response.pause();
+  return chunk.toString();
+}
+
+describe('a streamed response', () => {
+  it('comes chunk by chunk, each before the function writes the next', async () => {
+    const { response } = await open(`stream?gate=${gate.url}`);
+    const ended = once(response, 'end');
+    expect(response.statusCode).toBe(201);
+    expect(response.headers).toMatchObject({ 'content-type': 'text/event-stream', 'x-mode': 'streamed' });
+    expect(await next(response)).toBe('one');
+    await gate.reached('one');
+    gate.release('one');
+    expect(await next(response)).toBe('zwei-ü');
+    await gate.reached('two');
+    gate.release('two');
+    expect(await next(response)).toBe('three');
+    response.resume();
+    await ended;
+    // The client has everything while the function is still at work.
+    await gate.reached('ended');
+    expect(isBusy()).toBe(true);
+    gate.release('ended');
+    await vi.waitFor(() => expect(isBusy()).toBe(false));
+    expect(run.violations()).toEqual([]);
+  });
+
+  it('of a client that left is written to its end all the same', async () => {
+    const { request, response } = await open(`stream?gate=${gate.url}`);
+    expect(await next(response)).toBe('one');
+    request.destroy();
+    for (const name of ['one', 'two', 'ended']) {
+      await gate.reached(name);
+      gate.release(name);
+    }
+    await vi.waitFor(() => expect(isBusy()).toBe(false));
+  });
+
+  it('waits for a slow client, and a client that left holds nothing up', async () => {
+    const pieces = 2000; // 32 MB: more than all socket buffers take
+    const { request, response } = await open(`stream?do=flood&pieces=${pieces}&gate=${gate.url}`);
+    gate.release('stalled');
+    gate.release('flooded');
+    await gate.reached('stalled');
+    // Nothing is read: were there no back-pressure, these 32 MB would be through in some 50 ms.
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(gate.hasReached('flooded')).toBe(false);
+    request.destroy();
+    response.on('error', () => {});
+    await gate.reached('flooded');
+  });
+
+  it('is complete for a client that reads at last', async () => {
+    gate.release('stalled');
+    gate.release('flooded');
+    const { response } = await open(`stream?do=flood&pieces=200&gate=${gate.url}`);
+    await gate.reached('stalled');
+    const chunks = await response.toArray();
+    expect(Buffer.concat(chunks).length).toBe(200 * 16 * 1024);
+  });
+
+  it('does not wait behind another one', async () => {
+    const first = await open(`stream?gate=${gate.url}`);
+    await gate.reached('one');
+    expect(await (await run.fetch('stream')).text()).toBe('onezwei-üthree');
+    for (const name of ['one', 'two', 'ended']) gate.release(name);
+    expect(Buffer.concat(await first.response.toArray()).toString()).toBe('onezwei-üthree');
+  });
+});
+
+describe('a streaming function that fails', () => {
+  it.each(['fail-first', 'no-write'])('before its first byte is a 502: %s', async (how) => {
+    const response = await run.fetch(`stream?do=${how}`);
+    expect(response.status).toBe(502);
+    expect(await response.json()).toEqual({ failed: 'Internal server error' });
+  });
+
+  it('later breaks the connection off', async () => {
+    gate.release('one');
+    const { response } = await open(`stream?do=fail-later&gate=${gate.url}`);
+    expect(response.statusCode).toBe(201);
+    await expect(response.toArray()).rejects.toThrow('aborted');
+  });
+
+  it('because it is killed breaks the connection off', async () => {
+    const { response } = await open(`stream?gate=${gate.url}`);
+    await gate.reached('one');
+    run.killWorkers('Stream');
+    await expect(response.toArray()).rejects.toThrow('aborted');
+  });
+
+  it('because the integration has no more time breaks the connection off', async () => {
+    const { response } = await open('stream-too-long');
+    expect(await next(response)).toBe('begun');
+    await expect(response.toArray()).rejects.toThrow('aborted');
+  });
+});
+
+describe('the two kinds of integration', () => {
+  it('want a function of their kind', async () => {
+    expect((await run.fetch('stream-buffered')).status).toBe(502);
+    expect((await run.fetch('act-streamed?do=count')).status).toBe(502);
+  });
+});

@@ -1,0 +1,138 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { runTemplate } from '#local/run-template.ts';
+import { makeDataDir } from './fixture/start-fixture.ts';
+import { synthesizeFixture } from './fixture/synthesize-fixture.ts';
+
+let assembly: string;
+const folders: string[] = [];
+beforeAll(async () => {
+  assembly = await synthesizeFixture();
+});
+afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))));
+
+async function dataFolder(): Promise<string> {
+  const folder = await makeDataDir();
+  folders.push(folder);
+  return folder;
+}
+
+/** Processes whose command line names this folder: the engine and the shell that watches over it. */
+async function processesOf(folder: string): Promise<string[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
+  const commands = await Promise.all(
+    pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')),
+  );
+  return commands.filter((command) => command.includes(folder));
+}
+
+/** A copy of the fixture's assembly with a changed template. */
+async function changedAssembly(change: (resources: Record<string, unknown>) => void): Promise<string> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'local-changed-'));
+  folders.push(folder);
+  for (const name of ['manifest.json', 'Fixture.assets.json', 'Fixture.template.json']) {
+    await cp(path.join(assembly, name), path.join(folder, name));
+  }
+  const file = path.join(folder, 'Fixture.template.json');
+  const template = JSON.parse(await readFile(file, 'utf8')) as { Resources: Record<string, unknown> };
+  change(template.Resources);
+  await writeFile(file, JSON.stringify(template));
+  return folder;
+}
+
+describe('a start', () => {
+  it('refuses a data folder that another run has', async () => {
+    const dataDir = await dataFolder();
+    const run = await runTemplate({ assembly, dataDir, port: 0 });
+    await expect(runTemplate({ assembly, dataDir, port: 0 })).rejects.toThrow(
+      `The data folder ${dataDir} is in use by process ${process.pid}`,
+    );
+    await run.close();
+    const again = await runTemplate({ assembly, dataDir, port: 0 });
+    await again.close();
+  });
+
+  it('takes over the lock of a process that is gone', async () => {
+    const dataDir = await dataFolder();
+    await writeFile(path.join(dataDir, 'lock'), `${process.pid}\nanother start\n`);
+    const run = await runTemplate({ assembly, dataDir, port: 0 });
+    await run.close();
+  });
+
+  it('refuses a port in use and leaves nothing behind', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as { port: number };
+    const dataDir = await dataFolder();
+    await expect(runTemplate({ assembly, dataDir, port })).rejects.toThrow(`Port ${port} is in use`);
+    await vi.waitFor(async () => expect(await processesOf(dataDir)).toEqual([]));
+    server.close();
+    const run = await runTemplate({ assembly, dataDir, port: 0 });
+    await run.close();
+  });
+
+  it('names a resource whose type it does not know', async () => {
+    const changed = await changedAssembly((resources) => {
+      resources.Strange = { Type: 'AWS::Strange::Thing' };
+    });
+    await expect(runTemplate({ assembly: changed, dataDir: await dataFolder(), port: 0 })).rejects.toThrow(
+      'Strange (AWS::Strange::Thing): this resource type cannot run locally',
+    );
+  });
+
+  it('leaves out a resource whose condition does not hold', async () => {
+    const changed = await changedAssembly((resources) => {
+      resources.Strange = { Type: 'AWS::Strange::Thing', Condition: 'Never' };
+    });
+    const file = path.join(changed, 'Fixture.template.json');
+    const template = JSON.parse(await readFile(file, 'utf8')) as Record<string, unknown>;
+    template.Conditions = { Never: { 'Fn::Equals': [{ Ref: 'AWS::Region' }, 'nowhere'] } };
+    await writeFile(file, JSON.stringify(template));
+    const run = await runTemplate({ assembly: changed, dataDir: await dataFolder(), port: 0 });
+    expect(run.physicalIds).not.toHaveProperty('Strange');
+    await run.close();
+  });
+
+  it('names what a folder lacks that is no assembly', async () => {
+    const folder = await dataFolder();
+    await expect(runTemplate({ assembly: folder, dataDir: folder, port: 0 })).rejects.toThrow(
+      `${folder} is not a cloud assembly: it has no readable manifest.json`,
+    );
+  });
+});
+
+describe('a process that runs a template', () => {
+  const script = path.join(import.meta.dirname, 'fixture', 'run-until-killed.ts');
+  const startProcess = async (dataDir: string) => {
+    const child = spawn(process.execPath, [script, assembly, dataDir], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [line] = (await once(child.stdout, 'data')) as [Buffer];
+    return { child, line: line.toString() };
+  };
+
+  it('takes the engine along when it is killed', async () => {
+    const dataDir = await dataFolder();
+    const { child } = await startProcess(dataDir);
+    expect((await processesOf(dataDir)).filter((command) => command.includes('dynoxide'))).not.toEqual([]);
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    await vi.waitFor(async () => expect(await processesOf(dataDir)).toEqual([]), 3000);
+  });
+
+  it('ends by itself soon after close: no handle stays open', async () => {
+    const dataDir = await dataFolder();
+    const { child } = await startProcess(dataDir);
+    child.kill('SIGTERM');
+    const closing = performance.now();
+    const [code] = (await once(child, 'exit')) as [number];
+    expect(code).toBe(0);
+    expect(performance.now() - closing).toBeLessThan(2000);
+    expect(await processesOf(dataDir)).toEqual([]);
+  });
+});
