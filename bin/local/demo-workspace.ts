@@ -12,7 +12,11 @@ type Demo = Pick<Connection, 'api_key' | 'workspace_id' | 'agent_id' | 'chat_id'
 /** A workspace without rate limits that holds a key, a published agent and a chat with it. */
 export async function createDemoWorkspace(baseUrl: string): Promise<Demo> {
   const services = { agents: agents(), apiKeys: apiKeys(), clock, identifiers, workspaces: workspaces() };
-  const workspace = await createWorkspace(services)({ name: 'Demo', whitelistEnabled: false, limits: 'none' });
+  const workspace = await createWorkspace(services)({
+    name: 'Demo',
+    whitelistEnabled: false,
+    limits: 'none',
+  });
   const [{ apiKey }, agent] = await Promise.all([
     createApiKey(services)({ workspaceId: workspace.id, name: 'demo', expiresAt: null }),
     createAgent(services)({
@@ -40,8 +44,12 @@ async function createChat(baseUrl: string, apiKey: string, agentId: string): Pro
     headers: { 'x-api-key': apiKey, 'Content-Type': 'application/json' },
     body: JSON.stringify({ name: 'Demo chat', agent_id: agentId }),
   });
-  const { data, message } = (await response.json()) as { data: { id: number } | null; message: string | null };
-  if (data === null) throw new Error(`The service answered ${response.status} to its first request: ${message}`);
+  const { data, message } = (await response.json()) as {
+    data: { id: number } | null;
+    message: string | null;
+  };
+  if (data === null)
+    throw new Error(`The service answered ${response.status} to its first request: ${message}`);
   return data.id;
 }
 

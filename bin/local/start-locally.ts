@@ -18,7 +18,9 @@ interface Options {
 /** `npm start`: the stack of bin/app.ts on this machine. Ctrl-C ends it. */
 export async function startLocally(argv: string[]): Promise<void> {
   const options = new Command('npm start --')
-    .description('Runs the service on this machine: the template that cdk deploy deploys, on embedded engines.')
+    .description(
+      'Runs the service on this machine: the template that cdk deploy deploys, on embedded engines.',
+    )
     .option('--port <number>', 'where the service listens on 127.0.0.1', readPort, 3000)
     .option('--data <folder>', 'where chats, agents and keys are kept', '.local')
     .option('--reset', 'begin with an empty data folder', false)
@@ -54,7 +56,8 @@ function readPort(text: string): number {
 
 async function start(options: Options): Promise<RunningTemplate> {
   const started = performance.now();
-  const tell = (line: string) => console.log(`[${((performance.now() - started) / 1000).toFixed(1)} s] ${line}`);
+  const tell = (line: string) =>
+    console.log(`[${((performance.now() - started) / 1000).toFixed(1)} s] ${line}`);
   if (options.reset) await emptyDataFolder(options.data);
   const assembly = join(options.data, 'assembly');
   tell('Synthesizing the stack');
@@ -105,7 +108,9 @@ async function connect(service: RunningTemplate, folder: string): Promise<Connec
 async function emptyDataFolder(folder: string): Promise<void> {
   if (!existsSync(folder)) return;
   const names = await readdir(folder);
-  const isDataFolder = ['connection.json', 'assembly', 'dynamodb.sqlite'].some((name) => names.includes(name));
+  const isDataFolder = ['connection.json', 'assembly', 'dynamodb.sqlite'].some((name) =>
+    names.includes(name),
+  );
   if (names.length > 0 && !isDataFolder)
     throw new Error(`${folder} is not a data folder of this service: it was left alone`);
   await rm(folder, { recursive: true });

@@ -5,21 +5,24 @@ type Issue = z.core.$ZodIssue;
 /** More than these help nobody; the rest is counted. */
 const issuesShown = 10;
 
-/** One sentence for each wrong field, such as `requests[17].custom_id must not be empty`. */
-export function describeIssues(issues: readonly Issue[]): string {
-  const sentences = issues.slice(0, issuesShown).map((issue) => `${pathOf(issue)} ${problemOf(issue)}`);
+/**
+ * One sentence for each wrong field, such as `requests[17].custom_id must not be empty`.
+ * @param whole what to call a value that is wrong as a whole
+ */
+export function describeIssues(issues: readonly Issue[], whole = 'The body'): string {
+  const sentences = issues
+    .slice(0, issuesShown)
+    .map((issue) => `${pathOf(issue) || whole} ${problemOf(issue)}`);
   const more = issues.length - sentences.length;
   return sentences.join('; ') + (more > 0 ? `; and ${more} more` : '');
 }
 
-function pathOf(issue: Issue): string {
-  const path = issue.path.reduce<string>(
+const pathOf = (issue: Issue): string =>
+  issue.path.reduce<string>(
     (text, step) =>
       typeof step === 'number' ? `${text}[${step}]` : text === '' ? String(step) : `${text}.${String(step)}`,
     '',
   );
-  return path === '' ? 'The body' : path;
-}
 
 const typeNames: Record<string, string> = {
   string: 'a string',
@@ -41,6 +44,8 @@ function problemOf(issue: Issue): string {
       return issue.input === undefined
         ? 'is required'
         : `must be one of ${issue.values.map(String).join(', ')}`;
+    case 'unrecognized_keys':
+      return `has the unknown field${issue.keys.length === 1 ? '' : 's'} ${issue.keys.join(', ')}`;
     case 'invalid_format':
       return issue.format === 'guid' ? 'must be a UUID' : issue.message;
     default:

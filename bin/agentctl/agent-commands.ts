@@ -1,0 +1,134 @@
+import { readFile } from 'node:fs/promises';
+import { Command } from 'commander';
+import { type AgentDefinition, agentDefinition } from '#contract/agent.ts';
+import { limits } from '#contract/limits.ts';
+import { type Agent, agentResource } from '#domain/agent.ts';
+import { createAgent } from '#domain/create-agent.ts';
+import { findAgent } from '#domain/find-agent.ts';
+import { publishAgent } from '#domain/publish-agent.ts';
+import { unpublishAgent } from '#domain/unpublish-agent.ts';
+import { updateAgent } from '#domain/update-agent.ts';
+import { describeIssues } from '#runtime/describe-issues.ts';
+import { identifiers } from '#runtime/identifiers.ts';
+import { agents, clock, workspaces } from '#runtime/services.ts';
+import type { Report, Result } from './run-agentctl.ts';
+
+const services = () => ({ agents: agents(), clock, identifiers, workspaces: workspaces() });
+
+export function agentCommands(report: Report): Command {
+  const group = new Command('agents').description('Agents: drafts that answer once they are published.');
+  group
+    .command('create')
+    .description('create a draft from agent.json')
+    .requiredOption('--workspace <workspace>', 'whose agent it is')
+    .requiredOption('--file <file>', 'name, description, system_prompt, llm_model, …')
+    .action(
+      report(async ({ workspace, file }: { workspace: string; file: string }) => {
+        const definition = await readDefinition(file);
+        return resultOf(await createAgent(services())({ workspaceId: workspace, definition }));
+      }),
+    );
+  group
+    .command('update')
+    .description('replace the draft by agent.json; the published version goes on answering')
+    .argument('<agent>')
+    .requiredOption('--file <file>', 'the whole new content')
+    .action(
+      report(async (agentId: string, { file }: { file: string }) => {
+        const definition = await readDefinition(file);
+        return resultOf(await updateAgent(services())({ agentId, definition }));
+      }),
+    );
+  group
+    .command('publish')
+    .description('make the draft the version that answers')
+    .argument('<agent>')
+    .action(
+      report(async (agentId: string) => {
+        const version = await publishAgent(services())(agentId);
+        return {
+          json: { agent_id: version.agentId, version: version.number, version_id: version.id },
+          lines: [`${version.agentId}  version ${version.number}`],
+        };
+      }),
+    );
+  group
+    .command('unpublish')
+    .description('stop the agent from answering')
+    .argument('<agent>')
+    .action(report(async (agentId: string) => resultOf(await unpublishAgent(services())(agentId))));
+  group
+    .command('get')
+    .description('show the draft')
+    .argument('<agent>')
+    .action(
+      report(async (agentId: string) => {
+        const resource = agentResource(await findAgent(services())(agentId));
+        return { json: resource, lines: [JSON.stringify(resource, null, 2)] };
+      }),
+    );
+  group
+    .command('list')
+    .description('list the agents of a workspace')
+    .requiredOption('--workspace <workspace>', 'whose agents')
+    .action(
+      report(async ({ workspace }: { workspace: string }) => {
+        const all = await agents().list(workspace);
+        return { json: { agents: all.map(agentResource) }, lines: all.map(lineOf) };
+      }),
+    );
+  return group;
+}
+
+/** Unknown fields are refused here: a mistyped one would change nothing and say nothing. */
+async function readDefinition(file: string): Promise<AgentDefinition> {
+  const parsed = agentDefinition
+    .strict()
+    .safeParse(parseJson(file, await readText(file)), { reportInput: true });
+  if (!parsed.success) throw new Error(`${file}: ${describeIssues(parsed.error.issues, 'the file')}`);
+  const bytes = Buffer.byteLength(JSON.stringify(parsed.data));
+  if (bytes > limits.agentBytes)
+    throw new Error(`${file}: an agent may have ${limits.agentBytes} bytes as JSON, this one has ${bytes}`);
+  await refuseUnknownProvider(file, parsed.data.llm_model);
+  return parsed.data;
+}
+
+async function readText(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    throw new Error(`${file} cannot be read: ${(error as Error).message}`);
+  }
+}
+
+function parseJson(file: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Error(`${file} is not valid JSON: ${(error as Error).message}`);
+  }
+}
+
+async function refuseUnknownProvider(file: string, llmModel: string): Promise<void> {
+  // The providers bring their SDKs along, which no other command needs.
+  const { modelProviders } = await import('#runtime/model-providers.ts');
+  const [provider = ''] = llmModel.split(':');
+  if (!Object.hasOwn(modelProviders, provider))
+    throw new Error(
+      `${file}: llm_model names the unknown provider ${provider}; known are ${Object.keys(modelProviders).join(', ')}`,
+    );
+}
+
+const resultOf = (agent: Agent): Result => ({
+  json: { agent_id: agent.id, publish_state: agent.publishState, name: agent.definition.name },
+  lines: [lineOf(agent)],
+});
+
+const lineOf = (agent: Agent): string =>
+  [
+    agent.id,
+    agent.publishState,
+    agent.newestVersion === 0 ? 'no version' : `version ${agent.newestVersion}`,
+    agent.definition.llm_model,
+    agent.definition.name,
+  ].join('  ');

@@ -1,0 +1,65 @@
+import { Command, CommanderError } from 'commander';
+import { ServiceError } from '#contract/errors.ts';
+import { agentCommands } from './agent-commands.ts';
+import { keyCommands } from './key-commands.ts';
+import { type TargetOptions, useTarget } from './target.ts';
+import { whitelistCommands } from './whitelist-commands.ts';
+import { workspaceCommands } from './workspace-commands.ts';
+
+/** What a command has to say: the object of `--json`, and the lines that a person reads. */
+export interface Result {
+  json: unknown;
+  lines: string[];
+}
+
+/** Wraps a command's work: it is pointed at its target, and its result printed once. */
+export type Report = <Inputs extends unknown[]>(
+  work: (...inputs: Inputs) => Promise<Result>,
+) => (...inputs: Inputs) => Promise<void>;
+
+/** The operator's command line. Exit code 1 and one line on standard error when something is wrong. */
+export async function runAgentctl(argv: string[]): Promise<void> {
+  const program = new Command('agentctl')
+    .description('Operates the service: workspaces, API keys, agents and whitelists.')
+    .option('--data <folder>', 'the data folder of a local run', '.local')
+    .option('--stack <name>', 'a deployed stack instead of a local run, such as agent-service-production')
+    .option('--json', 'print the result as one JSON object')
+    .showHelpAfterError('Try agentctl --help.');
+  const report: Report =
+    (work) =>
+    async (...inputs) => {
+      const options = program.opts<TargetOptions & { json?: true }>();
+      await useTarget(options);
+      const { json, lines } = await work(...inputs);
+      console.log(options.json ? JSON.stringify(json) : lines.join('\n'));
+    };
+  for (const commands of [workspaceCommands, keyCommands, agentCommands, whitelistCommands])
+    program.addCommand(commands(report));
+  for (const command of [program, ...program.commands.flatMap((group) => [group, ...group.commands])])
+    command.exitOverride().configureOutput({ outputError: (text, write) => write(text) });
+  acceptSharedOptionsAnywhere(program);
+  try {
+    await program.parseAsync(argv);
+  } catch (error) {
+    if (error instanceof CommanderError) process.exitCode = error.exitCode;
+    else {
+      console.error(error instanceof ServiceError || error instanceof Error ? error.message : error);
+      process.exitCode = 1;
+    }
+  }
+}
+
+/** `agentctl keys list --workspace W --json` reads as well as `agentctl --json keys list --workspace W`. */
+function acceptSharedOptionsAnywhere(program: Command): void {
+  for (const leaf of program.commands.flatMap((group) => group.commands)) {
+    for (const { flags, description } of program.options) leaf.option(flags, description);
+    leaf.hook('preAction', (_, action) => {
+      for (const { attributeName } of program.options.map((option) => ({
+        attributeName: option.attributeName(),
+      }))) {
+        const value: unknown = action.getOptionValue(attributeName);
+        if (value !== undefined) program.setOptionValue(attributeName, value);
+      }
+    });
+  }
+}

@@ -1,0 +1,46 @@
+import { Command } from 'commander';
+import { externalUserId } from '#contract/fields.ts';
+import { describeIssues } from '#runtime/describe-issues.ts';
+import { workspaces } from '#runtime/services.ts';
+import type { Report } from './run-agentctl.ts';
+
+export function whitelistCommands(report: Report): Command {
+  const group = new Command('whitelist').description('The external users that may chat in whitelist mode.');
+  group
+    .command('add')
+    .description('put external users on the list')
+    .requiredOption('--workspace <workspace>', 'whose whitelist')
+    .argument('<users...>')
+    .action(
+      report(async (users: string[], { workspace }: { workspace: string }) => {
+        await refuse(workspace, users);
+        await workspaces().addToWhitelist(workspace, users);
+        return { json: { workspace_id: workspace, added: users }, lines: [`Listed: ${users.join(', ')}`] };
+      }),
+    );
+  group
+    .command('remove')
+    .description('take external users off the list')
+    .requiredOption('--workspace <workspace>', 'whose whitelist')
+    .argument('<users...>')
+    .action(
+      report(async (users: string[], { workspace }: { workspace: string }) => {
+        await refuse(workspace, users);
+        await workspaces().removeFromWhitelist(workspace, users);
+        return {
+          json: { workspace_id: workspace, removed: users },
+          lines: [`Not listed: ${users.join(', ')}`],
+        };
+      }),
+    );
+  return group;
+}
+
+async function refuse(workspaceId: string, users: string[]): Promise<void> {
+  if ((await workspaces().get(workspaceId)) === undefined)
+    throw new Error(`Workspace ${workspaceId} not found`);
+  for (const user of users) {
+    const parsed = externalUserId.safeParse(user);
+    if (!parsed.success) throw new Error(describeIssues(parsed.error.issues, `The user ${user}`));
+  }
+}
