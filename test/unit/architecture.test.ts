@@ -1,0 +1,149 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import manifest from '../../package.json' with { type: 'json' };
+
+const projectFolder = join(import.meta.dirname, '..', '..');
+
+/** What a room of the house may import besides its own files: other rooms, single files of them, and packages. */
+interface Room {
+  folder: string;
+  rooms: readonly string[];
+  files?: readonly string[];
+  /** All packages when absent. */
+  packages?: readonly string[];
+}
+
+const handlers = { rooms: ['contract', 'domain', 'runtime'] };
+
+const rooms: Readonly<Record<string, Room>> = {
+  contract: { folder: 'functions/contract', rooms: [], packages: ['zod'] },
+  domain: { folder: 'functions/domain', rooms: ['contract'], packages: ['zod', 'node:crypto'] },
+  agents: { folder: 'functions/agents', rooms: ['contract', 'domain'] },
+  adapters: { folder: 'functions/adapters', rooms: ['contract', 'domain'] },
+  runtime: { folder: 'functions/runtime', rooms: ['contract', 'domain', 'agents', 'adapters'] },
+  http: { folder: 'functions/http', ...handlers },
+  queues: { folder: 'functions/queues', ...handlers },
+  workflow: { folder: 'functions/workflow', ...handlers },
+  lib: { folder: 'lib', rooms: ['contract'], files: ['functions/runtime/variables.ts'] },
+  local: { folder: 'local', rooms: [] },
+  bin: { folder: 'bin', rooms: ['contract', 'domain', 'runtime', 'lib', 'local'] },
+  test: {
+    folder: 'test',
+    rooms: ['contract', 'domain', 'agents', 'adapters', 'runtime', 'http', 'lib', 'local', 'bin'],
+  },
+};
+
+interface SourceFile {
+  path: string;
+  room: string;
+  text: string;
+  imports: string[];
+}
+
+/** Import and re-export statements, which Biome's formatter starts in the first column, and imports at run time. */
+const importPattern =
+  /^(?:import|export)\b[^'"`;]*?\bfrom\s*'([^']+)'|^import\s*'([^']+)'|\bimport\(\s*'([^']+)'\s*\)/gm;
+
+function readRoom(room: string, folder: string): SourceFile[] {
+  if (!existsSync(join(projectFolder, folder))) return [];
+  return readdirSync(join(projectFolder, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => {
+      const text = readFileSync(join(projectFolder, folder, name), 'utf8');
+      const imports = [...text.matchAll(importPattern)].map(
+        (match) => match[1] ?? match[2] ?? match[3] ?? '',
+      );
+      return { path: join(folder, name), room, text, imports };
+    });
+}
+
+const files = Object.entries(rooms).flatMap(([room, { folder }]) => readRoom(room, folder));
+const filesOf = (...names: string[]) => files.filter(({ room }) => names.includes(room));
+const roomOf = new Map(files.map(({ path, room }) => [path, room]));
+
+/** The file of this project that an import names; nothing for a package. */
+function resolve(importer: string, specifier: string): string | undefined {
+  if (specifier.startsWith('.')) return normalize(join(dirname(importer), specifier));
+  if (!specifier.startsWith('#')) return undefined;
+  const [alias = '', ...rest] = specifier.split('/');
+  const target = Object.entries(manifest.imports).find(([pattern]) => pattern === `${alias}/*`)?.[1];
+  return target === undefined ? specifier : normalize(target.replace('*', rest.join('/')));
+}
+
+const packageOf = (specifier: string): string => {
+  const [first = '', second = ''] = specifier.split('/');
+  return first.startsWith('@') ? `${first}/${second}` : first;
+};
+
+test('every room that has been built is looked at', () => {
+  const seen = Object.fromEntries(Object.keys(rooms).map((room) => [room, filesOf(room).length]));
+  const notBuiltYet = ['queues', 'workflow'].filter((room) => seen[room] === 0);
+  const empty = Object.keys(seen).filter((room) => seen[room] === 0);
+  expect(empty).toEqual(notBuiltYet);
+  expect(files.length).toBeGreaterThan(100);
+  expect(files.flatMap(({ imports }) => imports).length).toBeGreaterThan(400);
+});
+
+test('every import of a file of this project leads to one', () => {
+  const lost = files.flatMap(({ path, imports }) =>
+    imports
+      .map((specifier) => resolve(path, specifier))
+      .filter((target) => target !== undefined && !existsSync(join(projectFolder, target)))
+      .map((target) => `${path} → ${target}`),
+  );
+  expect(lost).toEqual([]);
+});
+
+describe.each(Object.entries(rooms))('%s', (room, allowed) => {
+  test(`imports only ${allowed.rooms.join(', ') || 'itself'}${allowed.packages ? ' and its packages' : ''}`, () => {
+    const forbidden = filesOf(room).flatMap(({ path, imports }) =>
+      imports
+        .filter((specifier) => {
+          const target = resolve(path, specifier);
+          if (target === undefined) return allowed.packages?.includes(packageOf(specifier)) === false;
+          const other = roomOf.get(target);
+          return (
+            other !== undefined &&
+            other !== room &&
+            !allowed.rooms.includes(other) &&
+            allowed.files?.includes(target) !== true
+          );
+        })
+        .map((specifier) => `${path} → ${specifier}`),
+    );
+    expect(forbidden).toEqual([]);
+  });
+});
+
+const functionRooms = ['contract', 'domain', 'agents', 'adapters', 'runtime', 'http', 'queues', 'workflow'];
+
+test('production code does not know where it runs', () => {
+  const production = filesOf(...functionRooms, 'lib');
+  expect(production.length).toBeGreaterThan(50);
+  expect(production.filter(({ text }) => /localhost|isLocal/.test(text)).map(({ path }) => path)).toEqual([]);
+});
+
+test('only the runtime makes clients of AWS', () => {
+  const makers = filesOf(...functionRooms)
+    .filter(({ text }) => /new (\w+Client)\(/.test(text))
+    .map(({ path }) => path);
+  expect(makers).not.toEqual([]);
+  expect(makers.filter((path) => !path.startsWith('functions/runtime/'))).toEqual([]);
+});
+
+test('the domain reads no clock: the time is passed in', () => {
+  const readers = filesOf('domain').filter(({ text }) =>
+    /\bDate\.now\(|\bnew Date\(\)|\bperformance\.now\(/.test(text),
+  );
+  expect(readers.map(({ path }) => path)).toEqual([]);
+});
+
+test('no file is a barrel, which only passes on what others export', () => {
+  const barrels = files.filter(
+    ({ text }) =>
+      /^export\s+(?:type\s+)?(?:\*|\{[^}]*\})[^'";]*\bfrom\b/m.test(text) &&
+      !/^(?:export\s+)?(?:async\s+)?(?:const|let|function|class|interface|type\s+\w+)\b/m.test(text),
+  );
+  expect(barrels.map(({ path }) => path)).toEqual([]);
+});
