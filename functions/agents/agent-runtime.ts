@@ -3,6 +3,7 @@ import type { TokenUsage } from '#contract/message.ts';
 import type { AgentVersion } from '#domain/agent.ts';
 import type { Message } from '#domain/message.ts';
 import type { AgentRuntime } from '#domain/ports/agent-runtime.ts';
+import { ModelError, modelErrorOf } from './model-error.ts';
 import type { ModelProvider } from './models/model-provider.ts';
 
 /** Always set: without it a provider's own default cuts replies at a length that nobody chose. */
@@ -16,7 +17,7 @@ export function aiAgentRuntime(providers: Record<string, ModelProvider>): AgentR
     const [providerName, name] =
       colon === -1 ? [llmModel, ''] : [llmModel.slice(0, colon), llmModel.slice(colon + 1)];
     const provider = providers[providerName];
-    if (provider === undefined) throw new Error(`There is no model provider ${providerName}`);
+    if (provider === undefined) throw new ModelError(`There is no model provider ${providerName}`);
     return { provider, name };
   };
 
@@ -46,11 +47,11 @@ export function aiAgentRuntime(providers: Record<string, ModelProvider>): AgentR
             };
             break;
           case 'error':
-            throw part.error;
+            throw modelErrorOf(part.error);
           case 'abort':
-            throw new Error('The reply was aborted');
+            throw new ModelError('The reply was aborted');
         }
-      if (usage === undefined) throw new Error('The model ended its reply without a finish');
+      if (usage === undefined) throw new ModelError('The model ended its reply without a finish');
       yield { type: 'end', usage, reasoningSteps: [] };
     },
 

@@ -1,0 +1,20 @@
+import { APICallError } from 'ai';
+
+/** A model's failure without its words: what a provider answers may quote the prompt, and this is logged. */
+export class ModelError extends Error {
+  override readonly name = 'ModelError';
+}
+
+export function modelErrorOf(error: unknown): ModelError {
+  const last = lastOf(error);
+  if (APICallError.isInstance(last)) {
+    const status = last.statusCode === undefined ? 'no status' : `status ${last.statusCode}`;
+    return new ModelError(`The provider at ${new URL(last.url).host} answered with ${status}`);
+  }
+  return new ModelError(`The model failed with ${last instanceof Error ? last.name : typeof last}`);
+}
+
+/** What the last of several tries failed with. */
+function lastOf(error: unknown): unknown {
+  return error instanceof Error && 'lastError' in error ? error.lastError : error;
+}
