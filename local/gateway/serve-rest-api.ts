@@ -20,6 +20,9 @@ export interface RestApiServer {
 // Lambda's limit for the event of a synchronous call; the body is only part of it, and base64 makes it a third longer.
 const MAX_PAYLOAD_BYTES = 6 * 1024 * 1024;
 
+// API Gateway's limit for the request line and all header values together.
+const MAX_HEADER_BYTES = 10_240;
+
 // As long as API Gateway keeps a silent connection.
 const KEEP_ALIVE_MILLISECONDS = 350_000;
 
@@ -40,6 +43,12 @@ export async function serveRestApi(
     // Looked at below, after the authorizer: until then a failure is not unhandled.
     receiving.catch(() => {});
     try {
+      if (headerBytes(request) > MAX_HEADER_BYTES) {
+        throw new GatewayFailure(
+          'REQUEST_TOO_LARGE',
+          `HTTP header is larger than ${MAX_HEADER_BYTES} bytes.`,
+        );
+      }
       const route = facts.inStage ? matchRoute(api.root, facts.path) : undefined;
       const method = route?.node.methods.get(facts.httpMethod) ?? route?.node.methods.get('ANY');
       if (!route || !method) throw new GatewayFailure('MISSING_AUTHENTICATION_TOKEN');
@@ -61,21 +70,24 @@ export async function serveRestApi(
     }
   }
 
-  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MILLISECONDS }, async (request, response) => {
-    const facts = readRequestFacts(request, api.stage);
-    response.setHeader('x-amzn-RequestId', facts.requestId);
-    response.setHeader('x-amz-apigw-id', facts.extendedRequestId);
-    try {
-      await answer(request, response, facts);
-    } catch (error) {
-      if (response.headersSent || response.destroyed) return;
-      const failure = error instanceof GatewayFailure ? error : new GatewayFailure('DEFAULT_5XX');
-      const { status, headers, body } = renderGatewayResponse(api, failure, facts);
-      const connection = request.complete ? {} : { Connection: 'close' };
-      response.writeHead(status, { ...headers, ...connection, 'Content-Length': Buffer.byteLength(body) });
-      response.end(body);
-    }
-  });
+  const server = createServer(
+    { keepAliveTimeout: KEEP_ALIVE_MILLISECONDS, maxHeaderSize: 8 * MAX_HEADER_BYTES },
+    async (request, response) => {
+      const facts = readRequestFacts(request, api.stage);
+      response.setHeader('x-amzn-RequestId', facts.requestId);
+      response.setHeader('x-amz-apigw-id', facts.extendedRequestId);
+      try {
+        await answer(request, response, facts);
+      } catch (error) {
+        if (response.headersSent || response.destroyed) return;
+        const failure = error instanceof GatewayFailure ? error : new GatewayFailure('DEFAULT_5XX');
+        const { status, headers, body } = renderGatewayResponse(api, failure, facts);
+        const connection = request.complete ? {} : { Connection: 'close' };
+        response.writeHead(status, { ...headers, ...connection, 'Content-Length': Buffer.byteLength(body) });
+        response.end(body);
+      }
+    },
+  );
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
       reject(error.code === 'EADDRINUSE' ? new Error(`Port ${port} is in use`) : error),
@@ -90,4 +102,9 @@ export async function serveRestApi(
         server.closeAllConnections();
       }),
   };
+}
+
+function headerBytes({ method = '', url = '', rawHeaders }: IncomingMessage): number {
+  const values = rawHeaders.filter((_, index) => index % 2 === 1);
+  return values.reduce((sum, value) => sum + value.length, `${method} ${url} HTTP/1.1`.length);
 }

@@ -7,6 +7,8 @@ export interface FunctionDefinition {
   readonly handler: string;
   readonly timeoutSeconds: number;
   readonly memoryMegabytes: number;
+  /** Where threads keep compiled code for the next ones. */
+  readonly compileCacheFolder: string;
   readonly environment: Readonly<Record<string, string>>;
 }
 

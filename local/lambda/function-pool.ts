@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import type { FunctionDefinition, ThreadEvents } from './function-definition.ts';
 import { createFunctionThread, type FunctionThread } from './function-thread.ts';
 import type { InvocationResult, InvokableFunction, ResponseSink } from './invokable-function.ts';
@@ -24,6 +25,8 @@ interface Waiting {
 // As long as AWS usually keeps an idle environment warm.
 const IDLE_MILLISECONDS = 5 * 60_000;
 
+const STARTING_AT_ONCE = Math.max(2, availableParallelism());
+
 const SHUT_DOWN: InvocationResult = {
   succeeded: false,
   errorType: 'Runtime.ExitError',
@@ -35,9 +38,10 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
   const threads = new Set<FunctionThread>();
   const idle: { readonly thread: FunctionThread; readonly since: number }[] = [];
   const queue: Waiting[] = [];
+  let starting = 0;
   let closed = false;
 
-  function startThread(): FunctionThread {
+  async function startThread(): Promise<void> {
     const thread = createFunctionThread(definition, {
       onLine: options.onLine,
       onViolation: options.onViolation,
@@ -48,7 +52,31 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
       },
     });
     threads.add(thread);
-    return thread;
+    starting += 1;
+    const failure = await thread.loaded;
+    starting -= 1;
+    if (failure) queue.shift()?.resolve(failure);
+    else free(thread);
+    startNeeded();
+  }
+
+  /** Only so many at a time: more would but slow each other, and a short call may well be over before they run. */
+  function startNeeded(): void {
+    while (
+      !closed &&
+      queue.length > starting &&
+      starting < STARTING_AT_ONCE &&
+      threads.size < options.maxConcurrency
+    ) {
+      void startThread();
+    }
+  }
+
+  function free(thread: FunctionThread): void {
+    if (!threads.has(thread)) return;
+    const next = queue.shift();
+    if (next) void run(thread, next.payload, next.sink).then(next.resolve);
+    else idle.push({ thread, since: Date.now() });
   }
 
   async function run(
@@ -57,22 +85,9 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     sink?: ResponseSink,
   ): Promise<InvocationResult> {
     const result = await thread.invoke(payload, sink);
-    if (threads.has(thread)) idle.push({ thread, since: Date.now() });
-    takeNext();
+    free(thread);
+    startNeeded();
     return result;
-  }
-
-  function takeNext(): void {
-    const next = queue[0];
-    const thread = next && !closed && freeThread();
-    if (!next || !thread) return;
-    queue.shift();
-    void run(thread, next.payload, next.sink).then(next.resolve);
-  }
-
-  /** The one used last, so that the others can grow idle and end. */
-  function freeThread(): FunctionThread | undefined {
-    return idle.pop()?.thread ?? (threads.size < options.maxConcurrency ? startThread() : undefined);
   }
 
   const sweep = setInterval(() => {
@@ -88,12 +103,16 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     timeoutSeconds: definition.timeoutSeconds,
     invoke(payload, sink) {
       if (closed) return Promise.resolve(SHUT_DOWN);
-      const thread = queue.length === 0 ? freeThread() : undefined;
+      // The one used last, so that the others can grow idle and end.
+      const thread = idle.pop()?.thread;
       if (thread) return run(thread, payload, sink);
-      return new Promise((resolve) => queue.push({ payload, sink, resolve }));
+      return new Promise((resolve) => {
+        queue.push({ payload, sink, resolve });
+        startNeeded();
+      });
     },
     prewarm() {
-      if (threads.size === 0) idle.push({ thread: startThread(), since: Date.now() });
+      if (threads.size === 0) void startThread();
     },
     threads: () => [...threads],
     killThreads() {

@@ -3,11 +3,13 @@ import type { Readable } from 'node:stream';
 import { Worker } from 'node:worker_threads';
 import type { FunctionDefinition, ThreadEvents } from './function-definition.ts';
 import type { InvocationResult, ResponseSink } from './invokable-function.ts';
-import type { ErrorReport, MessageFromThread, MessageToThread, ThreadData } from './thread/messages.ts';
+import type { MessageFromThread, MessageToThread, ThreadData } from './thread/messages.ts';
 
 export interface FunctionThread {
   readonly busy: boolean;
-  /** One at a time. */
+  /** Settles when the function's module has run: with undefined, or with why it could not. */
+  readonly loaded: Promise<InvocationResult | undefined>;
+  /** One at a time, once loaded. */
   invoke(payload: string, sink?: ResponseSink): Promise<InvocationResult>;
   /** An invocation under way fails. */
   terminate(): Promise<unknown>;
@@ -30,7 +32,9 @@ export function createFunctionThread(definition: FunctionDefinition, events: Thr
   const timeoutMilliseconds = definition.timeoutSeconds * 1000;
   const worker = new Worker(new URL('./thread/run-handler.ts', import.meta.url), {
     name: definition.functionName,
-    env: { ...definition.environment },
+    // Read by Node when the thread starts, then taken out of the function's sight: compiled code of an earlier
+    // thread halves the time to load.
+    env: { ...definition.environment, NODE_COMPILE_CACHE: definition.compileCacheFolder },
     argv: [],
     execArgv: [],
     stdout: true,
@@ -47,15 +51,16 @@ export function createFunctionThread(definition: FunctionDefinition, events: Thr
   });
   const tell = (message: MessageToThread) => worker.postMessage(message);
 
-  let loaded = false;
+  const loading = Promise.withResolvers<InvocationResult | undefined>();
   let gone = false;
   let current: Invocation | undefined;
   let deadline: NodeJS.Timeout | undefined;
-  let loadError: ErrorReport | undefined;
   let unacknowledged = 0;
 
   function settle(result: InvocationResult): void {
     clearTimeout(deadline);
+    clearTimeout(loadTimeout);
+    loading.resolve(result);
     const invocation = current;
     current = undefined;
     invocation?.resolve(result);
@@ -77,7 +82,6 @@ export function createFunctionThread(definition: FunctionDefinition, events: Thr
     events.onGone();
   }
 
-  /** Starts with the handler, not with the loading of its module. */
   function startClock(): void {
     deadline = setTimeout(() => {
       const seconds = definition.timeoutSeconds.toFixed(2);
@@ -111,13 +115,10 @@ export function createFunctionThread(definition: FunctionDefinition, events: Thr
         fail(message.error.errorType, message.error.errorMessage);
         break;
       case 'loaded':
-        loaded = true;
-        clearTimeout(loading);
-        if (current) startClock();
+        clearTimeout(loadTimeout);
+        loading.resolve(undefined);
         break;
       case 'load-failed':
-        loadError = message.error;
-        clearTimeout(loading);
         events.onLine(`${message.error.errorType}: ${message.error.errorMessage}`);
         failAndTerminate(message.error.errorType, message.error.errorMessage);
         break;
@@ -148,13 +149,12 @@ export function createFunctionThread(definition: FunctionDefinition, events: Thr
     fail('Runtime.ExitError', `Error: Runtime exited: ${error.message}`);
   });
   worker.on('exit', (code) => {
-    clearTimeout(loading);
     leave();
     fail('Runtime.ExitError', `Error: Runtime exited with error: exit status ${code}`);
   });
   passLines(worker.stdout, events.onLine);
   passLines(worker.stderr, events.onLine);
-  const loading = setTimeout(() => {
+  const loadTimeout = setTimeout(() => {
     failAndTerminate('Runtime.InitTimeout', `${definition.functionName} did not load in time`);
   }, LOAD_TIMEOUT_MILLISECONDS);
 
@@ -162,13 +162,13 @@ export function createFunctionThread(definition: FunctionDefinition, events: Thr
     get busy() {
       return current !== undefined;
     },
+    loaded: loading.promise,
     invoke(payload, sink) {
       return new Promise((resolve) => {
         current = { requestId: randomUUID(), sink, collected: [], resolve };
         unacknowledged = 0;
-        if (loadError) return fail(loadError.errorType, loadError.errorMessage);
         if (gone) return fail('Runtime.ExitError', 'The thread has ended');
-        if (loaded) startClock();
+        startClock();
         tell({ kind: 'invoke', requestId: current.requestId, payload });
       });
     },

@@ -1,3 +1,4 @@
+import path from 'node:path';
 import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import type { FunctionDefinition } from './function-definition.ts';
@@ -91,6 +92,7 @@ function defineFunction(
     handler: resolved.Handler,
     timeoutSeconds: resolved.Timeout ?? DEFAULT_TIMEOUT_SECONDS,
     memoryMegabytes,
+    compileCacheFolder: path.join(context.options.dataDir, 'compile-cache'),
     environment: {
       ...Object.fromEntries(variables.map(([name, value]) => [name, String(value)])),
       _HANDLER: resolved.Handler,

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type FixtureRun, startFixture } from './fixture/start-fixture.ts';
 
 let run: FixtureRun;
@@ -36,6 +36,16 @@ describe('a request', () => {
   });
 });
 
+describe('request line and header values', () => {
+  it('may have 10,240 bytes together', async () => {
+    const send = (length: number) => run.fetch('act?do=count', { headers: { 'X-Long': 'x'.repeat(length) } });
+    expect((await send(9000)).status).toBe(200);
+    const response = await send(10_240);
+    expect(response.status).toBe(413);
+    expect(await response.json()).toEqual({ message: 'HTTP header is larger than 10240 bytes.' });
+  });
+});
+
 describe('a buffered response', () => {
   // {"statusCode":200,"body":"…"} around the text.
   const AROUND = JSON.stringify({ statusCode: 200, body: '' }).length;
@@ -59,6 +69,17 @@ describe('time', () => {
     const response = await run.fetch('impatient?do=hang');
     expect(response.status).toBe(504);
     expect(await response.json()).toEqual({ failed: 'Endpoint request timed out' });
-    expect(run.workers()).toContainEqual({ functionName: expect.stringContaining('Impatient'), busy: true });
+    const atWork = { functionName: expect.stringContaining('Impatient'), busy: true };
+    await vi.waitFor(() => expect(run.workers()).toContainEqual(atWork), 5000);
+  });
+});
+
+describe('many short calls at once', () => {
+  it('do not start a thread each', async () => {
+    run.killWorkers('Count');
+    const calls = Array.from({ length: 40 }, () => post(1));
+    expect((await Promise.all(calls)).every(({ status }) => status === 200)).toBe(true);
+    const threads = run.workers().filter(({ functionName }) => functionName.includes('Count'));
+    expect(threads.length).toBeLessThanOrEqual(10);
   });
 });

@@ -125,6 +125,7 @@ describe('a function', () => {
     });
     expect(environment).not.toHaveProperty('PATH');
     expect(environment).not.toHaveProperty('HOME');
+    expect(environment).not.toHaveProperty('NODE_COMPILE_CACHE');
   });
 
   it('gets a context', async () => {

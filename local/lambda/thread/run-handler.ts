@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { flushCompileCache } from 'node:module';
 import path from 'node:path';
 import { finished } from 'node:stream/promises';
 import { pathToFileURL } from 'node:url';
@@ -21,6 +22,7 @@ const send = (message: MessageFromThread, transfer?: ArrayBuffer[]) => port.post
 let active = true;
 let responseStream: ResponseStream | undefined;
 
+delete process.env.NODE_COMPILE_CACHE;
 Object.assign(globalThis, { awslambda });
 watchNetwork((request) => {
   if (!active)
@@ -102,6 +104,8 @@ try {
   });
   active = false;
   send({ kind: 'loaded' });
+  // A thread is ended without notice, so this is the time to write.
+  flushCompileCache();
 } catch (error) {
   send({ kind: 'load-failed', error: reportError(error) });
 }
