@@ -37,7 +37,7 @@ const access: Readonly<Record<FunctionName, Access>> = {
 
 export const functionNames = Object.keys(access) as readonly FunctionName[];
 
-/** The whole service, in the order in which a request travels: gateway, authorizer, handler, data, model. */
+/** The whole service. A request travels gateway, authorizer, function, data and model; each is made after what it needs. */
 export class ServiceStack extends Stack {
   constructor(scope: Construct, id: string, props: { stage: Stage; bundles: FunctionBundles }) {
     const { settings, name: stageName } = props.stage;
