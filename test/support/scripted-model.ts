@@ -9,6 +9,10 @@ export interface ModelCall {
   piece(text: string): void;
   /** Ends the reply as a finished one, with its usage. */
   finish(usage?: { prompt_tokens: number; completion_tokens: number }): void;
+  /** Sends bytes as they are, whatever they mean. */
+  raw(text: string): void;
+  /** Ends the answer without a finish. */
+  end(): void;
   /** Cuts the connection. */
   reset(): void;
   /** Answers with an HTTP error, before any piece. */
@@ -51,14 +55,33 @@ export async function startScriptedModel(): Promise<ScriptedModel> {
   });
 }
 
+/**
+ * The completions that messages lead to, each taken by naming its message; others are answered as before. Tests that
+ * run side by side thus script one provider.
+ */
+export function callsByMessage(model: ScriptedModel): (message: string) => Promise<ModelCall> {
+  const takers = new Map<string, (call: ModelCall) => void>();
+  const { onCall } = model;
+  model.onCall = (call) => {
+    const message = call.request.messages.at(-1)?.content ?? '';
+    const take = takers.get(message) ?? onCall;
+    takers.delete(message);
+    take(call);
+  };
+  return (message) => new Promise((resolve) => takers.set(message, resolve));
+}
+
 async function textOf(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = await Array.fromAsync(request);
   return Buffer.concat(chunks).toString();
 }
 
 function openCall(request: ModelCall['request'], response: ServerResponse): ModelCall {
-  const chunk = (fields: Record<string, unknown>) => {
+  const open = () => {
     if (!response.headersSent) response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+  };
+  const chunk = (fields: Record<string, unknown>) => {
+    open();
     const payload = {
       id: 'c1',
       object: 'chat.completion.chunk',
@@ -70,6 +93,14 @@ function openCall(request: ModelCall['request'], response: ServerResponse): Mode
   };
   return {
     request,
+    raw(text) {
+      open();
+      response.write(text);
+    },
+    end() {
+      open();
+      response.end();
+    },
     piece: (content) =>
       chunk({ choices: [{ index: 0, delta: { role: 'assistant', content }, finish_reason: null }] }),
     finish(usage = { prompt_tokens: 11, completion_tokens: 7 }) {

@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Answer, type Client, clientOf } from '#support/client.ts';
+import { contentsOf, createChat, historyOf, send, stepThrough } from '#support/conversation.ts';
+import {
+  callsByMessage,
+  type ModelCall,
+  type ScriptedModel,
+  startScriptedModel,
+} from '#support/scripted-model.ts';
+import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+
+let model: ScriptedModel;
+let service: Service;
+let tenant: Tenant;
+let client: Client;
+let callFor: (message: string) => Promise<ModelCall>;
+beforeAll(async () => {
+  model = await startScriptedModel();
+  callFor = callsByMessage(model);
+  service = await startService({
+    variables: { OPENAI_BASE_URL: model.url },
+    maxConcurrency: 4,
+    faults: { transactionConflicts: true },
+  });
+  tenant = await createTenant({ model: 'openai:test', titles: false });
+  client = clientOf(service, tenant);
+});
+afterAll(async () => {
+  await service.close();
+  await model.close();
+});
+
+const inProgress = {
+  status: 400,
+  body: { data: null, error_code: 10006, message: 'A reply is already in progress for this chat' },
+};
+
+it('refuses a second message while the first is answered, and leaves nothing of it', async () => {
+  const chatId = await createChat(client, tenant);
+  const called = callFor('first');
+  const events = stepThrough(await client.stream(chatId, { message: 'first', agent_id: tenant.agentId }));
+  const call = await called;
+  for (const stream of [true, false])
+    expect(await send(client, tenant, chatId, 'second', { stream })).toMatchObject(inProgress);
+  expect(contentsOf(await historyOf(client, chatId))).toEqual(['first']);
+  call.piece('Done');
+  call.finish();
+  // The chat is free before its reader is told that the reply is complete.
+  for (let event = await events.next(); event !== '[DONE]'; event = await events.next())
+    if (event?.type === 'response.output_text.completed')
+      expect((await send(client, tenant, chatId, 'third')).status).toBe(200);
+  expect(contentsOf(await historyOf(client, chatId))).toEqual(['first', 'Done', 'third', 'Hello']);
+});
+
+it.each([2, 10])('lets one of %i messages sent at once win', async (count) => {
+  const chatId = await createChat(client, tenant);
+  await send(client, tenant, chatId, 'before');
+  const message = `race of ${count}`;
+  const called = callFor(message);
+  const calls = model.calls.length;
+  const refused: Answer[] = [];
+  const sending = Array.from({ length: count }, async () => {
+    const answer = await send(client, tenant, chatId, message);
+    if (answer.status !== 200) refused.push(answer);
+    return answer;
+  });
+  const call = await called;
+  call.piece('Won');
+  // The winner is held until each of the others has its answer.
+  await expect.poll(() => refused.length, { timeout: 20_000 }).toBe(count - 1);
+  call.finish();
+  const won = (await Promise.all(sending)).filter(({ status }) => status === 200);
+  expect(won.map(({ body }) => body.data)).toEqual(['Won']);
+  for (const answer of refused) expect(answer).toMatchObject(inProgress);
+  expect(model.calls.length - calls).toBe(1);
+  expect(contentsOf(await historyOf(client, chatId))).toEqual(['before', 'Hello', message, 'Won']);
+});
+
+it('keeps every pair together when many clients talk in one chat as fast as they can', async () => {
+  const chatId = await createChat(client, tenant);
+  const sent: string[] = [];
+  const talk = async (name: string) => {
+    for (let turn = 0; turn < 3; ) {
+      const message = `${name} ${turn}`;
+      const answer = await send(client, tenant, chatId, message);
+      if (answer.status === 200) {
+        sent.push(message);
+        turn += 1;
+      } else expect(answer).toMatchObject(inProgress);
+    }
+  };
+  await Promise.all(['one', 'two', 'three'].map(talk));
+  const contents = contentsOf(await historyOf(client, chatId));
+  expect(contents.filter((_, index) => index % 2 === 0).sort()).toEqual(sent.sort());
+  expect(contents.filter((_, index) => index % 2 === 1)).toEqual(sent.map(() => 'Hello'));
+});
+
+it('answers in many chats at once', async () => {
+  const chats = await Promise.all(Array.from({ length: 8 }, () => createChat(client, tenant)));
+  const answers = await Promise.all(chats.map((chatId) => send(client, tenant, chatId, `in ${chatId}`)));
+  expect(answers.map(({ status }) => status)).toEqual(chats.map(() => 200));
+  for (const chatId of chats)
+    expect(contentsOf(await historyOf(client, chatId))).toEqual([`in ${chatId}`, 'Hello']);
+});

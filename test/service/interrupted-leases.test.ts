@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Answer, type Client, clientOf } from '#support/client.ts';
+import { contentsOf, createChat, historyOf, send, stepThrough } from '#support/conversation.ts';
+import {
+  callsByMessage,
+  type ModelCall,
+  type ScriptedModel,
+  startScriptedModel,
+} from '#support/scripted-model.ts';
+import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+
+const leaseSeconds = 2;
+
+let model: ScriptedModel;
+let service: Service;
+let tenant: Tenant;
+let client: Client;
+let callFor: (message: string) => Promise<ModelCall>;
+/** While set, no lease can be renewed. */
+let refusesRenewals = false;
+beforeAll(async () => {
+  model = await startScriptedModel();
+  callFor = callsByMessage(model);
+  service = await startService({
+    variables: { OPENAI_BASE_URL: model.url, LEASE_SECONDS: String(leaseSeconds) },
+    maxConcurrency: 2,
+    faults: {
+      refuse: ({ body }) =>
+        refusesRenewals &&
+        (body as { UpdateExpression?: string }).UpdateExpression === 'SET lease_until = :until',
+    },
+  });
+  tenant = await createTenant({ model: 'openai:test', titles: false });
+  client = clientOf(service, tenant);
+});
+afterAll(async () => {
+  await service.close();
+  await model.close();
+});
+
+const interrupted = { code: 10005, message: 'The reply was interrupted' };
+const refused = {
+  status: 400,
+  body: { data: null, error_code: 10006, message: 'A reply is already in progress for this chat' },
+};
+
+/** A chat whose model has said one piece that its reader has got. */
+async function beginReply(message: string) {
+  const chatId = await createChat(client, tenant);
+  const called = callFor(message);
+  const events = stepThrough(await client.stream(chatId, { message, agent_id: tenant.agentId }));
+  await events.next();
+  const call = await called;
+  call.piece('One, ');
+  await events.next();
+  return { chatId, events, call };
+}
+
+/** Sends again and again as long as a reply is in progress. */
+async function sendWhenFree(chatId: number, message: string): Promise<Answer<string>> {
+  for (;;) {
+    const answer = await send(client, tenant, chatId, message);
+    if (answer.status === 200) return answer;
+    expect(answer).toMatchObject(refused);
+  }
+}
+
+it('a killed function frees its chat by doing nothing', async () => {
+  const { chatId, events } = await beginReply('killed');
+  service.run.killWorkers('SendMessage');
+  const start = performance.now();
+  await expect(events.rest()).rejects.toThrow();
+  expect((await sendWhenFree(chatId, 'go on')).body.data).toBe('Hello');
+  // Renewed at a third of its time, a lease has two thirds left when its holder dies.
+  expect((performance.now() - start) / 1000).toBeGreaterThan(leaseSeconds / 2);
+  expect(contentsOf(await historyOf(client, chatId))).toEqual(['killed', '', 'go on', 'Hello']);
+});
+
+it('a reply that outlasts its lease keeps the chat, since it renews the lease', async () => {
+  const { chatId, events, call } = await beginReply('long');
+  const end = performance.now() + leaseSeconds * 1000 * 2.5;
+  let pieces = 0;
+  for (; performance.now() < end; pieces += 1) {
+    call.piece('on ');
+    expect(await events.next()).toMatchObject({ delta: 'on ' });
+    expect(await send(client, tenant, chatId, 'too soon')).toMatchObject(refused);
+    expect(contentsOf(await historyOf(client, chatId))).toEqual(['long']);
+  }
+  call.finish();
+  await events.rest();
+  const history = await historyOf(client, chatId);
+  expect(contentsOf(history)).toEqual(['long', `One, ${'on '.repeat(pieces)}`]);
+  expect(history[1]?.meta.error).toBeUndefined();
+  expect((await send(client, tenant, chatId, 'now')).body.data).toBe('Hello');
+});
+
+it('a reply that lost its lease is settled by the next sender, and its own reader is told', async () => {
+  const { chatId, events, call } = await beginReply('lost lease');
+  refusesRenewals = true;
+  expect((await sendWhenFree(chatId, 'take over')).body.data).toBe('Hello');
+  refusesRenewals = false;
+  call.piece('two');
+  call.finish();
+  const rest = await events.rest();
+  expect(rest.at(-2)).toMatchObject({ type: 'response.error', ...interrupted });
+  expect(rest.at(-1)).toBe('[DONE]');
+  const history = await historyOf(client, chatId);
+  expect(contentsOf(history)).toEqual(['lost lease', '', 'take over', 'Hello']);
+  expect(history[1]?.meta.error).toEqual(interrupted);
+  expect((await send(client, tenant, chatId, 'and on')).body.data).toBe('Hello');
+});

@@ -1,0 +1,188 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Answer, type Client, clientOf } from '#support/client.ts';
+import { contentsOf, createChat, historyOf, send, stepThrough } from '#support/conversation.ts';
+import { dataTableOf } from '#support/data-table.ts';
+import {
+  callsByMessage,
+  type ModelCall,
+  type ScriptedModel,
+  startScriptedModel,
+} from '#support/scripted-model.ts';
+import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+
+let model: ScriptedModel;
+let service: Service;
+let tenant: Tenant;
+let client: Client;
+let callFor: (message: string) => Promise<ModelCall>;
+let table: ReturnType<typeof dataTableOf>;
+beforeAll(async () => {
+  model = await startScriptedModel();
+  callFor = callsByMessage(model);
+  service = await startService({
+    variables: { OPENAI_BASE_URL: model.url },
+    maxConcurrency: 3,
+  });
+  table = dataTableOf(service);
+  tenant = await createTenant({ model: 'openai:test', titles: false });
+  client = clientOf(service, tenant);
+});
+afterAll(async () => {
+  table.close();
+  await service.close();
+  await model.close();
+});
+
+const interrupted = { code: 10005, message: 'The reply was interrupted' };
+const refused = {
+  status: 400,
+  body: { data: null, error_code: 10006, message: 'A reply is already in progress for this chat' },
+};
+
+/** A chat whose model has said one piece that its reader has got. */
+async function beginReply(message: string) {
+  const chatId = await createChat(client, tenant);
+  const called = callFor(message);
+  const events = stepThrough(await client.stream(chatId, { message, agent_id: tenant.agentId }));
+  await events.next();
+  const call = await called;
+  call.piece('One, ');
+  await events.next();
+  return { chatId, events, call };
+}
+
+describe('a client that leaves', () => {
+  const wholeReply = async (chatId: number, message: string, content: string) => {
+    await expect
+      .poll(async () => contentsOf(await historyOf(client, chatId)), { timeout: 10_000 })
+      .toEqual([message, content]);
+    const history = await historyOf(client, chatId);
+    expect(history[1]?.meta.error).toBeUndefined();
+    expect(history[1]?.meta.token_usage).toMatchObject({ total_tokens: 18 });
+    // Stored first, free a moment later.
+    await expect
+      .poll(async () => (await send(client, tenant, chatId, 'Back again')).body.data, { timeout: 10_000 })
+      .toBe('Hello');
+    expect(model.calls.at(-1)?.request.messages).toEqual([
+      { role: 'user', content: message },
+      { role: 'assistant', content },
+      { role: 'user', content: 'Back again' },
+    ]);
+  };
+
+  it('in the middle of a reply gets the whole of it in the history', async () => {
+    const { chatId, events, call } = await beginReply('leave in the middle');
+    await events.leave();
+    call.piece('two, ');
+    // While the model goes on, the chat stays taken.
+    expect(await send(client, tenant, chatId, 'too soon')).toMatchObject(refused);
+    expect(contentsOf(await historyOf(client, chatId))).toEqual(['leave in the middle']);
+    call.piece('three');
+    call.finish();
+    await wholeReply(chatId, 'leave in the middle', 'One, two, three');
+  });
+
+  it('before the first word gets the whole reply in the history', async () => {
+    const chatId = await createChat(client, tenant);
+    const called = callFor('leave at once');
+    const leaving = new AbortController();
+    const streaming = client.stream(
+      chatId,
+      { message: 'leave at once', agent_id: tenant.agentId },
+      { signal: leaving.signal },
+    );
+    await streaming;
+    const call = await called;
+    leaving.abort();
+    call.piece('All of it');
+    call.finish();
+    await wholeReply(chatId, 'leave at once', 'All of it');
+  });
+
+  it('with stream false gets the whole reply in the history', async () => {
+    const chatId = await createChat(client, tenant);
+    const called = callFor('leave plainly');
+    const leaving = new AbortController();
+    const sending = client.post(
+      `/chats/${chatId}/messages`,
+      { message: 'leave plainly', agent_id: tenant.agentId, stream: false },
+      { signal: leaving.signal },
+    );
+    const call = await called;
+    leaving.abort();
+    await expect(sending).rejects.toThrow();
+    call.piece('All of it');
+    call.finish();
+    await wholeReply(chatId, 'leave plainly', 'All of it');
+  });
+});
+
+describe('a function that is killed', () => {
+  const kill = async ({ chatId, events, call }: Awaited<ReturnType<typeof beginReply>>) => {
+    service.run.killWorkers('SendMessage');
+    // The stream is cut, so that nobody takes the part for the whole.
+    await expect(events.rest()).rejects.toThrow();
+    await call.gone;
+    // Until its lease ends, nobody can know that the holder is dead.
+    expect(await send(client, tenant, chatId, 'too soon')).toMatchObject(refused);
+    await table.endLease({ workspaceId: tenant.workspaceId, chatId });
+  };
+
+  it('frees its chat when the lease ends; the next sender settles its turn', async () => {
+    const reply = await beginReply('killed');
+    const { chatId } = reply;
+    expect(contentsOf(await historyOf(client, chatId))).toEqual(['killed']);
+    await kill(reply);
+    expect(contentsOf(await historyOf(client, chatId))).toEqual(['killed']);
+
+    const next = callFor('go on');
+    const sending = send(client, tenant, chatId, 'go on');
+    const call = await next;
+    expect(call.request.messages).toEqual([
+      { role: 'user', content: 'killed' },
+      { role: 'user', content: 'go on' },
+    ]);
+    const settled = await historyOf(client, chatId);
+    expect(contentsOf(settled)).toEqual(['killed', '', 'go on']);
+    expect(settled[1]?.meta).toEqual({
+      error: interrupted,
+      reasoning_steps: [],
+      token_usage: { total_prompt_tokens: 0, total_completion_tokens: 0, total_tokens: 0, total_calls: 0 },
+    });
+    call.piece('Gladly');
+    call.finish();
+    expect((await sending).body.data).toBe('Gladly');
+    expect(contentsOf(await historyOf(client, chatId))).toEqual(['killed', '', 'go on', 'Gladly']);
+  });
+
+  it('with stream false is a 500 of the gateway, in the envelope', async () => {
+    const chatId = await createChat(client, tenant);
+    const called = callFor('killed plainly');
+    const sending = send(client, tenant, chatId, 'killed plainly');
+    await called;
+    service.run.killWorkers('SendMessage');
+    const { status, body } = await sending;
+    expect(status).toBe(500);
+    expect(body).toEqual({ data: null, message: expect.any(String), error_code: 10005 });
+    expect(contentsOf(await historyOf(client, chatId))).toEqual(['killed plainly']);
+  });
+
+  it('leaves a chat that many senders race for, and one of them wins', async () => {
+    const reply = await beginReply('killed before a race');
+    const { chatId } = reply;
+    await kill(reply);
+    const called = callFor('race');
+    const answers: Answer[] = [];
+    const sending = ['race', 'race', 'race'].map(async (message) => {
+      answers.push(await send(client, tenant, chatId, message));
+    });
+    const call = await called;
+    await expect.poll(() => answers.length, { timeout: 20_000 }).toBe(2);
+    for (const answer of answers) expect(answer).toMatchObject(refused);
+    expect(contentsOf(await historyOf(client, chatId))).toEqual(['killed before a race', '', 'race']);
+    call.piece('Won');
+    call.finish();
+    await Promise.all(sending);
+    expect(contentsOf(await historyOf(client, chatId))).toEqual(['killed before a race', '', 'race', 'Won']);
+  });
+});

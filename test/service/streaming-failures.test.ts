@@ -1,0 +1,249 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Client, clientOf } from '#support/client.ts';
+import { contentsOf, createChat, historyOf, send, stepThrough } from '#support/conversation.ts';
+import {
+  callsByMessage,
+  type ModelCall,
+  type ScriptedModel,
+  startScriptedModel,
+} from '#support/scripted-model.ts';
+import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+
+let model: ScriptedModel;
+let service: Service;
+let tenant: Tenant;
+let client: Client;
+let callFor: (message: string) => Promise<ModelCall>;
+beforeAll(async () => {
+  model = await startScriptedModel();
+  callFor = callsByMessage(model);
+  service = await startService({
+    variables: { OPENAI_BASE_URL: model.url, STREAM_TIMEOUT_SECONDS: '1' },
+    maxConcurrency: 4,
+  });
+  tenant = await createTenant({ model: 'openai:test', titles: false });
+  client = clientOf(service, tenant);
+  // Functions are loaded before the clock matters.
+  await send(client, tenant, await createChat(client, tenant), 'warm');
+});
+afterAll(async () => {
+  await service.close();
+  await model.close();
+});
+
+const timedOut = { code: 10005, message: 'Stream timed out' };
+const failed = { code: 10005, message: 'The model could not complete the reply' };
+
+/**
+ * Sends a message to a new chat, lets the model do what the test says, and tells what the client and the history show.
+ * However the model failed: the stream ends with one response.error and `[DONE]`, the history keeps what the model
+ * said with the same error, and the chat goes on with a history that makes sense to a model.
+ */
+async function failReply(
+  message: string,
+  { says = [], fails }: { says?: string[]; fails: (call: ModelCall) => void },
+  error: { code: number; message: string },
+): Promise<void> {
+  const chatId = await createChat(client, tenant);
+  const called = callFor(message);
+  const events = stepThrough(await client.stream(chatId, { message, agent_id: tenant.agentId }));
+  expect(await events.next()).toMatchObject({ type: 'response.created' });
+  const call = await called;
+  for (const piece of says) {
+    call.piece(piece);
+    expect(await events.next()).toMatchObject({ type: 'response.output_text.delta', delta: piece });
+  }
+  fails(call);
+  expect(await events.rest()).toEqual([
+    {
+      type: 'response.error',
+      response_id: expect.any(String),
+      chat_id: chatId,
+      sequence_number: says.length + 1,
+      ...error,
+    },
+    '[DONE]',
+  ]);
+  await call.gone;
+
+  const history = await historyOf(client, chatId);
+  expect(contentsOf(history)).toEqual([message, says.join('')]);
+  expect(history[1]?.meta).toMatchObject({ error, reasoning_steps: [] });
+
+  const next = callFor(`after: ${message}`);
+  const answering = send(client, tenant, chatId, `after: ${message}`);
+  const nextCall = await next;
+  expect(nextCall.request.messages).toEqual([
+    { role: 'user', content: message },
+    ...(says.length > 0 ? [{ role: 'assistant', content: says.join('') }] : []),
+    { role: 'user', content: `after: ${message}` },
+  ]);
+  nextCall.piece('Better');
+  nextCall.finish();
+  expect(await answering).toMatchObject({ status: 200, body: { data: 'Better', error_code: 0 } });
+  expect(contentsOf(await historyOf(client, chatId))).toEqual([
+    message,
+    says.join(''),
+    `after: ${message}`,
+    'Better',
+  ]);
+}
+
+describe.concurrent('a model that stalls', () => {
+  it('before its first word', () => failReply('stall at once', { fails: () => undefined }, timedOut));
+
+  it('in the middle of its reply', () =>
+    failReply('stall later', { says: ['One, ', 'two, '], fails: () => undefined }, timedOut));
+
+  it('behind comments, which are no events', () =>
+    failReply(
+      'stall chatting',
+      {
+        says: ['One'],
+        fails(call) {
+          const chatter = setInterval(() => call.raw(': still here\n\n'), 100);
+          void call.gone.then(() => clearInterval(chatter));
+        },
+      },
+      timedOut,
+    ));
+
+  it('with stream false: 500, and what it said is kept', async () => {
+    const chatId = await createChat(client, tenant);
+    const called = callFor('stall plainly');
+    const answering = send(client, tenant, chatId, 'stall plainly');
+    const call = await called;
+    call.piece('Half a');
+    const { status, headers, body } = await answering;
+    expect(status).toBe(500);
+    expect(body).toEqual({
+      data: null,
+      message: `Internal server error, request id ${headers.get('x-request-id')}`,
+      error_code: 10005,
+    });
+    await call.gone;
+    const history = await historyOf(client, chatId);
+    expect(contentsOf(history)).toEqual(['stall plainly', 'Half a']);
+    expect(history[1]?.meta.error).toEqual(timedOut);
+    expect((await send(client, tenant, chatId, 'again')).body.data).toBe('Hello');
+  });
+
+  it('does not stall as long as each word comes in time', async () => {
+    const chatId = await createChat(client, tenant);
+    const called = callFor('slow but steady');
+    const events = stepThrough(
+      await client.stream(chatId, { message: 'slow but steady', agent_id: tenant.agentId }),
+    );
+    await events.next();
+    const call = await called;
+    // Longer in all than the time-out of one second.
+    for (let word = 0; word < 13; word += 1) {
+      call.piece('on ');
+      expect(await events.next()).toMatchObject({ delta: 'on ' });
+      await sleep(100);
+    }
+    call.finish();
+    expect(await events.rest()).toMatchObject([{ type: 'response.output_text.completed' }, '[DONE]']);
+  });
+});
+
+describe.concurrent('a model that dies', () => {
+  it('by a cut connection before its first word', () =>
+    failReply(
+      'cut at once',
+      {
+        fails(call) {
+          call.raw(': soon\n\n');
+          setImmediate(() => call.reset());
+        },
+      },
+      failed,
+    ));
+
+  it('by a cut connection half way', () =>
+    failReply('cut later', { says: ['One, ', 'two'], fails: (call) => call.reset() }, failed));
+
+  it('by an end without a finish', () =>
+    failReply('ends early', { says: ['One, ', 'two'], fails: (call) => call.end() }, failed));
+
+  it('by an end without a word', () => failReply('ends empty', { fails: (call) => call.end() }, failed));
+
+  it.each([400, 401, 403, 404, 422])('by HTTP %i', (status) =>
+    failReply(`http ${status}`, { fails: (call) => call.fail(status) }, failed),
+  );
+
+  it('by garbage at once', () =>
+    failReply(
+      'garbage at once',
+      {
+        fails(call) {
+          call.raw('<html>Bad gateway</html>\n\n');
+          call.end();
+        },
+      },
+      failed,
+    ));
+
+  it('by garbage half way', () =>
+    failReply(
+      'garbage later',
+      {
+        says: ['One'],
+        fails(call) {
+          call.raw('data: {"choices": [{]}\n\n');
+          call.end();
+        },
+      },
+      failed,
+    ));
+
+  it('by an error among its events', () =>
+    failReply(
+      'error event',
+      {
+        says: ['One'],
+        fails(call) {
+          call.raw('data: {"error": {"message": "overloaded", "type": "server_error"}}\n\n');
+          call.end();
+        },
+      },
+      failed,
+    ));
+});
+
+describe('a model that refuses for the moment', () => {
+  const soon = { 'retry-after-ms': '5' };
+
+  it.each([429, 500, 503])('is asked again after HTTP %i, and nothing shows of it', async (status) => {
+    const chatId = await createChat(client, tenant);
+    const message = `busy ${status}`;
+    const first = callFor(message);
+    const answering = send(client, tenant, chatId, message);
+    const refused = await first;
+    const second = callFor(message);
+    refused.fail(status, soon);
+    const call = await second;
+    call.piece('Here I am');
+    call.finish();
+    expect(await answering).toMatchObject({ status: 200, body: { data: 'Here I am' } });
+    expect(contentsOf(await historyOf(client, chatId))).toEqual([message, 'Here I am']);
+  });
+
+  it('is given up when it goes on refusing', async () => {
+    const chatId = await createChat(client, tenant);
+    let asked = 0;
+    const { onCall } = model;
+    model.onCall = (call) => {
+      asked += 1;
+      call.fail(429, soon);
+    };
+    const { status, body } = await send(client, tenant, chatId, 'always busy');
+    model.onCall = onCall;
+    expect({ status, code: body.error_code }).toEqual({ status: 500, code: 10005 });
+    expect(asked).toBe(3);
+    const history = await historyOf(client, chatId);
+    expect(contentsOf(history)).toEqual(['always busy', '']);
+    expect(history[1]?.meta.error).toEqual(failed);
+  });
+});

@@ -1,0 +1,133 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Client, clientOf } from '#support/client.ts';
+import { createChat, stepThrough } from '#support/conversation.ts';
+import {
+  callsByMessage,
+  type ModelCall,
+  type ScriptedModel,
+  startScriptedModel,
+} from '#support/scripted-model.ts';
+import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+
+let model: ScriptedModel;
+let service: Service;
+let tenant: Tenant;
+let client: Client;
+let callFor: (message: string) => Promise<ModelCall>;
+beforeAll(async () => {
+  model = await startScriptedModel();
+  callFor = callsByMessage(model);
+  service = await startService({ variables: { OPENAI_BASE_URL: model.url }, maxConcurrency: 3 });
+  tenant = await createTenant({ model: 'openai:test', titles: false });
+  client = clientOf(service, tenant);
+});
+afterAll(async () => {
+  await service.close();
+  await model.close();
+});
+
+const body = (message: string) => ({ message, agent_id: tenant.agentId });
+
+it('answers before the model does: a comment and response.created', async () => {
+  const chatId = await createChat(client, tenant);
+  const called = callFor('first bytes');
+  const response = await client.request('POST', `/chats/${chatId}/messages`, { body: body('first bytes') });
+  expect(response.status).toBe(200);
+  expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
+  expect(response.headers.get('cache-control')).toBe('no-cache, no-transform');
+  expect(response.headers.get('x-accel-buffering')).toBe('no');
+  expect(response.headers.get('content-encoding')).toBeNull();
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const chunk of response.body ?? []) {
+    text += decoder.decode(chunk, { stream: true });
+    // The model says its first word only when the client has seen that the reply is under way.
+    if (text.includes('response.created') && !text.includes('delta')) {
+      expect(text.startsWith(': ping\n\nevent: response.created\ndata: {')).toBe(true);
+      const call = await called;
+      call.piece('now');
+      call.finish();
+    }
+  }
+  expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
+});
+
+it('passes each piece on as it comes: the model says the next only when the client has the last', async () => {
+  const chatId = await createChat(client, tenant);
+  const called = callFor('piece by piece');
+  const events = stepThrough(await client.stream(chatId, body('piece by piece')));
+  expect(await events.next()).toMatchObject({
+    type: 'response.created',
+    chat_id: chatId,
+    agent_id: tenant.agentId,
+    model: 'openai:test',
+    sequence_number: 0,
+  });
+  const call = await called;
+  const pieces = Array.from({ length: 30 }, (_, index) => (index % 3 === 0 ? '\n' : `word ${index} 🙂 `));
+  for (const [index, piece] of pieces.entries()) {
+    call.piece(piece);
+    expect(await events.next()).toMatchObject({
+      type: 'response.output_text.delta',
+      delta: piece,
+      sequence_number: index + 1,
+    });
+  }
+  call.finish({ prompt_tokens: 5, completion_tokens: 30 });
+  expect(await events.next()).toMatchObject({
+    type: 'response.output_text.completed',
+    final_text: pieces.join(''),
+    usage: { total_prompt_tokens: 5, total_completion_tokens: 30, total_tokens: 35, total_calls: 1 },
+  });
+  expect(await events.next()).toBe('[DONE]');
+  expect(await events.next()).toBeUndefined();
+});
+
+// The one test that measures time: another go when the machine was busy with something else.
+it('shows the first piece of a slow reply in the first tenth of its time', { retry: 4 }, async () => {
+  const chatId = await createChat(client, tenant);
+  const called = callFor('slowly');
+  const start = performance.now();
+  const streaming = client.stream(chatId, body('slowly'));
+  const call = await called;
+  const writing = (async () => {
+    for (let index = 0; index < 20; index += 1) {
+      call.piece(`${index} `);
+      await sleep(100);
+    }
+    call.finish();
+  })();
+  let first: number | undefined;
+  let deltas = 0;
+  for await (const event of await streaming)
+    if (event !== '[DONE]' && event.type === 'response.output_text.delta') {
+      first ??= performance.now() - start;
+      deltas += 1;
+    }
+  const whole = performance.now() - start;
+  await writing;
+  expect(deltas).toBe(20);
+  expect(first).toBeLessThan(whole / 10);
+});
+
+it('streams to many clients at once, to each its own reply', async () => {
+  const chats = await Promise.all(Array.from({ length: 3 }, () => createChat(client, tenant)));
+  const streams = await Promise.all(
+    chats.map(async (chatId, index) => {
+      const called = callFor(`client ${index}`);
+      const events = stepThrough(await client.stream(chatId, body(`client ${index}`)));
+      await events.next();
+      return { events, call: await called, chatId };
+    }),
+  );
+  for (let round = 0; round < 3; round += 1)
+    for (const [index, { events, call, chatId }] of streams.entries()) {
+      call.piece(`${index}/${round}`);
+      expect(await events.next()).toMatchObject({ delta: `${index}/${round}`, chat_id: chatId });
+    }
+  for (const { events, call } of streams) {
+    call.finish();
+    expect((await events.rest()).at(-1)).toBe('[DONE]');
+  }
+});

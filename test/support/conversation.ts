@@ -1,0 +1,80 @@
+import { expect } from 'vitest';
+import type { StreamEvent } from '#contract/events.ts';
+import type { MessageResource } from '#contract/message.ts';
+import type { Client, EventReader } from './client.ts';
+import type { Tenant } from './service.ts';
+
+/** A chat of the tenant's agent. */
+export async function createChat(
+  client: Client,
+  tenant: Pick<Tenant, 'agentId'>,
+  fields: Record<string, unknown> = {},
+): Promise<number> {
+  const { status, body } = await client.post<{ id: number }>('/chats', {
+    name: 'Chat',
+    agent_id: tenant.agentId,
+    ...fields,
+  });
+  expect(status, body.message ?? '').toBe(200);
+  return body.data.id;
+}
+
+/** Sends with `stream: false`. */
+export const send = (
+  client: Client,
+  tenant: Pick<Tenant, 'agentId'>,
+  chatId: number,
+  message: string,
+  fields: Record<string, unknown> = {},
+) =>
+  client.post<string>(`/chats/${chatId}/messages`, {
+    message,
+    agent_id: tenant.agentId,
+    stream: false,
+    ...fields,
+  });
+
+/**
+ * The whole history, oldest first. Whatever happened before, it is whole: the total tells what is there, roles
+ * alternate from a user's message on, both messages of a turn share a group, and ids rise.
+ */
+export async function historyOf(client: Client, chatId: number): Promise<MessageResource[]> {
+  const { status, body } = await client.get<MessageResource[]>(
+    `/chats/${chatId}/messages?external_user_id=anyone&limit=1000`,
+  );
+  expect(status, body.message ?? '').toBe(200);
+  const messages = body.data;
+  expect(body.pagination?.total_records).toBe(messages.length);
+  expect(messages.map(({ role }) => role)).toEqual(
+    messages.map((_, index) => (index % 2 === 0 ? 'user' : 'assistant')),
+  );
+  const groups = messages.map(({ group_id }) => group_id);
+  expect(groups).toEqual(groups.map((_, index) => groups[index - (index % 2)]));
+  expect(new Set(groups).size).toBe(Math.ceil(messages.length / 2));
+  const ids = messages.map(({ id }) => id);
+  expect(ids).toEqual([...new Set(ids)].sort((one, other) => one - other));
+  return messages;
+}
+
+export const contentsOf = (messages: MessageResource[]): string[] => messages.map(({ content }) => content);
+
+/** Events one by one: each is waited for. */
+export function stepThrough(reader: EventReader) {
+  const events = reader[Symbol.asyncIterator]();
+  return {
+    async next(): Promise<StreamEvent | '[DONE]' | undefined> {
+      const { done, value } = await events.next();
+      return done === true ? undefined : value;
+    },
+    async rest(): Promise<(StreamEvent | '[DONE]')[]> {
+      const found: (StreamEvent | '[DONE]')[] = [];
+      for (let next = await events.next(); next.done !== true; next = await events.next())
+        found.push(next.value);
+      return found;
+    },
+    /** Closes the connection. */
+    leave: async (): Promise<void> => {
+      await events.return?.();
+    },
+  };
+}
