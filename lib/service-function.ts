@@ -16,7 +16,7 @@ import { variables } from '#runtime/variables.ts';
 import type { Settings } from './settings.ts';
 
 export type TableAction = 'GetItem' | 'BatchGetItem' | 'Query' | 'PutItem' | 'UpdateItem';
-export type ObjectAction = 'GetObject' | 'PutObject';
+export type ObjectAction = 'GetObject' | 'PutObject' | 'DeleteObject';
 
 /**
  * A Lambda with the defaults of this service. What it may touch is said by its methods:

@@ -29,7 +29,7 @@ const access: Readonly<Record<FunctionName, Access>> = {
   'list-messages': { table: ['GetItem', 'BatchGetItem', 'Query'], content: ['GetObject'] },
   'send-message': {
     table: ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'UpdateItem'],
-    content: ['GetObject', 'PutObject'],
+    content: ['GetObject', 'PutObject', 'DeleteObject'],
     model: true,
   },
   'record-feedback': { table: ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem'] },

@@ -42,8 +42,8 @@ const schema = z
     logRetentionDays: z.enum(RetentionDays).default(RetentionDays.ONE_MONTH),
 
     /**
-     * A function's processor grows with its memory: 1,024 MB is 0.58 of one, which halves the cold start
-     * of 512 MB; at 1,769 MB (one whole processor) a function that mostly waits for a model gains little more.
+     * A function's share of a processor grows with its memory, to a whole one at 1,769 MB. 1,024 MB is 0.58 of one:
+     * enough for a cold start to load a bundle, without paying for a processor that waits for a model.
      */
     functionMemoryMegabytes: z.int().min(128).max(10_240).default(1024),
   })

@@ -37,9 +37,6 @@ export const agentDefinition = z.object({
 
 export type AgentDefinition = z.infer<typeof agentDefinition>;
 
-/** Open enumerations: more values may come. */
-export const publishState = z.enum(['draft', 'published', 'unpublished']);
-
 /** Specification, section 2.3. */
 export const agent = z
   .object({

@@ -48,6 +48,7 @@ export function paginate(page: { limit: number; offset: number; total: number; a
     total_pages: Math.ceil(total / limit),
     current_page: Math.floor(offset / limit) + 1,
     next_page: offset + limit < total ? link(offset + limit) : null,
-    prev_page: offset > 0 ? link(Math.max(0, offset - limit)) : null,
+    // On page 1 there is none, also when the offset is no multiple of the limit.
+    prev_page: offset >= limit ? link(offset - limit) : null,
   };
 }

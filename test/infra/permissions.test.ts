@@ -40,6 +40,7 @@ test('every role may do exactly this', () => {
       ...logs,
       's3:GetObject',
       's3:PutObject',
+      's3:DeleteObject',
       'secretsmanager:GetSecretValue',
     ],
     RecordFeedback: [...read, ...write, ...logs],
