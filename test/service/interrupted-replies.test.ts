@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, type Client, clientOf } from '#support/client.ts';
-import { contentsOf, createChat, historyOf, send, stepThrough } from '#support/conversation.ts';
+import { contentsOf, createChat, historyOf, send, stepThrough } from '#support/turns.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import {
   callsByMessage,

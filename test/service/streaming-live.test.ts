@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Client, clientOf } from '#support/client.ts';
-import { createChat, stepThrough } from '#support/conversation.ts';
+import { createChat, stepThrough } from '#support/turns.ts';
 import {
   callsByMessage,
   type ModelCall,
