@@ -1,4 +1,5 @@
 import type { StreamEvent } from '#contract/events.ts';
+import { checkAnswer } from './check-answer.ts';
 import type { Service, Tenant } from './service.ts';
 
 export interface Answer<Data = unknown> {
@@ -27,10 +28,11 @@ export interface Call {
   signal?: AbortSignal;
 }
 
-/** A client of the interface, over HTTP. */
+/** A client of the interface, over HTTP. `get` and `post` fail when an answer breaks the contract. */
 export function clientOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<Tenant, 'apiKey'>) {
+  const addressOf = (path: string): string => (path.startsWith('http') ? path : service.baseUrl + path);
   const request = (method: string, path: string, { body, headers, signal }: Call = {}): Promise<Response> =>
-    fetch(path.startsWith('http') ? path : service.baseUrl + path, {
+    fetch(addressOf(path), {
       method,
       headers: {
         'x-api-key': apiKey,
@@ -47,11 +49,14 @@ export function clientOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<Ten
     });
   const call = async <Data>(method: string, path: string, options?: Call): Promise<Answer<Data>> => {
     const response = await request(method, path, options);
-    return {
+    const answer: Answer<Data> = {
       status: response.status,
       headers: response.headers,
       body: (await response.json()) as Answer<Data>['body'],
     };
+    const below = new URL(addressOf(path)).pathname.slice(new URL(service.baseUrl).pathname.length);
+    checkAnswer({ method, path: below, ...answer });
+    return answer;
   };
   return {
     request,

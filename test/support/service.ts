@@ -59,7 +59,8 @@ export interface Tenant {
   agentId: string;
 }
 
-const operator = () => ({
+/** What an operator's commands work with, on the table of the service that was started last. */
+export const operator = () => ({
   agents: agents(),
   apiKeys: apiKeys(),
   clock,

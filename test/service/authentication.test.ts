@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApiKey } from '#domain/create-api-key.ts';
+import { type Answer, clientOf } from '#support/client.ts';
+import { openTenant, summaryOf } from '#support/open-tenant.ts';
+import { operator, type Service, startService } from '#support/service.ts';
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.close());
+
+const refused = '400/10001 Missing or invalid API key';
+const routes: [method: string, path: string][] = [
+  ['GET', '/chats/published-agents'],
+  ['POST', '/chats'],
+  ['GET', '/chats'],
+  ['GET', '/chats/1/messages'],
+  ['POST', '/chats/1/messages'],
+  ['POST', '/chats/1/messages/1/feedbacks'],
+];
+
+async function callWith(headers: Record<string, string>, method = 'GET', path = '/chats'): Promise<Answer> {
+  const response = await fetch(service.baseUrl + path, {
+    method,
+    headers: { ...headers, ...(method === 'POST' && { 'Content-Type': 'application/json' }) },
+    ...(method === 'POST' && { body: '{}' }),
+  });
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: (await response.json()) as Answer['body'],
+  };
+}
+
+/** A further key of a tenant, as an operator issues it. */
+async function issueKey(workspaceId: string, expiresAt: Date | null = null) {
+  return createApiKey(operator())({ workspaceId, name: 'Further', expiresAt });
+}
+
+describe.each(routes)('%s %s', (method, path) => {
+  it('refuses a request without a key, with an empty one and with a wrong one', async () => {
+    for (const headers of [{}, { 'x-api-key': '' }, { 'x-api-key': `ak_${'0'.repeat(43)}` }]) {
+      const answer = await callWith(headers, method, path);
+      expect(summaryOf(answer)).toBe(refused);
+      expect(Object.keys(answer.body).toSorted()).toEqual(['data', 'error_code', 'message']);
+      expect(answer.body.data).toBeNull();
+      expect(answer.headers.get('x-request-id')).toMatch(/./);
+    }
+  });
+
+  it('lets a good key through to its own checks', async () => {
+    const { apiKey } = await openTenant(service);
+    expect((await callWith({ 'x-api-key': apiKey }, method, path)).body.error_code).not.toBe(10001);
+  });
+
+  it('denies a disabled workspace', async () => {
+    const { apiKey, workspaceId } = await openTenant(service);
+    await operator().workspaces.update(workspaceId, { enabled: false });
+    expect(summaryOf(await callWith({ 'x-api-key': apiKey }, method, path))).toBe('403/10001 Access denied');
+  });
+});
+
+describe('a key', () => {
+  it.each<[what: string, change: (apiKey: string) => Record<string, string>]>([
+    ['in another case', (key) => ({ 'x-api-key': key.toLowerCase() })],
+    ['cut short', (key) => ({ 'x-api-key': key.slice(0, -1) })],
+    ['with more behind it', (key) => ({ 'x-api-key': `${key}a` })],
+    ['in quotes', (key) => ({ 'x-api-key': `"${key}"` })],
+    ['as a bearer token', (key) => ({ Authorization: `Bearer ${key}` })],
+    ['very long', () => ({ 'x-api-key': 'k'.repeat(4000) })],
+    ['with marks of the table', () => ({ 'x-api-key': 'KEY#*' })],
+  ])('%s is none', async (_what, change) => {
+    const { apiKey } = await openTenant(service);
+    expect(summaryOf(await callWith(change(apiKey)))).toBe(refused);
+  });
+
+  it('is not read from the query', async () => {
+    const { apiKey } = await openTenant(service);
+    expect(summaryOf(await callWith({}, 'GET', `/chats?x-api-key=${apiKey}`))).toBe(refused);
+  });
+
+  it('may be sent under any spelling of the header', async () => {
+    const { apiKey } = await openTenant(service);
+    for (const name of ['x-api-key', 'X-API-Key', 'X-Api-Key'])
+      expect(summaryOf(await callWith({ [name]: apiKey }))).toBe('200/0 success');
+  });
+
+  it('looks as documented: ak_ and 43 characters of base 62', async () => {
+    expect((await openTenant(service)).apiKey).toMatch(/^ak_[0-9A-Za-z]{43}$/);
+  });
+
+  it('works beside the others of its workspace, until it is revoked', async () => {
+    const { workspaceId, apiKey } = await openTenant(service);
+    const further = await issueKey(workspaceId);
+    const both = async () => [
+      summaryOf(await callWith({ 'x-api-key': apiKey })),
+      summaryOf(await callWith({ 'x-api-key': further.apiKey })),
+    ];
+    expect(await both()).toEqual(['200/0 success', '200/0 success']);
+    await operator().apiKeys.revoke(further.key.id, new Date().toISOString());
+    expect(await both()).toEqual(['200/0 success', refused]);
+  });
+
+  it('works until it expires', async () => {
+    const { workspaceId } = await openTenant(service);
+    const now = Date.now();
+    const [expired, valid] = [
+      await issueKey(workspaceId, new Date(now - 1000)),
+      await issueKey(workspaceId, new Date(now + 3_600_000)),
+    ];
+    expect(summaryOf(await callWith({ 'x-api-key': expired.apiKey }))).toBe(refused);
+    expect(summaryOf(await callWith({ 'x-api-key': valid.apiKey }))).toBe('200/0 success');
+  });
+
+  it('that is revoked or expired tells nothing of its workspace, not even that it is disabled', async () => {
+    const { workspaceId } = await openTenant(service);
+    const [revoked, expired] = [await issueKey(workspaceId), await issueKey(workspaceId, new Date(0))];
+    await operator().apiKeys.revoke(revoked.key.id, new Date().toISOString());
+    await operator().workspaces.update(workspaceId, { enabled: false });
+    expect(summaryOf(await callWith({ 'x-api-key': revoked.apiKey }))).toBe(refused);
+    expect(summaryOf(await callWith({ 'x-api-key': expired.apiKey }))).toBe(refused);
+  });
+
+  it('opens the same chats as the others of its workspace', async () => {
+    const { workspaceId, createChat } = await openTenant(service);
+    const chat = await createChat();
+    const { apiKey } = await issueKey(workspaceId);
+    expect((await clientOf(service, { apiKey }).get('/chats')).body.data).toEqual([chat]);
+  });
+
+  it('works again when its workspace is enabled again', async () => {
+    const { workspaceId, client } = await openTenant(service);
+    await operator().workspaces.update(workspaceId, { enabled: false });
+    expect(summaryOf(await client.get('/chats'))).toBe('403/10001 Access denied');
+    await operator().workspaces.update(workspaceId, { enabled: true });
+    expect(summaryOf(await client.get('/chats'))).toBe('200/0 success');
+  });
+});

@@ -1,0 +1,192 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ChatResource } from '#contract/chat.ts';
+import { unpublishAgent } from '#domain/unpublish-agent.ts';
+import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
+import {
+  createDraftAgent,
+  createPublishedAgent,
+  operator,
+  type Service,
+  startService,
+} from '#support/service.ts';
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.close());
+
+/** Two UTF-16 units and four bytes, but one character. */
+const emoji = '😀';
+const unknownId = '00000000-0000-4000-8000-000000000000';
+const timestamp = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+describe('a created chat', () => {
+  it('has exactly the fields of the specification', async () => {
+    const { client, agentId } = await openTenant(service);
+    const before = Date.now();
+    const { status, body } = await client.post<ChatResource>('/chats', {
+      name: 'Support',
+      agent_id: agentId,
+      external_user_id: 'user-1',
+    });
+    expect(status).toBe(200);
+    expect(Object.keys(body).toSorted()).toEqual(['data', 'error_code', 'message']);
+    expect(body).toEqual({
+      data: {
+        id: expect.any(Number),
+        name: 'Support',
+        meta: { external_user_id: 'user-1', conversation_agent_id: agentId },
+        external_user_id: 'user-1',
+        created_at: expect.stringMatching(timestamp),
+        updated_at: body.data.created_at,
+      },
+      message: null,
+      error_code: 0,
+    });
+    expect(Date.parse(body.data.created_at)).toBeGreaterThanOrEqual(before);
+    expect(Date.parse(body.data.created_at)).toBeLessThanOrEqual(Date.now());
+  });
+
+  it('shows null for a user that it was made without', async () => {
+    const { createChat } = await openTenant(service);
+    expect(await createChat()).toMatchObject({ external_user_id: null, meta: { external_user_id: null } });
+  });
+
+  it('is listed as it was answered', async () => {
+    const { client, createChat } = await openTenant(service);
+    const chat = await createChat({ external_user_id: 'user-1' });
+    expect((await client.get('/chats')).body.data).toEqual([chat]);
+  });
+
+  it('has an id that rises with each, also when many are created in one moment', async () => {
+    const { createChat } = await openTenant(service);
+    const first = await createChat();
+    const together = await Promise.all(Array.from({ length: 12 }, () => createChat()));
+    const last = await createChat();
+    const ids = together.map(({ id }) => id);
+    expect(new Set(ids).size).toBe(12);
+    for (const id of [first.id, ...ids, last.id]) {
+      expect(Number.isSafeInteger(id)).toBe(true);
+      expect(id).toBeGreaterThan(0);
+    }
+    expect(Math.min(...ids)).toBeGreaterThan(first.id);
+    expect(Math.max(...ids)).toBeLessThan(last.id);
+  });
+
+  it('ignores fields that nobody knows', async () => {
+    const { client, agentId } = await openTenant(service);
+    const body = `{"name":"A","agent_id":"${agentId}","id":7,"colour":"red","__proto__":{"name":1},"meta":{"a":1}}`;
+    const chat = dataOf(await client.post<ChatResource>('/chats', body));
+    expect(chat).toMatchObject({ name: 'A', meta: { conversation_agent_id: agentId } });
+    expect(chat.meta).not.toHaveProperty('a');
+  });
+});
+
+describe('name', () => {
+  it.each([
+    ['1 character', 'x'],
+    ['256 characters', 'n'.repeat(256)],
+    ['256 characters of two UTF-16 units', emoji.repeat(256)],
+    ['spaces', '   '],
+    ['every script and control characters', 'Ünïcödé 名前 اسم \u0000\t\n"\\/#%'],
+  ])('may be %s', async (_what, name) => {
+    const { createChat } = await openTenant(service);
+    expect((await createChat({ name })).name).toBe(name);
+  });
+
+  it.each([
+    ['empty', '', 'name must not be empty'],
+    ['257 characters', 'n'.repeat(257), 'name must be at most 256 characters'],
+    ['257 characters of two UTF-16 units', emoji.repeat(257), 'name must be at most 256 characters'],
+    ['half a character', 'a\ud83d', 'name must be valid Unicode text'],
+  ])('may not be %s', async (_what, name, message) => {
+    const { client, agentId } = await openTenant(service);
+    const answer = await client.post('/chats', { name, agent_id: agentId });
+    expect(summaryOf(answer)).toBe(`400/10006 ${message}`);
+    expect((await client.get('/chats')).body.pagination?.total_records).toBe(0);
+  });
+});
+
+describe('external_user_id', () => {
+  it.each([
+    ['1 character', 'u'],
+    ['256 characters', 'u'.repeat(256)],
+    ['256 characters of four bytes', emoji.repeat(256)],
+    ['spaces', ' a b '],
+    ['marks of addresses and keys', 'W#1#LIST/../a?b=c&d=%20+e;"\'\\|'],
+    ['every script', 'Ümläut-ユーザー-משתמש'],
+    ['control characters', 'a\u0000\n\t'],
+  ])('may be %s, and is found by it', async (_what, external_user_id) => {
+    const { client, createChat } = await openTenant(service);
+    await createChat({ external_user_id: 'someone else' });
+    const chat = await createChat({ external_user_id });
+    expect(chat).toMatchObject({ external_user_id, meta: { external_user_id } });
+    const listed = await client.get(`/chats?external_user_id=${encodeURIComponent(external_user_id)}`);
+    expect(listed.body.data).toEqual([chat]);
+  });
+
+  it.each([
+    ['empty', '', 'external_user_id must not be empty'],
+    ['257 characters', 'u'.repeat(257), 'external_user_id must be at most 256 characters'],
+    ['257 characters of four bytes', emoji.repeat(257), 'external_user_id must be at most 256 characters'],
+    ['half a character', '\udc00', 'external_user_id must be valid Unicode text'],
+  ])('may not be %s', async (_what, external_user_id, message) => {
+    const { client, agentId } = await openTenant(service);
+    const answer = await client.post('/chats', { name: 'A', agent_id: agentId, external_user_id });
+    expect(summaryOf(answer)).toBe(`400/10006 ${message}`);
+  });
+});
+
+describe('agent_id', () => {
+  it('may name an agent that was never published', async () => {
+    const { workspaceId, createChat } = await openTenant(service);
+    const agent_id = await createDraftAgent(workspaceId);
+    expect((await createChat({ agent_id })).meta.conversation_agent_id).toBe(agent_id);
+  });
+
+  it('may name an agent that is no longer published', async () => {
+    const { workspaceId, createChat } = await openTenant(service);
+    const agent_id = await createPublishedAgent(workspaceId);
+    await unpublishAgent(operator())(agent_id);
+    expect((await createChat({ agent_id })).meta.conversation_agent_id).toBe(agent_id);
+  });
+
+  it('may be written in upper case', async () => {
+    const { agentId, createChat } = await openTenant(service);
+    const chat = await createChat({ agent_id: agentId.toUpperCase() });
+    expect(chat.meta.conversation_agent_id).toBe(agentId);
+  });
+
+  it('must name an agent of the workspace', async () => {
+    const { client } = await openTenant(service);
+    const answer = await client.post('/chats', { name: 'A', agent_id: unknownId });
+    expect(summaryOf(answer)).toBe('404/10003 Agent not found');
+    expect((await client.get('/chats')).body.pagination?.total_records).toBe(0);
+  });
+});
+
+describe('a body that is wrong is refused, naming the field', () => {
+  it.each<[fields: Record<string, unknown>, message: string]>([
+    [{ name: undefined }, 'name is required'],
+    [{ name: null }, 'name must be a string'],
+    [{ name: 5 }, 'name must be a string'],
+    [{ name: ['A'] }, 'name must be a string'],
+    [{ agent_id: undefined }, 'agent_id is required'],
+    [{ agent_id: null }, 'agent_id must be a string'],
+    [{ agent_id: 7 }, 'agent_id must be a string'],
+    [{ agent_id: '' }, 'agent_id must be a UUID'],
+    [{ agent_id: 'agent-1' }, 'agent_id must be a UUID'],
+    [{ agent_id: `${unknownId} ` }, 'agent_id must be a UUID'],
+    [{ external_user_id: 5 }, 'external_user_id must be a string'],
+    [{ external_user_id: {} }, 'external_user_id must be a string'],
+    [
+      { name: undefined, agent_id: 'x', external_user_id: true },
+      'name is required; agent_id must be a UUID; external_user_id must be a string',
+    ],
+  ])('%j: %s', async (fields, message) => {
+    const { client, agentId } = await openTenant(service);
+    const answer = await client.post('/chats', { name: 'A', agent_id: agentId, ...fields });
+    expect(summaryOf(answer)).toBe(`400/10006 ${message}`);
+  });
+});

@@ -1,0 +1,185 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ChatResource } from '#contract/chat.ts';
+import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { type Service, startService } from '#support/service.ts';
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.close());
+
+const emoji = '😀';
+
+/** A chat with one turn, and how to rate its messages. */
+async function openRatedChat(fields: Record<string, unknown> = {}) {
+  const tenant = await openTenant(service, { titles: false });
+  const chat = await tenant.createChat(fields);
+  dataOf(await tenant.send(chat));
+  const [question, reply] = (await tenant.history(chat)).map(({ id }) => id);
+  return {
+    ...tenant,
+    chat,
+    question: question ?? 0,
+    reply: reply ?? 0,
+    rate: (messageId: number | string, body: object, chatId: number | string = chat.id) =>
+      tenant.client.post(`/chats/${chatId}/messages/${messageId}/feedbacks`, body),
+    counts: () => countsOf(tenant, chat),
+  };
+}
+
+const countsOf = async ({ history }: OpenTenant, chat: ChatResource) =>
+  (await history(chat)).map(({ feedback_counts }) => feedback_counts);
+
+const helpful = (external_user_id: string) => ({ external_user_id, type: 'sys_helpful' });
+const improve = (external_user_id: string, content?: string) => ({
+  external_user_id,
+  type: 'sys_improve',
+  ...(content !== undefined && { content }),
+});
+
+describe('feedback on a reply', () => {
+  it('is confirmed without data, and counted', async () => {
+    const { rate, reply, counts } = await openRatedChat();
+    const { status, body } = await rate(reply, helpful('ann'));
+    expect(status).toBe(200);
+    expect(body).toEqual({ data: null, message: 'Feedback created', error_code: 0 });
+    expect(await counts()).toEqual([{}, { sys_helpful: 1 }]);
+  });
+
+  it.each<[what: string, body: object]>([
+    ['sys_improve without content', improve('ann')],
+    ['sys_improve with content', improve('ann', 'Shorter, please')],
+    ['content of 500 characters', improve('ann', 'c'.repeat(500))],
+    ['content of 500 characters of two UTF-16 units', improve('ann', emoji.repeat(500))],
+    ['empty content', improve('ann', '')],
+    ['fields that nobody knows', { ...improve('ann'), colour: 'red' }],
+  ])('may be %s', async (_what, body) => {
+    const { rate, reply, counts } = await openRatedChat();
+    expect(summaryOf(await rate(reply, body))).toBe('200/0 Feedback created');
+    expect(await counts()).toEqual([{}, { sys_improve: 1 }]);
+  });
+
+  it('by the same user replaces the earlier one', async () => {
+    const { rate, reply, counts } = await openRatedChat();
+    const countsAfter = async (body: object) => {
+      expect(summaryOf(await rate(reply, body))).toBe('200/0 Feedback created');
+      return (await counts())[1];
+    };
+    expect(await countsAfter(helpful('ann'))).toEqual({ sys_helpful: 1 });
+    expect(await countsAfter(helpful('ann'))).toEqual({ sys_helpful: 1 });
+    expect(await countsAfter(improve('ann', 'Hm'))).toEqual({ sys_improve: 1 });
+    expect(await countsAfter(improve('ann', 'Hm again'))).toEqual({ sys_improve: 1 });
+    expect(await countsAfter(helpful('ann'))).toEqual({ sys_helpful: 1 });
+  });
+
+  it('counts users by type, also when they rate in one moment', async () => {
+    const { rate, reply, counts } = await openRatedChat();
+    const bodies = ['a', 'b', 'c', 'd', 'e'].map((user) => (user < 'd' ? helpful(user) : improve(user)));
+    const answers = await Promise.all([...bodies, helpful('a')].map((body) => rate(reply, body)));
+    expect(new Set(answers.map(summaryOf))).toEqual(new Set(['200/0 Feedback created']));
+    expect(await counts()).toEqual([{}, { sys_helpful: 3, sys_improve: 2 }]);
+  });
+
+  it('stands at its own message, in either order and on any page', async () => {
+    const { chat, send, rate, counts, client, history } = await openRatedChat();
+    dataOf(await send(chat));
+    dataOf(await send(chat));
+    const ids = (await history(chat)).map(({ id }) => id);
+    await rate(ids[1] ?? 0, helpful('ann'));
+    await rate(ids[5] ?? 0, improve('ann'));
+    const expected = [{}, { sys_helpful: 1 }, {}, {}, {}, { sys_improve: 1 }];
+    expect(await counts()).toEqual(expected);
+    const page = async (query: string) =>
+      dataOf(
+        await client.get<{ feedback_counts: object }[]>(
+          `/chats/${chat.id}/messages?external_user_id=reader&${query}`,
+        ),
+      ).map(({ feedback_counts }) => feedback_counts);
+    expect(await page('order_by=desc')).toEqual(expected.toReversed());
+    expect(await page('limit=1&offset=1')).toEqual([{ sys_helpful: 1 }]);
+    expect(await page('limit=1&offset=0')).toEqual([{}]);
+    expect(await page('limit=1&offset=2&order_by=desc')).toEqual([{}]);
+  });
+
+  it.each([
+    ['256 characters', 'u'.repeat(256)],
+    ['256 characters of four bytes', emoji.repeat(256)],
+    ['spaces, marks and control characters', ' #/%&?\u0000\n'],
+  ])('may come from a user of %s', async (_what, user) => {
+    const { rate, reply, counts } = await openRatedChat({ external_user_id: user });
+    expect(summaryOf(await rate(reply, helpful(user)))).toBe('200/0 Feedback created');
+    expect(summaryOf(await rate(reply, improve(user)))).toBe('200/0 Feedback created');
+    expect(await counts()).toEqual([{}, { sys_improve: 1 }]);
+  });
+});
+
+describe('feedback is refused', () => {
+  it.each<[body: object, told: string]>([
+    [{ type: 'sys_helpful' }, 'external_user_id is required'],
+    [{ type: 'sys_helpful', external_user_id: '' }, 'external_user_id must not be empty'],
+    [{ type: 'sys_helpful', external_user_id: 5 }, 'external_user_id must be a string'],
+    [helpful('u'.repeat(257)), 'external_user_id must be at most 256 characters'],
+    [helpful(emoji.repeat(257)), 'external_user_id must be at most 256 characters'],
+    [{ external_user_id: 'ann' }, 'type is required'],
+    [{ external_user_id: 'ann', type: 'good' }, 'type must be one of sys_helpful, sys_improve'],
+    [{ external_user_id: 'ann', type: 'SYS_HELPFUL' }, 'type must be one of sys_helpful, sys_improve'],
+    [{ external_user_id: 'ann', type: null }, 'type must be one of sys_helpful, sys_improve'],
+    [improve('ann', 'c'.repeat(501)), 'content must be at most 500 characters'],
+    [improve('ann', emoji.repeat(501)), 'content must be at most 500 characters'],
+    [{ ...improve('ann'), content: 5 }, 'content must be a string'],
+    [{ ...helpful('ann'), content: 'Nice' }, 'content is only allowed when type is sys_improve'],
+    [{ ...helpful('ann'), content: '' }, 'content is only allowed when type is sys_improve'],
+    [{}, 'external_user_id is required; type is required'],
+  ])('%.80j: %s', async (body, told) => {
+    const { rate, reply, counts } = await openRatedChat();
+    expect(summaryOf(await rate(reply, body))).toBe(`400/10006 ${told}`);
+    expect(await counts()).toEqual([{}, {}]);
+  });
+
+  it('on a message of a user', async () => {
+    const { rate, question, counts } = await openRatedChat();
+    expect(summaryOf(await rate(question, helpful('ann')))).toBe(
+      '400/10006 message_id must be the id of an assistant message',
+    );
+    expect(await counts()).toEqual([{}, {}]);
+  });
+
+  it('on a message that does not exist', async () => {
+    const { rate, reply } = await openRatedChat();
+    for (const id of [1, reply + 1, reply + 2, 999_999, 2 ** 53 - 1])
+      expect(summaryOf(await rate(id, helpful('ann')))).toBe('404/10003 Message not found');
+  });
+
+  it('on a message of another chat', async () => {
+    const { rate, reply, createChat, send, history } = await openRatedChat();
+    const other = await createChat();
+    dataOf(await send(other));
+    const otherReply = (await history(other))[1]?.id ?? 0;
+    expect(summaryOf(await rate(otherReply, helpful('ann')))).toBe('404/10003 Message not found');
+    expect(summaryOf(await rate(reply, helpful('ann'), other.id))).toBe('404/10003 Message not found');
+  });
+
+  it('in a chat that does not exist', async () => {
+    const { rate, reply } = await openRatedChat();
+    expect(summaryOf(await rate(reply, helpful('ann'), 999_999))).toBe('404/10003 Chat not found');
+  });
+
+  it('from another user than the chat was made for', async () => {
+    const { rate, reply, counts } = await openRatedChat({ external_user_id: 'ann' });
+    expect(summaryOf(await rate(reply, helpful('bob')))).toBe('404/10003 Chat not found');
+    expect(await counts()).toEqual([{}, {}]);
+    expect(summaryOf(await rate(reply, helpful('ann')))).toBe('200/0 Feedback created');
+  });
+
+  it.each([
+    ['abc', '1', 'chat_id must be an integer'],
+    ['1', 'abc', 'message_id must be an integer'],
+    ['1', '1.5', 'message_id must be an integer'],
+    ['a', 'b', 'chat_id must be an integer; message_id must be an integer'],
+  ])('for the chat %s and the message %s', async (chatId, messageId, told) => {
+    const { client } = await openTenant(service);
+    const answer = await client.post(`/chats/${chatId}/messages/${messageId}/feedbacks`, helpful('ann'));
+    expect(summaryOf(answer)).toBe(`400/10006 ${told}`);
+  });
+});

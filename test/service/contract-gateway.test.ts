@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Answer } from '#support/client.ts';
+import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { type Service, startService } from '#support/service.ts';
+
+let service: Service;
+let tenant: OpenTenant;
+beforeAll(async () => {
+  service = await startService();
+  tenant = await openTenant(service);
+});
+afterAll(() => service.close());
+
+async function call(method: string, path: string, body?: string): Promise<Answer> {
+  const response = await tenant.client.request(method, path, body === undefined ? {} : { body });
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: (await response.json()) as Answer['body'],
+  };
+}
+
+/** What an answer of the gateway itself must be, to the last key. */
+const envelope = (error_code: number, message: string) => ({ data: null, message, error_code });
+
+describe('a path or method that is none', () => {
+  it.each([
+    ['GET', '/'],
+    ['GET', '/nothing'],
+    ['GET', '/chats/1'],
+    ['GET', '/chats/1/messages/1'],
+    ['GET', '/chats/1/messages/1/feedbacks'],
+    ['POST', '/chats/published-agents'],
+    ['POST', '/chats/1'],
+    ['PUT', '/chats'],
+    ['PATCH', '/chats'],
+    ['DELETE', '/chats'],
+    ['DELETE', '/chats/1/messages'],
+    ['OPTIONS', '/chats'],
+    ['GET', '/Chats'],
+    ['GET', '/chats//messages'],
+    ['GET', '/chats/1/messages/more/and/more'],
+    ['GET', '/%E0%A4%A'],
+  ])('%s %s is answered 404 in the envelope', async (method, path) => {
+    const answer = await call(method, path, method === 'POST' || method === 'PUT' ? '{}' : undefined);
+    expect(answer.status).toBe(404);
+    expect(answer.body).toEqual(envelope(10003, 'Resource not found'));
+    expect(answer.headers.get('content-type')).toBe('application/json');
+  });
+
+  it('is so with no key, too', async () => {
+    const response = await fetch(`${service.baseUrl}/nothing`);
+    expect(response.status).toBe(404);
+    expect(await response.json()).toEqual(envelope(10003, 'Resource not found'));
+  });
+});
+
+describe('a body that is too large', () => {
+  const megabyte = 1024 * 1024;
+
+  it.each([
+    ['what a function takes', 6.5 * megabyte],
+    ['what the gateway takes', 10.5 * megabyte],
+  ])('for %s is refused, naming the limit', async (_what, bytes) => {
+    const body = JSON.stringify({ message: 'm'.repeat(bytes), agent_id: tenant.agentId });
+    const answer = await call('POST', '/chats/1/messages', body);
+    expect(answer.status).toBe(400);
+    expect(answer.body).toEqual(envelope(10006, 'The request body is too large: at most 6 MB'));
+  });
+
+  it('for the field, but not for the gateway, is refused by its field', async () => {
+    const body = JSON.stringify({ message: 'm'.repeat(5 * megabyte), agent_id: tenant.agentId });
+    expect(summaryOf(await call('POST', '/chats/1/messages', body))).toBe(
+      '400/10006 message must be at most 262144 bytes of UTF-8',
+    );
+  });
+});
+
+describe('x-request-id', () => {
+  it('is on every answer, and another on each', async () => {
+    const chat = await tenant.createChat();
+    const body = { message: 'Hi', agent_id: tenant.agentId };
+    const { client } = tenant;
+    const responses = [
+      await client.request('GET', '/chats'),
+      await client.request('GET', '/chats/published-agents'),
+      await client.request('GET', `/chats/${chat.id}/messages?external_user_id=ann`),
+      await client.request('POST', '/chats', { body: { name: 'A', agent_id: tenant.agentId } }),
+      await client.request('POST', `/chats/${chat.id}/messages`, { body }),
+      await client.request('POST', `/chats/${chat.id}/messages`, { body: { ...body, stream: false } }),
+      await client.request('POST', `/chats/${chat.id}/messages/1/feedbacks`, { body: {} }),
+      await client.request('POST', '/chats', { body: '{' }),
+      await client.request('GET', '/chats?limit=0'),
+      await client.request('GET', '/chats/999999/messages?external_user_id=ann'),
+      await client.request('GET', '/nothing'),
+      await client.request('DELETE', '/chats'),
+      await client.request('GET', '/chats', { headers: { 'x-api-key': 'wrong' } }),
+      await client.request('GET', '/chats', { headers: { 'x-api-key': '' } }),
+    ];
+    await Promise.all(responses.map((response) => response.text()));
+    const ids = responses.map(({ headers }) => headers.get('x-request-id'));
+    expect(ids.filter((id) => id === null || id === '')).toEqual([]);
+    expect(new Set(ids).size).toBe(responses.length);
+  });
+
+  it('is the service’s own, whatever the client sends', async () => {
+    const answer = await tenant.client.get('/chats', { headers: { 'x-request-id': 'mine' } });
+    expect(answer.headers.get('x-request-id')).not.toBe('mine');
+  });
+});
+
+describe('the envelope', () => {
+  it('of a failure has data null, a message and a code, and nothing else', async () => {
+    const answers = [
+      await tenant.client.get('/chats?limit=0'),
+      await tenant.client.get('/chats/999999/messages?external_user_id=ann'),
+      await tenant.client.post('/chats', {}),
+    ];
+    for (const { body } of answers)
+      expect(body).toEqual({
+        data: null,
+        message: expect.stringMatching(/./),
+        error_code: expect.any(Number),
+      });
+  });
+
+  it('of a list, and of no other answer, has the page', async () => {
+    const chat = await tenant.createChat();
+    const keysOf = ({ body }: Answer) => Object.keys(body).toSorted().join();
+    expect(keysOf(await tenant.client.get('/chats'))).toBe('data,error_code,message,pagination');
+    expect(keysOf(await tenant.client.get(`/chats/${chat.id}/messages?external_user_id=ann`))).toBe(
+      'data,error_code,message,pagination',
+    );
+    expect(keysOf(await tenant.send(chat))).toBe('data,error_code,message');
+    expect(keysOf(await tenant.client.get('/chats/published-agents'))).toBe('data,error_code,message');
+  });
+});
+
+it('paths are relative to a base address that ends in /api/v1', async () => {
+  expect(service.baseUrl).toMatch(/\/api\/v1$/);
+  const root = service.baseUrl.replace(/\/v1$/, '');
+  for (const path of ['/chats', '/v2/chats']) {
+    const response = await fetch(root + path, { headers: { 'x-api-key': tenant.apiKey } });
+    expect([response.status, await response.json()]).toEqual([404, envelope(10003, 'Resource not found')]);
+  }
+  expect(dataOf(await tenant.client.get('/chats'))).toEqual(expect.any(Array));
+});

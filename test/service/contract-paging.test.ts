@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Answer } from '#support/client.ts';
+import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { type Service, startService } from '#support/service.ts';
+
+/** A filter value that means something else in an address unless it is escaped. */
+const user = 'a b&c=d#e+f/g%20ü😀';
+
+let service: Service;
+let tenant: OpenTenant;
+/** Each list with six rows, with an order and a filter in its address. */
+const addresses = { chats: '', messages: '' };
+beforeAll(async () => {
+  service = await startService();
+  tenant = await openTenant(service, { titles: false });
+  const chat = await tenant.createChat({ external_user_id: user });
+  for (let count = 0; count < 3; count += 1) dataOf(await tenant.send(chat));
+  for (let count = 0; count < 5; count += 1) await tenant.createChat({ external_user_id: user });
+  await tenant.createChat({ external_user_id: 'someone else' });
+  const query = `order_by=asc&external_user_id=${encodeURIComponent(user)}`;
+  addresses.chats = `/chats?${query}`;
+  addresses.messages = `/chats/${chat.id}/messages?${query}`;
+});
+afterAll(() => service.close());
+
+type Rows = { id: number }[];
+const rows = 6;
+
+describe.each(['chats', 'messages'] as const)('the list of %s', (list) => {
+  const page = (query: string): Promise<Answer<Rows>> =>
+    tenant.client.get<Rows>(`${addresses[list]}&${query}`);
+  const numbersOf = ({ body }: Answer) => {
+    const { next_page, prev_page, ...numbers } = body.pagination ?? { next_page: null, prev_page: null };
+    return { ...numbers, next: offsetIn(next_page), prev: offsetIn(prev_page) };
+  };
+  const offsetIn = (link: string | null) => link && Number(new URL(link).searchParams.get('offset'));
+
+  it.each([
+    ['limit=1', { limit: 1, offset: 0, total_pages: 6, current_page: 1, next: 1, prev: null }, 1],
+    ['limit=1&offset=1', { limit: 1, offset: 1, total_pages: 6, current_page: 2, next: 2, prev: 0 }, 1],
+    ['limit=2&offset=2', { limit: 2, offset: 2, total_pages: 3, current_page: 2, next: 4, prev: 0 }, 2],
+    ['limit=2&offset=4', { limit: 2, offset: 4, total_pages: 3, current_page: 3, next: null, prev: 2 }, 2],
+    ['limit=4', { limit: 4, offset: 0, total_pages: 2, current_page: 1, next: 4, prev: null }, 4],
+    ['limit=4&offset=4', { limit: 4, offset: 4, total_pages: 2, current_page: 2, next: null, prev: 0 }, 2],
+    ['limit=4&offset=5', { limit: 4, offset: 5, total_pages: 2, current_page: 2, next: null, prev: 1 }, 1],
+    ['limit=4&offset=1', { limit: 4, offset: 1, total_pages: 2, current_page: 1, next: 5, prev: null }, 4],
+    ['limit=6', { limit: 6, offset: 0, total_pages: 1, current_page: 1, next: null, prev: null }, 6],
+    ['limit=1000', { limit: 1000, offset: 0, total_pages: 1, current_page: 1, next: null, prev: null }, 6],
+    ['offset=0', { limit: 50, offset: 0, total_pages: 1, current_page: 1, next: null, prev: null }, 6],
+    ['limit=2&offset=6', { limit: 2, offset: 6, total_pages: 3, current_page: 4, next: null, prev: 4 }, 0],
+    [
+      'limit=2&offset=99',
+      { limit: 2, offset: 99, total_pages: 3, current_page: 50, next: null, prev: 97 },
+      0,
+    ],
+    [
+      'limit=1000&offset=9007199254740991',
+      {
+        limit: 1000,
+        offset: 9007199254740991,
+        total_pages: 1,
+        current_page: 9007199254741,
+        next: null,
+        prev: 9007199254739991,
+      },
+      0,
+    ],
+  ])('tells of %s where it is', async (query, numbers, shown) => {
+    const answer = await page(query);
+    expect(numbersOf(answer)).toEqual({ ...numbers, total_records: rows });
+    expect(answer.body.data).toHaveLength(shown);
+  });
+
+  it.each([
+    ['limit=0', 'limit must be at least 1'],
+    ['limit=-1', 'limit must be at least 1'],
+    ['limit=1001', 'limit must be at most 1000'],
+    ['limit=abc', 'limit must be an integer'],
+    ['limit=1.5', 'limit must be an integer'],
+    ['limit=1e2', 'limit must be an integer'],
+    ['limit=0x10', 'limit must be an integer'],
+    ['limit=%2B5', 'limit must be an integer'],
+    ['limit=%205', 'limit must be an integer'],
+    ['limit=NaN', 'limit must be an integer'],
+    ['limit=', 'limit must be an integer'],
+    ['limit=1&limit=2', 'limit is given more than once'],
+    ['offset=-1', 'offset must be at least 0'],
+    ['offset=abc', 'offset must be an integer'],
+    ['offset=', 'offset must be an integer'],
+    ['offset=0.0', 'offset must be an integer'],
+    ['offset=9007199254740992', 'offset must be at most 9007199254740991'],
+    ['offset=1&offset=1', 'offset is given more than once'],
+    ['limit=0&offset=-1', 'limit must be at least 1; offset must be at least 0'],
+  ])('refuses %s rather than guessing', async (query, message) => {
+    expect(summaryOf(await page(query))).toBe(`400/10006 ${message}`);
+  });
+
+  it('can be walked by its links, forward to the end and back again, with order and filter kept', async () => {
+    const whole = dataOf(await page('limit=1000')).map(({ id }) => id);
+    expect(whole).toHaveLength(rows);
+    const walk = async (address: string, link: 'next_page' | 'prev_page'): Promise<[number[][], string]> => {
+      const found: number[][] = [];
+      for (let next: string | null | undefined = address; next; ) {
+        const { body }: Answer<Rows> = await tenant.client.get<Rows>(next);
+        found.push(body.data.map(({ id }) => id));
+        address = next;
+        next = body.pagination?.[link];
+      }
+      return [found, address];
+    };
+    const [forward, last] = await walk(`${addresses[list]}&limit=2`, 'next_page');
+    expect(forward).toEqual([whole.slice(0, 2), whole.slice(2, 4), whole.slice(4, 6)]);
+    const [backward] = await walk(last, 'prev_page');
+    expect(backward).toEqual(forward.toReversed());
+  });
+
+  it('has links that name the address, the order and the filter as they were given', async () => {
+    const next = (await page('limit=2')).body.pagination?.next_page ?? '';
+    expect(next.startsWith(service.baseUrl + addresses[list].split('?')[0])).toBe(true);
+    expect(Object.fromEntries(new URL(next).searchParams)).toEqual({
+      order_by: 'asc',
+      external_user_id: user,
+      limit: '2',
+      offset: '2',
+    });
+  });
+
+  it('goes the other way when it is asked to', async () => {
+    const forward = dataOf(await page('limit=1000')).map(({ id }) => id);
+    const backward = await tenant.client.get<Rows>(
+      `${addresses[list].replace('order_by=asc', 'order_by=desc')}&limit=4&offset=1`,
+    );
+    expect(dataOf(backward).map(({ id }) => id)).toEqual(forward.toReversed().slice(1, 5));
+  });
+
+  it('has ids that rise with time and fit a double', async () => {
+    const ids = dataOf(await page('limit=1000')).map(({ id }) => id);
+    expect(ids.every(Number.isSafeInteger)).toBe(true);
+    expect(ids).toEqual(ids.toSorted((one, other) => one - other));
+    expect(new Set(ids).size).toBe(rows);
+  });
+});

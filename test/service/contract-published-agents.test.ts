@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type AgentResource, agentDefinition } from '#contract/agent.ts';
+import { createAgent } from '#domain/create-agent.ts';
+import { publishAgent } from '#domain/publish-agent.ts';
+import { unpublishAgent } from '#domain/unpublish-agent.ts';
+import { updateAgent } from '#domain/update-agent.ts';
+import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
+import {
+  createDraftAgent,
+  createPublishedAgent,
+  operator,
+  type Service,
+  startService,
+} from '#support/service.ts';
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.close());
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const timestamp = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+const definition = {
+  name: 'Travel adviser 名前 😀',
+  description: 'Knows "every" train\nand ship',
+  agent_type: 'consultant',
+  system_prompt: 'You plan journeys.',
+  llm_model: 'demo:words',
+  unified_tools: [
+    { type: 'consultant_search_web' },
+    {
+      type: 'consultant_lookup',
+      name: 'look',
+      description: '',
+      config: { depth: 2, deep: { list: [1.5, null] } },
+    },
+  ] as const,
+  suggested_questions: ['Where to?', 'When?'],
+  use_search: true,
+  meta: { colour: 'blue', nested: { empty: '', list: [], nothing: null, number: -0.25 } },
+};
+
+const createFullAgent = async (workspaceId: string, changes: object = {}) =>
+  (
+    await createAgent(operator())({
+      workspaceId,
+      definition: agentDefinition.parse({ ...definition, ...changes }),
+    })
+  ).id;
+const list = async ({ client }: OpenTenant) =>
+  dataOf(await client.get<AgentResource[]>('/chats/published-agents'));
+const find = async (tenant: OpenTenant, id: string) => (await list(tenant)).find((agent) => agent.id === id);
+
+it('shows a published agent with exactly the fields of the contract', async () => {
+  const tenant = await openTenant(service);
+  const id = await createFullAgent(tenant.workspaceId);
+  await publishAgent(operator())(id);
+  const shown = await find(tenant, id);
+  expect(shown).toEqual({
+    id,
+    workspace_id: tenant.workspaceId,
+    publish_state: 'published',
+    ...definition,
+    version_number: 1,
+    published_version_id: expect.stringMatching(uuid),
+    published_at: expect.stringMatching(timestamp),
+    created_at: expect.stringMatching(timestamp),
+    updated_at: expect.stringMatching(timestamp),
+  });
+  expect(shown?.id).toMatch(uuid);
+});
+
+it('is a plain array in the envelope, without pages', async () => {
+  const { client, agentId } = await openTenant(service);
+  const { status, body } = await client.get<AgentResource[]>('/chats/published-agents');
+  expect(status).toBe(200);
+  expect(Object.keys(body).toSorted()).toEqual(['data', 'error_code', 'message']);
+  expect(body).toMatchObject({ message: null, error_code: 0 });
+  expect(body.data.map(({ id }) => id)).toEqual([agentId]);
+});
+
+it('is an empty array when nothing is published', async () => {
+  const tenant = await openTenant(service);
+  await unpublishAgent(operator())(tenant.agentId);
+  expect((await tenant.client.get('/chats/published-agents')).body).toEqual({
+    data: [],
+    message: null,
+    error_code: 0,
+  });
+});
+
+it('holds published agents alone, in the order of their creation', async () => {
+  const tenant = await openTenant(service);
+  const second = await createPublishedAgent(tenant.workspaceId);
+  await createDraftAgent(tenant.workspaceId);
+  const unpublished = await createPublishedAgent(tenant.workspaceId);
+  await unpublishAgent(operator())(unpublished);
+  const last = await createPublishedAgent(tenant.workspaceId);
+  await publishAgent(operator())(tenant.agentId);
+  expect((await list(tenant)).map(({ id }) => id)).toEqual([tenant.agentId, second, last]);
+});
+
+it('shows what was published, not what the draft says by now', async () => {
+  const tenant = await openTenant(service);
+  const id = await createFullAgent(tenant.workspaceId);
+  await publishAgent(operator())(id);
+  const before = await find(tenant, id);
+  const changed = agentDefinition.parse({ ...definition, name: 'Changed', llm_model: 'demo', meta: {} });
+  await updateAgent(operator())({ agentId: id, definition: changed });
+  expect(await find(tenant, id)).toEqual(before);
+  await publishAgent(operator())(id);
+  const after = await find(tenant, id);
+  expect(after).toMatchObject({
+    name: 'Changed',
+    meta: {},
+    version_number: 2,
+    created_at: before?.created_at,
+  });
+  expect(after?.published_version_id).not.toBe(before?.published_version_id);
+  expect(Date.parse(after?.updated_at ?? '')).toBeGreaterThanOrEqual(Date.parse(before?.updated_at ?? ''));
+});
+
+it('answers with what was published, not with what the draft says by now', async () => {
+  const tenant = await openTenant(service);
+  const chat = await tenant.createChat();
+  const broken = agentDefinition.parse({ name: 'Broken', llm_model: 'nowhere:at-all' });
+  await updateAgent(operator())({ agentId: tenant.agentId, definition: broken });
+  expect(summaryOf(await tenant.send(chat))).toBe('200/0 success');
+  await publishAgent(operator())(tenant.agentId);
+  expect((await tenant.send(chat)).status).toBe(500);
+});
+
+it('shows an agent again when it is published again, as the next version', async () => {
+  const tenant = await openTenant(service);
+  const chat = await tenant.createChat();
+  await unpublishAgent(operator())(tenant.agentId);
+  expect(await find(tenant, tenant.agentId)).toBeUndefined();
+  expect(summaryOf(await tenant.send(chat))).toBe('404/10003 Agent version not found');
+  await publishAgent(operator())(tenant.agentId);
+  expect((await find(tenant, tenant.agentId))?.version_number).toBe(2);
+  expect(summaryOf(await tenant.send(chat))).toBe('200/0 success');
+});
+
+it('is whole when it is larger than what a function may answer in one piece', async () => {
+  const tenant = await openTenant(service);
+  // 64 agents with a prompt of 96 KiB are 6 MiB, and 6 MiB is the limit of a buffered answer.
+  const prompt = '語'.repeat(32_768);
+  const ids = await Promise.all(
+    Array.from({ length: 64 }, async () => {
+      const id = await createFullAgent(tenant.workspaceId, { system_prompt: prompt });
+      await publishAgent(operator())(id);
+      return id;
+    }),
+  );
+  const shown = await list(tenant);
+  expect(new Set(shown.map(({ id }) => id))).toEqual(new Set([tenant.agentId, ...ids]));
+  expect(shown.filter(({ system_prompt }) => system_prompt === prompt)).toHaveLength(64);
+});

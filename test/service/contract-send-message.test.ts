@@ -1,0 +1,305 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { unpublishAgent } from '#domain/unpublish-agent.ts';
+import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import {
+  createDraftAgent,
+  createPublishedAgent,
+  operator,
+  type Service,
+  startService,
+} from '#support/service.ts';
+
+let service: Service;
+let model: ScriptedModel;
+beforeAll(async () => {
+  model = await startScriptedModel();
+  service = await startService({ variables: { OPENAI_BASE_URL: model.url } });
+});
+afterAll(async () => {
+  await service.close();
+  await model.close();
+});
+
+const unknownId = '00000000-0000-4000-8000-000000000000';
+const byteLimit = 256 * 1024;
+
+describe('with stream false', () => {
+  it('answers the reply as a string, and nothing else', async () => {
+    const { createChat, send, history } = await openTenant(service);
+    const chat = await createChat();
+    const { status, headers, body } = await send(chat, { message: 'What is this?' });
+    expect(status).toBe(200);
+    expect(headers.get('content-type')).toBe('application/json');
+    expect(body).toEqual({ data: expect.stringContaining('“What is this?”'), message: null, error_code: 0 });
+    expect((await history(chat)).map(({ content }) => content)).toEqual(['What is this?', body.data]);
+  });
+
+  it('answers a client that accepts event streams with JSON all the same', async () => {
+    const { client, agentId, createChat } = await openTenant(service);
+    const chat = await createChat();
+    const answer = await client.post(
+      `/chats/${chat.id}/messages`,
+      { message: 'Hi', stream: false, agent_id: agentId },
+      { headers: { Accept: 'text/event-stream' } },
+    );
+    expect(answer.body.data).toEqual(expect.any(String));
+  });
+
+  it('moves updated_at of the chat and leaves created_at', async () => {
+    const { client, createChat, send } = await openTenant(service, { titles: false });
+    const chat = await createChat();
+    dataOf(await send(chat));
+    const listed = (await client.get<(typeof chat)[]>('/chats')).body.data[0];
+    expect(listed).toEqual({ ...chat, updated_at: expect.any(String) });
+    expect(Date.parse(listed?.updated_at ?? '')).toBeGreaterThan(Date.parse(chat.updated_at));
+  });
+
+  it('gives the model what was said before', async () => {
+    const { createChat, send } = await openTenant(service, { model: 'openai:scripted' });
+    const chat = await createChat();
+    dataOf(await send(chat, { message: 'One' }));
+    dataOf(await send(chat, { message: 'Two' }));
+    expect(model.calls.at(-1)?.request.messages).toEqual([
+      { role: 'user', content: 'One' },
+      { role: 'assistant', content: 'Hello' },
+      { role: 'user', content: 'Two' },
+    ]);
+  });
+});
+
+describe('message', () => {
+  it.each([
+    ['1 character', 'x'],
+    ['256 KiB of ASCII', 'm'.repeat(byteLimit)],
+    ['256 KiB in characters of four bytes', '😀'.repeat(byteLimit / 4)],
+    ['256 KiB in characters of three bytes and one', `${'語'.repeat((byteLimit - 1) / 3)}m`],
+    ['only spaces', ' \n '],
+    ['control characters and every script', 'a\u0000\r\n\u2028"\\ Ünïcödé 名前'],
+    ['what looks like an event', 'data: [DONE]\n\nevent: x\n\n'],
+  ])('may be %s, and is kept as it was sent', async (_what, message) => {
+    const { createChat, send, history } = await openTenant(service);
+    const chat = await createChat();
+    dataOf(await send(chat, { message }));
+    expect((await history(chat))[0]?.content === message).toBe(true);
+  });
+
+  it.each<[what: string, message: unknown, told: string]>([
+    ['missing', undefined, 'message is required'],
+    ['empty', '', 'message must not be empty'],
+    ['null', null, 'message must be a string'],
+    ['a number', 5, 'message must be a string'],
+    ['an array', ['Hi'], 'message must be a string'],
+    ['256 KiB and a byte', 'm'.repeat(byteLimit + 1), 'message must be at most 262144 bytes of UTF-8'],
+    [
+      '256 KiB and a byte in fewer characters',
+      `${'😀'.repeat(byteLimit / 4)}m`,
+      'message must be at most 262144 bytes of UTF-8',
+    ],
+    ['half a character', 'a\ud800b', 'message must be valid Unicode text'],
+  ])('may not be %s', async (_what, message, told) => {
+    const { createChat, send, history } = await openTenant(service);
+    const chat = await createChat();
+    expect(summaryOf(await send(chat, { message }))).toBe(`400/10006 ${told}`);
+    expect(await history(chat)).toEqual([]);
+  });
+});
+
+describe('a field that is wrong is refused, naming it', () => {
+  it.each<[fields: Record<string, unknown>, told: string]>([
+    [{ stream: 'false' }, 'stream must be true or false'],
+    [{ stream: 0 }, 'stream must be true or false'],
+    [{ stream: null }, 'stream must be true or false'],
+    [{ agent_id: undefined }, 'agent_id is required'],
+    [{ agent_id: 'x' }, 'agent_id must be a UUID'],
+    [{ agent_id: 1 }, 'agent_id must be a string'],
+    [{ external_user_id: 1 }, 'external_user_id must be a string'],
+    [{ external_user_id: '' }, 'external_user_id must not be empty'],
+    [{ external_user_id: 'u'.repeat(257) }, 'external_user_id must be at most 256 characters'],
+    [{ attached_file_uuids: 'x' }, 'attached_file_uuids must be an array'],
+    [{ attached_file_uuids: [1] }, 'attached_file_uuids[0] must be a string'],
+    [{ attached_file_uuids: [unknownId, 'x'] }, 'attached_file_uuids[1] must be a UUID'],
+    [{ attached_file_uuids: Array(11).fill(unknownId) }, 'attached_file_uuids must have at most 10 elements'],
+    [
+      { message: undefined, stream: 1, agent_id: '' },
+      'message is required; stream must be true or false; agent_id must be a UUID',
+    ],
+  ])('%j: %s', async (fields, told) => {
+    const { createChat, send } = await openTenant(service);
+    expect(summaryOf(await send(await createChat(), fields))).toBe(`400/10006 ${told}`);
+  });
+
+  it.each(['abc', '1.5', '%20', '1e1', '-', '12abc', 'undefined'])('chat_id %s', async (chatId) => {
+    const { client, agentId } = await openTenant(service);
+    const answer = await client.post(`/chats/${chatId}/messages`, { message: 'Hi', agent_id: agentId });
+    expect(summaryOf(answer)).toBe('400/10006 chat_id must be an integer');
+  });
+
+  it('ignores fields that nobody knows, and takes an agent_id in upper case and an empty list of files', async () => {
+    const { agentId, createChat, send } = await openTenant(service);
+    const fields = { colour: 'red', agent_id: agentId.toUpperCase(), attached_file_uuids: [] };
+    expect(summaryOf(await send(await createChat(), fields))).toBe('200/0 success');
+  });
+});
+
+describe('a refusal', () => {
+  /** A chat of ann's with a workspace around it in which everything that can be refused exists. */
+  async function openRefusals() {
+    const tenant = await openTenant(service, { titles: false });
+    return {
+      ...tenant,
+      chat: await tenant.createChat({ external_user_id: 'ann' }),
+      otherAgentId: await createPublishedAgent(tenant.workspaceId),
+      draftAgentId: await createDraftAgent(tenant.workspaceId),
+    };
+  }
+  type Refusals = Awaited<ReturnType<typeof openRefusals>>;
+  const unknownChat = { id: 999_999 };
+
+  it.each<[what: string, (refusals: Refusals) => Record<string, unknown>, told: string]>([
+    ['an agent that does not exist', () => ({ agent_id: unknownId }), '404/10003 Agent not found'],
+    [
+      'an agent that was never published',
+      ({ draftAgentId }) => ({ agent_id: draftAgentId }),
+      '404/10003 Agent version not found',
+    ],
+    ['another user', () => ({ external_user_id: 'bob' }), '404/10003 Chat not found'],
+    ['no user', () => ({ external_user_id: undefined }), '404/10003 Chat not found'],
+    ['another agent', ({ otherAgentId }) => ({ agent_id: otherAgentId }), '400/10006 Agent mismatch'],
+    [
+      'files that do not exist',
+      () => ({ attached_file_uuids: [unknownId] }),
+      '400/10006 attached_file_uuids[0] is not a file of this workspace',
+    ],
+    ['a body that is wrong', () => ({ message: '' }), '400/10006 message must not be empty'],
+  ])('because of %s leaves no message and the chat free', async (_what, fieldsOf, told) => {
+    const refusals = await openRefusals();
+    const { chat, send, history } = refusals;
+    expect(summaryOf(await send(chat, fieldsOf(refusals)))).toBe(told);
+    expect(summaryOf(await send(chat, { ...fieldsOf(refusals), stream: true }))).toBe(told);
+    expect(await history(chat)).toEqual([]);
+    expect(summaryOf(await send(chat))).toBe('200/0 success');
+    expect(await history(chat)).toHaveLength(2);
+  });
+
+  it.each([999_999, 2 ** 53 - 1])('is told of chat %d, which does not exist', async (id) => {
+    const { chat, send } = await openRefusals();
+    expect(summaryOf(await send({ ...chat, id }))).toBe('404/10003 Chat not found');
+  });
+
+  it('is told of an agent that is published no longer, and ends when it is published again', async () => {
+    const { agentId, chat, send, history } = await openRefusals();
+    dataOf(await send(chat));
+    await unpublishAgent(operator())(agentId);
+    expect(summaryOf(await send(chat))).toBe('404/10003 Agent version not found');
+    expect(await history(chat)).toHaveLength(2);
+  });
+
+  it('is told of a chat that was made with an agent that was never published', async () => {
+    const { createChat, draftAgentId, send } = await openRefusals();
+    const chat = await createChat({ agent_id: draftAgentId });
+    expect(summaryOf(await send(chat))).toBe('404/10003 Agent version not found');
+  });
+
+  it.each<[first: string, second: string, (refusals: Refusals) => object, told: string]>([
+    [
+      'body',
+      'agent',
+      () => ({ ...unknownChat, fields: { message: '', agent_id: unknownId } }),
+      '400/10006 message must not be empty',
+    ],
+    [
+      'agent',
+      'chat',
+      () => ({ ...unknownChat, fields: { agent_id: unknownId } }),
+      '404/10003 Agent not found',
+    ],
+    [
+      'agent',
+      'owner',
+      () => ({ fields: { agent_id: unknownId, external_user_id: 'bob' } }),
+      '404/10003 Agent not found',
+    ],
+    [
+      'agent version',
+      'chat',
+      ({ draftAgentId }) => ({ ...unknownChat, fields: { agent_id: draftAgentId } }),
+      '404/10003 Agent version not found',
+    ],
+    [
+      'agent version',
+      'mismatch',
+      ({ draftAgentId }) => ({ fields: { agent_id: draftAgentId } }),
+      '404/10003 Agent version not found',
+    ],
+    [
+      'chat',
+      'mismatch and files',
+      ({ otherAgentId }) => ({
+        ...unknownChat,
+        fields: { agent_id: otherAgentId, attached_file_uuids: [unknownId] },
+      }),
+      '404/10003 Chat not found',
+    ],
+    [
+      'owner',
+      'mismatch and files',
+      ({ otherAgentId }) => ({
+        fields: { agent_id: otherAgentId, external_user_id: 'bob', attached_file_uuids: [unknownId] },
+      }),
+      '404/10003 Chat not found',
+    ],
+    [
+      'mismatch',
+      'files',
+      ({ otherAgentId }) => ({ fields: { agent_id: otherAgentId, attached_file_uuids: [unknownId] } }),
+      '400/10006 Agent mismatch',
+    ],
+  ])('names the %s before the %s', async (_first, _second, requestOf, told) => {
+    const refusals = await openRefusals();
+    const { fields, ...chat } = requestOf(refusals) as { fields: object };
+    expect(summaryOf(await refusals.send({ ...refusals.chat, ...chat }, { ...fields }))).toBe(told);
+  });
+});
+
+describe('while a reply is in progress', () => {
+  it('refuses another for the same chat, after everything else that it could refuse', async () => {
+    const tenant = await openTenant(service, { model: 'openai:scripted' });
+    const otherAgentId = await createPublishedAgent(tenant.workspaceId);
+    const chat = await tenant.createChat({ external_user_id: 'ann' });
+    const asked = Promise.withResolvers<ModelCall>();
+    const onCall = model.onCall;
+    model.onCall = asked.resolve;
+    const first = tenant.send(chat, { message: 'First' });
+    const call = await asked.promise;
+    model.onCall = onCall;
+
+    expect(summaryOf(await tenant.send(chat, { message: 'Second' }))).toBe(
+      '400/10006 A reply is already in progress for this chat',
+    );
+    expect(summaryOf(await tenant.send(chat, { stream: true }))).toBe(
+      '400/10006 A reply is already in progress for this chat',
+    );
+    expect(summaryOf(await tenant.send(chat, { external_user_id: 'bob' }))).toBe('404/10003 Chat not found');
+    expect(summaryOf(await tenant.send(chat, { agent_id: otherAgentId }))).toBe('400/10006 Agent mismatch');
+    expect(summaryOf(await tenant.send(chat, { attached_file_uuids: [unknownId] }))).toBe(
+      '400/10006 attached_file_uuids[0] is not a file of this workspace',
+    );
+    const another = await tenant.createChat();
+    expect(summaryOf(await tenant.send(another))).toBe('200/0 success');
+
+    call.piece('Done');
+    call.finish();
+    expect((await first).body.data).toBe('Done');
+    expect((await tenant.history(chat)).map(({ content }) => content)).toEqual(['First', 'Done']);
+    expect(summaryOf(await tenant.send(chat))).toBe('200/0 success');
+  });
+});
+
+it('keeps nothing of the reason for itself when the model fails: 500 with the request id', async () => {
+  const { createChat, send } = await openTenant(service, { model: 'nowhere:at-all' });
+  const answer = await send(await createChat());
+  expect(summaryOf(answer)).toBe(
+    `500/10005 Internal server error, request id ${answer.headers.get('x-request-id')}`,
+  );
+});

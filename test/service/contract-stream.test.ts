@@ -1,0 +1,241 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ChatResource } from '#contract/chat.ts';
+import { type StreamEvent, streamEvent } from '#contract/events.ts';
+import { dataOf, type OpenTenant, openTenant } from '#support/open-tenant.ts';
+import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import { operator, type Service, startService } from '#support/service.ts';
+
+let service: Service;
+let model: ScriptedModel;
+beforeAll(async () => {
+  model = await startScriptedModel();
+  service = await startService({ variables: { OPENAI_BASE_URL: model.url } });
+});
+afterAll(async () => {
+  await service.close();
+  await model.close();
+});
+
+const typesOf = (events: StreamEvent[]) =>
+  events.map(({ type }) => type).filter((type, index, all) => type !== all[index - 1]);
+const find = <Type extends StreamEvent['type']>(events: StreamEvent[], type: Type) =>
+  events.find((event): event is Extract<StreamEvent, { type: Type }> => event.type === type);
+
+/** The events of one streamed reply, without the `[DONE]` that must end them. */
+async function ask({ client }: OpenTenant, chat: ChatResource, message = 'Hello'): Promise<StreamEvent[]> {
+  const reader = await client.stream(chat.id, { message, agent_id: chat.meta.conversation_agent_id });
+  const all = await reader.all();
+  expect(all.at(-1)).toBe('[DONE]');
+  return all.slice(0, -1).map((event) => {
+    if (event === '[DONE]') throw new Error('There is a [DONE] before the end');
+    return event;
+  });
+}
+
+describe('the bytes of a stream', () => {
+  it('are an event line and a data line for each event, and end with data: [DONE]', async () => {
+    const { client, agentId, createChat } = await openTenant(service);
+    const chat = await createChat();
+    const response = await client.request('POST', `/chats/${chat.id}/messages`, {
+      body: { message: 'Hi', agent_id: agentId },
+    });
+    const blocks = (await response.text()).split('\n\n');
+    expect(blocks.pop()).toBe('');
+    expect(blocks.pop()).toBe('data: [DONE]');
+    const events = blocks.filter((block) => !block.startsWith(':'));
+    expect(events.length).toBeGreaterThan(2);
+    for (const block of events) {
+      const [, type, data] = /^event: (.+)\ndata: (.+)$/.exec(block) ?? [];
+      expect(JSON.parse(data ?? 'null').type).toBe(type);
+    }
+  });
+
+  it('come with the headers that keep anything on the way from holding them back', async () => {
+    const { client, agentId, createChat } = await openTenant(service);
+    const chat = await createChat();
+    const { response, all } = await client.stream(
+      chat.id,
+      { message: 'Hi', agent_id: agentId },
+      { headers: { Accept: 'text/event-stream', 'Accept-Encoding': 'gzip, br' } },
+    );
+    await all();
+    expect(response.status).toBe(200);
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      'content-type': expect.stringMatching(/^text\/event-stream/),
+      'cache-control': 'no-cache, no-transform',
+      'x-accel-buffering': 'no',
+      'x-request-id': expect.stringMatching(/./),
+    });
+    expect(response.headers.has('content-encoding')).toBe(false);
+  });
+
+  it('are streamed unless the client asks for JSON', async () => {
+    const { client, agentId, createChat } = await openTenant(service);
+    const chat = await createChat();
+    const response = await client.request('POST', `/chats/${chat.id}/messages`, {
+      body: { message: 'Hi', agent_id: agentId },
+      headers: { Accept: 'application/json' },
+    });
+    expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/);
+    await response.text();
+  });
+});
+
+describe('the events of a reply', () => {
+  it('are each what the contract says, with one response_id, the chat, and numbers from 0', async () => {
+    const tenant = await openTenant(service);
+    const chat = await tenant.createChat();
+    const events = await ask(tenant, chat);
+    expect(events.map((event) => streamEvent.parse(event))).toEqual(events);
+    expect(events.map(({ sequence_number }) => sequence_number)).toEqual(
+      events.map((_event, index) => index),
+    );
+    expect(new Set(events.map(({ chat_id }) => chat_id))).toEqual(new Set([chat.id]));
+    expect(new Set(events.map(({ response_id }) => response_id)).size).toBe(1);
+    expect(events[0]?.response_id).not.toBe('');
+  });
+
+  it('have another response_id in every reply', async () => {
+    const tenant = await openTenant(service);
+    const chat = await tenant.createChat();
+    const [one] = await ask(tenant, chat);
+    const [two] = await ask(tenant, chat);
+    expect(one?.response_id).not.toBe(two?.response_id);
+  });
+
+  it('begin with created, which names agent and model', async () => {
+    const tenant = await openTenant(service);
+    const [created] = await ask(tenant, await tenant.createChat());
+    expect(created).toMatchObject({ type: 'response.created', agent_id: tenant.agentId, model: 'demo' });
+  });
+
+  it('are created, deltas and completed, in this order', async () => {
+    const tenant = await openTenant(service, { titles: false });
+    const events = await ask(tenant, await tenant.createChat());
+    expect(typesOf(events)).toEqual([
+      'response.created',
+      'response.output_text.delta',
+      'response.output_text.completed',
+    ]);
+  });
+
+  it('hold the reply in deltas that join to final_text, which the history keeps with its usage', async () => {
+    const tenant = await openTenant(service);
+    const chat = await tenant.createChat();
+    const events = await ask(tenant, chat, 'Wie geht’s? 😀');
+    const deltas = events.filter((event) => event.type === 'response.output_text.delta');
+    const completed = find(events, 'response.output_text.completed');
+    expect(deltas.length).toBeGreaterThan(5);
+    expect(deltas.every(({ delta }) => delta !== '')).toBe(true);
+    expect(deltas.map(({ delta }) => delta).join('')).toBe(completed?.final_text);
+    const [question, reply] = await tenant.history(chat);
+    expect(question?.content).toBe('Wie geht’s? 😀');
+    expect(reply).toMatchObject({ content: completed?.final_text, meta: { token_usage: completed?.usage } });
+  });
+
+  it('count the tokens that the model counted', async () => {
+    const tenant = await openTenant(service, { model: 'openai:scripted' });
+    const completed = find(await ask(tenant, await tenant.createChat()), 'response.output_text.completed');
+    expect(completed).toMatchObject({
+      final_text: 'Hello',
+      usage: { total_prompt_tokens: 11, total_completion_tokens: 7, total_tokens: 18, total_calls: 1 },
+    });
+  });
+
+  it('keep line ends and quotes of a reply inside their data line', async () => {
+    const tenant = await openTenant(service, { model: 'openai:scripted' });
+    const text = 'one\n\ntwo\r\ndata: [DONE]\n"three"\u2028';
+    const onCall = model.onCall;
+    model.onCall = (call) => {
+      call.piece(text);
+      call.finish();
+    };
+    const events = await ask(tenant, await tenant.createChat());
+    model.onCall = onCall;
+    expect(find(events, 'response.output_text.completed')?.final_text).toBe(text);
+  });
+
+  it('leave the chat free for the next message when they are complete', async () => {
+    const tenant = await openTenant(service);
+    const chat = await tenant.createChat();
+    const reader = await tenant.client.stream(chat.id, { message: 'One', agent_id: tenant.agentId });
+    for await (const event of reader)
+      if (event !== '[DONE]' && event.type === 'response.output_text.completed')
+        expect(dataOf(await tenant.send(chat, { message: 'Two' }))).toContain('“Two”');
+    expect(await tenant.history(chat)).toHaveLength(4);
+  });
+
+  it('tell of a failure as an error event, and then end', async () => {
+    const tenant = await openTenant(service, { model: 'nowhere:at-all' });
+    const chat = await tenant.createChat();
+    const events = await ask(tenant, chat);
+    expect(typesOf(events)).toEqual(['response.created', 'response.error']);
+    expect(events[1]).toMatchObject({ code: 10005, message: expect.stringMatching(/./), sequence_number: 1 });
+    expect((await tenant.history(chat))[1]).toMatchObject({
+      role: 'assistant',
+      content: '',
+      meta: { error: { code: 10005 } },
+    });
+  });
+});
+
+describe('the title of a chat', () => {
+  const nameOf = async ({ client }: OpenTenant) =>
+    dataOf(await client.get<ChatResource[]>('/chats'))[0]?.name;
+
+  it('is told by an event and becomes the name of the chat', async () => {
+    const tenant = await openTenant(service);
+    const chat = await tenant.createChat({ name: 'Before' });
+    const titles = (await ask(tenant, chat, 'Plan my trip to Rome')).filter(
+      (event) => event.type === 'response.chat.title.updated',
+    );
+    expect(titles).toMatchObject([{ name: 'Plan my trip to Rome', chat_id: chat.id }]);
+    expect(await nameOf(tenant)).toBe('Plan my trip to Rome');
+  });
+
+  it('is made for a reply without a stream too', async () => {
+    const tenant = await openTenant(service);
+    dataOf(await tenant.send(await tenant.createChat(), { message: 'Plan my trip' }));
+    expect(await nameOf(tenant)).toBe('Plan my trip');
+  });
+
+  it('is made from the first message alone', async () => {
+    const tenant = await openTenant(service);
+    const chat = await tenant.createChat();
+    await ask(tenant, chat, 'First words');
+    expect(find(await ask(tenant, chat, 'Other words'), 'response.chat.title.updated')).toBeUndefined();
+    expect(await nameOf(tenant)).toBe('First words');
+  });
+
+  it.each([
+    ['many words', 'word '.repeat(100)],
+    ['one long word', 'w'.repeat(500)],
+    ['characters of two UTF-16 units', '😀'.repeat(200)],
+    ['sixty characters and one', `${'w'.repeat(57)} end`],
+  ])('has at most 60 characters for %s', async (_what, message) => {
+    const tenant = await openTenant(service);
+    const title = find(await ask(tenant, await tenant.createChat(), message), 'response.chat.title.updated');
+    const length = [...(title?.name ?? '')].length;
+    expect(length).toBeGreaterThan(0);
+    expect(length).toBeLessThanOrEqual(60);
+    expect(title?.name.isWellFormed()).toBe(true);
+    expect(await nameOf(tenant)).toBe(title?.name);
+  });
+
+  it('leaves the name as it was when the message has no words', async () => {
+    const tenant = await openTenant(service);
+    const events = await ask(tenant, await tenant.createChat({ name: 'Before' }), ' \n ');
+    expect(find(events, 'response.chat.title.updated')).toBeUndefined();
+    expect(await nameOf(tenant)).toBe('Before');
+  });
+
+  it('is made only while the workspace wants titles', async () => {
+    const tenant = await openTenant(service, { titles: false });
+    const chat = await tenant.createChat({ name: 'Before' });
+    expect(find(await ask(tenant, chat), 'response.chat.title.updated')).toBeUndefined();
+    expect(await nameOf(tenant)).toBe('Before');
+    await operator().workspaces.update(tenant.workspaceId, { titlesEnabled: true });
+    const second = await tenant.createChat({ name: 'Second' });
+    expect(find(await ask(tenant, second, 'Words'), 'response.chat.title.updated')?.name).toBe('Words');
+  });
+});

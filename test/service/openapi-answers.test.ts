@@ -1,0 +1,141 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import * as z from 'zod';
+import { readEvents } from '#support/client.ts';
+import { dataOf, openTenant } from '#support/open-tenant.ts';
+import { type Service, startService } from '#support/service.ts';
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.close());
+
+type JsonSchema = Parameters<typeof z.fromJSONSchema>[0];
+interface Described {
+  headers?: Record<string, unknown>;
+  content: Record<string, { schema: JsonSchema }>;
+}
+interface Document {
+  paths: Record<string, Record<string, { responses: Record<string, Described> }>>;
+  components: { schemas: Record<string, object> };
+}
+
+/** The document that clients are given, with its references where JSON Schema looks for them. */
+const document = JSON.parse(
+  readFileSync(join(import.meta.dirname, '../../docs/openapi.json'), 'utf8').replaceAll(
+    '#/components/schemas/',
+    '#/$defs/',
+  ),
+) as Document;
+
+const schemaOf = (schema: JsonSchema): z.ZodType =>
+  z.fromJSONSchema({ ...(schema as object), $defs: document.components.schemas } as JsonSchema);
+
+/** Holds a response against what the document says of its operation. */
+async function checkResponse(operation: string, response: Response): Promise<void> {
+  const [method = '', path = ''] = operation.split(' ');
+  const described = document.paths[path]?.[method.toLowerCase()]?.responses[String(response.status)];
+  if (described === undefined)
+    throw new Error(`${operation} does not describe the status ${response.status}`);
+  for (const name of Object.keys(described.headers ?? {})) expect(response.headers.get(name)).toMatch(/./);
+  const type = response.headers.get('content-type')?.split(';')[0] ?? '';
+  const content = described.content[type];
+  if (content === undefined) throw new Error(`${operation} does not describe an answer of the type ${type}`);
+  const schema = schemaOf(content.schema);
+  if (type === 'application/json') schema.parse(await response.json());
+  else for await (const event of readEvents(response)) if (event !== '[DONE]') schema.parse(event);
+}
+
+/** Each operation: how it succeeds, and ways in which it fails, with their statuses. */
+async function callsOf() {
+  const tenant = await openTenant(service, { whitelist: ['ann'] });
+  const chat = await tenant.createChat({ external_user_id: 'ann' });
+  dataOf(await tenant.send(chat));
+  const reply = (await tenant.history(chat))[1]?.id ?? 0;
+  const { agentId: agent_id } = tenant;
+  const user = { external_user_id: 'ann' };
+  const post = (path: string, body: unknown) => () => tenant.client.request('POST', path, { body });
+  const get = (path: string) => () => tenant.client.request('GET', path);
+  const messages = `/chats/${chat.id}/messages`;
+  const feedbacks = `${messages}/${reply}/feedbacks`;
+  const calls: Record<string, [status: number, call: () => Promise<Response>][]> = {
+    'GET /chats/published-agents': [[200, get('/chats/published-agents')]],
+    'POST /chats': [
+      [200, post('/chats', { name: 'A', agent_id, ...user })],
+      [400, post('/chats', {})],
+      [403, post('/chats', { name: 'A', agent_id })],
+      [404, post('/chats', { name: 'A', agent_id: '00000000-0000-4000-8000-000000000000', ...user })],
+    ],
+    'GET /chats': [
+      [200, get('/chats')],
+      [400, get('/chats?limit=x')],
+    ],
+    'GET /chats/{chat_id}/messages': [
+      [200, get(`${messages}?external_user_id=ann`)],
+      [400, get('/chats/x/messages')],
+      [403, get(messages)],
+      [404, get('/chats/999999/messages?external_user_id=ann')],
+    ],
+    'POST /chats/{chat_id}/messages': [
+      [200, post(messages, { message: 'Hi', agent_id, ...user })],
+      [200, post(messages, { message: 'Hi', stream: false, agent_id, ...user })],
+      [400, post(messages, { agent_id })],
+      [403, post(messages, { message: 'Hi', agent_id })],
+      [404, post('/chats/999999/messages', { message: 'Hi', agent_id, ...user })],
+    ],
+    'POST /chats/{chat_id}/messages/{message_id}/feedbacks': [
+      [200, post(feedbacks, { type: 'sys_helpful', ...user })],
+      [400, post(feedbacks, { type: 'sys_helpful' })],
+      [403, post(feedbacks, { type: 'sys_helpful', external_user_id: 'eve' })],
+      [404, post(`${messages}/1/feedbacks`, { type: 'sys_helpful', ...user })],
+    ],
+  };
+  return calls;
+}
+
+describe('what the service answers is what its OpenAPI document says', () => {
+  let calls: Awaited<ReturnType<typeof callsOf>>;
+  beforeAll(async () => {
+    calls = await callsOf();
+  });
+
+  it.each([
+    'GET /chats/published-agents',
+    'POST /chats',
+    'GET /chats',
+    'GET /chats/{chat_id}/messages',
+    'POST /chats/{chat_id}/messages',
+    'POST /chats/{chat_id}/messages/{message_id}/feedbacks',
+  ])('for %s', async (operation) => {
+    for (const [status, call] of calls[operation] ?? []) {
+      const response = await call();
+      expect(response.status).toBe(status);
+      await checkResponse(operation, response);
+    }
+  });
+
+  it('also when the key is wrong', async () => {
+    for (const operation of Object.keys(calls)) {
+      const [method = '', path = ''] = operation.split(' ');
+      const response = await fetch(service.baseUrl + path.replaceAll(/\{\w+\}/g, '1'), {
+        method,
+        headers: { 'x-api-key': 'wrong' },
+      });
+      expect(response.status).toBe(400);
+      await checkResponse(operation, response);
+    }
+  });
+});
+
+it('the check can fail: it refuses an answer that the document does not describe', async () => {
+  const json = (status: number, body: unknown) =>
+    new Response(JSON.stringify(body), {
+      status,
+      headers: { 'Content-Type': 'application/json', 'x-request-id': 'r' },
+    });
+  await expect(checkResponse('GET /chats', json(418, {}))).rejects.toThrow('the status 418');
+  await expect(checkResponse('GET /chats', json(200, { data: [] }))).rejects.toThrow('pagination');
+  await expect(checkResponse('GET /chats', new Response('', { status: 200 }))).rejects.toThrow();
+});

@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Answer } from '#support/client.ts';
+import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { createDraftAgent, operator, type Service, startService } from '#support/service.ts';
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.close());
+
+const unknownId = '00000000-0000-4000-8000-000000000000';
+const missing = '403/14103 external_user_id is required in whitelist mode';
+const notListed = '403/14103 external_user_id is not on the whitelist of this workspace';
+
+/** A workspace in whitelist mode that lists ann and bob, with a chat of ann's that has one turn. */
+async function openListed() {
+  const tenant = await openTenant(service, { whitelist: ['ann', 'bob'], titles: false });
+  const chat = await tenant.createChat({ external_user_id: 'ann' });
+  dataOf(await tenant.send(chat));
+  const replyId = (await tenant.history(chat))[1]?.id ?? 0;
+  return { ...tenant, chat, replyId };
+}
+type Listed = Awaited<ReturnType<typeof openListed>>;
+
+/** The operations that need a listed user, as one user does them. */
+const operations: Record<string, (listed: Listed, user: string | undefined) => Promise<Answer>> = {
+  'creating a chat': ({ client, agentId }, external_user_id) =>
+    client.post('/chats', { name: 'A', agent_id: agentId, external_user_id }),
+  'sending a message': ({ send, chat }, external_user_id) => send(chat, { external_user_id }),
+  'reading the history': ({ client, chat }, user) =>
+    client.get(`/chats/${chat.id}/messages${user === undefined ? '' : `?external_user_id=${user}`}`),
+  'reading the history with the header': ({ client, chat }, user) =>
+    client.get(`/chats/${chat.id}/messages`, {
+      headers: user === undefined ? {} : { 'x-external-user-id': user },
+    }),
+  'rating a reply': ({ client, chat, replyId }, external_user_id) =>
+    client.post(`/chats/${chat.id}/messages/${replyId}/feedbacks`, { external_user_id, type: 'sys_helpful' }),
+};
+
+describe.each(Object.entries(operations))('in whitelist mode %s', (name, operate) => {
+  it('needs a listed user', async () => {
+    const listed = await openListed();
+    expect((await operate(listed, 'ann')).status).toBe(200);
+    expect(summaryOf(await operate(listed, 'eve'))).toBe(notListed);
+    expect(summaryOf(await operate(listed, 'Ann'))).toBe(notListed);
+    expect(summaryOf(await operate(listed, undefined))).toBe(
+      // Feedback requires the field of everyone, and a body is read before the list.
+      name === 'rating a reply' ? '400/10006 external_user_id is required' : missing,
+    );
+  });
+
+  it('ends for a user who is removed from the list, and begins again when listed again', async () => {
+    const listed = await openListed();
+    const { workspaces } = operator();
+    await workspaces.removeFromWhitelist(listed.workspaceId, ['ann']);
+    expect(summaryOf(await operate(listed, 'ann'))).toBe(notListed);
+    await workspaces.addToWhitelist(listed.workspaceId, ['ann']);
+    expect((await operate(listed, 'ann')).status).toBe(200);
+  });
+
+  it('is open to everyone whom it was open to before when the mode is switched off', async () => {
+    const listed = await openListed();
+    await operator().workspaces.removeFromWhitelist(listed.workspaceId, ['ann']);
+    await operator().workspaces.update(listed.workspaceId, { whitelistEnabled: false });
+    expect((await operate(listed, 'ann')).status).toBe(200);
+  });
+});
+
+describe('the whitelist answers', () => {
+  it('after the body', async () => {
+    const { client, send, chat } = await openListed();
+    const answers = await Promise.all([
+      client.post('/chats', { name: '', external_user_id: 'eve' }),
+      send(chat, { message: '', external_user_id: 'eve' }),
+      client.get(`/chats/${chat.id}/messages?external_user_id=eve&limit=0`),
+      client.post(`/chats/${chat.id}/messages/1/feedbacks`, { external_user_id: 'eve', type: 'x' }),
+    ]);
+    expect(answers.map(({ status, body }) => `${status}/${body.error_code}`)).toEqual(
+      Array(4).fill('400/10006'),
+    );
+  });
+
+  it('before anything is looked for', async () => {
+    const { client, workspaceId, send, chat } = await openListed();
+    const draftAgentId = await createDraftAgent(workspaceId);
+    const answers = await Promise.all([
+      client.post('/chats', { name: 'A', agent_id: unknownId, external_user_id: 'eve' }),
+      send(chat, { agent_id: unknownId, external_user_id: 'eve' }),
+      send(chat, { agent_id: draftAgentId, external_user_id: 'eve' }),
+      send({ ...chat, id: 999_999 }, { external_user_id: 'eve' }),
+      client.get('/chats/999999/messages?external_user_id=eve'),
+      client.post('/chats/999999/messages/1/feedbacks', { external_user_id: 'eve', type: 'sys_helpful' }),
+    ]);
+    expect(answers.map(summaryOf)).toEqual(Array(6).fill(notListed));
+  });
+
+  it('as JSON when a stream was asked for, and leaves nothing behind', async () => {
+    const { client, send, chat, history } = await openListed();
+    const refused = await send(chat, { stream: true, external_user_id: 'eve' });
+    expect(summaryOf(refused)).toBe(notListed);
+    await client.post('/chats', { name: 'A', agent_id: unknownId });
+    expect(await history(chat)).toHaveLength(2);
+    expect((await client.get('/chats')).body.pagination?.total_records).toBe(1);
+  });
+});
+
+it('a listed user still sees no chat of another', async () => {
+  const listed = await openListed();
+  expect(summaryOf(await operate(listed, 'sending a message', 'bob'))).toBe('404/10003 Chat not found');
+  expect(summaryOf(await operate(listed, 'reading the history', 'bob'))).toBe('404/10003 Chat not found');
+  expect(summaryOf(await operate(listed, 'rating a reply', 'bob'))).toBe('404/10003 Chat not found');
+});
+
+it('lists of chats and of published agents need no user', async () => {
+  const { client, chat, agentId } = await openListed();
+  expect((await client.get<{ id: number }[]>('/chats')).body.data.map(({ id }) => id)).toEqual([chat.id]);
+  expect((await client.get('/chats?external_user_id=eve')).body.data).toEqual([]);
+  const agents = await client.get<{ id: string }[]>('/chats/published-agents');
+  expect(agents.body.data.map(({ id }) => id)).toEqual([agentId]);
+});
+
+it('an empty list lets nobody in', async () => {
+  const { client, agentId } = await openTenant(service, { whitelist: [] });
+  const answer = await client.post('/chats', { name: 'A', agent_id: agentId, external_user_id: 'ann' });
+  expect(summaryOf(answer)).toBe(notListed);
+});
+
+it('a list is its own workspace’s', async () => {
+  await openTenant(service, { whitelist: ['eve'] });
+  const listed = await openListed();
+  expect(summaryOf(await operate(listed, 'creating a chat', 'eve'))).toBe(notListed);
+});
+
+it('a chat made before the mode was switched on is open to the listed', async () => {
+  const tenant: OpenTenant = await openTenant(service);
+  const chat = await tenant.createChat();
+  await operator().workspaces.addToWhitelist(tenant.workspaceId, ['ann']);
+  await operator().workspaces.update(tenant.workspaceId, { whitelistEnabled: true });
+  expect(summaryOf(await tenant.send(chat))).toBe(missing);
+  expect(summaryOf(await tenant.send(chat, { external_user_id: 'eve' }))).toBe(notListed);
+  expect(summaryOf(await tenant.send(chat, { external_user_id: 'ann' }))).toBe('200/0 success');
+});
+
+it.each(['a b', '#1', 'a/b%20', '名前😀', '😀'.repeat(256), '\u0000'])(
+  'a user may be listed as %j',
+  async (user) => {
+    const { createChat } = await openTenant(service, { whitelist: [user] });
+    expect((await createChat({ external_user_id: user })).external_user_id).toBe(user);
+  },
+);
+
+function operate(listed: Listed, operation: string, user: string | undefined): Promise<Answer> {
+  const run = operations[operation];
+  if (run === undefined) throw new Error(`There is no operation ${operation}`);
+  return run(listed, user);
+}

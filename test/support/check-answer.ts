@@ -1,0 +1,75 @@
+import { isDeepStrictEqual } from 'node:util';
+import * as z from 'zod';
+import { errorEnvelope } from '#contract/envelope.ts';
+import { errorTable } from '#contract/errors.ts';
+import { type Route, routes } from '#contract/routes.ts';
+
+export interface JsonAnswer {
+  method: string;
+  /** Below the base address, without the query. */
+  path: string;
+  status: number;
+  headers: Headers;
+  body: unknown;
+}
+
+/**
+ * Holds an answer against the contract, whatever else a test asks of it: exactly the fields of its route's envelope at
+ * every depth, or an error of the table; as JSON, with a request id.
+ * @throws Error that says what the contract does not allow
+ */
+export function checkAnswer(answer: JsonAnswer): void {
+  const problem = headersProblem(answer.headers) ?? bodyProblem(answer);
+  if (problem === undefined) return;
+  const { method, path, status, body } = answer;
+  throw new Error(
+    `${method} ${path} broke the contract: ${problem}\n${status} ${JSON.stringify(body).slice(0, 2000)}`,
+  );
+}
+
+function headersProblem(headers: Headers): string | undefined {
+  if (!headers.get('content-type')?.startsWith('application/json')) return 'the Content-Type is not JSON';
+  return headers.get('x-request-id') ? undefined : 'the header x-request-id is missing';
+}
+
+function bodyProblem({ method, path, status, body }: JsonAnswer): string | undefined {
+  if (status >= 400) return failureProblem(status, body);
+  const route = routeOf(method, path);
+  if (route === undefined) return 'the route is not in the table';
+  const { status: expected, envelope } = route.success;
+  if (status !== expected) return `its status is ${expected}`;
+  return schemaProblem(envelope, body) ?? messageProblem(envelope, body);
+}
+
+/** Null on success (specification, section 2.1), but where the envelope itself names the message. */
+function messageProblem(envelope: z.ZodType, body: unknown): string | undefined {
+  const { message, ...others } = body as { message: string | null };
+  const mayBeNull = envelope.safeParse({ ...others, message: null }).success;
+  return mayBeNull && message !== null ? 'the message of a success is null' : undefined;
+}
+
+function failureProblem(status: number, body: unknown): string | undefined {
+  const problem = schemaProblem(errorEnvelope, body);
+  if (problem !== undefined) return problem;
+  const { error_code, message } = body as z.infer<typeof errorEnvelope>;
+  const isKnown = Object.values(errorTable).some(
+    (error) => error.status === status && error.errorCode === error_code,
+  );
+  if (!isKnown) return `no error is ${status}/${error_code}`;
+  return message === '' ? 'the message is empty' : undefined;
+}
+
+/** A schema lets unknown fields pass and leaves them out of what it returns. */
+function schemaProblem(schema: z.ZodType, body: unknown): string | undefined {
+  const parsed = schema.safeParse(body);
+  if (!parsed.success) return z.prettifyError(parsed.error);
+  return isDeepStrictEqual(parsed.data, body) ? undefined : 'it has fields that the contract does not name';
+}
+
+function routeOf(method: string, path: string): Route | undefined {
+  const candidates = Object.values<Route>(routes).filter((route) => route.method === method);
+  return (
+    candidates.find((route) => route.path === path) ??
+    candidates.find((route) => new RegExp(`^${route.path.replaceAll(/\{[^}]+\}/g, '[^/]+')}$`).test(path))
+  );
+}

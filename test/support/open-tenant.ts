@@ -1,0 +1,47 @@
+import type { ChatResource } from '#contract/chat.ts';
+import type { MessageResource } from '#contract/message.ts';
+import { type Answer, clientOf } from './client.ts';
+import { createTenant, type Service, type Tenant } from './service.ts';
+
+/** An answer in one line, such as `404/10003 Chat not found`. */
+export const summaryOf = ({ status, body }: Answer): string =>
+  `${status}/${body.error_code} ${body.message ?? 'success'}`;
+
+/** @throws Error with the answer when the service refused */
+export function dataOf<Data>(answer: Answer<Data>): Data {
+  if (answer.status >= 300) throw new Error(`Refused: ${summaryOf(answer)}`);
+  return answer.body.data;
+}
+
+/** A tenant of its own, with a client and the steps that most tests begin with. */
+export async function openTenant(service: Service, options?: Parameters<typeof createTenant>[0]) {
+  const tenant: Tenant = await createTenant(options);
+  const client = clientOf(service, tenant);
+  return {
+    ...tenant,
+    client,
+    /** @throws Error when it is refused */
+    createChat: async (fields: Record<string, unknown> = {}): Promise<ChatResource> =>
+      dataOf(
+        await client.post<ChatResource>('/chats', { name: 'A chat', agent_id: tenant.agentId, ...fields }),
+      ),
+    /** Sends to the chat's own agent as the chat's own user, without a stream, unless the fields say otherwise. */
+    send: (chat: ChatResource, fields: Record<string, unknown> = {}): Promise<Answer<string>> =>
+      client.post<string>(`/chats/${chat.id}/messages`, {
+        message: 'Hello',
+        stream: false,
+        agent_id: chat.meta.conversation_agent_id,
+        ...(chat.external_user_id !== null && { external_user_id: chat.external_user_id }),
+        ...fields,
+      }),
+    /** @throws Error when it is refused */
+    history: async (chat: ChatResource, user = chat.external_user_id ?? 'reader') =>
+      dataOf(
+        await client.get<MessageResource[]>(
+          `/chats/${chat.id}/messages?external_user_id=${encodeURIComponent(user)}&limit=1000`,
+        ),
+      ),
+  };
+}
+
+export type OpenTenant = Awaited<ReturnType<typeof openTenant>>;
