@@ -20,6 +20,8 @@ export interface RunContext {
   readonly functions: Map<string, FunctionPool>;
   /** Addresses by service; the gateway's is the stage's. */
   readonly endpoints: Record<string, string>;
+  /** Resolved when requests may be answered; until then the gateway lets them wait. */
+  readonly serving: PromiseWithResolvers<void>;
   readonly violations: string[];
   readonly dynamoCalls: DynamoCall[];
 }

@@ -20,9 +20,18 @@ export interface RunOptions {
   readonly maxConcurrency?: number;
   /** Load every function once in the background after the start. */
   readonly prewarm?: boolean;
+  /** Awaited when every engine is up and the gateway's address is known, before the first request is looked at. */
+  readonly beforeServing?: (run: StartedEngines) => Promise<void>;
   readonly onProgress?: (line: string) => void;
   /** A line that a function wrote to stdout or stderr. */
   readonly onLog?: (entry: { functionName: string; line: string }) => void;
+}
+
+export interface StartedEngines {
+  /** The stage's address, without a slash at its end; empty when the template has no REST API. */
+  readonly url: string;
+  readonly endpoints: Record<'dynamodb' | 's3' | 'secretsmanager', string>;
+  readonly outputs: Record<string, string>;
 }
 
 /** How AWS's tables can refuse what a single-machine engine never does. */

@@ -1,19 +1,15 @@
 import { lockDataFolder } from './data/lock-data-folder.ts';
 import type { DynamoCall } from './dynamodb/dynamo-call.ts';
 import type { RunContext } from './run-context.ts';
-import type { RunOptions } from './run-options.ts';
+import type { RunOptions, StartedEngines } from './run-options.ts';
 import { openTemplate } from './template/open-template.ts';
 import { readAssembly } from './template/read-assembly.ts';
 
 export type { RunOptions } from './run-options.ts';
 
-export interface RunningTemplate {
-  /** The stage's address, without a slash at its end; empty when the template has no REST API. */
-  readonly url: string;
-  readonly endpoints: Record<'dynamodb' | 's3' | 'secretsmanager', string>;
+export interface RunningTemplate extends StartedEngines {
   /** Logical id to what Ref gives: a table's or bucket's name, a secret's ARN. */
   readonly physicalIds: Record<string, string>;
-  readonly outputs: Record<string, string>;
   /** Ends the threads of the functions whose logical id starts so, busy ones too, and tells how many. */
   killWorkers(logicalIdPrefix: string): number;
   workers(): { functionName: string; busy: boolean }[];
@@ -34,10 +30,18 @@ export async function runTemplate(options: RunOptions): Promise<RunningTemplate>
   try {
     const opened = await openTemplate(options, assembly, progress);
     let closing: Promise<void> | undefined;
-    return describeRun(opened.context, opened, () => {
+    const run = describeRun(opened.context, opened, () => {
       closing ??= opened.close().finally(unlock);
       return closing;
     });
+    try {
+      await options.beforeServing?.(run);
+      opened.context.serving.resolve();
+    } catch (error) {
+      await opened.close();
+      throw error;
+    }
+    return run;
   } catch (error) {
     await unlock();
     throw error;

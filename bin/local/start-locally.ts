@@ -2,10 +2,11 @@ import { existsSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
+import type { StartedEngines } from '#local/run-options.ts';
 import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
 import { useLocalTable } from '../operator.ts';
 import { type Connection, readConnection, writeConnection } from './connection.ts';
-import { answers, createDemoWorkspace } from './demo-workspace.ts';
+import { createDemoWorkspace, isThere } from './demo-workspace.ts';
 import { synthesize } from './synthesize.ts';
 
 interface Options {
@@ -65,6 +66,7 @@ async function start(options: Options): Promise<RunningTemplate> {
     ...(process.env.OPENAI_BASE_URL && { openAiBaseUrl: process.env.OPENAI_BASE_URL }),
   });
   tell('Starting the engines');
+  let connection: Connection | undefined;
   const service = await runTemplate({
     assembly,
     dataDir: options.data,
@@ -72,35 +74,30 @@ async function start(options: Options): Promise<RunningTemplate> {
     prewarm: true,
     ...(process.env.OPENAI_API_KEY && { secretValues: { OpenAiApiKey: process.env.OPENAI_API_KEY } }),
     ...(options.logs && { onLog: ({ functionName, line }) => console.log(`${functionName}: ${line}`) }),
+    // Whoever gets the first answer finds the file in place.
+    async beforeServing(engines) {
+      connection = await connect(engines, options.data);
+      await writeConnection(options.data, connection);
+    },
   });
-  try {
-    tell('Asking the service');
-    const connection = await connect(service, options.data);
-    await writeConnection(options.data, connection);
-    tell('Ready');
-    console.log(greeting(connection));
-    return service;
-  } catch (error) {
-    await service.close();
-    throw error;
-  }
+  tell('Ready');
+  if (connection !== undefined) console.log(greeting(connection));
+  return service;
 }
 
 /** The demo workspace of the data folder, made anew when there is none. */
-async function connect(service: RunningTemplate, folder: string): Promise<Connection> {
-  const table = service.outputs.DataTableName;
+async function connect(engines: StartedEngines, folder: string): Promise<Connection> {
+  const table = engines.outputs.DataTableName;
   if (table === undefined) throw new Error('The stack has no output DataTableName');
-  useLocalTable(table, service.endpoints.dynamodb);
-  const baseUrl = `${service.url}/v1`;
+  useLocalTable(table, engines.endpoints.dynamodb);
   const earlier = await readConnection(folder);
-  const demo =
-    earlier !== undefined && (await answers(baseUrl, earlier)) ? earlier : await createDemoWorkspace(baseUrl);
+  const demo = earlier !== undefined && (await isThere(earlier)) ? earlier : await createDemoWorkspace();
   return {
     ...demo,
-    base_url: baseUrl,
+    base_url: `${engines.url}/v1`,
     pid: process.pid,
     data_table: table,
-    dynamodb_endpoint: service.endpoints.dynamodb,
+    dynamodb_endpoint: engines.endpoints.dynamodb,
   };
 }
 

@@ -33,7 +33,7 @@ export const restApi: ResourceKind = {
           AuthorizerId: resource.logicalId,
         })[name],
       async begin() {
-        server = await serveRestApi(readRestApi(resources, context), context.functions, context.options.port);
+        server = await serveRestApi(readRestApi(resources, context), context);
         context.endpoints.gateway = server.url;
       },
       async close() {

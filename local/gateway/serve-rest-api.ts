@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { InvokableFunction } from '../lambda/invokable-function.ts';
+import type { RunContext } from '../run-context.ts';
 import { answerBuffered } from './answer-buffered.ts';
 import { answerStreamed } from './answer-streamed.ts';
 import type { ApiModel } from './api-model.ts';
@@ -29,8 +29,7 @@ const KEEP_ALIVE_MILLISECONDS = 350_000;
 /** Serves a REST API's routes under its stage. */
 export async function serveRestApi(
   api: ApiModel,
-  functions: ReadonlyMap<string, InvokableFunction>,
-  port: number,
+  { functions, options: { port }, serving }: Pick<RunContext, 'functions' | 'options' | 'serving'>,
 ): Promise<RestApiServer> {
   const authorize = createAuthorize(api, functions);
 
@@ -43,6 +42,7 @@ export async function serveRestApi(
     // Looked at below, after the authorizer: until then a failure is not unhandled.
     receiving.catch(() => {});
     try {
+      await serving.promise;
       if (headerBytes(request) > MAX_HEADER_BYTES) {
         throw new GatewayFailure(
           'REQUEST_TOO_LARGE',

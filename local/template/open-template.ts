@@ -64,6 +64,7 @@ export async function openTemplate(
       Object.assign({}, ...[...opened.values()].map((kind) => kind.environmentFor?.(functionLogicalId))),
     functions: new Map(),
     endpoints: {},
+    serving: Promise.withResolvers(),
     violations: [],
     dynamoCalls: [],
   };
