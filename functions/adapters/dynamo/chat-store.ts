@@ -123,7 +123,10 @@ export function dynamoChatStore(table: Table, clock: Clock): ChatStore {
         return { taken: true, chat: chatOf(item) };
       } catch (error) {
         if (!(error instanceof ConditionalCheckFailedException)) throw error;
-        return { taken: false, chat: error.Item && chatOf(unmarshall(error.Item)) };
+        const chat = error.Item && chatOf(unmarshall(error.Item));
+        // Taken by this very request: DynamoDB's answer got lost, and the SDK sent it once more.
+        if (chat?.lease?.id === lease.id) return { taken: true, chat };
+        return { taken: false, chat };
       }
     },
 

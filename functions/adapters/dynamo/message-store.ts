@@ -1,4 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
+import { marshall } from '@aws-sdk/util-dynamodb';
 import type { Chat } from '#domain/chat.ts';
 import type { Message } from '#domain/message.ts';
 import type { ContentStore } from '#domain/ports/content-store.ts';
@@ -37,18 +39,21 @@ export function dynamoMessageStore(table: Table, contents: ContentStore): Messag
     async put(chat, message) {
       const large = Buffer.byteLength(message.content) > inlineBytes;
       const name = large ? await contents.put(chat.workspaceId, message.content) : undefined;
+      const item: Item = {
+        ...keys.message(chat.workspaceId, chat.id, message.position),
+        ...attributesOf(message),
+        ...(name === undefined ? { content: message.content } : { content_name: name }),
+      };
       try {
         await table.put({
-          Item: {
-            ...keys.message(chat.workspaceId, chat.id, message.position),
-            ...attributesOf(message),
-            ...(name === undefined ? { content: message.content } : { content_name: name }),
-          },
+          Item: item,
           ConditionExpression: 'attribute_not_exists(pk)',
+          ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
         });
         return true;
       } catch (error) {
         if (!(error instanceof ConditionalCheckFailedException)) throw error;
+        if (isSame(error.Item, item)) return true;
         if (name !== undefined) await contents.delete(name);
         return false;
       }
@@ -91,6 +96,10 @@ export function dynamoMessageStore(table: Table, contents: ContentStore): Messag
     },
   };
 }
+
+/** Whether the item in the way is the one to be stored: DynamoDB's answer got lost, and the SDK sent it once more. */
+const isSame = (stored: ConditionalCheckFailedException['Item'], item: Item): boolean =>
+  isDeepStrictEqual(stored, marshall(item, { removeUndefinedValues: true }));
 
 const wholeTurns = (messages: Message[]): Message[] =>
   messages[0]?.role === 'assistant' ? messages.slice(1) : messages;
