@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { ChatResource } from '#contract/chat.ts';
+import { chats as chatStore } from '#runtime/services.ts';
+import { type Answer, type Client, clientOf } from '#support/client.ts';
+import { seededRandom } from '#support/seeded-random.ts';
+import {
+  createPublishedAgent,
+  createTenant,
+  type Service,
+  startService,
+  type Tenant,
+} from '#support/service.ts';
+
+const seed = Number(process.env.SEED ?? Date.now() % 100_000);
+
+let service: Service;
+beforeAll(async () => {
+  console.log(`SEED=${seed}`);
+  service = await startService({ maxConcurrency: 6, faults: { transactionConflicts: true } });
+});
+afterAll(() => service.close());
+
+interface Filter {
+  agent_id?: string;
+  external_user_id?: string;
+}
+
+const queryOf = (query: Filter & { limit: number; offset?: number; order_by: string }): string =>
+  new URLSearchParams(
+    Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
+  ).toString();
+
+/** A whole list, page by page, by its own links; every page tells the same total, which is what the pages hold. */
+async function walk(client: Client, filter: Filter, order: string, limit: number): Promise<ChatResource[]> {
+  const found: ChatResource[] = [];
+  const totals = new Set<number>();
+  let next: string | null = `/chats?${queryOf({ ...filter, order_by: order, limit })}`;
+  while (next !== null) {
+    const { status, body }: Answer<ChatResource[]> = await client.get<ChatResource[]>(next);
+    expect(status).toBe(200);
+    found.push(...body.data);
+    totals.add(body.pagination?.total_records ?? -1);
+    next = body.pagination?.next_page ?? null;
+  }
+  expect([...totals]).toEqual([found.length]);
+  return found;
+}
+
+const idsOf = (found: { id: number }[]): number[] => found.map(({ id }) => id);
+const rising = (ids: number[]): number[] => [...new Set(ids)].sort((one, other) => one - other);
+
+const matches = (chat: ChatResource, { agent_id, external_user_id }: Filter): boolean =>
+  (agent_id === undefined || chat.meta.conversation_agent_id === agent_id) &&
+  (external_user_id === undefined || chat.external_user_id === external_user_id);
+
+async function tenantWithTwoAgents(): Promise<{ tenant: Tenant; agentIds: string[]; filters: Filter[] }> {
+  const tenant = await createTenant();
+  const agentIds = [tenant.agentId, await createPublishedAgent(tenant.workspaceId)];
+  const agentFilters = agentIds.map((agent_id) => ({ agent_id }));
+  const user = { external_user_id: 'user' };
+  const filters = [{}, ...agentFilters, user, ...agentFilters.map((filter) => ({ ...filter, ...user }))];
+  return { tenant, agentIds, filters };
+}
+
+it.each([
+  { kills: false, what: 'in full' },
+  { kills: true, what: 'as far as its function lived' },
+])('creates a hundred chats at once, $what, and every list agrees', async ({ kills }) => {
+  const { tenant, agentIds, filters } = await tenantWithTwoAgents();
+  const client = clientOf(service, tenant);
+  let answered = 0;
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, async (_, index) => {
+      const answer = await client.post<ChatResource>('/chats', {
+        name: `Chat ${index}`,
+        agent_id: agentIds[index % 2],
+        ...(index % 4 < 2 && { external_user_id: 'user' }),
+      });
+      answered += 1;
+      if (kills && answered === 40) service.run.killWorkers('CreateChat');
+      return answer;
+    }),
+  );
+  const created = answers.filter(({ status }) => status === 200).map(({ body }) => body.data);
+  if (kills) {
+    // Whatever was under way when its function died is answered all the same, and may have created its chat or not.
+    for (const { status, body } of answers.filter((answer) => answer.status !== 200))
+      expect({ status, data: body.data, error_code: body.error_code }).toEqual({
+        status: 500,
+        data: null,
+        error_code: 10005,
+      });
+    expect(created.length).toBeLessThan(100);
+  } else expect(created).toHaveLength(100);
+
+  const all = await walk(client, {}, 'asc', 7);
+  expect(all.length).toBeGreaterThanOrEqual(created.length);
+  expect(idsOf(all)).toEqual(all.map((_, index) => index + 1));
+  expect(all.map(({ created_at }) => created_at)).toEqual(all.map(({ created_at }) => created_at).sort());
+  const byId = new Map(all.map((chat) => [chat.id, chat]));
+  expect(rising(idsOf(created))).toHaveLength(created.length);
+  for (const chat of created) expect(byId.get(chat.id)).toEqual(chat);
+  for (const filter of filters) {
+    const expected = all.filter((chat) => matches(chat, filter));
+    expect(await walk(client, filter, 'asc', 11)).toEqual(expected);
+    expect(await walk(client, filter, 'desc', 1000)).toEqual(expected.toReversed());
+  }
+  const histories = await Promise.all(
+    all.map(({ id }) => client.get(`/chats/${id}/messages?external_user_id=user`)),
+  );
+  expect(histories.map(({ status, body }) => [status, body.pagination?.total_records])).toEqual(
+    all.map(() => [200, 0]),
+  );
+});
+
+it('pages through more than two hundred chats as a plain list would', async () => {
+  const { tenant, agentIds, filters } = await tenantWithTwoAgents();
+  const client = clientOf(service, tenant);
+  const random = seededRandom(seed);
+  // Three of four for one agent and user, so that all lists roll over to new chunks, at different times.
+  for (let index = 0; index < 310; index += 1)
+    await chatStore().create({
+      workspaceId: tenant.workspaceId,
+      agentId: agentIds[random() < 0.9 ? 0 : 1] ?? '',
+      name: `Chat ${index}`,
+      externalUserId: random() < 0.85 ? 'user' : null,
+    });
+  const all = await walk(client, {}, 'asc', 1000);
+  expect(idsOf(all)).toEqual(Array.from({ length: 310 }, (_, index) => index + 1));
+  const edges = [1, 2, 99, 100, 101, 199, 200, 201];
+  const pick = (upTo: number): number =>
+    random() < 0.5 ? (edges[Math.floor(random() * edges.length)] ?? 1) : 1 + Math.floor(random() * upTo);
+  for (const filter of filters) {
+    const ascending = all.filter((chat) => matches(chat, filter));
+    for (let round = 0; round < 12; round += 1) {
+      const limit = pick(250);
+      const offset = pick(ascending.length + 10) - 1;
+      const order = ['created_at', '-created_at', 'asc', 'desc'][round % 4] ?? '';
+      const list = order === 'created_at' || order === 'asc' ? ascending : ascending.toReversed();
+      const { body } = await client.get<ChatResource[]>(
+        `/chats?${queryOf({ ...filter, limit, offset, order_by: order })}`,
+      );
+      const asked = JSON.stringify({ filter, limit, offset, order });
+      expect(idsOf(body.data), asked).toEqual(idsOf(list.slice(offset, offset + limit)));
+      expect(body.pagination, asked).toMatchObject({
+        limit,
+        offset,
+        total_records: list.length,
+        total_pages: Math.ceil(list.length / limit),
+        current_page: Math.floor(offset / limit) + 1,
+      });
+      expect(body.pagination?.next_page === null, asked).toBe(offset + limit >= list.length);
+      expect(body.pagination?.prev_page === null, asked).toBe(offset === 0);
+    }
+  }
+});

@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Client, clientOf } from '#support/client.ts';
+import { type DynamoProxy, type ProxiedCall, startDynamoProxy } from '#support/dynamo-proxy.ts';
+import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import { seededRandom } from '#support/seeded-random.ts';
+import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+import { contentsOf, createChat, historyOf, send } from '#support/turns.ts';
+
+const seed = Number(process.env.SEED ?? Date.now() % 100_000);
+const random = seededRandom(seed);
+
+let proxy: DynamoProxy;
+let model: ScriptedModel;
+let service: Service;
+let tenant: Tenant;
+let client: Client;
+let refuses = false;
+beforeAll(async () => {
+  console.log(`SEED=${seed}`);
+  proxy = await startDynamoProxy();
+  model = await startScriptedModel();
+  service = await startService({
+    variables: { AWS_ENDPOINT_URL_DYNAMODB: proxy.url, OPENAI_BASE_URL: model.url },
+    maxConcurrency: 3,
+    faults: {
+      transactionConflicts: true,
+      throttling: true,
+      refuse: ({ functionName }) => refuses && functionName !== undefined && random() < 0.2,
+    },
+  });
+  proxy.engine = service.run.endpoints.dynamodb;
+  tenant = await createTenant({ titles: false });
+  client = clientOf(service, tenant);
+});
+beforeEach(() => {
+  proxy.handle = (_, pass) => pass();
+});
+afterAll(async () => {
+  await service.close();
+  await proxy.close();
+  await model.close();
+});
+
+const totalOf = async (query: string): Promise<number | undefined> =>
+  (await client.get(`/chats?limit=1${query}`)).body.pagination?.total_records;
+
+it('holds conversations while one call in five is refused, and doubles nothing', async () => {
+  refuses = true;
+  const before = (await totalOf('')) ?? 0;
+  const talk = async (name: string): Promise<number> => {
+    const chatId = await createChat(client, tenant, { external_user_id: name });
+    for (let turn = 1; turn <= 3; turn += 1) {
+      const answer = await send(client, tenant, chatId, `${name} ${turn}`, { external_user_id: name });
+      expect(answer.status, answer.body.message ?? '').toBe(200);
+    }
+    const { status, body } = await client.get<{ role: string; content: string }[]>(
+      `/chats/${chatId}/messages?external_user_id=${name}`,
+    );
+    expect(status).toBe(200);
+    expect(body.pagination?.total_records).toBe(6);
+    expect(body.data.filter(({ role }) => role === 'user').map(({ content }) => content)).toEqual([
+      `${name} 1`,
+      `${name} 2`,
+      `${name} 3`,
+    ]);
+    for (const { content } of body.data.filter(({ role }) => role === 'assistant'))
+      expect(content).toContain('This is a demonstration');
+    expect(await totalOf(`&external_user_id=${name}`)).toBe(1);
+    return chatId;
+  };
+  const names = Array.from({ length: 5 }, (_, index) => `user-${index}`);
+  const chatIds = await Promise.all(names.map(talk));
+  expect(new Set(chatIds).size).toBe(names.length);
+  expect(await totalOf('')).toBe(before + names.length);
+  expect(await totalOf(`&agent_id=${tenant.agentId}`)).toBe(before + names.length);
+  refuses = false;
+});
+
+/** A call that DynamoDB carries out while its answer gets lost: the SDK sends it again. */
+describe('an answer lost on its way back', () => {
+  const expressionOf = ({ body }: ProxiedCall): string => String(body.UpdateExpression ?? '');
+  const keyOf = ({ body }: ProxiedCall): string => JSON.stringify(body.Item ?? body.Key ?? '');
+  const loseOne = (isIt: (call: ProxiedCall) => boolean) => {
+    let lost = 0;
+    proxy.handle = async (call, pass) => {
+      const answer = await pass();
+      if (lost > 0 || !isIt(call)) return answer;
+      lost += 1;
+      return undefined;
+    };
+    return () => lost;
+  };
+
+  it.each<[string, (call: ProxiedCall) => boolean]>([
+    ['taking the lease', (call) => expressionOf(call).startsWith('SET lease_id')],
+    ['storing the user message', (call) => call.target === 'PutItem' && keyOf(call).includes('M#0000001')],
+    ['storing the reply', (call) => call.target === 'PutItem' && keyOf(call).includes('M#0000002')],
+    ['freeing the chat', (call) => expressionOf(call).includes('REMOVE lease_id')],
+  ])('of %s leaves one whole turn', async (_, isIt) => {
+    const chatId = await createChat(client, tenant);
+    const lost = loseOne(isIt);
+    const answer = await send(client, tenant, chatId, 'Hi');
+    expect(lost()).toBe(1);
+    expect(answer.body).toMatchObject({ message: null, error_code: 0 });
+    expect(answer.body.data).toContain('This is a demonstration');
+    const history = await historyOf(client, chatId);
+    expect(contentsOf(history)).toEqual(['Hi', answer.body.data]);
+    expect(history[1]?.meta.error).toBeUndefined();
+    expect((await send(client, tenant, chatId, 'And?')).status).toBe(200);
+    expect(await historyOf(client, chatId)).toHaveLength(4);
+  });
+
+  it('of storing a reply that is too large for the table keeps its text', async () => {
+    const scripted = await createTenant({ model: 'openai:test', titles: false });
+    const chatId = await createChat(clientOf(service, scripted), scripted);
+    const reply = 'large '.repeat(70_000);
+    model.onCall = (call) => {
+      call.piece(reply);
+      call.finish();
+    };
+    const lost = loseOne((call) => call.target === 'PutItem' && keyOf(call).includes('M#0000002'));
+    const answer = await send(clientOf(service, scripted), scripted, chatId, 'Much, please');
+    expect(lost()).toBe(1);
+    expect(answer.body.data).toBe(reply);
+    expect(contentsOf(await historyOf(clientOf(service, scripted), chatId))).toEqual(['Much, please', reply]);
+  });
+
+  it('of creating a chat leaves one chat', async () => {
+    const before = (await totalOf('')) ?? 0;
+    const lost = loseOne((call) => call.target === 'TransactWriteItems');
+    const chatId = await createChat(client, tenant);
+    expect(lost()).toBe(1);
+    expect(await totalOf('')).toBe(before + 1);
+    expect((await send(client, tenant, chatId, 'Hi')).status).toBe(200);
+  });
+});

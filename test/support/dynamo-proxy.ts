@@ -1,0 +1,65 @@
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface ProxiedCall {
+  /** The operation, such as `PutItem`. */
+  target: string;
+  /** The caller's session token, which for a function is its name. */
+  functionName: string;
+  body: Record<string, unknown>;
+}
+
+interface ProxiedAnswer {
+  status: number;
+  body: string;
+}
+
+export interface DynamoProxy {
+  /** For AWS_ENDPOINT_URL_DYNAMODB. */
+  url: string;
+  /** Where calls go on to: known only when the service runs. */
+  engine: string;
+  /** Decides about each call; `undefined` loses its answer: the connection breaks. */
+  handle: (call: ProxiedCall, pass: () => Promise<ProxiedAnswer>) => Promise<ProxiedAnswer | undefined>;
+  close(): Promise<void>;
+}
+
+/** Stands between the functions and DynamoDB: for what goes wrong behind a call that was carried out. */
+export async function startDynamoProxy(): Promise<DynamoProxy> {
+  const proxy: Pick<DynamoProxy, 'engine' | 'handle'> = { engine: '', handle: (_, pass) => pass() };
+  const server = createServer(async (request, response) => {
+    const text = await textOf(request);
+    const call: ProxiedCall = {
+      target: String(request.headers['x-amz-target']).split('.').pop() ?? '',
+      functionName: String(request.headers['x-amz-security-token']),
+      body: JSON.parse(text) as Record<string, unknown>,
+    };
+    const pass = async (): Promise<ProxiedAnswer> => {
+      const { host: _, connection: __, 'content-length': ___, ...headers } = request.headers;
+      const answer = await fetch(proxy.engine, {
+        method: 'POST',
+        headers: headers as Record<string, string>,
+        body: text,
+      });
+      return { status: answer.status, body: await answer.text() };
+    };
+    const answer = await proxy.handle(call, pass);
+    if (answer === undefined) return void request.socket.destroy();
+    response.writeHead(answer.status, { 'Content-Type': 'application/x-amz-json-1.0' });
+    response.end(answer.body);
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  return Object.assign(proxy, {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () =>
+      new Promise<void>((closed) => {
+        server.close(() => closed());
+        server.closeAllConnections();
+      }),
+  });
+}
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = await Array.fromAsync(request);
+  return Buffer.concat(chunks).toString();
+}

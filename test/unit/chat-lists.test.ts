@@ -1,0 +1,107 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { appending, readHead, readIds } from '#adapters/dynamo/chat-lists.ts';
+import type { Key } from '#adapters/dynamo/keys.ts';
+import type { Item, Table, Write } from '#adapters/dynamo/table.ts';
+
+const workspaceId = 'ws_1';
+const list = { agentId: 'agent' };
+
+/** A table in memory that counts its reads and holds transactions to their conditions. */
+function memoryTable() {
+  const items = new Map<string, Item>();
+  const textOf = ({ pk, sk }: Key): string => `${pk}|${sk}`;
+  const reads: string[] = [];
+  const table: Pick<Table, 'get'> = {
+    async get(key) {
+      reads.push(key.sk);
+      return items.get(textOf(key));
+    },
+  };
+  return {
+    table: table as Table,
+    items,
+    reads,
+    write(writes: Write[]): boolean {
+      const puts = writes.map(({ Put }) => Put);
+      const holds = puts.every((put) => {
+        const stored = items.get(textOf(put?.Item as unknown as Key));
+        if (put?.ConditionExpression === 'attribute_not_exists(pk)') return stored === undefined;
+        if (put?.ConditionExpression === '#count = :count')
+          return stored?.count === put.ExpressionAttributeValues?.[':count'];
+        return true;
+      });
+      if (holds) for (const put of puts) items.set(textOf(put?.Item as unknown as Key), put?.Item as Item);
+      return holds;
+    },
+  };
+}
+
+async function fill(count: number): Promise<ReturnType<typeof memoryTable>> {
+  const memory = memoryTable();
+  for (let place = 0; place < count; place += 1) {
+    const head = await readHead(memory.table, workspaceId, list);
+    expect(memory.write(appending('table', workspaceId, head, idAt(place)))).toBe(true);
+  }
+  memory.reads.length = 0;
+  return memory;
+}
+
+/** Ids of a list have gaps: the chats between are in other lists. */
+const idAt = (place: number): number => place * 3 + 7;
+
+it('finds the ids at any places of a list of any length, in few reads', async () => {
+  const lengths = fc.oneof(
+    fc.integer({ min: 0, max: 450 }),
+    fc.constantFrom(0, 1, 99, 100, 101, 199, 200, 201, 300, 301),
+  );
+  await fc.assert(
+    fc.asyncProperty(
+      lengths,
+      fc.array(fc.tuple(fc.nat(460), fc.integer({ min: 1, max: 300 })), { minLength: 1, maxLength: 20 }),
+      async (count, pages) => {
+        const memory = await fill(count);
+        const head = await readHead(memory.table, workspaceId, list);
+        expect(head.count).toBe(count);
+        for (const [offset, limit] of pages) {
+          const last = Math.min(offset + limit, count) - 1;
+          if (last < offset) continue;
+          memory.reads.length = 0;
+          const ids = await readIds(memory.table, workspaceId, head, offset, last);
+          expect(ids).toEqual(Array.from({ length: last - offset + 1 }, (_, index) => idAt(offset + index)));
+          expect(memory.reads.length).toBeLessThanOrEqual(Math.ceil(limit / 100) + 1);
+        }
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
+
+it('never keeps more than a hundred ids in an item, and none twice', async () => {
+  const memory = await fill(305);
+  const kept = [...memory.items.values()].map((item) => (item.ids ?? item.newest_ids) as number[]);
+  expect(kept.map(({ length }) => length).sort((one, other) => one - other)).toEqual([5, 100, 100, 100]);
+  expect(kept.flat().sort((one, other) => one - other)).toEqual(
+    Array.from({ length: 305 }, (_, place) => idAt(place)),
+  );
+});
+
+it.each([0, 1, 99, 100, 101, 200])(
+  'lets one of two win who append to a list of %i at once',
+  async (count) => {
+    const memory = await fill(count);
+    const head = await readHead(memory.table, workspaceId, list);
+    expect(memory.write(appending('table', workspaceId, head, 1_000_001))).toBe(true);
+    expect(memory.write(appending('table', workspaceId, head, 1_000_002))).toBe(false);
+    const after = await readHead(memory.table, workspaceId, list);
+    expect(after.count).toBe(count + 1);
+    expect(await readIds(memory.table, workspaceId, after, count, count)).toEqual([1_000_001]);
+  },
+);
+
+it('says so when a chunk is missing, rather than leaving ids out', async () => {
+  const memory = await fill(150);
+  for (const key of memory.items.keys()) if (key.endsWith('CHUNK#0')) memory.items.delete(key);
+  const head = await readHead(memory.table, workspaceId, list);
+  await expect(readIds(memory.table, workspaceId, head, 90, 120)).rejects.toThrow('missing');
+});

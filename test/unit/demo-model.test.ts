@@ -1,0 +1,89 @@
+import type { LanguageModelV4Prompt } from '@ai-sdk/provider';
+import { describe, expect, it } from 'vitest';
+import { demo } from '#agents/models/demo.ts';
+
+const user = (text: string): LanguageModelV4Prompt[number] => ({
+  role: 'user',
+  content: [{ type: 'text', text }],
+});
+const assistant = (text: string): LanguageModelV4Prompt[number] => ({
+  role: 'assistant',
+  content: [{ type: 'text', text }],
+});
+
+async function ask(...prompt: LanguageModelV4Prompt) {
+  const { stream } = await demo.model('').doStream({ prompt });
+  const parts = await Array.fromAsync(stream);
+  const pieces = parts.flatMap((part) => (part.type === 'text-delta' ? [part.delta] : []));
+  const finish = parts.find((part) => part.type === 'finish');
+  return { parts, pieces, text: pieces.join(''), usage: finish?.usage };
+}
+
+describe('what it says', () => {
+  it('is that it is a demonstration, and what it was asked', async () => {
+    const { text } = await ask(user('How are you?'));
+    expect(text).toContain('demonstration');
+    expect(text).toContain('“How are you?”');
+    expect(text).toContain('the first message');
+  });
+
+  it('tells of the history, but not of the instructions', async () => {
+    const { text } = await ask(
+      { role: 'system', content: 'Be kind.' },
+      user('One'),
+      assistant('Two'),
+      user('Three'),
+    );
+    expect(text).toContain('I see 2 earlier messages');
+    expect(text).not.toContain('Be kind');
+  });
+
+  it('is always the same for the same prompt', async () => {
+    expect(await ask(user('Same'))).toEqual(await ask(user('Same')));
+  });
+
+  it('quotes the beginning of a long message, in whole characters', async () => {
+    const { text } = await ask(user('🙂'.repeat(1000)));
+    expect(text).toContain(`“${'🙂'.repeat(200)}… (the first 200 of 1000 characters)”`);
+    expect(text.isWellFormed()).toBe(true);
+  });
+});
+
+describe('how it says it', () => {
+  it('streams a word a piece, and the pieces are the text', async () => {
+    const { pieces, text } = await ask(user('Word by word'));
+    for (const piece of pieces) expect(piece.trim()).toMatch(/^\S+$/);
+    const { content } = await demo.model('').doGenerate({ prompt: [user('Word by word')] });
+    expect(content).toEqual([{ type: 'text', text }]);
+  });
+
+  it('counts words as tokens, of the whole prompt and of the reply', async () => {
+    const { pieces, usage } = await ask({ role: 'system', content: 'Be kind.' }, user('One two three'));
+    expect(usage?.inputTokens.total).toBe(5);
+    expect(usage?.outputTokens.total).toBe(pieces.length);
+  });
+
+  it('begins and ends as a model does', async () => {
+    const { parts } = await ask(user('Hi'));
+    expect(parts.slice(0, 2).map(({ type }) => type)).toEqual(['stream-start', 'text-start']);
+    expect(parts.slice(-2)).toMatchObject([
+      { type: 'text-end' },
+      { type: 'finish', finishReason: { unified: 'stop' } },
+    ]);
+  });
+});
+
+describe('the title it gives', () => {
+  it.each([
+    ['Plan my trip', 'Plan my trip'],
+    ['  many\n\n spaces \t here ', 'many spaces here'],
+    ['', ''],
+    [' \n ', ''],
+    ['a'.repeat(60), 'a'.repeat(60)],
+    ['a'.repeat(61), `${'a'.repeat(59)}…`],
+    [`${'word '.repeat(12)}last`, 'word '.repeat(12).trim()],
+    ['🙂'.repeat(61), `${'🙂'.repeat(59)}…`],
+  ])('for %j is %j', (message, title) => {
+    expect(demo.title?.(message)).toBe(title);
+  });
+});
