@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
 import { unpublishAgent } from '#domain/unpublish-agent.ts';
-import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import {
   createDraftAgent,
   createPublishedAgent,
@@ -167,6 +167,11 @@ describe('agent_id', () => {
 });
 
 describe('a body that is wrong is refused, naming the field', () => {
+  let tenant: OpenTenant;
+  beforeAll(async () => {
+    tenant = await openTenant(service);
+  });
+
   it.each<[fields: Record<string, unknown>, message: string]>([
     [{ name: undefined }, 'name is required'],
     [{ name: null }, 'name must be a string'],
@@ -185,7 +190,7 @@ describe('a body that is wrong is refused, naming the field', () => {
       'name is required; agent_id must be a UUID; external_user_id must be a string',
     ],
   ])('%j: %s', async (fields, message) => {
-    const { client, agentId } = await openTenant(service);
+    const { client, agentId } = tenant;
     const answer = await client.post('/chats', { name: 'A', agent_id: agentId, ...fields });
     expect(summaryOf(answer)).toBe(`400/10006 ${message}`);
   });

@@ -115,6 +115,12 @@ describe('feedback on a reply', () => {
 });
 
 describe('feedback is refused', () => {
+  // Nothing that is refused changes it, so one chat serves all bodies.
+  let rated: Awaited<ReturnType<typeof openRatedChat>>;
+  beforeAll(async () => {
+    rated = await openRatedChat();
+  });
+
   it.each<[body: object, told: string]>([
     [{ type: 'sys_helpful' }, 'external_user_id is required'],
     [{ type: 'sys_helpful', external_user_id: '' }, 'external_user_id must not be empty'],
@@ -132,7 +138,7 @@ describe('feedback is refused', () => {
     [{ ...helpful('ann'), content: '' }, 'content is only allowed when type is sys_improve'],
     [{}, 'external_user_id is required; type is required'],
   ])('%.80j: %s', async (body, told) => {
-    const { rate, reply, counts } = await openRatedChat();
+    const { rate, reply, counts } = rated;
     expect(summaryOf(await rate(reply, body))).toBe(`400/10006 ${told}`);
     expect(await counts()).toEqual([{}, {}]);
   });

@@ -130,6 +130,11 @@ describe('order_by', () => {
 });
 
 describe('the external user', () => {
+  let tenant: OpenTenant;
+  beforeAll(async () => {
+    tenant = await openTenant(service);
+  });
+
   const required =
     '400/10006 external_user_id is required, as a query parameter or in the header x-external-user-id';
   /** What a chat of ann's answers to a reader who gives its name so. */
@@ -172,20 +177,20 @@ describe('the external user', () => {
     ['another than the owner in the header', { header: 'bob' }, '404/10003 Chat not found'],
     ['almost the owner', { query: 'Ann' }, '404/10003 Chat not found'],
   ])('given %s', async (_how, given, expected) => {
-    expect(await read(await openTenant(service), given)).toBe(expected);
+    expect(await read(tenant, given)).toBe(expected);
   });
 
   it.each(['a b', '#1', 'a/b?c=d&e', '100%', 'a+b', 'ünï', '名前😀', 'u'.repeat(256)])(
     'may be %j in the query',
     async (user) => {
-      expect(await read(await openTenant(service), { query: user, owner: user })).toBe('200/0 success');
+      expect(await read(tenant, { query: user, owner: user })).toBe('200/0 success');
     },
   );
 
   it.each(['a b', '#1', 'a/b?c=d&e', '100%', 'a+b', 'a%20b', 'u'.repeat(256)])(
     'may be %j in the header, where nothing is escaped',
     async (user) => {
-      expect(await read(await openTenant(service), { header: user, owner: user })).toBe('200/0 success');
+      expect(await read(tenant, { header: user, owner: user })).toBe('200/0 success');
     },
   );
 

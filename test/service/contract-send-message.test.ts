@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ChatResource } from '#contract/chat.ts';
 import { unpublishAgent } from '#domain/unpublish-agent.ts';
-import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
 import {
   createDraftAgent,
@@ -106,6 +107,13 @@ describe('message', () => {
 });
 
 describe('a field that is wrong is refused, naming it', () => {
+  let tenant: OpenTenant;
+  let chat: ChatResource;
+  beforeAll(async () => {
+    tenant = await openTenant(service);
+    chat = await tenant.createChat();
+  });
+
   it.each<[fields: Record<string, unknown>, told: string]>([
     [{ stream: 'false' }, 'stream must be true or false'],
     [{ stream: 0 }, 'stream must be true or false'],
@@ -125,12 +133,11 @@ describe('a field that is wrong is refused, naming it', () => {
       'message is required; stream must be true or false; agent_id must be a UUID',
     ],
   ])('%j: %s', async (fields, told) => {
-    const { createChat, send } = await openTenant(service);
-    expect(summaryOf(await send(await createChat(), fields))).toBe(`400/10006 ${told}`);
+    expect(summaryOf(await tenant.send(chat, fields))).toBe(`400/10006 ${told}`);
   });
 
   it.each(['abc', '1.5', '%20', '1e1', '-', '12abc', 'undefined'])('chat_id %s', async (chatId) => {
-    const { client, agentId } = await openTenant(service);
+    const { client, agentId } = tenant;
     const answer = await client.post(`/chats/${chatId}/messages`, { message: 'Hi', agent_id: agentId });
     expect(summaryOf(answer)).toBe('400/10006 chat_id must be an integer');
   });
