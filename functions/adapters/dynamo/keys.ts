@@ -65,8 +65,9 @@ export const keys = {
     sk: `M#${padded(position)}#FEEDBACK`,
   }),
   feedback: (workspaceId: string, chatId: number, position: number, externalUserId: string): Key => ({
-    pk: chat(workspaceId, chatId),
-    sk: `F#${padded(position)}#${externalUserId}`,
+    // The user alone: 256 characters of four bytes are all that a sort key holds.
+    pk: `${chat(workspaceId, chatId)}#F#${position}`,
+    sk: externalUserId,
   }),
   operatorsWorkspace: (workspaceId: string): Key => ({ pk: 'OPERATOR#WORKSPACES', sk: workspaceId }),
   operatorsAgent: (agentId: string): Key => ({ pk: `OPERATOR#AGENT#${agentId}`, sk: 'AGENT' }),
