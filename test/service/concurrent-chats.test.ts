@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
 import { chats as chatStore } from '#runtime/services.ts';
 import { type Answer, type Client, clientOf } from '#support/client.ts';
@@ -10,6 +10,9 @@ import {
   startService,
   type Tenant,
 } from '#support/service.ts';
+
+// Hundreds of requests a test.
+vi.setConfig({ testTimeout: 90_000 });
 
 const seed = Number(process.env.SEED ?? Date.now() % 100_000);
 
@@ -93,7 +96,7 @@ it.each([
     expect(created.length).toBeLessThan(100);
   } else expect(created).toHaveLength(100);
 
-  const all = await walk(client, {}, 'asc', 7);
+  const all = await walk(client, {}, 'asc', 17);
   expect(all.length).toBeGreaterThanOrEqual(created.length);
   expect(idsOf(all)).toEqual(all.map((_, index) => index + 1));
   expect(all.map(({ created_at }) => created_at)).toEqual(all.map(({ created_at }) => created_at).sort());
@@ -102,7 +105,7 @@ it.each([
   for (const chat of created) expect(byId.get(chat.id)).toEqual(chat);
   for (const filter of filters) {
     const expected = all.filter((chat) => matches(chat, filter));
-    expect(await walk(client, filter, 'asc', 11)).toEqual(expected);
+    expect(await walk(client, filter, 'asc', 23)).toEqual(expected);
     expect(await walk(client, filter, 'desc', 1000)).toEqual(expected.toReversed());
   }
   const histories = await Promise.all(
@@ -150,7 +153,7 @@ it('pages through more than two hundred chats as a plain list would', async () =
         current_page: Math.floor(offset / limit) + 1,
       });
       expect(body.pagination?.next_page === null, asked).toBe(offset + limit >= list.length);
-      expect(body.pagination?.prev_page === null, asked).toBe(offset === 0);
+      expect(body.pagination?.prev_page === null, asked).toBe(offset < limit);
     }
   }
 });

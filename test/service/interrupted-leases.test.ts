@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Answer, type Client, clientOf } from '#support/client.ts';
-import { contentsOf, createChat, historyOf, send, stepThrough } from '#support/turns.ts';
 import {
   callsByMessage,
   type ModelCall,
@@ -8,6 +7,7 @@ import {
   startScriptedModel,
 } from '#support/scripted-model.ts';
 import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+import { contentsOf, createChat, historyOf, send, stepThrough } from '#support/turns.ts';
 
 const leaseSeconds = 2;
 

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Client, clientOf } from '#support/client.ts';
-import { createChat, stepThrough } from '#support/turns.ts';
 import {
   callsByMessage,
   type ModelCall,
@@ -9,6 +8,7 @@ import {
   startScriptedModel,
 } from '#support/scripted-model.ts';
 import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+import { createChat, stepThrough } from '#support/turns.ts';
 
 let model: ScriptedModel;
 let service: Service;

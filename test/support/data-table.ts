@@ -1,10 +1,12 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { BatchWriteCommand, DynamoDBDocumentClient, UpdateCommand } from '@aws-sdk/lib-dynamodb';
+import { DynamoDBDocumentClient, TransactWriteCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { keys } from '#adapters/dynamo/keys.ts';
 import type { Service } from './service.ts';
 
 /** The data table of a running service, reached past the service itself. */
-export function dataTableOf(service: Pick<Service, 'run'>) {
+export function dataTableOf(service: {
+  run: { outputs: Record<string, string>; endpoints: Pick<Service['run']['endpoints'], 'dynamodb'> };
+}) {
   const TableName = service.run.outputs.DataTableName ?? '';
   const client = DynamoDBDocumentClient.from(
     new DynamoDBClient({
@@ -26,32 +28,49 @@ export function dataTableOf(service: Pick<Service, 'run'>) {
         }),
       );
     },
-    /** Writes items as fast as the engine takes them: 25 a request, which is the most, and some requests at a time. */
+    /** Gives a published agent another model at once. */
+    async setModel(agent: { workspaceId: string; agentId: string; model: string }): Promise<void> {
+      await client.send(
+        new UpdateCommand({
+          TableName,
+          Key: keys.publishedAgent(agent.workspaceId, agent.agentId),
+          UpdateExpression: 'SET #definition.#model = :model',
+          ExpressionAttributeNames: { '#definition': 'definition', '#model': 'llm_model' },
+          ExpressionAttributeValues: { ':model': agent.model },
+        }),
+      );
+    },
+    /** Writes items as fast as the engine takes them: in transactions of 100, which cost it a third of other writes. */
     async writeItems(items: Iterable<Record<string, unknown>>): Promise<void> {
-      const batches = batchesOf(items);
+      const chunks = chunksOf(items, 100);
       const write = async (): Promise<void> => {
-        for (const batch of batches) {
-          const { UnprocessedItems } = await client.send(
-            new BatchWriteCommand({
-              RequestItems: { [TableName]: batch.map((Item) => ({ PutRequest: { Item } })) },
-            }),
+        for (const chunk of chunks)
+          await client.send(
+            new TransactWriteCommand({ TransactItems: chunk.map((Item) => ({ Put: { TableName, Item } })) }),
           );
-          if (Object.keys(UnprocessedItems ?? {}).length > 0) throw new Error('Some items were not written');
-        }
       };
-      await Promise.all(Array.from({ length: 4 }, write));
+      await Promise.all([write(), write(), write()]);
     },
     close: () => client.destroy(),
   };
 }
 
-function* batchesOf(items: Iterable<Record<string, unknown>>): Generator<Record<string, unknown>[]> {
-  let batch: Record<string, unknown>[] = [];
+/** Shared by its readers: each takes the next chunk. A chunk stays under the 4 MB that a transaction may have. */
+function* chunksOf(
+  items: Iterable<Record<string, unknown>>,
+  size: number,
+): Generator<Record<string, unknown>[]> {
+  let chunk: Record<string, unknown>[] = [];
+  let bytes = 0;
   for (const item of items) {
-    batch.push(item);
-    if (batch.length < 25) continue;
-    yield batch;
-    batch = [];
+    const itemBytes = typeof item.content === 'string' ? Buffer.byteLength(item.content) : 0;
+    if (chunk.length === size || (chunk.length > 0 && bytes + itemBytes > 3_000_000)) {
+      yield chunk;
+      chunk = [];
+      bytes = 0;
+    }
+    chunk.push(item);
+    bytes += itemBytes;
   }
-  if (batch.length > 0) yield batch;
+  if (chunk.length > 0) yield chunk;
 }

@@ -28,6 +28,8 @@ export interface Service {
   close(): Promise<void>;
 }
 
+const givenEngine = process.env.AWS_ENDPOINT_URL_DYNAMODB;
+
 /** The whole service on this machine, on the real wires. One a test file: the operator's stores follow the last one. */
 export async function startService(options: ServiceOptions = {}): Promise<Service> {
   const { variables, dataDir: kept, ...others } = options;
@@ -46,6 +48,9 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     dataDir,
     async close() {
       await run.close();
+      // A later start must not take this run's engine for one that it was given.
+      if (givenEngine === undefined) delete process.env.AWS_ENDPOINT_URL_DYNAMODB;
+      else process.env.AWS_ENDPOINT_URL_DYNAMODB = givenEngine;
       if (kept === undefined) await rm(dataDir, { recursive: true, force: true });
       if (run.violations().length > 0) throw new Error(run.violations().join('\n'));
     },

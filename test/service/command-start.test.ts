@@ -1,0 +1,158 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { clientOf } from '#support/client.ts';
+import { processesNaming, type RunningCommand, startCommand } from '#support/command.ts';
+import { createChat, historyOf } from '#support/turns.ts';
+import type { Connection } from '../../bin/local/connection.ts';
+
+let folder: string;
+let data: string;
+let command: RunningCommand;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'service-command-'));
+  data = join(folder, 'data');
+  command = startCommand(['--port', '0', '--data', data]);
+  await command.printed('Ctrl-C ends it.');
+}, 120_000);
+afterAll(async () => {
+  command.child.kill('SIGKILL');
+  await command.ended;
+  await rm(folder, { recursive: true, force: true });
+});
+
+const readConnection = async (): Promise<Connection> =>
+  JSON.parse(await readFile(join(data, 'connection.json'), 'utf8')) as Connection;
+
+const clientNow = async () => {
+  const connection = await readConnection();
+  const tenant = { apiKey: connection.api_key, agentId: connection.agent_id };
+  return { tenant, client: clientOf({ baseUrl: connection.base_url }, tenant) };
+};
+
+/** Runs the command to its end. */
+const run = (...args: string[]) => startCommand(args).ended;
+
+/** Fails as a person would like it: nothing but one line that says why. */
+async function refuse(args: string[], line: RegExp): Promise<void> {
+  const { code, stderr } = await run(...args);
+  expect(stderr.trim().split('\n')).toEqual([expect.stringMatching(line)]);
+  expect(code).toBe(1);
+}
+
+// A start takes 4 s on an idle machine.
+describe('npm start', { timeout: 120_000 }, () => {
+  it('prints where it is, a key, an agent, and curl lines that work as printed', async () => {
+    const { base_url, api_key, agent_id } = await readConnection();
+    const output = command.output();
+    for (const value of [base_url, api_key, agent_id]) expect(output).toContain(value);
+    expect(base_url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/api\/v1$/);
+    const [plain, streamed, ...others] = output.split('\n').filter((line) => line.startsWith('curl '));
+    expect(others).toEqual([]);
+    const shell = async (line = '') => (await promisify(execFile)('sh', ['-c', line])).stdout;
+    expect(JSON.parse(await shell(plain))).toEqual({
+      data: expect.stringContaining('demonstration'),
+      message: null,
+      error_code: 0,
+    });
+    const events = await shell(streamed);
+    expect(events).toContain('event: response.output_text.delta\n');
+    expect(events.endsWith('data: [DONE]\n\n')).toBe(true);
+  });
+
+  it('tells programs the same in connection.json, which only its owner may read', async () => {
+    expect((await stat(join(data, 'connection.json'))).mode & 0o777).toBe(0o600);
+    expect(await readConnection()).toMatchObject({
+      base_url: expect.any(String),
+      api_key: expect.stringMatching(/^ak_/),
+      workspace_id: expect.stringMatching(/^ws_/),
+      agent_id: expect.any(String),
+      pid: command.child.pid,
+    });
+  });
+
+  it('does not start on a folder that is in use, and leaves the run alone that uses it', async () => {
+    const { client, tenant } = await clientNow();
+    const chatId = await createChat(client, tenant);
+    const connection = await readConnection();
+    await refuse(['--port', '0', '--data', data], /in use/);
+    expect(await readConnection()).toEqual(connection);
+    expect(await historyOf(client, chatId)).toEqual([]);
+    await createChat(client, tenant);
+  });
+
+  it('says that a port is in use', async () => {
+    const other = createServer();
+    await new Promise<void>((listening) => other.listen(0, '127.0.0.1', listening));
+    const address = other.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    const elsewhere = join(folder, 'elsewhere');
+    await refuse(['--port', String(port), '--data', elsewhere], new RegExp(`${port}.*in use`));
+    await new Promise((closed) => other.close(closed));
+    expect(await processesNaming(elsewhere)).toEqual([]);
+  });
+
+  it.each([
+    [['--port', 'http'], /--port/],
+    [['--port', '70000'], /--port/],
+    [['--prot', '3000'], /unknown option '--prot'/],
+    [['--data'], /--data/],
+    [['extra'], /argument/],
+  ])('refuses %j', async (args, line) => {
+    const { code, stderr, stdout } = await run(...args);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(line);
+    expect(stdout).toBe('');
+  });
+
+  it('does not empty a folder that holds something else', async () => {
+    const mine = join(folder, 'mine');
+    await mkdir(mine);
+    await writeFile(join(mine, 'thesis.txt'), 'three years');
+    await refuse(['--port', '0', '--data', mine, '--reset'], /not a data folder/);
+    expect(await readdir(mine)).toEqual(['thesis.txt']);
+  });
+
+  it('ends at Ctrl-C and leaves no process behind; with --reset it starts again with nothing', async () => {
+    const { client, tenant } = await clientNow();
+    const chatId = await createChat(client, tenant, { name: 'Kept' });
+    expect((await processesNaming(data)).join('\n')).toContain('dynoxide');
+    command.child.kill('SIGINT');
+    expect(await command.ended).toMatchObject({ code: 0, stderr: '' });
+    expect(await processesNaming(data)).toEqual([]);
+
+    const before = await readConnection();
+    command = startCommand(['--port', '0', '--data', data, '--reset']);
+    await command.printed('Ctrl-C ends it.');
+    const emptied = await clientNow();
+    expect(emptied.tenant.apiKey).not.toBe(before.api_key);
+    expect((await emptied.client.get(`/chats/${chatId}/messages?external_user_id=x`)).status).toBe(404);
+    expect((await emptied.client.get('/chats', { headers: { 'x-api-key': before.api_key } })).status).toBe(
+      400,
+    );
+    expect(existsSync(join(data, 'dynamodb.sqlite'))).toBe(true);
+  });
+
+  // Fails: the folder is emptied, its lock included, before anyone looks whether a run is using it.
+  it.fails('does not empty a folder that is in use', async () => {
+    const { client, tenant } = await clientNow();
+    await createChat(client, tenant);
+    const connection = await readConnection();
+    const second = startCommand(['--port', '0', '--data', data, '--reset']);
+    const outcome = await Promise.race([
+      second.ended.then(({ code }) => code),
+      second.printed('Ctrl-C ends it.').then(() => 'started'),
+    ]);
+    second.child.kill('SIGINT');
+    const { stderr } = await second.ended;
+    expect(outcome).toBe(1);
+    expect(stderr).toMatch(/in use/);
+    expect(await readConnection()).toEqual(connection);
+    await createChat(client, tenant);
+  });
+});

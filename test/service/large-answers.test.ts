@@ -1,0 +1,180 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { ChatResource } from '#contract/chat.ts';
+import type { MessageResource } from '#contract/message.ts';
+import { type Client, clientOf } from '#support/client.ts';
+import { dataTableOf } from '#support/data-table.ts';
+import {
+  callsByMessage,
+  type ModelCall,
+  type ScriptedModel,
+  startScriptedModel,
+} from '#support/scripted-model.ts';
+import { chatItems, messageItems } from '#support/seed.ts';
+import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+import { createChat, historyOf, send } from '#support/turns.ts';
+
+/** 256 characters of four bytes each, in JSON and in the table. */
+const name = '🗂'.repeat(256);
+const user = '👤'.repeat(256);
+const messageBytes = 256 * 1024;
+const largeChat = 3;
+const largeMessages = 160;
+
+/** 256 KiB of characters of one to four bytes, no two messages the same. */
+function largeText(position: number): string {
+  const beginning = `${position} aé字🙂`;
+  const missing = messageBytes - Buffer.byteLength(beginning);
+  return beginning + '字'.repeat(Math.floor(missing / 3)) + 'a'.repeat(missing % 3);
+}
+const digest = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+let model: ScriptedModel;
+let service: Service;
+let tenant: Tenant;
+let client: Client;
+let callFor: (message: string) => Promise<ModelCall>;
+beforeAll(async () => {
+  model = await startScriptedModel();
+  callFor = callsByMessage(model);
+  service = await startService({
+    variables: { OPENAI_BASE_URL: model.url },
+    recordCalls: true,
+    maxConcurrency: 2,
+  });
+  tenant = await createTenant({ model: 'openai:test', titles: false });
+  client = clientOf(service, tenant);
+  const { workspaceId, agentId } = tenant;
+  const table = dataTableOf(service);
+  await table.writeItems(
+    chatItems({
+      workspaceId,
+      agentId,
+      externalUserId: user,
+      count: 1000,
+      name,
+      messageCounts: { [largeChat]: largeMessages },
+    }),
+  );
+  await table.writeItems(
+    messageItems({ workspaceId, chatId: largeChat, count: largeMessages, content: largeText }),
+  );
+  table.close();
+});
+afterAll(async () => {
+  await service.close();
+  await model.close();
+});
+
+const asUser = `external_user_id=${encodeURIComponent(user)}`;
+
+it('sends a thousand chats with the longest names and users in one answer', async () => {
+  for (const query of ['', `&agent_id=${tenant.agentId}&${asUser}`]) {
+    const response = await client.request('GET', `/chats?limit=1000${query}`);
+    const text = await response.text();
+    expect(Buffer.byteLength(text)).toBeGreaterThan(3_000_000);
+    const { data, pagination } = JSON.parse(text) as {
+      data: ChatResource[];
+      pagination: { total_records: number };
+    };
+    expect(pagination.total_records).toBe(1000);
+    expect(data.map(({ id }) => id)).toEqual(Array.from({ length: 1000 }, (_, index) => 1000 - index));
+    expect(new Set(data.map((chat) => chat.name))).toEqual(new Set([name]));
+    expect(new Set(data.map((chat) => chat.external_user_id))).toEqual(new Set([user]));
+  }
+});
+
+it('sends fifty messages of 256 KiB in one page', async () => {
+  const { status, body } = await client.get<MessageResource[]>(
+    `/chats/${largeChat}/messages?offset=20&${asUser}`,
+  );
+  expect(status).toBe(200);
+  expect(body.pagination).toMatchObject({ limit: 50, offset: 20, total_records: largeMessages });
+  expect(body.data.map(({ content }) => digest(content))).toEqual(
+    Array.from({ length: 50 }, (_, index) => digest(largeText(21 + index))),
+  );
+});
+
+it('waits for a slow reader instead of collecting 40 MB for it', async () => {
+  const queries = () =>
+    service.run
+      .dynamoCalls()
+      .filter(({ target, functionName }) => target === 'Query' && functionName?.includes('ListMessages'))
+      .length;
+  const before = queries();
+  const response = await client.request('GET', `/chats/${largeChat}/messages?limit=1000&${asUser}`);
+  const reader = response.body?.getReader();
+  const chunks: Uint8Array[] = [];
+  const read = async (): Promise<boolean> => {
+    const piece = await reader?.read();
+    if (piece?.value !== undefined) chunks.push(piece.value);
+    return piece?.done !== true;
+  };
+  await read();
+  // The reader does something else: until ten more requests have gone by without another query for the page.
+  for (let quiet = 0, seen = queries(); quiet < 10; quiet += 1) {
+    await client.get('/chats?limit=1');
+    if (queries() !== seen) quiet = 0;
+    seen = queries();
+  }
+  // What the function had asked for by then fits into the sockets' buffers: one query gives 1 MB.
+  const asked = queries() - before;
+  while (await read());
+  const all = queries() - before;
+  console.log(`a stalled reader: ${asked} of ${all} queries made`);
+  expect(all).toBeGreaterThan(40);
+  expect(asked).toBeLessThan(all / 2);
+  const { data } = JSON.parse(Buffer.concat(chunks).toString()) as { data: MessageResource[] };
+  expect(data.map(({ content }) => digest(content))).toEqual(
+    Array.from({ length: largeMessages }, (_, index) => digest(largeText(1 + index))),
+  );
+});
+
+it('keeps a reply that is larger than an item of the table, and sends it whole', async () => {
+  const chatId = await createChat(client, tenant);
+  const called = callFor('Much, please');
+  const reading = client.stream(chatId, { message: 'Much, please', agent_id: tenant.agentId });
+  const call = await called;
+  const pieces = Array.from({ length: 60 }, (_, index) => `${index}: ${'🙂é字 '.repeat(1000)}`);
+  for (const piece of pieces) call.piece(piece);
+  call.finish();
+  const events = await (await reading).all();
+  const reply = pieces.join('');
+  expect(Buffer.byteLength(reply)).toBeGreaterThan(500_000);
+  const deltas = events.flatMap((event) =>
+    event !== '[DONE]' && event.type === 'response.output_text.delta' ? [event.delta] : [],
+  );
+  expect(digest(deltas.join(''))).toBe(digest(reply));
+  expect(events.at(-2)).toMatchObject({ type: 'response.output_text.completed', final_text: reply });
+  const [, stored] = await historyOf(client, chatId);
+  expect(digest(stored?.content ?? '')).toBe(digest(reply));
+
+  // With stream false too; and the next turn finds the large one in its history, or leaves it out, but works.
+  const again = callFor('And again');
+  const answering = send(client, tenant, chatId, 'And again');
+  const next = await again;
+  next.piece(reply);
+  next.finish();
+  expect(digest((await answering).body.data)).toBe(digest(reply));
+  expect((await historyOf(client, chatId)).map(({ content }) => digest(content))).toEqual(
+    ['Much, please', reply, 'And again', reply].map(digest),
+  );
+});
+
+it('takes a message of 256 KiB and refuses one byte more', async () => {
+  const chatId = await createChat(client, tenant);
+  const message = largeText(1);
+  const called = callFor(message);
+  const answering = send(client, tenant, chatId, message);
+  const call = await called;
+  expect(digest(call.request.messages.at(-1)?.content ?? '')).toBe(digest(message));
+  call.piece('Read');
+  call.finish();
+  expect((await answering).body.data).toBe('Read');
+  expect(await send(client, tenant, chatId, `${message}a`)).toMatchObject({
+    status: 400,
+    body: { error_code: 10006, message: expect.stringContaining('message') },
+  });
+  const history = await historyOf(client, chatId);
+  expect(history.map(({ content }) => digest(content))).toEqual([message, 'Read'].map(digest));
+});

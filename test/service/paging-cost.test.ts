@@ -1,0 +1,157 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { ChatResource } from '#contract/chat.ts';
+import type { MessageResource } from '#contract/message.ts';
+import { positionOf } from '#domain/message.ts';
+import { type Client, clientOf } from '#support/client.ts';
+import { fillDataFolder } from '#support/import-items.ts';
+import { chatItems, messageItems } from '#support/seed.ts';
+import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+
+/** Fifty more than a hundred thousand and one page: offset 100,000 is inside, and no list ends at a chunk's border. */
+const count = 100_130;
+const far = 100_000;
+const user = 'user-1';
+const fullChat = 7;
+
+function* itemsOf({ workspaceId, agentId }: Tenant) {
+  yield* chatItems({
+    workspaceId,
+    agentId,
+    externalUserId: user,
+    count: count - 1,
+    messageCounts: { [fullChat]: count },
+  });
+  yield* messageItems({
+    workspaceId,
+    chatId: fullChat,
+    count,
+    content: (position) => `Message ${position}`,
+  });
+}
+
+let service: Service;
+let tenant: Tenant;
+let client: Client;
+let dataDir: string;
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'service-data-'));
+  await fillDataFolder(dataDir, async () => {
+    tenant = await createTenant();
+    return itemsOf(tenant);
+  });
+  service = await startService({ dataDir, recordCalls: true, maxConcurrency: 1 });
+  client = clientOf(service, tenant);
+  // The last one by the service itself: it takes what was seeded for its own.
+  const last = await client.post<{ id: number }>('/chats', {
+    name: 'Last',
+    agent_id: tenant.agentId,
+    external_user_id: user,
+  });
+  expect(last.body.data.id).toBe(count);
+}, 120_000);
+afterAll(async () => {
+  await service.close();
+  await rm(dataDir, { recursive: true });
+});
+
+/** One page, and what its function asked of the table for it. */
+async function page<Data>(path: string) {
+  const before = service.run.dynamoCalls().length;
+  const start = performance.now();
+  const { status, body } = await client.get<Data>(path);
+  const milliseconds = Math.round(performance.now() - start);
+  expect(status, body.message ?? '').toBe(200);
+  const calls = service.run
+    .dynamoCalls()
+    .slice(before)
+    .filter(({ functionName }) => /List(Chats|Messages)/.test(functionName ?? ''));
+  return {
+    data: body.data,
+    total: body.pagination?.total_records,
+    targets: calls.map(({ target }) => target),
+    units: calls.reduce((sum, { consumed }) => sum + consumed.readUnits, 0),
+    milliseconds,
+  };
+}
+
+const byUser = `&external_user_id=${user}`;
+const lists: [name: string, filter: () => string][] = [
+  ['of all', () => ''],
+  ['by agent', () => `&agent_id=${tenant.agentId}`],
+  ['by user', () => byUser],
+  ['by agent and user', () => `&agent_id=${tenant.agentId}${byUser}`],
+];
+
+/**
+ * A page of 50 chats reads 50 chat items (1 unit each: strongly consistent, under 4 KB), the list's head or the
+ * workspace's counter (1), and the chunks of 100 ids that it touches (1 unit each): none when it lies in the head, and
+ * at most 2. So two pages may differ by these two units and by the one call that reads them together, wherever they are.
+ */
+it.each(lists)('costs the same at offset 100,000 as at 0 in the list %s', async (name, filter) => {
+  for (const order of ['asc', 'desc']) {
+    const pageAt = (offset: number) =>
+      page<ChatResource[]>(`/chats?limit=50&offset=${offset}&order_by=${order}${filter()}`);
+    await pageAt(0);
+    const near = await pageAt(0);
+    const away = await pageAt(far);
+    console.log(
+      `chats ${name}, ${order}: ${near.units} units, ${near.targets.length} calls, ${near.milliseconds} ms at 0; ` +
+        `${away.units} units, ${away.targets.length} calls, ${away.milliseconds} ms at ${far}`,
+    );
+    const first = (offset: number) => (order === 'asc' ? offset + 1 : count - offset);
+    for (const [{ data, total }, offset] of [
+      [near, 0],
+      [away, far],
+    ] as const) {
+      expect(total).toBe(count);
+      expect(data.map(({ id }) => id)).toEqual(
+        Array.from({ length: 50 }, (_, place) => first(offset) + (order === 'asc' ? place : -place)),
+      );
+    }
+    for (const { targets, units } of [near, away]) {
+      expect(targets).not.toContain('Scan');
+      expect(targets).not.toContain('Query');
+      expect(targets.length).toBeLessThanOrEqual(3);
+      expect(units).toBeGreaterThanOrEqual(51);
+      expect(units).toBeLessThanOrEqual(53);
+    }
+    expect(away.targets).toHaveLength(near.targets.length);
+    expect(Math.abs(away.units - near.units)).toBeLessThanOrEqual(1);
+    // Without a filter ids are places: nothing is read but the counter and the chats.
+    if (name === 'of all') expect(away).toMatchObject({ targets: near.targets, units: near.units });
+  }
+});
+
+it('costs the same at offset 100,000 as at 0 in a history', async () => {
+  for (const order of ['asc', 'desc']) {
+    const pageAt = (offset: number) =>
+      page<MessageResource[]>(
+        `/chats/${fullChat}/messages?limit=50&offset=${offset}&order_by=${order}${byUser}`,
+      );
+    await pageAt(0);
+    const near = await pageAt(0);
+    const away = await pageAt(far);
+    console.log(
+      `messages, ${order}: ${near.units} units, ${near.targets.length} calls, ${near.milliseconds} ms at 0; ` +
+        `${away.units} units, ${away.targets.length} calls, ${away.milliseconds} ms at ${far}`,
+    );
+    for (const [{ data, total }, offset] of [
+      [near, 0],
+      [away, far],
+    ] as const) {
+      expect(total).toBe(count);
+      const first = order === 'asc' ? offset + 1 : count - offset;
+      expect(data.map(({ id }) => positionOf(fullChat, id))).toEqual(
+        Array.from({ length: 50 }, (_, place) => first + (order === 'asc' ? place : -place)),
+      );
+    }
+    // One read of workspace and chat, one query of fifty messages; the texts differ by a few digits, at most one unit.
+    expect(away.targets).toEqual(near.targets);
+    expect(away.targets).toEqual(['BatchGetItem', 'Query']);
+    expect(Math.abs(away.units - near.units)).toBeLessThanOrEqual(1);
+    expect(away.units).toBeLessThanOrEqual(6);
+  }
+});

@@ -1,0 +1,141 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import type { ChatResource } from '#contract/chat.ts';
+import { type Client, clientOf } from '#support/client.ts';
+import { processesNaming, type RunningCommand, startCommand } from '#support/command.ts';
+import { dataTableOf } from '#support/data-table.ts';
+import {
+  callsByMessage,
+  type ModelCall,
+  type ScriptedModel,
+  startScriptedModel,
+} from '#support/scripted-model.ts';
+import { createTenant, startService, type Tenant } from '#support/service.ts';
+import { contentsOf, createChat, historyOf, send, stepThrough } from '#support/turns.ts';
+import type { Connection } from '../../bin/local/connection.ts';
+
+// Four starts of the service, two of them with a synth.
+vi.setConfig({ testTimeout: 120_000 });
+
+let model: ScriptedModel;
+let folder: string;
+let callFor: (message: string) => Promise<ModelCall>;
+beforeAll(async () => {
+  model = await startScriptedModel();
+  callFor = callsByMessage(model);
+  folder = await mkdtemp(join(tmpdir(), 'service-data-'));
+});
+afterAll(async () => {
+  await model.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** What a workspace's clients can see. */
+async function everythingOf(client: Client) {
+  const { body } = await client.get<ChatResource[]>('/chats?limit=1000');
+  const agents = await client.get('/chats/published-agents');
+  return {
+    agents: agents.body.data,
+    chats: body.data,
+    total: body.pagination?.total_records,
+    histories: await Promise.all(body.data.map(({ id }) => historyOf(client, id))),
+  };
+}
+
+it('finds everything again after a stop, and goes on with its conversations', async () => {
+  const dataDir = join(folder, 'stopped');
+  const options = { dataDir, variables: { OPENAI_BASE_URL: model.url }, maxConcurrency: 1 };
+  const first = await startService(options);
+  const tenant = await createTenant({ model: 'openai:test', titles: false });
+  const before = clientOf(first, tenant);
+  const chatId = await createChat(before, tenant);
+  await createChat(before, tenant, { name: 'Empty' });
+  await send(before, tenant, chatId, 'Remember me');
+  const large = 'large '.repeat(80_000);
+  const called = callFor('Say much');
+  const answering = send(before, tenant, chatId, 'Say much');
+  const call = await called;
+  call.piece(large);
+  call.finish();
+  await answering;
+  const seen = await everythingOf(before);
+  await first.close();
+
+  const second = await startService(options);
+  const after = clientOf(second, tenant);
+  expect(await everythingOf(after)).toEqual(seen);
+  expect((await send(after, tenant, chatId, 'Still there?')).body.data).toBe('Hello');
+  expect(contentsOf(await historyOf(after, chatId))).toEqual([
+    'Remember me',
+    'Hello',
+    'Say much',
+    large,
+    'Still there?',
+    'Hello',
+  ]);
+  expect(await createChat(after, tenant)).toBe(3);
+  await second.close();
+});
+
+it('finds everything again after a kill in the middle of a reply', async () => {
+  const dataDir = join(folder, 'killed');
+  const start = async (): Promise<{ command: RunningCommand; connection: Connection }> => {
+    const command = startCommand(['--port', '0', '--data', dataDir], { OPENAI_BASE_URL: model.url });
+    await command.printed('Ctrl-C ends it.');
+    const text = await readFile(join(dataDir, 'connection.json'), 'utf8');
+    return { command, connection: JSON.parse(text) as Connection };
+  };
+  const runOf = (connection: Connection) => ({
+    run: {
+      outputs: { DataTableName: connection.data_table },
+      endpoints: { dynamodb: connection.dynamodb_endpoint },
+    },
+  });
+  const tenantOf = (connection: Connection): Tenant => ({
+    workspaceId: connection.workspace_id,
+    apiKey: connection.api_key,
+    agentId: connection.agent_id,
+  });
+
+  const first = await start();
+  const tenant = tenantOf(first.connection);
+  const client = clientOf({ baseUrl: first.connection.base_url }, tenant);
+  const table = dataTableOf(runOf(first.connection));
+  await table.setModel({ ...tenant, model: 'openai:test' });
+  table.close();
+  const chatId = await createChat(client, tenant, { name: 'Cut off' });
+  expect((await send(client, tenant, chatId, 'Before')).body.data).toBe('Hello');
+  const called = callFor('Cut me off');
+  const events = stepThrough(
+    await client.stream(chatId, { message: 'Cut me off', agent_id: tenant.agentId }),
+  );
+  await events.next();
+  (await called).piece('One, ');
+  expect(await events.next()).toMatchObject({ delta: 'One, ' });
+  first.command.child.kill('SIGKILL');
+  await expect(events.rest()).rejects.toThrow();
+  expect((await first.command.ended).signal).toBe('SIGKILL');
+  // The engine ends with the process that it belonged to.
+  await expect.poll(() => processesNaming(dataDir), { timeout: 10_000 }).toEqual([]);
+
+  const second = await start();
+  expect(tenantOf(second.connection)).toEqual(tenant);
+  const again = clientOf({ baseUrl: second.connection.base_url }, tenant);
+  expect(contentsOf(await historyOf(again, chatId))).toEqual(['Before', 'Hello', 'Cut me off']);
+  expect(await send(again, tenant, chatId, 'Too soon')).toMatchObject({
+    status: 400,
+    body: { error_code: 10006, message: 'A reply is already in progress for this chat' },
+  });
+  const afterwards = dataTableOf(runOf(second.connection));
+  await afterwards.endLease({ workspaceId: tenant.workspaceId, chatId });
+  afterwards.close();
+  expect((await send(again, tenant, chatId, 'After')).body.data).toBe('Hello');
+  const history = await historyOf(again, chatId);
+  expect(contentsOf(history)).toEqual(['Before', 'Hello', 'Cut me off', '', 'After', 'Hello']);
+  expect(history[3]?.meta.error).toEqual({ code: 10005, message: 'The reply was interrupted' });
+  second.command.child.kill('SIGTERM');
+  expect((await second.command.ended).code).toBe(0);
+  expect(await processesNaming(dataDir)).toEqual([]);
+});

@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Client, clientOf } from '#support/client.ts';
+import { type DynamoProxy, startDynamoProxy } from '#support/dynamo-proxy.ts';
+import {
+  callsByMessage,
+  type ModelCall,
+  type ScriptedModel,
+  startScriptedModel,
+} from '#support/scripted-model.ts';
+import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+import { createChat, stepThrough } from '#support/turns.ts';
+
+let model: ScriptedModel;
+let proxy: DynamoProxy;
+let service: Service;
+let tenant: Tenant;
+let client: Client;
+let callFor: (message: string) => Promise<ModelCall>;
+beforeAll(async () => {
+  model = await startScriptedModel();
+  callFor = callsByMessage(model);
+  proxy = await startDynamoProxy();
+  service = await startService({
+    variables: { OPENAI_BASE_URL: model.url, AWS_ENDPOINT_URL_DYNAMODB: proxy.url },
+    recordCalls: true,
+    maxConcurrency: 1,
+  });
+  proxy.engine = service.run.endpoints.dynamodb;
+  tenant = await createTenant({ model: 'openai:test', titles: false });
+  client = clientOf(service, tenant);
+});
+afterAll(async () => {
+  await service.close();
+  await model.close();
+  await proxy.close();
+});
+
+/**
+ * The service's own part of a turn, warm, without a title, texts under 1 KB. Before the model is asked, three round
+ * trips, each of which may refuse the send: (1) workspace and published agent, read together; (2) the lease, which also
+ * finds the chat; (3) the user message stored beside the history's query. Four write units: lease, user message, reply,
+ * lease again; a renewal every third of the lease's time adds one.
+ */
+it('takes three round trips before the model is asked and four write units in all', async () => {
+  const chatId = await createChat(client, tenant);
+  const body = (message: string) => ({ message, agent_id: tenant.agentId });
+  await (await client.stream(chatId, body('warm'))).all();
+
+  // How many answers each call may have waited for: one more than the deepest that was over when it began.
+  let deepest = 0;
+  const chain: { target: string; depth: number }[] = [];
+  proxy.handle = async (call, pass) => {
+    if (!call.functionName.includes('SendMessage')) return pass();
+    const depth = deepest + 1;
+    chain.push({ target: call.target, depth });
+    const answer = await pass();
+    // Calls that were sent together are here by now.
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    deepest = Math.max(deepest, depth);
+    return answer;
+  };
+  const recorded = service.run.dynamoCalls().length;
+  const called = callFor('How long does it take?');
+  const events = stepThrough(await client.stream(chatId, body('How long does it take?')));
+  const call = await called;
+  const before = chain.length;
+  expect(chain.map(({ target, depth }) => `${depth} ${target}`).sort()).toEqual([
+    '1 BatchGetItem',
+    '2 UpdateItem',
+    '3 PutItem',
+    '3 Query',
+  ]);
+  call.piece('x'.repeat(500));
+  call.finish();
+  expect((await events.rest()).at(-1)).toBe('[DONE]');
+  expect(chain.slice(before).map(({ target }) => target)).toEqual(['PutItem', 'UpdateItem']);
+
+  const own = service.run
+    .dynamoCalls()
+    .slice(recorded)
+    .filter(({ functionName }) => functionName?.includes('SendMessage'));
+  const units = (kind: 'readUnits' | 'writeUnits') =>
+    own.reduce((sum, { consumed }) => sum + consumed[kind], 0);
+  console.log(
+    `a turn: ${own.map(({ target }) => target).join(', ')}; ` +
+      `${units('writeUnits')} write units, ${units('readUnits')} read units`,
+  );
+  expect(deepest).toBeLessThanOrEqual(5);
+  expect(units('writeUnits')).toBeLessThanOrEqual(6);
+});

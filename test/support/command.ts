@@ -1,0 +1,62 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readdir, readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+
+const command = resolve(import.meta.dirname, '../../bin/local.ts');
+
+export interface RunningCommand {
+  child: ChildProcess;
+  /** What it has printed so far. */
+  output(): string;
+  /** Resolves once it has printed such a text; rejects when it ends before. */
+  printed(text: string): Promise<void>;
+  /** Resolves when it has ended and all that it printed is there. */
+  ended: Promise<{ code: number | null; signal: string | null; stdout: string; stderr: string }>;
+}
+
+/** `npm start -- …`, in a process of its own. */
+export function startCommand(args: string[], variables: Record<string, string> = {}): RunningCommand {
+  const { AWS_ENDPOINT_URL_DYNAMODB: _, ...inherited } = process.env;
+  const child = spawn(process.execPath, [command, ...args], {
+    env: { ...inherited, ...variables },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  let look = () => {};
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+    look();
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const ended: RunningCommand['ended'] = new Promise((settle) => {
+    child.once('close', (code, signal) => settle({ code, signal, stdout, stderr }));
+  });
+  return {
+    child,
+    ended,
+    output: () => stdout,
+    async printed(text) {
+      const { promise, resolve: seen } = Promise.withResolvers<void>();
+      look = () => {
+        if (stdout.includes(text)) seen();
+      };
+      look();
+      const end = ended.then(() => {
+        if (!stdout.includes(text)) throw new Error(`It ended without ${text}:\n${stdout}${stderr}`);
+      });
+      await Promise.race([promise, end]);
+    },
+  };
+}
+
+/** Command lines of the processes that name a folder: those of a run name its data folder. */
+export async function processesNaming(folder: string): Promise<string[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
+  const lines = await Promise.all(
+    pids.map(async (pid) => (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split('\0')),
+  );
+  return lines.map((words) => words.join(' ')).filter((line) => line.includes(folder));
+}
