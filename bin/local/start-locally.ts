@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
+import { lockDataFolder } from '#local/data/lock-data-folder.ts';
 import type { StartedEngines } from '#local/run-options.ts';
 import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
 import { useLocalTable } from '../operator.ts';
@@ -59,9 +60,11 @@ async function start(options: Options): Promise<RunningTemplate> {
   const started = performance.now();
   const tell = (line: string) =>
     console.log(`[${((performance.now() - started) / 1000).toFixed(1)} s] ${line}`);
+  // Another run's folder is neither emptied nor written to: this fails when there is one.
+  await (await lockDataFolder(options.data))();
   if (options.reset) await emptyDataFolder(options.data);
   const assembly = join(options.data, 'assembly');
-  tell('Synthesizing the stack');
+  tell('Synthesizing the stack, if it has changed');
   await synthesize(assembly, {
     ...(process.env.OPENAI_BASE_URL && { openAiBaseUrl: process.env.OPENAI_BASE_URL }),
   });
@@ -104,11 +107,10 @@ async function connect(engines: StartedEngines, folder: string): Promise<Connect
 /** Removes the folder's content, if it is a data folder: a mistyped path must not cost anything else. */
 async function emptyDataFolder(folder: string): Promise<void> {
   if (!existsSync(folder)) return;
-  const names = await readdir(folder);
-  const isDataFolder = ['connection.json', 'assembly', 'dynamodb.sqlite'].some((name) =>
-    names.includes(name),
+  const isDataFolder = ['dynamodb.sqlite', join('assembly', 'made-from')].some((name) =>
+    existsSync(join(folder, name)),
   );
-  if (names.length > 0 && !isDataFolder)
+  if ((await readdir(folder)).length > 0 && !isDataFolder)
     throw new Error(`${folder} is not a data folder of this service: it was left alone`);
   await rm(folder, { recursive: true });
 }

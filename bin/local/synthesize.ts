@@ -1,19 +1,52 @@
 import { spawn } from 'node:child_process';
-import { mkdir } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 
-const app = resolve(import.meta.dirname, '../app.ts');
+const project = resolve(import.meta.dirname, '../..');
+/** All that a template is made from, besides the packages that the lock file names. */
+const sources = ['bin/app.ts', 'cdk.json', 'functions', 'lib', 'package.json', 'package-lock.json'];
 
 /**
- * Synthesizes the app for the local stage.
+ * Synthesizes the app for the local stage, unless the folder holds just that already.
  * @param settings stage settings that replace those of cdk.json
+ * @returns whether it had to be done
  * @throws Error with what the app printed when it fails
  */
-export async function synthesize(folder: string, settings: Record<string, unknown>): Promise<void> {
+export async function synthesize(folder: string, settings: Record<string, unknown>): Promise<boolean> {
+  const context = JSON.stringify({ stage: 'local', settings });
+  const made = await digest(context);
+  const mark = join(folder, 'made-from');
+  if ((await readFile(mark, 'utf8').catch(() => '')) === made) return false;
+  await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
-  const context = { stage: 'local', settings };
-  const child = spawn(process.execPath, [app], {
-    env: { ...process.env, CDK_OUTDIR: resolve(folder), CDK_CONTEXT_JSON: JSON.stringify(context) },
+  await runApp(resolve(folder), context);
+  await writeFile(mark, made);
+  return true;
+}
+
+async function digest(context: string): Promise<string> {
+  const hash = createHash('sha256').update(`${process.version}\n${context}\n`);
+  for (const source of sources)
+    for (const file of await filesOf(source))
+      hash.update(`${file}\n`).update(await readFile(join(project, file)));
+  return hash.digest('hex');
+}
+
+async function filesOf(source: string): Promise<string[]> {
+  const entries = await readdir(join(project, source), { recursive: true, withFileTypes: true }).catch(
+    () => undefined,
+  );
+  if (entries === undefined) return [source];
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(project.length + 1))
+    .sort();
+}
+
+async function runApp(folder: string, context: string): Promise<void> {
+  const child = spawn(process.execPath, [join(project, 'bin/app.ts')], {
+    env: { ...process.env, CDK_OUTDIR: folder, CDK_CONTEXT_JSON: context },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   let errors = '';

@@ -138,8 +138,7 @@ describe('npm start', { timeout: 120_000 }, () => {
     expect(existsSync(join(data, 'dynamodb.sqlite'))).toBe(true);
   });
 
-  // Fails: the folder is emptied, its lock included, before anyone looks whether a run is using it.
-  it.fails('does not empty a folder that is in use', async () => {
+  it('does not empty a folder that is in use', async () => {
     const { client, tenant } = await clientNow();
     await createChat(client, tenant);
     const connection = await readConnection();

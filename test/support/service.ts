@@ -30,7 +30,7 @@ export interface Service {
 
 const givenEngine = process.env.AWS_ENDPOINT_URL_DYNAMODB;
 
-/** The whole service on this machine, on the real wires. One a test file: the operator's stores follow the last one. */
+/** The whole service on this machine, on the real wires. The operator's stores keep to a test file's first one. */
 export async function startService(options: ServiceOptions = {}): Promise<Service> {
   const { variables, dataDir: kept, ...others } = options;
   const dataDir = kept ?? (await mkdtemp(join(tmpdir(), 'service-data-')));
@@ -64,7 +64,7 @@ export interface Tenant {
   agentId: string;
 }
 
-/** What an operator's commands work with, on the table of the service that was started last. */
+/** What an operator's commands work with, on the table of the test file's first service. */
 export const operator = () => ({
   agents: agents(),
   apiKeys: apiKeys(),
