@@ -1,3 +1,7 @@
+/**
+ * The composition root: where ports meet their adapters, with the program's AWS clients. Each export stands alone, so
+ * that a function's bundle holds only what its handler names, and makes its value when it is first asked for it.
+ */
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { S3Client } from '@aws-sdk/client-s3';
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
@@ -16,10 +20,6 @@ import { environment } from './environment.ts';
 import { log } from './log.ts';
 import { modelProviders } from './model-providers.ts';
 
-/**
- * The composition root: where ports meet their adapters, with the program's AWS clients. Each export stands alone, so
- * that a function's bundle holds only what its handler names.
- */
 const lazily = <Value>(make: () => Value): (() => Value) => {
   let made: { value: Value } | undefined;
   return () => {
