@@ -7,6 +7,7 @@ export class ModelError extends Error {
 
 export function modelErrorOf(error: unknown): ModelError {
   const last = lastOf(error);
+  if (last instanceof ModelError) return last;
   if (APICallError.isInstance(last)) {
     const status = last.statusCode === undefined ? 'no status' : `status ${last.statusCode}`;
     return new ModelError(`The provider at ${new URL(last.url).host} answered with ${status}`);

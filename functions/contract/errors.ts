@@ -1,13 +1,13 @@
 /** Every way a request can fail: HTTP status and `error_code` (specification, section 7.1). */
 export const errorTable = {
-  unauthenticated: { status: 400, errorCode: 10001, name: 'SYS_PERMISSION_DENIED', retryable: false },
-  accessDenied: { status: 403, errorCode: 10001, name: 'SYS_PERMISSION_DENIED', retryable: false },
-  badRequest: { status: 400, errorCode: 10006, name: 'SYS_BAD_REQUEST', retryable: false },
-  clientNotAllowed: { status: 403, errorCode: 14103, name: 'WORKSPACE_CLIENT_NOT_ALLOWED', retryable: false },
-  notFound: { status: 404, errorCode: 10003, name: 'SYS_NOT_FOUND', retryable: false },
-  rateLimited: { status: 429, errorCode: 10029, name: 'SYS_RATE_LIMITED', retryable: true },
-  serverError: { status: 500, errorCode: 10005, name: 'SYS_SERVER_ERROR', retryable: true },
-} as const satisfies Record<string, { status: number; errorCode: number; name: string; retryable: boolean }>;
+  unauthenticated: { status: 400, errorCode: 10001, name: 'SYS_PERMISSION_DENIED' },
+  accessDenied: { status: 403, errorCode: 10001, name: 'SYS_PERMISSION_DENIED' },
+  badRequest: { status: 400, errorCode: 10006, name: 'SYS_BAD_REQUEST' },
+  clientNotAllowed: { status: 403, errorCode: 14103, name: 'WORKSPACE_CLIENT_NOT_ALLOWED' },
+  notFound: { status: 404, errorCode: 10003, name: 'SYS_NOT_FOUND' },
+  rateLimited: { status: 429, errorCode: 10029, name: 'SYS_RATE_LIMITED' },
+  serverError: { status: 500, errorCode: 10005, name: 'SYS_SERVER_ERROR' },
+} as const satisfies Record<string, { status: number; errorCode: number; name: string }>;
 
 export type ErrorKind = keyof typeof errorTable;
 

@@ -15,7 +15,7 @@ export interface Route {
   summary: string;
   description?: string;
   /**
-   * `buffered`: one payload of at most 6 MB. `streamed`: written piece by piece, no such limit;
+   * `buffered`: one payload of at most 6 MB. `streamed`: written piece by piece, at most 200 MB in AWS;
    * taken by every route whose answer has no bound below it.
    */
   transfer: 'buffered' | 'streamed';
@@ -81,7 +81,7 @@ export const routes = {
     path: '/chats/{chat_id}/messages',
     summary: 'Read the history of a chat, oldest message first by default',
     transfer: 'streamed',
-    // A page of 1,000 messages of 256 KiB is 256 MB, and the gateway lets 2 MB a second through after the first 10 MB.
+    // Lambda lets 2 MB a second of a streamed answer through after its first 6 MB, and 200 MB in all.
     timeoutSeconds: 180,
     parameters: chatPath,
     query: listMessagesQuery,

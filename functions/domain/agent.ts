@@ -27,26 +27,12 @@ export interface AgentVersion {
   agentCreatedAt: string;
 }
 
-const resourceOf = (
-  definition: AgentDefinition,
-): Omit<
-  AgentResource,
-  | 'id'
-  | 'workspace_id'
-  | 'publish_state'
-  | 'version_number'
-  | 'published_version_id'
-  | 'published_at'
-  | 'created_at'
-  | 'updated_at'
-> => ({ ...definition });
-
 /** What clients see of a published agent: the published version's content, whatever its draft says by now. */
 export const publishedAgentResource = (version: AgentVersion): AgentResource => ({
   id: version.agentId,
   workspace_id: version.workspaceId,
   publish_state: 'published',
-  ...resourceOf(version.definition),
+  ...version.definition,
   version_number: version.number,
   published_version_id: version.id,
   published_at: version.publishedAt,
@@ -59,7 +45,7 @@ export const agentResource = (agent: Agent): AgentResource => ({
   id: agent.id,
   workspace_id: agent.workspaceId,
   publish_state: agent.publishState,
-  ...resourceOf(agent.definition),
+  ...agent.definition,
   version_number: agent.newestVersion === 0 ? null : agent.newestVersion,
   published_version_id: agent.publishedVersionId,
   published_at: agent.publishedAt,

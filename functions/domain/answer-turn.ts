@@ -27,11 +27,16 @@ const titleGrace = 2000;
  * Asks the model, passes on what it says as it says it, and stores the reply, whole or not. Resolves when nothing is
  * left to do: the reply is stored, the chat is free, the title is written or given up.
  * @param emit takes each event at once and never fails: a reader that is gone or slow delays nothing.
+ * @param done called when everything that will be told has been.
  * @param deadline milliseconds that the model may take in all.
  */
 export const answerTurn =
   (services: AnswerServices) =>
-  async (turn: Turn, emit: (event: StreamEventBody) => void, deadline: number): Promise<Reply> => {
+  async (
+    turn: Turn,
+    { emit, done }: { emit: (event: StreamEventBody) => void; done: () => void },
+    deadline: number,
+  ): Promise<Reply> => {
     emit({ type: 'response.created', agent_id: turn.agent.agentId, model: turn.agent.definition.llm_model });
     const giveUpTitle = new AbortController();
     const title = nameChat(services)(turn, emit, giveUpTitle.signal);
@@ -42,8 +47,10 @@ export const answerTurn =
     else emit({ type: 'response.error', ...reply.error });
 
     const cancelGrace = services.clock.after(titleGrace, () => giveUpTitle.abort());
-    await title;
+    await untilAborted(title, giveUpTitle.signal).catch(() => undefined);
     cancelGrace();
+    done();
+    await title;
     return reply;
   };
 
@@ -86,6 +93,7 @@ async function collectReply(
       } else {
         reply.usage = next.value.usage;
         reply.reasoningSteps = next.value.reasoningSteps;
+        if (next.value.cutShort !== null) reply.error = failure(next.value.cutShort);
       }
     }
   } catch (thrown) {

@@ -15,10 +15,9 @@ export const createChat =
     name: string;
     externalUserId: string | undefined;
   }): Promise<Chat> => {
-    const agentLookup = services.agents.get(input.workspaceId, input.agentId);
     const [, agent] = await Promise.all([
       findWorkspaceFor(services)(input.workspaceId, input.externalUserId),
-      agentLookup,
+      services.agents.get(input.workspaceId, input.agentId),
     ]);
     if (agent === undefined) throw agentNotFound();
     return services.chats.create({ ...input, externalUserId: input.externalUserId ?? null });

@@ -1,5 +1,6 @@
 import { chatNotFound, ServiceError } from '#contract/errors.ts';
-import { type Chat, isOpenTo } from './chat.ts';
+import { isOpenTo } from './chat.ts';
+import { countMessages } from './count-messages.ts';
 import { findWorkspaceFor } from './find-workspace.ts';
 import type { RatedMessage } from './ports/message-store.ts';
 import type { Services } from './services.ts';
@@ -35,9 +36,3 @@ export const listMessages =
       : [Math.max(total - input.offset - input.limit + 1, 1), total - input.offset];
     return { total, pages: services.messages.range(chat, { first, last, ascending: input.ascending }) };
   };
-
-async function countMessages(services: Pick<Services, 'messages'>, chat: Chat): Promise<number> {
-  if (chat.lease === null) return chat.messageCount;
-  const turn = await services.messages.turnAt(chat, chat.messageCount + 1);
-  return chat.messageCount + Number(turn.user) + Number(turn.reply);
-}

@@ -1,6 +1,7 @@
 import { chatNotFound, ServiceError } from '#contract/errors.ts';
 import type { FeedbackType } from '#contract/feedback.ts';
 import { isOpenTo } from './chat.ts';
+import { countMessages } from './count-messages.ts';
 import { findWorkspaceFor } from './find-workspace.ts';
 import { isReplyPosition, positionOf } from './message.ts';
 import type { Services } from './services.ts';
@@ -25,7 +26,7 @@ export const recordFeedback =
     ]);
     if (chat === undefined || !isOpenTo(chat, input.externalUserId)) throw chatNotFound();
     const position = positionOf(chat.id, input.messageId);
-    if (position === undefined || position > chat.messageCount)
+    if (position === undefined || position > (await countMessages(services, chat)))
       throw new ServiceError('notFound', 'Message not found');
     if (!isReplyPosition(position))
       throw new ServiceError('badRequest', 'message_id must be the id of an assistant message');

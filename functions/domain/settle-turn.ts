@@ -5,16 +5,22 @@ import type { Services } from './services.ts';
 
 /**
  * Ends a turn that its holder did not end: a user message without a reply gets one that says so, and the chat is free.
- * Every write is conditional, so that several may settle at once, and beside a holder that is late.
+ * Whatever is written holds only while the lease is the one that was found, so that several may settle at once, and
+ * beside a holder that is late, without touching a turn that came after it.
  */
 export const settleTurn =
   (services: Pick<Services, 'chats' | 'clock' | 'messages'>) =>
   async (chat: Chat): Promise<void> => {
     if (chat.lease === null) return;
     const position = chat.messageCount + 1;
-    const turn = await services.messages.turnAt(chat, position);
-    if (turn.user && !turn.reply)
-      await services.messages.put(chat, {
+    for (;;) {
+      const turn = await services.chats.openTurn(chat);
+      if (!turn.user || turn.reply) {
+        const messageCount = turn.user ? position + 1 : chat.messageCount;
+        await services.chats.releaseLease(chat, chat.lease.id, messageCount);
+        return;
+      }
+      const outcome = await services.messages.putAndRelease(chat, chat.lease.id, {
         role: 'assistant',
         position: position + 1,
         content: '',
@@ -24,5 +30,6 @@ export const settleTurn =
         tokenUsage: noUsage,
         error: { code: errorTable.serverError.errorCode, message: 'The reply was interrupted' },
       });
-    await services.chats.releaseLease(chat, chat.lease.id, turn.user ? position + 1 : chat.messageCount);
+      if (outcome !== 'place taken') return;
+    }
   };

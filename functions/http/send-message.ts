@@ -32,8 +32,8 @@ const services = {
 const begin = beginTurn(services);
 const answer = answerTurn(services);
 
-/** What is left of the function's time when a reply is cut: to store it, and for the title's two seconds. */
-const millisecondsToStore = 10_000;
+/** What is left of the function's time when a reply is cut: two calls to store it, each with room for some tries. */
+const millisecondsToStore = 15_000;
 
 export const handler = streamedRoute('send-message', async (request, open, context) => {
   const { body, workspaceId, parameters, requestId } = request;
@@ -50,12 +50,12 @@ export const handler = streamedRoute('send-message', async (request, open, conte
     const stream = open(200, { ...headersOf(requestId), ...eventStreamHeaders });
     const responseId = `resp_${services.identifiers.uuid()}`;
     const events = openEventStream(stream, { responseId, chatId: turn.chat.id }, clock);
-    await answer(turn, events.send, deadline);
-    events.done();
+    await answer(turn, { emit: events.send, done: events.done }, deadline);
     return;
   }
   const plainDeadline = environment('plainReplySeconds') * 1000;
-  const reply = await answer(turn, () => undefined, Math.min(deadline, plainDeadline));
+  const unheard = { emit: () => undefined, done: () => undefined };
+  const reply = await answer(turn, unheard, Math.min(deadline, plainDeadline));
   if (reply.error !== null) throw new ServiceError('serverError', reply.error.message);
   open(200, headersOf(requestId)).write(JSON.stringify(success(reply.content)));
 });

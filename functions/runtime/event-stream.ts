@@ -13,7 +13,7 @@ export const eventStreamHeaders = {
 
 export interface EventStream {
   send(event: StreamEventBody): void;
-  /** Writes `[DONE]`: nothing may follow. */
+  /** Writes `[DONE]`: what is sent later is not told. */
   done(): void;
 }
 
@@ -27,10 +27,12 @@ export function openEventStream(
   clock: Clock,
 ): EventStream {
   let sequenceNumber = 0;
+  let isDone = false;
   stream.write(': ping\n\n');
   const stopPinging: Cancel = clock.every(pingMilliseconds, () => stream.write(': ping\n\n'));
   return {
     send(event) {
+      if (isDone) return;
       const payload = {
         ...event,
         response_id: common.responseId,
@@ -41,6 +43,7 @@ export function openEventStream(
       stream.write(`event: ${event.type}\ndata: ${JSON.stringify(payload)}\n\n`);
     },
     done() {
+      isDone = true;
       stopPinging();
       stream.write('data: [DONE]\n\n');
     },

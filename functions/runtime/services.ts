@@ -15,6 +15,7 @@ import { dynamoWorkspaceStore } from '#adapters/dynamo/workspace-store.ts';
 import { s3ContentStore } from '#adapters/s3-content-store.ts';
 import { aiAgentRuntime } from '#agents/agent-runtime.ts';
 import type { Services } from '#domain/services.ts';
+import { clientTimeouts } from './client-timeouts.ts';
 import { clock } from './clock.ts';
 import { environment } from './environment.ts';
 import { log } from './log.ts';
@@ -32,14 +33,16 @@ const lazily = <Value>(make: () => Value): (() => Value) => {
 const table = /* @__PURE__ */ lazily(
   (): Table =>
     dynamoTable(
-      DynamoDBDocumentClient.from(new DynamoDBClient({ maxAttempts: 6 }), {
+      DynamoDBDocumentClient.from(new DynamoDBClient({ maxAttempts: 6, requestHandler: clientTimeouts }), {
         marshallOptions: { removeUndefinedValues: true },
       }),
       environment('dataTable'),
     ),
 );
 
-const contents = /* @__PURE__ */ lazily(() => s3ContentStore(new S3Client(), environment('contentBucket')));
+const contents = /* @__PURE__ */ lazily(() =>
+  s3ContentStore(new S3Client({ requestHandler: clientTimeouts }), environment('contentBucket')),
+);
 
 export const workspaces = /* @__PURE__ */ lazily(() => dynamoWorkspaceStore(table()));
 export const apiKeys = /* @__PURE__ */ lazily(() => dynamoApiKeyStore(table()));

@@ -2,7 +2,7 @@ import type { Writable } from 'node:stream';
 import type { APIGatewayProxyEvent, Context } from 'aws-lambda';
 import { type RouteName, routes } from '#contract/routes.ts';
 import { failureResponse } from './http-response.ts';
-import { logWith } from './log.ts';
+import { logRequest } from './log.ts';
 import { readRequest, type ValidRequest } from './read-request.ts';
 
 /** What Lambda's managed Node.js runtime puts into the global scope. */
@@ -22,7 +22,7 @@ export type OpenResponse = (statusCode: number, headers: Record<string, string>)
 
 /**
  * The Lambda of a route that writes its answer piece by piece. An error before `open` becomes a failure envelope; after
- * it the connection is cut, so that no client takes a part for the whole.
+ * it the answer ends unfinished, in JSON that is not closed, so that no client takes a part for the whole.
  */
 export const streamedRoute = <Name extends RouteName>(
   name: Name,
@@ -32,7 +32,7 @@ export const streamedRoute = <Name extends RouteName>(
     // API Gateway invokes once more behind a streamed response, with an event that is no request.
     if (event.requestContext === undefined) return endOf(stream);
     const { requestId } = event.requestContext;
-    logWith({ request_id: requestId });
+    logRequest(event);
     let opened: Writable | undefined;
     const open: OpenResponse = (statusCode, headers) => {
       opened = awslambda.HttpResponseStream.from(stream, { statusCode, headers });

@@ -28,8 +28,8 @@ test('every role may do exactly this', () => {
   );
   expect(granted).toEqual({
     AuthorizeRequest: [...read, ...logs],
-    ListPublishedAgents: ['dynamodb:Query', ...logs],
-    CreateChat: [...read, ...write, ...logs],
+    ListPublishedAgents: [...read, 'dynamodb:Query', ...logs],
+    CreateChat: [...read, 'dynamodb:PutItem', ...logs],
     ListChats: [...read, ...logs],
     ListMessages: [...read, 'dynamodb:Query', ...logs, 's3:GetObject'],
     SendMessage: [

@@ -9,6 +9,8 @@ export interface ModelCall {
   piece(text: string): void;
   /** Ends the reply as a finished one, with its usage. */
   finish(usage?: { prompt_tokens: number; completion_tokens: number }): void;
+  /** Ends the reply as the provider does when it stops before the end. */
+  cut(reason: 'length' | 'content_filter'): void;
   /** Sends bytes as they are, whatever they mean. */
   raw(text: string): void;
   /** Ends the answer without a finish. */
@@ -63,7 +65,8 @@ export function callsByMessage(model: ScriptedModel): (message: string) => Promi
   const takers = new Map<string, (call: ModelCall) => void>();
   const { onCall } = model;
   model.onCall = (call) => {
-    const message = call.request.messages.at(-1)?.content ?? '';
+    // An unanswered message before it stands in the same one, a blank line above.
+    const message = call.request.messages.at(-1)?.content.split('\n\n').at(-1) ?? '';
     const take = takers.get(message) ?? onCall;
     takers.delete(message);
     take(call);
@@ -91,6 +94,11 @@ function openCall(request: ModelCall['request'], response: ServerResponse): Mode
     };
     response.write(`data: ${JSON.stringify(payload)}\n\n`);
   };
+  const finish = (reason: string, usage = { prompt_tokens: 11, completion_tokens: 7 }) => {
+    chunk({ choices: [{ index: 0, delta: {}, finish_reason: reason }] });
+    chunk({ choices: [], usage: { ...usage, total_tokens: usage.prompt_tokens + usage.completion_tokens } });
+    response.end('data: [DONE]\n\n');
+  };
   return {
     request,
     raw(text) {
@@ -103,14 +111,9 @@ function openCall(request: ModelCall['request'], response: ServerResponse): Mode
     },
     piece: (content) =>
       chunk({ choices: [{ index: 0, delta: { role: 'assistant', content }, finish_reason: null }] }),
-    finish(usage = { prompt_tokens: 11, completion_tokens: 7 }) {
-      chunk({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] });
-      chunk({
-        choices: [],
-        usage: { ...usage, total_tokens: usage.prompt_tokens + usage.completion_tokens },
-      });
-      response.end('data: [DONE]\n\n');
-    },
+    finish: (usage) => finish('stop', usage),
+    cut: (reason) => finish(reason),
+
     reset: () => response.destroy(),
     fail(status, headers = {}) {
       response.writeHead(status, { 'Content-Type': 'application/json', ...headers });

@@ -2,7 +2,8 @@ import { type ChatListKind, keys } from './keys.ts';
 import type { Item, Table, Write } from './table.ts';
 
 /**
- * Ids in an item of a list: 100 numbers of at most 10 digits (7 bytes with their type) stay under 1 KB, one write unit.
+ * Ids in an item of a list: 100 numbers of at most 10 digits (7 bytes with their type) are 700 bytes, so that with a
+ * user of up to 200 bytes in its key the item is one write unit.
  */
 const idsPerChunk = 100;
 
@@ -76,13 +77,10 @@ export async function readIds(
   )
     chunks.push(chunk);
   const items = await Promise.all(
-    chunks.map((chunk) => table.get(keys.chatListChunk(workspaceId, head.list, chunk))),
+    chunks.map((chunk) => table.getNamed(keys.chatListChunk(workspaceId, head.list, chunk))),
   );
   const start = (chunks[0] ?? firstInHead / idsPerChunk) * idsPerChunk;
   return [...items.flatMap(idsOf), ...head.newestIds].slice(first - start, last - start + 1);
 }
 
-function idsOf(item: Item | undefined): number[] {
-  if (item === undefined) throw new Error('A chunk of a list of chats is missing');
-  return item.ids as number[];
-}
+const idsOf = (item: Item): number[] => item.ids as number[];

@@ -7,6 +7,7 @@ import type { Clock } from '#domain/ports/clock.ts';
 import { backOff } from './back-off.ts';
 import { appending, readHead, readIds } from './chat-lists.ts';
 import { type ChatListKind, keys } from './keys.ts';
+import { type Release, releasing } from './release-lease.ts';
 import { type Item, isConflict, type Table, type Write } from './table.ts';
 
 const leaseOf = (item: Item): Lease | null =>
@@ -46,19 +47,9 @@ const attemptsToCreate = 200;
 export function dynamoChatStore(table: Table, clock: Clock): ChatStore {
   const keyOf = (chat: Chat) => keys.chat(chat.workspaceId, chat.id);
 
-  const updateUnderLease = async (
-    chat: Chat,
-    leaseId: string,
-    UpdateExpression: string,
-    values: Record<string, unknown>,
-  ): Promise<boolean> => {
+  const updateUnderLease = async (update: Release): Promise<boolean> => {
     try {
-      await table.update({
-        Key: keyOf(chat),
-        UpdateExpression,
-        ConditionExpression: 'lease_id = :lease',
-        ExpressionAttributeValues: { ...values, ':lease': leaseId },
-      });
+      await table.update(update);
       return true;
     } catch (error) {
       if (error instanceof ConditionalCheckFailedException) return false;
@@ -92,11 +83,8 @@ export function dynamoChatStore(table: Table, clock: Clock): ChatStore {
         : [Math.max(total - offset - limit, 0), total - offset - 1];
       if (last < first) return { total, chats: [] };
       const ids = await idsAt(first, last);
-      const items = await Promise.all(ids.map((id) => table.get(keys.chat(filter.workspaceId, id))));
-      const chats = items.map((item, index) => {
-        if (item === undefined) throw new Error(`Chat ${ids[index]} is listed but missing`);
-        return chatOf(item);
-      });
+      const items = await Promise.all(ids.map((id) => table.getNamed(keys.chat(filter.workspaceId, id))));
+      const chats = items.map(chatOf);
       return { total, chats: ascending ? chats : chats.reverse() };
     },
 
@@ -130,13 +118,22 @@ export function dynamoChatStore(table: Table, clock: Clock): ChatStore {
       }
     },
 
-    renewLease: (chat, leaseId, until) =>
-      updateUnderLease(chat, leaseId, 'SET lease_until = :until', { ':until': until }),
+    async openTurn(chat) {
+      const [user, reply] = await Promise.all(
+        [1, 2].map((ahead) => table.get(keys.message(chat.workspaceId, chat.id, chat.messageCount + ahead))),
+      );
+      return { user: user !== undefined, reply: reply !== undefined };
+    },
 
-    releaseLease: (chat, leaseId, messageCount) =>
-      updateUnderLease(chat, leaseId, 'SET message_count = :count REMOVE lease_id, lease_until', {
-        ':count': messageCount,
+    renewLease: (chat, leaseId, until) =>
+      updateUnderLease({
+        Key: keyOf(chat),
+        UpdateExpression: 'SET lease_until = :until',
+        ConditionExpression: 'lease_id = :lease',
+        ExpressionAttributeValues: { ':until': until, ':lease': leaseId },
       }),
+
+    releaseLease: (chat, leaseId, messageCount) => updateUnderLease(releasing(chat, leaseId, messageCount)),
 
     async rename(chat, name, now) {
       await table.update({

@@ -34,7 +34,13 @@ export const keys = {
     pk: `${workspace(workspaceId)}#AGENTS`,
     sk: `DRAFT#${agentId}`,
   }),
+  /** The version that answers, read by every send: in a partition of its agent's own. */
   publishedAgent: (workspaceId: string, agentId: string): Key => ({
+    pk: `${workspace(workspaceId)}#AGENT#${agentId}`,
+    sk: 'PUBLISHED',
+  }),
+  /** That an agent is published: for the list. */
+  publishedMark: (workspaceId: string, agentId: string): Key => ({
     pk: `${workspace(workspaceId)}#AGENTS`,
     sk: `PUBLISHED#${agentId}`,
   }),

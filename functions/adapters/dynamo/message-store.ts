@@ -5,12 +5,17 @@ import type { Chat } from '#domain/chat.ts';
 import type { Message } from '#domain/message.ts';
 import type { ContentStore } from '#domain/ports/content-store.ts';
 import type { MessageStore, RatedMessage } from '#domain/ports/message-store.ts';
+import { backOff } from './back-off.ts';
 import { keys } from './keys.ts';
 import { attributesOf, messageOf } from './message-item.ts';
-import type { Item, Table } from './table.ts';
+import { releasing } from './release-lease.ts';
+import { failedConditions, type Item, isConflict, type Table } from './table.ts';
 
 /** An item may have 400 KB; what is left is for the message's other attributes. */
 const inlineBytes = 300_000;
+
+/** Others that write the chat or the message in the same moment are few: those who settle the same turn. */
+const attemptsToRelease = 20;
 
 /** Messages asked for at once when a history is read backwards: more than most windows need, one page. */
 const messagesPerLook = 50;
@@ -59,11 +64,32 @@ export function dynamoMessageStore(table: Table, contents: ContentStore): Messag
       }
     },
 
-    async turnAt(chat, position) {
-      const [user, reply] = await Promise.all(
-        [position, position + 1].map((at) => table.get(keys.message(chat.workspaceId, chat.id, at))),
-      );
-      return { user: user !== undefined, reply: reply !== undefined };
+    async putAndRelease(chat, leaseId, message) {
+      for (let attempt = 1; ; attempt += 1) {
+        try {
+          await table.transact((TableName) => [
+            { Update: { TableName, ...releasing(chat, leaseId, message.position) } },
+            {
+              Put: {
+                TableName,
+                Item: {
+                  ...keys.message(chat.workspaceId, chat.id, message.position),
+                  ...attributesOf(message),
+                  content: message.content,
+                },
+                ConditionExpression: 'attribute_not_exists(pk)',
+              },
+            },
+          ]);
+          return 'done';
+        } catch (error) {
+          const [lease, place] = failedConditions(error);
+          if (lease) return 'lease gone';
+          if (place) return 'place taken';
+          if (!isConflict(error) || attempt === attemptsToRelease) throw error;
+        }
+        await backOff(attempt);
+      }
     },
 
     async *range(chat, { first, last, ascending }) {

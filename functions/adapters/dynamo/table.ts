@@ -24,9 +24,13 @@ type WithoutTable<Input> = Omit<Input, 'TableName'>;
 
 /** The data table's operations. Every read is strongly consistent: clients read what they have just written. */
 export interface Table {
-  name: string;
   /** Gets asked for in the same moment travel together, in requests of up to 100 keys. */
   get(key: Key): Promise<Item | undefined>;
+  /**
+   * An item that another one, read before, names. Reads see the items of one transaction one by one, so it may come a
+   * moment later than its name.
+   */
+  getNamed(key: Key): Promise<Item>;
   put(input: WithoutTable<PutCommandInput>): Promise<void>;
   /** The item's attributes as `ReturnValues` asks for them. */
   update(input: WithoutTable<UpdateCommandInput>): Promise<Item>;
@@ -37,14 +41,24 @@ export interface Table {
 /** A batch read answers with at most 16 MB and 100 keys. */
 const keysPerRequest = 100;
 
+/** With the waits between, about a second: a transaction is through in milliseconds. */
+const attemptsToFind = 8;
+
 export function dynamoTable(client: DynamoDBDocumentClient, name: string): Table {
   const loader = new DataLoader<Key, Item | undefined, string>((keys) => getTogether(client, name, keys), {
     cache: false,
     maxBatchSize: keysPerRequest,
   });
   return {
-    name,
     get: (key) => loader.load(key),
+    async getNamed(key) {
+      for (let attempt = 1; attempt <= attemptsToFind; attempt += 1) {
+        const item = await loader.load(key);
+        if (item !== undefined) return item;
+        await backOff(attempt);
+      }
+      throw new Error(`The item ${key.pk} ${key.sk} is named by another but missing`);
+    },
     async put(input) {
       await client.send(new PutCommand({ TableName: name, ...input }));
     },
@@ -91,6 +105,12 @@ async function getTogether(
   }
   return keys.map((key) => found.get(textOf(key)));
 }
+
+/** For each write of a transaction, whether its own condition was what cancelled it. */
+export const failedConditions = (error: unknown): boolean[] =>
+  error instanceof TransactionCanceledException
+    ? (error.CancellationReasons ?? []).map(({ Code }) => Code === 'ConditionalCheckFailed')
+    : [];
 
 /** Whether a transaction failed because others were writing the same items, so that trying again may succeed. */
 export const isConflict = (error: unknown): boolean =>

@@ -13,6 +13,7 @@ const titleCharacters = 60;
  * and the history alone, always the same for the same input, one word a piece; a word counts as a token.
  */
 export const demo: ModelProvider = {
+  needsName: false,
   model: (name) => demoModel(name),
   title: demoTitle,
 };

@@ -1,9 +1,32 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 
-/** Where models come from: one file each, and one line in model-providers.ts. */
+/** Where models come from: one file each, and one line in runtime/model-providers.ts. */
 export interface ModelProvider {
-  /** @param name what stands behind `PROVIDER:` in an agent's `llm_model`; empty when nothing does. */
+  /** Whether an agent's `llm_model` must name a model behind `PROVIDER:`. */
+  needsName: boolean;
+  /** @param name what stands behind `PROVIDER:`; empty when nothing does. */
   model(name: string): LanguageModelV4;
   /** A chat's title, at most 60 characters, made from its first message. */
   title?(message: string): string;
+}
+
+/**
+ * What an agent's `llm_model` names.
+ * @throws Error for an unknown provider, or one that needs a model's name and has none
+ */
+export function findProvider(
+  providers: Record<string, ModelProvider>,
+  llmModel: string,
+): { provider: ModelProvider; name: string } {
+  const colon = llmModel.indexOf(':');
+  const [providerName, name] =
+    colon === -1 ? [llmModel, ''] : [llmModel.slice(0, colon), llmModel.slice(colon + 1)];
+  const provider = Object.hasOwn(providers, providerName) ? providers[providerName] : undefined;
+  if (provider === undefined)
+    throw new Error(
+      `llm_model names the unknown provider ${providerName}; known are ${Object.keys(providers).join(', ')}`,
+    );
+  if (provider.needsName && name === '')
+    throw new Error(`llm_model names no model: it must be ${providerName}:MODEL`);
+  return { provider, name };
 }

@@ -1,20 +1,26 @@
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import type { ModelProvider } from './model-provider.ts';
 
+/** OpenAI's reasoning models refuse `max_tokens`, while other servers know nothing else. */
+const wantsCompletionTokens = /^(gpt-5|o\d)/;
+
 /**
  * Anything that speaks OpenAI's chat completions: OpenAI, Azure, vLLM, Ollama, LiteLLM.
  * @param apiKey asked for before each call; whoever passes it caches it.
  */
 export function openai(settings: { baseUrl: () => string; apiKey: () => Promise<string> }): ModelProvider {
   return {
-    model(name) {
-      if (name === '') throw new Error('llm_model names no model: it must be openai:MODEL');
-      return createOpenAICompatible({
+    needsName: true,
+    model: (name) =>
+      createOpenAICompatible({
         name: 'openai',
         baseURL: settings.baseUrl(),
         apiKey: settings.apiKey,
         includeUsage: true,
-      }).chatModel(name);
-    },
+        transformRequestBody: ({ max_tokens, ...body }) =>
+          wantsCompletionTokens.test(name)
+            ? { ...body, max_completion_tokens: max_tokens }
+            : { ...body, max_tokens },
+      }).chatModel(name),
   };
 }

@@ -12,7 +12,13 @@ export interface ReplyRequest {
 
 export type ReplyPart =
   | { type: 'text'; text: string }
-  | { type: 'end'; usage: TokenUsage; reasoningSteps: ReasoningStep[] };
+  | {
+      type: 'end';
+      usage: TokenUsage;
+      reasoningSteps: ReasoningStep[];
+      /** Why the model stopped before the reply was whole, for clients to read; null when it is whole. */
+      cutShort: string | null;
+    };
 
 export interface AgentRuntime {
   /** The reply in pieces, an `end` last. Throws when the model fails; what came before stays valid. */

@@ -38,6 +38,8 @@ export interface ChatStore {
   takeLease(
     request: LeaseRequest,
   ): Promise<{ taken: true; chat: Chat } | { taken: false; chat: Chat | undefined }>;
+  /** Which of the two messages of the turn behind the last one that ended are stored. */
+  openTurn(chat: Chat): Promise<{ user: boolean; reply: boolean }>;
   /** False when the lease is no longer the holder's. */
   renewLease(chat: Chat, leaseId: string, until: number): Promise<boolean>;
   /** Frees the chat and sets its count. False when the lease was no longer the holder's. */

@@ -10,8 +10,12 @@ export interface RatedMessage {
 export interface MessageStore {
   /** Stores a message at its position. False when another message stands there. */
   put(chat: Chat, message: Message): Promise<boolean>;
-  /** Which of the two messages of the turn that begins at a position are stored. */
-  turnAt(chat: Chat, position: number): Promise<{ user: boolean; reply: boolean }>;
+  /** Stores a turn's last message, frees the chat and moves its count to it: all of it, or nothing. */
+  putAndRelease(
+    chat: Chat,
+    leaseId: string,
+    message: Message,
+  ): Promise<'done' | 'lease gone' | 'place taken'>;
   /** The messages at positions first to last, in pages that fit into memory. */
   range(
     chat: Chat,

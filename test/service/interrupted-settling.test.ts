@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { answerTurn } from '#domain/answer-turn.ts';
+import { beginTurn } from '#domain/begin-turn.ts';
+import type { AgentRuntime } from '#domain/ports/agent-runtime.ts';
+import type { Services } from '#domain/services.ts';
+import { identifiers } from '#runtime/identifiers.ts';
+import { agents, chats, clock, messages, workspaces } from '#runtime/services.ts';
+import { variables } from '#runtime/variables.ts';
+import { clientOf } from '#support/client.ts';
+import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+import { contentsOf, createChat, historyOf } from '#support/turns.ts';
+
+let service: Service;
+let tenant: Tenant;
+beforeAll(async () => {
+  service = await startService();
+  process.env[variables.contentBucket] = service.run.outputs.ContentBucketName;
+  tenant = await createTenant({ titles: false });
+});
+afterAll(() => service.close());
+
+const agentRuntime: AgentRuntime = {
+  async *reply() {
+    yield { type: 'text', text: 'the answer' };
+    const usage = { total_prompt_tokens: 1, total_completion_tokens: 1, total_tokens: 2, total_calls: 1 };
+    yield { type: 'end', usage, reasoningSteps: [], cutShort: null };
+  },
+  title: async () => undefined,
+};
+
+type TurnServices = Omit<Services, 'apiKeys' | 'feedback'>;
+
+/** The stores of one function, on the real table; a test holds single calls of them back. */
+const functionWith = (held: Partial<TurnServices> = {}, lease = 60_000): TurnServices => ({
+  agentRuntime,
+  agents: agents(),
+  chats: chats(),
+  clock,
+  identifiers,
+  log: { info: () => undefined, warn: () => undefined, error: () => undefined },
+  messages: messages(),
+  replySettings: { streamTimeout: 90_000, lease, historyCharacters: 1000 },
+  workspaces: workspaces(),
+  ...held,
+});
+
+const begin = (services: TurnServices, chatId: number, message: string) =>
+  beginTurn(services)({
+    workspaceId: tenant.workspaceId,
+    chatId,
+    agentId: tenant.agentId,
+    message,
+    attachedFileUuids: [],
+    externalUserId: undefined,
+  });
+
+/** Lets the first call wait at a gate, and tells when it has come there. */
+function heldBack<Inputs extends unknown[], Value>(call: (...inputs: Inputs) => Promise<Value>) {
+  const arrived = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<void>();
+  let isFirst = true;
+  return {
+    arrived: arrived.promise,
+    open: gate.resolve,
+    async call(...inputs: Inputs): Promise<Value> {
+      if (isFirst) {
+        isFirst = false;
+        arrived.resolve();
+        await gate.promise;
+      }
+      return call(...inputs);
+    },
+  };
+}
+
+const unheard = { emit: () => undefined, done: () => undefined };
+const busy = 'A reply is already in progress for this chat';
+
+describe('a turn that was given up', () => {
+  it('is settled by two senders without touching the turn of the one who was first', async () => {
+    const client = clientOf(service, tenant);
+    const chatId = await createChat(client, tenant);
+    const { workspaceId, agentId } = tenant;
+    const dead = { id: 'dead', until: Date.now() - 1 };
+    const now = new Date().toISOString();
+    await chats().takeLease({ workspaceId, chatId, agentId, externalUserId: undefined, lease: dead, now });
+
+    const look = heldBack(chats().openTurn);
+    const slow = begin(functionWith({ chats: { ...chats(), openTurn: look.call } }), chatId, 'from the slow');
+    await look.arrived;
+    const first = functionWith();
+    const turn = await begin(first, chatId, 'from the first');
+    look.open();
+    await expect(slow).rejects.toThrow(busy);
+
+    expect(await answerTurn(first)(turn, unheard, 60_000)).toMatchObject({
+      content: 'the answer',
+      error: null,
+    });
+    expect(contentsOf(await historyOf(client, chatId))).toEqual(['from the first', 'the answer']);
+  });
+
+  it('is not brought back by a holder whose message comes late', async () => {
+    const client = clientOf(service, tenant);
+    const chatId = await createChat(client, tenant);
+    const put = heldBack(messages().put);
+    // Its lease has run out as soon as it is taken.
+    const late = begin(
+      functionWith({ messages: { ...messages(), put: put.call } }, -1),
+      chatId,
+      'from the late',
+    );
+    await put.arrived;
+    const first = functionWith();
+    const turn = await begin(first, chatId, 'from the first');
+    put.open();
+    await expect(late).rejects.toThrow(busy);
+
+    expect(await answerTurn(first)(turn, unheard, 60_000)).toMatchObject({
+      content: 'the answer',
+      error: null,
+    });
+    expect(contentsOf(await historyOf(client, chatId))).toEqual(['from the first', 'the answer']);
+  });
+});
