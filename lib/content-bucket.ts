@@ -5,8 +5,8 @@ import { pinLogicalId } from './logical-id.ts';
 import type { Settings } from './settings.ts';
 
 /**
- * What is too large for an item of the table. No versions: an object is written once, under a key of its own,
- * and no role of the service may delete one.
+ * What is too large for an item of the table. No versions: an object is written once, under a key of its own, and only
+ * deleted by the request that wrote it.
  */
 export class ContentBucket extends Bucket {
   constructor(scope: Construct, id: string, settings: Settings) {

@@ -23,8 +23,8 @@ interface Access {
 /** Who needs what. A transaction needs the permissions of the single actions in it. */
 const access: Readonly<Record<FunctionName, Access>> = {
   'authorize-request': { table: ['GetItem', 'BatchGetItem'] },
-  'list-published-agents': { table: ['Query'] },
-  'create-chat': { table: ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem'] },
+  'list-published-agents': { table: ['GetItem', 'BatchGetItem', 'Query'] },
+  'create-chat': { table: ['GetItem', 'BatchGetItem', 'PutItem'] },
   'list-chats': { table: ['GetItem', 'BatchGetItem'] },
   'list-messages': { table: ['GetItem', 'BatchGetItem', 'Query'], content: ['GetObject'] },
   'send-message': {

@@ -32,7 +32,10 @@ const schema = z
     /** A reply in one piece must leave before CloudFront's read time-out of 120 s, with 10 s to store it. */
     plainReplySeconds: z.int().min(1).max(119).default(110),
 
-    /** The history that a model is given: about 15,000 tokens, which fits every model on sale with room to answer. */
+    /**
+     * The history that a model is given: about 15,000 tokens of English at four characters a token, up to 60,000 of
+     * scripts in which a character is one; a model with a smaller window needs a smaller setting.
+     */
     historyCharacters: z.int().min(1000).default(60_000),
 
     /** Whatever speaks OpenAI's chat completions. */

@@ -89,7 +89,7 @@ async function readDefinition(file: string): Promise<AgentDefinition> {
   const bytes = Buffer.byteLength(JSON.stringify(parsed.data));
   if (bytes > limits.agentBytes)
     throw new Error(`${file}: an agent may have ${limits.agentBytes} bytes as JSON, this one has ${bytes}`);
-  await refuseUnknownProvider(file, parsed.data.llm_model);
+  await refuseUnknownModel(file, parsed.data.llm_model);
   return parsed.data;
 }
 
@@ -109,14 +109,14 @@ function parseJson(file: string, text: string): unknown {
   }
 }
 
-async function refuseUnknownProvider(file: string, llmModel: string): Promise<void> {
+async function refuseUnknownModel(file: string, llmModel: string): Promise<void> {
   // The providers bring their SDKs along, which no other command needs.
-  const { modelProviders } = await import('#runtime/model-providers.ts');
-  const [provider = ''] = llmModel.split(':');
-  if (!Object.hasOwn(modelProviders, provider))
-    throw new Error(
-      `${file}: llm_model names the unknown provider ${provider}; known are ${Object.keys(modelProviders).join(', ')}`,
-    );
+  const { checkModelName } = await import('#runtime/model-providers.ts');
+  try {
+    checkModelName(llmModel);
+  } catch (error) {
+    throw new Error(`${file}: ${(error as Error).message}`);
+  }
 }
 
 const resultOf = (agent: Agent): Result => ({

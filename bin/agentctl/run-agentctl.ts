@@ -1,5 +1,4 @@
 import { Command, CommanderError } from 'commander';
-import { ServiceError } from '#contract/errors.ts';
 import { agentCommands } from './agent-commands.ts';
 import { keyCommands } from './key-commands.ts';
 import { type TargetOptions, useTarget } from './target.ts';
@@ -43,7 +42,7 @@ export async function runAgentctl(argv: string[]): Promise<void> {
   } catch (error) {
     if (error instanceof CommanderError) process.exitCode = error.exitCode;
     else {
-      console.error(error instanceof ServiceError || error instanceof Error ? error.message : error);
+      console.error(error instanceof Error ? error.message : error);
       process.exitCode = 1;
     }
   }
@@ -54,11 +53,9 @@ function acceptSharedOptionsAnywhere(program: Command): void {
   for (const leaf of program.commands.flatMap((group) => group.commands)) {
     for (const { flags, description } of program.options) leaf.option(flags, description);
     leaf.hook('preAction', (_, action) => {
-      for (const { attributeName } of program.options.map((option) => ({
-        attributeName: option.attributeName(),
-      }))) {
-        const value: unknown = action.getOptionValue(attributeName);
-        if (value !== undefined) program.setOptionValue(attributeName, value);
+      for (const option of program.options) {
+        const value: unknown = action.getOptionValue(option.attributeName());
+        if (value !== undefined) program.setOptionValue(option.attributeName(), value);
       }
     });
   }
