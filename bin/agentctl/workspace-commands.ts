@@ -38,7 +38,9 @@ export function workspaceCommands(report: Report): Command {
     .description('change a workspace')
     .argument('<workspace>')
     .addOption(onOff('--whitelist <on|off>', 'only listed external users may chat'))
-    .addOption(new Option('--limits <limits>', 'rate limits').choices(['default', 'none']))
+    .addOption(
+      new Option('--limits <limits>', 'rate limits: kept, but not enforced yet').choices(['default', 'none']),
+    )
     .addOption(onOff('--enabled <on|off>', 'off: every request is answered 403'))
     .addOption(onOff('--titles <on|off>', 'name chats by their first message'))
     .action(

@@ -124,6 +124,7 @@ Base address  ${base_url}
 API key       ${api_key}
 Workspace     ${workspace_id}
 Agent         ${agent_id}
+openai:       ${process.env.OPENAI_BASE_URL || 'https://api.openai.com/v1, unless OPENAI_BASE_URL says otherwise'}
 
 One JSON reply:
 ${curl('-s', false)}

@@ -138,10 +138,7 @@ describe('a function that is killed', () => {
     const next = callFor('go on');
     const sending = send(client, tenant, chatId, 'go on');
     const call = await next;
-    expect(call.request.messages).toEqual([
-      { role: 'user', content: 'killed' },
-      { role: 'user', content: 'go on' },
-    ]);
+    expect(call.request.messages).toEqual([{ role: 'user', content: 'killed\n\ngo on' }]);
     const settled = await historyOf(client, chatId);
     expect(contentsOf(settled)).toEqual(['killed', '', 'go on']);
     expect(settled[1]?.meta).toEqual({
