@@ -12,10 +12,16 @@ function memoryTable() {
   const items = new Map<string, Item>();
   const textOf = ({ pk, sk }: Key): string => `${pk}|${sk}`;
   const reads: string[] = [];
-  const table: Pick<Table, 'get'> = {
-    async get(key) {
-      reads.push(key.sk);
-      return items.get(textOf(key));
+  const get: Table['get'] = async (key) => {
+    reads.push(key.sk);
+    return items.get(textOf(key));
+  };
+  const table: Pick<Table, 'get' | 'getNamed'> = {
+    get,
+    async getNamed(key) {
+      const item = await get(key);
+      if (item === undefined) throw new Error(`${key.sk} is missing`);
+      return item;
     },
   };
   return {
