@@ -41,7 +41,11 @@ export const answerTurn =
     const giveUpTitle = new AbortController();
     const title = nameChat(services)(turn, emit, giveUpTitle.signal);
 
-    const reply = await storeReply(services, turn, await collectReply(services, turn, emit, deadline));
+    const stop = new AbortController();
+    const lease = keepLease(services, turn, stop);
+    const collected = await collectReply(services, turn, { emit, stop, deadline });
+    lease.stop();
+    const reply = await storeReply(services, turn, collected);
     if (reply.error === null)
       emit({ type: 'response.output_text.completed', final_text: reply.content, usage: reply.usage });
     else emit({ type: 'response.error', ...reply.error });
@@ -50,7 +54,7 @@ export const answerTurn =
     await untilAborted(title, giveUpTitle.signal).catch(() => undefined);
     cancelGrace();
     done();
-    await title;
+    await Promise.all([title, lease.settled()]);
     return reply;
   };
 
@@ -64,10 +68,12 @@ const failure = (message: string): ReplyError => ({ code: errorTable.serverError
 async function collectReply(
   services: AnswerServices,
   turn: Turn,
-  emit: (event: StreamEventBody) => void,
-  deadline: number,
+  {
+    emit,
+    stop,
+    deadline,
+  }: { emit: (event: StreamEventBody) => void; stop: AbortController; deadline: number },
 ): Promise<Reply> {
-  const stop = new AbortController();
   const interrupt = (message: string) => stop.abort(new Interruption(message));
   const { streamTimeout } = services.replySettings;
   const watch = () => services.clock.after(streamTimeout, () => interrupt('Stream timed out'));
@@ -75,7 +81,6 @@ async function collectReply(
   const cancelDeadline = services.clock.after(deadline, () =>
     interrupt(`The reply took longer than ${Math.round(deadline / 1000)} seconds`),
   );
-  const stopRenewing = keepLease(services, turn, interrupt);
 
   const reply: Reply = { content: '', error: null, usage: noUsage, reasoningSteps: [] };
   try {
@@ -109,25 +114,39 @@ async function collectReply(
   } finally {
     cancelWatch();
     cancelDeadline();
-    stopRenewing();
   }
   return reply;
 }
 
 const interrupted = 'The reply was interrupted';
 
-/** Renews the lease at a third of its time, until it is stopped or the lease is lost. */
-function keepLease(services: AnswerServices, turn: Turn, interrupt: (message: string) => void): () => void {
+/**
+ * Renews the lease at a third of its time until it is stopped, and ends the reply when the lease is lost.
+ * @returns `settled` waits for a renewal that is under way: none may go on behind the function's end.
+ */
+function keepLease(
+  services: AnswerServices,
+  turn: Turn,
+  stop: AbortController,
+): { stop: () => void; settled: () => Promise<unknown> } {
   const { lease } = services.replySettings;
-  return services.clock.every(lease / 3, () => {
-    services.chats.renewLease(turn.chat, turn.lease.id, services.clock.now().getTime() + lease).then(
-      (held) => {
-        if (!held) interrupt(interrupted);
-      },
+  const underWay = new Set<Promise<void>>();
+  const renew = async (): Promise<void> => {
+    try {
+      const until = services.clock.now().getTime() + lease;
+      const held = await services.chats.renewLease(turn.chat, turn.lease.id, until);
+      if (!held) stop.abort(new Interruption(interrupted));
+    } catch (error) {
       // The next renewal makes up for a failed one; if all fail, the lease is found lost when the reply is stored.
-      (error: unknown) => services.log.warn('A lease was not renewed', { chatId: turn.chat.id, error }),
-    );
+      services.log.warn('A lease was not renewed', { chatId: turn.chat.id, error });
+    }
+  };
+  const cancel = services.clock.every(lease / 3, () => {
+    const renewal = renew();
+    underWay.add(renewal);
+    renewal.finally(() => underWay.delete(renewal));
   });
+  return { stop: cancel, settled: () => Promise.all(underWay) };
 }
 
 /** The reply as it now stands in the history: with an error when it could not be stored or the turn was taken away. */
