@@ -7,7 +7,14 @@ import {
   startScriptedModel,
 } from '#support/scripted-model.ts';
 import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
-import { contentsOf, createChat, historyOf, send, stepThrough } from '#support/turns.ts';
+import {
+  beginReplyWith,
+  contentsOf,
+  historyOf,
+  interrupted,
+  refusedWhileAnswering,
+  send,
+} from '#support/turns.ts';
 
 const leaseSeconds = 2;
 
@@ -38,30 +45,14 @@ afterAll(async () => {
   await model.close();
 });
 
-const interrupted = { code: 10005, message: 'The reply was interrupted' };
-const refused = {
-  status: 400,
-  body: { data: null, error_code: 10006, message: 'A reply is already in progress for this chat' },
-};
-
-/** A chat whose model has said one piece that its reader has got. */
-async function beginReply(message: string) {
-  const chatId = await createChat(client, tenant);
-  const called = callFor(message);
-  const events = stepThrough(await client.stream(chatId, { message, agent_id: tenant.agentId }));
-  await events.next();
-  const call = await called;
-  call.piece('One, ');
-  await events.next();
-  return { chatId, events, call };
-}
+const beginReply = (message: string) => beginReplyWith({ client, tenant, callFor }, message);
 
 /** Sends again and again as long as a reply is in progress. */
 async function sendWhenFree(chatId: number, message: string): Promise<Answer<string>> {
   for (;;) {
     const answer = await send(client, tenant, chatId, message);
     if (answer.status === 200) return answer;
-    expect(answer).toMatchObject(refused);
+    expect(answer).toMatchObject(refusedWhileAnswering);
   }
 }
 
@@ -83,7 +74,7 @@ it('a reply that outlasts its lease keeps the chat, since it renews the lease', 
   for (; performance.now() < end; pieces += 1) {
     call.piece('on ');
     expect(await events.next()).toMatchObject({ delta: 'on ' });
-    expect(await send(client, tenant, chatId, 'too soon')).toMatchObject(refused);
+    expect(await send(client, tenant, chatId, 'too soon')).toMatchObject(refusedWhileAnswering);
     expect(contentsOf(await historyOf(client, chatId))).toEqual(['long']);
   }
   call.finish();

@@ -8,7 +8,15 @@ import {
   startScriptedModel,
 } from '#support/scripted-model.ts';
 import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
-import { contentsOf, createChat, historyOf, send, stepThrough } from '#support/turns.ts';
+import {
+  beginReplyWith,
+  contentsOf,
+  createChat,
+  historyOf,
+  interrupted,
+  refusedWhileAnswering,
+  send,
+} from '#support/turns.ts';
 
 let model: ScriptedModel;
 let service: Service;
@@ -33,23 +41,7 @@ afterAll(async () => {
   await model.close();
 });
 
-const interrupted = { code: 10005, message: 'The reply was interrupted' };
-const refused = {
-  status: 400,
-  body: { data: null, error_code: 10006, message: 'A reply is already in progress for this chat' },
-};
-
-/** A chat whose model has said one piece that its reader has got. */
-async function beginReply(message: string) {
-  const chatId = await createChat(client, tenant);
-  const called = callFor(message);
-  const events = stepThrough(await client.stream(chatId, { message, agent_id: tenant.agentId }));
-  await events.next();
-  const call = await called;
-  call.piece('One, ');
-  await events.next();
-  return { chatId, events, call };
-}
+const beginReply = (message: string) => beginReplyWith({ client, tenant, callFor }, message);
 
 describe('a client that leaves', () => {
   const wholeReply = async (chatId: number, message: string, content: string) => {
@@ -75,7 +67,7 @@ describe('a client that leaves', () => {
     await events.leave();
     call.piece('two, ');
     // While the model goes on, the chat stays taken.
-    expect(await send(client, tenant, chatId, 'too soon')).toMatchObject(refused);
+    expect(await send(client, tenant, chatId, 'too soon')).toMatchObject(refusedWhileAnswering);
     expect(contentsOf(await historyOf(client, chatId))).toEqual(['leave in the middle']);
     call.piece('three');
     call.finish();
@@ -124,7 +116,7 @@ describe('a function that is killed', () => {
     await expect(events.rest()).rejects.toThrow();
     await call.gone;
     // Until its lease ends, nobody can know that the holder is dead.
-    expect(await send(client, tenant, chatId, 'too soon')).toMatchObject(refused);
+    expect(await send(client, tenant, chatId, 'too soon')).toMatchObject(refusedWhileAnswering);
     await table.endLease({ workspaceId: tenant.workspaceId, chatId });
   };
 
@@ -175,7 +167,7 @@ describe('a function that is killed', () => {
     });
     const call = await called;
     await expect.poll(() => answers.length, { timeout: 20_000 }).toBe(2);
-    for (const answer of answers) expect(answer).toMatchObject(refused);
+    for (const answer of answers) expect(answer).toMatchObject(refusedWhileAnswering);
     expect(contentsOf(await historyOf(client, chatId))).toEqual(['killed before a race', '', 'race']);
     call.piece('Won');
     call.finish();

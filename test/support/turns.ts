@@ -2,6 +2,7 @@ import { expect } from 'vitest';
 import type { StreamEvent } from '#contract/events.ts';
 import type { MessageResource } from '#contract/message.ts';
 import type { Client, EventReader } from './client.ts';
+import type { ModelCall } from './scripted-model.ts';
 import type { Tenant } from './service.ts';
 
 /** A chat of the tenant's agent. */
@@ -77,4 +78,31 @@ export function stepThrough(reader: EventReader) {
       await events.return?.();
     },
   };
+}
+
+/** How a reply ends that someone else had to end. */
+export const interrupted = { code: 10005, message: 'The reply was interrupted' };
+
+export const refusedWhileAnswering = {
+  status: 400,
+  body: { data: null, error_code: 10006, message: 'A reply is already in progress for this chat' },
+};
+
+/** A chat whose model has said one piece that its reader has got. */
+export async function beginReplyWith(
+  {
+    client,
+    tenant,
+    callFor,
+  }: { client: Client; tenant: Pick<Tenant, 'agentId'>; callFor: (message: string) => Promise<ModelCall> },
+  message: string,
+) {
+  const chatId = await createChat(client, tenant);
+  const called = callFor(message);
+  const events = stepThrough(await client.stream(chatId, { message, agent_id: tenant.agentId }));
+  await events.next();
+  const call = await called;
+  call.piece('One, ');
+  await events.next();
+  return { chatId, events, call };
 }
