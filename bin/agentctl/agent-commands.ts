@@ -89,7 +89,7 @@ async function readDefinition(file: string): Promise<AgentDefinition> {
   const bytes = Buffer.byteLength(JSON.stringify(parsed.data));
   if (bytes > limits.agentBytes)
     throw new Error(`${file}: an agent may have ${limits.agentBytes} bytes as JSON, this one has ${bytes}`);
-  await refuseUnknownModel(file, parsed.data.llm_model);
+  await refuseUnknownParts(file, parsed.data);
   return parsed.data;
 }
 
@@ -109,11 +109,11 @@ function parseJson(file: string, text: string): unknown {
   }
 }
 
-async function refuseUnknownModel(file: string, llmModel: string): Promise<void> {
+async function refuseUnknownParts(file: string, definition: AgentDefinition): Promise<void> {
   // The providers bring their SDKs along, which no other command needs.
-  const { checkModelName } = await import('#runtime/model-providers.ts');
+  const { checkAgent } = await import('#runtime/check-agent.ts');
   try {
-    checkModelName(llmModel);
+    checkAgent(definition);
   } catch (error) {
     throw new Error(`${file}: ${(error as Error).message}`);
   }

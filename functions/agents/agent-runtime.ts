@@ -1,71 +1,264 @@
-import { type ModelMessage, streamText } from 'ai';
+import { randomUUID } from 'node:crypto';
+import { isStepCount, jsonSchema, streamText, type Tool, type ToolSet } from 'ai';
+import * as z from 'zod';
 import type { TokenUsage } from '#contract/message.ts';
-import type { Message } from '#domain/message.ts';
+import type { AgentVersion } from '#domain/agent.ts';
+import { noUsage, sumOfUsage } from '#domain/message.ts';
+import { ModelFailure, modelFailureTexts } from '#domain/model-failure.ts';
 import type { AgentRuntime, ReplyPart, ReplyRequest } from '#domain/ports/agent-runtime.ts';
-import { ModelError, modelErrorOf } from './model-error.ts';
+import { conversationOf } from './conversation.ts';
+import { modelFailureOf } from './model-error.ts';
 import { findProvider, type ModelProvider } from './models/model-provider.ts';
+import { retryingModel } from './retrying-model.ts';
+import { titleOf } from './title.ts';
+import { type AgentTool, ToolFailure, type ToolUse } from './tools/agent-tool.ts';
+import { type OfferedTool, offeredTools } from './tools/offered-tools.ts';
+import { failedUse, type ToolEnd, useTool } from './tools/use-tool.ts';
 
-/** Always set: without it a provider's own default cuts replies at a length that nobody chose. */
-const maxOutputTokens = 8192;
+/** Of an agent whose `meta` does not say otherwise. */
+const defaults = {
+  /** Always set: without it a provider's own default cuts replies at a length that nobody chose. */
+  maxOutputTokens: 8192,
+  /** Calls of the model in one reply: seven rounds of tools, and the answer. */
+  maxSteps: 8,
+} as const;
 
-/** Answers messages with the agent's model, through the AI SDK. */
-export function aiAgentRuntime(providers: Record<string, ModelProvider>): AgentRuntime {
+export interface AgentRuntimeSettings {
+  providers: Record<string, ModelProvider>;
+  tools: readonly AgentTool[];
+  /** Milliseconds that one use of a tool may take. */
+  toolTimeout: number;
+}
+
+type Tell = (part: ReplyPart) => void;
+
+/** A reply on its way, or a part of one that another agent makes. */
+interface Task extends Omit<ReplyRequest, 'agent'> {
+  /** Who asked whom, the one that answers last. */
+  agents: readonly [AgentVersion, ...AgentVersion[]];
+}
+
+/** Answers messages with the agent's model and tools, through the AI SDK. */
+export function aiAgentRuntime(settings: AgentRuntimeSettings): AgentRuntime {
   return {
-    async *reply(request) {
-      try {
-        yield* replyOf(providers, request);
-      } catch (error) {
-        throw modelErrorOf(error);
-      }
-    },
+    reply: ({ agent, ...request }, tell) => reply(settings, { ...request, agents: [agent] }, tell),
 
-    async title({ agent, message }) {
-      const { provider } = findProvider(providers, agent.definition.llm_model);
-      const title = provider.title?.(message);
-      return title === '' ? undefined : title;
+    async title({ agent, message, signal }) {
+      const { provider, name } = findProvider(settings.providers, agent.definition.llm_model);
+      if (provider.title !== undefined) return provider.title(message);
+      return titleOf(retryingModel(provider.model(name)), message, signal);
     },
   };
 }
 
-async function* replyOf(
-  providers: Record<string, ModelProvider>,
-  { agent, history, message, signal }: ReplyRequest,
-): AsyncGenerator<ReplyPart> {
-  const { llm_model, system_prompt } = agent.definition;
-  const { provider, name } = findProvider(providers, llm_model);
+async function reply(
+  settings: AgentRuntimeSettings,
+  task: Task,
+  tell: Tell,
+): Promise<{ cutShort: string | null }> {
+  try {
+    return await runLoop(settings, task, tell);
+  } catch (error) {
+    throw modelFailureOf(error);
+  }
+}
+
+async function runLoop(
+  settings: AgentRuntimeSettings,
+  task: Task,
+  tell: Tell,
+): Promise<{ cutShort: string | null }> {
+  const { definition } = task.agents.at(-1) ?? task.agents[0];
+  const { meta } = definition;
+  const { provider, name } = findProvider(settings.providers, definition.llm_model);
+  const offered = offeredTools(settings.tools, definition);
+  const maxOutputTokens = meta.max_output_tokens ?? defaults.maxOutputTokens;
+  const maxSteps = meta.max_steps ?? defaults.maxSteps;
+  const steps = openSteps(offered, tell);
+  let handedOver = false;
+
   const result = streamText({
-    model: provider.model(name),
-    ...(system_prompt !== '' && { instructions: system_prompt }),
-    messages: conversationOf([...history, { role: 'user', content: message }]),
+    model: retryingModel(provider.model(name)),
+    ...(definition.system_prompt !== '' && { instructions: definition.system_prompt }),
+    messages: conversationOf(task.history, task.message, offered),
     maxOutputTokens,
-    abortSignal: signal,
+    ...(meta.temperature !== undefined && { temperature: meta.temperature }),
+    ...(offered.length > 0 && {
+      tools: toolSetOf(offered, (tool, input) => {
+        handedOver ||= tool.tool.handsOver === true;
+        return useTool(tool, input, toolUse(settings, task, tool, tell), settings.toolTimeout);
+      }),
+      stopWhen: isStepCount(maxSteps),
+      // The last call of the model, and one behind a form, must be an answer.
+      prepareStep: ({ stepNumber }: { stepNumber: number }) =>
+        handedOver || stepNumber === maxSteps - 1 ? { toolChoice: 'none' as const } : undefined,
+    }),
+    maxRetries: 0,
+    abortSignal: task.signal,
     onError: () => undefined,
+    onLanguageModelCallEnd: ({ usage }) => tell({ type: 'usage', usage: usageOf(usage) }),
   });
+
+  let said = '';
+  let isNewStep = false;
   for await (const part of result.stream)
     switch (part.type) {
-      case 'text-delta':
-        if (part.text !== '') yield { type: 'text', text: part.text };
+      case 'start-step':
+        isNewStep = true;
+        break;
+      case 'text-delta': {
+        if (part.text === '') break;
+        // What is said behind a step begins a paragraph of its own.
+        const gap = isNewStep && said !== '' && !/\s$/.test(said) ? '\n\n' : '';
+        isNewStep = false;
+        said += gap + part.text;
+        tell({ type: 'text', text: gap + part.text });
+        break;
+      }
+      case 'tool-call':
+        steps.start(part.toolCallId, part.toolName, part.input, part.invalid === true);
+        break;
+      case 'tool-result':
+        steps.end(part.toolCallId, part.output as ToolEnd);
+        break;
+      case 'tool-error':
+        steps.end(part.toolCallId, failedUse('The arguments do not fit this tool'));
         break;
       case 'finish':
-        yield {
-          type: 'end',
-          usage: usageOf(part.totalUsage),
-          reasoningSteps: [],
-          cutShort: reasonsCutShort[part.finishReason] ?? null,
+        return {
+          cutShort: reasonCutShort(part.finishReason, { said, handedOver, maxOutputTokens, maxSteps }),
         };
-        return;
       case 'error':
         throw part.error;
       case 'abort':
-        throw new ModelError('The reply was aborted');
+        throw new ModelFailure('failed', 'The reply was aborted');
     }
-  throw new ModelError('The model ended its reply without a finish');
+  throw new ModelFailure('failed', 'The model ended its reply without a finish');
 }
 
-const reasonsCutShort: Partial<Record<string, string>> = {
-  length: `The reply was cut at the limit of ${maxOutputTokens} tokens`,
-  'content-filter': 'The reply was cut by the content filter of the model',
-};
+function reasonCutShort(
+  finishReason: string,
+  reply: { said: string; handedOver: boolean; maxOutputTokens: number; maxSteps: number },
+): string | null {
+  switch (finishReason) {
+    case 'length':
+      return `The reply was cut at the limit of ${reply.maxOutputTokens} tokens`;
+    case 'content-filter':
+      return 'The reply was cut by the content filter of the model';
+    case 'tool-calls':
+      return `The agent reached its limit of ${reply.maxSteps} steps`;
+  }
+  // A form is an answer too: the user is asked something.
+  return reply.said === '' && !reply.handedOver ? 'The model gave an empty reply' : null;
+}
+
+/** Tools as the AI SDK takes them. Arguments that do not fit never reach `run`. */
+function toolSetOf(
+  offered: readonly OfferedTool[],
+  run: (tool: OfferedTool, input: unknown) => Promise<ToolEnd>,
+): ToolSet {
+  return Object.fromEntries(
+    offered.map((entry): [string, Tool] => [
+      entry.name,
+      {
+        description: entry.description,
+        inputSchema: schemaOf(entry.tool.input(entry.config)),
+        execute: (input: unknown) => run(entry, input),
+        toModelOutput: ({ output }: { output: unknown }) => ({
+          type: 'json',
+          value: (output as ToolEnd).result as never,
+        }),
+      } as Tool,
+    ]),
+  );
+}
+
+const schemas = new WeakMap<z.ZodType, ReturnType<typeof jsonSchema>>();
+
+/** Made once for each schema: a conversion takes longer than a request has. */
+function schemaOf(type: z.ZodType): ReturnType<typeof jsonSchema> {
+  const known = schemas.get(type);
+  if (known !== undefined) return known;
+  const schema = jsonSchema(z.toJSONSchema(type, { target: 'draft-7', io: 'input' }) as never, {
+    validate(value) {
+      const parsed = type.safeParse(value);
+      return parsed.success
+        ? { success: true, value: parsed.data }
+        : { success: false, error: new Error(z.prettifyError(parsed.error)) };
+    },
+  });
+  schemas.set(type, schema);
+  return schema;
+}
+
+/** Tells steps as they start and end, under ids of our own: a provider may give two calls the same. */
+function openSteps(offered: readonly OfferedTool[], tell: Tell) {
+  const ids = new Map<string, string>();
+  return {
+    start(callId: string, toolName: string, input: unknown, invalid: boolean): void {
+      const entry = offered.find(({ name }) => name === toolName);
+      // The model made a name up, and is told so; there is nothing that began.
+      if (entry === undefined) return;
+      const id = `step_${randomUUID()}`;
+      ids.set(callId, id);
+      const step = invalid
+        ? { content: 'Arguments that do not fit', args: plainObject(input) }
+        : entry.tool.start(input, entry.config);
+      tell({ type: 'step start', step: { id, type: entry.tool.type, ...step } });
+    },
+    end(callId: string, { result, usage }: ToolEnd): void {
+      const id = ids.get(callId);
+      if (id === undefined) return;
+      ids.delete(callId);
+      tell({ type: 'step end', step: { id, result, token_usage: usage } });
+    },
+  };
+}
+
+const plainObject = (value: unknown): Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
+
+const toolUse = (
+  settings: AgentRuntimeSettings,
+  task: Task,
+  { config }: OfferedTool,
+  tell: Tell,
+): ToolUse<unknown> => ({
+  config,
+  chat: task.chat,
+  agents: task.agents,
+  signal: task.signal,
+  ask: (agent, message, signal) => ask(settings, { ...task, signal, message }, agent, tell),
+});
+
+/** Another agent's answer inside this reply: its steps are shown, its tokens counted, its text goes to who asked. */
+async function ask(
+  settings: AgentRuntimeSettings,
+  task: Task,
+  agent: AgentVersion,
+  tell: Tell,
+): Promise<{ text: string; usage: TokenUsage }> {
+  let text = '';
+  let usage = noUsage;
+  const listen: Tell = (part) => {
+    if (part.type === 'text') text += part.text;
+    else tell(part);
+    if (part.type === 'usage') usage = sumOfUsage(usage, part.usage);
+  };
+  try {
+    const { cutShort } = await reply(
+      settings,
+      { ...task, history: [], agents: [...task.agents, agent] as Task['agents'] },
+      listen,
+    );
+    if (cutShort !== null) throw new ToolFailure(cutShort, { usage });
+    return { text, usage };
+  } catch (error) {
+    if (error instanceof ModelFailure)
+      throw new ToolFailure(modelFailureTexts[error.kind], { usage, cause: error });
+    throw error;
+  }
+}
 
 const usageOf = (usage: {
   inputTokens: number | undefined;
@@ -77,18 +270,3 @@ const usageOf = (usage: {
   total_tokens: usage.totalTokens ?? 0,
   total_calls: 1,
 });
-
-/**
- * Messages as a model takes them. A reply that failed before its first word has nothing to tell; the user messages
- * around it become one, since some models refuse two in a row.
- */
-function conversationOf(messages: Pick<Message, 'role' | 'content'>[]): ModelMessage[] {
-  const conversation: { role: 'user' | 'assistant'; content: string }[] = [];
-  for (const { role, content } of messages) {
-    if (content === '') continue;
-    const last = conversation.at(-1);
-    if (last?.role === role) last.content += `\n\n${content}`;
-    else conversation.push({ role, content });
-  }
-  return conversation;
-}

@@ -12,10 +12,23 @@ export const reasoningStepTypes = [
 ] as const;
 
 const unifiedTool = z.object({
-  type: z.enum(reasoningStepTypes),
+  type: text(64).meta({
+    description: `A reasoning step type, such as ${reasoningStepTypes.join(', ')}; more may come.`,
+  }),
   name: text(128).optional(),
   description: optionalText(4096).optional(),
   config: z.record(z.string(), z.unknown()).optional(),
+});
+
+/** How an agent uses its model; further keys are the operator's own and mean nothing to the service. */
+const agentMeta = z.looseObject({
+  temperature: z.number().min(0).max(2).optional(),
+  /** 8,192 unless said; the most that a model in the field takes is far below the limit. */
+  max_output_tokens: z.int().min(1).max(1_000_000).optional(),
+  /** Calls of the model in one reply: 8 unless said. Each may ask for tools but the last. */
+  max_steps: z.int().min(1).max(50).optional(),
+  /** Earlier messages that the model is given, in characters: the stage's setting unless said. */
+  max_history_characters: z.int().min(0).max(10_000_000).optional(),
 });
 
 /** What an operator writes about an agent: the content of agent.json. */
@@ -32,7 +45,7 @@ export const agentDefinition = z.object({
   unified_tools: z.array(unifiedTool).max(32).default([]),
   suggested_questions: z.array(text(1024)).max(32).default([]),
   use_search: z.boolean().default(false),
-  meta: z.record(z.string(), z.unknown()).default({}),
+  meta: agentMeta.default({}),
 });
 
 export type AgentDefinition = z.infer<typeof agentDefinition>;

@@ -1,19 +1,13 @@
 import { errorTable } from '#contract/errors.ts';
 import type { StreamEventBody } from '#contract/events.ts';
-import type { ReasoningStep, ReplyError, TokenUsage } from '#contract/message.ts';
+import type { ReplyError } from '#contract/message.ts';
 import type { Turn } from './begin-turn.ts';
-import { noUsage } from './message.ts';
+import { gatherReply, interrupted, type Reply } from './gather-reply.ts';
+import { ModelFailure, modelFailureTexts } from './model-failure.ts';
 import { nameChat } from './name-chat.ts';
 import type { Services } from './services.ts';
 import { settleTurn } from './settle-turn.ts';
 import { untilAborted } from './until-aborted.ts';
-
-export interface Reply {
-  content: string;
-  error: ReplyError | null;
-  usage: TokenUsage;
-  reasoningSteps: ReasoningStep[];
-}
 
 type AnswerServices = Pick<
   Services,
@@ -82,25 +76,29 @@ async function collectReply(
     interrupt(`The reply took longer than ${Math.round(deadline / 1000)} seconds`),
   );
 
-  const reply: Reply = { content: '', error: null, usage: noUsage, reasoningSteps: [] };
+  const gathered = gatherReply(services.clock, emit);
   try {
-    const parts = services.agentRuntime
-      .reply({ agent: turn.agent, history: turn.history, message: turn.message, signal: stop.signal })
-      [Symbol.asyncIterator]();
-    for (;;) {
-      const next = await untilAborted(parts.next(), stop.signal);
-      if (next.done === true) break;
-      cancelWatch();
-      cancelWatch = watch();
-      if (next.value.type === 'text') {
-        reply.content += next.value.text;
-        emit({ type: 'response.output_text.delta', delta: next.value.text });
-      } else {
-        reply.usage = next.value.usage;
-        reply.reasoningSteps = next.value.reasoningSteps;
-        if (next.value.cutShort !== null) reply.error = failure(next.value.cutShort);
-      }
-    }
+    const { cutShort } = await untilAborted(
+      services.agentRuntime.reply(
+        {
+          agent: turn.agent,
+          chat: turn.chat,
+          history: turn.history,
+          message: turn.message,
+          signal: stop.signal,
+        },
+        (part) => {
+          if (stop.signal.aborted) return;
+          gathered.hear(part);
+          // Usage is told to no client.
+          if (part.type === 'usage') return;
+          cancelWatch();
+          cancelWatch = watch();
+        },
+      ),
+      stop.signal,
+    );
+    if (cutShort !== null) gathered.reply.error = failure(cutShort);
   } catch (thrown) {
     const error = stop.signal.aborted ? stop.signal.reason : thrown;
     services.log.error('A reply was not completed', {
@@ -108,17 +106,21 @@ async function collectReply(
       agentId: turn.agent.agentId,
       error,
     });
-    reply.error = failure(
-      error instanceof Interruption ? error.message : 'The model could not complete the reply',
-    );
+    gathered.reply.error = failure(textFor(error));
+    // What is still under way when a reply is aborted, or when the model fails beside it, has no end of its own.
+    gathered.endOpenSteps();
+    stop.abort(error);
   } finally {
     cancelWatch();
     cancelDeadline();
   }
-  return reply;
+  return gathered.reply;
 }
 
-const interrupted = 'The reply was interrupted';
+function textFor(error: unknown): string {
+  if (error instanceof Interruption) return error.message;
+  return modelFailureTexts[error instanceof ModelFailure ? error.kind : 'failed'];
+}
 
 /**
  * Renews the lease at a third of its time until it is stopped, and ends the reply when the lease is lost.

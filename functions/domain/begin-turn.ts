@@ -66,7 +66,8 @@ export const beginTurn =
         await services.chats.releaseLease(chat, chat.lease.id, chat.messageCount);
         throw new ServiceError('badRequest', `The chat is full: it holds ${lastPosition - 1} messages`);
       }
-      const [stored, history] = await storeBesideHistory(services, chat, position, input.message);
+      const characters = agent.definition.meta.max_history_characters;
+      const [stored, history] = await storeBesideHistory(services, chat, position, input.message, characters);
       if (stored)
         return {
           chat,
@@ -113,6 +114,7 @@ async function storeBesideHistory(
   chat: Chat & { lease: Lease },
   position: number,
   content: string,
+  historyCharacters = services.replySettings.historyCharacters,
 ): Promise<[stored: boolean, history: Message[]]> {
   try {
     return await Promise.all([
@@ -122,7 +124,7 @@ async function storeBesideHistory(
         content,
         createdAt: services.clock.now().toISOString(),
       }),
-      services.messages.recent(chat, chat.messageCount, services.replySettings.historyCharacters),
+      services.messages.recent(chat, chat.messageCount, historyCharacters),
     ]);
   } catch (error) {
     // What was stored is unknown; if settling fails too, the lease runs out and the next sender settles.

@@ -51,3 +51,10 @@ export const noUsage: TokenUsage = {
   total_tokens: 0,
   total_calls: 0,
 };
+
+export const sumOfUsage = (one: TokenUsage, other: TokenUsage): TokenUsage => ({
+  total_prompt_tokens: one.total_prompt_tokens + other.total_prompt_tokens,
+  total_completion_tokens: one.total_completion_tokens + other.total_completion_tokens,
+  total_tokens: one.total_tokens + other.total_tokens,
+  total_calls: one.total_calls + other.total_calls,
+});

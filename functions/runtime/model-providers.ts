@@ -1,7 +1,9 @@
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { cachedSecret } from '#adapters/cached-secret.ts';
+import { bedrock } from '#agents/models/bedrock.ts';
 import { demo } from '#agents/models/demo.ts';
-import { findProvider, type ModelProvider } from '#agents/models/model-provider.ts';
+import type { ModelProvider } from '#agents/models/model-provider.ts';
 import { openai } from '#agents/models/openai.ts';
 import { clientTimeouts } from './client-timeouts.ts';
 import { environment } from './environment.ts';
@@ -9,6 +11,8 @@ import { environment } from './environment.ts';
 /** The providers that an agent's `llm_model` can name: one line each. */
 export const modelProviders: Record<string, ModelProvider> = {
   demo,
+  // A chain made once would keep what it has found; in Lambda it looks no further than the environment.
+  bedrock: bedrock({ credentials: () => defaultProvider()() }),
   openai: openai({
     baseUrl: () => environment('openAiBaseUrl'),
     apiKey: cachedSecret(
@@ -16,9 +20,4 @@ export const modelProviders: Record<string, ModelProvider> = {
       () => environment('openAiApiKeySecret'),
     ),
   }),
-};
-
-/** @throws Error when no provider stands behind an `llm_model` */
-export const checkModelName = (llmModel: string): void => {
-  findProvider(modelProviders, llmModel);
 };

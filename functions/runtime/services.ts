@@ -15,6 +15,7 @@ import { dynamoWorkspaceStore } from '#adapters/dynamo/workspace-store.ts';
 import { s3ContentStore } from '#adapters/s3-content-store.ts';
 import { aiAgentRuntime } from '#agents/agent-runtime.ts';
 import type { Services } from '#domain/services.ts';
+import { agentTools } from './agent-tools.ts';
 import { clientTimeouts } from './client-timeouts.ts';
 import { clock } from './clock.ts';
 import { environment } from './environment.ts';
@@ -50,10 +51,17 @@ export const agents = /* @__PURE__ */ lazily(() => dynamoAgentStore(table()));
 export const chats = /* @__PURE__ */ lazily(() => dynamoChatStore(table(), clock));
 export const messages = /* @__PURE__ */ lazily(() => dynamoMessageStore(table(), contents()));
 export const feedback = /* @__PURE__ */ lazily(() => dynamoFeedbackStore(table()));
-export const agentRuntime = /* @__PURE__ */ lazily(() => aiAgentRuntime(modelProviders));
 export const replySettings = /* @__PURE__ */ lazily((): Services['replySettings'] => ({
   streamTimeout: environment('streamTimeoutSeconds') * 1000,
   lease: environment('leaseSeconds') * 1000,
   historyCharacters: environment('historyCharacters'),
 }));
+export const agentRuntime = /* @__PURE__ */ lazily(() =>
+  aiAgentRuntime({
+    providers: modelProviders,
+    tools: agentTools({ agents }),
+    // While a tool is at work clients hear nothing: it ends before the stream times out, 80 s of 90.
+    toolTimeout: (replySettings().streamTimeout * 8) / 9,
+  }),
+);
 export { clock, log };

@@ -20,10 +20,9 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 const agentRuntime: AgentRuntime = {
-  async *reply() {
-    yield { type: 'text', text: 'the answer' };
-    const usage = { total_prompt_tokens: 1, total_completion_tokens: 1, total_tokens: 2, total_calls: 1 };
-    yield { type: 'end', usage, reasoningSteps: [], cutShort: null };
+  async reply(_request, tell) {
+    tell({ type: 'text', text: 'the answer' });
+    return { cutShort: null };
   },
   title: async () => undefined,
 };

@@ -73,17 +73,44 @@ describe('how it says it', () => {
   });
 });
 
-describe('the title it gives', () => {
-  it.each([
-    ['Plan my trip', 'Plan my trip'],
-    ['  many\n\n spaces \t here ', 'many spaces here'],
-    ['', ''],
-    [' \n ', ''],
-    ['a'.repeat(60), 'a'.repeat(60)],
-    ['a'.repeat(61), `${'a'.repeat(59)}…`],
-    [`${'word '.repeat(12)}last`, 'word '.repeat(12).trim()],
-    ['🙂'.repeat(61), `${'🙂'.repeat(59)}…`],
-  ])('for %j is %j', (message, title) => {
-    expect(demo.title?.(message)).toBe(title);
+describe('tools', () => {
+  const tool = (name: string) => ({ type: 'function' as const, name, inputSchema: {} });
+  const askWith = async (names: string[], ...prompt: LanguageModelV4Prompt) => {
+    const { content, finishReason } = await demo.model('').doGenerate({ prompt, tools: names.map(tool) });
+    return { content, finishReason };
+  };
+
+  it('are called when the message names them, in its order, with the object behind the name', async () => {
+    const { content, finishReason } = await askWith(
+      ['look', 'fetch', 'other'],
+      user('fetch {"url":"http://x/{a}"} and then look, please'),
+    );
+    expect(finishReason.unified).toBe('tool-calls');
+    expect(content).toMatchObject([
+      { type: 'tool-call', toolName: 'fetch', input: '{"url":"http://x/{a}"}' },
+      { type: 'tool-call', toolName: 'look', input: '{}' },
+    ]);
+  });
+
+  it('are called once: what they gave is in the answer', async () => {
+    const { content } = await askWith(
+      ['look'],
+      user('look'),
+      { role: 'assistant', content: [{ type: 'tool-call', toolCallId: '1', toolName: 'look', input: {} }] },
+      {
+        role: 'tool',
+        content: [
+          {
+            type: 'tool-result',
+            toolCallId: '1',
+            toolName: 'look',
+            output: { type: 'json', value: { found: 3 } },
+          },
+        ],
+      },
+    );
+    expect(content).toMatchObject([
+      { type: 'text', text: expect.stringContaining('A tool gave: {"found":3}.') },
+    ]);
   });
 });

@@ -2,7 +2,7 @@ import type { ReasoningStep, ReplyError, TokenUsage } from '#contract/message.ts
 import { isReplyPosition, type Message } from '#domain/message.ts';
 import type { Item } from './table.ts';
 
-/** Times as milliseconds and usage as four numbers: a short message with its attributes is one write unit (1 KB). */
+/** All but the texts. Times as milliseconds and usage as four numbers: a short message with its attributes is one write unit (1 KB). */
 export const attributesOf = (message: Message): Item => ({
   position: message.position,
   at: Date.parse(message.createdAt),
@@ -14,13 +14,22 @@ export const attributesOf = (message: Message): Item => ({
       message.tokenUsage.total_calls,
     ],
     ...(message.agentVersionId !== null && { version: message.agentVersionId }),
-    ...(message.reasoningSteps.length > 0 && { steps: message.reasoningSteps }),
     ...(message.error !== null && { error: message.error }),
   }),
 });
 
-/** A stored message without its content, which may be kept elsewhere. */
-export function messageOf(item: Item, content: string): Message {
+/** The parts of a message that may be too large for its item. */
+export const textsOf = (message: Message): { content: string; steps?: string } => ({
+  content: message.content,
+  ...(message.role === 'assistant' &&
+    message.reasoningSteps.length > 0 && { steps: JSON.stringify(message.reasoningSteps) }),
+});
+
+/** A stored message: its item, and its texts from wherever they are kept. */
+export function messageOf(
+  item: Item,
+  { content, steps }: { content: string; steps: string | undefined },
+): Message {
   const position = item.position as number;
   const createdAt = new Date(item.at as number).toISOString();
   if (!isReplyPosition(position)) return { role: 'user', position, content, createdAt };
@@ -30,7 +39,7 @@ export function messageOf(item: Item, content: string): Message {
     content,
     createdAt,
     agentVersionId: (item.version as string | undefined) ?? null,
-    reasoningSteps: (item.steps as ReasoningStep[] | undefined) ?? [],
+    reasoningSteps: steps === undefined ? [] : (JSON.parse(steps) as ReasoningStep[]),
     tokenUsage: usageOf(item.usage as [number, number, number, number]),
     error: (item.error as ReplyError | undefined) ?? null,
   };

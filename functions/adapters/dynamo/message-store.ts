@@ -7,11 +7,11 @@ import type { ContentStore } from '#domain/ports/content-store.ts';
 import type { MessageStore, RatedMessage } from '#domain/ports/message-store.ts';
 import { backOff } from './back-off.ts';
 import { keys } from './keys.ts';
-import { attributesOf, messageOf } from './message-item.ts';
+import { attributesOf, messageOf, textsOf } from './message-item.ts';
 import { releasing } from './release-lease.ts';
 import { failedConditions, type Item, isConflict, type Table } from './table.ts';
 
-/** An item may have 400 KB; what is left is for the message's other attributes. */
+/** What content and steps may have together in an item of 400 KB; the rest is for the message's other attributes. */
 const inlineBytes = 300_000;
 
 /** Others that write the chat or the message in the same moment are few: those who settle the same turn. */
@@ -21,9 +21,38 @@ const attemptsToRelease = 20;
 const messagesPerLook = 50;
 
 export function dynamoMessageStore(table: Table, contents: ContentStore): MessageStore {
-  const contentOf = async (item: Item): Promise<string> =>
-    (item.content as string | undefined) ?? contents.get(item.content_name as string);
-  const read = async (item: Item): Promise<Message> => messageOf(item, await contentOf(item));
+  const textOf = async (item: Item, attribute: 'content' | 'steps'): Promise<string | undefined> => {
+    const name = item[`${attribute}_name`] as string | undefined;
+    return name === undefined ? (item[attribute] as string | undefined) : contents.get(name);
+  };
+  const read = async (item: Item): Promise<Message> => {
+    const [content = '', steps] = await Promise.all([textOf(item, 'content'), textOf(item, 'steps')]);
+    return messageOf(item, { content, steps });
+  };
+
+  /** A message's item. What is too large for it goes to the content store, the longer of content and steps first. */
+  const itemOf = async (chat: Chat, message: Message): Promise<{ item: Item; names: string[] }> => {
+    const texts = textsOf(message);
+    const longestFirst = Object.entries(texts)
+      .map(([attribute, text]) => ({ attribute, text, bytes: Buffer.byteLength(text) }))
+      .sort((one, other) => other.bytes - one.bytes);
+    const item: Item = {
+      ...keys.message(chat.workspaceId, chat.id, message.position),
+      ...attributesOf(message),
+      ...texts,
+    };
+    let bytes = longestFirst.reduce((sum, entry) => sum + entry.bytes, 0);
+    const names: string[] = [];
+    for (const entry of longestFirst) {
+      if (bytes <= inlineBytes) break;
+      const name = await contents.put(chat.workspaceId, entry.text);
+      names.push(name);
+      delete item[entry.attribute];
+      item[`${entry.attribute}_name`] = name;
+      bytes -= entry.bytes;
+    }
+    return { item, names };
+  };
 
   const pagesBetween = (
     chat: Chat,
@@ -42,13 +71,7 @@ export function dynamoMessageStore(table: Table, contents: ContentStore): Messag
 
   return {
     async put(chat, message) {
-      const large = Buffer.byteLength(message.content) > inlineBytes;
-      const name = large ? await contents.put(chat.workspaceId, message.content) : undefined;
-      const item: Item = {
-        ...keys.message(chat.workspaceId, chat.id, message.position),
-        ...attributesOf(message),
-        ...(name === undefined ? { content: message.content } : { content_name: name }),
-      };
+      const { item, names } = await itemOf(chat, message);
       try {
         await table.put({
           Item: item,
@@ -59,7 +82,7 @@ export function dynamoMessageStore(table: Table, contents: ContentStore): Messag
       } catch (error) {
         if (!(error instanceof ConditionalCheckFailedException)) throw error;
         if (isSame(error.Item, item)) return true;
-        if (name !== undefined) await contents.delete(name);
+        await Promise.all(names.map((name) => contents.delete(name)));
         return false;
       }
     },
@@ -75,7 +98,7 @@ export function dynamoMessageStore(table: Table, contents: ContentStore): Messag
                 Item: {
                   ...keys.message(chat.workspaceId, chat.id, message.position),
                   ...attributesOf(message),
-                  content: message.content,
+                  ...textsOf(message),
                 },
                 ConditionExpression: 'attribute_not_exists(pk)',
               },

@@ -1,21 +1,27 @@
 import type {
   LanguageModelV4,
   LanguageModelV4CallOptions,
+  LanguageModelV4Content,
+  LanguageModelV4FunctionTool,
+  LanguageModelV4Prompt,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
+import { trimTitle } from '../title.ts';
 import type { ModelProvider } from './model-provider.ts';
 
 const quotedCharacters = 200;
-const titleCharacters = 60;
+/** Of a tool's result: enough to see what it found. */
+const shownCharacters = 1000;
 
 /**
- * A built-in model that needs no network and no key. It says that it is a demonstration and answers from the message
- * and the history alone, always the same for the same input, one word a piece; a word counts as a token.
+ * A built-in model that needs no network and no key. It says that it is a demonstration and answers from the message,
+ * the history and its tools' results alone, always the same for the same input, one word a piece; a word counts as a
+ * token. It uses a tool when the message names it, with the JSON object behind the name as arguments.
  */
 export const demo: ModelProvider = {
   needsName: false,
   model: (name) => demoModel(name),
-  title: demoTitle,
+  title: trimTitle,
 };
 
 const demoModel = (name: string): LanguageModelV4 => ({
@@ -24,73 +30,123 @@ const demoModel = (name: string): LanguageModelV4 => ({
   modelId: name === '' ? 'demo' : name,
   supportedUrls: {},
   async doGenerate(options) {
-    const { words, usage } = answer(options);
-    return {
-      content: [{ type: 'text', text: words.join('') }],
-      finishReason: { unified: 'stop', raw: 'stop' },
-      usage,
-      warnings: [],
-    };
+    const { text, calls, usage } = answer(options);
+    return { content: text === '' ? calls : [{ type: 'text', text }], ...endOf(calls), usage, warnings: [] };
   },
   async doStream(options) {
-    const { words, usage } = answer(options);
+    const { text, calls, usage } = answer(options);
     const parts: LanguageModelV4StreamPart[] = [
       { type: 'stream-start', warnings: [] },
       { type: 'text-start', id: '0' },
-      ...words.map((delta): LanguageModelV4StreamPart => ({ type: 'text-delta', id: '0', delta })),
+      ...wordsOf(text).map((delta): LanguageModelV4StreamPart => ({ type: 'text-delta', id: '0', delta })),
       { type: 'text-end', id: '0' },
-      { type: 'finish', finishReason: { unified: 'stop', raw: 'stop' }, usage },
+      ...calls,
+      { type: 'finish', ...endOf(calls), usage },
     ];
     return { stream: ReadableStream.from(parts) };
   },
 });
 
-function answer({ prompt }: LanguageModelV4CallOptions) {
-  const texts = prompt.map((message) =>
-    typeof message.content === 'string'
-      ? message.content
-      : message.content.map((part) => (part.type === 'text' ? part.text : '')).join(''),
-  );
-  const asked = texts.at(-1) ?? '';
-  const earlier = prompt.filter((message) => message.role !== 'system').length - 1;
-  const text = [
-    'This is a demonstration: the built-in model answers without a network, from your message alone.',
-    `You wrote: “${quote(asked)}”.`,
-    earlier === 0
-      ? 'It is the first message that I see of this chat.'
-      : `I see ${earlier} earlier messages of this chat.`,
-    'To get real answers, publish an agent with another llm_model.',
-  ].join(' ');
-  const words = wordsOf(text);
-  const promptTokens = texts.reduce((sum, part) => sum + wordsOf(part).length, 0);
+type ToolCall = Extract<LanguageModelV4Content, { type: 'tool-call' }>;
+
+const endOf = (calls: ToolCall[]) => {
+  const reason = calls.length > 0 ? ('tool-calls' as const) : ('stop' as const);
+  return { finishReason: { unified: reason, raw: reason } };
+};
+
+function answer({ prompt, tools = [], toolChoice }: LanguageModelV4CallOptions) {
+  const asked = prompt.findLast(({ role }) => role === 'user');
+  const message = asked === undefined ? '' : textOf(asked);
+  const results = toolResults(prompt);
+  const mayCall = results.length === 0 && toolChoice?.type !== 'none';
+  const calls = mayCall ? toolCallsIn(message, tools.filter(isFunction)) : [];
+  const text = calls.length > 0 ? '' : replyTo(message, prompt, results);
+  const inputTokens = prompt.reduce((sum, each) => sum + wordsOf(textOf(each)).length, 0);
+  const outputTokens = calls.length > 0 ? calls.length : wordsOf(text).length;
   return {
-    words,
+    text,
+    calls,
     usage: {
-      inputTokens: { total: promptTokens, noCache: promptTokens, cacheRead: 0, cacheWrite: 0 },
-      outputTokens: { total: words.length, text: words.length, reasoning: 0 },
+      inputTokens: { total: inputTokens, noCache: inputTokens, cacheRead: 0, cacheWrite: 0 },
+      outputTokens: { total: outputTokens, text: outputTokens, reasoning: 0 },
     },
   };
 }
 
-const wordsOf = (text: string): string[] => text.match(/\S+\s*|\s+/g) ?? [];
-
-function quote(text: string): string {
-  const characters = [...text];
-  return characters.length <= quotedCharacters
-    ? text
-    : `${characters.slice(0, quotedCharacters).join('')}… (the first ${quotedCharacters} of ${characters.length} characters)`;
+function replyTo(message: string, prompt: LanguageModelV4Prompt, results: string[]): string {
+  const users = prompt.filter(({ role }) => role === 'user');
+  const replies = prompt.filter((each) => each.role === 'assistant' && textOf(each) !== '');
+  const earlier = users.length + replies.length - 1;
+  return [
+    'This is a demonstration: the built-in model answers without a network, from your message alone.',
+    `You wrote: “${quote(message, quotedCharacters)}”.`,
+    earlier === 0
+      ? 'It is the first message that I see of this chat.'
+      : `I see ${earlier} earlier messages of this chat.`,
+    ...results.map((result) => `A tool gave: ${quote(result, shownCharacters)}.`),
+    'To get real answers, publish an agent with another llm_model.',
+  ].join(' ');
 }
 
-/** The message's first words, as many as fit; nothing when it has none. */
-function demoTitle(message: string): string {
-  const words = message.trim().split(/\s+/);
-  let title = words.shift() ?? '';
-  for (const word of words) {
-    if ([...title, ' ', ...word].length > titleCharacters) break;
-    title += ` ${word}`;
+type Tool = NonNullable<LanguageModelV4CallOptions['tools']>[number];
+const isFunction = (tool: Tool): tool is LanguageModelV4FunctionTool => tool.type === 'function';
+
+/** A call of each tool that the message names, in the order of the message. */
+function toolCallsIn(message: string, tools: LanguageModelV4FunctionTool[]): ToolCall[] {
+  return tools
+    .map(({ name }) => ({ name, at: message.indexOf(name) }))
+    .filter(({ at }) => at >= 0)
+    .sort((one, other) => one.at - other.at)
+    .map(({ name, at }, index) => ({
+      type: 'tool-call',
+      toolCallId: `call_${index}`,
+      toolName: name,
+      input: objectAtStart(message.slice(at + name.length)),
+    }));
+}
+
+/** The JSON object that a text begins with; an empty one when it begins with none. */
+function objectAtStart(text: string): string {
+  const start = text.trimStart();
+  if (!start.startsWith('{')) return '{}';
+  for (let end = start.indexOf('}'); end >= 0; end = start.indexOf('}', end + 1)) {
+    const candidate = start.slice(0, end + 1);
+    if (isJson(candidate)) return candidate;
   }
-  const characters = [...title];
-  return characters.length <= titleCharacters
-    ? title
-    : `${characters.slice(0, titleCharacters - 1).join('')}…`;
+  return start;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** What tools gave since the user last spoke. */
+function toolResults(prompt: LanguageModelV4Prompt): string[] {
+  const sinceAsked = prompt.slice(prompt.findLastIndex(({ role }) => role === 'user') + 1);
+  return sinceAsked.flatMap((message) =>
+    message.role === 'tool'
+      ? message.content.flatMap((part) =>
+          part.type === 'tool-result' && 'value' in part.output ? [JSON.stringify(part.output.value)] : [],
+        )
+      : [],
+  );
+}
+
+const textOf = (message: LanguageModelV4Prompt[number]): string =>
+  typeof message.content === 'string'
+    ? message.content
+    : message.content.map((part) => (part.type === 'text' ? part.text : '')).join('');
+
+const wordsOf = (text: string): string[] => text.match(/\S+\s*|\s+/g) ?? [];
+
+function quote(text: string, most: number): string {
+  const characters = [...text];
+  return characters.length <= most
+    ? text
+    : `${characters.slice(0, most).join('')}… (the first ${most} of ${characters.length} characters)`;
 }

@@ -6,8 +6,8 @@ export interface ModelProvider {
   needsName: boolean;
   /** @param name what stands behind `PROVIDER:`; empty when nothing does. */
   model(name: string): LanguageModelV4;
-  /** A chat's title, at most 60 characters, made from its first message. */
-  title?(message: string): string;
+  /** Makes a chat's title, at most 60 characters, in the place of a model. */
+  title?(message: string): string | undefined;
 }
 
 /**

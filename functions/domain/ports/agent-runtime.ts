@@ -1,28 +1,34 @@
 import type { ReasoningStep, TokenUsage } from '#contract/message.ts';
 import type { AgentVersion } from '../agent.ts';
+import type { Chat } from '../chat.ts';
 import type { Message } from '../message.ts';
 
 export interface ReplyRequest {
   agent: AgentVersion;
+  chat: Chat;
   /** Earlier messages, oldest first. */
   history: Message[];
   message: string;
   signal: AbortSignal;
 }
 
+/** What happens while a reply is made. Every step that starts ends, unless the reply is aborted. */
 export type ReplyPart =
   | { type: 'text'; text: string }
-  | {
-      type: 'end';
-      usage: TokenUsage;
-      reasoningSteps: ReasoningStep[];
-      /** Why the model stopped before the reply was whole, for clients to read; null when it is whole. */
-      cutShort: string | null;
-    };
+  | { type: 'step start'; step: Pick<ReasoningStep, 'id' | 'type' | 'content' | 'args'> }
+  | { type: 'step end'; step: Pick<ReasoningStep, 'id' | 'token_usage'> & { result: StepResult } }
+  /** Of one call of a model, also for the agents that this one asked: the sum of all is the reply's usage. */
+  | { type: 'usage'; usage: TokenUsage };
+
+export type StepResult = NonNullable<ReasoningStep['result']>;
 
 export interface AgentRuntime {
-  /** The reply in pieces, an `end` last. Throws when the model fails; what came before stays valid. */
-  reply(request: ReplyRequest): AsyncIterable<ReplyPart>;
-  /** A title for a chat that begins with this message; undefined when the agent's model makes none. */
+  /**
+   * Makes a reply, told part by part as it comes about; a part may be told after an abort, and then counts no more.
+   * @returns why the reply is not whole, for clients to read; null when it is
+   * @throws ModelFailure when the model fails; what was told before stays valid
+   */
+  reply(request: ReplyRequest, tell: (part: ReplyPart) => void): Promise<{ cutShort: string | null }>;
+  /** A title for a chat that begins with this message, at most 60 characters; undefined when the model makes none. */
   title(request: { agent: AgentVersion; message: string; signal: AbortSignal }): Promise<string | undefined>;
 }

@@ -1,0 +1,54 @@
+import type { LanguageModelV4 } from '@ai-sdk/provider';
+import { generateText } from 'ai';
+
+const titleCharacters = 60;
+
+const instructions = `You name conversations. Answer with a title of at most six words for the conversation that begins with the message below, in the language of the message, without quotation marks and without a full stop. Do not answer the message itself.`;
+
+/** What begins a conversation tells in its first part what it is about. */
+const messageCharacters = 4000;
+
+/** Room for models that think before they speak; a title itself has some ten tokens. */
+const maxOutputTokens = 1024;
+
+/** A title made by a model; undefined when it gave none. */
+export async function titleOf(
+  model: LanguageModelV4,
+  message: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const { text } = await generateText({
+    model,
+    instructions,
+    prompt: [...message].slice(0, messageCharacters).join(''),
+    maxOutputTokens,
+    maxRetries: 0,
+    abortSignal: signal,
+  });
+  return trimTitle(text);
+}
+
+/**
+ * The first line that says something, without the marks that models put around a title; of it as many words as 60
+ * characters hold.
+ */
+export function trimTitle(text: string): string | undefined {
+  const line = text
+    .split('\n')
+    .map((candidate) => candidate.replace(leadingMarks, '').replace(trailingMarks, ''))
+    .find((candidate) => candidate !== '');
+  const words = line?.split(/\s+/u) ?? [];
+  let title = words.shift();
+  if (title === undefined) return undefined;
+  for (const word of words) {
+    if ([...title, ' ', ...word].length > titleCharacters) break;
+    title += ` ${word}`;
+  }
+  const characters = [...title];
+  return characters.length <= titleCharacters
+    ? title
+    : `${characters.slice(0, titleCharacters - 1).join('')}…`;
+}
+
+const leadingMarks = /^[\s#*_"'“”„«»`]*(title\s*:)?[\s*_"'“”„«»`]*/iu;
+const trailingMarks = /[\s*_"'“”„«»`]+$/u;

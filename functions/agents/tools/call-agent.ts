@@ -1,0 +1,43 @@
+import * as z from 'zod';
+import { uuid } from '#contract/fields.ts';
+import type { AgentStore } from '#domain/ports/agent-store.ts';
+import { type AgentTool, ToolFailure } from './agent-tool.ts';
+
+const config = z.strictObject({ agent_id: uuid });
+const input = z.object({
+  message: z
+    .string()
+    .min(1)
+    .describe('What the other agent is asked. It sees nothing else of this conversation.'),
+});
+
+/** Agents called one inside the other, the first one not counted: each level may multiply the calls of models. */
+const deepest = 3;
+
+/** Asks another published agent of the same workspace. */
+export const callAgent = (
+  agents: () => Pick<AgentStore, 'published'>,
+): AgentTool<z.output<typeof config>, z.output<typeof input>> => ({
+  type: 'consultant_call_agent',
+  description: 'Ask another agent, and get its answer.',
+  config,
+  input: () => input,
+  start: ({ message }, { agent_id }) => ({
+    content: 'Asking another agent',
+    args: { agent_id, message },
+  }),
+  async run({ message }, use) {
+    const { agent_id } = use.config;
+    if (use.agents.some(({ agentId }) => agentId === agent_id))
+      throw new ToolFailure(
+        'This agent is already at work on the reply: agents cannot call each other in a circle',
+      );
+    if (use.agents.length > deepest)
+      throw new ToolFailure(`Agents can call each other at most ${deepest} deep`);
+    const [caller] = use.agents;
+    const agent = caller && (await agents().published(caller.workspaceId, agent_id));
+    if (agent === undefined) throw new ToolFailure('The other agent is not published');
+    const { text, usage } = await use.ask(agent, message, use.signal);
+    return { data: { agent_id, agent_name: agent.definition.name, reply: text }, usage };
+  },
+});

@@ -1,0 +1,44 @@
+import * as z from 'zod';
+import type { AgentDefinition } from '#contract/agent.ts';
+import type { AgentTool } from './agent-tool.ts';
+
+/** A tool as one agent has it. */
+export interface OfferedTool {
+  /** What the model calls it by. */
+  name: string;
+  description: string;
+  tool: AgentTool;
+  config: unknown;
+}
+
+/** What providers take as the name of a function. */
+const functionName = /^[a-zA-Z0-9_-]{1,64}$/;
+const searchType = 'consultant_search_web';
+
+/**
+ * The tools of an agent that this deployment can offer.
+ * @throws Error naming the tool for an unknown type, a config that does not fit, or a name that cannot be called or is there twice
+ */
+export function offeredTools(known: readonly AgentTool[], definition: AgentDefinition): OfferedTool[] {
+  const { unified_tools: wanted, use_search } = definition;
+  const searches = use_search && !wanted.some(({ type }) => type === searchType);
+  const all = searches ? [...wanted, { type: searchType }] : wanted;
+  const names = new Set<string>();
+  return all
+    .map((entry, index): OfferedTool => {
+      const place = `unified_tools[${index}]`;
+      const tool = known.find(({ type }) => type === entry.type);
+      if (tool === undefined)
+        throw new Error(`${place}.type must be one of ${known.map(({ type }) => type).join(', ')}`);
+      const name = entry.name ?? tool.type;
+      if (!functionName.test(name))
+        throw new Error(`${place}.name must be 1 to 64 letters, digits, underscores or hyphens`);
+      if (names.has(name))
+        throw new Error(`${place}: another tool is called ${name} too; give each a name of its own`);
+      names.add(name);
+      const config = tool.config.safeParse(entry.config ?? {});
+      if (!config.success) throw new Error(`${place}.config: ${z.prettifyError(config.error)}`);
+      return { name, description: entry.description ?? tool.description, tool, config: config.data };
+    })
+    .filter(({ tool }) => tool.isAvailable?.() ?? true);
+}

@@ -1,0 +1,41 @@
+import type { TokenUsage } from '#contract/message.ts';
+import { noUsage } from '#domain/message.ts';
+import type { StepResult } from '#domain/ports/agent-runtime.ts';
+import { untilAborted } from '#domain/until-aborted.ts';
+import { ToolFailure, type ToolUse } from './agent-tool.ts';
+import type { OfferedTool } from './offered-tools.ts';
+
+/** How a use of a tool ended. */
+export interface ToolEnd {
+  result: StepResult;
+  usage: TokenUsage;
+}
+
+/**
+ * Does what the model asked for; whatever goes wrong in it is a result too.
+ * @param milliseconds how long it may take
+ * @throws only the signal's reason, when the reply itself is aborted
+ */
+export async function useTool(
+  { tool }: OfferedTool,
+  input: unknown,
+  use: ToolUse<unknown>,
+  milliseconds: number,
+): Promise<ToolEnd> {
+  const late = AbortSignal.timeout(milliseconds);
+  const signal = AbortSignal.any([use.signal, late]);
+  try {
+    const { data, usage } = await untilAborted(tool.run(input, { ...use, signal }), signal);
+    return { result: { success: true, data }, usage: usage ?? noUsage };
+  } catch (error) {
+    use.signal.throwIfAborted();
+    const usage = (error instanceof ToolFailure && error.usage) || noUsage;
+    if (late.aborted) return failedUse(`It took longer than ${milliseconds / 1000} seconds`, usage);
+    return failedUse(error instanceof ToolFailure ? error.message : 'It failed', usage);
+  }
+}
+
+export const failedUse = (message: string, usage: TokenUsage = noUsage): ToolEnd => ({
+  result: { success: false, data: { message } },
+  usage,
+});

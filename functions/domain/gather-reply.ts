@@ -1,0 +1,65 @@
+import type { StreamEventBody } from '#contract/events.ts';
+import type { ReasoningStep, ReplyError, TokenUsage } from '#contract/message.ts';
+import { noUsage, sumOfUsage } from './message.ts';
+import type { ReplyPart, StepResult } from './ports/agent-runtime.ts';
+import type { Clock } from './ports/clock.ts';
+
+export interface Reply {
+  content: string;
+  error: ReplyError | null;
+  usage: TokenUsage;
+  /** In order of their start. */
+  reasoningSteps: ReasoningStep[];
+}
+
+/** How a reply ends that someone else had to end. */
+export const interrupted = 'The reply was interrupted';
+
+/** Gathers a reply from its parts, and passes on what clients are told of them. */
+export function gatherReply(
+  clock: Clock,
+  emit: (event: StreamEventBody) => void,
+): { reply: Reply; hear: (part: ReplyPart) => void; endOpenSteps: () => void } {
+  const reply: Reply = { content: '', error: null, usage: noUsage, reasoningSteps: [] };
+  const now = () => clock.now().toISOString();
+  const endStep = (id: string, end: Pick<ReasoningStep, 'token_usage'> & { result: StepResult }): void => {
+    const step = reply.reasoningSteps.find((candidate) => candidate.id === id);
+    if (step === undefined || step.ended_at !== null) return;
+    const timestamp = now();
+    Object.assign(step, end, { ended_at: timestamp });
+    emit({
+      type: 'response.reasoning_step.end',
+      step: { id, type: step.type, result: end.result, timestamp, token_usage: end.token_usage },
+    });
+  };
+  return {
+    reply,
+    hear(part) {
+      switch (part.type) {
+        case 'text':
+          reply.content += part.text;
+          emit({ type: 'response.output_text.delta', delta: part.text });
+          break;
+        case 'usage':
+          reply.usage = sumOfUsage(reply.usage, part.usage);
+          break;
+        case 'step start': {
+          const timestamp = now();
+          const { id, type, content, args } = part.step;
+          reply.reasoningSteps.push({
+            ...{ id, type, content, args, result: null, started_at: timestamp, ended_at: null },
+            token_usage: noUsage,
+          });
+          emit({ type: 'response.reasoning_step.start', step: { id, content, type, args, timestamp } });
+          break;
+        }
+        case 'step end':
+          endStep(part.step.id, { result: part.step.result, token_usage: part.step.token_usage });
+      }
+    },
+    endOpenSteps() {
+      const result = { success: false, data: { message: interrupted } };
+      for (const { id, token_usage } of reply.reasoningSteps) endStep(id, { result, token_usage });
+    },
+  };
+}
