@@ -1,65 +1,28 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
+import {
+  fragmentsOf,
+  goneOf,
+  type ModelCall,
+  type ModelUsage,
+  type ReceivedRequest,
+  SaidSoFar,
+  type ScriptedModel,
+  type StreamError,
+  serveModel,
+  usualUsage,
+} from './model-server.ts';
 
-/** One chat completion that a test answers by hand, on the OpenAI wire. */
-export interface ModelCall {
-  /** The request's body. */
-  request: { model: string; stream: boolean; messages: { role: string; content: string }[] };
-  /** Sends one piece of text. */
-  piece(text: string): void;
-  /** Ends the reply as a finished one, with its usage. */
-  finish(usage?: { prompt_tokens: number; completion_tokens: number }): void;
-  /** Ends the reply as the provider does when it stops before the end. */
-  cut(reason: 'length' | 'content_filter'): void;
-  /** Sends bytes as they are, whatever they mean. */
-  raw(text: string): void;
-  /** Ends the answer without a finish. */
-  end(): void;
-  /** Cuts the connection. */
-  reset(): void;
-  /** Answers with an HTTP error, before any piece. */
-  fail(status: number, headers?: Record<string, string>): void;
-  /** Resolves when the caller has gone away. */
-  gone: Promise<void>;
-}
+export type { ModelCall, ScriptedModel } from './model-server.ts';
 
-export interface ScriptedModel {
-  /** For OPENAI_BASE_URL. */
-  url: string;
-  /** Called for each completion; by default it says `Hello` and finishes. */
-  onCall: (call: ModelCall) => void;
-  calls: ModelCall[];
-  close(): Promise<void>;
-}
-
-/** A model provider scripted over real HTTP: OpenAI's chat completions, streamed. */
+/** A model provider scripted over real HTTP: OpenAI's chat completions, for OPENAI_BASE_URL. */
 export async function startScriptedModel(): Promise<ScriptedModel> {
-  const model: Omit<ScriptedModel, 'url' | 'close'> = {
-    calls: [],
-    onCall: (call) => {
-      call.piece('Hello');
-      call.finish();
-    },
-  };
-  const server = createServer(async (request, response) => {
-    const call = openCall(JSON.parse(await textOf(request)) as ModelCall['request'], response);
-    model.calls.push(call);
-    model.onCall(call);
-  });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  return Object.assign(model, {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
-    close: () =>
-      new Promise<void>((closed) => {
-        server.close(() => closed());
-        server.closeAllConnections();
-      }),
-  });
+  const model = await serveModel(openCall);
+  return Object.assign(model, { url: `${model.url}/v1` });
 }
 
 /**
- * The completions that messages lead to, each taken by naming its message; others are answered as before. Tests that
- * run side by side thus script one provider.
+ * The calls that messages lead to, each taken by naming its message; others are answered as before. Tests that run side
+ * by side thus script one provider.
  */
 export function callsByMessage(model: ScriptedModel): (message: string) => Promise<ModelCall> {
   const takers = new Map<string, (call: ModelCall) => void>();
@@ -74,53 +37,99 @@ export function callsByMessage(model: ScriptedModel): (message: string) => Promi
   return (message) => new Promise((resolve) => takers.set(message, resolve));
 }
 
-async function textOf(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = await Array.fromAsync(request);
-  return Buffer.concat(chunks).toString();
-}
+const streamErrors: Readonly<Record<StreamError, Record<string, unknown>>> = {
+  throttled: { message: 'scripted', type: 'tokens', code: 'rate_limit_exceeded' },
+  overloaded: { message: 'scripted', type: 'overloaded_error', code: null },
+  'server error': { message: 'scripted', type: 'server_error', param: null, code: null },
+  'invalid request': { message: 'scripted', type: 'invalid_request_error', code: 'invalid_value' },
+};
 
-function openCall(request: ModelCall['request'], response: ServerResponse): ModelCall {
+function openCall({ method, path, headers, text }: ReceivedRequest, response: ServerResponse): ModelCall {
+  if (method !== 'POST' || path !== '/v1/chat/completions')
+    throw new Error(`No such route: ${method} ${path}`);
+  const request = JSON.parse(text) as ModelCall['request'];
+  const said = new SaidSoFar();
+  const header = { id: 'c1', created: 1, model: request.model };
   const open = () => {
     if (!response.headersSent) response.writeHead(200, { 'Content-Type': 'text/event-stream' });
   };
   const chunk = (fields: Record<string, unknown>) => {
     open();
-    const payload = {
-      id: 'c1',
-      object: 'chat.completion.chunk',
-      created: 1,
-      model: request.model,
-      ...fields,
-    };
+    const payload = { ...header, object: 'chat.completion.chunk', ...fields };
     response.write(`data: ${JSON.stringify(payload)}\n\n`);
   };
-  const finish = (reason: string, usage = { prompt_tokens: 11, completion_tokens: 7 }) => {
+  const delta = (fields: Record<string, unknown>) => {
+    if (!request.stream) return;
+    chunk({ choices: [{ index: 0, delta: { role: 'assistant', ...fields }, finish_reason: null }] });
+  };
+  const finish = (reason: string, usage: ModelUsage | null = usualUsage) => {
+    const total = usage && { ...usage, total_tokens: usage.prompt_tokens + usage.completion_tokens };
+    if (!request.stream) {
+      const choices = [{ index: 0, message: plainMessage(said), finish_reason: reason }];
+      response.writeHead(200, { 'Content-Type': 'application/json' });
+      response.end(
+        JSON.stringify({ ...header, object: 'chat.completion', choices, ...(total && { usage: total }) }),
+      );
+      return;
+    }
     chunk({ choices: [{ index: 0, delta: {}, finish_reason: reason }] });
-    chunk({ choices: [], usage: { ...usage, total_tokens: usage.prompt_tokens + usage.completion_tokens } });
+    if (total) chunk({ choices: [], usage: total });
     response.end('data: [DONE]\n\n');
   };
   return {
     request,
-    raw(text) {
+    body: request,
+    headers,
+    raw(bytes) {
       open();
-      response.write(text);
+      response.write(bytes);
     },
     end() {
       open();
       response.end();
     },
-    piece: (content) =>
-      chunk({ choices: [{ index: 0, delta: { role: 'assistant', content }, finish_reason: null }] }),
-    finish: (usage) => finish('stop', usage),
+    piece(content) {
+      said.text += content;
+      delta({ content });
+    },
+    reason(content) {
+      said.reasoning += content;
+      delta({ reasoning_content: content });
+    },
+    callTools(...calls) {
+      const first = said.toolCalls.length;
+      const added = said.call(calls);
+      for (const [index, { id, name }] of added.entries())
+        delta({
+          tool_calls: [{ index: first + index, id, type: 'function', function: { name, arguments: '' } }],
+        });
+      for (const { index, fragment } of fragmentsOf(added))
+        delta({ tool_calls: [{ index: first + index, function: { arguments: fragment } }] });
+    },
+    finish: (usage) => finish(said.toolCalls.length > 0 ? 'tool_calls' : 'stop', usage),
     cut: (reason) => finish(reason),
-
+    failInStream(error) {
+      open();
+      response.end(`data: ${JSON.stringify({ error: streamErrors[error] })}\n\n`);
+    },
     reset: () => response.destroy(),
-    fail(status, headers = {}) {
-      response.writeHead(status, { 'Content-Type': 'application/json', ...headers });
+    fail(status, extraHeaders = {}) {
+      response.writeHead(status, { 'Content-Type': 'application/json', ...extraHeaders });
       response.end(JSON.stringify({ error: { message: `scripted ${status}`, type: 'scripted' } }));
     },
-    gone: new Promise<void>((resolve) => {
-      response.once('close', () => resolve());
-    }),
+    gone: goneOf(response),
   };
 }
+
+const plainMessage = ({ text, reasoning, toolCalls }: SaidSoFar) => ({
+  role: 'assistant',
+  content: text === '' ? null : text,
+  ...(reasoning !== '' && { reasoning_content: reasoning }),
+  ...(toolCalls.length > 0 && {
+    tool_calls: toolCalls.map(({ id, name, arguments: value }) => ({
+      id,
+      type: 'function',
+      function: { name, arguments: typeof value === 'string' ? value : JSON.stringify(value) },
+    })),
+  }),
+});

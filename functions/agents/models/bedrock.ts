@@ -1,0 +1,73 @@
+import { createAmazonBedrock } from '@ai-sdk/amazon-bedrock';
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4StreamPart,
+} from '@ai-sdk/provider';
+import { ModelFailure } from '#domain/model-failure.ts';
+import { conversePrompt } from './converse-prompt.ts';
+import type { ModelProvider } from './model-provider.ts';
+
+interface AwsCredentials {
+  accessKeyId: string;
+  secretAccessKey: string;
+  sessionToken?: string;
+}
+
+/**
+ * Amazon Bedrock's Converse: `bedrock:` with the id of a model or of an inference profile, or an ARN. The Region is
+ * AWS_REGION's, the address that of AWS_ENDPOINT_URL_BEDROCK_RUNTIME when it is set, as in AWS's own SDKs.
+ * @param credentials asked for before each call, since a role's change
+ */
+export const bedrock = (settings: { credentials: () => Promise<AwsCredentials> }): ModelProvider => ({
+  needsName: true,
+  model: (name) => converseModel(name, settings.credentials),
+});
+
+function converseModel(name: string, credentials: () => Promise<AwsCredentials>): LanguageModelV4 {
+  const signed = async () => {
+    const { accessKeyId, secretAccessKey, sessionToken } = await credentials().catch((error: unknown) => {
+      const reason = error instanceof Error ? error.name : 'no reason given';
+      throw new ModelFailure('failed', `There are no AWS credentials to ask Bedrock with (${reason})`);
+    });
+    const provider = createAmazonBedrock({
+      accessKeyId,
+      secretAccessKey,
+      ...(sessionToken !== undefined && { sessionToken }),
+    });
+    // Its copy of the interface is some patches older, and has fewer words for how hard a model may think.
+    return provider(name) as LanguageModelV4;
+  };
+  const optionsOf = (options: LanguageModelV4CallOptions): LanguageModelV4CallOptions => ({
+    ...options,
+    prompt: conversePrompt(options),
+  });
+  return {
+    specificationVersion: 'v4',
+    provider: 'bedrock',
+    modelId: name,
+    supportedUrls: {},
+    doGenerate: async (options) => (await signed()).doGenerate(optionsOf(options)),
+    async doStream(options) {
+      const { stream, ...answer } = await (await signed()).doStream(optionsOf(options));
+      return { ...answer, stream: stream.pipeThrough(refuseMissingEnd()) };
+    },
+  };
+}
+
+/** A stream that stops before `messageStop` would else pass for a whole reply: its finish has no reason. */
+const refuseMissingEnd = () =>
+  new TransformStream<LanguageModelV4StreamPart, LanguageModelV4StreamPart>({
+    transform(part, controller) {
+      if (
+        part.type === 'finish' &&
+        part.finishReason.raw === undefined &&
+        part.finishReason.unified === 'other'
+      )
+        controller.enqueue({
+          type: 'error',
+          error: new ModelFailure('failed', "The model's stream ended without a stop reason"),
+        });
+      controller.enqueue(part);
+    },
+  });

@@ -1,0 +1,125 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider';
+import { ModelFailure } from '#domain/model-failure.ts';
+import { modelFailureOf } from './model-error.ts';
+
+export interface RetryTiming {
+  /** Calls in all. */
+  attempts: number;
+  /** Milliseconds before the second call; each further wait is twice as long. */
+  firstDelay: number;
+  /** Milliseconds that a provider may ask to wait. */
+  longestRetryAfter: number;
+  /** From 0 to 1. */
+  random: () => number;
+  /** Rejects when the signal aborts. */
+  wait: (milliseconds: number, signal: AbortSignal | undefined) => Promise<unknown>;
+}
+
+/**
+ * Four calls wait 0.5 + 1 + 2 = 3.5 s, 4.4 s with all jitter: what a moment's throttling takes, and a user bears. Three
+ * waits of the longest `Retry-After` are 60 s, less than the 90 s after which a silent stream has timed out.
+ */
+const usualTiming: RetryTiming = {
+  attempts: 4,
+  firstDelay: 500,
+  longestRetryAfter: 20_000,
+  random: Math.random,
+  wait: (milliseconds, signal) => sleep(milliseconds, undefined, signal && { signal }),
+};
+
+/**
+ * A model that is asked again while it is throttled or unavailable, as long as it has said nothing: what was said once
+ * cannot be taken back. Throws ModelFailure when it gives up.
+ */
+export function retryingModel(model: LanguageModelV4, timing: Partial<RetryTiming> = {}): LanguageModelV4 {
+  const times = { ...usualTiming, ...timing };
+  return {
+    specificationVersion: 'v4',
+    provider: model.provider,
+    modelId: model.modelId,
+    supportedUrls: model.supportedUrls,
+    doGenerate: (options) => retrying(() => model.doGenerate(options), options.abortSignal, times),
+    doStream: (options) =>
+      retrying(
+        async () => {
+          const { stream, ...answer } = await model.doStream(options);
+          return { ...answer, stream: await fromFirstOutput(stream) };
+        },
+        options.abortSignal,
+        times,
+      ),
+  };
+}
+
+async function retrying<Result>(
+  call: () => PromiseLike<Result>,
+  signal: AbortSignal | undefined,
+  timing: RetryTiming,
+): Promise<Result> {
+  for (let attempt = 1; ; attempt += 1)
+    try {
+      return await call();
+    } catch (error) {
+      if (signal?.aborted) throw error;
+      await timing.wait(delayAfter(modelFailureOf(error), attempt, timing), signal);
+    }
+}
+
+/** @throws ModelFailure when there is nothing to wait for */
+function delayAfter(failure: ModelFailure, attempt: number, timing: RetryTiming): number {
+  const { kind, message, retryAfter } = failure;
+  if (kind !== 'throttled' && kind !== 'unavailable') throw failure;
+  if (attempt >= timing.attempts)
+    throw new ModelFailure(kind, `${message}, the last of ${attempt} times`, retryAfter);
+  if (retryAfter === undefined) return timing.firstDelay * 2 ** (attempt - 1) * (0.75 + timing.random() / 2);
+  if (retryAfter > timing.longestRetryAfter)
+    throw new ModelFailure(
+      kind,
+      `${message} and asks to wait ${Math.ceil(retryAfter / 1000)} s, longer than the ${timing.longestRetryAfter / 1000} s that a reply waits`,
+      retryAfter,
+    );
+  return retryAfter;
+}
+
+/** Comes before anything that a model says. */
+const preamble: ReadonlySet<LanguageModelV4StreamPart['type']> = new Set([
+  'stream-start',
+  'response-metadata',
+  'raw',
+  'ping',
+  'text-start',
+  'reasoning-start',
+] as const);
+
+/**
+ * The same stream, once the model has said something.
+ * @throws what the stream tells or fails with before
+ */
+async function fromFirstOutput(
+  stream: ReadableStream<LanguageModelV4StreamPart>,
+): Promise<ReadableStream<LanguageModelV4StreamPart>> {
+  const reader = stream.getReader();
+  const held: LanguageModelV4StreamPart[] = [];
+  for (let hasOutput = false; !hasOutput; ) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    if (value.type === 'error') {
+      reader.cancel().catch(() => undefined);
+      throw value.error;
+    }
+    held.push(value);
+    hasOutput = !preamble.has(value.type);
+  }
+  return new ReadableStream({
+    start(controller) {
+      for (const part of held) controller.enqueue(part);
+    },
+    async pull(controller) {
+      const { done, value } = await reader.read();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+}

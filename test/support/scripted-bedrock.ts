@@ -1,0 +1,262 @@
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import { EventStreamCodec } from '@smithy/core/event-streams';
+import { fromUtf8, toUtf8 } from '@smithy/core/serde';
+import {
+  fragmentsOf,
+  goneOf,
+  type ModelCall,
+  type ModelMessage,
+  type ModelRequest,
+  type ModelUsage,
+  type ReceivedRequest,
+  SaidSoFar,
+  type ScriptedModel,
+  type StreamError,
+  serveModel,
+  usualUsage,
+} from './model-server.ts';
+
+/** Amazon Bedrock's Converse scripted over real HTTP, for AWS_ENDPOINT_URL_BEDROCK_RUNTIME. */
+export const startScriptedBedrock = (): Promise<ScriptedModel> => serveModel(openCall);
+
+const codec = new EventStreamCodec(toUtf8, fromUtf8);
+
+/** A frame of `application/vnd.amazon.eventstream`. Bedrock pads payloads with `p`, so that sizes tell nothing. */
+function frameOf(
+  messageType: 'event' | 'exception',
+  type: string,
+  payload: Record<string, unknown>,
+): Uint8Array {
+  return codec.encode({
+    headers: {
+      ':message-type': { type: 'string', value: messageType },
+      [`:${messageType}-type`]: { type: 'string', value: type },
+      ':content-type': { type: 'string', value: 'application/json' },
+    },
+    body: fromUtf8(JSON.stringify({ ...payload, p: 'abcdefgh' })),
+  });
+}
+
+const streamErrors: Readonly<Record<StreamError, string>> = {
+  throttled: 'throttlingException',
+  overloaded: 'serviceUnavailableException',
+  'server error': 'internalServerException',
+  'invalid request': 'validationException',
+};
+
+const httpErrors: Readonly<Record<number, string>> = {
+  400: 'ValidationException',
+  403: 'AccessDeniedException',
+  404: 'ResourceNotFoundException',
+  408: 'ModelTimeoutException',
+  424: 'ModelErrorException',
+  429: 'ThrottlingException',
+  500: 'InternalServerException',
+  503: 'ServiceUnavailableException',
+};
+
+const stopReasons = { length: 'max_tokens', content_filter: 'content_filtered' } as const;
+
+function openCall({ method, path, headers, text }: ReceivedRequest, response: ServerResponse): ModelCall {
+  const route = /^\/model\/([^/]+)\/(converse|converse-stream)$/.exec(path);
+  if (method !== 'POST' || route === null) throw new Error(`No such route: ${method} ${path}`);
+  requireSignature(headers);
+  const body = JSON.parse(text) as ConverseBody;
+  const stream = route[2] === 'converse-stream';
+  const said = new SaidSoFar();
+  const events = stream ? openEvents(response) : undefined;
+  const finish = (stopReason: string, usage: ModelUsage | null = usualUsage) => {
+    const tokens = usage && {
+      inputTokens: usage.prompt_tokens,
+      outputTokens: usage.completion_tokens,
+      totalTokens: usage.prompt_tokens + usage.completion_tokens,
+    };
+    if (events === undefined) {
+      response.writeHead(200, { 'Content-Type': 'application/json' });
+      const message = { role: 'assistant', content: plainContent(said) };
+      response.end(JSON.stringify({ output: { message }, stopReason, ...(tokens && { usage: tokens }) }));
+      return;
+    }
+    events.closeBlock();
+    events.send('messageStop', { stopReason });
+    if (tokens) events.send('metadata', { usage: tokens, metrics: { latencyMs: 1 } });
+    response.end();
+  };
+  return {
+    request: requestOf(decodeURIComponent(route[1] ?? ''), stream, body),
+    body,
+    headers,
+    raw(bytes) {
+      events?.open();
+      response.write(bytes);
+    },
+    end() {
+      events?.open();
+      response.end();
+    },
+    piece(content) {
+      said.text += content;
+      events?.inBlock('text', { text: content });
+    },
+    reason(content) {
+      said.reasoning += content;
+      events?.inBlock('reasoning', { reasoningContent: { text: content } });
+    },
+    callTools(...calls) {
+      const added = said.call(calls);
+      events?.toolBlocks(added);
+    },
+    finish: (usage) => finish(said.toolCalls.length > 0 ? 'tool_use' : 'end_turn', usage),
+    cut: (reason) => finish(stopReasons[reason]),
+    failInStream(error) {
+      events?.open();
+      response.end(frameOf('exception', streamErrors[error], { message: 'scripted' }));
+    },
+    reset: () => response.destroy(),
+    fail(status, extraHeaders = {}) {
+      const type = httpErrors[status] ?? 'UnknownException';
+      response.writeHead(status, {
+        'Content-Type': 'application/json',
+        'x-amzn-errortype': `${type}:http://internal.amazon.com/coral/com.amazon.bedrock/`,
+        ...extraHeaders,
+      });
+      response.end(JSON.stringify({ message: `scripted ${status}` }));
+    },
+    gone: goneOf(response),
+  };
+}
+
+function openEvents(response: ServerResponse) {
+  let isOpen = false;
+  let block: { index: number; kind: string } | undefined;
+  let blocks = 0;
+  const open = () => {
+    if (isOpen) return;
+    isOpen = true;
+    response.writeHead(200, { 'Content-Type': 'application/vnd.amazon.eventstream' });
+  };
+  const send = (type: string, payload: Record<string, unknown>) => {
+    if (!isOpen) {
+      open();
+      response.write(frameOf('event', 'messageStart', { role: 'assistant' }));
+    }
+    response.write(frameOf('event', type, payload));
+  };
+  const closeBlock = () => {
+    if (block !== undefined) send('contentBlockStop', { contentBlockIndex: block.index });
+    block = undefined;
+  };
+  const nextBlock = (kind: string) => {
+    closeBlock();
+    block = { index: blocks, kind };
+    blocks += 1;
+    return block;
+  };
+  return {
+    open,
+    send,
+    closeBlock,
+    inBlock(kind: 'text' | 'reasoning', delta: Record<string, unknown>): void {
+      const { index } = block?.kind === kind ? block : nextBlock(kind);
+      send('contentBlockDelta', { contentBlockIndex: index, delta });
+    },
+    /** Bedrock closes each before it opens the next, so their fragments do not take turns. */
+    toolBlocks(calls: ReturnType<SaidSoFar['call']>): void {
+      for (const call of calls) {
+        const { index } = nextBlock('tool');
+        const toolUse = { toolUseId: call.id, name: call.name };
+        send('contentBlockStart', { contentBlockIndex: index, start: { toolUse } });
+        for (const { fragment } of fragmentsOf([call]))
+          send('contentBlockDelta', { contentBlockIndex: index, delta: { toolUse: { input: fragment } } });
+      }
+    },
+  };
+}
+
+function plainContent({ text, reasoning, toolCalls }: SaidSoFar): unknown[] {
+  return [
+    ...(reasoning === '' ? [] : [{ reasoningContent: { reasoningText: { text: reasoning } } }]),
+    ...(text === '' ? [] : [{ text }]),
+    ...toolCalls.map(({ id, name, arguments: input }) => ({ toolUse: { toolUseId: id, name, input } })),
+  ];
+}
+
+/** AWS would refuse an unsigned call with 403. */
+function requireSignature({ authorization = '', 'x-amz-date': date }: IncomingHttpHeaders): void {
+  const scope =
+    /^AWS4-HMAC-SHA256 Credential=[^/]+\/\d{8}\/[a-z0-9-]+\/bedrock\/aws4_request, SignedHeaders=/;
+  if (!scope.test(authorization) || date === undefined)
+    throw new Error('The request is not signed for Bedrock');
+}
+
+interface ConverseBlock {
+  text?: string;
+  toolUse?: { toolUseId: string; name: string; input: unknown };
+  toolResult?: { toolUseId: string; content: { text?: string }[] };
+}
+
+export interface ConverseBody {
+  system?: { text: string }[];
+  messages: { role: 'user' | 'assistant'; content: ConverseBlock[] }[];
+  inferenceConfig?: { maxTokens?: number; temperature?: number };
+  toolConfig?: {
+    tools: { toolSpec: { name: string; description?: string; inputSchema: { json: unknown } } }[];
+    toolChoice?: unknown;
+  };
+}
+
+function requestOf(
+  model: string,
+  stream: boolean,
+  { system = [], messages, toolConfig }: ConverseBody,
+): ModelRequest {
+  refuseBrokenRules(messages, toolConfig);
+  const tools = toolConfig?.tools.map(({ toolSpec: { inputSchema, ...tool } }) => ({
+    type: 'function' as const,
+    function: { ...tool, parameters: inputSchema.json },
+  }));
+  return {
+    model,
+    stream,
+    messages: [
+      ...system.map(({ text }) => ({ role: 'system', content: text })),
+      ...messages.flatMap(({ role, content }) => messagesOf(role, content)),
+    ],
+    ...(tools && { tools, tool_choice: toolConfig?.toolChoice }),
+  };
+}
+
+function messagesOf(role: string, blocks: ConverseBlock[]): ModelMessage[] {
+  const results = blocks.flatMap(({ toolResult }) => (toolResult ? [toolResult] : []));
+  const uses = blocks.flatMap(({ toolUse }) => (toolUse ? [toolUse] : []));
+  const texts = blocks.flatMap(({ text }) => (text === undefined ? [] : [text]));
+  const answers = results.map(({ toolUseId, content }) => ({
+    role: 'tool',
+    content: content.map(({ text }) => text).join(''),
+    tool_call_id: toolUseId,
+  }));
+  const calls = uses.map(({ toolUseId, name, input }) => ({
+    id: toolUseId,
+    type: 'function' as const,
+    function: { name, arguments: JSON.stringify(input) },
+  }));
+  return texts.length === 0 && calls.length === 0
+    ? answers
+    : [...answers, { role, content: texts.join('\n\n'), ...(calls.length > 0 && { tool_calls: calls }) }];
+}
+
+/** What Converse answers with a ValidationException. */
+function refuseBrokenRules(messages: ConverseBody['messages'], toolConfig: unknown): void {
+  const blocks = messages.flatMap(({ content }) => content);
+  const problem = [
+    [messages[0]?.role !== 'user', 'A conversation must start with a user message'],
+    [messages.some(({ role }, index) => role === messages[index - 1]?.role), 'Roles must alternate'],
+    [messages.some(({ content }) => content.length === 0), 'The content of a message is empty'],
+    [blocks.some(({ text }) => text !== undefined && text.trim() === ''), 'A text is blank'],
+    [
+      toolConfig === undefined && blocks.some(({ toolUse, toolResult }) => toolUse ?? toolResult),
+      'The toolConfig field must be defined when using toolUse and toolResult content blocks',
+    ],
+  ].find(([broken]) => broken);
+  if (problem !== undefined) throw new Error(`${problem[1]}`);
+}
