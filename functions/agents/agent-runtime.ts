@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { isStepCount, jsonSchema, streamText, type Tool, type ToolSet } from 'ai';
+import { isStepCount, jsonSchema, streamText, type Tool, ToolChoiceViolationError, type ToolSet } from 'ai';
 import * as z from 'zod';
 import type { TokenUsage } from '#contract/message.ts';
 import type { AgentVersion } from '#domain/agent.ts';
@@ -129,12 +129,17 @@ async function runLoop(
           cutShort: reasonCutShort(part.finishReason, { said, handedOver, maxOutputTokens, maxSteps }),
         };
       case 'error':
+        // It was told to speak and would rather go on.
+        if (ToolChoiceViolationError.isInstance(part.error))
+          return { cutShort: handedOver ? null : stepLimit(maxSteps) };
         throw part.error;
       case 'abort':
         throw new ModelFailure('failed', 'The reply was aborted');
     }
   throw new ModelFailure('failed', 'The model ended its reply without a finish');
 }
+
+const stepLimit = (steps: number) => `The agent reached its limit of ${steps} steps`;
 
 function reasonCutShort(
   finishReason: string,
@@ -146,7 +151,7 @@ function reasonCutShort(
     case 'content-filter':
       return 'The reply was cut by the content filter of the model';
     case 'tool-calls':
-      return `The agent reached its limit of ${reply.maxSteps} steps`;
+      return stepLimit(reply.maxSteps);
   }
   // A form is an answer too: the user is asked something.
   return reply.said === '' && !reply.handedOver ? 'The model gave an empty reply' : null;

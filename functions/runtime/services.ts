@@ -9,10 +9,13 @@ import { dynamoAgentStore } from '#adapters/dynamo/agent-store.ts';
 import { dynamoApiKeyStore } from '#adapters/dynamo/api-key-store.ts';
 import { dynamoChatStore } from '#adapters/dynamo/chat-store.ts';
 import { dynamoFeedbackStore } from '#adapters/dynamo/feedback-store.ts';
+import { dynamoFileIndex } from '#adapters/dynamo/file-index.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/message-store.ts';
 import { dynamoTable, type Table } from '#adapters/dynamo/table.ts';
 import { dynamoWorkspaceStore } from '#adapters/dynamo/workspace-store.ts';
+import { magicBytes } from '#adapters/magic-bytes.ts';
 import { s3ContentStore } from '#adapters/s3-content-store.ts';
+import { s3FileStore } from '#adapters/s3-file-store.ts';
 import { aiAgentRuntime } from '#agents/agent-runtime.ts';
 import type { Services } from '#domain/services.ts';
 import { agentTools } from './agent-tools.ts';
@@ -45,23 +48,33 @@ const contents = /* @__PURE__ */ lazily(() =>
   s3ContentStore(new S3Client({ requestHandler: clientTimeouts }), environment('contentBucket')),
 );
 
+/** Parts of 5 MB travel longer than other calls. */
+export const files = /* @__PURE__ */ lazily(() =>
+  s3FileStore(
+    new S3Client({ requestHandler: { ...clientTimeouts, requestTimeout: 30_000 } }),
+    environment('fileBucket'),
+  ),
+);
+
 export const workspaces = /* @__PURE__ */ lazily(() => dynamoWorkspaceStore(table()));
 export const apiKeys = /* @__PURE__ */ lazily(() => dynamoApiKeyStore(table()));
 export const agents = /* @__PURE__ */ lazily(() => dynamoAgentStore(table()));
 export const chats = /* @__PURE__ */ lazily(() => dynamoChatStore(table(), clock));
 export const messages = /* @__PURE__ */ lazily(() => dynamoMessageStore(table(), contents()));
+export const fileIndex = /* @__PURE__ */ lazily(() => dynamoFileIndex(table()));
 export const feedback = /* @__PURE__ */ lazily(() => dynamoFeedbackStore(table()));
 export const replySettings = /* @__PURE__ */ lazily((): Services['replySettings'] => ({
   streamTimeout: environment('streamTimeoutSeconds') * 1000,
   lease: environment('leaseSeconds') * 1000,
   historyCharacters: environment('historyCharacters'),
+  attachedFiles: environment('attachedFiles'),
 }));
 export const agentRuntime = /* @__PURE__ */ lazily(() =>
   aiAgentRuntime({
     providers: modelProviders,
     tools: agentTools({ agents }),
     // While a tool is at work clients hear nothing: it ends before the stream times out, 80 s of 90.
-    toolTimeout: (replySettings().streamTimeout * 8) / 9,
+    toolTimeout: Math.floor((replySettings().streamTimeout * 8) / 9),
   }),
 );
-export { clock, log };
+export { clock, log, magicBytes as contentDetector };

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inject } from 'vitest';
+import type * as z from 'zod';
 import { agentDefinition } from '#contract/agent.ts';
 import { createAgent } from '#domain/create-agent.ts';
 import { createApiKey } from '#domain/create-api-key.ts';
@@ -75,7 +76,7 @@ export const operator = () => ({
 
 /** A workspace of its own with a key and a published agent, so that no test meets another's data. */
 export async function createTenant(
-  options: { whitelist?: string[]; model?: string; titles?: boolean } = {},
+  options: { whitelist?: string[]; model?: string; titles?: boolean; agent?: AgentFields } = {},
 ): Promise<Tenant> {
   const services = operator();
   const { id: workspaceId } = await createWorkspace(services)({
@@ -86,16 +87,20 @@ export async function createTenant(
   if (options.titles === false) await services.workspaces.update(workspaceId, { titlesEnabled: false });
   await services.workspaces.addToWhitelist(workspaceId, options.whitelist ?? []);
   const { apiKey } = await createApiKey(services)({ workspaceId, name: null, expiresAt: null });
-  return { workspaceId, apiKey, agentId: await createPublishedAgent(workspaceId, options.model) };
+  const fields = { ...(options.model !== undefined && { llm_model: options.model }), ...options.agent };
+  return { workspaceId, apiKey, agentId: await createPublishedAgent(workspaceId, fields) };
 }
 
-export async function createPublishedAgent(workspaceId: string, model = 'demo'): Promise<string> {
-  const agentId = await createDraftAgent(workspaceId, model);
+/** What a test says of an agent; the rest is as an operator's agent.json leaves it out. */
+export type AgentFields = Partial<z.input<typeof agentDefinition>>;
+
+export async function createPublishedAgent(workspaceId: string, fields: AgentFields = {}): Promise<string> {
+  const agentId = await createDraftAgent(workspaceId, fields);
   await publishAgent(operator())(agentId);
   return agentId;
 }
 
-export async function createDraftAgent(workspaceId: string, model = 'demo'): Promise<string> {
-  const definition = agentDefinition.parse({ name: 'Test agent', llm_model: model });
+export async function createDraftAgent(workspaceId: string, fields: AgentFields = {}): Promise<string> {
+  const definition = agentDefinition.parse({ name: 'Test agent', ...fields });
   return (await createAgent(operator())({ workspaceId, definition })).id;
 }

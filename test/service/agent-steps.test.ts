@@ -1,0 +1,520 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { agentDefinition } from '#contract/agent.ts';
+import type { StreamEvent } from '#contract/events.ts';
+import type { MessageResource } from '#contract/message.ts';
+import { publishAgent } from '#domain/publish-agent.ts';
+import { updateAgent } from '#domain/update-agent.ts';
+import { type Client, clientOf } from '#support/client.ts';
+import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import {
+  type AgentFields,
+  createPublishedAgent,
+  createTenant,
+  operator,
+  type Service,
+  startService,
+  type Tenant,
+} from '#support/service.ts';
+import { createChat, historyOf, send, stepThrough } from '#support/turns.ts';
+
+let model: ScriptedModel;
+let service: Service;
+let tenant: Tenant;
+let client: Client;
+beforeAll(async () => {
+  model = await startScriptedModel();
+  service = await startService({
+    variables: { OPENAI_BASE_URL: model.url, STREAM_TIMEOUT_SECONDS: '2' },
+    maxConcurrency: 3,
+  });
+  tenant = await createTenant({ model: 'openai:test', titles: false });
+  client = clientOf(service, tenant);
+});
+afterAll(async () => {
+  await service.close();
+  await model.close();
+});
+
+/** What the model says, call by call. */
+function script(...answers: ((call: ModelCall) => void)[]): ModelCall[] {
+  const calls: ModelCall[] = [];
+  model.onCall = (call) => {
+    calls.push(call);
+    const answer = answers[calls.length - 1];
+    if (answer === undefined) call.fail(400);
+    else answer(call);
+  };
+  return calls;
+}
+
+const says =
+  (text: string, usage = { prompt_tokens: 3, completion_tokens: 2 }) =>
+  (call: ModelCall) => {
+    call.piece(text);
+    call.finish(usage);
+  };
+
+const calls =
+  (name: string, args: unknown, usage = { prompt_tokens: 10, completion_tokens: 5 }) =>
+  (call: ModelCall) => {
+    call.callTools({ name, arguments: args });
+    call.finish(usage);
+  };
+
+const cutBehind = (text: string) => (call: ModelCall) => {
+  call.piece(text);
+  call.cut('content_filter');
+};
+
+const agentWith = (fields: AgentFields): Promise<string> =>
+  createPublishedAgent(tenant.workspaceId, { llm_model: 'openai:test', ...fields });
+
+async function reply(agentId: string, message = 'go') {
+  const chatId = await createChat(client, { agentId });
+  const events = await (await client.stream(chatId, { message, agent_id: agentId })).all();
+  const history = await historyOf(client, chatId);
+  return { chatId, events, history, meta: history.at(-1)?.meta as MessageResource['meta'] };
+}
+
+const typesOf = (events: (StreamEvent | '[DONE]')[]) =>
+  events.map((event) => (event === '[DONE]' ? event : event.type.replace('response.', '')));
+
+const stepsOf = (events: (StreamEvent | '[DONE]')[]) =>
+  events.flatMap((event) => (event !== '[DONE]' && 'step' in event ? [event.step] : []));
+
+const formTool = { type: 'consultant_request_form' };
+const form = { title: 'Your address', fields: [{ name: 'street', label: 'Street', type: 'text' }] };
+
+describe('an agent that asks another', () => {
+  it('shows the step live, gives the answer to the model, and counts the tokens of both', async () => {
+    const expert = await agentWith({ name: 'Expert', system_prompt: 'You know it.' });
+    const agentId = await agentWith({
+      unified_tools: [{ type: 'consultant_call_agent', name: 'ask_expert', config: { agent_id: expert } }],
+    });
+    const chatId = await createChat(client, { agentId });
+    const gate = Promise.withResolvers<ModelCall>();
+    const asked = script(
+      (call) => {
+        call.piece('Let me ask.');
+        calls('ask_expert', { message: 'What is it?' })(call);
+      },
+      gate.resolve,
+      says('It is 42.'),
+    );
+    const events = stepThrough(await client.stream(chatId, { message: 'go', agent_id: agentId }));
+    const heard = [await events.next(), await events.next(), await events.next()];
+    expect(typesOf(heard as StreamEvent[])).toEqual(['created', 'output_text.delta', 'reasoning_step.start']);
+    // The step has started for the client before the other agent's model has said a word.
+    says('Forty-two', { prompt_tokens: 100, completion_tokens: 50 })(await gate.promise);
+    const rest = await events.rest();
+    expect(typesOf(rest)).toEqual([
+      'reasoning_step.end',
+      'output_text.delta',
+      'output_text.completed',
+      '[DONE]',
+    ]);
+    const usage = {
+      total_prompt_tokens: 113,
+      total_completion_tokens: 57,
+      total_tokens: 170,
+      total_calls: 3,
+    };
+    const step = {
+      type: 'consultant_call_agent',
+      result: { success: true, data: { agent_id: expert, agent_name: 'Expert', reply: 'Forty-two' } },
+      token_usage: {
+        total_prompt_tokens: 100,
+        total_completion_tokens: 50,
+        total_tokens: 150,
+        total_calls: 1,
+      },
+    };
+    expect(heard[2]).toMatchObject({
+      step: { type: step.type, args: { agent_id: expert, message: 'What is it?' } },
+    });
+    expect(rest[0]).toMatchObject({ step });
+    expect(rest[2]).toMatchObject({ final_text: 'Let me ask.\n\nIt is 42.', usage });
+
+    const [, stored] = await historyOf(client, chatId);
+    expect(stored).toMatchObject({
+      content: 'Let me ask.\n\nIt is 42.',
+      meta: { token_usage: usage, reasoning_steps: [step] },
+    });
+    expect(asked[1]?.request.messages).toEqual([
+      { role: 'system', content: 'You know it.' },
+      { role: 'user', content: 'What is it?' },
+    ]);
+    expect(JSON.parse(asked[2]?.request.messages.at(-1)?.content ?? '')).toEqual(step.result);
+  });
+
+  it('shows the steps of the other one too, inside its own', async () => {
+    const expert = await agentWith({ unified_tools: [formTool] });
+    const agentId = await agentWith({
+      unified_tools: [{ type: 'consultant_call_agent', config: { agent_id: expert } }],
+    });
+    script(
+      calls('consultant_call_agent', { message: 'x' }),
+      calls('consultant_request_form', form),
+      says('asked'),
+      says('done'),
+    );
+    const { events, meta } = await reply(agentId);
+    expect(typesOf(events)).toEqual([
+      'created',
+      'reasoning_step.start',
+      'reasoning_step.start',
+      'reasoning_step.end',
+      'reasoning_step.end',
+      'output_text.delta',
+      'output_text.completed',
+      '[DONE]',
+    ]);
+    expect(meta.reasoning_steps?.map(({ type }) => type)).toEqual([
+      'consultant_call_agent',
+      'consultant_request_form',
+    ]);
+    expect(meta.token_usage?.total_calls).toBe(4);
+  });
+
+  it('never goes round in circles', async () => {
+    const first = await agentWith({});
+    const second = await agentWith({
+      unified_tools: [{ type: 'consultant_call_agent', config: { agent_id: first } }],
+    });
+    const definition = agentDefinition.parse({
+      name: 'First',
+      llm_model: 'openai:test',
+      unified_tools: [{ type: 'consultant_call_agent', config: { agent_id: second } }],
+    });
+    await updateAgent(operator())({ agentId: first, definition });
+    await publishAgent(operator())(first);
+    script(
+      calls('consultant_call_agent', { message: 'a' }),
+      calls('consultant_call_agent', { message: 'b' }),
+      says('then not'),
+      says('fine'),
+    );
+    const { events, meta } = await reply(first);
+    expect(meta.reasoning_steps?.map(({ result }) => result)).toMatchObject([
+      { success: true, data: { reply: 'then not' } },
+      { success: false, data: { message: expect.stringContaining('circle') } },
+    ]);
+    expect(events.at(-2)).toMatchObject({ type: 'response.output_text.completed', final_text: 'fine' });
+  });
+
+  it('goes three deep and no deeper', async () => {
+    let agentId = await agentWith({ name: 'Last' });
+    for (let level = 0; level < 4; level += 1)
+      agentId = await agentWith({
+        unified_tools: [{ type: 'consultant_call_agent', config: { agent_id: agentId } }],
+      });
+    const deeper = calls('consultant_call_agent', { message: 'deeper' });
+    script(deeper, deeper, deeper, deeper, says('3'), says('2'), says('1'), says('0'));
+    const { meta } = await reply(agentId);
+    expect(meta.reasoning_steps?.map(({ result }) => result)).toMatchObject([
+      { success: true, data: { reply: '1' } },
+      { success: true, data: { reply: '2' } },
+      { success: true, data: { reply: '3' } },
+      { success: false, data: { message: 'Agents can call each other at most 3 deep' } },
+    ]);
+  });
+
+  it.each([
+    ['is not published', undefined, 'The other agent is not published'],
+    ['fails', (call: ModelCall) => call.fail(400), 'The model refused the request'],
+    ['is cut', cutBehind('x'), 'The reply was cut by'],
+    ['says nothing', (call: ModelCall) => call.finish(), 'The model gave an empty reply'],
+  ])('goes on when the other one %s', async (_, answer, message) => {
+    const other = answer === undefined ? crypto.randomUUID() : await agentWith({});
+    const agentId = await agentWith({
+      unified_tools: [{ type: 'consultant_call_agent', config: { agent_id: other } }],
+    });
+    const ask = calls('consultant_call_agent', { message: 'x' });
+    script(...(answer === undefined ? [ask] : [ask, answer]), says('Without it, then.'));
+    const { events, meta } = await reply(agentId);
+    expect(meta.reasoning_steps).toMatchObject([
+      { result: { success: false, data: { message: expect.stringContaining(message) } } },
+    ]);
+    expect(events.at(-2)).toMatchObject({ final_text: 'Without it, then.' });
+    expect(meta).not.toHaveProperty('error');
+  });
+
+  it('fails the step, not the reply, when the other one takes too long', async () => {
+    const other = await agentWith({});
+    const agentId = await agentWith({
+      unified_tools: [{ type: 'consultant_call_agent', config: { agent_id: other } }],
+    });
+    const silent = Promise.withResolvers<ModelCall>();
+    script(calls('consultant_call_agent', { message: 'x' }), silent.resolve, says('It does not answer.'));
+    const { events, meta } = await reply(agentId);
+    expect(meta.reasoning_steps).toMatchObject([
+      { result: { success: false, data: { message: expect.stringContaining('It took longer than') } } },
+    ]);
+    expect(events.at(-2)).toMatchObject({ final_text: 'It does not answer.' });
+    await (await silent.promise).gone;
+  });
+});
+
+describe('a form', () => {
+  it('reaches the client as the args of its step, and the next message answers it', async () => {
+    const agentId = await agentWith({ unified_tools: [formTool] });
+    const first = script(calls('consultant_request_form', form), says('Please fill it in.'));
+    const { chatId, events } = await reply(agentId, 'send me a parcel');
+    expect(stepsOf(events)[0]).toMatchObject({
+      type: 'consultant_request_form',
+      content: 'Asking for: Your address',
+      args: { title: 'Your address', fields: [{ name: 'street', label: 'Street', required: false }] },
+    });
+    expect(first[1]?.request.tool_choice, 'after a form the model may only speak').toBe('none');
+
+    const second = script(says('It is on its way.'));
+    await send(client, { agentId }, chatId, '{"street":"Elm Street 1"}');
+    expect(second[0]?.request.messages).toMatchObject([
+      { role: 'user', content: 'send me a parcel' },
+      {
+        role: 'assistant',
+        tool_calls: [{ type: 'function', function: { name: 'consultant_request_form' } }],
+      },
+      { role: 'tool' },
+      { role: 'assistant', content: 'Please fill it in.' },
+      { role: 'user', content: '{"street":"Elm Street 1"}' },
+    ]);
+  });
+
+  it('may be all that a reply has', async () => {
+    const agentId = await agentWith({ unified_tools: [formTool] });
+    script(calls('consultant_request_form', form), (call) => call.finish());
+    const { events, meta } = await reply(agentId);
+    expect(events.at(-2)).toMatchObject({ type: 'response.output_text.completed', final_text: '' });
+    expect(meta).not.toHaveProperty('error');
+  });
+
+  it('is the one of the agent when it has one', async () => {
+    const agentId = await agentWith({
+      unified_tools: [{ ...formTool, name: 'ask_address', config: { form } }],
+    });
+    const made = script(calls('ask_address', {}), says('Please.'));
+    const { events } = await reply(agentId);
+    expect(made[0]?.request.tools?.[0]?.function).toMatchObject({
+      name: 'ask_address',
+      parameters: { properties: {} },
+    });
+    expect(stepsOf(events)[0]).toMatchObject({ args: { title: 'Your address' } });
+  });
+});
+
+describe('what a model gets wrong', () => {
+  const wrong: [string, unknown, Record<string, unknown>][] = [
+    ['broken JSON', '{"title": "x", ', {}],
+    ['text', 'please', {}],
+    ['a wrong type', { title: 5, fields: 'none' }, { title: 5, fields: 'none' }],
+    ['a list', [1], {}],
+  ];
+  it.each(wrong)('arguments: %s', async (_, args, shown) => {
+    const agentId = await agentWith({ unified_tools: [formTool] });
+    const made = script(calls('consultant_request_form', args), says('Never mind.'));
+    const { events, meta } = await reply(agentId);
+    expect(stepsOf(events)).toMatchObject([
+      { type: 'consultant_request_form', args: shown },
+      { result: { success: false, data: { message: 'The arguments do not fit this tool' } } },
+    ]);
+    expect(events.at(-2)).toMatchObject({ final_text: 'Never mind.' });
+    expect(meta).not.toHaveProperty('error');
+    expect(made[1]?.request.messages.at(-1)?.role).toBe('tool');
+  });
+
+  it('a tool that there is not: the model is told, and nothing began', async () => {
+    const agentId = await agentWith({ unified_tools: [formTool] });
+    const made = script(calls('launch_rocket', {}), says('I cannot.'));
+    const { events } = await reply(agentId);
+    expect(typesOf(events)).toEqual(['created', 'output_text.delta', 'output_text.completed', '[DONE]']);
+    expect(made[1]?.request.messages.at(-1)).toMatchObject({ role: 'tool' });
+  });
+
+  it('tools for ever: the last step must be an answer, and what is none is an error', async () => {
+    const other = await agentWith({});
+    const agentId = await agentWith({
+      unified_tools: [{ type: 'consultant_call_agent', config: { agent_id: other } }],
+      meta: { max_steps: 2 },
+    });
+    const ask = calls('consultant_call_agent', { message: 'x' });
+    const made = script(ask, says('a'), ask, says('b'));
+    const { events, meta } = await reply(agentId);
+    expect(made[2]?.request.tool_choice).toBe('none');
+    expect(events.at(-2)).toMatchObject({
+      type: 'response.error',
+      code: 10005,
+      message: 'The agent reached its limit of 2 steps',
+    });
+    expect(meta.error).toEqual({ code: 10005, message: 'The agent reached its limit of 2 steps' });
+    expect(meta.token_usage?.total_calls).toBe(3);
+  });
+
+  it('an empty reply is an error, and the chat goes on', async () => {
+    const agentId = await agentWith({});
+    script((call) => call.finish({ prompt_tokens: 3, completion_tokens: 0 }));
+    const { chatId, events, meta } = await reply(agentId);
+    expect(events.at(-2)).toMatchObject({
+      type: 'response.error',
+      message: 'The model gave an empty reply',
+    });
+    expect(meta.token_usage?.total_prompt_tokens).toBe(3);
+    script(says('Here.'));
+    expect((await send(client, { agentId }, chatId, 'again')).body.data).toBe('Here.');
+  });
+
+  it('a failure behind a step keeps the step, the text and the tokens', async () => {
+    const other = await agentWith({});
+    const agentId = await agentWith({
+      unified_tools: [{ type: 'consultant_call_agent', config: { agent_id: other } }],
+    });
+    script(
+      (call) => {
+        call.piece('I ask.');
+        calls('consultant_call_agent', { message: 'x' })(call);
+      },
+      says('answer'),
+      (call) => call.fail(400),
+    );
+    const { events, meta, history } = await reply(agentId);
+    expect(typesOf(events).slice(-3)).toEqual(['reasoning_step.end', 'error', '[DONE]']);
+    expect(history.at(-1)?.content).toBe('I ask.');
+    expect(meta).toMatchObject({
+      reasoning_steps: [{ result: { success: true } }],
+      token_usage: { total_calls: 2, total_tokens: 20 },
+      error: { message: 'The model refused the request' },
+    });
+  });
+});
+
+it('uses several tools at once, each with its own start and end', async () => {
+  const [one, two] = [await agentWith({ name: 'One' }), await agentWith({ name: 'Two' })];
+  const agentId = await agentWith({
+    unified_tools: [
+      { type: 'consultant_call_agent', name: 'one', config: { agent_id: one } },
+      { type: 'consultant_call_agent', name: 'two', config: { agent_id: two } },
+    ],
+  });
+  const waiting: ModelCall[] = [];
+  script(
+    (call) => {
+      call.callTools(
+        { name: 'one', arguments: { message: '1' } },
+        { name: 'two', arguments: { message: '2' } },
+      );
+      call.finish();
+    },
+    // Neither is answered before both have been asked.
+    (call) => waiting.push(call),
+    (call) => {
+      says('second')(call);
+      for (const first of waiting) says('first')(first);
+    },
+    says('Both.'),
+  );
+  const { events, meta } = await reply(agentId);
+  expect(typesOf(events).slice(1, 5).toSorted()).toEqual([
+    'reasoning_step.end',
+    'reasoning_step.end',
+    'reasoning_step.start',
+    'reasoning_step.start',
+  ]);
+  expect(meta.reasoning_steps?.map(({ result }) => result?.success)).toEqual([true, true]);
+  expect(new Set(meta.reasoning_steps?.map(({ id }) => id)).size).toBe(2);
+});
+
+it('gives the model what the agent says of it', async () => {
+  const agentId = await agentWith({ meta: { temperature: 0.5, max_output_tokens: 77, note: 'mine' } });
+  const made = script(says('ok'));
+  await reply(agentId);
+  expect(made[0]?.body).toMatchObject({ temperature: 0.5, max_tokens: 77 });
+});
+
+it('keeps steps that are too large for an item of the table', async () => {
+  const other = await agentWith({});
+  const agentId = await agentWith({
+    unified_tools: [{ type: 'consultant_call_agent', config: { agent_id: other } }],
+  });
+  const long = 'ä'.repeat(250_000);
+  script(calls('consultant_call_agent', { message: 'x' }), says(long), says('short'));
+  const { meta, history } = await reply(agentId);
+  expect(meta.reasoning_steps?.[0]?.result?.data).toMatchObject({ reply: long });
+  expect(history.at(-1)?.content).toBe('short');
+});
+
+it('answers by the version that was published, whatever the draft says, until it is published again', async () => {
+  const agentId = await agentWith({ system_prompt: 'First.' });
+  const definition = agentDefinition.parse({
+    name: 'Test agent',
+    llm_model: 'openai:test',
+    system_prompt: 'Second.',
+  });
+  await updateAgent(operator())({ agentId, definition });
+  const before = script(says('1'));
+  await reply(agentId);
+  expect(before[0]?.request.messages[0]).toEqual({ role: 'system', content: 'First.' });
+  await publishAgent(operator())(agentId);
+  const after = script(says('2'));
+  await reply(agentId);
+  expect(after[0]?.request.messages[0]).toEqual({ role: 'system', content: 'Second.' });
+});
+
+describe('titles', () => {
+  let titled: Tenant;
+  let titledClient: Client;
+  beforeAll(async () => {
+    titled = await createTenant({ model: 'openai:test' });
+    titledClient = clientOf(service, titled);
+  });
+
+  const nameOf = async (chatId: number) =>
+    (await titledClient.get<{ id: number; name: string }[]>('/chats')).body.data.find(
+      ({ id }) => id === chatId,
+    )?.name;
+
+  it('are made by the model beside the first reply, stored, and told', async () => {
+    model.onPlainCall = (call) => {
+      call.piece('"Planning a trip to the sea"\n');
+      call.finish();
+    };
+    script(says('Sure.'), says('Yes.'));
+    const chatId = await createChat(titledClient, titled);
+    const message = { message: 'I want to go to the sea', agent_id: titled.agentId };
+    const events = await (await titledClient.stream(chatId, message)).all();
+    expect(events).toContainEqual(
+      expect.objectContaining({
+        type: 'response.chat.title.updated',
+        name: 'Planning a trip to the sea',
+      }),
+    );
+    expect(await nameOf(chatId)).toBe('Planning a trip to the sea');
+    expect(model.plainCalls.at(-1)?.request.messages.at(-1)?.content).toContain('I want to go to the sea');
+    const again = await (await titledClient.stream(chatId, message)).all();
+    expect(typesOf(again)).not.toContain('chat.title.updated');
+  });
+
+  it('that fail leave the chat its name, and the reply is whole', async () => {
+    model.onPlainCall = (call) => call.fail(400);
+    script(says('Sure.'));
+    const chatId = await createChat(titledClient, titled);
+    const events = await (
+      await titledClient.stream(chatId, { message: 'x', agent_id: titled.agentId })
+    ).all();
+    expect(typesOf(events)).toEqual(['created', 'output_text.delta', 'output_text.completed', '[DONE]']);
+    expect(await nameOf(chatId)).toBe('Chat');
+  });
+
+  it('that never come hold nothing up for more than two seconds', async () => {
+    const left = Promise.withResolvers<void>();
+    model.onPlainCall = (call) => call.gone.then(left.resolve);
+    script(says('Sure.'));
+    const chatId = await createChat(titledClient, titled);
+    const started = performance.now();
+    const events = await (
+      await titledClient.stream(chatId, { message: 'x', agent_id: titled.agentId })
+    ).all();
+    expect(typesOf(events)).toEqual(['created', 'output_text.delta', 'output_text.completed', '[DONE]']);
+    expect(performance.now() - started).toBeLessThan(6000);
+    await left.promise;
+  });
+});
