@@ -133,7 +133,7 @@ function openEvents(response: ServerResponse) {
   const open = () => {
     if (isOpen) return;
     isOpen = true;
-    response.writeHead(200, { 'Content-Type': 'application/vnd.amazon.eventstream' });
+    response.writeHead(200, { 'Content-Type': 'application/vnd.amazon.eventstream' }).flushHeaders();
   };
   const send = (type: string, payload: Record<string, unknown>) => {
     if (!isOpen) {

@@ -51,7 +51,8 @@ function openCall({ method, path, headers, text }: ReceivedRequest, response: Se
   const said = new SaidSoFar();
   const header = { id: 'c1', created: 1, model: request.model };
   const open = () => {
-    if (!response.headersSent) response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+    if (!response.headersSent)
+      response.writeHead(200, { 'Content-Type': 'text/event-stream' }).flushHeaders();
   };
   const chunk = (fields: Record<string, unknown>) => {
     open();

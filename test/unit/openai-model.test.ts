@@ -1,19 +1,26 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { openai } from '#agents/models/openai.ts';
-import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
 
 let server: ScriptedModel;
 beforeAll(async () => {
   server = await startScriptedModel();
 });
 afterAll(() => server.close());
+const sayHello = (call: ModelCall) => {
+  call.piece('Hello');
+  call.finish();
+};
+afterEach(() => {
+  server.onCall = sayHello;
+});
+
+const prompt = [{ role: 'user' as const, content: [{ type: 'text' as const, text: 'Hi' }] }];
+const modelNamed = (name: string) =>
+  openai({ baseUrl: () => server.url, apiKey: async () => 'key' }).model(name);
 
 async function bodyFor(name: string): Promise<unknown> {
-  const provider = openai({ baseUrl: () => server.url, apiKey: async () => 'key' });
-  const { stream } = await provider.model(name).doStream({
-    prompt: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }],
-    maxOutputTokens: 100,
-  });
+  const { stream } = await modelNamed(name).doStream({ prompt, maxOutputTokens: 100 });
   await Array.fromAsync(stream);
   return server.calls.at(-1)?.request;
 }
@@ -35,3 +42,87 @@ it.each(['gpt-4o', 'llama3.3', 'openhermes'])(
     expect(body).not.toHaveProperty('max_completion_tokens');
   },
 );
+
+it('sends its key', async () => {
+  await bodyFor('scripted');
+  expect(server.calls.at(-1)?.headers.authorization).toBe('Bearer key');
+});
+
+describe('an answer', () => {
+  const answerOf = async (script: (call: ModelCall) => void) => {
+    server.onCall = script;
+    const { stream } = await modelNamed('scripted').doStream({ prompt });
+    return Array.fromAsync(stream);
+  };
+  const finishOf = async (script: (call: ModelCall) => void) =>
+    (await answerOf(script)).find((part) => part.type === 'finish')?.finishReason;
+
+  it('comes with its tokens', async () => {
+    expect((await answerOf(sayHello)).at(-1)).toMatchObject({
+      type: 'finish',
+      finishReason: { unified: 'stop', raw: 'stop' },
+      usage: { inputTokens: { total: 11 }, outputTokens: { total: 7 } },
+    });
+  });
+
+  it('may tell no tokens', async () => {
+    const parts = await answerOf((call) => call.finish(null));
+    expect(parts.at(-1)).toMatchObject({
+      finishReason: { unified: 'stop' },
+      usage: { inputTokens: { total: undefined } },
+    });
+  });
+
+  it('may have pieces without choices', async () => {
+    const parts = await answerOf((call) => {
+      call.raw('data: {"id":"c1","object":"chat.completion.chunk","choices":[]}\n\n');
+      sayHello(call);
+    });
+    expect(parts.filter(({ type }) => type === 'text-delta')).toMatchObject([{ delta: 'Hello' }]);
+  });
+
+  it('says why it was cut', async () => {
+    expect(await finishOf((call) => call.cut('length'))).toEqual({ unified: 'length', raw: 'length' });
+    expect(await finishOf((call) => call.cut('content_filter'))).toEqual({
+      unified: 'content-filter',
+      raw: 'content_filter',
+    });
+  });
+
+  it('that ends without a finish is an error, not a reply', async () => {
+    const parts = await answerOf((call) => {
+      call.piece('Half');
+      call.end();
+    });
+    expect(parts.some(({ type }) => type === 'error')).toBe(true);
+  });
+
+  it('may call several tools, in fragments that take turns', async () => {
+    const parts = await answerOf((call) => {
+      call.reason('Two at once');
+      call.callTools({ name: 'one', arguments: { long: 'enough' } }, { name: 'two', arguments: '{"broken' });
+      call.finish();
+    });
+    expect(parts.filter(({ type }) => type === 'tool-call')).toMatchObject([
+      { toolCallId: 'call_0', toolName: 'one', input: '{"long":"enough"}' },
+      { toolCallId: 'call_1', toolName: 'two', input: '{"broken' },
+    ]);
+    expect(parts.at(-1)).toMatchObject({ finishReason: { unified: 'tool-calls' } });
+  });
+
+  it('may come in one piece', async () => {
+    server.onPlainCall = (call) => {
+      call.piece('All ');
+      call.piece('of it');
+      call.callTools({ name: 'one', arguments: { a: 1 } });
+      call.finish();
+    };
+    expect(await modelNamed('scripted').doGenerate({ prompt })).toMatchObject({
+      content: [
+        { type: 'text', text: 'All of it' },
+        { type: 'tool-call', toolName: 'one', input: '{"a":1}' },
+      ],
+      finishReason: { unified: 'tool-calls' },
+    });
+  });
+});

@@ -1,0 +1,289 @@
+import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider';
+import { Sha256 } from '@smithy/core/checksum';
+import { SignatureV4 } from '@smithy/signature-v4';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { bedrock } from '#agents/models/bedrock.ts';
+import type { ModelCall, ScriptedModel } from '#support/model-server.ts';
+import { type ConverseBody, startScriptedBedrock } from '#support/scripted-bedrock.ts';
+
+let server: ScriptedModel;
+beforeAll(async () => {
+  server = await startScriptedBedrock();
+  process.env.AWS_REGION = 'eu-west-1';
+  process.env.AWS_ENDPOINT_URL_BEDROCK_RUNTIME = server.url;
+});
+afterAll(() => {
+  delete process.env.AWS_ENDPOINT_URL_BEDROCK_RUNTIME;
+  return server.close();
+});
+const sayHello = (call: ModelCall) => {
+  call.piece('Hello');
+  call.finish();
+};
+afterEach(() => {
+  server.onCall = sayHello;
+});
+
+const keys = {
+  accessKeyId: 'AKIDEXAMPLE',
+  secretAccessKey: 'wJalrXUtnFEMI',
+  sessionToken: 'token of the role',
+};
+const user = (...texts: string[]) => ({
+  role: 'user' as const,
+  content: texts.map((text) => ({ type: 'text' as const, text })),
+});
+const assistant = (...texts: string[]) => ({ ...user(...texts), role: 'assistant' as const });
+
+async function stream(options: Partial<LanguageModelV4CallOptions> = {}, name = 'scripted') {
+  const model = bedrock({ credentials: async () => keys }).model(name);
+  const answer = await model.doStream({ prompt: [user('Hi')], ...options });
+  const parts = await Array.fromAsync(answer.stream);
+  return { parts, call: server.calls.at(-1) as ModelCall };
+}
+
+const bodyFor = async (options: Partial<LanguageModelV4CallOptions>): Promise<ConverseBody> =>
+  (await stream(options)).call.body as ConverseBody;
+
+describe('a call', () => {
+  it.each(['anthropic.claude-3-haiku-20240307-v1:0', 'eu.amazon.nova-lite-v1:0'])(
+    'names the model or profile %s',
+    async (name) => {
+      expect((await stream({}, name)).call.request.model).toBe(name);
+    },
+  );
+
+  it('names a profile by its ARN', async () => {
+    const arn = 'arn:aws:bedrock:eu-west-1:123456789012:application-inference-profile/abc123';
+    expect((await stream({}, arn)).call.request.model).toBe(arn);
+  });
+
+  it('is signed with the credentials of this moment, session token and all', async () => {
+    let given = keys;
+    const model = bedrock({ credentials: async () => given }).model('eu.amazon.nova-lite-v1:0');
+    for (const next of [
+      keys,
+      { ...keys, accessKeyId: 'AKIDROTATED', secretAccessKey: 'new', sessionToken: 'new' },
+    ]) {
+      given = next;
+      await Array.fromAsync((await model.doStream({ prompt: [user('Hi')] })).stream);
+      const { headers, body } = server.calls.at(-1) as ModelCall;
+      expect(headers['x-amz-security-token']).toBe(next.sessionToken);
+      expect(headers.authorization).toBe(
+        await signatureOf('/model/eu.amazon.nova-lite-v1%3A0/converse-stream', headers, body, next),
+      );
+    }
+  });
+
+  it('fails without the words of a chain that found no credentials', async () => {
+    const model = bedrock({
+      credentials: () =>
+        Promise.reject(Object.assign(new Error('a profile name'), { name: 'CredentialsProviderError' })),
+    }).model('scripted');
+    await expect(model.doStream({ prompt: [user('Hi')] })).rejects.toMatchObject({
+      kind: 'failed',
+      message: 'There are no AWS credentials to ask Bedrock with (CredentialsProviderError)',
+    });
+  });
+
+  it('bounds the reply, and passes a temperature on', async () => {
+    const { inferenceConfig } = await bodyFor({ maxOutputTokens: 100, temperature: 0.5 });
+    expect(inferenceConfig).toEqual({ maxTokens: 100, temperature: 0.5 });
+  });
+});
+
+describe('a conversation', () => {
+  const messagesFor = async (
+    prompt: LanguageModelV4Prompt,
+    options: Partial<LanguageModelV4CallOptions> = {},
+  ) => {
+    const { system, messages } = await bodyFor({ prompt, ...options });
+    return { system, messages };
+  };
+
+  it('has its system prompt apart', async () => {
+    expect(await messagesFor([{ role: 'system', content: 'Be kind' }, user('Hi')])).toEqual({
+      system: [{ text: 'Be kind' }],
+      messages: [{ role: 'user', content: [{ text: 'Hi' }] }],
+    });
+  });
+
+  it('has no blank texts, and no two messages of a role in a row where one was blank', async () => {
+    const prompt = [
+      { role: 'system' as const, content: ' \n' },
+      user('One', ' '),
+      assistant('\n'),
+      user('Two'),
+    ];
+    expect(await messagesFor(prompt)).toEqual({
+      system: [],
+      messages: [{ role: 'user', content: [{ text: 'One' }, { text: 'Two' }] }],
+    });
+  });
+
+  it('leaves a message that is blank as a whole to Converse, which refuses it', async () => {
+    await expect(stream({ prompt: [user('One'), assistant('Two'), user(' ')] })).rejects.toMatchObject({
+      statusCode: 400,
+    });
+  });
+
+  const tools: LanguageModelV4CallOptions['tools'] = [
+    { type: 'function', name: 'look_up', description: 'Looks up', inputSchema: { type: 'object' } },
+  ];
+  const call = { toolCallId: 'c1', toolName: 'look_up' };
+  const withTools: LanguageModelV4Prompt = [
+    user('Who?'),
+    {
+      role: 'assistant',
+      content: [
+        { type: 'text', text: 'Let me see.' },
+        { type: 'tool-call', ...call, input: { name: 'Ann' } },
+      ],
+    },
+    {
+      role: 'tool',
+      content: [{ type: 'tool-result', ...call, output: { type: 'json', value: { age: 7 } } }],
+    },
+  ];
+
+  it('has its calls of tools and their results, beside the tools', async () => {
+    const body = await bodyFor({ prompt: withTools, tools });
+    expect(body.messages).toEqual([
+      { role: 'user', content: [{ text: 'Who?' }] },
+      {
+        role: 'assistant',
+        content: [
+          { text: 'Let me see.' },
+          { toolUse: { toolUseId: 'c1', name: 'look_up', input: { name: 'Ann' } } },
+        ],
+      },
+      { role: 'user', content: [{ toolResult: { toolUseId: 'c1', content: [{ text: '{"age":7}' }] } }] },
+    ]);
+    expect(body.toolConfig?.tools).toHaveLength(1);
+  });
+
+  it.each([
+    ['with a tool choice of none', { tools, toolChoice: { type: 'none' as const } }],
+    ['without tools', {}],
+  ])('%s keeps what tools have found, as text', async (_, options) => {
+    const body = await bodyFor({ prompt: withTools, ...options });
+    expect(body.messages).toEqual([
+      { role: 'user', content: [{ text: 'Who?' }] },
+      { role: 'assistant', content: [{ text: 'Let me see.' }] },
+      { role: 'user', content: [{ text: 'The tool look_up answered: {"age":7}' }] },
+    ]);
+    expect(body).not.toHaveProperty('toolConfig');
+  });
+
+  it('joins what tools have found to the question when the model only called', async () => {
+    const prompt = withTools.map((message) =>
+      message.role === 'assistant'
+        ? { ...message, content: message.content.filter(({ type }) => type === 'tool-call') }
+        : message,
+    );
+    expect((await messagesFor(prompt, { tools, toolChoice: { type: 'none' } })).messages).toEqual([
+      { role: 'user', content: [{ text: 'Who?' }, { text: 'The tool look_up answered: {"age":7}' }] },
+    ]);
+  });
+});
+
+describe('an answer', () => {
+  const answerOf = async (script: (call: ModelCall) => void) => {
+    server.onCall = script;
+    return (await stream()).parts;
+  };
+  const finishOf = async (script: (call: ModelCall) => void) =>
+    (await answerOf(script)).find((part) => part.type === 'finish')?.finishReason;
+
+  it('comes with its tokens', async () => {
+    const parts = await answerOf(sayHello);
+    expect(parts.filter(({ type }) => type === 'text-delta')).toMatchObject([{ delta: 'Hello' }]);
+    expect(parts.at(-1)).toMatchObject({
+      type: 'finish',
+      finishReason: { unified: 'stop', raw: 'end_turn' },
+      usage: { inputTokens: { total: 11 }, outputTokens: { total: 7 } },
+    });
+  });
+
+  it('may tell no tokens', async () => {
+    const parts = await answerOf((call) => {
+      call.piece('Hello');
+      call.finish(null);
+    });
+    expect(parts.at(-1)).toMatchObject({
+      finishReason: { unified: 'stop' },
+      usage: { inputTokens: { total: undefined } },
+    });
+  });
+
+  it('says why it was cut', async () => {
+    expect(await finishOf((call) => call.cut('length'))).toEqual({ unified: 'length', raw: 'max_tokens' });
+    expect(await finishOf((call) => call.cut('content_filter'))).toEqual({
+      unified: 'content-filter',
+      raw: 'content_filtered',
+    });
+  });
+
+  it('that ends without a stop reason is an error, not a reply', async () => {
+    const parts = await answerOf((call) => {
+      call.piece('Half');
+      call.end();
+    });
+    expect(parts.find(({ type }) => type === 'error')).toMatchObject({
+      error: { kind: 'failed', message: "The model's stream ended without a stop reason" },
+    });
+  });
+
+  it('that is cut inside a frame is an error', async () => {
+    await expect(
+      answerOf((call) => {
+        call.raw(new Uint8Array([0, 0, 0, 90, 0, 0]));
+        call.end();
+      }),
+    ).rejects.toThrow();
+  });
+
+  it('may call several tools, in fragments', async () => {
+    const parts = await answerOf((call) => {
+      call.reason('Two at once');
+      call.callTools({ name: 'one', arguments: { long: 'enough' } }, { name: 'two', arguments: '{"broken' });
+      call.finish();
+    });
+    expect(parts.filter(({ type }) => type === 'tool-call')).toMatchObject([
+      { toolCallId: 'call_0', toolName: 'one', input: '{"long":"enough"}' },
+      { toolCallId: 'call_1', toolName: 'two', input: '{"broken' },
+    ]);
+    expect(parts.filter(({ type }) => type === 'tool-input-delta').length).toBeGreaterThan(3);
+    expect(parts.at(-1)).toMatchObject({ finishReason: { unified: 'tool-calls' } });
+  });
+});
+
+/** The signature that AWS would compute of what has arrived. */
+async function signatureOf(
+  path: string,
+  headers: ModelCall['headers'],
+  body: unknown,
+  credentials: typeof keys,
+): Promise<string | undefined> {
+  const date = String(headers['x-amz-date']);
+  const signer = new SignatureV4({
+    service: 'bedrock',
+    region: 'eu-west-1',
+    credentials,
+    sha256: Sha256,
+    applyChecksum: false,
+  });
+  const signedNames = /SignedHeaders=([^,]+)/.exec(String(headers.authorization))?.[1]?.split(';') ?? [];
+  const signed = await signer.sign(
+    {
+      method: 'POST',
+      protocol: 'http:',
+      hostname: String(headers.host),
+      path,
+      headers: Object.fromEntries(signedNames.map((name) => [name, String(headers[name])])),
+      body: JSON.stringify(body),
+    },
+    { signingDate: new Date(date.replace(/(....)(..)(..T..)(..)(..Z)/, '$1-$2-$3:$4:$5')) },
+  );
+  return signed.headers.authorization;
+}

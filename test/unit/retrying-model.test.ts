@@ -1,0 +1,284 @@
+import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { bedrock } from '#agents/models/bedrock.ts';
+import { openai } from '#agents/models/openai.ts';
+import { type RetryTiming, retryingModel } from '#agents/retrying-model.ts';
+import { ModelFailure } from '#domain/model-failure.ts';
+import type { ModelCall, ScriptedModel } from '#support/model-server.ts';
+import { startScriptedBedrock } from '#support/scripted-bedrock.ts';
+import { startScriptedModel } from '#support/scripted-model.ts';
+
+const wires = {
+  openai: {
+    start: startScriptedModel,
+    modelAt: (url: string) => openai({ baseUrl: () => url, apiKey: async () => 'key' }).model('scripted'),
+  },
+  bedrock: {
+    start: startScriptedBedrock,
+    modelAt(url: string) {
+      process.env.AWS_REGION = 'eu-west-1';
+      process.env.AWS_ENDPOINT_URL_BEDROCK_RUNTIME = url;
+      const credentials = async () => ({ accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'secret' });
+      return bedrock({ credentials }).model('scripted');
+    },
+  },
+};
+
+const prompt = [{ role: 'user' as const, content: [{ type: 'text' as const, text: 'Top secret question' }] }];
+
+/** What the model said, and what it failed with. */
+async function ask(model: LanguageModelV4, signal?: AbortSignal): Promise<{ said: string; error?: unknown }> {
+  let said = '';
+  try {
+    const { stream } = await model.doStream({ prompt, ...(signal && { abortSignal: signal }) });
+    for await (const part of stream) {
+      if (part.type === 'text-delta') said += part.delta;
+      if (part.type === 'error') return { said, error: part.error };
+    }
+    return { said };
+  } catch (error) {
+    return { said, error };
+  }
+}
+
+describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelAt }) => {
+  let server: ScriptedModel;
+  let model: LanguageModelV4;
+  beforeAll(async () => {
+    server = await start();
+  });
+  afterAll(() => {
+    delete process.env.AWS_ENDPOINT_URL_BEDROCK_RUNTIME;
+    return server.close();
+  });
+
+  let waits: number[];
+  const timing: Partial<RetryTiming> = {
+    random: () => 0.5,
+    wait: async (milliseconds) => waits.push(milliseconds),
+  };
+  beforeEach(() => {
+    waits = [];
+    server.calls.length = 0;
+    model = retryingModel(modelAt(server.url), timing);
+  });
+  const onCall = (call: ModelCall) => {
+    call.piece('Hello');
+    call.finish();
+  };
+  afterEach(() => {
+    server.onCall = onCall;
+  });
+  /** Each call fails as its turn says; the ones behind them are answered. */
+  const failFirst = (...failures: ((call: ModelCall) => void)[]) => {
+    server.onCall = (call) => (failures[server.calls.length - 1] ?? onCall)(call);
+  };
+  const always = (failure: (call: ModelCall) => void) => {
+    server.onCall = failure;
+  };
+
+  it.each([408, 409, 429, 500, 502, 503, 529])('asks again after HTTP %i', async (status) => {
+    failFirst((call) => call.fail(status));
+    expect(await ask(model)).toEqual({ said: 'Hello' });
+    expect(waits).toEqual([500]);
+  });
+
+  it('asks again after a connection that is cut before or behind the headers', async () => {
+    failFirst(
+      (call) => call.reset(),
+      (call) => {
+        call.raw('');
+        setImmediate(() => call.reset());
+      },
+    );
+    expect(await ask(model)).toEqual({ said: 'Hello' });
+    expect(waits).toEqual([500, 1000]);
+  });
+
+  it.each(['throttled', 'overloaded', 'server error'] as const)(
+    'asks again when the stream begins with an error: %s',
+    async (error) => {
+      failFirst((call) => call.failInStream(error));
+      expect(await ask(model)).toEqual({ said: 'Hello' });
+    },
+  );
+
+  it.each([
+    ['a text', (call: ModelCall) => call.piece('Once')],
+    ['a thought', (call: ModelCall) => call.reason('Hmm')],
+    ['a call of a tool', (call: ModelCall) => call.callTools({ name: 'look', arguments: {} })],
+  ])('never asks again behind %s', async (_, speak) => {
+    always((call) => {
+      speak(call);
+      call.failInStream('server error');
+    });
+    const { error } = await ask(model);
+    expect(error).toBeDefined();
+    expect(server.calls).toHaveLength(1);
+  });
+
+  it.each([400, 401, 403, 404, 422])('does not ask again after HTTP %i', async (status) => {
+    always((call) => call.fail(status));
+    const { error } = await ask(model);
+    expect(error).toBeInstanceOf(ModelFailure);
+    expect(error).toMatchObject({ kind: 'refused' });
+    expect(server.calls).toHaveLength(1);
+  });
+
+  it('does not ask again when the stream begins with a refusal', async () => {
+    always((call) => call.failInStream('invalid request'));
+    expect((await ask(model)).error).toMatchObject({ kind: 'refused' });
+    expect(server.calls).toHaveLength(1);
+  });
+
+  it('asks four times at most, and waits twice as long each time', async () => {
+    always((call) => call.fail(503));
+    expect((await ask(model)).error).toMatchObject({
+      kind: 'unavailable',
+      message: `The provider at ${new URL(server.url).host} answered with status 503, the last of 4 times`,
+    });
+    expect(server.calls).toHaveLength(4);
+    expect(waits).toEqual([500, 1000, 2000]);
+  });
+
+  it.each([
+    [0, 375],
+    [1, 625],
+  ])('waits a quarter less or more: at %d it is %d ms', async (random, delay) => {
+    failFirst((call) => call.fail(500));
+    await ask(retryingModel(modelAt(server.url), { ...timing, random: () => random }));
+    expect(waits).toEqual([delay]);
+  });
+
+  it.each([
+    [{ 'Retry-After': '7' }, 7000, 7000],
+    [{ 'Retry-After': '0' }, 0, 0],
+    [{ 'retry-after-ms': '250', 'Retry-After': '7' }, 250, 250],
+    [{ 'Retry-After': 'soon' }, 500, 500],
+  ])('waits as it is told: %j', async (headers, least, most) => {
+    failFirst((call) => call.fail(429, headers));
+    expect(await ask(model)).toEqual({ said: 'Hello' });
+    expect(waits[0]).toBeGreaterThanOrEqual(least);
+    expect(waits[0]).toBeLessThanOrEqual(most);
+  });
+
+  it('waits until the time that it is told', async () => {
+    const soon = new Date(Date.now() + 9000).toUTCString();
+    failFirst(
+      (call) => call.fail(429, { 'Retry-After': soon }),
+      (call) => call.fail(429, { 'Retry-After': 'Wed, 21 Oct 2015 07:28:00 GMT' }),
+    );
+    expect(await ask(model)).toEqual({ said: 'Hello' });
+    // HTTP dates are whole seconds.
+    expect(waits[0]).toBeGreaterThan(6000);
+    expect(waits[0]).toBeLessThanOrEqual(9000);
+    expect(waits[1]).toBe(0);
+  });
+
+  it('gives up at once when it is told to wait longer than a reply waits', async () => {
+    always((call) => call.fail(429, { 'Retry-After': '21' }));
+    expect((await ask(model)).error).toMatchObject({
+      kind: 'throttled',
+      retryAfter: 21_000,
+      message: expect.stringContaining('asks to wait 21 s, longer than the 20 s that a reply waits'),
+    });
+    expect(server.calls).toHaveLength(1);
+  });
+
+  it('ends its wait when it is aborted', async () => {
+    const stop = new AbortController();
+    server.onCall = (call) => {
+      call.fail(429, { 'Retry-After': '20' });
+      void call.gone.then(() => setImmediate(() => stop.abort()));
+    };
+    const started = performance.now();
+    const { error } = await ask(retryingModel(modelAt(server.url)), stop.signal);
+    expect(error).toMatchObject({ name: 'AbortError' });
+    expect(performance.now() - started).toBeLessThan(5000);
+    expect(server.calls).toHaveLength(1);
+  });
+
+  it('does not ask again when it is aborted during a call', async () => {
+    const stop = new AbortController();
+    server.onCall = () => stop.abort();
+    expect((await ask(model, stop.signal)).error).toMatchObject({ name: 'AbortError' });
+    expect(waits).toEqual([]);
+  });
+
+  it('asks again for an answer in one piece', async () => {
+    let asked = 0;
+    const { onPlainCall } = server;
+    server.onPlainCall = (call) => {
+      asked += 1;
+      if (asked === 1) call.fail(503);
+      else onPlainCall(call);
+    };
+    const { content } = await model.doGenerate({ prompt });
+    server.onPlainCall = onPlainCall;
+    expect(content).toEqual([{ type: 'text', text: 'Short answer' }]);
+    expect(waits).toEqual([500]);
+  });
+
+  it('passes each piece on as it comes', async () => {
+    const { promise: called, resolve } = Promise.withResolvers<ModelCall>();
+    server.onCall = resolve;
+    const streaming = model.doStream({ prompt });
+    const call = await called;
+    call.piece('One');
+    const { stream } = await streaming;
+    const deltas = textsOf(stream)[Symbol.asyncIterator]();
+    expect((await deltas.next()).value).toBe('One');
+    call.piece('two');
+    expect((await deltas.next()).value).toBe('two');
+    call.finish();
+    expect((await deltas.next()).done).toBe(true);
+  });
+
+  it('lets the provider go when its reader does', async () => {
+    const { promise: called, resolve } = Promise.withResolvers<ModelCall>();
+    server.onCall = (call) => {
+      call.piece('One');
+      resolve(call);
+    };
+    const { stream } = await model.doStream({ prompt });
+    await stream.cancel();
+    await (await called).gone;
+  });
+
+  it('tells nothing of the prompt or of what the provider says', async () => {
+    for (const failure of [
+      (call: ModelCall) => call.fail(400),
+      (call: ModelCall) => call.failInStream('invalid request'),
+      (call: ModelCall) => {
+        call.raw(
+          wire === 'openai' ? 'data: {"scripted": [}\n\n' : 'scripted garbage that is no frame at all',
+        );
+        call.end();
+      },
+    ]) {
+      always(failure);
+      const { error } = await ask(model);
+      expect(error).toBeInstanceOf(ModelFailure);
+      expect(`${error} ${JSON.stringify(error)}`).not.toMatch(/scripted|secret/);
+    }
+  });
+});
+
+it('asks again when nobody listens, and tells why in the end', async () => {
+  const server = await startScriptedModel();
+  await server.close();
+  const waits: number[] = [];
+  const model = retryingModel(wires.openai.modelAt(server.url), {
+    random: () => 0.5,
+    wait: async (milliseconds) => waits.push(milliseconds),
+  });
+  expect((await ask(model)).error).toMatchObject({
+    kind: 'unavailable',
+    message: expect.stringContaining('could not be reached (ECONNREFUSED)'),
+  });
+  expect(waits).toEqual([500, 1000, 2000]);
+});
+
+async function* textsOf(stream: ReadableStream<LanguageModelV4StreamPart>): AsyncGenerator<string> {
+  for await (const part of stream) if (part.type === 'text-delta') yield part.delta;
+}
