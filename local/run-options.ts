@@ -13,7 +13,7 @@ export interface RunOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** Logical id of an AWS::SecretsManager::Secret to its value. */
   readonly secretValues?: Readonly<Record<string, string>>;
-  readonly faults?: DynamoFaults;
+  readonly faults?: Faults;
   /** Keep every DynamoDB call with what it consumed. */
   readonly recordCalls?: boolean;
   /** Threads that one function may have. Default 64. */
@@ -30,8 +30,16 @@ export interface RunOptions {
 export interface StartedEngines {
   /** The stage's address, without a slash at its end; empty when the template has no REST API. */
   readonly url: string;
-  readonly endpoints: Record<'dynamodb' | 's3' | 'secretsmanager', string>;
+  /** Empty where the template has no resource of the service. */
+  readonly endpoints: Record<EngineName, string>;
   readonly outputs: Record<string, string>;
+}
+
+export type EngineName = 'dynamodb' | 's3' | 'secretsmanager' | 'sqs' | 'sfn' | 'kms' | 'ssm';
+
+export interface Faults extends DynamoFaults {
+  /** Delivers every batch of a queue to its function twice, in turn at the same time and one after the other. */
+  readonly duplicateMessages?: boolean;
 }
 
 /** How AWS's tables can refuse what a single-machine engine never does. */

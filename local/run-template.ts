@@ -54,10 +54,11 @@ function describeRun(
   close: () => Promise<void>,
 ): RunningTemplate {
   const { dynamodb = '', s3 = '', secretsmanager = '', gateway = '' } = context.endpoints;
+  const { sqs = '', sfn = '', kms = '', ssm = '' } = context.endpoints;
   const pools = () => [...context.functions.values()];
   return {
     url: gateway,
-    endpoints: { dynamodb, s3, secretsmanager },
+    endpoints: { dynamodb, s3, secretsmanager, sqs, sfn, kms, ssm },
     physicalIds,
     outputs,
     killWorkers: (prefix) =>

@@ -11,6 +11,7 @@ const WITHOUT_EFFECT = [
   'AWS::Lambda::Permission',
   'AWS::Logs::*',
   'AWS::S3::BucketPolicy',
+  'AWS::SQS::QueuePolicy',
   'AWS::SecretsManager::ResourcePolicy',
   'Custom::S3AutoDeleteObjects',
 ];

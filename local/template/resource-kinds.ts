@@ -3,7 +3,17 @@ import { restApi } from '../gateway/rest-api.ts';
 import { functions } from '../lambda/functions.ts';
 import { buckets } from '../s3/buckets.ts';
 import { secrets } from '../secrets/secrets.ts';
+import { eventSources } from '../sqs/event-sources.ts';
+import { queues } from '../sqs/queues.ts';
 import type { ResourceKind } from './resource-kind.ts';
 
 /** In the order in which they begin; they are closed in the opposite one, so callers stop before the called. */
-export const resourceKinds: readonly ResourceKind[] = [tables, buckets, secrets, functions, restApi];
+export const resourceKinds: readonly ResourceKind[] = [
+  tables,
+  buckets,
+  secrets,
+  queues,
+  functions,
+  eventSources,
+  restApi,
+];

@@ -1,0 +1,27 @@
+import { createHash } from 'node:crypto';
+
+export interface MessageAttribute {
+  readonly DataType: string;
+  readonly StringValue?: string;
+  /** In base64. */
+  readonly BinaryValue?: string;
+}
+
+/** MD5OfMessageAttributes: name, type and value of each by name, every part behind its length in four bytes. */
+export function digestAttributes(attributes: Readonly<Record<string, MessageAttribute>>): string {
+  const hash = createHash('md5');
+  const part = (bytes: Buffer) => {
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(bytes.length);
+    hash.update(length).update(bytes);
+  };
+  for (const name of Object.keys(attributes).sort()) {
+    const { DataType = '', StringValue = '', BinaryValue } = attributes[name] ?? {};
+    part(Buffer.from(name));
+    part(Buffer.from(DataType));
+    // One byte tells which kind of value follows.
+    hash.update(Buffer.from([BinaryValue === undefined ? 1 : 2]));
+    part(BinaryValue === undefined ? Buffer.from(StringValue) : Buffer.from(BinaryValue, 'base64'));
+  }
+  return hash.digest('hex');
+}

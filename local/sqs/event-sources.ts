@@ -1,0 +1,58 @@
+import type { RunContext } from '../run-context.ts';
+import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import { callAwsJson } from '../wire/call-aws-json.ts';
+import { type Poller, pollQueue } from './poll-queue.ts';
+import { readEventSource } from './read-event-source.ts';
+
+/** Lambda's event source mappings of queues: what moves messages from a queue into a function. */
+export const eventSources: ResourceKind = {
+  types: ['AWS::Lambda::EventSourceMapping'],
+
+  async open(resources, context) {
+    const pollers: Poller[] = [];
+    const arnOf = ({ logicalId }: TemplateResource) =>
+      `arn:aws:lambda:${context.region}:${context.accountId}:event-source-mapping:${context.nameOf(logicalId)}`;
+    return {
+      ref: ({ logicalId }) => context.nameOf(logicalId),
+      attribute: (resource, name) =>
+        ({ Id: context.nameOf(resource.logicalId), EventSourceMappingArn: arnOf(resource) })[name],
+      async begin() {
+        for (const resource of resources) pollers.push(...(await startPoller(resource, context)));
+      },
+      async close() {
+        for (const poller of pollers) poller.stop();
+      },
+    };
+  },
+};
+
+async function startPoller(resource: TemplateResource, context: RunContext): Promise<Poller[]> {
+  const source = readEventSource(resource, context);
+  const { target, queueArn } = source;
+  const endpoint = context.endpoints.sqs ?? '';
+  const queueUrl = `${endpoint}/${context.accountId}/${queueArn.split(':').pop()}`;
+  const { Attributes } = await callAwsJson<{ Attributes: { VisibilityTimeout: string } }>(
+    endpoint,
+    'AmazonSQS.GetQueueAttributes',
+    { QueueUrl: queueUrl, AttributeNames: ['VisibilityTimeout'] },
+  );
+  const visibilitySeconds = Number(Attributes.VisibilityTimeout);
+  if (visibilitySeconds < target.timeoutSeconds) {
+    throw new Error(
+      `${resource.logicalId} (${resource.type}): Queue visibility timeout: ${visibilitySeconds} seconds is less than Function timeout: ${target.timeoutSeconds} seconds`,
+    );
+  }
+  if (!source.enabled) return [];
+  const { functionName } = target;
+  return [
+    pollQueue({
+      source,
+      endpoint,
+      queueUrl,
+      visibilitySeconds,
+      region: context.region,
+      deliverTwice: context.options.faults?.duplicateMessages ?? false,
+      onFailure: (line) => context.options.onLog?.({ functionName, line }),
+    }),
+  ];
+}

@@ -1,0 +1,31 @@
+import type { InvocationResult } from '../lambda/invokable-function.ts';
+
+/** The ids of the batch that are to be delivered again, after a function that may report single failures or not. */
+export function failedMessages(
+  result: InvocationResult,
+  batch: readonly string[],
+  reportsItemFailures: boolean,
+): ReadonlySet<string> {
+  const all = new Set(batch);
+  if (!result.succeeded) return all;
+  if (!reportsItemFailures) return new Set();
+  const reported = readFailures(result.payload);
+  // As AWS has it: an answer that cannot be right fails the whole batch.
+  return reported?.every((id) => typeof id === 'string' && all.has(id)) ? new Set(reported as string[]) : all;
+}
+
+/** What the answer lists, or undefined when it has no valid form. Nothing at all is a success. */
+function readFailures(payload: string): unknown[] | undefined {
+  let answer: unknown;
+  try {
+    answer = JSON.parse(payload || 'null');
+  } catch {
+    return undefined;
+  }
+  if (answer === null) return [];
+  if (typeof answer !== 'object') return undefined;
+  const { batchItemFailures: failures } = answer as { batchItemFailures?: unknown };
+  if (failures === undefined || failures === null) return [];
+  if (!Array.isArray(failures)) return undefined;
+  return failures.map((failure) => (failure as { itemIdentifier?: unknown } | null)?.itemIdentifier);
+}

@@ -1,0 +1,44 @@
+export interface FairBacklog<Item> {
+  readonly size: number;
+  add(group: string, item: Item): void;
+  /** Up to `count` items, one of each group in turn; ends before the first that does not fit. */
+  take(count: number, fits: (item: Item) => boolean): Item[];
+  items(): Item[];
+}
+
+/** Items that wait, by group: a group with many does not keep back one with few. */
+export function createFairBacklog<Item>(): FairBacklog<Item> {
+  // The groups in the order of their turns.
+  const groups = new Map<string, Item[]>();
+  let size = 0;
+
+  function next(): [group: string, items: Item[], item: Item] | undefined {
+    for (const [group, items] of groups) if (items[0] !== undefined) return [group, items, items[0]];
+    return undefined;
+  }
+
+  return {
+    get size() {
+      return size;
+    },
+    add(group, item) {
+      const items = groups.get(group);
+      if (items) items.push(item);
+      else groups.set(group, [item]);
+      size += 1;
+    },
+    take(count, fits) {
+      const taken: Item[] = [];
+      for (let turn = next(); turn && taken.length < count && fits(turn[2]); turn = next()) {
+        const [group, items, item] = turn;
+        items.shift();
+        groups.delete(group);
+        if (items.length > 0) groups.set(group, items);
+        size -= 1;
+        taken.push(item);
+      }
+      return taken;
+    },
+    items: () => [...groups.values()].flat(),
+  };
+}

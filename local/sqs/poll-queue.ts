@@ -1,0 +1,195 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { callAwsJson } from '../wire/call-aws-json.ts';
+import { failedMessages } from './failed-messages.ts';
+import { createFairBacklog } from './fair-backlog.ts';
+import type { EventSource } from './read-event-source.ts';
+import { type ReceivedMessage, sqsRecord } from './sqs-record.ts';
+
+export interface Poller {
+  /** Nothing is received or invoked any more; invocations under way end with their function. */
+  stop(): void;
+}
+
+interface PollOptions {
+  readonly source: EventSource;
+  readonly endpoint: string;
+  readonly queueUrl: string;
+  readonly visibilitySeconds: number;
+  readonly region: string;
+  /** At least once, as AWS promises and rarely does: a batch comes twice, at the same time or one after the other. */
+  readonly deliverTwice: boolean;
+  onFailure(line: string): void;
+}
+
+interface Held {
+  readonly messageId: string;
+  readonly receiptHandle: string;
+  /** The event's record. */
+  readonly json: string;
+  readonly bytes: number;
+}
+
+// What SQS gives at once and takes at once.
+const ENTRIES_AT_ONCE = 10;
+
+// SQS's longest poll.
+const WAIT_SECONDS = 20;
+
+// A connection that broke is made anew at once; more would only be heard more often.
+const RETRY_MILLISECONDS = 1000;
+
+// How far behind a long group others are found. At most 256 KiB each, so 256 MB in the worst of cases.
+const HELD_AT_MOST = 1000;
+
+// Lambda's limit for an event, less the frame around the records.
+const PAYLOAD_BYTES = 6 * 1024 * 1024 - 1024;
+
+/** Moves messages from a queue to a function: long polls, fair batches, deletes after success. */
+export function pollQueue(options: PollOptions): Poller {
+  const { source, queueUrl, visibilitySeconds } = options;
+  const { target, batchSize, windowSeconds, concurrency } = source;
+  const backlog = createFairBacklog<Held>();
+  let stopped = false;
+  let running = 0;
+  let batches = 0;
+  let room = Promise.withResolvers<void>();
+  let windowIsOver = windowSeconds === 0;
+  let window: NodeJS.Timeout | undefined;
+
+  const call = <Output>(operation: string, input: object) =>
+    callAwsJson<Output>(options.endpoint, `AmazonSQS.${operation}`, { QueueUrl: queueUrl, ...input });
+
+  async function receive(): Promise<void> {
+    while (!stopped) {
+      if (backlog.size >= HELD_AT_MOST) {
+        await room.promise;
+        continue;
+      }
+      try {
+        const { Messages = [] } = await call<{ Messages?: ReceivedMessage[] }>('ReceiveMessage', {
+          MaxNumberOfMessages: ENTRIES_AT_ONCE,
+          WaitTimeSeconds: WAIT_SECONDS,
+          MessageSystemAttributeNames: ['All'],
+          MessageAttributeNames: ['All'],
+        });
+        for (const message of Messages) hold(message);
+      } catch (error) {
+        report(error);
+        if (!stopped) await sleep(RETRY_MILLISECONDS);
+      }
+      dispatch();
+    }
+  }
+
+  function hold(message: ReceivedMessage): void {
+    const json = JSON.stringify(sqsRecord(message, source.queueArn, options.region));
+    backlog.add(message.Attributes?.MessageGroupId ?? '', {
+      messageId: message.MessageId,
+      receiptHandle: message.ReceiptHandle,
+      json,
+      bytes: Buffer.byteLength(json) + 1,
+    });
+    if (windowIsOver || window) return;
+    window = setTimeout(() => {
+      windowIsOver = true;
+      dispatch();
+    }, windowSeconds * 1000);
+  }
+
+  function dispatch(): void {
+    while (
+      !stopped &&
+      running < concurrency &&
+      backlog.size > 0 &&
+      (windowIsOver || backlog.size >= batchSize)
+    ) {
+      let bytes = 0;
+      const batch = backlog.take(batchSize, (item) => {
+        bytes += item.bytes;
+        return bytes === item.bytes || bytes <= PAYLOAD_BYTES;
+      });
+      void deliver(batch);
+    }
+    if (backlog.size === 0) {
+      clearTimeout(window);
+      window = undefined;
+      windowIsOver = windowSeconds === 0;
+    }
+    room.resolve();
+    room = Promise.withResolvers();
+  }
+
+  async function deliver(batch: readonly Held[]): Promise<void> {
+    running += 1;
+    batches += 1;
+    try {
+      // Its time begins now, however long it was held.
+      await changeVisibility(batch);
+      const failed = await invoke(batch, options.deliverTwice ? 2 : 1, batches % 2 === 0);
+      const done = batch.filter(({ messageId }) => !failed.has(messageId));
+      await inPortions(done, (Entries) => call('DeleteMessageBatch', { Entries }));
+    } catch (error) {
+      report(error);
+    }
+    running -= 1;
+    dispatch();
+  }
+
+  /** What failed every time. */
+  async function invoke(
+    batch: readonly Held[],
+    times: number,
+    together: boolean,
+  ): Promise<ReadonlySet<string>> {
+    const payload = `{"Records":[${batch.map(({ json }) => json).join(',')}]}`;
+    const ids = batch.map(({ messageId }) => messageId);
+    const once = async () => {
+      const result = await target.invoke(payload);
+      if (!result.succeeded && !stopped) options.onFailure(`${result.errorType}: ${result.errorMessage}`);
+      return failedMessages(result, ids, source.reportsItemFailures);
+    };
+    if (times === 1) return await once();
+    const attempts = together ? await Promise.all([once(), once()]) : [await once(), await once()];
+    return new Set(ids.filter((id) => attempts.every((failed) => failed.has(id))));
+  }
+
+  function changeVisibility(items: readonly Held[]): Promise<void> {
+    return inPortions(items, (entries) =>
+      call('ChangeMessageVisibilityBatch', {
+        Entries: entries.map((entry) => ({ ...entry, VisibilityTimeout: visibilitySeconds })),
+      }),
+    );
+  }
+
+  function report(error: unknown): void {
+    if (!stopped) options.onFailure(`The event source failed: ${String(error)}`);
+  }
+
+  // Three times in their time, so that no message comes again while it waits here for its turn.
+  const keepHidden = setInterval(
+    () => void changeVisibility(backlog.items()).catch(report),
+    (visibilitySeconds * 1000) / 3,
+  );
+  void receive();
+
+  return {
+    stop() {
+      stopped = true;
+      clearInterval(keepHidden);
+      clearTimeout(window);
+      room.resolve();
+    },
+  };
+}
+
+async function inPortions(
+  items: readonly Held[],
+  send: (entries: { Id: string; ReceiptHandle: string }[]) => Promise<unknown>,
+): Promise<void> {
+  for (let start = 0; start < items.length; start += ENTRIES_AT_ONCE) {
+    const portion = items.slice(start, start + ENTRIES_AT_ONCE);
+    await send(
+      portion.map(({ receiptHandle }, index) => ({ Id: String(index), ReceiptHandle: receiptHandle })),
+    );
+  }
+}

@@ -1,0 +1,63 @@
+import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import { callAwsJson } from '../wire/call-aws-json.ts';
+import { serveQueues } from './serve-queues.ts';
+
+// Encryption, tags and who may redrive where have no effect on one machine.
+const PASSED_ON = [
+  'ContentBasedDeduplication',
+  'DeduplicationScope',
+  'DelaySeconds',
+  'FifoQueue',
+  'FifoThroughputLimit',
+  'MaximumMessageSize',
+  'MessageRetentionPeriod',
+  'ReceiveMessageWaitTimeSeconds',
+  'RedrivePolicy',
+  'VisibilityTimeout',
+];
+
+/** SQS queues, in memory: what is in them ends with the run. */
+export const queues: ResourceKind = {
+  types: ['AWS::SQS::Queue'],
+
+  async open(resources, context) {
+    const server = await serveQueues(context.region, context.accountId);
+    context.endpoints.sqs = server.endpoint;
+
+    const nameOf = ({ logicalId, properties }: TemplateResource): string =>
+      String(context.resolve(properties.QueueName, logicalId) ?? context.nameOf(logicalId));
+
+    return {
+      // With the engine's own address, since SDK clients send to the host of a queue's URL.
+      ref: (resource) => server.urlOf(nameOf(resource)),
+      attribute: (resource, name) =>
+        ({
+          Arn: `arn:aws:sqs:${context.region}:${context.accountId}:${nameOf(resource)}`,
+          QueueName: nameOf(resource),
+          QueueUrl: server.urlOf(nameOf(resource)),
+        })[name],
+      environmentFor: () => ({ AWS_ENDPOINT_URL_SQS: server.endpoint }),
+      async begin() {
+        for (const resource of resources) {
+          const { logicalId, type, properties } = resource;
+          const resolved = context.resolve(properties, logicalId) as Record<string, unknown>;
+          const input = { QueueName: nameOf(resource), Attributes: attributesOf(resolved) };
+          await callAwsJson(server.endpoint, 'AmazonSQS.CreateQueue', input).catch((error: Error) => {
+            throw new Error(`${logicalId} (${type}): ${error.message}`);
+          });
+        }
+      },
+      close: server.close,
+    };
+  },
+};
+
+function attributesOf(properties: Record<string, unknown>): Record<string, string> {
+  const given = PASSED_ON.filter((name) => properties[name] !== undefined);
+  return Object.fromEntries(
+    given.map((name) => {
+      const value = properties[name];
+      return [name, typeof value === 'object' ? JSON.stringify(value) : String(value)];
+    }),
+  );
+}

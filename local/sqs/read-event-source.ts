@@ -1,0 +1,80 @@
+import { findFunction } from '../lambda/find-function.ts';
+import type { InvokableFunction } from '../lambda/invokable-function.ts';
+import type { RunContext } from '../run-context.ts';
+import type { TemplateResource } from '../template/resource-kind.ts';
+
+/** An AWS::Lambda::EventSourceMapping with everything resolved. */
+export interface EventSource {
+  readonly enabled: boolean;
+  readonly queueArn: string;
+  readonly target: InvokableFunction;
+  readonly batchSize: number;
+  readonly windowSeconds: number;
+  readonly concurrency: number;
+  readonly reportsItemFailures: boolean;
+}
+
+interface MappingProperties {
+  readonly BatchSize?: number;
+  readonly Enabled?: boolean;
+  readonly EventSourceArn?: string;
+  readonly FunctionName?: string;
+  readonly FunctionResponseTypes?: readonly string[];
+  readonly MaximumBatchingWindowInSeconds?: number;
+  readonly ScalingConfig?: { readonly MaximumConcurrency?: number };
+}
+
+const UNDERSTOOD = new Set([
+  'BatchSize',
+  'Enabled',
+  'EventSourceArn',
+  'FunctionName',
+  'FunctionResponseTypes',
+  'MaximumBatchingWindowInSeconds',
+  'MetricsConfig',
+  'ScalingConfig',
+  'Tags',
+]);
+
+// Lambda's default for queues, and the most for which it does not ask for a batching window.
+const DEFAULT_BATCH_SIZE = 10;
+
+// Without a limit of its own, a source may take all threads that a function gets here.
+const DEFAULT_CONCURRENCY = 64;
+
+/** Refuses, by throwing, what AWS refuses and what cannot run here. */
+export function readEventSource(
+  { logicalId, type, properties }: TemplateResource,
+  context: RunContext,
+): EventSource {
+  const refuse = (text: string): never => {
+    throw new Error(`${logicalId} (${type}): ${text}`);
+  };
+  const resolved = context.resolve(properties, logicalId) as MappingProperties;
+  const strange = Object.keys(resolved).find((name) => !UNDERSTOOD.has(name));
+  if (strange) refuse(`${strange} is not available locally`);
+
+  const queueArn = resolved.EventSourceArn ?? '';
+  if (!queueArn.startsWith('arn:aws:sqs:')) refuse('only queues can be event sources locally');
+  if (queueArn.endsWith('.fifo')) refuse('FIFO queues cannot be event sources locally');
+  const target =
+    findFunction(context, resolved.FunctionName ?? '') ??
+    refuse(`the function ${resolved.FunctionName} is not in the template`);
+  const batchSize = resolved.BatchSize ?? DEFAULT_BATCH_SIZE;
+  const windowSeconds = resolved.MaximumBatchingWindowInSeconds ?? 0;
+  if (batchSize > DEFAULT_BATCH_SIZE && windowSeconds === 0) {
+    refuse('MaximumBatchingWindowInSeconds must be greater than 0 when BatchSize is greater than 10');
+  }
+  return {
+    enabled: resolved.Enabled ?? true,
+    queueArn,
+    target,
+    batchSize,
+    windowSeconds,
+    concurrency: Math.min(
+      resolved.ScalingConfig?.MaximumConcurrency ?? DEFAULT_CONCURRENCY,
+      context.options.maxConcurrency ?? DEFAULT_CONCURRENCY,
+    ),
+    reportsItemFailures: resolved.FunctionResponseTypes?.includes('ReportBatchItemFailures') ?? false,
+  };
+}

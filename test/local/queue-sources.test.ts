@@ -1,0 +1,110 @@
+import { rm } from 'node:fs/promises';
+import { GetQueueAttributesCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import type { SQSEvent } from 'aws-lambda';
+import { afterAll, describe, expect, it, vi } from 'vitest';
+import { runTemplate } from '#local/run-template.ts';
+import { changeAssembly, type TemplateResources } from './fixture/change-assembly.ts';
+import { clientOptions, startBackground } from './fixture/start-background.ts';
+import { makeDataDir, startFixture } from './fixture/start-fixture.ts';
+
+const folders: string[] = [];
+afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))));
+
+const entry = (resources: TemplateResources, pattern: RegExp) => {
+  const id = Object.keys(resources).find((name) => pattern.test(name)) ?? '';
+  return { id, properties: resources[id]?.Properties ?? {} };
+};
+const WORKER_SOURCE = /^WorkerSqsEventSource/;
+
+describe('a start refuses', () => {
+  it.each<[string, (resources: TemplateResources) => void, RegExp]>([
+    [
+      'a visibility time-out that is shorter than the function may take',
+      (resources) =>
+        Object.assign(entry(resources, /^Work[0-9A-F]{8}$/).properties, { VisibilityTimeout: 1 }),
+      /^Worker\w+ \(AWS::Lambda::EventSourceMapping\): Queue visibility timeout: 1 seconds is less than Function timeout: 2 seconds$/,
+    ],
+    [
+      'a large batch without a window',
+      (resources) => Object.assign(entry(resources, WORKER_SOURCE).properties, { BatchSize: 11 }),
+      /MaximumBatchingWindowInSeconds must be greater than 0 when BatchSize is greater than 10$/,
+    ],
+    [
+      'a source that is no queue',
+      (resources) =>
+        Object.assign(entry(resources, WORKER_SOURCE).properties, {
+          EventSourceArn: 'arn:aws:kinesis:us-east-1:000000000000:stream/s',
+        }),
+      /only queues can be event sources locally$/,
+    ],
+    [
+      'a property that it would have to leave out',
+      (resources) =>
+        Object.assign(entry(resources, WORKER_SOURCE).properties, { FilterCriteria: { Filters: [] } }),
+      /FilterCriteria is not available locally$/,
+    ],
+    [
+      'a function of another template',
+      (resources) => Object.assign(entry(resources, WORKER_SOURCE).properties, { FunctionName: 'elsewhere' }),
+      /the function elsewhere is not in the template$/,
+    ],
+    [
+      'queue attributes out of range',
+      (resources) => Object.assign(entry(resources, /^Loose[0-9A-F]{8}$/).properties, { DelaySeconds: 901 }),
+      /^Loose\w+ \(AWS::SQS::Queue\): AmazonSQS.CreateQueue: .*DelaySeconds/,
+    ],
+  ])('%s', async (_, change, message) => {
+    const assembly = await changeAssembly('Background', change);
+    const dataDir = await makeDataDir();
+    folders.push(assembly, dataDir);
+    await expect(runTemplate({ assembly, dataDir, port: 0 })).rejects.toThrow(message);
+  });
+});
+
+it('a disabled source delivers nothing, and a close with messages waiting is quick', async () => {
+  const assembly = await changeAssembly('Background', (resources) => {
+    entry(resources, WORKER_SOURCE).properties.Enabled = false;
+  });
+  folders.push(assembly);
+  const run = await startBackground({ assembly });
+  const sqs = new SQSClient(clientOptions(run.endpoints.sqs));
+  const send = (queue: string) =>
+    sqs.send(new SendMessageCommand({ QueueUrl: run.ref(queue), MessageBody: 'x' }));
+  const reached = Promise.withResolvers<void>();
+  run.script('Simple', () => {
+    reached.resolve();
+    return new Promise(() => {});
+  });
+  await send('Work');
+  for (let count = 0; count < 5; count += 1) await send('Plain');
+  await reached.promise;
+  expect(run.events('Worker')).toEqual([]);
+  const closing = performance.now();
+  await run.close();
+  expect(performance.now() - closing).toBeLessThan(2000);
+});
+
+it('with duplicates on, every batch comes twice and is then gone', async () => {
+  const run = await startBackground({ faults: { duplicateMessages: true } });
+  const sqs = new SQSClient(clientOptions(run.endpoints.sqs));
+  const bodies = ['one', 'two', 'three', 'four'];
+  const seen = () => run.events<SQSEvent>('Simple').map(({ Records }) => Records[0]?.body ?? '');
+  for (const MessageBody of bodies) {
+    await sqs.send(new SendMessageCommand({ QueueUrl: run.ref('Plain'), MessageBody }));
+  }
+  await vi.waitFor(() => expect(seen().sort()).toEqual([...bodies, ...bodies].sort()), 10_000);
+  const attributes = new GetQueueAttributesCommand({ QueueUrl: run.ref('Plain'), AttributeNames: ['All'] });
+  await vi.waitFor(async () =>
+    expect((await sqs.send(attributes)).Attributes).toMatchObject({
+      ApproximateNumberOfMessages: '0',
+      ApproximateNumberOfMessagesNotVisible: '0',
+    }),
+  );
+  await run.close();
+});
+
+it('a template without queues has no engine for them', async () => {
+  const run = await startFixture();
+  expect(run.endpoints).toMatchObject({ sqs: '', sfn: '', kms: '', ssm: '' });
+  await run.close();
+});

@@ -1,0 +1,286 @@
+import {
+  DeleteMessageCommand,
+  GetQueueAttributesCommand,
+  GetQueueUrlCommand,
+  ReceiveMessageCommand,
+  SendMessageBatchCommand,
+  SendMessageCommand,
+  SQSClient,
+} from '@aws-sdk/client-sqs';
+import type { SQSEvent } from 'aws-lambda';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { type BackgroundRun, clientOptions, startBackground } from './fixture/start-background.ts';
+
+let run: BackgroundRun;
+let sqs: SQSClient;
+beforeAll(async () => {
+  run = await startBackground();
+  sqs = new SQSClient(clientOptions(run.endpoints.sqs));
+});
+afterAll(() => run.close());
+
+const send = (queue: string, body: string, group?: string) =>
+  sqs.send(
+    new SendMessageCommand({
+      QueueUrl: run.ref(queue),
+      MessageBody: body,
+      ...(group && { MessageGroupId: group }),
+    }),
+  );
+
+const records = (functionName: string) =>
+  run.events<SQSEvent>(functionName).flatMap(({ Records }) => Records ?? []);
+const deliveries = (functionName: string, body: string) =>
+  records(functionName).filter((record) => record.body === body);
+
+/** Messages that the queue holds: ready, delayed, in flight. */
+async function depth(queue: string, kinds = ['', 'Delayed', 'NotVisible']): Promise<number> {
+  const { Attributes = {} } = await sqs.send(
+    new GetQueueAttributesCommand({ QueueUrl: run.ref(queue), AttributeNames: ['All'] }),
+  );
+  return kinds
+    .map((suffix) => Number((Attributes as Record<string, string>)[`ApproximateNumberOfMessages${suffix}`]))
+    .reduce((sum, count) => sum + count);
+}
+
+describe('a queue', () => {
+  it('has the attributes of the template', async () => {
+    const { Attributes } = await sqs.send(
+      new GetQueueAttributesCommand({ QueueUrl: run.ref('Work'), AttributeNames: ['All'] }),
+    );
+    expect(Attributes).toMatchObject({
+      QueueArn: expect.stringMatching(/^arn:aws:sqs:us-east-1:000000000000:Background-Work/),
+      VisibilityTimeout: '2',
+      MessageRetentionPeriod: String(14 * 24 * 60 * 60),
+    });
+    expect(JSON.parse(Attributes?.RedrivePolicy ?? '')).toMatchObject({
+      deadLetterTargetArn: expect.stringMatching(/:Background-Dead/),
+      maxReceiveCount: 2,
+    });
+  });
+
+  it('is found by its name under the same URL', async () => {
+    const QueueUrl = run.ref('Loose');
+    const found = await sqs.send(new GetQueueUrlCommand({ QueueName: QueueUrl.split('/').pop() ?? '' }));
+    expect(found.QueueUrl).toBe(QueueUrl);
+  });
+
+  it('keeps group and attributes of messages sent alone or together, and shows what is asked for', async () => {
+    const QueueUrl = run.ref('Loose');
+    const MessageAttributes = {
+      color: { DataType: 'String', StringValue: 'blue' },
+      bytes: { DataType: 'Binary', BinaryValue: Buffer.from([0, 255]) },
+    };
+    const alone = await sqs.send(
+      new SendMessageCommand({ QueueUrl, MessageBody: 'alone', MessageGroupId: 'g1', MessageAttributes }),
+    );
+    const together = await sqs.send(
+      new SendMessageBatchCommand({
+        QueueUrl,
+        Entries: [{ Id: 'a', MessageBody: 'together', MessageGroupId: 'g2' }],
+      }),
+    );
+    // Of a message without a group the engine itself makes the digest.
+    const plain = await sqs.send(
+      new SendMessageCommand({ QueueUrl: run.ref('Unread'), MessageBody: 'plain', MessageAttributes }),
+    );
+    expect(alone.MD5OfMessageAttributes).toBe(plain.MD5OfMessageAttributes);
+    expect(together.Successful?.[0]?.MD5OfMessageAttributes).toBeUndefined();
+
+    const shown = await sqs.send(
+      new ReceiveMessageCommand({
+        QueueUrl,
+        MaxNumberOfMessages: 10,
+        MessageSystemAttributeNames: ['MessageGroupId'],
+        MessageAttributeNames: ['All'],
+      }),
+    );
+    expect(
+      shown.Messages?.map(({ Body, Attributes, MessageAttributes: own }) => [Body, Attributes, own]),
+    ).toEqual([
+      ['alone', { MessageGroupId: 'g1' }, expect.objectContaining({ color: MessageAttributes.color })],
+      ['together', { MessageGroupId: 'g2' }, undefined],
+    ]);
+    const again = await vi.waitFor(async () => {
+      const { Messages = [] } = await sqs.send(new ReceiveMessageCommand({ QueueUrl, WaitTimeSeconds: 2 }));
+      expect(Messages).toHaveLength(1);
+      return Messages[0];
+    }, 5000);
+    expect(again).not.toHaveProperty('MessageAttributes');
+    expect(again).not.toHaveProperty('Attributes');
+    await sqs.send(new DeleteMessageCommand({ QueueUrl, ReceiptHandle: again?.ReceiptHandle }));
+  });
+
+  it('is reached from a function by a client without options', async () => {
+    run.script('Simple', () => ({
+      calls: [
+        {
+          service: 'sqs',
+          operation: 'SendMessage',
+          input: { QueueUrl: run.ref('Work'), MessageBody: 'relayed' },
+        },
+      ],
+    }));
+    await send('Plain', 'relay');
+    await vi.waitFor(() => expect(deliveries('Worker', 'relayed')).toHaveLength(1), 10_000);
+    run.script('Simple', () => ({}));
+  });
+});
+
+describe('an event', () => {
+  it('has the form of Lambda', async () => {
+    const { MessageId, MD5OfMessageBody, MD5OfMessageAttributes } = await sqs.send(
+      new SendMessageCommand({
+        QueueUrl: run.ref('Work'),
+        MessageBody: 'shape',
+        MessageGroupId: 'tenant',
+        MessageAttributes: {
+          color: { DataType: 'String', StringValue: 'blue' },
+          bytes: { DataType: 'Binary', BinaryValue: Buffer.from('raw') },
+        },
+      }),
+    );
+    await vi.waitFor(() => expect(deliveries('Worker', 'shape')).toHaveLength(1), 10_000);
+    const number = expect.stringMatching(/^\d+$/);
+    const lists = { stringListValues: [], binaryListValues: [] };
+    expect(deliveries('Worker', 'shape')[0]).toEqual({
+      messageId: MessageId,
+      receiptHandle: expect.any(String),
+      body: 'shape',
+      md5OfBody: MD5OfMessageBody,
+      md5OfMessageAttributes: MD5OfMessageAttributes,
+      attributes: {
+        ApproximateReceiveCount: '1',
+        SentTimestamp: number,
+        SenderId: number,
+        ApproximateFirstReceiveTimestamp: number,
+        MessageGroupId: 'tenant',
+      },
+      messageAttributes: {
+        color: { stringValue: 'blue', dataType: 'String', ...lists },
+        bytes: { binaryValue: Buffer.from('raw').toString('base64'), dataType: 'Binary', ...lists },
+      },
+      eventSource: 'aws:sqs',
+      eventSourceARN: expect.stringMatching(/^arn:aws:sqs:us-east-1:000000000000:Background-Work/),
+      awsRegion: 'us-east-1',
+    });
+    await vi.waitFor(async () => expect(await depth('Work')).toBe(0));
+  });
+});
+
+describe('a batch', () => {
+  it('comes again only with the messages that the function reported', async () => {
+    run.script('Worker', ({ Records }: SQSEvent) => ({
+      returns: {
+        batchItemFailures: Records.filter(
+          ({ body, attributes }) => body === 'bad' && attributes.ApproximateReceiveCount === '1',
+        ).map(({ messageId }) => ({ itemIdentifier: messageId })),
+      },
+    }));
+    await Promise.all(['good', 'bad'].map((body) => send('Work', body)));
+    await vi.waitFor(() => expect(deliveries('Worker', 'bad')).toHaveLength(2), 10_000);
+    expect(deliveries('Worker', 'good')).toHaveLength(1);
+    await vi.waitFor(async () => expect(await depth('Work')).toBe(0));
+  });
+
+  it.each([
+    ['names a message that is not in it', { batchItemFailures: [{ itemIdentifier: 'unknown' }] }],
+    ['has entries without a name', { batchItemFailures: [{ id: 'x' }] }],
+    ['is no object', 'text'],
+  ])('comes again whole when the answer %s', async (name, returns) => {
+    run.script('Worker', ({ Records }: SQSEvent) =>
+      Records[0]?.attributes.ApproximateReceiveCount === '1' ? { returns } : {},
+    );
+    await send('Work', name);
+    await vi.waitFor(() => expect(deliveries('Worker', name)).toHaveLength(2), 10_000);
+    await vi.waitFor(async () => expect(await depth('Work')).toBe(0));
+  });
+
+  it('that fails comes again after the visibility time-out, then goes to the dead-letter queue and its function', async () => {
+    const times: number[] = [];
+    run.script('Worker', () => {
+      times.push(performance.now());
+      return { throws: { name: 'Broken', message: 'on purpose' } };
+    });
+    await send('Work', 'hopeless', 'tenant');
+    await vi.waitFor(() => expect(deliveries('Undertaker', 'hopeless')).toHaveLength(1), 20_000);
+    expect(
+      deliveries('Worker', 'hopeless').map((record) => record.attributes.ApproximateReceiveCount),
+    ).toEqual(['1', '2']);
+    expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThan(1900);
+    expect(deliveries('Undertaker', 'hopeless')[0]).toMatchObject({
+      attributes: { MessageGroupId: 'tenant' },
+      eventSourceARN: expect.stringMatching(/:Background-Dead/),
+    });
+    expect(run.logs).toContain('Broken: on purpose');
+    run.script('Worker', () => ({}));
+    await vi.waitFor(async () => expect(await depth('Dead')).toBe(0));
+  });
+
+  it('whose function is killed is delivered again', async () => {
+    const reached = Promise.withResolvers<void>();
+    run.script('Worker', ({ Records }: SQSEvent) => {
+      if (Records[0]?.attributes.ApproximateReceiveCount !== '1') return {};
+      reached.resolve();
+      return new Promise(() => {});
+    });
+    await send('Work', 'killed');
+    await reached.promise;
+    expect(run.killWorkers('Worker')).toBeGreaterThan(0);
+    await vi.waitFor(() => expect(deliveries('Worker', 'killed')).toHaveLength(2), 10_000);
+    run.script('Worker', () => ({}));
+    await vi.waitFor(async () => expect(await depth('Work')).toBe(0));
+  });
+
+  it('is filled up within the batching window', async () => {
+    const before = run.events('Collector').length;
+    for (const body of ['one', 'two', 'three']) await send('Collected', body);
+    await vi.waitFor(() => expect(deliveries('Collector', 'three')).toHaveLength(1), 10_000);
+    expect(run.events('Collector').length).toBe(before + 1);
+  });
+
+  it('that is full does not wait for the window', async () => {
+    const sent = performance.now();
+    const bodies = ['a', 'b', 'c', 'd'];
+    await sqs.send(
+      new SendMessageBatchCommand({
+        QueueUrl: run.ref('Collected'),
+        Entries: bodies.map((body) => ({ Id: body, MessageBody: `full-${body}` })),
+      }),
+    );
+    await vi.waitFor(() => expect(deliveries('Collector', 'full-d')).toHaveLength(1), 10_000);
+    expect(performance.now() - sent).toBeLessThan(900);
+  });
+});
+
+describe('invocations', () => {
+  it('overlap up to the maximum, and groups take turns in what waits', async () => {
+    const waiting: (() => void)[] = [];
+    const order: string[] = [];
+    let most = 0;
+    run.script('Simple', async ({ Records }: SQSEvent) => {
+      order.push(Records[0]?.attributes.MessageGroupId ?? '');
+      const released = new Promise<void>((resolve) => waiting.push(resolve));
+      most = Math.max(most, waiting.length);
+      await released;
+      return {};
+    });
+    for (let count = 0; count < 30; count += 1) await send('Plain', `many-${count}`, 'many');
+    for (let count = 0; count < 3; count += 1) await send('Plain', `few-${count}`, 'few');
+    // Longer than the visibility time-out: what is held for its turn must not come twice.
+    while (order.length < 33) {
+      await vi.waitFor(() => expect(waiting.length).toBeGreaterThan(0), 5000);
+      if (order.length === 2)
+        await vi.waitFor(async () => expect(await depth('Plain', ['NotVisible'])).toBe(33), 5000);
+      waiting.shift()?.();
+      await vi.waitFor(() => expect(order.length === 33 || waiting.length === 2).toBe(true), 5000);
+    }
+    for (const release of waiting) release();
+    run.script('Simple', () => ({}));
+    expect(most).toBe(2);
+    expect(order.filter((group) => group === 'few')).toHaveLength(3);
+    expect(order.lastIndexOf('few')).toBeLessThan(9);
+    await vi.waitFor(async () => expect(await depth('Plain')).toBe(0));
+    expect(records('Simple').filter(({ body }) => /^(many|few)-/.test(body))).toHaveLength(33);
+  });
+});
