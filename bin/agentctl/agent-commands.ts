@@ -24,7 +24,7 @@ export function agentCommands(report: Report): Command {
     .requiredOption('--file <file>', 'name, description, system_prompt, llm_model, …')
     .action(
       report(async ({ workspace, file }: { workspace: string; file: string }) => {
-        const definition = await readDefinition(file);
+        const definition = await readDefinition(file, workspace);
         return resultOf(await createAgent(services())({ workspaceId: workspace, definition }));
       }),
     );
@@ -35,7 +35,8 @@ export function agentCommands(report: Report): Command {
     .requiredOption('--file <file>', 'the whole new content')
     .action(
       report(async (agentId: string, { file }: { file: string }) => {
-        const definition = await readDefinition(file);
+        const { workspaceId } = await findAgent(services())(agentId);
+        const definition = await readDefinition(file, workspaceId);
         return resultOf(await updateAgent(services())({ agentId, definition }));
       }),
     );
@@ -81,7 +82,7 @@ export function agentCommands(report: Report): Command {
 }
 
 /** Unknown fields are refused here: a mistyped one would change nothing and say nothing. */
-async function readDefinition(file: string): Promise<AgentDefinition> {
+async function readDefinition(file: string, workspaceId: string): Promise<AgentDefinition> {
   const parsed = agentDefinition
     .strict()
     .safeParse(parseJson(file, await readText(file)), { reportInput: true });
@@ -89,7 +90,7 @@ async function readDefinition(file: string): Promise<AgentDefinition> {
   const bytes = Buffer.byteLength(JSON.stringify(parsed.data));
   if (bytes > limits.agentBytes)
     throw new Error(`${file}: an agent may have ${limits.agentBytes} bytes as JSON, this one has ${bytes}`);
-  await refuseUnknownParts(file, parsed.data);
+  await refuseUnknownParts(file, workspaceId, parsed.data);
   return parsed.data;
 }
 
@@ -109,11 +110,15 @@ function parseJson(file: string, text: string): unknown {
   }
 }
 
-async function refuseUnknownParts(file: string, definition: AgentDefinition): Promise<void> {
+async function refuseUnknownParts(
+  file: string,
+  workspaceId: string,
+  definition: AgentDefinition,
+): Promise<void> {
   // The providers bring their SDKs along, which no other command needs.
   const { checkAgent } = await import('#runtime/check-agent.ts');
   try {
-    checkAgent(definition);
+    await checkAgent(workspaceId, definition);
   } catch (error) {
     throw new Error(`${file}: ${(error as Error).message}`);
   }

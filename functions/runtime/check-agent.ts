@@ -6,7 +6,12 @@ import { modelProviders } from './model-providers.ts';
 import { agents } from './services.ts';
 
 /** @throws Error naming the field when no model or tool stands behind what an agent's definition says */
-export function checkAgent(definition: AgentDefinition): void {
+export async function checkAgent(workspaceId: string, definition: AgentDefinition): Promise<void> {
   findProvider(modelProviders, definition.llm_model);
-  offeredTools(agentTools({ agents }), definition);
+  for (const { name, tool, config } of offeredTools(agentTools({ agents }), definition))
+    try {
+      await tool.checkConfig?.(config, workspaceId);
+    } catch (error) {
+      throw new Error(`unified_tools, ${name}: config.${(error as Error).message}`, { cause: error });
+    }
 }

@@ -14,6 +14,8 @@ export interface AgentTool<Config = unknown, Input = unknown> {
   description: string;
   /** What `config` of an agent's tool may hold. */
   config: z.ZodType<Config>;
+  /** Checks at an agent's making what a schema cannot. @throws Error with what is wrong */
+  checkConfig?(config: Config, workspaceId: string): Promise<void>;
   /** The arguments that the model gives. The same config should give the same schema object, which is then read once. */
   input(config: Config): z.ZodType<Input>;
   /** The step as it starts: a line for people, and the arguments to show. */

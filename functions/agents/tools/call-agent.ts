@@ -16,11 +16,15 @@ const deepest = 3;
 
 /** Asks another published agent of the same workspace. */
 export const callAgent = (
-  agents: () => Pick<AgentStore, 'published'>,
+  agents: () => Pick<AgentStore, 'get' | 'published'>,
 ): AgentTool<z.output<typeof config>, z.output<typeof input>> => ({
   type: 'consultant_call_agent',
   description: 'Ask another agent, and get its answer.',
   config,
+  async checkConfig({ agent_id }, workspaceId) {
+    if ((await agents().get(workspaceId, agent_id)) === undefined)
+      throw new Error(`agent_id: the workspace has no agent ${agent_id}`);
+  },
   input: () => input,
   start: ({ message }, { agent_id }) => ({
     content: 'Asking another agent',
