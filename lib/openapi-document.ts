@@ -79,7 +79,12 @@ function operation(name: string, route: Route): ZodOpenApiOperationObject {
     summary: route.summary,
     ...(route.description !== undefined && { description: route.description }),
     requestParams: { path: route.parameters, query: route.query, header: route.headers },
-    ...(route.method === 'POST' && { requestBody: { required: true, content: json(route.body) } }),
+    ...(route.method === 'POST' && {
+      requestBody: {
+        required: true,
+        content: route.multipart ? { 'multipart/form-data': { schema: route.body } } : json(route.body),
+      },
+    }),
     responses: { [route.success.status]: successResponse(route), ...failureResponses(route) },
   };
 }

@@ -16,7 +16,12 @@ import { variables } from '#runtime/variables.ts';
 import type { Settings } from './settings.ts';
 
 export type TableAction = 'GetItem' | 'BatchGetItem' | 'Query' | 'PutItem' | 'UpdateItem';
-export type ObjectAction = 'GetObject' | 'PutObject' | 'DeleteObject';
+export type ObjectAction =
+  | 'GetObject'
+  | 'PutObject'
+  | 'PutObjectTagging'
+  | 'DeleteObject'
+  | 'AbortMultipartUpload';
 
 /**
  * A Lambda with the defaults of this service. What it may touch is said by its methods:
@@ -60,12 +65,12 @@ export class ServiceFunction extends LambdaFunction {
     this.addEnvironment(variables.dataTable, table.tableName);
   }
 
-  usesObjects(bucket: Bucket, actions: readonly ObjectAction[]): void {
+  usesObjects(bucket: Bucket, actions: readonly ObjectAction[], variable: string): void {
     this.allow(
       actions.map((action) => `s3:${action}`),
       bucket.arnForObjects('*'),
     );
-    this.addEnvironment(variables.contentBucket, bucket.bucketName);
+    this.addEnvironment(variable, bucket.bucketName);
   }
 
   readsSecret(secret: Secret, variable: string): void {

@@ -5,6 +5,7 @@ import { type RouteName, routes } from '#contract/routes.ts';
 import { variables } from '#runtime/variables.ts';
 import { ContentBucket } from './content-bucket.ts';
 import { DataTables } from './data-tables.ts';
+import { FileBucket } from './file-bucket.ts';
 import type { FunctionBundles } from './function-bundles.ts';
 import { pinLogicalId } from './logical-id.ts';
 import { RestApi } from './rest-api.ts';
@@ -16,6 +17,7 @@ type FunctionName = RouteName | 'authorize-request';
 interface Access {
   table: readonly TableAction[];
   content?: readonly ObjectAction[];
+  files?: readonly ObjectAction[];
   /** Asks models of other providers, with the settings of a reply. */
   model?: true;
 }
@@ -26,11 +28,19 @@ const access: Readonly<Record<FunctionName, Access>> = {
   'list-published-agents': { table: ['GetItem', 'BatchGetItem', 'Query'] },
   'create-chat': { table: ['GetItem', 'BatchGetItem', 'PutItem'] },
   'list-chats': { table: ['GetItem', 'BatchGetItem'] },
-  'list-messages': { table: ['GetItem', 'BatchGetItem', 'Query'], content: ['GetObject'] },
+  'list-messages': {
+    table: ['GetItem', 'BatchGetItem', 'Query'],
+    content: ['GetObject'],
+    files: ['GetObject'],
+  },
   'send-message': {
     table: ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'UpdateItem'],
     content: ['GetObject', 'PutObject', 'DeleteObject'],
     model: true,
+  },
+  'upload-file': {
+    table: ['PutItem'],
+    files: ['GetObject', 'PutObject', 'PutObjectTagging', 'DeleteObject', 'AbortMultipartUpload'],
   },
   'record-feedback': { table: ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem'] },
 };
@@ -48,6 +58,7 @@ export class ServiceStack extends Stack {
     });
     const table = new DataTables(this, 'Tables', settings).data;
     const content = new ContentBucket(this, 'Content', settings);
+    const files = new FileBucket(this, 'Files', settings);
     const openAiApiKey = this.createOpenAiApiKey(settings.production);
 
     const createFunction = (name: FunctionName): ServiceFunction => {
@@ -60,7 +71,8 @@ export class ServiceStack extends Stack {
       });
       const needs = access[name];
       handler.usesTable(table, needs.table);
-      if (needs.content !== undefined) handler.usesObjects(content, needs.content);
+      if (needs.content !== undefined) handler.usesObjects(content, needs.content, variables.contentBucket);
+      if (needs.files !== undefined) handler.usesObjects(files, needs.files, variables.fileBucket);
       if (needs.model) {
         handler.readsSecret(openAiApiKey, variables.openAiApiKeySecret);
         handler.addEnvironment(variables.openAiBaseUrl, settings.openAiBaseUrl);
@@ -68,6 +80,7 @@ export class ServiceStack extends Stack {
         handler.addEnvironment(variables.leaseSeconds, String(settings.leaseSeconds));
         handler.addEnvironment(variables.plainReplySeconds, String(settings.plainReplySeconds));
         handler.addEnvironment(variables.historyCharacters, String(settings.historyCharacters));
+        handler.addEnvironment(variables.attachedFiles, String(settings.attachedFiles));
       }
       return handler;
     };
@@ -80,11 +93,13 @@ export class ServiceStack extends Stack {
     new CfnOutput(this, 'BaseAddress', { value: api.baseAddress });
     new CfnOutput(this, 'DataTableName', { value: table.tableName });
     new CfnOutput(this, 'ContentBucketName', { value: content.bucketName });
+    new CfnOutput(this, 'FileBucketName', { value: files.bucketName });
     new CfnOutput(this, 'OpenAiApiKeySecretArn', { value: openAiApiKey.secretArn });
-    Validations.of(this).acknowledge({
-      id: 'AwsSolutions-IAM5[Resource::<ContentBucket.Arn>/*]',
-      reason: 'Keys of objects are made at run time, and the bucket holds nothing but them.',
-    });
+    for (const bucket of ['ContentBucket', 'FileBucket'])
+      Validations.of(this).acknowledge({
+        id: `AwsSolutions-IAM5[Resource::<${bucket}.Arn>/*]`,
+        reason: 'Keys of objects are made at run time, and the bucket holds nothing but them.',
+      });
   }
 
   /** Made with a random value: an operator puts the provider's key in its place. */

@@ -1,6 +1,7 @@
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Node } from 'constructs';
 import * as z from 'zod';
+import { limits } from '#contract/limits.ts';
 import { routes } from '#contract/routes.ts';
 
 const replyTimeoutSeconds = routes['send-message'].timeoutSeconds;
@@ -37,6 +38,9 @@ const schema = z
      * scripts in which a character is one; a model with a smaller window needs a smaller setting.
      */
     historyCharacters: z.int().min(1000).default(60_000),
+
+    /** Files that a message may attach: as many as a person would look through for one question. */
+    attachedFiles: z.int().min(1).max(limits.attachedFiles).default(10),
 
     /** Whatever speaks OpenAI's chat completions. */
     openAiBaseUrl: z.url({ protocol: /^https?$/ }).default('https://api.openai.com/v1'),

@@ -15,10 +15,17 @@ export type ErrorKind = keyof typeof errorTable;
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
   readonly kind: ErrorKind;
+  /** What the envelope carries as `data`. */
+  readonly data: Record<string, unknown> | null;
 
-  constructor(kind: ErrorKind, message: string, options?: ErrorOptions) {
+  constructor(
+    kind: ErrorKind,
+    message: string,
+    options: ErrorOptions & { data?: Record<string, unknown> | null } = {},
+  ) {
     super(message, options);
     this.kind = kind;
+    this.data = options.data ?? null;
   }
 
   get status(): number {

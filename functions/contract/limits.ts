@@ -8,7 +8,13 @@ export const limits = {
   messageBytes: 256 * 1024,
   /** 256 characters of at most 4 bytes each: the 1,024 bytes that a DynamoDB sort key may have. */
   externalUserIdCharacters: 256,
-  attachedFiles: 10,
+  /** The most that a stage can let a message attach; 10 unless it says otherwise. */
+  attachedFiles: 50,
+  fileBytes: 50 * 1024 * 1024,
+  /** Of a whole upload: 50 MB and 10 MB of other parts, beyond which nobody waits for the end of the body. */
+  uploadBytes: 60 * 1024 * 1024,
+  fileNameCharacters: 255,
+  ephemeralHours: 24,
   systemPromptCharacters: 32_768,
   /** A version of an agent is one DynamoDB item: 400 KB at most, with room for its attribute names. */
   agentBytes: 350_000,

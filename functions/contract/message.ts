@@ -31,6 +31,9 @@ export const reasoningStep = z
 
 export type ReasoningStep = z.infer<typeof reasoningStep>;
 
+export const uploadScope = z.enum(['persistent', 'ephemeral']);
+export type UploadScope = z.infer<typeof uploadScope>;
+
 /** Specification, section 2.7. */
 export const uploadedFile = z
   .object({
@@ -39,9 +42,11 @@ export const uploadedFile = z
     content_type: z.string(),
     size: z.int(),
     file_url: z.url(),
-    scope: z.enum(['persistent', 'ephemeral']),
+    scope: uploadScope,
   })
   .meta({ id: 'UploadedFile' });
+
+export type UploadedFile = z.infer<typeof uploadedFile>;
 
 /** Why a reply is not whole: a service error code and a text (stored in `meta.error`). */
 export const replyError = z.object({ code: z.int(), message: z.string() });
@@ -84,6 +89,7 @@ export const sendMessageBody = z.object({
   attached_file_uuids: z
     .array(uuid)
     .max(limits.attachedFiles, { error: `must have at most ${limits.attachedFiles} elements` })
-    .default([]),
+    .default([])
+    .meta({ description: 'At most 10, unless the stage has another setting.' }),
   external_user_id: externalUserId.optional(),
 });

@@ -5,7 +5,8 @@ import { envelopeOf, listEnvelopeOf } from './envelope.ts';
 import type { ErrorKind } from './errors.ts';
 import { feedbackBody } from './feedback.ts';
 import { externalUserId, integerParameter } from './fields.ts';
-import { listMessagesQuery, message, sendMessageBody } from './message.ts';
+import { listMessagesQuery, message, sendMessageBody, uploadedFile } from './message.ts';
+import { uploadForm } from './upload.ts';
 
 /** A route of the interface: the gateway, the handlers' types, the OpenAPI document and the tests are made from it. */
 export interface Route {
@@ -25,6 +26,8 @@ export interface Route {
   query: z.ZodObject;
   headers: z.ZodObject;
   body: z.ZodType;
+  /** The body is a form, read part by part, instead of JSON. */
+  multipart?: true;
   success: { status: 200 | 202; envelope: z.ZodType };
   /** Kinds of failure besides those that every route has. */
   failures: readonly ErrorKind[];
@@ -104,6 +107,22 @@ export const routes = {
     success: { status: 200, envelope: envelopeOf(z.string()) },
     failures: ['clientNotAllowed', 'notFound'],
     serverSentEvents: true,
+  },
+  'upload-file': {
+    method: 'POST',
+    path: '/chats/upload-file',
+    summary: 'Upload a file, to attach it to messages',
+    description:
+      'Files of up to 50 MB at a base address with large uploads, else of about 4.5 MB, the limit of the platform. The data of a refused upload describes the file: original_name, content_type, size, scope and error_msg.',
+    transfer: 'buffered',
+    timeoutSeconds: 29,
+    parameters: none,
+    query: none,
+    headers: none,
+    body: uploadForm,
+    multipart: true,
+    success: { status: 200, envelope: envelopeOf(uploadedFile) },
+    failures: [],
   },
   'record-feedback': {
     method: 'POST',

@@ -7,10 +7,12 @@ import {
 } from '#contract/errors.ts';
 import type { AgentVersion } from './agent.ts';
 import { type Chat, isOpenTo, type Lease } from './chat.ts';
+import { findAttachedFiles } from './find-attached-files.ts';
 import { findWorkspaceFor } from './find-workspace.ts';
-import { lastPosition, type Message } from './message.ts';
+import { lastPosition, type Message, type UserMessage } from './message.ts';
 import type { Services } from './services.ts';
 import { settleTurn } from './settle-turn.ts';
+import type { StoredFile } from './stored-file.ts';
 
 export interface SendInput {
   workspaceId: string;
@@ -29,13 +31,14 @@ export interface Turn {
   /** Of the user message; the reply's is the next. */
   position: number;
   message: string;
+  attachments: StoredFile[];
   history: Message[];
   makesTitle: boolean;
 }
 
 type TurnServices = Pick<
   Services,
-  'agents' | 'chats' | 'clock' | 'identifiers' | 'messages' | 'replySettings' | 'workspaces'
+  'agents' | 'chats' | 'clock' | 'fileIndex' | 'identifiers' | 'messages' | 'replySettings' | 'workspaces'
 >;
 
 /**
@@ -47,6 +50,9 @@ type TurnServices = Pick<
 export const beginTurn =
   (services: TurnServices) =>
   async (input: SendInput): Promise<Turn> => {
+    const { attachedFiles } = services.replySettings;
+    if (input.attachedFileUuids.length > attachedFiles)
+      throw new ServiceError('badRequest', `attached_file_uuids must have at most ${attachedFiles} elements`);
     const [workspace, agent] = await Promise.all([
       findWorkspaceFor(services)(input.workspaceId, input.externalUserId),
       services.agents.published(input.workspaceId, input.agentId),
@@ -55,7 +61,7 @@ export const beginTurn =
       throw (await services.agents.get(input.workspaceId, input.agentId)) === undefined
         ? agentNotFound()
         : agentVersionNotFound();
-    await refuseUnknownFiles(services, input);
+    const attachments = await attachmentsOf(services, input);
 
     // A turn is taken again only after one that was given up has been settled, and each settling ends one turn.
     for (let attempt = 0; attempt < 5; attempt += 1) {
@@ -67,7 +73,12 @@ export const beginTurn =
         throw new ServiceError('badRequest', `The chat is full: it holds ${lastPosition - 1} messages`);
       }
       const characters = agent.definition.meta.max_history_characters;
-      const [stored, history] = await storeBesideHistory(services, chat, position, input.message, characters);
+      const [stored, history] = await storeBesideHistory(
+        services,
+        chat,
+        { role: 'user', position, content: input.message, attachments },
+        characters,
+      );
       if (stored)
         return {
           chat,
@@ -75,6 +86,7 @@ export const beginTurn =
           agent,
           position,
           message: input.message,
+          attachments,
           history,
           makesTitle: position === 1 && workspace.titlesEnabled,
         };
@@ -112,16 +124,13 @@ function allowed(chat: Chat | undefined, input: SendInput): Chat {
 async function storeBesideHistory(
   services: TurnServices,
   chat: Chat & { lease: Lease },
-  position: number,
-  content: string,
+  message: Omit<UserMessage, 'createdAt'>,
   historyCharacters = services.replySettings.historyCharacters,
 ): Promise<[stored: boolean, history: Message[]]> {
   try {
     return await Promise.all([
       services.messages.put(chat, {
-        role: 'user',
-        position,
-        content,
+        ...message,
         createdAt: services.clock.now().toISOString(),
       }),
       services.messages.recent(chat, chat.messageCount, historyCharacters),
@@ -133,8 +142,10 @@ async function storeBesideHistory(
   }
 }
 
-async function refuseUnknownFiles(services: TurnServices, input: SendInput): Promise<void> {
-  if (input.attachedFileUuids.length === 0) return;
-  allowed(await services.chats.get(input.workspaceId, input.chatId), input);
-  throw new ServiceError('badRequest', 'attached_file_uuids[0] is not a file of this workspace');
+async function attachmentsOf(services: TurnServices, input: SendInput): Promise<StoredFile[]> {
+  if (input.attachedFileUuids.length === 0) return [];
+  const { workspaceId, chatId, attachedFileUuids } = input;
+  // Whether the chat is there and the caller's is told before anything of its files.
+  allowed(await services.chats.get(workspaceId, chatId), input);
+  return findAttachedFiles(services)(workspaceId, attachedFileUuids);
 }

@@ -42,7 +42,9 @@ export function describeWrongContent(
     const actual = detected[0] ?? (looksLikeText(beginning) ? 'text/plain' : unknownBinary);
     return uploadFailures.content(actual, essence);
   }
-  const known = detected.find((type) => type === 'application/zip' || (!isTextType(type) && isAcceptedType(type)));
+  const known = detected.find(
+    (type) => type === 'application/zip' || (!isTextType(type) && isAcceptedType(type)),
+  );
   if (known === undefined && looksLikeText(beginning)) return undefined;
   return uploadFailures.content(known ?? detected[0] ?? unknownBinary, essence);
 }

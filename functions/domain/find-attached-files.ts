@@ -10,13 +10,18 @@ import { hasExpired, type StoredFile } from './stored-file.ts';
  */
 export const findAttachedFiles =
   (services: Pick<Services, 'clock' | 'fileIndex'>) =>
-  async (workspaceId: string, uuids: readonly string[], field = 'attached_file_uuids'): Promise<StoredFile[]> => {
+  async (
+    workspaceId: string,
+    uuids: readonly string[],
+    field = 'attached_file_uuids',
+  ): Promise<StoredFile[]> => {
     const distinct = [...new Set(uuids)];
     const found = await Promise.all(distinct.map((uuid) => services.fileIndex.get(workspaceId, uuid)));
     const now = services.clock.now();
     return found.map((file, index) => {
       const entry = `${field}[${uuids.indexOf(distinct[index] ?? '')}]`;
-      if (file === undefined) throw new ServiceError('badRequest', `${entry} is not a file of this workspace`);
+      if (file === undefined)
+        throw new ServiceError('badRequest', `${entry} is not a file of this workspace`);
       if (hasExpired(file, now))
         throw new ServiceError(
           'badRequest',

@@ -1,25 +1,29 @@
 import type { MessageResource } from '#contract/message.ts';
 import { groupId, messageId } from './message.ts';
 import type { RatedMessage } from './ports/message-store.ts';
+import type { Services } from './services.ts';
+import { uploadedFileResource } from './uploaded-file-resource.ts';
 
 /** What clients see of a message (specification, section 2.5). */
-export const messageResource = (
-  chatId: number,
-  { message, feedbackCounts }: RatedMessage,
-): MessageResource => ({
-  id: messageId(chatId, message.position),
-  role: message.role,
-  group_id: groupId(chatId, message.position),
-  content: message.content,
-  meta:
-    message.role === 'user'
-      ? {}
-      : {
-          reasoning_steps: message.reasoningSteps,
-          token_usage: message.tokenUsage,
-          ...(message.error !== null && { error: message.error }),
-        },
-  attached_files: [],
-  feedback_counts: feedbackCounts,
-  created_at: message.createdAt,
-});
+export const messageResource =
+  (services: Pick<Services, 'clock' | 'files'>) =>
+  async (chatId: number, { message, feedbackCounts }: RatedMessage): Promise<MessageResource> => ({
+    id: messageId(chatId, message.position),
+    role: message.role,
+    group_id: groupId(chatId, message.position),
+    content: message.content,
+    meta:
+      message.role === 'user'
+        ? {}
+        : {
+            reasoning_steps: message.reasoningSteps,
+            token_usage: message.tokenUsage,
+            ...(message.error !== null && { error: message.error }),
+          },
+    attached_files:
+      message.role === 'user'
+        ? await Promise.all(message.attachments.map(uploadedFileResource(services)))
+        : [],
+    feedback_counts: feedbackCounts,
+    created_at: message.createdAt,
+  });

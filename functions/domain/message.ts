@@ -1,4 +1,5 @@
 import type { ReasoningStep, ReplyError, TokenUsage } from '#contract/message.ts';
+import type { StoredFile } from './stored-file.ts';
 
 /**
  * A message's id is its chat's id times 2^21 plus its position in the chat, so that ids are unique in the workspace,
@@ -28,6 +29,7 @@ export interface UserMessage {
   role: 'user';
   position: number;
   content: string;
+  attachments: StoredFile[];
   createdAt: string;
 }
 

@@ -38,4 +38,6 @@ export interface ReplySettings {
   lease: number;
   /** Characters of earlier messages that a model is given. */
   historyCharacters: number;
+  /** Files that a message may attach. */
+  attachedFiles: number;
 }

@@ -9,7 +9,10 @@ import type { Services } from './services.ts';
 import type { StoredFile } from './stored-file.ts';
 import type { UploadPart } from './upload-part.ts';
 
-type UploadServices = Pick<Services, 'clock' | 'contentDetector' | 'fileIndex' | 'files' | 'identifiers'>;
+type UploadServices = Pick<
+  Services,
+  'clock' | 'contentDetector' | 'fileIndex' | 'files' | 'identifiers' | 'log'
+>;
 
 /** What has been learnt of the file; a refusal describes it (specification, section 2.7). */
 interface Received {
@@ -52,10 +55,11 @@ export const storeUpload =
       if (wrong !== undefined) throw refusal(wrong);
       return await finish(services, workspaceId, form.file, form.scope);
     } catch (error) {
-      await form.file?.writer?.abort();
-      throw error instanceof ServiceError && form.file !== undefined
-        ? refusal(error.message, error)
-        : error;
+      await form.file?.writer
+        ?.abort()
+        // The bucket's rules remove what is left.
+        .catch((problem: unknown) => services.log.warn('An upload was not cleared away', { error: problem }));
+      throw error instanceof ServiceError && form.file !== undefined ? refusal(error.message, error) : error;
     }
 
     function refusal(message: string, cause?: ServiceError): ServiceError {

@@ -4,8 +4,9 @@ import { listMessages } from '#domain/list-messages.ts';
 import { messageResource } from '#domain/message-resource.ts';
 import type { RatedMessage } from '#domain/ports/message-store.ts';
 import { listRoute } from '#runtime/list-route.ts';
-import { chats, messages, workspaces } from '#runtime/services.ts';
+import { chats, clock, files, messages, workspaces } from '#runtime/services.ts';
 
+const resource = messageResource({ clock, files: files() });
 const list = listMessages({ chats: chats(), messages: messages(), workspaces: workspaces() });
 
 export const handler = listRoute('list-messages', async ({ workspaceId, parameters, query, headers }) => {
@@ -24,5 +25,5 @@ export const handler = listRoute('list-messages', async ({ workspaceId, paramete
 });
 
 async function* resources(chatId: number, pages: AsyncIterable<RatedMessage[]>) {
-  for await (const page of pages) yield page.map((rated) => messageResource(chatId, rated));
+  for await (const page of pages) yield await Promise.all(page.map((rated) => resource(chatId, rated)));
 }

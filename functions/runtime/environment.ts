@@ -5,12 +5,14 @@ import { variables } from './variables.ts';
 const schemas = {
   dataTable: z.string().min(1),
   contentBucket: z.string().min(1),
+  fileBucket: z.string().min(1),
   openAiBaseUrl: z.url(),
   openAiApiKeySecret: z.string().min(1),
   streamTimeoutSeconds: z.coerce.number().positive(),
   leaseSeconds: z.coerce.number().positive(),
   plainReplySeconds: z.coerce.number().positive(),
   historyCharacters: z.coerce.number().int().nonnegative(),
+  attachedFiles: z.coerce.number().int().positive(),
 } as const satisfies Record<keyof typeof variables, z.ZodType>;
 
 /**

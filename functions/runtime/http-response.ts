@@ -21,7 +21,7 @@ export const jsonResponse = (
 /** The answer to a request that failed. Text of a 5xx never leaves: it is logged, and the client gets the request id. */
 export function failureResponse(error: unknown, requestId: string): APIGatewayProxyResult {
   if (error instanceof ServiceError && error.status < 500)
-    return jsonResponse(error.status, failure(error.errorCode, error.message), requestId);
+    return jsonResponse(error.status, failure(error.errorCode, error.message, error.data), requestId);
   log.error('A request failed', { error });
   const { status, errorCode } = errorTable.serverError;
   return jsonResponse(status, failure(errorCode, serverErrorMessage(requestId)), requestId);

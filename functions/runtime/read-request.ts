@@ -21,10 +21,8 @@ export interface ValidRequest<R extends Route> {
  * @throws badRequest naming every field that is wrong (specification, section 7.1)
  */
 export function readRequest<R extends Route>(route: R, event: APIGatewayProxyEvent): ValidRequest<R> {
-  const workspaceId = event.requestContext.authorizer?.workspaceId as string | undefined;
-  if (workspaceId === undefined) throw new ServiceError('accessDenied', 'Access denied');
   return {
-    workspaceId,
+    workspaceId: workspaceOf(event),
     requestId: event.requestContext.requestId,
     address: addressOf(event),
     parameters: parse(route.parameters, event.pathParameters ?? {}),
@@ -33,6 +31,16 @@ export function readRequest<R extends Route>(route: R, event: APIGatewayProxyEve
     body: parse(route.body, route.method === 'GET' ? undefined : bodyOf(event)),
   } as ValidRequest<R>;
 }
+
+/** Whom the authorizer has let in. */
+export function workspaceOf(event: APIGatewayProxyEvent): string {
+  const workspaceId = event.requestContext.authorizer?.workspaceId as string | undefined;
+  if (workspaceId === undefined) throw new ServiceError('accessDenied', 'Access denied');
+  return workspaceId;
+}
+
+export const headerIn = (event: APIGatewayProxyEvent, name: string): string | undefined =>
+  lowerCased(event.headers)[name];
 
 function parse<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const parsed = schema.safeParse(value, { reportInput: true });
@@ -58,7 +66,7 @@ function lowerCased(headers: APIGatewayProxyEvent['headers']): Record<string, st
 }
 
 function bodyOf(event: APIGatewayProxyEvent): unknown {
-  const type = lowerCased(event.headers)['content-type']?.split(';')[0]?.trim().toLowerCase();
+  const type = headerIn(event, 'content-type')?.split(';')[0]?.trim().toLowerCase();
   if (type !== 'application/json' && !type?.endsWith('+json'))
     throw new ServiceError('badRequest', 'Content-Type must be application/json');
   const text = event.isBase64Encoded ? Buffer.from(event.body ?? '', 'base64').toString() : event.body;

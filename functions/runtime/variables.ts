@@ -2,10 +2,12 @@
 export const variables = {
   dataTable: 'DATA_TABLE_NAME',
   contentBucket: 'CONTENT_BUCKET_NAME',
+  fileBucket: 'FILE_BUCKET_NAME',
   openAiBaseUrl: 'OPENAI_BASE_URL',
   openAiApiKeySecret: 'OPENAI_API_KEY_SECRET_ARN',
   streamTimeoutSeconds: 'STREAM_TIMEOUT_SECONDS',
   leaseSeconds: 'LEASE_SECONDS',
   plainReplySeconds: 'PLAIN_REPLY_SECONDS',
   historyCharacters: 'HISTORY_CHARACTERS',
+  attachedFiles: 'ATTACHED_FILES',
 } as const;

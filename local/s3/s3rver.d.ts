@@ -11,6 +11,8 @@ declare module 's3rver' {
 
   export default class S3rver {
     constructor(options: S3rverOptions);
+    /** As every Koa application has it. */
+    readonly middleware: unknown[];
     run(): Promise<unknown>;
     close(): Promise<void>;
   }

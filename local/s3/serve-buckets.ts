@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
 import S3rver from 's3rver';
+import { completeEngine } from './complete-engine.ts';
 
 // The body of a worker thread: objects of tens of megabytes then never hold up the gateway's event loop.
 const { directory, buckets } = workerData as { directory: string; buckets: string[] };
@@ -13,5 +14,6 @@ const server = new S3rver({
   vhostBuckets: false,
   configureBuckets: buckets.map((name) => ({ name })),
 });
+completeEngine(server);
 const address = (await server.run()) as AddressInfo;
 parentPort?.postMessage(address.port);

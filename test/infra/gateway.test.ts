@@ -124,7 +124,12 @@ describe('what the gateway answers itself', () => {
     ['UNAUTHORIZED', '400', 10001, 'Missing or invalid API key'],
     ['ACCESS_DENIED', '403', 10001, 'Access denied'],
     ['MISSING_AUTHENTICATION_TOKEN', '404', 10003, 'Resource not found'],
-    ['REQUEST_TOO_LARGE', '400', 10006, 'The request body is too large: at most 6 MB'],
+    [
+      'REQUEST_TOO_LARGE',
+      '400',
+      10006,
+      expect.stringMatching(/^The request body is too large: at most 6 MB, .* up to 50 MB/),
+    ],
     ['THROTTLED', '429', 10029, 'Rate limit exceeded'],
     ['INTEGRATION_TIMEOUT', '500', 10005, 'Internal server error, request id $context.requestId'],
   ])('%s is %s/%i', (type, status, errorCode, message) => {
@@ -165,6 +170,7 @@ test('the base address of the outputs ends in /api/v1', () => {
     'BaseAddress',
     'ContentBucketName',
     'DataTableName',
+    'FileBucketName',
     'OpenAiApiKeySecretArn',
   ]);
 });

@@ -43,6 +43,15 @@ test('every role may do exactly this', () => {
       's3:PutObject',
       'secretsmanager:GetSecretValue',
     ],
+    UploadFile: [
+      'dynamodb:PutItem',
+      ...logs,
+      's3:AbortMultipartUpload',
+      's3:DeleteObject',
+      's3:GetObject',
+      's3:PutObject',
+      's3:PutObjectTagging',
+    ],
     RecordFeedback: [...read, ...write, ...logs],
   });
 });
@@ -53,13 +62,15 @@ test('no role is given a wildcard action', () => {
   expect(actions.filter((action) => action.includes('*'))).toEqual([]);
 });
 
-test('the only wildcard resource is that of the object keys in the content bucket', () => {
-  const objectKeys = JSON.stringify({ 'Fn::Join': ['', [{ 'Fn::GetAtt': ['ContentBucket', 'Arn'] }, '/*']] });
+test('the only wildcard resources are those of the object keys in a bucket', () => {
+  const objectKeys = ['ContentBucket', 'FileBucket'].map((bucket) =>
+    JSON.stringify({ 'Fn::Join': ['', [{ 'Fn::GetAtt': [bucket, 'Arn'] }, '/*']] }),
+  );
   const wildcards = policies
     .flatMap(({ statements }) => statements.flatMap(({ Resource }) => list(Resource)))
     .map((resource) => JSON.stringify(resource))
     .filter((resource) => resource.includes('*'));
-  expect(new Set(wildcards)).toEqual(new Set([objectKeys]));
+  expect(new Set(wildcards)).toEqual(new Set(objectKeys));
 });
 
 test('each function has a role of its own, with no policy of AWS', () => {

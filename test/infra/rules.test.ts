@@ -20,6 +20,7 @@ test('the rules are looked at: without its acknowledgements the stack breaks som
     'AwsSolutions-COG4',
     'AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs]',
     'AwsSolutions-IAM5[Resource::<ContentBucket.Arn>/*]',
+    'AwsSolutions-IAM5[Resource::<FileBucket.Arn>/*]',
     'AwsSolutions-S1',
     'AwsSolutions-SMG4',
   ]);

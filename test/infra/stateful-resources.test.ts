@@ -5,6 +5,7 @@ import { synthesize } from './synthesize.ts';
 const stateful = [
   ['AWS::DynamoDB::GlobalTable', 'DataTable'],
   ['AWS::S3::Bucket', 'ContentBucket'],
+  ['AWS::S3::Bucket', 'FileBucket'],
   ['AWS::SecretsManager::Secret', 'OpenAiApiKey'],
 ] as const;
 
@@ -13,18 +14,20 @@ const development = synthesize({ stage: 'development' });
 
 describe.each(stateful)('%s', (type, logicalId) => {
   test(`is ${logicalId} in the template`, () => {
-    expect(Object.keys(production.resources(type))).toEqual([logicalId]);
+    const expected = stateful.filter(([other]) => other === type).map(([, id]) => id);
+    expect(Object.keys(production.resources(type))).toEqual(expected);
+    expect(expected).toContain(logicalId);
   });
 
   test('outlives a production stack', () => {
-    expect(production.resource(type)).toMatchObject({
+    expect(production.resource(type, logicalId)).toMatchObject({
       DeletionPolicy: 'Retain',
       UpdateReplacePolicy: 'Retain',
     });
   });
 
   test('goes with a development stack', () => {
-    expect(development.resource(type)).toMatchObject({
+    expect(development.resource(type, logicalId)).toMatchObject({
       DeletionPolicy: 'Delete',
       UpdateReplacePolicy: 'Delete',
     });
@@ -32,7 +35,7 @@ describe.each(stateful)('%s', (type, logicalId) => {
 
   test('has no name of its own, so that stages share an account', () => {
     for (const name of ['TableName', 'BucketName', 'Name'])
-      expect(production.resource(type).Properties).not.toHaveProperty(name);
+      expect(production.resource(type, logicalId).Properties).not.toHaveProperty(name);
   });
 });
 
@@ -55,24 +58,41 @@ test('the table can be restored to any second, forgets by ttl, and in production
   development.template.hasResourceProperties('AWS::DynamoDB::GlobalTable', table(false));
 });
 
-test('the bucket is private, encrypted, reached over TLS alone, and clears up abandoned uploads', () => {
-  production.template.hasResourceProperties('AWS::S3::Bucket', {
-    PublicAccessBlockConfiguration: {
-      BlockPublicAcls: true,
-      BlockPublicPolicy: true,
-      IgnorePublicAcls: true,
-      RestrictPublicBuckets: true,
-    },
-    BucketEncryption: {
-      ServerSideEncryptionConfiguration: [{ ServerSideEncryptionByDefault: { SSEAlgorithm: 'AES256' } }],
-    },
-    LifecycleConfiguration: {
-      Rules: [{ AbortIncompleteMultipartUpload: { DaysAfterInitiation: 1 }, Status: 'Enabled' }],
-    },
-  });
-  const policy = production.resource('AWS::S3::BucketPolicy').Properties.PolicyDocument;
-  expect(policy).toMatchObject({
-    Statement: [{ Effect: 'Deny', Condition: { Bool: { 'aws:SecureTransport': 'false' } } }],
+test.each(['ContentBucket', 'FileBucket'])(
+  '%s is private, encrypted, reached over TLS alone, and clears up abandoned uploads',
+  (bucket) => {
+    expect(production.resource('AWS::S3::Bucket', bucket).Properties).toMatchObject({
+      PublicAccessBlockConfiguration: {
+        BlockPublicAcls: true,
+        BlockPublicPolicy: true,
+        IgnorePublicAcls: true,
+        RestrictPublicBuckets: true,
+      },
+      BucketEncryption: {
+        ServerSideEncryptionConfiguration: [{ ServerSideEncryptionByDefault: { SSEAlgorithm: 'AES256' } }],
+      },
+      LifecycleConfiguration: {
+        Rules: expect.arrayContaining([
+          { AbortIncompleteMultipartUpload: { DaysAfterInitiation: 1 }, Status: 'Enabled' },
+        ]),
+      },
+    });
+    const policies = Object.values(production.resources('AWS::S3::BucketPolicy')).filter(
+      ({ Properties }) => (Properties.Bucket as { Ref: string }).Ref === bucket,
+    );
+    expect(policies[0]?.Properties.PolicyDocument).toMatchObject({
+      Statement: [{ Effect: 'Deny', Condition: { Bool: { 'aws:SecureTransport': 'false' } } }],
+    });
+  },
+);
+
+test('a file that is not kept goes after a day', () => {
+  expect(
+    production.resource('AWS::S3::Bucket', 'FileBucket').Properties.LifecycleConfiguration,
+  ).toMatchObject({
+    Rules: expect.arrayContaining([
+      { ExpirationInDays: 1, TagFilters: [{ Key: 'kept', Value: 'no' }], Status: 'Enabled' },
+    ]),
   });
 });
 

@@ -4,7 +4,7 @@ import { beginTurn } from '#domain/begin-turn.ts';
 import type { AgentRuntime } from '#domain/ports/agent-runtime.ts';
 import type { Services } from '#domain/services.ts';
 import { identifiers } from '#runtime/identifiers.ts';
-import { agents, chats, clock, messages, workspaces } from '#runtime/services.ts';
+import { agents, chats, clock, fileIndex, messages, workspaces } from '#runtime/services.ts';
 import { variables } from '#runtime/variables.ts';
 import { clientOf } from '#support/client.ts';
 import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
@@ -27,7 +27,7 @@ const agentRuntime: AgentRuntime = {
   title: async () => undefined,
 };
 
-type TurnServices = Omit<Services, 'apiKeys' | 'feedback'>;
+type TurnServices = Omit<Services, 'apiKeys' | 'contentDetector' | 'feedback' | 'files'>;
 
 /** The stores of one function, on the real table; a test holds single calls of them back. */
 const functionWith = (held: Partial<TurnServices> = {}, lease = 60_000): TurnServices => ({
@@ -35,10 +35,11 @@ const functionWith = (held: Partial<TurnServices> = {}, lease = 60_000): TurnSer
   agents: agents(),
   chats: chats(),
   clock,
+  fileIndex: fileIndex(),
   identifiers,
   log: { info: () => undefined, warn: () => undefined, error: () => undefined },
   messages: messages(),
-  replySettings: { streamTimeout: 90_000, lease, historyCharacters: 1000 },
+  replySettings: { streamTimeout: 90_000, lease, historyCharacters: 1000, attachedFiles: 10 },
   workspaces: workspaces(),
   ...held,
 });

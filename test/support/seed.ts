@@ -73,4 +73,4 @@ const messageAt = (position: number, content: string): Message =>
         tokenUsage: noUsage,
         error: null,
       }
-    : { role: 'user', position, content, createdAt: at };
+    : { role: 'user', position, content, attachments: [], createdAt: at };

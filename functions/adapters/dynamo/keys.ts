@@ -75,6 +75,10 @@ export const keys = {
     pk: `${chat(workspaceId, chatId)}#F#${position}`,
     sk: externalUserId,
   }),
+  file: (workspaceId: string, uuid: string): Key => ({
+    pk: `${workspace(workspaceId)}#FILE#${uuid}`,
+    sk: 'FILE',
+  }),
   operatorsWorkspace: (workspaceId: string): Key => ({ pk: 'OPERATOR#WORKSPACES', sk: workspaceId }),
   operatorsAgent: (agentId: string): Key => ({ pk: `OPERATOR#AGENT#${agentId}`, sk: 'AGENT' }),
   operatorsApiKey: (keyId: string): Key => ({ pk: `OPERATOR#KEY#${keyId}`, sk: 'KEY' }),

@@ -1,11 +1,14 @@
 import type { ReasoningStep, ReplyError, TokenUsage } from '#contract/message.ts';
 import { isReplyPosition, type Message } from '#domain/message.ts';
+import { fileItem, fileOf } from './file-index.ts';
 import type { Item } from './table.ts';
 
 /** All but the texts. Times as milliseconds and usage as four numbers: a short message with its attributes is one write unit (1 KB). */
 export const attributesOf = (message: Message): Item => ({
   position: message.position,
   at: Date.parse(message.createdAt),
+  ...(message.role === 'user' &&
+    message.attachments.length > 0 && { files: message.attachments.map(fileItem) }),
   ...(message.role === 'assistant' && {
     usage: [
       message.tokenUsage.total_prompt_tokens,
@@ -28,11 +31,15 @@ export const textsOf = (message: Message): { content: string; steps?: string } =
 /** A stored message: its item, and its texts from wherever they are kept. */
 export function messageOf(
   item: Item,
+  workspaceId: string,
   { content, steps }: { content: string; steps: string | undefined },
 ): Message {
   const position = item.position as number;
   const createdAt = new Date(item.at as number).toISOString();
-  if (!isReplyPosition(position)) return { role: 'user', position, content, createdAt };
+  if (!isReplyPosition(position)) {
+    const attachments = ((item.files as Item[] | undefined) ?? []).map((file) => fileOf(file, workspaceId));
+    return { role: 'user', position, content, attachments, createdAt };
+  }
   return {
     role: 'assistant',
     position,

@@ -25,9 +25,9 @@ export function dynamoMessageStore(table: Table, contents: ContentStore): Messag
     const name = item[`${attribute}_name`] as string | undefined;
     return name === undefined ? (item[attribute] as string | undefined) : contents.get(name);
   };
-  const read = async (item: Item): Promise<Message> => {
+  const read = async ({ workspaceId }: Chat, item: Item): Promise<Message> => {
     const [content = '', steps] = await Promise.all([textOf(item, 'content'), textOf(item, 'steps')]);
-    return messageOf(item, { content, steps });
+    return messageOf(item, workspaceId, { content, steps });
   };
 
   /** A message's item. What is too large for it goes to the content store, the longer of content and steps first. */
@@ -122,7 +122,7 @@ export function dynamoMessageStore(table: Table, contents: ContentStore): Messag
         yield await Promise.all(
           page.map(
             async ({ item, counts }): Promise<RatedMessage> => ({
-              message: await read(item),
+              message: await read(chat, item),
               feedbackCounts: counts,
             }),
           ),
@@ -136,7 +136,7 @@ export function dynamoMessageStore(table: Table, contents: ContentStore): Messag
       const pages = pagesBetween(chat, { first: 1, last: upTo, ascending: false, limit: messagesPerLook });
       for await (const page of pages)
         for (const item of page.filter(isMessage)) {
-          const message = await read(item);
+          const message = await read(chat, item);
           left -= message.content.length;
           if (left < 0) return wholeTurns(newestFirst.reverse());
           newestFirst.push(message);

@@ -1,0 +1,68 @@
+import * as z from 'zod';
+import { limits } from './limits.ts';
+import { uploadScope } from './message.ts';
+
+/** MIME types besides `text/*` (specification, section 8). */
+const contentTypes = [
+  'application/pdf',
+  'application/msword',
+  'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
+  'application/vnd.openxmlformats-officedocument.presentationml.presentation',
+  'image/jpeg',
+  'image/png',
+  'image/gif',
+  'image/webp',
+] as const;
+
+/** Extensions that are taken, each with the type of a part that tells none (specification, section 8). */
+export const typeOfExtension: Readonly<Record<string, string>> = {
+  '.pdf': 'application/pdf',
+  '.txt': 'text/plain',
+  '.md': 'text/markdown',
+  '.csv': 'text/csv',
+  '.docx': 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
+  '.doc': 'application/msword',
+  '.pptx': 'application/vnd.openxmlformats-officedocument.presentationml.presentation',
+  '.jpeg': 'image/jpeg',
+  '.jpg': 'image/jpeg',
+  '.png': 'image/png',
+  '.gif': 'image/gif',
+  '.webp': 'image/webp',
+  '.html': 'text/html',
+};
+
+const textType = /^text\/[!#$%&'*+.^_`|~0-9a-z-]+$/;
+
+/** Whether a type without its parameters, in lower case, is taken. */
+export const isTextType = (type: string): boolean => textType.test(type) && type !== 'text/*';
+export const isAcceptedType = (type: string): boolean =>
+  isTextType(type) || (contentTypes as readonly string[]).includes(type);
+
+/** What the part `data` holds. */
+export const uploadData = z.object({ scope: uploadScope.default('persistent') });
+
+/** The form as OpenAPI tells it; what arrives is read part by part. */
+export const uploadForm = z.object({
+  file: z.unknown().meta({
+    override: { type: 'string', format: 'binary' },
+    description: `1 byte to 50 MB; ${Object.keys(typeOfExtension).join(', ')}; ${contentTypes.join(', ')}, text/*. The content must be what the type says.`,
+  }),
+  data: z
+    .string()
+    .optional()
+    .meta({
+      description: `A JSON object: {"scope": "persistent"} (the default) or {"scope": "ephemeral"}, which is gone after ${limits.ephemeralHours} hours.`,
+    }),
+});
+
+/** Exact texts (specification, section 7.3). */
+export const uploadFailures = {
+  nameMissing: 'File name is missing',
+  nameTooLong: `File name is too long (max length: ${limits.fileNameCharacters} characters)`,
+  extension: (extension: string) => `Unsupported file extension: ${extension}`,
+  contentType: (type: string) => `Unsupported content type: ${type}`,
+  /** Begins as the text for a type that is not taken: it is the content's type that does not fit. */
+  content: (actual: string, declared: string) => `Unsupported content type: ${actual}, sent as ${declared}`,
+  tooLarge: `File size check failed (max size: ${limits.fileBytes / 1024 / 1024} MB)`,
+  empty: 'File is empty (size must be greater than 0 bytes)',
+} as const;

@@ -1,0 +1,132 @@
+import { EventEmitter, on } from 'node:events';
+import { finished, type Readable } from 'node:stream';
+import { Dicer } from '@fastify/busboy';
+import { parse as parseDisposition } from 'content-disposition';
+import { parse as parseType } from 'content-type';
+import { ServiceError } from '#contract/errors.ts';
+import { limits } from '#contract/limits.ts';
+import { uploadFailures } from '#contract/upload.ts';
+import type { UploadPart } from '#domain/upload-part.ts';
+
+/** All headers of a part: a name of 255 characters, of four bytes each, percent-encoded, is 3 KB. */
+const headerBytes = 16 * 1024;
+
+/** `{"scope": "ephemeral"}`, and room for whatever comes to stand beside it. */
+const dataBytes = 64 * 1024;
+
+type PartHeaders = Readonly<Record<string, string[] | undefined>>;
+
+/**
+ * Reads a multipart/form-data body part by part, a chunk at a time. However it goes, and whoever stops, the body is
+ * read to its end before this returns, so that its sender hears the answer; but not past the longest upload.
+ * @throws badRequest, also while a part is read, when the body is no such form or too long
+ */
+export async function* readForm(
+  contentType: string | undefined,
+  body: Readable,
+): AsyncGenerator<UploadPart, void, undefined> {
+  const ended = untilEnd(body);
+  try {
+    const dicer = new Dicer({
+      boundary: boundaryOf(contentType),
+      maxHeaderPairs: 32,
+      maxHeaderSize: headerBytes,
+    } as ConstructorParameters<typeof Dicer>[0]);
+    const arrivals = new EventEmitter();
+    const open = new Set<Readable>();
+    let failure: Error | undefined;
+    const fail = (error: Error) => {
+      failure ??= error;
+      for (const stream of open) stream.destroy(failure);
+      arrivals.emit('failed');
+    };
+    dicer.on('part', (stream) => {
+      // The form's own error tells the same; unheard, this one would end the process.
+      stream.on('error', () => {});
+      stream.on('header', (headers) => {
+        open.add(stream);
+        stream.once('close', () => open.delete(stream));
+        arrivals.emit('part', headers, stream);
+      });
+    });
+    dicer.on('error', () => fail(malformed('it ends before its last boundary')));
+    dicer.on('finish', () => arrivals.emit('end'));
+    ended.catch(fail);
+
+    const parts = on(arrivals, 'part', { close: ['end', 'failed'] });
+    body.pipe(dicer);
+    for await (const [headers, stream] of parts as AsyncIterable<[PartHeaders, Readable]>) {
+      const { name, filename } = dispositionOf(headers);
+      const content = readPart(stream, () => failure);
+      if (name === 'file') yield { kind: 'file', name: filename, contentType: typeOf(headers), content };
+      else if (name === 'data') yield { kind: 'data', text: await readText(content) };
+      else for await (const _skipped of content);
+    }
+    if (failure !== undefined) throw failure;
+    body.unpipe(dicer);
+  } finally {
+    body.resume();
+    await ended.catch(() => {});
+  }
+}
+
+/** Resolves when the whole body has been read; rejects when its sender leaves, or sends more than any upload has. */
+function untilEnd(body: Readable): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let bytes = 0;
+    body.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > limits.uploadBytes) reject(new ServiceError('badRequest', uploadFailures.tooLarge));
+    });
+    finished(body, { writable: false }, (error) => (error ? reject(error) : resolve()));
+    // Until the parser takes it.
+    body.pause();
+  });
+}
+
+async function* readPart(
+  stream: Readable,
+  failure: () => Error | undefined,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  for await (const bytes of stream) yield bytes as Uint8Array;
+  const error = failure();
+  if (error !== undefined) throw error;
+}
+
+async function readText(content: AsyncIterable<Uint8Array>): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of content) {
+    bytes += piece.length;
+    if (bytes <= dataBytes) pieces.push(piece);
+  }
+  if (bytes > dataBytes) throw new ServiceError('badRequest', `data must be at most ${dataBytes} bytes`);
+  return Buffer.concat(pieces).toString();
+}
+
+const malformed = (problem: string) =>
+  new ServiceError('badRequest', `The body is not valid multipart/form-data: ${problem}`);
+
+function boundaryOf(contentType: string | undefined): string {
+  const { type, parameters } = parseType(contentType ?? '');
+  if (type !== 'multipart/form-data')
+    throw new ServiceError('badRequest', 'Content-Type must be multipart/form-data');
+  if (!parameters.boundary) throw malformed('Content-Type names no boundary');
+  return parameters.boundary;
+}
+
+/** The parser gives each byte as a character; names are UTF-8. */
+const headerOf = (headers: PartHeaders, name: string): string | undefined => {
+  const [value] = headers[name] ?? [];
+  return value === undefined ? undefined : Buffer.from(value, 'latin1').toString();
+};
+
+function dispositionOf(headers: PartHeaders): { name: string | undefined; filename: string | undefined } {
+  const { parameters } = parseDisposition(headerOf(headers, 'content-disposition') ?? '', {
+    multipart: true,
+  });
+  return { name: parameters.name, filename: parameters.filename };
+}
+
+const typeOf = (headers: PartHeaders): string | undefined =>
+  headerOf(headers, 'content-type')?.trim() || undefined;

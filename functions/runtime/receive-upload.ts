@@ -1,0 +1,20 @@
+import type { Readable } from 'node:stream';
+import type { UploadedFile } from '#contract/message.ts';
+import type { Services } from '#domain/services.ts';
+import { storeUpload } from '#domain/store-upload.ts';
+import { uploadedFileResource } from '#domain/uploaded-file-resource.ts';
+import { readForm } from './read-form.ts';
+
+type UploadServices = Parameters<typeof storeUpload>[0] & Pick<Services, 'files' | 'clock'>;
+
+/** What both doors do with a body, once they know whose it is. */
+export const receiveUpload = (services: UploadServices) => {
+  const store = storeUpload(services);
+  const resource = uploadedFileResource(services);
+  return async (upload: {
+    workspaceId: string;
+    contentType: string | undefined;
+    body: Readable;
+  }): Promise<UploadedFile> =>
+    resource(await store(upload.workspaceId, readForm(upload.contentType, upload.body)));
+};

@@ -1,0 +1,123 @@
+import { Buffer } from 'node:buffer';
+import { crc32, deflateRawSync } from 'node:zlib';
+
+/** An archive with these texts, each compressed. */
+export function zip(entries: Record<string, string | Buffer>): Buffer {
+  const pieces: Buffer[] = [];
+  const directory: Buffer[] = [];
+  let offset = 0;
+  for (const [name, content] of Object.entries(entries)) {
+    const bytes = Buffer.from(content);
+    const packed = deflateRawSync(bytes);
+    const fields = Buffer.alloc(26);
+    fields.writeUInt16LE(20, 0); // version needed
+    fields.writeUInt16LE(8, 4); // deflated
+    fields.writeUInt16LE(0x5c21, 8); // 1 January 2026
+    fields.writeUInt32LE(crc32(bytes), 10);
+    fields.writeUInt32LE(packed.length, 14);
+    fields.writeUInt32LE(bytes.length, 18);
+    fields.writeUInt16LE(name.length, 22);
+    const local = Buffer.concat([Buffer.from('PK\x03\x04'), fields, Buffer.from(name), packed]);
+    const place = Buffer.alloc(14);
+    place.writeUInt32LE(offset, 10);
+    directory.push(
+      Buffer.concat([Buffer.from('PK\x01\x02\x14\x00', 'latin1'), fields, place, Buffer.from(name)]),
+    );
+    pieces.push(local);
+    offset += local.length;
+  }
+  const central = Buffer.concat(directory);
+  const end = Buffer.alloc(22);
+  end.write('PK\x05\x06');
+  end.writeUInt16LE(directory.length, 8);
+  end.writeUInt16LE(directory.length, 10);
+  end.writeUInt32LE(central.length, 12);
+  end.writeUInt32LE(offset, 16);
+  return Buffer.concat([...pieces, central, end]);
+}
+
+const xml = (text: string): string => `<?xml version="1.0" encoding="UTF-8" standalone="yes"?>${text}`;
+const office = 'application/vnd.openxmlformats-officedocument';
+const relations = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships';
+
+const officeFile = (type: string, part: string, content: string): Buffer =>
+  zip({
+    '[Content_Types].xml': xml(
+      `<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml" ContentType="application/xml"/><Override PartName="/${part}" ContentType="${office}.${type}.main+xml"/></Types>`,
+    ),
+    '_rels/.rels': xml(
+      `<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r1" Type="${relations}/officeDocument" Target="${part}"/></Relationships>`,
+    ),
+    [part]: xml(content),
+  });
+
+export const docx = (text: string): Buffer =>
+  officeFile(
+    'wordprocessingml.document',
+    'word/document.xml',
+    `<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body><w:p><w:r><w:t>${text}</w:t></w:r></w:p></w:body></w:document>`,
+  );
+
+export const pptx = (text: string): Buffer =>
+  officeFile(
+    'presentationml.presentation',
+    'ppt/presentation.xml',
+    `<p:presentation xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main"><!--${text}--></p:presentation>`,
+  );
+
+/** One page with one line. */
+export function pdf(text: string): Buffer {
+  const stream = `BT /F1 12 Tf 72 720 Td (${text}) Tj ET`;
+  const objects = [
+    '<< /Type /Catalog /Pages 2 0 R >>',
+    '<< /Type /Pages /Kids [3 0 R] /Count 1 >>',
+    '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>',
+    `<< /Length ${stream.length} >>\nstream\n${stream}\nendstream`,
+    '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>',
+  ];
+  let body = '%PDF-1.4\n';
+  const offsets = objects.map((object, index) => {
+    const offset = body.length;
+    body += `${index + 1} 0 obj\n${object}\nendobj\n`;
+    return offset;
+  });
+  const table = offsets.map((offset) => `${String(offset).padStart(10, '0')} 00000 n \n`).join('');
+  return Buffer.from(
+    `${body}xref\n0 6\n0000000000 65535 f \n${table}trailer\n<< /Size 6 /Root 1 0 R >>\nstartxref\n${body.length}\n%%EOF\n`,
+  );
+}
+
+/** A compound file, which is what Word kept its documents in: header, allocation table, directory. */
+export function doc(): Buffer {
+  const file = Buffer.alloc(3 * 512);
+  Buffer.from('d0cf11e0a1b11ae1', 'hex').copy(file);
+  Buffer.from('3e000300feff0900', 'hex').copy(file, 24);
+  file[32] = 6;
+  file.writeUInt32LE(1, 44);
+  file.writeUInt32LE(1, 48);
+  file.writeUInt32LE(4096, 56);
+  for (const at of [60, 68]) file.writeUInt32LE(0xfffffffe, at);
+  file.fill(0xff, 80, 512);
+  file.writeUInt32LE(0, 76);
+  file.fill(0xff, 512, 1024);
+  file.writeUInt32LE(0xfffffffd, 512);
+  file.writeUInt32LE(0xfffffffe, 516);
+  file.write('Root Entry', 1024, 'utf16le');
+  file.writeUInt16LE(22, 1024 + 64);
+  file[1024 + 66] = 5;
+  for (const at of [68, 72, 76]) file.writeUInt32LE(0xffffffff, 1024 + at);
+  file.writeUInt32LE(0xfffffffe, 1024 + 116);
+  return file;
+}
+
+const base64 = (text: string): Buffer => Buffer.from(text, 'base64');
+
+/** One pixel each. */
+export const png = base64(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+);
+export const gif = base64('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7');
+export const webp = base64('UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA');
+export const jpeg = base64(
+  '/9j/4AAQSkZJRgABAQEASABIAAD/2wBDAP//////////////////////////////////////////////////////////////////////////////////////wgALCAABAAEBAREA/8QAFBABAAAAAAAAAAAAAAAAAAAAAP/aAAgBAQABPxA=',
+);

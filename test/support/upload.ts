@@ -1,0 +1,86 @@
+import { request } from 'node:http';
+import type { UploadedFile } from '#contract/message.ts';
+import { checkAnswer } from './check-answer.ts';
+import type { Answer } from './client.ts';
+import type { Service, Tenant } from './service.ts';
+
+export type RefusedFile = Omit<UploadedFile, 'uuid' | 'file_url'> & { error_msg: string };
+
+type Uploader = (init: RequestInit) => Promise<Answer<UploadedFile | RefusedFile | null>>;
+
+const path = '/chats/upload-file';
+
+/** Uploads over HTTP; every answer is held against the contract. */
+export function uploaderOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<Tenant, 'apiKey'>) {
+  const send: Uploader = async (init) => {
+    const response = await fetch(service.baseUrl + path, {
+      method: 'POST',
+      ...init,
+      headers: { 'x-api-key': apiKey, ...(init.headers as Record<string, string> | undefined) },
+    });
+    const answer = {
+      status: response.status,
+      headers: response.headers,
+      body: (await response.json()) as Answer<UploadedFile | RefusedFile | null>['body'],
+    };
+    checkAnswer({ method: 'POST', path, ...answer });
+    return answer;
+  };
+  return {
+    send,
+    /** As a browser would. */
+    file(
+      name: string,
+      content: string | Uint8Array | Blob,
+      { type = 'text/plain', data }: { type?: string; data?: unknown } = {},
+    ) {
+      const form = new FormData();
+      form.append('file', new Blob([content as string], { type }), name);
+      if (data !== undefined) form.append('data', typeof data === 'string' ? data : JSON.stringify(data));
+      return send({ body: form });
+    },
+    /** A body of one's own making. */
+    raw: (
+      body: string | Uint8Array | ReadableStream,
+      contentType = `multipart/form-data; boundary=${boundary}`,
+    ) =>
+      send({
+        body: body as NonNullable<RequestInit['body']>,
+        headers: { 'Content-Type': contentType },
+        ...(body instanceof ReadableStream && { duplex: 'half' }),
+      }),
+    /** Sends what is given and then leaves, without a word to the end of its body. */
+    leaveAfter: (bytes: Uint8Array, contentLength: number): Promise<void> =>
+      new Promise((resolve) => {
+        const sending = request(service.baseUrl + path, {
+          method: 'POST',
+          headers: {
+            'x-api-key': apiKey,
+            'Content-Type': `multipart/form-data; boundary=${boundary}`,
+            'Content-Length': contentLength,
+          },
+        });
+        sending.on('error', () => {});
+        sending.on('close', () => resolve());
+        sending.write(bytes, () => sending.destroy());
+      }),
+  };
+}
+
+export const boundary = 'the-boundary';
+
+/** A part with its headers as written. */
+export const part = (headers: string[], content: string | Uint8Array): Buffer =>
+  Buffer.concat([
+    Buffer.from(`--${boundary}\r\n${headers.map((header) => `${header}\r\n`).join('')}\r\n`),
+    Buffer.from(content as Uint8Array),
+    Buffer.from('\r\n'),
+  ]);
+
+export const filePart = (name: string, content: string | Uint8Array, type = 'text/plain'): Buffer =>
+  part([`Content-Disposition: form-data; name="file"; filename="${name}"`, `Content-Type: ${type}`], content);
+
+export const dataPart = (data: string): Buffer => part(['Content-Disposition: form-data; name="data"'], data);
+
+export const form = (...parts: Uint8Array[]): Buffer =>
+  Buffer.concat([...parts, Buffer.from(`--${boundary}--\r\n`)]);
