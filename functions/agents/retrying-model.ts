@@ -30,7 +30,8 @@ const usualTiming: RetryTiming = {
 
 /**
  * A model that is asked again while it is throttled or unavailable, as long as it has said nothing: what was said once
- * cannot be taken back. Throws ModelFailure when it gives up.
+ * cannot be taken back. All its failures are ModelFailures, also those that its stream tells: the AI SDK would make
+ * errors of its own of them, without what they were.
  */
 export function retryingModel(model: LanguageModelV4, timing: Partial<RetryTiming> = {}): LanguageModelV4 {
   const times = { ...usualTiming, ...timing };
@@ -118,7 +119,8 @@ async function fromFirstOutput(
     async pull(controller) {
       const { done, value } = await reader.read();
       if (done) controller.close();
-      else controller.enqueue(value);
+      else
+        controller.enqueue(value.type === 'error' ? { ...value, error: modelFailureOf(value.error) } : value);
     },
     cancel: (reason) => reader.cancel(reason),
   });

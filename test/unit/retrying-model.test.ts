@@ -113,7 +113,8 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
       call.failInStream('server error');
     });
     const { error } = await ask(model);
-    expect(error).toBeDefined();
+    expect(error).toBeInstanceOf(ModelFailure);
+    expect(error).toMatchObject({ kind: 'unavailable' });
     expect(server.calls).toHaveLength(1);
   });
 

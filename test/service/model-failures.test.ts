@@ -1,0 +1,293 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Client, clientOf } from '#support/client.ts';
+import type { ModelCall, ScriptedModel } from '#support/model-server.ts';
+import { startScriptedBedrock } from '#support/scripted-bedrock.ts';
+import { startScriptedModel } from '#support/scripted-model.ts';
+import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+import { contentsOf, createChat, historyOf, send, stepThrough } from '#support/turns.ts';
+
+/** Longer than all waits between four calls, which are 4.4 s at most. */
+const streamTimeoutSeconds = '6';
+
+let service: Service;
+const models: Partial<Record<Wire, ScriptedModel>> = {};
+const logged: string[] = [];
+type Wire = 'openai' | 'bedrock';
+const wires: readonly Wire[] = ['openai', 'bedrock'];
+
+beforeAll(async () => {
+  models.openai = await startScriptedModel();
+  models.bedrock = await startScriptedBedrock();
+  service = await startService({
+    variables: {
+      OPENAI_BASE_URL: models.openai.url,
+      AWS_ENDPOINT_URL_BEDROCK_RUNTIME: models.bedrock.url,
+      STREAM_TIMEOUT_SECONDS: streamTimeoutSeconds,
+    },
+    maxConcurrency: 6,
+    onLog: ({ line }) => logged.push(line),
+  });
+});
+afterAll(async () => {
+  await service.close();
+  await Promise.all(Object.values(models).map((model) => model.close()));
+});
+
+const busy = { code: 10005, message: 'The model is busy: try again later' };
+const unreachable = { code: 10005, message: 'The model cannot be reached: try again later' };
+const refused = { code: 10005, message: 'The model refused the request' };
+const broken = { code: 10005, message: 'The model could not complete the reply' };
+
+interface Failure {
+  name: string;
+  /** What the model says before. */
+  says?: string[];
+  fails: (call: ModelCall, attempt: number) => void;
+  /** How often the model is asked. */
+  asked: number;
+  /** Undefined when the reply comes whole in the end, as `Here I am`. */
+  error?: { code: number; message: string };
+}
+
+const answer = (call: ModelCall): void => {
+  call.piece('Here I am');
+  call.finish();
+};
+/** Fails as often as it says, and answers then. */
+const thenAnswers =
+  (times: number, fails: (call: ModelCall) => void): Failure['fails'] =>
+  (call, attempt) =>
+    attempt <= times ? fails(call) : answer(call);
+const soon = { 'retry-after-ms': '5' };
+
+const failures: Failure[] = [
+  {
+    name: '429 with Retry-After, then an answer',
+    fails: thenAnswers(1, (call) => call.fail(429, { 'Retry-After': '1' })),
+    asked: 2,
+  },
+  {
+    name: '429 with a date, then an answer',
+    fails: thenAnswers(2, (call) =>
+      call.fail(429, { 'Retry-After': new Date(Date.now() + 1000).toUTCString() }),
+    ),
+    asked: 3,
+  },
+  { name: '429 and nothing else', fails: (call) => call.fail(429, soon), asked: 4, error: busy },
+  {
+    name: '429 for longer than a reply waits',
+    fails: (call) => call.fail(429, { 'Retry-After': '3600' }),
+    asked: 1,
+    error: busy,
+  },
+  { name: '500, then an answer', fails: thenAnswers(3, (call) => call.fail(500, soon)), asked: 4 },
+  { name: '500 and nothing else', fails: (call) => call.fail(500, soon), asked: 4, error: unreachable },
+  { name: '503 for half a second', fails: thenAnswers(1, (call) => call.fail(503)), asked: 2 },
+  { name: '400', fails: (call) => call.fail(400), asked: 1, error: refused },
+  { name: '403', fails: (call) => call.fail(403), asked: 1, error: refused },
+  { name: '404', fails: (call) => call.fail(404), asked: 1, error: refused },
+  {
+    name: 'a server error in the stream before the first word, then an answer',
+    fails: thenAnswers(1, (call) => call.failInStream('server error')),
+    asked: 2,
+  },
+  {
+    name: 'a throttling in the stream before the first word, then an answer',
+    fails: thenAnswers(1, (call) => call.failInStream('throttled')),
+    asked: 2,
+  },
+  {
+    name: 'a refusal in the stream before the first word',
+    fails: (call) => call.failInStream('invalid request'),
+    asked: 1,
+    error: refused,
+  },
+  {
+    name: 'a server error in the stream behind some words',
+    says: ['One, ', 'two'],
+    fails: (call) => call.failInStream('server error'),
+    asked: 1,
+    error: unreachable,
+  },
+  {
+    name: 'a throttling in the stream behind some words',
+    says: ['One, ', 'two'],
+    fails: (call) => call.failInStream('throttled'),
+    asked: 1,
+    error: busy,
+  },
+  {
+    name: 'a connection cut before the headers, then an answer',
+    fails: thenAnswers(1, (call) => call.reset()),
+    asked: 2,
+  },
+  { name: 'connections cut and nothing else', fails: (call) => call.reset(), asked: 4, error: unreachable },
+  {
+    name: 'a connection cut behind some words',
+    says: ['One, ', 'two'],
+    fails: (call) => call.reset(),
+    asked: 1,
+    error: unreachable,
+  },
+  { name: 'an end without a word', fails: (call) => call.end(), asked: 1, error: broken },
+  {
+    name: 'an end without a finish',
+    says: ['One, ', 'two'],
+    fails: (call) => call.end(),
+    asked: 1,
+    error: broken,
+  },
+  {
+    name: 'an empty reply',
+    fails: (call) => call.finish(),
+    asked: 1,
+    error: { code: 10005, message: 'The model gave an empty reply' },
+  },
+  {
+    name: 'a reply cut at its limit',
+    says: ['One, ', 'two'],
+    fails: (call) => call.cut('length'),
+    asked: 1,
+    error: { code: 10005, message: 'The reply was cut at the limit of 8192 tokens' },
+  },
+  {
+    name: 'a reply cut by a filter',
+    says: ['One, '],
+    fails: (call) => call.cut('content_filter'),
+    asked: 1,
+    error: { code: 10005, message: 'The reply was cut by the content filter of the model' },
+  },
+  {
+    name: 'garbage at once',
+    fails(call) {
+      call.raw('<html>Bad gateway</html>\n\n');
+      call.end();
+    },
+    asked: 1,
+    error: broken,
+  },
+  {
+    name: 'garbage behind some words',
+    says: ['One, ', 'two'],
+    fails(call) {
+      call.raw('data: {"choices": [{]}\n\n');
+      call.end();
+    },
+    asked: 1,
+    error: broken,
+  },
+  {
+    name: 'silence at once',
+    fails: () => undefined,
+    asked: 1,
+    error: { code: 10005, message: 'Stream timed out' },
+  },
+  {
+    name: 'silence behind some words',
+    says: ['One, ', 'two'],
+    fails: () => undefined,
+    asked: 1,
+    error: { code: 10005, message: 'Stream timed out' },
+  },
+];
+
+describe.each(wires)('a model on the wire of %s', (wire) => {
+  let tenant: Tenant;
+  let client: Client;
+  let script: ReturnType<typeof scriptByMessage>;
+  beforeAll(async () => {
+    script = scriptByMessage(modelOf(wire));
+    tenant = await createTenant({ model: `${wire}:scripted`, titles: false });
+    client = clientOf(service, tenant);
+  });
+
+  it.concurrent.for(failures)('that answers with $name', async (failure, { expect }) => {
+    const { name, says = [], fails, asked, error } = failure;
+    const text = error === undefined ? 'Here I am' : says.join('');
+    const chatId = await createChat(client, tenant);
+    const { promise: called, resolve } = Promise.withResolvers<ModelCall>();
+    const calls = script(name, (call, attempt) => (says.length > 0 ? resolve(call) : fails(call, attempt)));
+    const reader = stepThrough(await client.stream(chatId, { message: name, agent_id: tenant.agentId }));
+    expect(await reader.next()).toMatchObject({ type: 'response.created', model: `${wire}:scripted` });
+    for (const piece of says) {
+      (await called).piece(piece);
+      expect(await reader.next()).toMatchObject({ type: 'response.output_text.delta', delta: piece });
+    }
+    if (says.length > 0) fails(await called, 1);
+    const rest = await reader.rest();
+    expect(rest).toMatchObject(
+      error === undefined
+        ? [
+            { type: 'response.output_text.delta', delta: text },
+            { type: 'response.output_text.completed', final_text: text },
+            '[DONE]',
+          ]
+        : [{ type: 'response.error', ...error }, '[DONE]'],
+    );
+    expect(calls).toHaveLength(asked);
+
+    const history = await historyOf(client, chatId);
+    expect(contentsOf(history)).toEqual([name, text]);
+    expect(history[1]?.meta.error).toEqual(error);
+
+    const after = `after ${name}`;
+    script(after, answer);
+    expect(await send(client, tenant, chatId, after)).toMatchObject({
+      status: 200,
+      body: { data: 'Here I am', error_code: 0 },
+    });
+    expect(contentsOf(await historyOf(client, chatId))).toEqual([name, text, after, 'Here I am']);
+  });
+
+  it('that says a million characters', async () => {
+    const chatId = await createChat(client, tenant);
+    const text = Array.from({ length: 100_000 }, (_, index) => `${index}`.padStart(9, '0')).join(' ');
+    script('at length', (call) => {
+      for (let start = 0; start < text.length; start += 4096) call.piece(text.slice(start, start + 4096));
+      call.finish();
+    });
+    const events = await (
+      await client.stream(chatId, { message: 'at length', agent_id: tenant.agentId })
+    ).all();
+    const said = events.flatMap((event) =>
+      event !== '[DONE]' && event.type === 'response.output_text.delta' ? [event.delta] : [],
+    );
+    expect(said.join('') === text).toBe(true);
+    expect(events.at(-2)).toMatchObject({ type: 'response.output_text.completed' });
+    expect(contentsOf(await historyOf(client, chatId))[1] === text).toBe(true);
+  });
+});
+
+it('leaves no message and no word of a provider in the logs', () => {
+  expect(logged.some((line) => line.includes('A reply was not completed'))).toBe(true);
+  const words = [...failures.map(({ name }) => name), 'Here I am', 'One, ', 'scripted 4', 'scripted 5'];
+  // Short ones such as 400 are part of much else.
+  const telling = words.filter((word) => word.length > 5);
+  expect(logged.filter((line) => telling.some((word) => line.includes(word)))).toEqual([]);
+});
+
+function modelOf(wire: Wire): ScriptedModel {
+  const model = models[wire];
+  if (model === undefined) throw new Error(`No model on the wire of ${wire}`);
+  return model;
+}
+
+/** Answers the calls that a message leads to by its script; several messages can be on their way at once. */
+function scriptByMessage(model: ScriptedModel) {
+  const scripts = new Map<
+    string,
+    { calls: ModelCall[]; script: (call: ModelCall, attempt: number) => void }
+  >();
+  model.onCall = (call) => {
+    // An unanswered message before it stands in the same one, a blank line above.
+    const message = call.request.messages.at(-1)?.content.split('\n\n').at(-1) ?? '';
+    const entry = scripts.get(message);
+    if (entry === undefined) throw new Error(`No script for the message ${message}`);
+    entry.script(call, entry.calls.push(call));
+  };
+  return (message: string, script: (call: ModelCall, attempt: number) => void): readonly ModelCall[] => {
+    const calls: ModelCall[] = [];
+    scripts.set(message, { calls, script });
+    return calls;
+  };
+}
