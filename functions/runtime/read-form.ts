@@ -88,7 +88,12 @@ async function* readPart(
   stream: Readable,
   failure: () => Error | undefined,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  for await (const bytes of stream) yield bytes as Uint8Array;
+  try {
+    for await (const bytes of stream) yield bytes as Uint8Array;
+  } catch (error) {
+    throw failure() ?? error;
+  }
+  // A part that nobody was reading when the form failed just ends.
   const error = failure();
   if (error !== undefined) throw error;
 }

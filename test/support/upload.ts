@@ -49,6 +49,30 @@ export function uploaderOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<T
         headers: { 'Content-Type': contentType },
         ...(body instanceof ReadableStream && { duplex: 'half' }),
       }),
+    /** Sends the body only when the service asks for it. */
+    expecting: (body: Uint8Array): Promise<{ continued: boolean; status: number | undefined }> =>
+      new Promise((resolve, reject) => {
+        let continued = false;
+        const sending = request(service.baseUrl + path, {
+          method: 'POST',
+          headers: {
+            'x-api-key': apiKey,
+            'Content-Type': `multipart/form-data; boundary=${boundary}`,
+            'Content-Length': body.length,
+            Expect: '100-continue',
+          },
+        });
+        sending.on('continue', () => {
+          continued = true;
+          sending.end(body);
+        });
+        sending.on('response', (response) => {
+          response.resume();
+          resolve({ continued, status: response.statusCode });
+        });
+        sending.on('error', reject);
+        sending.flushHeaders();
+      }),
     /** Sends what is given and then leaves, without a word to the end of its body. */
     leaveAfter: (bytes: Uint8Array, contentLength: number): Promise<void> =>
       new Promise((resolve) => {
