@@ -13,6 +13,7 @@ import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Duration, RemovalPolicy } from 'aws-cdk-lib/core';
 import type { Construct } from 'constructs';
 import { variables } from '#runtime/variables.ts';
+import { bedrockStatements } from './bedrock-models.ts';
 import type { Settings } from './settings.ts';
 
 export type TableAction = 'GetItem' | 'BatchGetItem' | 'Query' | 'PutItem' | 'UpdateItem';
@@ -53,7 +54,6 @@ export class ServiceFunction extends LambdaFunction {
       role,
       logGroup,
       loggingFormat: LoggingFormat.JSON,
-      environment: { NODE_OPTIONS: '--enable-source-maps' },
     });
   }
 
@@ -76,6 +76,11 @@ export class ServiceFunction extends LambdaFunction {
   readsSecret(secret: Secret, variable: string): void {
     this.allow(['secretsmanager:GetSecretValue'], secret.secretArn);
     this.addEnvironment(variable, secret.secretArn);
+  }
+
+  invokesModels(models: readonly string[]): void {
+    for (const statement of models.flatMap((model) => bedrockStatements(this, model)))
+      this.addToRolePolicy(statement);
   }
 
   private allow(actions: string[], resource: string): void {

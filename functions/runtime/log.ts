@@ -1,5 +1,6 @@
 import { Logger } from '@aws-lambda-powertools/logger';
 import type { Log } from '#domain/ports/log.ts';
+import { withSourcePositions } from './source-positions.ts';
 
 /** JSON lines with the request's id. */
 const logger = /* @__PURE__ */ new Logger({ serviceName: 'agent-service' });
@@ -14,7 +15,13 @@ function describe(error: unknown): unknown {
   if (!(error instanceof Error)) return typeof error;
   const { name, message, stack, cause } = error;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
-  return { name, message, code, stack, cause: cause === undefined ? undefined : describe(cause) };
+  return {
+    name,
+    message,
+    code,
+    stack: stack && withSourcePositions(stack),
+    cause: cause === undefined ? undefined : describe(cause),
+  };
 }
 
 export const log: Log = {
