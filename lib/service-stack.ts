@@ -3,6 +3,7 @@ import { CfnOutput, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib/core';
 import type { Construct } from 'constructs';
 import { type RouteName, routes } from '#contract/routes.ts';
 import { variables } from '#runtime/variables.ts';
+import { acknowledgeRegions } from './bedrock-models.ts';
 import { ContentBucket } from './content-bucket.ts';
 import { DataTables } from './data-tables.ts';
 import { FileBucket } from './file-bucket.ts';
@@ -74,6 +75,7 @@ export class ServiceStack extends Stack {
       if (needs.content !== undefined) handler.usesObjects(content, needs.content, variables.contentBucket);
       if (needs.files !== undefined) handler.usesObjects(files, needs.files, variables.fileBucket);
       if (needs.model) {
+        handler.invokesModels(settings.bedrockModels);
         handler.readsSecret(openAiApiKey, variables.openAiApiKeySecret);
         handler.addEnvironment(variables.openAiBaseUrl, settings.openAiBaseUrl);
         handler.addEnvironment(variables.streamTimeoutSeconds, String(settings.streamTimeoutSeconds));
@@ -95,6 +97,8 @@ export class ServiceStack extends Stack {
     new CfnOutput(this, 'ContentBucketName', { value: content.bucketName });
     new CfnOutput(this, 'FileBucketName', { value: files.bucketName });
     new CfnOutput(this, 'OpenAiApiKeySecretArn', { value: openAiApiKey.secretArn });
+    new CfnOutput(this, 'BedrockModels', { value: JSON.stringify(settings.bedrockModels) });
+    acknowledgeRegions(this, settings.bedrockModels);
     for (const bucket of ['ContentBucket', 'FileBucket'])
       Validations.of(this).acknowledge({
         id: `AwsSolutions-IAM5[Resource::<${bucket}.Arn>/*]`,

@@ -3,6 +3,7 @@ import type { Node } from 'constructs';
 import * as z from 'zod';
 import { limits } from '#contract/limits.ts';
 import { routes } from '#contract/routes.ts';
+import { bedrockModel } from './bedrock-models.ts';
 
 const replyTimeoutSeconds = routes['send-message'].timeoutSeconds;
 
@@ -44,6 +45,22 @@ const schema = z
 
     /** Whatever speaks OpenAI's chat completions. */
     openAiBaseUrl: z.url({ protocol: /^https?$/ }).default('https://api.openai.com/v1'),
+
+    /**
+     * What agents may name behind `bedrock:`. Roles may invoke these and no other. A role's policies have room for
+     * 10,240 characters, the rest of send-message's takes about 2,000, and a profile some 350: 20 fit.
+     */
+    bedrockModels: z
+      .array(
+        z
+          .string()
+          .regex(
+            bedrockModel,
+            'must be the id of a Bedrock model or inference profile, or an ARN, without wildcards',
+          ),
+      )
+      .max(20)
+      .default([]),
 
     /** One month: long enough to look into a complaint, short enough to stay cheap. */
     logRetentionDays: z.enum(RetentionDays).default(RetentionDays.ONE_MONTH),

@@ -168,6 +168,7 @@ test('the base address of the outputs ends in /api/v1', () => {
   expect(parts.at(-1)).toBe('/v1');
   expect(Object.keys(template.findOutputs('*')).toSorted()).toEqual([
     'BaseAddress',
+    'BedrockModels',
     'ContentBucketName',
     'DataTableName',
     'FileBucketName',

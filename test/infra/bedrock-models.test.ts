@@ -1,0 +1,177 @@
+import { AwsSolutionsChecks } from 'cdk-nag';
+import { describe, expect, test } from 'vitest';
+import { parseSettings } from '#lib/settings.ts';
+import { createService, synthesize } from './synthesize.ts';
+
+interface Statement {
+  Action: string | string[];
+  Resource: unknown;
+  Condition?: unknown;
+}
+
+/** What send-message's role may do at Bedrock, with the template's references as CloudFormation fills them in. */
+function grantsOf(bedrockModels: string[]) {
+  const { resource } = synthesize({ settings: { bedrockModels } });
+  const policy = resource('AWS::IAM::Policy', 'SendMessage').Properties.PolicyDocument as {
+    Statement: Statement[];
+  };
+  return policy.Statement.filter(({ Action }) => JSON.stringify(Action).includes('bedrock')).map(
+    (statement) => {
+      const { Action, Resource, Condition } = filledIn(statement) as Statement;
+      return {
+        actions: Action,
+        resources: [Resource].flat(),
+        ...(Condition !== undefined && { condition: Condition }),
+      };
+    },
+  );
+}
+
+const pseudoParameters: Record<string, string> = {
+  'AWS::Partition': 'aws',
+  'AWS::Region': 'eu-west-1',
+  'AWS::AccountId': '123456789012',
+};
+
+function filledIn(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(filledIn);
+  if (typeof value !== 'object' || value === null) return value;
+  if ('Ref' in value) return pseudoParameters[String(value.Ref)] ?? value;
+  if ('Fn::Join' in value)
+    return (filledIn((value['Fn::Join'] as [string, unknown[]])[1]) as string[]).join('');
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, filledIn(inner)]));
+}
+
+const actions = ['bedrock:InvokeModel', 'bedrock:InvokeModelWithResponseStream'];
+const through = (profile: string) => ({ StringEquals: { 'bedrock:InferenceProfileArn': profile } });
+
+test('without models, no role may invoke any', () => {
+  expect(grantsOf([])).toEqual([]);
+});
+
+test('a model is granted in the Region of the stack', () => {
+  expect(grantsOf(['anthropic.claude-3-haiku-20240307-v1:0'])).toEqual([
+    {
+      actions,
+      resources: ['arn:aws:bedrock:eu-west-1::foundation-model/anthropic.claude-3-haiku-20240307-v1:0'],
+    },
+  ]);
+});
+
+test("a geography's profile is granted with its model wherever it is routed, through the profile alone", () => {
+  const profile = 'arn:aws:bedrock:eu-west-1:123456789012:inference-profile/eu.amazon.nova-lite-v1:0';
+  expect(grantsOf(['eu.amazon.nova-lite-v1:0'])).toEqual([
+    { actions, resources: [profile] },
+    {
+      actions,
+      resources: ['arn:aws:bedrock:*::foundation-model/amazon.nova-lite-v1:0'],
+      condition: through(profile),
+    },
+  ]);
+});
+
+test('a global profile is granted with its model here and in no Region, as AWS documents it', () => {
+  const profile =
+    'arn:aws:bedrock:eu-west-1:123456789012:inference-profile/global.anthropic.claude-sonnet-4-6';
+  expect(grantsOf(['global.anthropic.claude-sonnet-4-6'])).toEqual([
+    { actions, resources: [profile] },
+    {
+      actions,
+      resources: [
+        'arn:aws:bedrock:eu-west-1::foundation-model/anthropic.claude-sonnet-4-6',
+        'arn:aws:bedrock:::foundation-model/anthropic.claude-sonnet-4-6',
+      ],
+      condition: through(profile),
+    },
+  ]);
+});
+
+test('an application profile is granted with whatever it stands for, through the profile alone', () => {
+  const profile = 'arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abc123';
+  expect(grantsOf([profile])).toEqual([
+    { actions, resources: [profile] },
+    { actions, resources: ['arn:aws:bedrock:*::foundation-model/*'], condition: through(profile) },
+  ]);
+});
+
+test('an ARN is granted as it is', () => {
+  const provisioned = 'arn:aws:bedrock:us-east-1:123456789012:provisioned-model/abc123';
+  const foundation = 'arn:aws:bedrock:us-east-1::foundation-model/amazon.nova-lite-v1:0';
+  expect(grantsOf([provisioned])).toEqual([{ actions, resources: [provisioned] }]);
+  expect(grantsOf([foundation])).toEqual([{ actions, resources: [foundation] }]);
+  const profile = 'arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.amazon.nova-lite-v1:0';
+  expect(grantsOf([profile])).toEqual([
+    { actions, resources: [profile] },
+    {
+      actions,
+      resources: ['arn:aws:bedrock:*::foundation-model/amazon.nova-lite-v1:0'],
+      condition: through(profile),
+    },
+  ]);
+});
+
+/** The most that a stage may list, of long names. */
+const many = Array.from({ length: 20 }, (_, index) => `eu.anthropic.claude-3-7-sonnet-20250219-v1:${index}`);
+
+test('as many as a stage may list fit into the policies of a role', () => {
+  const { resource } = synthesize({ settings: { bedrockModels: many } });
+  const policy = filledIn(resource('AWS::IAM::Policy', 'SendMessage').Properties.PolicyDocument);
+  expect(JSON.stringify(policy).length).toBeLessThan(10_240);
+});
+
+test('only functions that ask models are granted any', () => {
+  const { resources } = synthesize({ settings: { bedrockModels: ['amazon.nova-lite-v1:0'] } });
+  const granted = Object.entries(resources('AWS::IAM::Policy')).filter(([, policy]) =>
+    JSON.stringify(policy).includes('bedrock:'),
+  );
+  expect(granted.map(([id]) => id.replace(/RoleDefaultPolicy.*$/, ''))).toEqual(['SendMessage']);
+});
+
+test('no rule of cdk-nag is broken that is not acknowledged', () => {
+  const { app } = createService({
+    settings: {
+      bedrockModels: [
+        'amazon.nova-lite-v1:0',
+        'eu.amazon.nova-lite-v1:0',
+        'global.anthropic.claude-sonnet-4-6',
+        'arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abc123',
+      ],
+    },
+  });
+  expect(new AwsSolutionsChecks(app).validateScope(app).violations).toEqual([]);
+});
+
+test('an output tells operators what agents may name', () => {
+  const { template } = synthesize({ settings: { bedrockModels: ['amazon.nova-lite-v1:0'] } });
+  expect(template.toJSON().Outputs.BedrockModels).toEqual({ Value: '["amazon.nova-lite-v1:0"]' });
+});
+
+describe('the setting', () => {
+  test.each([
+    '*',
+    'anthropic.*',
+    'claude',
+    'arn:aws:bedrock:*::foundation-model/a.b',
+    'arn:aws:s3:::bucket',
+    'a.b c',
+    '',
+  ])('refuses %j', (model) => {
+    expect(() => parseSettings({ bedrockModels: [model] })).toThrow(
+      'bedrockModels.0: must be the id of a Bedrock model or inference profile, or an ARN, without wildcards',
+    );
+  });
+
+  test.each([
+    'openai.gpt-oss-120b-1:0',
+    'deepseek.v3.2',
+    'us.meta.llama3-3-70b-instruct-v1:0',
+    'anthropic.claude-3-5-sonnet-20240620-v1:0:18k',
+    'arn:aws-us-gov:bedrock:us-gov-west-1:123456789012:inference-profile/us-gov.anthropic.claude-3-haiku-20240307-v1:0',
+  ])('takes %s', (model) => {
+    expect(parseSettings({ bedrockModels: [model] }).bedrockModels).toEqual([model]);
+  });
+
+  test('takes no more than fit', () => {
+    expect(() => parseSettings({ bedrockModels: [...many, 'a.b'] })).toThrow('bedrockModels');
+  });
+});
