@@ -14,6 +14,8 @@ export interface RunOptions {
   /** Logical id of an AWS::SecretsManager::Secret to its value. */
   readonly secretValues?: Readonly<Record<string, string>>;
   readonly faults?: Faults;
+  /** By name of a Wait state: how long it takes, in place of what the template says. */
+  readonly waitMilliseconds?: Readonly<Record<string, number>>;
   /** Keep every DynamoDB call with what it consumed. */
   readonly recordCalls?: boolean;
   /** Threads that one function may have. Default 64. */

@@ -5,6 +5,7 @@ import { buckets } from '../s3/buckets.ts';
 import { secrets } from '../secrets/secrets.ts';
 import { eventSources } from '../sqs/event-sources.ts';
 import { queues } from '../sqs/queues.ts';
+import { stateMachines } from '../step-functions/state-machines.ts';
 import type { ResourceKind } from './resource-kind.ts';
 
 /** In the order in which they begin; they are closed in the opposite one, so callers stop before the called. */
@@ -14,6 +15,7 @@ export const resourceKinds: readonly ResourceKind[] = [
   secrets,
   queues,
   functions,
+  stateMachines,
   eventSources,
   restApi,
 ];

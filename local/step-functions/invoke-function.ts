@@ -1,0 +1,47 @@
+import { randomUUID } from 'node:crypto';
+import { findFunction } from '../lambda/find-function.ts';
+import type { RunContext } from '../run-context.ts';
+import { TaskError } from './task-error.ts';
+
+/** What a state's Parameters say to `lambda:invoke`. */
+interface Invocation {
+  readonly FunctionName?: string;
+  readonly Payload?: unknown;
+}
+
+// Of input and output of a state, in UTF-8.
+export const STATE_BYTES = 256 * 1024;
+
+/** The result of `lambda:invoke`, with the function's own in Payload. */
+export async function invokeFunction(
+  { FunctionName = '', Payload }: Invocation,
+  context: RunContext,
+): Promise<unknown> {
+  const target = findFunction(context, FunctionName);
+  if (!target) {
+    throw new TaskError('Lambda.ResourceNotFoundException', `Function not found: ${FunctionName}`);
+  }
+  const payload = JSON.stringify(Payload ?? {});
+  checkSize(payload);
+  const result = await target.invoke(payload);
+  if (!result.succeeded) {
+    const { errorType, errorMessage } = result;
+    throw new TaskError(errorType, JSON.stringify({ errorType, errorMessage }));
+  }
+  checkSize(result.payload);
+  return {
+    ExecutedVersion: '$LATEST',
+    Payload: JSON.parse(result.payload || 'null') as unknown,
+    SdkResponseMetadata: { RequestId: randomUUID() },
+    StatusCode: 200,
+  };
+}
+
+function checkSize(json: string): void {
+  if (Buffer.byteLength(json) <= STATE_BYTES) return;
+  throw new TaskError(
+    'States.DataLimitExceeded',
+    'The state/task returned a result with a size exceeding the maximum number of bytes service limit.',
+    { isFinal: true },
+  );
+}

@@ -1,0 +1,146 @@
+import type { RunContext } from '../run-context.ts';
+import { callsDirectly, type Definition, type State, waitsForToken } from './definition.ts';
+import type { Execution } from './execution-log.ts';
+import { invokeFunction } from './invoke-function.ts';
+import { TaskError } from './task-error.ts';
+import type { TaskTokens } from './task-tokens.ts';
+
+export type Outcome = Pick<Execution, 'status' | 'output' | 'error' | 'cause'>;
+
+export interface RunningExecution {
+  readonly outcome: Promise<Outcome>;
+  /** Ends it as ABORTED. */
+  stop(): void;
+}
+
+/** Loaded when the template has a machine: it takes a tenth of a second. */
+export type Engine = typeof import('aws-local-stepfunctions');
+
+export interface ExecutionEnvironment {
+  readonly engine: Engine;
+  readonly definition: Definition;
+  readonly machineName: string;
+  readonly roleArn: string;
+  readonly tokens: TaskTokens;
+  readonly context: RunContext;
+}
+
+/** Interprets the definition once. */
+export function runExecution(
+  execution: Execution,
+  { engine, definition, machineName, roleArn, tokens, context }: ExecutionEnvironment,
+): RunningExecution {
+  const ended = new AbortController();
+  const hasEnded = () => new TaskError('States.Runtime', 'The execution has ended', { isFinal: true });
+  const deadline = performance.now() + (definition.TimeoutSeconds ?? Infinity) * 1000;
+  const current = { Name: '', EnteredTime: '', RetryCount: 0 };
+  let drawn: string | undefined;
+
+  const contextObject = {
+    Execution: { Id: execution.arn, Name: execution.name, RoleArn: roleArn, RedriveCount: 0 },
+    StateMachine: { Id: execution.machineArn, Name: machineName },
+    State: current,
+    Task: {
+      /** Read while a state's Parameters are filled in; the same one until the task has begun. */
+      get Token(): string | undefined {
+        const state = definition.States[current.Name];
+        if (!state || !waitsForToken(state)) return undefined;
+        drawn ??= tokens.draw();
+        return drawn;
+      },
+    },
+  };
+
+  function enter(name: string): void {
+    Object.assign(current, { Name: name, EnteredTime: new Date().toISOString(), RetryCount: 0 });
+    drawn = undefined;
+  }
+
+  /** Called by the engine at once when it has filled in the Parameters. */
+  async function runTask(state: State, input: never): Promise<never> {
+    // An end wakes the engine's waits too, and one before a retry would go on with it.
+    if (ended.signal.aborted || performance.now() >= deadline) throw hasEnded();
+    const token = drawn ?? tokens.draw();
+    drawn = undefined;
+    current.RetryCount += 1;
+    const task = Promise.withResolvers<unknown>();
+    const milliseconds = (state.TimeoutSeconds ?? 0) * 1000;
+    // The engine has a timer of its own, which ends the state; this one makes the token stale.
+    const timeout = setTimeout(() => tokens.close(token), milliseconds);
+    const stop = () => task.reject(hasEnded());
+    ended.signal.addEventListener('abort', stop, { once: true });
+    if (waitsForToken(state)) {
+      tokens.open(token, {
+        succeed: task.resolve,
+        fail: (error, cause) => task.reject(new TaskError(error, cause)),
+      });
+    }
+    const call = callsDirectly(state)
+      ? invokeFunction({ FunctionName: state.Resource ?? '', Payload: input }, context)
+      : invokeFunction(input, context);
+    call.then((result) => {
+      if (waitsForToken(state)) return;
+      task.resolve(callsDirectly(state) ? (result as { Payload: unknown }).Payload : result);
+    }, task.reject);
+    try {
+      return (await task.promise) as never;
+    } finally {
+      clearTimeout(timeout);
+      tokens.close(token);
+      ended.signal.removeEventListener('abort', stop);
+    }
+  }
+
+  const states = Object.entries(definition.States);
+  const machine = new engine.StateMachine(
+    { ...definition, States: tellEntry(definition.States, enter) } as never,
+    {
+      validationOptions: { noValidate: true },
+    },
+  );
+  const run = machine.run(JSON.parse(execution.input), {
+    context: contextObject,
+    overrides: {
+      taskResourceLocalHandlers: Object.fromEntries(
+        states
+          .filter(([, { Type }]) => Type === 'Task')
+          .map(([name, state]) => [name, (input) => runTask(state, input as never)]),
+      ),
+      waitTimeOverrides: { ...context.options.waitMilliseconds },
+    },
+  });
+  const outcome = run.result
+    .then(
+      (output): Outcome => ({ status: 'SUCCEEDED', output: JSON.stringify(output) }),
+      (error: Error): Outcome => {
+        if (error instanceof engine.ExecutionAbortedError) return { status: 'ABORTED' };
+        if (error instanceof engine.ExecutionTimeoutError)
+          return { status: 'TIMED_OUT', error: 'States.Timeout' };
+        const cause = error.cause instanceof Error ? error.cause : error;
+        return { status: 'FAILED', error: cause.name, cause: cause.message };
+      },
+    )
+    .finally(() => ended.abort());
+  return {
+    outcome,
+    stop() {
+      ended.abort();
+      run.abort();
+    },
+  };
+}
+
+/** The engine looks a state up when it enters it, and at no other time. */
+function tellEntry(states: Definition['States'], enter: (name: string) => void): Definition['States'] {
+  const observed: Record<string, State> = {};
+  for (const [name, state] of Object.entries(states)) {
+    Object.defineProperty(observed, name, {
+      enumerable: true,
+      get() {
+        enter(name);
+        return state;
+      },
+    });
+  }
+  return observed;
+}
