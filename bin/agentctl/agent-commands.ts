@@ -11,6 +11,7 @@ import { updateAgent } from '#domain/update-agent.ts';
 import { describeIssues } from '#runtime/describe-issues.ts';
 import { identifiers } from '#runtime/identifiers.ts';
 import { agents, clock, workspaces } from '#runtime/services.ts';
+import { refuseUnlistedModel } from './bedrock-models.ts';
 import type { Report, Result } from './run-agentctl.ts';
 
 const services = () => ({ agents: agents(), clock, identifiers, workspaces: workspaces() });
@@ -46,6 +47,8 @@ export function agentCommands(report: Report): Command {
     .argument('<agent>')
     .action(
       report(async (agentId: string) => {
+        const draft = await findAgent(services())(agentId);
+        refuseUnlistedModel(`agent ${agentId}`, draft.definition.llm_model);
         const version = await publishAgent(services())(agentId);
         return {
           json: { agent_id: version.agentId, version: version.number, version_id: version.id },
@@ -91,6 +94,7 @@ async function readDefinition(file: string, workspaceId: string): Promise<AgentD
   if (bytes > limits.agentBytes)
     throw new Error(`${file}: an agent may have ${limits.agentBytes} bytes as JSON, this one has ${bytes}`);
   await refuseUnknownParts(file, workspaceId, parsed.data);
+  refuseUnlistedModel(file, parsed.data.llm_model);
   return parsed.data;
 }
 

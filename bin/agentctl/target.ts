@@ -3,32 +3,39 @@ import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-clo
 import { variables } from '#runtime/variables.ts';
 import { readConnection } from '../local/connection.ts';
 import { useLocalTable } from '../operator.ts';
+import { useBedrockModels } from './bedrock-models.ts';
 
 export interface TargetOptions {
   data: string;
   stack?: string;
 }
 
-/** Points the stores at the table of a local run, or of a stack in AWS. */
+/** Points the commands at a local run, or at a stack in AWS. */
 export async function useTarget({ data, stack }: TargetOptions): Promise<void> {
   if (stack !== undefined) {
-    process.env[variables.dataTable] = await tableOf(stack);
+    const outputOf = await readOutputs(stack);
+    const table = outputOf('DataTableName');
+    if (table === undefined) throw new Error(`The stack ${stack} has no output DataTableName`);
+    process.env[variables.dataTable] = table;
+    useBedrockModels(listOf(outputOf('BedrockModels')));
     return;
   }
   const connection = await readConnection(resolve(data));
   if (connection === undefined || !isRunning(connection.pid))
     throw new Error(`No service runs in ${data}: start one with npm start, or name a stack with --stack`);
   useLocalTable(connection.data_table, connection.dynamodb_endpoint);
+  useBedrockModels(connection.bedrock_models);
 }
 
-async function tableOf(stack: string): Promise<string> {
+async function readOutputs(stack: string): Promise<(name: string) => string | undefined> {
   const { Stacks = [] } = await new CloudFormationClient().send(
     new DescribeStacksCommand({ StackName: stack }),
   );
-  const output = Stacks[0]?.Outputs?.find(({ OutputKey }) => OutputKey === 'DataTableName');
-  if (output?.OutputValue === undefined) throw new Error(`The stack ${stack} has no output DataTableName`);
-  return output.OutputValue;
+  return (name) => Stacks[0]?.Outputs?.find(({ OutputKey }) => OutputKey === name)?.OutputValue;
 }
+
+const listOf = (json: string | undefined): string[] | undefined =>
+  json === undefined ? undefined : (JSON.parse(json) as string[]);
 
 function isRunning(pid: number): boolean {
   try {

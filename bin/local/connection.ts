@@ -12,6 +12,8 @@ export interface Connection {
   /** Where agentctl finds the table. */
   data_table: string;
   dynamodb_endpoint: string;
+  /** What agents may name behind `bedrock:`. */
+  bedrock_models?: string[];
 }
 
 const fileOf = (folder: string): string => join(folder, 'connection.json');

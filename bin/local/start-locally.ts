@@ -101,6 +101,7 @@ async function connect(engines: StartedEngines, folder: string): Promise<Connect
     pid: process.pid,
     data_table: table,
     dynamodb_endpoint: engines.endpoints.dynamodb,
+    bedrock_models: JSON.parse(engines.outputs.BedrockModels ?? '[]') as string[],
   };
 }
 

@@ -1,0 +1,149 @@
+import { spawn } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createTenant, type Service, startService } from '#support/service.ts';
+
+const listed = 'eu.amazon.nova-lite-v1:0';
+
+let service: Service;
+let folder: string;
+let workspaceId: string;
+let cloudFormation: Server;
+/** Of the stack that CloudFormation tells of. */
+let outputs: Record<string, string>;
+beforeAll(async () => {
+  service = await startService();
+  folder = await mkdtemp(join(tmpdir(), 'agentctl-'));
+  ({ workspaceId } = await createTenant());
+  cloudFormation = createServer((_, response) => {
+    response.setHeader('Content-Type', 'text/xml').end(describeStacks(outputs));
+  });
+  await new Promise<void>((listening) => cloudFormation.listen(0, '127.0.0.1', listening));
+});
+afterAll(async () => {
+  cloudFormation.close();
+  await service.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const describeStacks = (values: Record<string, string>): string => {
+  const members = Object.entries(values).map(
+    ([key, value]) =>
+      `<member><OutputKey>${key}</OutputKey><OutputValue>${value.replaceAll('"', '&quot;')}</OutputValue></member>`,
+  );
+  return `<DescribeStacksResponse xmlns="http://cloudformation.amazonaws.com/doc/2010-05-15/"><DescribeStacksResult>
+    <Stacks><member><StackName>stack</StackName><StackStatus>CREATE_COMPLETE</StackStatus>
+    <CreationTime>2026-01-01T00:00:00Z</CreationTime><Outputs>${members.join('')}</Outputs></member></Stacks>
+    </DescribeStacksResult></DescribeStacksResponse>`;
+};
+
+/** Runs agentctl to its end. */
+async function agentctl(args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const child = spawn(process.execPath, [resolve(import.meta.dirname, '../../bin/agentctl.ts'), ...args], {
+    env: {
+      ...process.env,
+      AWS_ENDPOINT_URL_CLOUDFORMATION: `http://127.0.0.1:${(cloudFormation.address() as AddressInfo).port}`,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (text) => {
+    stdout += text;
+  });
+  child.stderr.on('data', (text) => {
+    stderr += text;
+  });
+  const code = await new Promise<number | null>((ended) => child.once('close', ended));
+  return { code, stdout, stderr };
+}
+
+/** The arguments that name a local run whose stage lists these models. */
+async function localRun(models?: string[]): Promise<string[]> {
+  const data = join(folder, models === undefined ? 'older' : `lists-${models.length}`);
+  await mkdir(data, { recursive: true });
+  await writeFile(
+    join(data, 'connection.json'),
+    JSON.stringify({
+      pid: process.pid,
+      data_table: service.run.outputs.DataTableName,
+      dynamodb_endpoint: service.run.endpoints.dynamodb,
+      bedrock_models: models,
+    }),
+  );
+  return ['--data', data, '--json'];
+}
+
+async function fileFor(model: string): Promise<string> {
+  const file = join(folder, `${model.replaceAll(/[^a-z0-9]/g, '-')}.json`);
+  await writeFile(file, JSON.stringify({ name: 'Agent', llm_model: model }));
+  return file;
+}
+
+const create = async (target: string[], model: string) =>
+  agentctl(['agents', 'create', '--workspace', workspaceId, '--file', await fileFor(model), ...target]);
+
+const agentOf = ({ stdout }: { stdout: string }): string =>
+  (JSON.parse(stdout) as { agent_id: string }).agent_id;
+
+// A command takes about a second.
+describe('agentctl', { timeout: 60_000 }, () => {
+  it('takes agents whose Bedrock model is listed', async () => {
+    const target = await localRun([listed]);
+    const created = await create(target, `bedrock:${listed}`);
+    expect(created).toMatchObject({ code: 0, stderr: '' });
+    const published = await agentctl(['agents', 'publish', agentOf(created), ...target]);
+    expect(published).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it('refuses others, and says which are listed', async () => {
+    const { code, stderr } = await create(await localRun([listed]), 'bedrock:anthropic.claude-v2');
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /bedrock-anthropic-claude-v2\.json: llm_model bedrock:anthropic\.claude-v2 is not in the stage setting bedrockModels.*bedrock:eu\.amazon\.nova-lite-v1:0/,
+    );
+  });
+
+  it('says which setting to set when none is listed', async () => {
+    const { code, stderr } = await create(await localRun([]), `bedrock:${listed}`);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/the stage setting bedrockModels.*it is empty\. Add it to the stage in cdk\.json/);
+  });
+
+  it('refuses to update to another, and to publish one that is no longer listed', async () => {
+    const agentId = agentOf(await create(await localRun([listed]), `bedrock:${listed}`));
+    const none = await localRun([]);
+    const file = await fileFor('bedrock:anthropic.claude-v2');
+    const updated = await agentctl(['agents', 'update', agentId, '--file', file, ...none]);
+    expect(updated).toMatchObject({ code: 1, stderr: expect.stringContaining('bedrockModels') });
+    const published = await agentctl(['agents', 'publish', agentId, ...none]);
+    expect(published).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`agent ${agentId}: llm_model`),
+    });
+  });
+
+  it('takes other providers whatever is listed', async () => {
+    expect(await create(await localRun([]), 'openai:gpt-5')).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it('says that it has not checked when the target is older than the list', async () => {
+    const { code, stderr } = await create(await localRun(), `bedrock:${listed}`);
+    expect(code).toBe(0);
+    expect(stderr).toContain('not checked whether roles may invoke');
+  });
+
+  it("reads a deployed stack's list from its outputs", async () => {
+    const stack = ['--stack', 'stack', '--json'];
+    outputs = {
+      DataTableName: service.run.outputs.DataTableName ?? '',
+      BedrockModels: JSON.stringify([listed]),
+    };
+    expect(await create(stack, `bedrock:${listed}`)).toMatchObject({ code: 0, stderr: '' });
+    expect(await create(stack, 'bedrock:anthropic.claude-v2')).toMatchObject({ code: 1 });
+  });
+});
