@@ -1,45 +1,15 @@
 import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
-import type { Chat, Lease } from '#domain/chat.ts';
-import { lastChatId } from '#domain/message.ts';
-import type { ChatFilter, ChatStore, NewChat } from '#domain/ports/chat-store.ts';
+import type { Chat } from '#domain/chat.ts';
+import type { ChatFilter, ChatStore } from '#domain/ports/chat-store.ts';
 import type { Clock } from '#domain/ports/clock.ts';
 import { backOff } from './back-off.ts';
-import { appending, readHead, readIds } from './chat-lists.ts';
-import { type ChatListKind, keys } from './keys.ts';
+import { chatOf } from './chat-item.ts';
+import { readHead, readIds } from './id-lists.ts';
+import { keys } from './keys.ts';
+import { planChats } from './plan-chats.ts';
 import { type Release, releasing } from './release-lease.ts';
-import { type Item, isConflict, type Table, type Write } from './table.ts';
-
-const leaseOf = (item: Item): Lease | null =>
-  item.lease_id === undefined ? null : { id: item.lease_id as string, until: item.lease_until as number };
-
-const chatOf = (item: Item): Chat => ({
-  id: item.id as number,
-  workspaceId: item.workspace_id as string,
-  agentId: item.agent_id as string,
-  name: item.name as string,
-  externalUserId: (item.external_user_id as string | undefined) ?? null,
-  createdAt: item.created_at as string,
-  updatedAt: item.updated_at as string,
-  messageCount: item.message_count as number,
-  lease: leaseOf(item),
-});
-
-const itemOf = (chat: Chat): Item => ({
-  ...keys.chat(chat.workspaceId, chat.id),
-  id: chat.id,
-  workspace_id: chat.workspaceId,
-  agent_id: chat.agentId,
-  name: chat.name,
-  ...(chat.externalUserId !== null && { external_user_id: chat.externalUserId }),
-  created_at: chat.createdAt,
-  updated_at: chat.updatedAt,
-  message_count: chat.messageCount,
-});
-
-/** The lists that a chat is in, besides that of the whole workspace, which is its dense ids themselves. */
-const listsOf = ({ agentId, externalUserId }: NewChat): ChatListKind[] =>
-  externalUserId === null ? [{ agentId }] : [{ agentId }, { externalUserId }, { agentId, externalUserId }];
+import { isConflict, type Table } from './table.ts';
 
 /** A hundred chats created at once in one workspace need 40 at the most; a request ends at 29 s. */
 const attemptsToCreate = 200;
@@ -65,10 +35,12 @@ export function dynamoChatStore(table: Table, clock: Clock): ChatStore {
 
     async create(newChat) {
       for (let attempt = 1; ; attempt += 1) {
-        const { chat, writes } = await planCreation(table, clock, newChat);
+        const { chats, writes } = await planChats(table, clock, newChat.workspaceId, [
+          { ...newChat, lease: null },
+        ]);
         try {
           await table.transact(writes);
-          return chat;
+          return chats[0] as Chat;
         } catch (error) {
           if (!isConflict(error) || attempt === attemptsToCreate) throw error;
         }
@@ -146,53 +118,6 @@ export function dynamoChatStore(table: Table, clock: Clock): ChatStore {
   };
 }
 
-/** The chat as it would be created now, and the transaction that creates it unless another comes first. */
-async function planCreation(
-  table: Table,
-  clock: Clock,
-  newChat: NewChat,
-): Promise<{ chat: Chat; writes: (TableName: string) => Write[] }> {
-  const { workspaceId } = newChat;
-  const [counter, ...heads] = await Promise.all([
-    table.get(keys.chatCount(workspaceId)),
-    ...listsOf(newChat).map((list) => readHead(table, workspaceId, list)),
-  ]);
-  const count = (counter?.count as number | undefined) ?? 0;
-  if (count === lastChatId) throw new Error(`Workspace ${workspaceId} is full: it holds ${lastChatId} chats`);
-  const newest = (counter?.newest_created_at as string | undefined) ?? '';
-  const now = clock.now().toISOString();
-  // Clocks of two functions may differ; creation times still rise with the ids.
-  const createdAt = now.localeCompare(newest) > 0 ? now : newest;
-  const chat: Chat = {
-    ...newChat,
-    id: count + 1,
-    createdAt,
-    updatedAt: createdAt,
-    messageCount: 0,
-    lease: null,
-  };
-  return {
-    chat,
-    writes: (TableName) => [
-      {
-        Put: {
-          TableName,
-          Item: { ...keys.chatCount(workspaceId), count: chat.id, newest_created_at: createdAt },
-          ...(count === 0
-            ? { ConditionExpression: 'attribute_not_exists(pk)' }
-            : {
-                ConditionExpression: '#count = :count',
-                ExpressionAttributeNames: { '#count': 'count' },
-                ExpressionAttributeValues: { ':count': count },
-              }),
-        },
-      },
-      { Put: { TableName, Item: itemOf(chat), ConditionExpression: 'attribute_not_exists(pk)' } },
-      ...heads.flatMap((head) => appending(TableName, workspaceId, head, chat.id)),
-    ],
-  };
-}
-
 /** How many chats a list has, and their ids by place (counted from 0, ascending). */
 async function openList(
   table: Table,
@@ -205,9 +130,9 @@ async function openList(
       idsAt: async (first, last) => Array.from({ length: last - first + 1 }, (_, index) => first + index + 1),
     };
   }
-  const head = await readHead(table, workspaceId, { agentId, externalUserId });
+  const head = await readHead<number>(table, keys.chatList(workspaceId, { agentId, externalUserId }));
   return {
     total: head.count,
-    idsAt: (first, last) => readIds(table, workspaceId, head, first, last),
+    idsAt: (first, last) => readIds(table, head, first, last),
   };
 }

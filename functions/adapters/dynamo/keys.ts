@@ -1,3 +1,6 @@
+import type { BatchStatus } from '#contract/batch.ts';
+import type { ListKeys } from './id-lists.ts';
+
 /**
  * Every key of the data table. Each partition key starts with its workspace, but for the API key's hash and for the
  * operators' indexes, which no function reads.
@@ -15,6 +18,16 @@ const chat = (workspaceId: string, chatId: number): string => `W#${workspaceId}#
 
 /** The chats of a workspace, in ascending ids, that have an agent, a user, or both. */
 export type ChatListKind = { agentId?: string | undefined; externalUserId?: string | undefined };
+
+const listAt = (pk: string): ListKeys => ({
+  head: { pk, sk: 'HEAD' },
+  chunk: (chunk) => ({ pk, sk: `CHUNK#${chunk}` }),
+});
+
+const batch = (workspaceId: string, batchId: string): string => `${workspace(workspaceId)}#B#${batchId}`;
+
+/** The items of a batch are spread over so many partitions: workers end hundreds a second. */
+export const batchItemPartitions = 10;
 
 const chatList = (workspaceId: string, { agentId, externalUserId }: ChatListKind): string =>
   `${workspace(workspaceId)}#LIST#${agentId ?? ''}#${externalUserId ?? ''}`;
@@ -51,16 +64,7 @@ export const keys = {
   /** How many chats the workspace has: the newest chat's id. */
   chatCount: (workspaceId: string): Key => ({ pk: workspace(workspaceId), sk: 'CHATS' }),
   chat: (workspaceId: string, chatId: number): Key => ({ pk: chat(workspaceId, chatId), sk: 'CHAT' }),
-  /** Count and newest ids of a list of chats. */
-  chatListHead: (workspaceId: string, list: ChatListKind): Key => ({
-    pk: chatList(workspaceId, list),
-    sk: 'HEAD',
-  }),
-  /** The ids at the places 100 × chunk and after. */
-  chatListChunk: (workspaceId: string, list: ChatListKind, chunk: number): Key => ({
-    pk: chatList(workspaceId, list),
-    sk: `CHUNK#${chunk}`,
-  }),
+  chatList: (workspaceId: string, list: ChatListKind): ListKeys => listAt(chatList(workspaceId, list)),
   message: (workspaceId: string, chatId: number, position: number): Key => ({
     pk: chat(workspaceId, chatId),
     sk: `M#${padded(position)}`,
@@ -79,6 +83,39 @@ export const keys = {
     pk: `${workspace(workspaceId)}#FILE#${uuid}`,
     sk: 'FILE',
   }),
+  batch: (workspaceId: string, batchId: string): Key => ({ pk: batch(workspaceId, batchId), sk: 'BATCH' }),
+  /** Whether requests of the batch may be begun: apart from the batch, whose counters change all the time. */
+  batchGate: (workspaceId: string, batchId: string): Key => ({
+    pk: batch(workspaceId, batchId),
+    sk: 'GATE',
+  }),
+  batchOutline: (workspaceId: string, batchId: string, part: number): Key => ({
+    pk: batch(workspaceId, batchId),
+    sk: `OUTLINE#${padded(part)}`,
+  }),
+  /** Requests of a batch, ten in an item. */
+  batchRequests: (workspaceId: string, batchId: string, group: number): Key => ({
+    pk: `${batch(workspaceId, batchId)}#REQUESTS`,
+    sk: `GROUP#${padded(group)}`,
+  }),
+  /** The text of a request whose group is too large for one item. */
+  batchText: (workspaceId: string, batchId: string, position: number): Key => ({
+    pk: `${batch(workspaceId, batchId)}#REQUESTS`,
+    sk: `TEXT#${padded(position)}`,
+  }),
+  batchItem: (workspaceId: string, batchId: string, position: number): Key => ({
+    pk: `${batch(workspaceId, batchId)}#I#${position % batchItemPartitions}`,
+    sk: padded(position),
+  }),
+  /** Batches by creation, or those that ended in a state, by their end. */
+  batchList: (workspaceId: string, list: 'all' | BatchStatus): ListKeys =>
+    listAt(`${workspace(workspaceId)}#BATCHES#${list}`),
+  openBatch: (workspaceId: string, batchId: string): Key => ({
+    pk: `${workspace(workspaceId)}#BATCHES#open`,
+    sk: batchId,
+  }),
+  /** All open batches, read by the reconciler: the index that knows no workspace. */
+  operatorsOpenBatch: (batchId: string): Key => ({ pk: 'OPERATOR#OPEN-BATCHES', sk: batchId }),
   operatorsWorkspace: (workspaceId: string): Key => ({ pk: 'OPERATOR#WORKSPACES', sk: workspaceId }),
   operatorsAgent: (agentId: string): Key => ({ pk: `OPERATOR#AGENT#${agentId}`, sk: 'AGENT' }),
   operatorsApiKey: (keyId: string): Key => ({ pk: `OPERATOR#KEY#${keyId}`, sk: 'KEY' }),

@@ -1,11 +1,10 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { appending, readHead, readIds } from '#adapters/dynamo/chat-lists.ts';
-import type { Key } from '#adapters/dynamo/keys.ts';
+import { appending, readHead, readIds } from '#adapters/dynamo/id-lists.ts';
+import { type Key, keys } from '#adapters/dynamo/keys.ts';
 import type { Item, Table, Write } from '#adapters/dynamo/table.ts';
 
-const workspaceId = 'ws_1';
-const list = { agentId: 'agent' };
+const list = keys.chatList('ws_1', { agentId: 'agent' });
 
 /** A table in memory that counts its reads and holds transactions to their conditions. */
 function memoryTable() {
@@ -46,8 +45,8 @@ function memoryTable() {
 async function fill(count: number): Promise<ReturnType<typeof memoryTable>> {
   const memory = memoryTable();
   for (let place = 0; place < count; place += 1) {
-    const head = await readHead(memory.table, workspaceId, list);
-    expect(memory.write(appending('table', workspaceId, head, idAt(place)))).toBe(true);
+    const head = await readHead<number>(memory.table, list);
+    expect(memory.write(appending('table', head, [idAt(place)]))).toBe(true);
   }
   memory.reads.length = 0;
   return memory;
@@ -67,13 +66,13 @@ it('finds the ids at any places of a list of any length, in few reads', async ()
       fc.array(fc.tuple(fc.nat(460), fc.integer({ min: 1, max: 300 })), { minLength: 1, maxLength: 20 }),
       async (count, pages) => {
         const memory = await fill(count);
-        const head = await readHead(memory.table, workspaceId, list);
+        const head = await readHead<number>(memory.table, list);
         expect(head.count).toBe(count);
         for (const [offset, limit] of pages) {
           const last = Math.min(offset + limit, count) - 1;
           if (last < offset) continue;
           memory.reads.length = 0;
-          const ids = await readIds(memory.table, workspaceId, head, offset, last);
+          const ids = await readIds(memory.table, head, offset, last);
           expect(ids).toEqual(Array.from({ length: last - offset + 1 }, (_, index) => idAt(offset + index)));
           expect(memory.reads.length).toBeLessThanOrEqual(Math.ceil(limit / 100) + 1);
         }
@@ -96,18 +95,41 @@ it.each([0, 1, 99, 100, 101, 200])(
   'lets one of two win who append to a list of %i at once',
   async (count) => {
     const memory = await fill(count);
-    const head = await readHead(memory.table, workspaceId, list);
-    expect(memory.write(appending('table', workspaceId, head, 1_000_001))).toBe(true);
-    expect(memory.write(appending('table', workspaceId, head, 1_000_002))).toBe(false);
-    const after = await readHead(memory.table, workspaceId, list);
+    const head = await readHead<number>(memory.table, list);
+    expect(memory.write(appending('table', head, [1_000_001]))).toBe(true);
+    expect(memory.write(appending('table', head, [1_000_002]))).toBe(false);
+    const after = await readHead<number>(memory.table, list);
     expect(after.count).toBe(count + 1);
-    expect(await readIds(memory.table, workspaceId, after, count, count)).toEqual([1_000_001]);
+    expect(await readIds(memory.table, after, count, count)).toEqual([1_000_001]);
   },
 );
+
+it('takes many ids at once as it takes them one by one', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.integer({ min: 1, max: 250 }), { minLength: 1, maxLength: 8 }),
+      async (sizes) => {
+        const memory = await fill(0);
+        let count = 0;
+        for (const size of sizes) {
+          const head = await readHead<number>(memory.table, list);
+          const ids = Array.from({ length: size }, (_, index) => idAt(count + index));
+          expect(memory.write(appending('table', head, ids))).toBe(true);
+          count += size;
+        }
+        const head = await readHead<number>(memory.table, list);
+        expect(await readIds(memory.table, head, 0, count - 1)).toEqual(
+          Array.from({ length: count }, (_, place) => idAt(place)),
+        );
+      },
+    ),
+    { numRuns: 40 },
+  );
+});
 
 it('says so when a chunk is missing, rather than leaving ids out', async () => {
   const memory = await fill(150);
   for (const key of memory.items.keys()) if (key.endsWith('CHUNK#0')) memory.items.delete(key);
-  const head = await readHead(memory.table, workspaceId, list);
-  await expect(readIds(memory.table, workspaceId, head, 90, 120)).rejects.toThrow('missing');
+  const head = await readHead<number>(memory.table, list);
+  await expect(readIds(memory.table, head, 90, 120)).rejects.toThrow('missing');
 });

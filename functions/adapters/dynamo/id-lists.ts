@@ -1,0 +1,92 @@
+import type { Key } from './keys.ts';
+import type { Item, Table, Write } from './table.ts';
+
+/** Chats are listed by number, batches by UUID. */
+type Id = number | string;
+
+/**
+ * Ids in an item of a list: 100 numbers of at most 10 digits (7 bytes with their type) are 700 bytes, so that with a
+ * user of up to 200 bytes in its key the item is one write unit; 100 UUIDs are four.
+ */
+const idsPerChunk = 100;
+
+/** Where a list stands. */
+export interface ListKeys {
+  head: Key;
+  /** The ids at the places 100 × chunk and after. */
+  chunk(chunk: number): Key;
+}
+
+/** The newest ids of a list stand in its head; as soon as it has more than 100 they move to a chunk of their own. */
+export interface ListHead<Kind extends Id> {
+  list: ListKeys;
+  count: number;
+  newestIds: Kind[];
+}
+
+export async function readHead<Kind extends Id>(table: Table, list: ListKeys): Promise<ListHead<Kind>> {
+  const item = await table.get(list.head);
+  return {
+    list,
+    count: (item?.count as number | undefined) ?? 0,
+    newestIds: (item?.newest_ids as Kind[] | undefined) ?? [],
+  };
+}
+
+/** The writes that append ids, which hold only if nobody else has appended since the head was read. */
+export function appending<Kind extends Id>(
+  TableName: string,
+  { list, count, newestIds }: ListHead<Kind>,
+  ids: readonly Kind[],
+): Write[] {
+  const kept = [...newestIds, ...ids];
+  const chunks: Write[] = [];
+  for (
+    let chunk = Math.floor((count - newestIds.length) / idsPerChunk);
+    kept.length > idsPerChunk;
+    chunk += 1
+  )
+    chunks.push({ Put: { TableName, Item: { ...list.chunk(chunk), ids: kept.splice(0, idsPerChunk) } } });
+  return [
+    {
+      Put: {
+        TableName,
+        Item: { ...list.head, count: count + ids.length, newest_ids: kept },
+        ...(count === 0
+          ? { ConditionExpression: 'attribute_not_exists(pk)' }
+          : {
+              ConditionExpression: '#count = :count',
+              ExpressionAttributeNames: { '#count': 'count' },
+              ExpressionAttributeValues: { ':count': count },
+            }),
+      },
+    },
+    ...chunks,
+  ];
+}
+
+/**
+ * The ids at the places first to last (counted from 0) of a list, ascending. A page of n ids reads at most
+ * n / 100 + 2 small items, wherever in the list it is.
+ */
+export async function readIds<Kind extends Id>(
+  table: Table,
+  head: ListHead<Kind>,
+  first: number,
+  last: number,
+): Promise<Kind[]> {
+  const firstInHead = head.count - head.newestIds.length;
+  const chunks: number[] = [];
+  for (
+    let chunk = Math.floor(first / idsPerChunk);
+    chunk * idsPerChunk < Math.min(last + 1, firstInHead);
+    chunk += 1
+  )
+    chunks.push(chunk);
+  const items = await Promise.all(chunks.map((chunk) => table.getNamed(head.list.chunk(chunk))));
+  const start = (chunks[0] ?? firstInHead / idsPerChunk) * idsPerChunk;
+  return [...items.flatMap((item: Item) => item.ids as Kind[]), ...head.newestIds].slice(
+    first - start,
+    last - start + 1,
+  );
+}
