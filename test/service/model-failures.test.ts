@@ -231,12 +231,22 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
     expect(history[1]?.meta.error).toEqual(error);
 
     const after = `after ${name}`;
-    script(after, answer);
+    const callsAfter = script(after, answer);
     expect(await send(client, tenant, chatId, after)).toMatchObject({
       status: 200,
       body: { data: 'Here I am', error_code: 0 },
     });
     expect(contentsOf(await historyOf(client, chatId))).toEqual([name, text, after, 'Here I am']);
+    // Some models refuse two user messages in a row.
+    expect(callsAfter[0]?.request.messages).toEqual(
+      text === ''
+        ? [{ role: 'user', content: `${name}\n\n${after}` }]
+        : [
+            { role: 'user', content: name },
+            { role: 'assistant', content: text },
+            { role: 'user', content: after },
+          ],
+    );
   });
 
   it('that says a million characters', async () => {
