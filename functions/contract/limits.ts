@@ -18,4 +18,9 @@ export const limits = {
   systemPromptCharacters: 32_768,
   /** A version of an agent is one DynamoDB item: 400 KB at most, with room for its attribute names. */
   agentBytes: 350_000,
+  batchRequests: 1000,
+  customIdCharacters: 256,
+  webhookSecretCharacters: 255,
+  /** What browsers and proxies take. */
+  webhookUrlCharacters: 2048,
 } as const;

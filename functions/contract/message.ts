@@ -82,14 +82,16 @@ export const listMessagesQuery = pageQuery.extend({
   order_by: orderBy.default('created_at'),
 });
 
+export const attachedFileUuids = z
+  .array(uuid)
+  .max(limits.attachedFiles, { error: `must have at most ${limits.attachedFiles} elements` })
+  .default([])
+  .meta({ description: 'At most 10, unless the stage has another setting.' });
+
 export const sendMessageBody = z.object({
   message: textOfBytes(limits.messageBytes),
   stream: z.boolean().default(true),
   agent_id: uuid,
-  attached_file_uuids: z
-    .array(uuid)
-    .max(limits.attachedFiles, { error: `must have at most ${limits.attachedFiles} elements` })
-    .default([])
-    .meta({ description: 'At most 10, unless the stage has another setting.' }),
+  attached_file_uuids: attachedFileUuids,
   external_user_id: externalUserId.optional(),
 });

@@ -3,6 +3,9 @@ import {
   BatchGetCommand,
   type BatchGetCommandInput,
   type BatchGetCommandOutput,
+  BatchWriteCommand,
+  type BatchWriteCommandInput,
+  type BatchWriteCommandOutput,
   type DynamoDBDocumentClient,
   GetCommand,
   PutCommand,
@@ -32,11 +35,16 @@ export interface Table {
    */
   getNamed(key: Key): Promise<Item>;
   put(input: WithoutTable<PutCommandInput>): Promise<void>;
+  /** Puts new items in no order, in requests of 25. */
+  putAll(items: readonly Item[]): Promise<void>;
   /** The item's attributes as `ReturnValues` asks for them. */
   update(input: WithoutTable<UpdateCommandInput>): Promise<Item>;
   queryPages(input: WithoutTable<QueryCommandInput>): AsyncGenerator<Item[]>;
   transact(writes: (tableName: string) => Write[]): Promise<void>;
 }
+
+/** DynamoDB's limit of one batch write. */
+const writesPerRequest = 25;
 
 /** A batch read answers with at most 16 MB and 100 keys. */
 const keysPerRequest = 100;
@@ -62,6 +70,12 @@ export function dynamoTable(client: DynamoDBDocumentClient, name: string): Table
     async put(input) {
       await client.send(new PutCommand({ TableName: name, ...input }));
     },
+    async putAll(items) {
+      const requests: Item[][] = [];
+      for (let first = 0; first < items.length; first += writesPerRequest)
+        requests.push(items.slice(first, first + writesPerRequest));
+      await Promise.all(requests.map((request) => putTogether(client, name, request)));
+    },
     async update(input) {
       return (await client.send(new UpdateCommand({ TableName: name, ...input }))).Attributes ?? {};
     },
@@ -79,6 +93,19 @@ export function dynamoTable(client: DynamoDBDocumentClient, name: string): Table
       await client.send(new TransactWriteCommand({ TransactItems: writes(name) }));
     },
   };
+}
+
+async function putTogether(client: DynamoDBDocumentClient, name: string, items: Item[]): Promise<void> {
+  let wanted: BatchWriteCommandInput['RequestItems'] = {
+    [name]: items.map((Item) => ({ PutRequest: { Item } })),
+  };
+  for (let attempt = 0; wanted !== undefined && Object.keys(wanted).length > 0; attempt += 1) {
+    if (attempt > 0) await backOff(attempt);
+    const answer: BatchWriteCommandOutput = await client.send(
+      new BatchWriteCommand({ RequestItems: wanted }),
+    );
+    wanted = answer.UnprocessedItems;
+  }
 }
 
 const textOf = ({ pk, sk }: Key): string => `${pk}\n${sk}`;

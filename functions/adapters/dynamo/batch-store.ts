@@ -1,0 +1,305 @@
+import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
+import { unmarshall } from '@aws-sdk/util-dynamodb';
+import type { BatchStatus } from '#contract/batch.ts';
+import { type Batch, isOpen } from '#domain/batch.ts';
+import type { BatchStore } from '#domain/ports/batch-store.ts';
+import type { Clock } from '#domain/ports/clock.ts';
+import { backOff } from './back-off.ts';
+import { claimItems } from './batch-claims.ts';
+import { batchOf, batchRow, itemOf, itemRow } from './batch-item.ts';
+import { readOutline, readRequests, requestRows } from './batch-requests.ts';
+import { appending, readHead, readIds } from './id-lists.ts';
+import { batchItemPartitions, type Key, keys } from './keys.ts';
+import { failedConditions, type Item, isConflict, type Table, type Write } from './table.ts';
+
+/** Others that write the same lists in one moment are few: batches of one workspace that begin or end. */
+const attemptsToWrite = 20;
+
+const statusNames = { '#status': 'status' };
+
+export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
+  const keyOf = (batch: Batch): Key => keys.batch(batch.workspaceId, batch.id);
+
+  const get = async (workspaceId: string, batchId: string): Promise<Batch | undefined> => {
+    const row = await table.get(keys.batch(workspaceId, batchId));
+    return row && batchOf(row);
+  };
+
+  const update = async (batch: Batch, change: Item): Promise<Batch | undefined> => {
+    try {
+      return batchOf(await table.update({ Key: keyOf(batch), ReturnValues: 'ALL_NEW', ...change }));
+    } catch (error) {
+      if (error instanceof ConditionalCheckFailedException) return undefined;
+      throw error;
+    }
+  };
+
+  /** Writes that hold together, planned anew when others were writing the same items. */
+  const transact = async (plan: () => Promise<(TableName: string) => Write[]>): Promise<boolean> => {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        await table.transact(await plan());
+        return true;
+      } catch (error) {
+        if (failedConditions(error)[0] === true) return false;
+        if (!isConflict(error) || attempt === attemptsToWrite) throw error;
+      }
+      await backOff(attempt);
+    }
+  };
+
+  return {
+    get,
+
+    async create(batch, requests) {
+      await table.putAll(requestRows(batch, requests));
+      await transact(async () => {
+        const head = await readHead<string>(table, keys.batchList(batch.workspaceId, 'all'));
+        const mark = { workspace_id: batch.workspaceId, created_at: batch.createdAt };
+        return (TableName) => [
+          { Put: { TableName, Item: batchRow(batch), ConditionExpression: 'attribute_not_exists(pk)' } },
+          {
+            Put: {
+              TableName,
+              Item: {
+                ...keys.batchGate(batch.workspaceId, batch.id),
+                open: true,
+                expires: Date.parse(batch.expiresAt),
+              },
+            },
+          },
+          { Put: { TableName, Item: { ...keys.openBatch(batch.workspaceId, batch.id), ...mark } } },
+          { Put: { TableName, Item: { ...keys.operatorsOpenBatch(batch.id), ...mark } } },
+          ...appending(TableName, head, [batch.id]),
+        ];
+      });
+    },
+
+    async page(workspaceId, { status }, { limit, offset }) {
+      const read = async (ids: string[]): Promise<Batch[]> =>
+        (await Promise.all(ids.map((id) => table.getNamed(keys.batch(workspaceId, id))))).map(batchOf);
+      if (status !== undefined && isOpen({ status })) {
+        const open = (await read(await openIds(table, workspaceId))).filter(
+          (batch) => batch.status === status,
+        );
+        return { total: open.length, batches: open.slice(offset, offset + limit) };
+      }
+      const head = await readHead<string>(table, keys.batchList(workspaceId, status ?? 'all'));
+      const last = head.count - offset - 1;
+      if (last < 0) return { total: head.count, batches: [] };
+      const ids = await readIds(table, head, Math.max(last - limit + 1, 0), last);
+      return { total: head.count, batches: await read(ids.reverse()) };
+    },
+
+    outline: (batch) => readOutline(table, batch),
+    requests: (batch, positions) => readRequests(table, batch, positions),
+
+    items: (batch, positions) =>
+      Promise.all(
+        positions.map(async (position) => {
+          const row = await table.get(keys.batchItem(batch.workspaceId, batch.id, position));
+          return row && itemOf(row);
+        }),
+      ),
+
+    async allItems(batch) {
+      const partitions = Array.from(
+        { length: Math.min(batchItemPartitions, batch.total) },
+        async (_, index) => {
+          const pages = table.queryPages({
+            KeyConditionExpression: 'pk = :pk',
+            ExpressionAttributeValues: { ':pk': keys.batchItem(batch.workspaceId, batch.id, index).pk },
+          });
+          return (await Array.fromAsync(pages)).flat().map(itemOf);
+        },
+      );
+      return (await Promise.all(partitions)).flat();
+    },
+
+    claim: (batch, claims, lease) => claimItems(table, clock, batch, claims, lease),
+
+    renew: (batch, item, until) =>
+      holds(() =>
+        table.update({
+          Key: keys.batchItem(batch.workspaceId, batch.id, item.position),
+          UpdateExpression: 'SET lease = :until',
+          ...claimStands(item.attempt),
+          ExpressionAttributeValues: {
+            ...claimStands(item.attempt).ExpressionAttributeValues,
+            ':until': until,
+          },
+        }),
+      ),
+
+    save: (batch, item) => putItem(table, itemRow(batch, item), claimStands(item.attempt)),
+
+    giveUp: (batch, item, now) =>
+      putItem(table, itemRow(batch, item), {
+        ConditionExpression: 'attempt = :attempt AND #status = :processing AND lease < :now',
+        ExpressionAttributeNames: statusNames,
+        ExpressionAttributeValues: {
+          ':attempt': item.attempt,
+          ':processing': 'processing',
+          ':now': now.getTime(),
+        },
+      }),
+
+    async count(batch, { completed, failed }) {
+      const row = await table.update({
+        Key: keyOf(batch),
+        UpdateExpression: 'ADD completed :completed, failed :failed',
+        ConditionExpression: 'attribute_exists(pk)',
+        ExpressionAttributeValues: { ':completed': completed, ':failed': failed },
+        ReturnValues: 'ALL_NEW',
+      });
+      return batchOf(row);
+    },
+
+    async stop(batch, { reason, at, status }) {
+      const stopped = await transact(async () => (TableName) => [
+        {
+          Update: {
+            TableName,
+            Key: keyOf(batch),
+            UpdateExpression: 'SET #status = :status, stop_reason = :reason, stopped_at = :at',
+            ConditionExpression: '#status = :open AND attribute_not_exists(stop_reason)',
+            ExpressionAttributeNames: statusNames,
+            ExpressionAttributeValues: {
+              ':status': status,
+              ':reason': reason,
+              ':at': at,
+              ':open': 'in_progress' satisfies BatchStatus,
+            },
+          },
+        },
+        {
+          Update: {
+            TableName,
+            Key: keys.batchGate(batch.workspaceId, batch.id),
+            UpdateExpression: 'SET #open = :closed',
+            ExpressionAttributeNames: { '#open': 'open' },
+            ExpressionAttributeValues: { ':closed': false },
+          },
+        },
+      ]);
+      return stopped ? get(batch.workspaceId, batch.id) : undefined;
+    },
+
+    async saveToken(batch, taskToken) {
+      const saved = await update(batch, {
+        UpdateExpression: 'SET task_token = :token',
+        ConditionExpression: 'attribute_exists(pk)',
+        ExpressionAttributeValues: { ':token': taskToken },
+      });
+      if (saved === undefined) throw new Error(`There is no batch ${batch.id}`);
+      return saved;
+    },
+
+    raiseRun: (batch) =>
+      update(batch, {
+        UpdateExpression: 'SET run = :next',
+        ConditionExpression: 'run = :run',
+        ExpressionAttributeValues: { ':next': batch.run + 1, ':run': batch.run },
+      }),
+
+    async saveDispatch(batch, at) {
+      const saved = await update(batch, {
+        UpdateExpression: 'SET dispatched_at = :at',
+        ConditionExpression:
+          batch.dispatchedAt === null ? 'attribute_not_exists(dispatched_at)' : 'dispatched_at = :before',
+        ExpressionAttributeValues: {
+          ':at': at,
+          ...(batch.dispatchedAt !== null && { ':before': batch.dispatchedAt }),
+        },
+      });
+      return saved !== undefined;
+    },
+
+    close: (batch, final) =>
+      transact(async () => {
+        const head = await readHead<string>(table, keys.batchList(batch.workspaceId, final.status));
+        return (TableName) => [
+          {
+            Update: {
+              TableName,
+              Key: keyOf(batch),
+              UpdateExpression: `SET #status = :status, completed = :completed, failed = :failed${
+                final.completedAt === null ? '' : ', completed_at = :completedAt'
+              }${final.cancelledAt === null ? '' : ', cancelled_at = :cancelledAt'} REMOVE task_token`,
+              ConditionExpression: '#status IN (:progress, :cancelling)',
+              ExpressionAttributeNames: statusNames,
+              ExpressionAttributeValues: {
+                ':status': final.status,
+                ':completed': final.completed,
+                ':failed': final.failed,
+                ...(final.completedAt !== null && { ':completedAt': final.completedAt }),
+                ...(final.cancelledAt !== null && { ':cancelledAt': final.cancelledAt }),
+                ':progress': 'in_progress' satisfies BatchStatus,
+                ':cancelling': 'cancelling' satisfies BatchStatus,
+              },
+            },
+          },
+          { Delete: { TableName, Key: keys.openBatch(batch.workspaceId, batch.id) } },
+          { Delete: { TableName, Key: keys.operatorsOpenBatch(batch.id) } },
+          ...appending(TableName, head, [batch.id]),
+        ];
+      }),
+
+    async *allOpen() {
+      const pages = table.queryPages({
+        KeyConditionExpression: 'pk = :pk',
+        ExpressionAttributeValues: { ':pk': keys.operatorsOpenBatch('').pk },
+      });
+      for await (const page of pages) {
+        const found = await Promise.all(
+          page.map((mark) => get(mark.workspace_id as string, mark.sk as string)),
+        );
+        yield found.filter((batch) => batch !== undefined);
+      }
+    },
+  };
+}
+
+/** Newest first. */
+async function openIds(table: Table, workspaceId: string): Promise<string[]> {
+  const pages = table.queryPages({
+    KeyConditionExpression: 'pk = :pk',
+    ExpressionAttributeValues: { ':pk': keys.openBatch(workspaceId, '').pk },
+  });
+  return (await Array.fromAsync(pages))
+    .flat()
+    .sort((one, other) => (other.created_at as string).localeCompare(one.created_at as string))
+    .map((mark) => mark.sk as string);
+}
+
+const claimStands = (attempt: number) => ({
+  ConditionExpression: 'attempt = :attempt AND #status = :processing',
+  ExpressionAttributeNames: statusNames,
+  ExpressionAttributeValues: { ':attempt': attempt, ':processing': 'processing' } as Item,
+});
+
+async function holds(write: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await write();
+    return true;
+  } catch (error) {
+    if (error instanceof ConditionalCheckFailedException) return false;
+    throw error;
+  }
+}
+
+/** False when the condition does not hold; a row that stands there already is this write, whose answer got lost. */
+async function putItem(
+  table: Table,
+  row: Item,
+  condition: Pick<Parameters<Table['put']>[0], 'ConditionExpression'> & Item,
+): Promise<boolean> {
+  try {
+    await table.put({ Item: row, ...condition, ReturnValuesOnConditionCheckFailure: 'ALL_OLD' });
+    return true;
+  } catch (error) {
+    if (!(error instanceof ConditionalCheckFailedException)) throw error;
+    const stored = error.Item && unmarshall(error.Item);
+    return stored !== undefined && stored.attempt === row.attempt && stored.status === row.status;
+  }
+}

@@ -1,0 +1,118 @@
+import type { BatchResource, BatchResultStatus, BatchStatus, WebhookEvent } from '#contract/batch.ts';
+
+/** Why nothing of a batch is begun any more (specification, sections 3.1, 3.2 and 7.4). */
+export type StopReason = 'cancelled' | 'expired' | 'failed';
+
+export interface Webhook {
+  url: string;
+  events: WebhookEvent[];
+  secret: string | null;
+}
+
+export interface Batch {
+  id: string;
+  workspaceId: string;
+  agentId: string;
+  status: BatchStatus;
+  total: number;
+  /** Requests that ended so far: exact once the batch has ended, before that at most behind. */
+  completed: number;
+  failed: number;
+  createdAt: string;
+  expiresAt: string;
+  completedAt: string | null;
+  cancelledAt: string | null;
+  /** Set in the write after which no request can be begun: those that were not are failed from then on. */
+  stop: { reason: StopReason; at: string } | null;
+  webhook: Webhook | null;
+  /** Which execution of the workflow carries the batch; a later one takes over when it is gone. */
+  run: number;
+  /** What wakes the workflow from its wait. */
+  taskToken: string | null;
+  /** When the requests that wait were last put into the queue. */
+  dispatchedAt: string | null;
+}
+
+export const isOpen = ({ status }: Pick<Batch, 'status'>): boolean =>
+  status === 'in_progress' || status === 'cancelling';
+
+/** One request of a batch as its client gave it. Positions count from 0 in input order. */
+export interface BatchRequest {
+  position: number;
+  customId: string;
+  message: string;
+  agentId: string;
+  externalUserId: string | null;
+  /** Of the chat that is made for it. */
+  name: string;
+  attachedFileUuids: string[];
+  historyId: number | null;
+  /** The next request of the same history, begun when this one has ended; null when there is none. */
+  next: number | null;
+}
+
+/** A request's part in all that does not need its text. */
+export interface OutlineEntry {
+  customId: string;
+  /** Another request of the same history comes before it. */
+  follows: boolean;
+  next: number | null;
+}
+
+/** A call of a model: [model, type of step or chat, prompt tokens, completion tokens]. */
+export type CountedCall = [model: string, callType: string, promptTokens: number, completionTokens: number];
+
+/** What has become of a request that was begun. There is none for a request that was not. */
+export interface BatchItem {
+  position: number;
+  /** `waiting`: begun in vain, and to be tried again. */
+  status: 'processing' | 'waiting' | 'success' | 'failed';
+  /** Counts the claims: who holds an older one has lost the request. */
+  attempt: number;
+  /** Milliseconds since the epoch; past it anyone may take over what is `processing`. */
+  leaseUntil: number;
+  /** The chat of the request, once there is one, and where in it its own message stands. */
+  chatId: number | null;
+  messagePosition: number | null;
+  error: { code: number; message: string } | null;
+  calls: CountedCall[];
+  processedAt: string | null;
+}
+
+/** Error codes of results (specification, section 7.4). */
+const stopErrors: Readonly<Record<StopReason, { code: number; message: string }>> = {
+  cancelled: { code: 499, message: 'The batch was cancelled' },
+  expired: { code: 408, message: 'The batch timed out before the request was processed' },
+  failed: { code: 500, message: 'The batch could not be carried through' },
+};
+
+export interface Outcome {
+  status: BatchResultStatus;
+  error: { code: number; message: string } | null;
+  processedAt: string | null;
+}
+
+/** A request's state as clients see it: what was not begun when the batch was stopped has failed at that moment. */
+export function outcomeOf(batch: Pick<Batch, 'stop'>, item: BatchItem | undefined): Outcome {
+  if (item !== undefined && item.status !== 'waiting')
+    return { status: item.status, error: item.error, processedAt: item.processedAt };
+  if (batch.stop === null) return { status: 'pending', error: null, processedAt: null };
+  return { status: 'failed', error: stopErrors[batch.stop.reason], processedAt: batch.stop.at };
+}
+
+export function batchResource(batch: Batch): BatchResource {
+  // Counters move a moment after the requests they count, and a repeated write may count one twice.
+  const completed = Math.min(batch.completed, batch.total);
+  return {
+    id: batch.id,
+    status: batch.status,
+    agent_id: batch.agentId,
+    total_requests: batch.total,
+    completed_requests: completed,
+    failed_requests: Math.min(batch.failed, batch.total - completed),
+    created_at: batch.createdAt,
+    completed_at: batch.completedAt,
+    cancelled_at: batch.cancelledAt,
+    expires_at: batch.expiresAt,
+  };
+}

@@ -1,0 +1,72 @@
+import type { BatchStatus } from '#contract/batch.ts';
+import type { Batch, BatchItem, BatchRequest, OutlineEntry, StopReason } from '../batch.ts';
+import type { Chat } from '../chat.ts';
+import type { NewChat } from './chat-store.ts';
+
+/** What a worker wants to begin. */
+export interface Claim {
+  request: BatchRequest;
+  /** As it was read; undefined when it was never begun. */
+  item: BatchItem | undefined;
+  /** The chat to make for it; null when it has one. */
+  newChat: NewChat | null;
+}
+
+export interface HeldItem {
+  request: BatchRequest;
+  item: BatchItem;
+  /** The chat that was made with the claim. */
+  newChat: Chat | null;
+}
+
+export interface BatchStore {
+  /** Stores all requests, then the batch: half of one is never seen. */
+  create(batch: Batch, requests: readonly BatchRequest[]): Promise<void>;
+  get(workspaceId: string, batchId: string): Promise<Batch | undefined>;
+  /** One page, newest first, and how many there are in all. */
+  page(
+    workspaceId: string,
+    filter: { status?: BatchStatus | undefined },
+    page: { limit: number; offset: number },
+  ): Promise<{ total: number; batches: Batch[] }>;
+  outline(batch: Batch): Promise<OutlineEntry[]>;
+  /** Requests at some positions; those whose texts are gone with time are left out. */
+  requests(batch: Batch, positions: readonly number[]): Promise<BatchRequest[]>;
+  items(batch: Batch, positions: readonly number[]): Promise<(BatchItem | undefined)[]>;
+  /** All items that were begun, in no order, strongly consistent. */
+  allItems(batch: Batch): Promise<BatchItem[]>;
+  /**
+   * Takes requests under a lease, each with a chat of its own where it needs one: unless the batch is stopped or has
+   * expired, or someone else has taken the request meanwhile.
+   * @returns those that were taken
+   */
+  claim(
+    batch: Batch,
+    claims: readonly Claim[],
+    lease: { now: Date; until: number; leaseId: (position: number) => string; chatLeaseUntil: number },
+  ): Promise<HeldItem[]>;
+  /** False when the claim has been lost. */
+  renew(batch: Batch, item: BatchItem, until: number): Promise<boolean>;
+  /** Ends a claim: the item as it shall be, if the claim still stands. False when it has been lost. */
+  save(batch: Batch, item: BatchItem): Promise<boolean>;
+  /** Fails an item that was begun and given up by its worker. False when it has been taken over or has ended. */
+  giveUp(batch: Batch, item: BatchItem, now: Date): Promise<boolean>;
+  /** Adds to the counters. @returns the batch as it then is */
+  count(batch: Batch, ended: { completed: number; failed: number }): Promise<Batch>;
+  /** From then on no request can be begun. Undefined when the batch was stopped or closed already. */
+  stop(
+    batch: Batch,
+    stop: { reason: StopReason; at: string; status: BatchStatus },
+  ): Promise<Batch | undefined>;
+  saveToken(batch: Batch, taskToken: string): Promise<Batch>;
+  /** Undefined when someone else did since the batch was read. */
+  raiseRun(batch: Batch): Promise<Batch | undefined>;
+  saveDispatch(batch: Batch, at: string): Promise<boolean>;
+  /** The final state, with exact counts. False when it was closed already. */
+  close(
+    batch: Batch,
+    final: Pick<Batch, 'status' | 'completed' | 'failed' | 'completedAt' | 'cancelledAt'>,
+  ): Promise<boolean>;
+  /** Batches that have not ended, of all workspaces. */
+  allOpen(): AsyncIterable<Batch[]>;
+}
