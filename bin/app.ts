@@ -5,7 +5,7 @@ import {
   Validations,
 } from 'aws-cdk-lib/core';
 import { bundleFunctions } from '#lib/function-bundles.ts';
-import { functionNames, ServiceStack } from '#lib/service-stack.ts';
+import { functionNames, ServiceStack, webFunctionNames } from '#lib/service-stack.ts';
 import { readStage } from '#lib/settings.ts';
 import configuration from '../cdk.json' with { type: 'json' };
 
@@ -16,7 +16,7 @@ const app = new App({
   builtinCloudFormationValidation: false,
 });
 const stage = readStage(app.node);
-using bundles = bundleFunctions(functionNames);
+using bundles = bundleFunctions([...functionNames, ...webFunctionNames]);
 new ServiceStack(app, 'AgentService', { stage, bundles });
 if (stage.settings.checkedTemplate) {
   // Loaded only here: it takes 0.4 s.

@@ -11,15 +11,15 @@ export interface FunctionBundles extends Disposable {
   metafile: Metafile;
 }
 
+/** Where the sources of functions are, beside each other. */
+const folders = ['http', 'web'];
+
 /**
- * Bundles functions/http/<name>.ts for every name, in one esbuild call: a call each would cost a second each.
+ * Bundles functions/<folder>/<name>.ts for every name, in one esbuild call: a call each would cost a second each.
  * The code stands in a fresh temporary folder, so synths at the same time do not meet; disposing removes it.
  */
 export function bundleFunctions(names: readonly string[]): FunctionBundles {
-  const sources = new Map(names.map((name) => [name, join('functions', 'http', `${name}.ts`)]));
-  const missing = [...sources.values()].filter((source) => !existsSync(join(projectFolder, source)));
-  if (missing.length > 0) throw new Error(`No source file for a function: ${missing.join(', ')}`);
-
+  const sources = new Map(names.map((name) => [name, sourceOf(name)]));
   const built = build(sources);
   const folder = mkdtempSync(join(tmpdir(), 'function-bundles-'));
   for (const file of built.outputFiles) {
@@ -32,6 +32,13 @@ export function bundleFunctions(names: readonly string[]): FunctionBundles {
     metafile: built.metafile,
     [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
   };
+}
+
+function sourceOf(name: string): string {
+  const candidates = folders.map((folder) => join('functions', folder, `${name}.ts`));
+  const source = candidates.find((candidate) => existsSync(join(projectFolder, candidate)));
+  if (source === undefined) throw new Error(`No source file for a function: ${candidates.join(' or ')}`);
+  return source;
 }
 
 /**

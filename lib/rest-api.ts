@@ -10,7 +10,7 @@ import {
   ResponseTransferMode,
 } from 'aws-cdk-lib/aws-apigateway';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
-import { Duration, RemovalPolicy, Validations } from 'aws-cdk-lib/core';
+import { Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { type Route, type RouteName, routes } from '#contract/routes.ts';
 import { addGatewayResponses } from './gateway-responses.ts';
@@ -30,6 +30,8 @@ const coldStartSeconds = 10;
 export class RestApi extends Construct {
   /** Ends in /api/v1. */
   readonly baseAddress: string;
+  readonly basePath = `/${stageName}/${versionPath}`;
+  readonly domainName: string;
 
   constructor(
     scope: Construct,
@@ -48,6 +50,8 @@ export class RestApi extends Construct {
         .addMethod(route.method, integrate(route, props.handlerOf(name)));
     addGatewayResponses(api);
     this.baseAddress = api.urlForPath(`/${versionPath}`);
+    const { region, urlSuffix } = Stack.of(this);
+    this.domainName = `${api.restApiId}.execute-api.${region}.${urlSuffix}`;
   }
 
   private createApi(settings: Settings, authorizer: ServiceFunction): GatewayRestApi {

@@ -6,12 +6,14 @@ import { variables } from '#runtime/variables.ts';
 import { acknowledgeRegions } from './bedrock-models.ts';
 import { ContentBucket } from './content-bucket.ts';
 import { DataTables } from './data-tables.ts';
+import { Distribution } from './distribution.ts';
 import { FileBucket } from './file-bucket.ts';
 import type { FunctionBundles } from './function-bundles.ts';
 import { pinLogicalId } from './logical-id.ts';
 import { RestApi } from './rest-api.ts';
 import { type ObjectAction, ServiceFunction, type TableAction } from './service-function.ts';
 import type { Stage } from './settings.ts';
+import { UploadServer } from './upload-server.ts';
 
 type FunctionName = RouteName | 'authorize-request';
 
@@ -19,6 +21,8 @@ interface Access {
   table: readonly TableAction[];
   content?: readonly ObjectAction[];
   files?: readonly ObjectAction[];
+  /** Makes links to the address that its caller asked for. */
+  links?: true;
   /** Asks models of other providers, with the settings of a reply. */
   model?: true;
 }
@@ -28,11 +32,12 @@ const access: Readonly<Record<FunctionName, Access>> = {
   'authorize-request': { table: ['GetItem', 'BatchGetItem'] },
   'list-published-agents': { table: ['GetItem', 'BatchGetItem', 'Query'] },
   'create-chat': { table: ['GetItem', 'BatchGetItem', 'PutItem'] },
-  'list-chats': { table: ['GetItem', 'BatchGetItem'] },
+  'list-chats': { table: ['GetItem', 'BatchGetItem'], links: true },
   'list-messages': {
     table: ['GetItem', 'BatchGetItem', 'Query'],
     content: ['GetObject'],
     files: ['GetObject'],
+    links: true,
   },
   'send-message': {
     table: ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'UpdateItem'],
@@ -48,6 +53,9 @@ const access: Readonly<Record<FunctionName, Access>> = {
 
 export const functionNames = Object.keys(access) as readonly FunctionName[];
 
+/** Functions that are HTTP servers. */
+export const webFunctionNames = ['receive-uploads'] as const;
+
 /** The whole service. A request travels gateway, authorizer, function, data and model; each is made after what it needs. */
 export class ServiceStack extends Stack {
   constructor(scope: Construct, id: string, props: { stage: Stage; bundles: FunctionBundles }) {
@@ -62,6 +70,8 @@ export class ServiceStack extends Stack {
     const files = new FileBucket(this, 'Files', settings);
     const openAiApiKey = this.createOpenAiApiKey(settings.production);
 
+    const originSecret = settings.largeUploads ? this.createOriginSecret() : undefined;
+
     const createFunction = (name: FunctionName): ServiceFunction => {
       const handler = new ServiceFunction(this, pascalCase(name), {
         description:
@@ -74,6 +84,8 @@ export class ServiceStack extends Stack {
       handler.usesTable(table, needs.table);
       if (needs.content !== undefined) handler.usesObjects(content, needs.content, variables.contentBucket);
       if (needs.files !== undefined) handler.usesObjects(files, needs.files, variables.fileBucket);
+      if (needs.links && originSecret !== undefined)
+        handler.readsSecret(originSecret, variables.originSecret);
       if (needs.model) {
         handler.invokesModels(settings.bedrockModels);
         handler.readsSecret(openAiApiKey, variables.openAiApiKeySecret);
@@ -92,7 +104,19 @@ export class ServiceStack extends Stack {
       settings,
     });
 
-    new CfnOutput(this, 'BaseAddress', { value: api.baseAddress });
+    let baseAddress = api.baseAddress;
+    if (originSecret !== undefined) {
+      const codeFolder = props.bundles.folderOf('receive-uploads');
+      const uploads = new UploadServer(this, 'Uploads', { codeFolder, table, files, originSecret, settings });
+      const { domainName } = new Distribution(this, 'Front', {
+        apiDomainName: api.domainName,
+        uploads: { domainName: uploads.domainName, path: api.basePath + routes['upload-file'].path },
+        originSecret,
+      });
+      baseAddress = `https://${domainName}${api.basePath}`;
+    }
+
+    new CfnOutput(this, 'BaseAddress', { value: baseAddress });
     new CfnOutput(this, 'DataTableName', { value: table.tableName });
     new CfnOutput(this, 'ContentBucketName', { value: content.bucketName });
     new CfnOutput(this, 'FileBucketName', { value: files.bucketName });
@@ -104,6 +128,21 @@ export class ServiceStack extends Stack {
         id: `AwsSolutions-IAM5[Resource::<${bucket}.Arn>/*]`,
         reason: 'Keys of objects are made at run time, and the bucket holds nothing but them.',
       });
+  }
+
+  /** Known to the distribution and to whoever it calls. */
+  private createOriginSecret(): Secret {
+    const secret = new Secret(this, 'OriginSecret', {
+      description: 'Sent by the distribution to its origins, so that they know it',
+      generateSecretString: { passwordLength: 43, excludePunctuation: true },
+      removalPolicy: RemovalPolicy.DESTROY,
+    });
+    Validations.of(secret).acknowledge({
+      id: 'AwsSolutions-SMG4',
+      reason:
+        'The distribution has its value from the deployment: one that changes in between would lock it out.',
+    });
+    return secret;
   }
 
   /** Made with a random value: an operator puts the provider's key in its place. */

@@ -40,6 +40,12 @@ const schema = z
      */
     historyCharacters: z.int().min(1000).default(60_000),
 
+    /**
+     * Files of up to 50 MB, through CloudFront and a Lambda Web Function, which not every Region has yet. Without it the
+     * gateway is the address, and an upload has about 4.5 MB.
+     */
+    largeUploads: z.boolean().default(true),
+
     /** Files that a message may attach: as many as a person would look through for one question. */
     attachedFiles: z.int().min(1).max(limits.attachedFiles).default(10),
 

@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DynamoCall } from './dynamodb/dynamo-call.ts';
 import type { FunctionPool } from './lambda/function-pool.ts';
 import type { RunOptions } from './run-options.ts';
@@ -18,7 +19,11 @@ export interface RunContext {
   environmentFor(functionLogicalId: string): Record<string, string>;
   /** By ARN; filled when the functions begin, which is before whatever calls them. */
   readonly functions: Map<string, FunctionPool>;
-  /** Addresses by service; the gateway's is the stage's. */
+  /** What answers for a host name that a distribution may name as its origin. */
+  readonly origins: Map<string, (request: IncomingMessage, response: ServerResponse) => Promise<void>>;
+  /** Whether a distribution takes the run's own port. Known once every kind is open. */
+  frontDoor: boolean;
+  /** Addresses by service; the gateway's is the stage's, and so is `front`, through the distribution. */
   readonly endpoints: Record<string, string>;
   /** Resolved when requests may be answered; until then the gateway lets them wait. */
   readonly serving: PromiseWithResolvers<void>;

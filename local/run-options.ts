@@ -30,10 +30,11 @@ export interface RunOptions {
 }
 
 export interface StartedEngines {
-  /** The stage's address, without a slash at its end; empty when the template has no REST API. */
+  /** The stage's address, through the distribution if there is one, without a slash at its end; empty when the template has no REST API. */
   readonly url: string;
   /** Empty where the template has no resource of the service. */
-  readonly endpoints: Record<EngineName, string>;
+  /** Of the engines, and of the gateway where no distribution stands in front of it. */
+  readonly endpoints: Record<EngineName | 'gateway', string>;
   readonly outputs: Record<string, string>;
 }
 

@@ -54,11 +54,11 @@ function describeRun(
   close: () => Promise<void>,
 ): RunningTemplate {
   const { dynamodb = '', s3 = '', secretsmanager = '', gateway = '' } = context.endpoints;
-  const { sqs = '', sfn = '', kms = '', ssm = '' } = context.endpoints;
+  const { front = '', sqs = '', sfn = '', kms = '', ssm = '' } = context.endpoints;
   const pools = () => [...context.functions.values()];
   return {
-    url: gateway,
-    endpoints: { dynamodb, s3, secretsmanager, sqs, sfn, kms, ssm },
+    url: front || gateway,
+    endpoints: { gateway, dynamodb, s3, secretsmanager, sqs, sfn, kms, ssm },
     physicalIds,
     outputs,
     killWorkers: (prefix) =>

@@ -13,6 +13,9 @@ const schemas = {
   plainReplySeconds: z.coerce.number().positive(),
   historyCharacters: z.coerce.number().int().nonnegative(),
   attachedFiles: z.coerce.number().int().positive(),
+  /** Undefined in a stage without a distribution. */
+  originSecret: z.string().min(1).optional(),
+  httpEndpoint: z.string().regex(/^[^:]+:\d+$/),
 } as const satisfies Record<keyof typeof variables, z.ZodType>;
 
 /**

@@ -22,11 +22,12 @@ export const listRoute = <Name extends RouteName, Row>(
   streamedRoute(name, async (request, open) => {
     const { pages, total } = await list(request);
     const rows = writeRows(pages);
+    const pagination = total === undefined ? undefined : await paginationOf(request, total);
     // The first piece is read before the status is sent: what fails until then is answered with its error.
     let piece = await rows.next();
     const stream = open(200, headersOf(request.requestId));
     for (; piece.done !== true; piece = await rows.next()) await write(stream, piece.value);
-    await write(stream, endOfEnvelope(total === undefined ? undefined : paginationOf(request, total)));
+    await write(stream, endOfEnvelope(pagination));
   });
 
 async function* writeRows<Row>(pages: Listing<Row>['pages']): AsyncGenerator<string> {
@@ -42,9 +43,12 @@ async function* writeRows<Row>(pages: Listing<Row>['pages']): AsyncGenerator<str
 const endOfEnvelope = (pagination: Pagination | undefined): string =>
   `],"message":null,"error_code":0${pagination === undefined ? '' : `,"pagination":${JSON.stringify(pagination)}`}}`;
 
-const paginationOf = (request: { query: object; address: URL }, total: number): Pagination => {
+const paginationOf = async (
+  request: { query: object; address: () => Promise<URL> },
+  total: number,
+): Promise<Pagination> => {
   const { limit, offset } = request.query as { limit: number; offset: number };
-  return paginate({ limit, offset, total, address: request.address });
+  return paginate({ limit, offset, total, address: await request.address() });
 };
 
 async function write(stream: Writable, piece: string): Promise<void> {

@@ -25,7 +25,9 @@ export async function* readForm(
   contentType: string | undefined,
   body: Readable,
 ): AsyncGenerator<UploadPart, void, undefined> {
-  const ended = untilEnd(body);
+  const ended = readToEnd(body);
+  // Until the parser takes it.
+  body.pause();
   try {
     const dicer = new Dicer({
       boundary: boundaryOf(contentType),
@@ -70,18 +72,26 @@ export async function* readForm(
   }
 }
 
-/** Resolves when the whole body has been read; rejects when its sender leaves, or sends more than any upload has. */
-function untilEnd(body: Readable): Promise<void> {
-  return new Promise((resolve, reject) => {
+/** A body is counted once, however many wait for its end. */
+const endings = new WeakMap<Readable, Promise<void>>();
+
+/**
+ * Resolves when the whole body has been read, which it sees to.
+ * @throws Error when its sender leaves; badRequest when it is longer than any upload
+ */
+export function readToEnd(body: Readable): Promise<void> {
+  const known = endings.get(body);
+  if (known !== undefined) return known;
+  const ending = new Promise<void>((resolve, reject) => {
     let bytes = 0;
     body.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
       if (bytes > limits.uploadBytes) reject(new ServiceError('badRequest', uploadFailures.tooLarge));
     });
     finished(body, { writable: false }, (error) => (error ? reject(error) : resolve()));
-    // Until the parser takes it.
-    body.pause();
   });
+  endings.set(body, ending);
+  return ending;
 }
 
 async function* readPart(

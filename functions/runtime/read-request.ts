@@ -3,13 +3,15 @@ import type * as z from 'zod';
 import { ServiceError } from '#contract/errors.ts';
 import type { Route } from '#contract/routes.ts';
 import { describeIssues } from './describe-issues.ts';
+import { isFromDistribution } from './origin-secret.ts';
+import { viewerHostHeader } from './variables.ts';
 
 /** A request that has passed its route's schemas. */
 export interface ValidRequest<R extends Route> {
   workspaceId: string;
   requestId: string;
-  /** The address that the client asked for, as far as the gateway tells. */
-  address: URL;
+  /** The address that the client asked for: the distribution's when it came through it, else the gateway's. */
+  address: () => Promise<URL>;
   parameters: z.output<R['parameters']>;
   query: z.output<R['query']>;
   headers: z.output<R['headers']>;
@@ -24,7 +26,7 @@ export function readRequest<R extends Route>(route: R, event: APIGatewayProxyEve
   return {
     workspaceId: workspaceOf(event),
     requestId: event.requestContext.requestId,
-    address: addressOf(event),
+    address: () => addressOf(event),
     parameters: parse(route.parameters, event.pathParameters ?? {}),
     query: parse(route.query, queryOf(event)),
     headers: parse(route.headers, lowerCased(event.headers)),
@@ -77,9 +79,10 @@ function bodyOf(event: APIGatewayProxyEvent): unknown {
   }
 }
 
-function addressOf(event: APIGatewayProxyEvent): URL {
+async function addressOf(event: APIGatewayProxyEvent): Promise<URL> {
   const headers = lowerCased(event.headers);
-  const host = headers.host ?? event.requestContext.domainName;
+  const viewerHost = (await isFromDistribution(headers)) ? headers[viewerHostHeader] : undefined;
+  const host = viewerHost ?? headers.host ?? event.requestContext.domainName;
   const address = new URL(`${headers['x-forwarded-proto'] ?? 'https'}://${host}${event.requestContext.path}`);
   for (const [name, value] of Object.entries(queryOf(event))) address.searchParams.set(name, value);
   return address;

@@ -10,4 +10,13 @@ export const variables = {
   plainReplySeconds: 'PLAIN_REPLY_SECONDS',
   historyCharacters: 'HISTORY_CHARACTERS',
   attachedFiles: 'ATTACHED_FILES',
+  originSecret: 'ORIGIN_SECRET_ARN',
+  /** Where a web function listens: given by Lambda itself, `host:port`. */
+  httpEndpoint: 'AWS_LAMBDA_HTTP_ENDPOINT',
 } as const;
+
+/** What the distribution sends to its origins, so that they know it. */
+export const originSecretHeader = 'x-origin-secret';
+
+/** The address that the viewer asked for, which origins believe beside the secret alone. */
+export const viewerHostHeader = 'x-forwarded-host';

@@ -33,8 +33,10 @@ export const restApi: ResourceKind = {
           AuthorizerId: resource.logicalId,
         })[name],
       async begin() {
-        server = await serveRestApi(readRestApi(resources, context), context);
+        const api = readRestApi(resources, context);
+        server = await serveRestApi(api, context, context.frontDoor ? 0 : context.options.port);
         context.endpoints.gateway = server.url;
+        context.origins.set(`${api.apiId}.execute-api.${context.region}.amazonaws.com`, server.answer);
       },
       async close() {
         await server?.close();

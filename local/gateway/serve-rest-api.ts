@@ -14,6 +14,8 @@ import { renderGatewayResponse } from './render-gateway-response.ts';
 
 export interface RestApiServer {
   readonly url: string;
+  /** What the server does with a request, for whoever stands in front of it. */
+  readonly answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   close(): Promise<void>;
 }
 
@@ -29,7 +31,8 @@ const KEEP_ALIVE_MILLISECONDS = 350_000;
 /** Serves a REST API's routes under its stage. */
 export async function serveRestApi(
   api: ApiModel,
-  { functions, options: { port }, serving }: Pick<RunContext, 'functions' | 'options' | 'serving'>,
+  { functions, serving }: Pick<RunContext, 'functions' | 'serving'>,
+  port: number,
 ): Promise<RestApiServer> {
   const authorize = createAuthorize(api, functions);
 
@@ -70,23 +73,24 @@ export async function serveRestApi(
     }
   }
 
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const facts = readRequestFacts(request, api.stage);
+    response.setHeader('x-amzn-RequestId', facts.requestId);
+    response.setHeader('x-amz-apigw-id', facts.extendedRequestId);
+    try {
+      await answer(request, response, facts);
+    } catch (error) {
+      if (response.headersSent || response.destroyed) return;
+      const failure = error instanceof GatewayFailure ? error : new GatewayFailure('DEFAULT_5XX');
+      const { status, headers, body } = renderGatewayResponse(api, failure, facts);
+      const connection = request.complete ? {} : { Connection: 'close' };
+      response.writeHead(status, { ...headers, ...connection, 'Content-Length': Buffer.byteLength(body) });
+      response.end(body);
+    }
+  }
   const server = createServer(
     { keepAliveTimeout: KEEP_ALIVE_MILLISECONDS, maxHeaderSize: 8 * MAX_HEADER_BYTES },
-    async (request, response) => {
-      const facts = readRequestFacts(request, api.stage);
-      response.setHeader('x-amzn-RequestId', facts.requestId);
-      response.setHeader('x-amz-apigw-id', facts.extendedRequestId);
-      try {
-        await answer(request, response, facts);
-      } catch (error) {
-        if (response.headersSent || response.destroyed) return;
-        const failure = error instanceof GatewayFailure ? error : new GatewayFailure('DEFAULT_5XX');
-        const { status, headers, body } = renderGatewayResponse(api, failure, facts);
-        const connection = request.complete ? {} : { Connection: 'close' };
-        response.writeHead(status, { ...headers, ...connection, 'Content-Length': Buffer.byteLength(body) });
-        response.end(body);
-      }
-    },
+    (request, response) => void serve(request, response),
   );
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
@@ -95,6 +99,7 @@ export async function serveRestApi(
     server.listen(port, '127.0.0.1', resolve);
   });
   return {
+    answer: serve,
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/${api.stage}`,
     close: () =>
       new Promise((resolve) => {

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { Readable } from 'node:stream';
 import { Worker } from 'node:worker_threads';
 import type { FunctionDefinition, ThreadEvents } from './function-definition.ts';
 import type { InvocationResult, ResponseSink } from './invokable-function.ts';
+import { passLines } from './pass-lines.ts';
 import type { MessageFromThread, MessageToThread, ThreadData } from './thread/messages.ts';
 
 export interface FunctionThread {
@@ -181,17 +181,4 @@ export function createFunctionThread(definition: FunctionDefinition, events: Thr
 
 function joinChunks(chunks: readonly (string | Uint8Array)[]): string {
   return Buffer.concat(chunks.map((chunk) => Buffer.from(chunk as Uint8Array))).toString();
-}
-
-function passLines(stream: Readable, onLine: (line: string) => void): void {
-  let rest = '';
-  stream.setEncoding('utf8');
-  stream.on('data', (text: string) => {
-    const lines = (rest + text).split('\n');
-    rest = lines.pop() ?? '';
-    for (const line of lines) onLine(line);
-  });
-  stream.on('close', () => {
-    if (rest) onLine(rest);
-  });
 }

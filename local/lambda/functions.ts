@@ -2,6 +2,7 @@ import path from 'node:path';
 import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import type { FunctionDefinition } from './function-definition.ts';
+import { functionEnvironment } from './function-environment.ts';
 import { createFunctionPool } from './function-pool.ts';
 
 interface FunctionProperties {
@@ -96,21 +97,9 @@ function defineFunction(
     environment: {
       ...Object.fromEntries(variables.map(([name, value]) => [name, String(value)])),
       _HANDLER: resolved.Handler,
-      AWS_DEFAULT_REGION: context.region,
-      AWS_EXECUTION_ENV: `AWS_Lambda_${resolved.Runtime}`,
       AWS_LAMBDA_FUNCTION_MEMORY_SIZE: String(memoryMegabytes),
-      AWS_LAMBDA_FUNCTION_NAME: functionName,
       AWS_LAMBDA_FUNCTION_VERSION: '$LATEST',
-      AWS_REGION: context.region,
-      LAMBDA_TASK_ROOT: taskRoot,
-      TZ: ':UTC',
-      // The one key pair that s3rver knows; no other engine looks at it.
-      AWS_ACCESS_KEY_ID: 'S3RVER',
-      AWS_SECRET_ACCESS_KEY: 'S3RVER',
-      // Goes with every signed call, so an engine can tell who makes it.
-      AWS_SESSION_TOKEN: functionName,
-      ...context.environmentFor(logicalId),
-      ...context.options.environment,
+      ...functionEnvironment(context, { logicalId, functionName, taskRoot, runtime: resolved.Runtime }),
     },
   };
 }

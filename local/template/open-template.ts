@@ -38,12 +38,12 @@ export async function openTemplate(
     },
     ref(logicalId) {
       const resource = find(logicalId);
-      return hasNoEffect(resource.type) ? nameOf(logicalId) : openKindOf(resource).ref(resource);
+      return isIdle(resource) ? nameOf(logicalId) : openKindOf(resource).ref(resource);
     },
     attribute(logicalId, name) {
       const resource = find(logicalId);
       // Roles, keys, log groups: nothing here looks at what these hold.
-      if (hasNoEffect(resource.type)) return `arn:aws:local:${REGION}:${ACCOUNT_ID}:${logicalId}/${name}`;
+      if (isIdle(resource)) return `arn:aws:local:${REGION}:${ACCOUNT_ID}:${logicalId}/${name}`;
       const value = openKindOf(resource).attribute(resource, name);
       if (value !== undefined) return value;
       throw new Error(`${logicalId} (${resource.type}): the attribute ${name} is not available locally`);
@@ -63,6 +63,8 @@ export async function openTemplate(
     environmentFor: (functionLogicalId) =>
       Object.assign({}, ...[...opened.values()].map((kind) => kind.environmentFor?.(functionLogicalId))),
     functions: new Map(),
+    origins: new Map(),
+    frontDoor: false,
     endpoints: {},
     serving: Promise.withResolvers(),
     violations: [],
@@ -82,6 +84,14 @@ export async function openTemplate(
     throw new Error(`${logicalId} (${type}) is referred to before it is there`);
   }
 
+  // Functions that only a deployment calls: nothing here deploys.
+  const providers = new Set(
+    Object.values(template.Resources ?? {}).flatMap(({ Type, Properties }) =>
+      Type.startsWith('Custom::') ? [providerOf(Properties?.ServiceToken)] : [],
+    ),
+  );
+  const isIdle = ({ type, logicalId }: TemplateResource) => hasNoEffect(type) || providers.has(logicalId);
+
   for (const [logicalId, entry] of Object.entries(template.Resources ?? {})) {
     if (!resolver.holds(entry.Condition)) continue;
     if (!kindOf(entry.Type) && !hasNoEffect(entry.Type)) {
@@ -95,7 +105,9 @@ export async function openTemplate(
   };
 
   const present = resourceKinds.flatMap((kind) => {
-    const own = [...resources.values()].filter(({ type }) => kind.types.includes(type));
+    const own = [...resources.values()].filter(
+      (resource) => kind.types.includes(resource.type) && !isIdle(resource),
+    );
     return own.length > 0 ? [{ kind, own }] : [];
   });
   try {
@@ -123,6 +135,12 @@ export async function openTemplate(
     throw error;
   }
 }
+
+/** The function that a custom resource's service token names. */
+const providerOf = (serviceToken: unknown): string | undefined => {
+  const attribute = (serviceToken as { 'Fn::GetAtt'?: readonly string[] } | undefined)?.['Fn::GetAtt'];
+  return attribute?.[0];
+};
 
 function kindOf(type: string): ResourceKind | undefined {
   return resourceKinds.find((kind) => kind.types.includes(type));

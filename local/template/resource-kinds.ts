@@ -1,6 +1,8 @@
+import { distributions } from '../cloudfront/distributions.ts';
 import { tables } from '../dynamodb/tables.ts';
 import { restApi } from '../gateway/rest-api.ts';
 import { functions } from '../lambda/functions.ts';
+import { webFunctions } from '../lambda/web-functions.ts';
 import { buckets } from '../s3/buckets.ts';
 import { secrets } from '../secrets/secrets.ts';
 import { eventSources } from '../sqs/event-sources.ts';
@@ -15,7 +17,9 @@ export const resourceKinds: readonly ResourceKind[] = [
   secrets,
   queues,
   functions,
+  webFunctions,
   stateMachines,
   eventSources,
   restApi,
+  distributions,
 ];

@@ -74,7 +74,7 @@ test('no function carries the program that runs a template on one machine, or th
 
 test('a function without its source file is named', () => {
   expect(() => bundleFunctions(['create-chat', 'archive-chat'])).toThrow(
-    'No source file for a function: functions/http/archive-chat.ts',
+    'No source file for a function: functions/http/archive-chat.ts or functions/web/archive-chat.ts',
   );
 });
 

@@ -5,22 +5,31 @@ import { createService, synthesize } from './synthesize.ts';
 test.each(['production', 'development', 'local'])(
   '%s breaks no rule of cdk-nag that is not acknowledged',
   (stage) => {
-    const { app } = createService({ stage });
+    const { app } = createService({ stage, settings: {} });
     expect(new AwsSolutionsChecks(app).validateScope(app).violations).toEqual([]);
   },
 );
 
 test('the rules are looked at: without its acknowledgements the stack breaks some', () => {
-  const { app } = createService();
+  const { app } = createService({ settings: {} });
   for (const construct of app.node.findAll()) Reflect.set(construct.node, '_metadata', []);
   const broken = new AwsSolutionsChecks(app).validateScope(app).violations.map(({ ruleName }) => ruleName);
   expect(broken.toSorted()).toEqual([
     'AwsSolutions-APIG2',
     'AwsSolutions-APIG3',
+    'AwsSolutions-CFR1',
+    'AwsSolutions-CFR2',
+    'AwsSolutions-CFR3',
+    'AwsSolutions-CFR4',
     'AwsSolutions-COG4',
+    'AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole]',
     'AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs]',
+    'AwsSolutions-IAM5[Action::s3:Abort*]',
+    'AwsSolutions-IAM5[Action::s3:DeleteObject*]',
+    'AwsSolutions-IAM5[Resource::<AWSCDKWebFunctionAssetBucket5B596593.Arn>/web-function/*]',
     'AwsSolutions-IAM5[Resource::<ContentBucket.Arn>/*]',
     'AwsSolutions-IAM5[Resource::<FileBucket.Arn>/*]',
+    'AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:s3:::cdk-hnb659fds-assets-<AWS::AccountId>-<AWS::Region>/*]',
     'AwsSolutions-S1',
     'AwsSolutions-SMG4',
   ]);

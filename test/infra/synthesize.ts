@@ -5,7 +5,7 @@ import { Template } from 'aws-cdk-lib/assertions';
 import { App } from 'aws-cdk-lib/core';
 import { afterAll } from 'vitest';
 import { bundleFunctions, type FunctionBundles } from '#lib/function-bundles.ts';
-import { functionNames, ServiceStack } from '#lib/service-stack.ts';
+import { functionNames, ServiceStack, webFunctionNames } from '#lib/service-stack.ts';
 import { readStage } from '#lib/settings.ts';
 import configuration from '../../cdk.json' with { type: 'json' };
 
@@ -26,7 +26,7 @@ afterAll(() => {
 
 /** The bundles of this test file: made once. */
 export function theBundles(): FunctionBundles {
-  bundles ??= bundleFunctions(functionNames);
+  bundles ??= bundleFunctions([...functionNames, ...webFunctionNames]);
   return bundles;
 }
 
@@ -40,9 +40,12 @@ export function createApp(context: Record<string, unknown> = {}): App {
   });
 }
 
-/** The service of one stage. */
+/** Without the door for large uploads: most of what stands in front of the service then is the library's. */
+const plain = { settings: { largeUploads: false } };
+
+/** The service of one stage, without large uploads unless settings are given. */
 export function createService(context: Record<string, unknown> = {}): { app: App; stack: ServiceStack } {
-  const app = createApp(context);
+  const app = createApp({ ...plain, ...context });
   return {
     app,
     stack: new ServiceStack(app, 'AgentService', { stage: readStage(app.node), bundles: theBundles() }),

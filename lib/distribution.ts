@@ -1,0 +1,92 @@
+import {
+  AllowedMethods,
+  CachePolicy,
+  Distribution as CloudFrontDistribution,
+  Function as CloudFrontFunction,
+  FunctionCode,
+  FunctionEventType,
+  FunctionRuntime,
+  HttpVersion,
+  OriginRequestPolicy,
+  PriceClass,
+  ViewerProtocolPolicy,
+} from 'aws-cdk-lib/aws-cloudfront';
+import { HttpOrigin } from 'aws-cdk-lib/aws-cloudfront-origins';
+import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
+import { Duration, Stack, Validations } from 'aws-cdk-lib/core';
+import { Construct } from 'constructs';
+import { originSecretHeader, viewerHostHeader } from '#runtime/variables.ts';
+
+/** The longest that CloudFront waits for an origin to begin, or to go on with, an answer. */
+const readTimeout = Duration.seconds(120);
+
+/** Tells origins which address was asked for: they themselves are called by their own. */
+const tellViewerHost = `function handler(event) {
+  var request = event.request;
+  request.headers['${viewerHostHeader}'] = { value: request.headers.host.value };
+  return request;
+}`;
+
+/** One address for the gateway and, under the path of uploads, for the server that takes large ones. Nothing is cached. */
+export class Distribution extends Construct {
+  readonly domainName: string;
+
+  constructor(
+    scope: Construct,
+    id: string,
+    props: { apiDomainName: string; uploads: { domainName: string; path: string }; originSecret: Secret },
+  ) {
+    super(scope, id);
+    const origin = (domainName: string) =>
+      // Without a path: the gateway's stage is part of the path that viewers ask for.
+      new HttpOrigin(domainName, {
+        customHeaders: { [originSecretHeader]: props.originSecret.secretValue.unsafeUnwrap() },
+        readTimeout,
+        keepaliveTimeout: Duration.seconds(60),
+      });
+    const { region, stackName } = Stack.of(this);
+    const code = new CloudFrontFunction(this, 'TellViewerHost', {
+      // The library's own name would be the same in every stage, and these names are the account's.
+      functionName: `${region}-${stackName}-viewer-host`,
+      comment: 'Passes the viewer host on to the origins',
+      code: FunctionCode.fromInline(tellViewerHost),
+      runtime: FunctionRuntime.JS_2_0,
+    });
+    const behavior = {
+      allowedMethods: AllowedMethods.ALLOW_ALL,
+      cachePolicy: CachePolicy.CACHING_DISABLED,
+      originRequestPolicy: OriginRequestPolicy.ALL_VIEWER_EXCEPT_HOST_HEADER,
+      viewerProtocolPolicy: ViewerProtocolPolicy.HTTPS_ONLY,
+      // Would gather what is streamed.
+      compress: false,
+      functionAssociations: [{ function: code, eventType: FunctionEventType.VIEWER_REQUEST }],
+    };
+    const distribution = new CloudFrontDistribution(this, 'Distribution', {
+      comment: 'Chats with published agents, and uploads',
+      defaultBehavior: { ...behavior, origin: origin(props.apiDomainName) },
+      additionalBehaviors: {
+        [props.uploads.path]: { ...behavior, origin: origin(props.uploads.domainName) },
+      },
+      httpVersion: HttpVersion.HTTP2_AND_3,
+      priceClass: PriceClass.PRICE_CLASS_ALL,
+    });
+    this.domainName = distribution.distributionDomainName;
+    Validations.of(distribution).acknowledge(
+      { id: 'AwsSolutions-CFR1', reason: 'Where clients may be is for whoever operates the stack to say.' },
+      {
+        id: 'AwsSolutions-CFR2',
+        reason:
+          'Every request needs an API key; a firewall is chosen and paid for by whoever operates the stack.',
+      },
+      {
+        id: 'AwsSolutions-CFR3',
+        reason: 'The gateway and the functions log every request, with its id and without its key.',
+      },
+      {
+        id: 'AwsSolutions-CFR4',
+        reason:
+          'CloudFront lets nobody choose for its own domain; who has one gives it a certificate and TLS 1.2.',
+      },
+    );
+  }
+}

@@ -1,0 +1,96 @@
+import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb';
+import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import {
+  WebFunction,
+  WebFunctionAuthType,
+  WebFunctionCode,
+  WebFunctionRuntime,
+} from 'aws-cdk-lib/aws-lambda';
+import { LogGroup } from 'aws-cdk-lib/aws-logs';
+import type { Bucket } from 'aws-cdk-lib/aws-s3';
+import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
+import { Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib/core';
+import { Construct } from 'constructs';
+import { variables } from '#runtime/variables.ts';
+import type { Settings } from './settings.ts';
+
+/**
+ * Uploads in one environment at a time. Each holds a part of 5 MB and the buffers of two connections, so 32 of them
+ * are about 200 MB; more environments come by themselves.
+ */
+const uploadsInOneEnvironment = 32;
+
+/** The door for large files: an HTTP server, since no event of a function holds more than 6 MB. */
+export class UploadServer extends Construct {
+  /** Where it is reached. Whoever asks there without the origin's secret is refused. */
+  readonly domainName: string;
+
+  constructor(
+    scope: Construct,
+    id: string,
+    props: { codeFolder: string; table: TableV2; files: Bucket; originSecret: Secret; settings: Settings },
+  ) {
+    super(scope, id);
+    const { table, files, originSecret } = props;
+    const logs = {
+      retention: props.settings.logRetentionDays,
+      removalPolicy: props.settings.production ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
+    };
+    const logGroup = new LogGroup(this, 'Logs', logs);
+    const role = new Role(this, 'Role', { assumedBy: new ServicePrincipal('lambda.amazonaws.com') });
+    logGroup.grantWrite(role);
+    const allow = (actions: string[], resource: string) =>
+      role.addToPolicy(new PolicyStatement({ actions, resources: [resource] }));
+    allow(['dynamodb:GetItem', 'dynamodb:BatchGetItem', 'dynamodb:PutItem'], table.tableArn);
+    allow(
+      ['s3:GetObject', 's3:PutObject', 's3:PutObjectTagging', 's3:DeleteObject', 's3:AbortMultipartUpload'],
+      files.arnForObjects('*'),
+    );
+    allow(['secretsmanager:GetSecretValue'], originSecret.secretArn);
+
+    const server = new WebFunction(this, 'Server', {
+      code: WebFunctionCode.fromAssetToManagedBucket(props.codeFolder, {
+        copyOptions: { logGroup: new LogGroup(this, 'CopyLogs', logs) },
+      }),
+      runtime: WebFunctionRuntime.NODEJS_24_X,
+      entryPoint: 'index.mjs',
+      // The distribution cannot sign a body that it streams, so the function itself checks who calls: the origin's
+      // secret first, then the API key.
+      defaultEndpointAuth: WebFunctionAuthType.APPLICATION_MANAGED,
+      role,
+      logGroup,
+      // The most that a web function may have: 50 MB in it are half a megabit a second.
+      timeout: Duration.minutes(15),
+      maxConcurrencyPerEnvironment: uploadsInOneEnvironment,
+      environment: {
+        [variables.dataTable]: table.tableName,
+        [variables.fileBucket]: files.bucketName,
+        [variables.originSecret]: originSecret.secretArn,
+      },
+    });
+    this.domainName = server.endpoint.domainName;
+    Validations.of(server).acknowledge({
+      id: 'Annotation::@aws-cdk/aws-lambda:webFunctionPublicEndpoint',
+      reason: "The function asks every caller for the origin's secret and for an API key.",
+    });
+    acknowledgeRules(Stack.of(this));
+  }
+}
+
+/** What the library makes to bring the code to where a web function reads it is not ours to change. */
+function acknowledgeRules(stack: Stack): void {
+  const reason =
+    'Made by the library for a deployment to copy the code of the web function, and for nothing else.';
+  for (const child of stack.node.children)
+    if (/^AWSCDKWebFunctionAssetBucket$|^Custom::S3ObjectCopy/.test(child.node.id))
+      Validations.of(child).acknowledge(
+        ...[
+          'S1',
+          'IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole]',
+          'IAM5[Resource::arn:<AWS::Partition>:s3:::cdk-hnb659fds-assets-<AWS::AccountId>-<AWS::Region>/*]',
+          'IAM5[Resource::<AWSCDKWebFunctionAssetBucket5B596593.Arn>/web-function/*]',
+          'IAM5[Action::s3:Abort*]',
+          'IAM5[Action::s3:DeleteObject*]',
+        ].map((rule) => ({ id: `AwsSolutions-${rule}`, reason })),
+      );
+}

@@ -1,0 +1,39 @@
+import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import { readDistribution } from './read-distribution.ts';
+import { type DistributionServer, serveDistribution } from './serve-distribution.ts';
+
+const DISTRIBUTION = 'AWS::CloudFront::Distribution';
+
+/** One CloudFront distribution, at the run's own port: the gateway then has one of its own. */
+export const distributions: ResourceKind = {
+  types: [DISTRIBUTION, 'AWS::CloudFront::Function'],
+
+  async open(resources, context) {
+    const [distribution, second] = resources.filter(({ type }) => type === DISTRIBUTION);
+    if (second)
+      throw new Error(`${second.logicalId} (${DISTRIBUTION}): only one distribution can run locally`);
+    context.frontDoor = distribution !== undefined;
+    let server: DistributionServer | undefined;
+    const arnOf = ({ logicalId }: TemplateResource) =>
+      `arn:aws:cloudfront::${context.accountId}:${logicalId}`;
+    return {
+      ref: ({ logicalId }) => logicalId,
+      attribute: (resource, name) =>
+        ({
+          DomainName: server?.host ?? 'distribution.local',
+          FunctionARN: arnOf(resource),
+          'FunctionMetadata.FunctionARN': arnOf(resource),
+        })[name],
+      async begin() {
+        if (!distribution) return;
+        server = await serveDistribution(await readDistribution(distribution, resources, context), context);
+        // The stage is part of the path that the distribution passes on.
+        const { pathname } = new URL(context.endpoints.gateway ?? 'http://none');
+        context.endpoints.front = `http://${server.host}${pathname}`;
+      },
+      async close() {
+        await server?.close();
+      },
+    };
+  },
+};

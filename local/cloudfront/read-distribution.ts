@@ -1,0 +1,137 @@
+import { Script } from 'node:vm';
+import type { RunContext } from '../run-context.ts';
+import type { TemplateResource } from '../template/resource-kind.ts';
+import { callAwsJson } from '../wire/call-aws-json.ts';
+
+export interface Distribution {
+  /** In the order in which their patterns are tried; the default behaviour last. */
+  readonly behaviors: readonly Behavior[];
+}
+
+export interface Behavior {
+  readonly pattern: RegExp;
+  readonly methods: readonly string[];
+  readonly origin: Origin;
+  /** The function that sees a request first. */
+  readonly viewerRequest: ViewerRequest | undefined;
+}
+
+export interface Origin {
+  readonly domainName: string;
+  readonly customHeaders: readonly (readonly [name: string, value: string])[];
+}
+
+type EventHeaders = Record<string, { value: string }>;
+
+/** What a viewer-request function may make of a request's headers. */
+export type ViewerRequest = (request: { method: string; uri: string; headers: EventHeaders }) => EventHeaders;
+
+interface BehaviorProperties {
+  readonly AllowedMethods?: readonly string[];
+  readonly CachePolicyId?: string;
+  readonly OriginRequestPolicyId?: string;
+  readonly PathPattern?: string;
+  readonly TargetOriginId: string;
+  readonly FunctionAssociations?: readonly { readonly EventType: string; readonly FunctionARN: string }[];
+}
+
+interface OriginProperties {
+  readonly Id: string;
+  readonly DomainName: string;
+  readonly OriginPath?: string;
+  readonly OriginCustomHeaders?: readonly { readonly HeaderName: string; readonly HeaderValue: string }[];
+}
+
+interface DistributionProperties {
+  readonly DistributionConfig: {
+    readonly CacheBehaviors?: readonly BehaviorProperties[];
+    readonly DefaultCacheBehavior: BehaviorProperties;
+    readonly Origins: readonly OriginProperties[];
+  };
+}
+
+// The managed policies that make a distribution a plain way through: nothing is kept, all but the host is passed on.
+const CACHING_DISABLED = '4135ea2d-6df8-44a3-9df3-4b5a84be39ad';
+const ALL_VIEWER_EXCEPT_HOST_HEADER = 'b689b0a8-53d0-40ab-baf2-68738e2966ac';
+
+/** Reads behaviours and origins; stops at what would behave differently here. */
+export async function readDistribution(
+  resource: TemplateResource,
+  resources: readonly TemplateResource[],
+  context: RunContext,
+): Promise<Distribution> {
+  const refuse = (reason: string): never => {
+    throw new Error(`${resource.logicalId} (${resource.type}): ${reason}`);
+  };
+  const { DistributionConfig: config } = context.resolve(
+    resource.properties,
+    resource.logicalId,
+  ) as DistributionProperties;
+
+  const origins = new Map<string, Origin>();
+  for (const { Id, DomainName, OriginPath, OriginCustomHeaders = [] } of config.Origins) {
+    if (OriginPath) refuse(`the origin path ${OriginPath} cannot run locally`);
+    const headers = OriginCustomHeaders.map(
+      async ({ HeaderName, HeaderValue }) => [HeaderName, await revealed(HeaderValue, context)] as const,
+    );
+    origins.set(Id, { domainName: DomainName, customHeaders: await Promise.all(headers) });
+  }
+
+  const functions = new Map(
+    resources
+      .filter(({ type }) => type === 'AWS::CloudFront::Function')
+      .map((entry) => [
+        context.resolve({ 'Fn::GetAtt': [entry.logicalId, 'FunctionARN'] }, entry.logicalId),
+        compile(String(context.resolve(entry.properties.FunctionCode, entry.logicalId)), entry.logicalId),
+      ]),
+  );
+
+  const readBehavior = (properties: BehaviorProperties): Behavior => {
+    if (properties.CachePolicyId !== CACHING_DISABLED)
+      refuse('only a behaviour without caching can run locally');
+    if (properties.OriginRequestPolicyId !== ALL_VIEWER_EXCEPT_HOST_HEADER)
+      refuse('only a behaviour that passes on all but the host can run locally');
+    const associations = properties.FunctionAssociations ?? [];
+    const other = associations.find(({ EventType }) => EventType !== 'viewer-request');
+    if (other) refuse(`a function at ${other.EventType} cannot run locally`);
+    const [association] = associations;
+    return {
+      pattern: patternOf(properties.PathPattern ?? '*'),
+      methods: properties.AllowedMethods ?? ['GET', 'HEAD'],
+      origin:
+        origins.get(properties.TargetOriginId) ??
+        refuse(`the origin ${properties.TargetOriginId} is missing`),
+      viewerRequest: association && functions.get(association.FunctionARN),
+    };
+  };
+  return {
+    behaviors: [...(config.CacheBehaviors ?? []), config.DefaultCacheBehavior].map(readBehavior),
+  };
+}
+
+/** `*` stands for any characters, `?` for one; all others for themselves. */
+const patternOf = (pattern: string): RegExp => {
+  const escaped = pattern
+    .replace(/[.+^${}()|[\]\\]/g, '\\$&')
+    .replaceAll('*', '.*')
+    .replaceAll('?', '.');
+  return new RegExp(`^${escaped.startsWith('/') || escaped.startsWith('.*') ? '' : '/'}${escaped}$`);
+};
+
+/** CloudFormation puts a secret's text where a template names it so. */
+async function revealed(value: string, context: RunContext): Promise<string> {
+  const [, SecretId] = /^\{\{resolve:secretsmanager:(.+):SecretString:::\}\}$/.exec(value) ?? [];
+  if (SecretId === undefined) return value;
+  const endpoint = context.endpoints.secretsmanager ?? '';
+  const answer = await callAwsJson<{ SecretString: string }>(endpoint, 'secretsmanager.GetSecretValue', {
+    SecretId,
+  });
+  return answer.SecretString;
+}
+
+function compile(code: string, logicalId: string): ViewerRequest {
+  const handler = new Script(`${code}\nhandler`, { filename: logicalId }).runInNewContext({}) as (event: {
+    request: unknown;
+  }) => { headers: EventHeaders };
+  return (request) => handler({ request }).headers;
+}

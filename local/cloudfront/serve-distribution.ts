@@ -1,0 +1,86 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { RunContext } from '../run-context.ts';
+import type { Behavior, Distribution } from './read-distribution.ts';
+
+export interface DistributionServer {
+  /** With its port. */
+  readonly host: string;
+  close(): Promise<void>;
+}
+
+// CloudFront's limit for a request's line and headers together.
+const MAX_HEADER_BYTES = 32 * 1024;
+
+// As long as a viewer's silent connection is kept.
+const KEEP_ALIVE_MILLISECONDS = 350_000;
+
+/** Passes each request on to the origin of the first behaviour whose pattern its path has. */
+export async function serveDistribution(
+  { behaviors }: Distribution,
+  { options: { port }, origins }: Pick<RunContext, 'options' | 'origins'>,
+): Promise<DistributionServer> {
+  const server = createServer(
+    // An upload may take as long as its origin lets it.
+    { keepAliveTimeout: KEEP_ALIVE_MILLISECONDS, maxHeaderSize: 4 * MAX_HEADER_BYTES, requestTimeout: 0 },
+    (request, response) => {
+      const [path = '/'] = (request.url ?? '/').split('?');
+      const behavior = behaviors.find(({ pattern }) => pattern.test(path));
+      const answer = behavior && origins.get(behavior.origin.domainName);
+      if (!behavior || !answer) return refuse(response, 502);
+      if (!behavior.methods.includes(request.method ?? '')) return refuse(response, 403);
+      prepare(request, path, behavior);
+      void answer(request, response);
+    },
+  );
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      reject(error.code === 'EADDRINUSE' ? new Error(`Port ${port} is in use`) : error),
+    );
+    server.listen(port, '127.0.0.1', resolve);
+  });
+  return {
+    host: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** As CloudFront refuses by itself: a page, in no envelope. */
+function refuse(response: ServerResponse, status: number): void {
+  response.writeHead(status, { 'Content-Type': 'text/html' }).end('<h1>Error</h1>');
+}
+
+/** Makes of the viewer's request the one that the origin gets: its own host and headers, and what the function set. */
+function prepare(request: IncomingMessage, path: string, { viewerRequest, origin }: Behavior): void {
+  const set = new Map<string, string>();
+  if (viewerRequest) {
+    const before = Object.fromEntries(
+      Object.entries(request.headers).map(([name, value]) => [name, { value: String(value) }]),
+    );
+    const after = viewerRequest({
+      method: request.method ?? '',
+      uri: path,
+      headers: structuredClone(before),
+    });
+    for (const [name, { value }] of Object.entries(after))
+      if (before[name]?.value !== value) set.set(name, value);
+  }
+  // Last, so that no viewer can name them.
+  for (const [name, value] of origin.customHeaders) set.set(name.toLowerCase(), value);
+  set.set('host', origin.domainName);
+
+  const raw: string[] = [];
+  for (let index = 0; index < request.rawHeaders.length; index += 2) {
+    const name = request.rawHeaders[index] ?? '';
+    if (!set.has(name.toLowerCase())) raw.push(name, request.rawHeaders[index + 1] ?? '');
+  }
+  for (const [name, value] of set) {
+    raw.push(name, value);
+    request.headers[name] = value;
+  }
+  request.rawHeaders = raw;
+}

@@ -1,0 +1,15 @@
+import type { Readable } from 'node:stream';
+
+/** Tells each line of a stream, the last one also without its end. */
+export function passLines(stream: Readable, onLine: (line: string) => void): void {
+  let rest = '';
+  stream.setEncoding('utf8');
+  stream.on('data', (text: string) => {
+    const lines = (rest + text).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) onLine(line);
+  });
+  stream.on('close', () => {
+    if (rest) onLine(rest);
+  });
+}

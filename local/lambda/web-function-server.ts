@@ -1,0 +1,177 @@
+import { randomUUID } from 'node:crypto';
+import { Agent, type IncomingMessage, request as openRequest, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { pipeline } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { passLines } from './pass-lines.ts';
+
+export interface WebFunctionDefinition {
+  readonly functionName: string;
+  readonly domainName: string;
+  /** The module that starts the server. */
+  readonly entry: string;
+  readonly compileCacheFolder: string;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly timeoutSeconds: number;
+  /** Starts the server ahead of the first request. */
+  readonly prewarm: boolean;
+  onLine(line: string): void;
+}
+
+export interface WebFunctionServer {
+  answer(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  close(): Promise<void>;
+}
+
+interface Environment {
+  readonly worker: Worker;
+  readonly port: number;
+  /** Rejects when the server does not listen in time, or ends before. */
+  readonly listening: Promise<void>;
+}
+
+// What Lambda gives a server to begin to listen.
+const START_MILLISECONDS = 10_000;
+
+// Taken out of a request before a function sees it.
+const NOT_PASSED_ON = new Set([
+  'connection',
+  'expect',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'upgrade',
+]);
+
+/** One environment, started by the first request, and again by the next one after it has ended. */
+export function startWebFunction(definition: WebFunctionDefinition): WebFunctionServer {
+  let environment: Promise<Environment> | undefined;
+  const agent = new Agent({ keepAlive: true });
+
+  async function start(): Promise<Environment> {
+    const port = await findFreePort();
+    const worker = new Worker(new URL('./thread/run-server.ts', import.meta.url), {
+      name: definition.functionName,
+      env: {
+        ...definition.environment,
+        AWS_LAMBDA_HTTP_ENDPOINT: `127.0.0.1:${port}`,
+        NODE_COMPILE_CACHE: definition.compileCacheFolder,
+      },
+      argv: [],
+      execArgv: [],
+      stdout: true,
+      stderr: true,
+      workerData: { entry: definition.entry },
+    });
+    passLines(worker.stdout, definition.onLine);
+    passLines(worker.stderr, definition.onLine);
+    const ended = new Promise<never>((_, reject) => {
+      worker.on('error', (error: Error) => {
+        definition.onLine(error.stack ?? String(error));
+        reject(error);
+      });
+      worker.on('exit', () => {
+        environment = undefined;
+        reject(new Error(`${definition.functionName} has ended`));
+      });
+    });
+    const listening = Promise.race([untilListening(port, definition.functionName), ended]);
+    listening.catch(() => {});
+    return { worker, port, listening };
+  }
+
+  async function ready(): Promise<number> {
+    environment ??= start();
+    const { port, listening } = await environment;
+    await listening;
+    return port;
+  }
+
+  if (definition.prewarm) ready().catch(() => {});
+
+  return {
+    async answer(request, response) {
+      let port: number;
+      try {
+        port = await ready();
+      } catch {
+        response.writeHead(502, { 'lambda-web-error-type': 'Runtime.InitError' }).end();
+        return;
+      }
+      const passed = openRequest({
+        agent,
+        host: '127.0.0.1',
+        port,
+        method: request.method,
+        path: request.url,
+        headers: headersFor(request, definition.domainName),
+      });
+      const timer = setTimeout(() => passed.destroy(new Error('timeout')), definition.timeoutSeconds * 1000);
+      passed.on('response', (answer) => {
+        response.writeHead(answer.statusCode ?? 502, answer.headers);
+        pipeline(answer, response, () => clearTimeout(timer));
+      });
+      passed.on('error', (error) => {
+        clearTimeout(timer);
+        if (response.headersSent) response.destroy();
+        else response.writeHead(error.message === 'timeout' ? 504 : 502).end();
+      });
+      // A client that leaves takes its request along.
+      response.on('close', () => {
+        if (!response.writableEnded) passed.destroy();
+      });
+      pipeline(request, passed, () => {});
+    },
+    async close() {
+      agent.destroy();
+      await (await environment)?.worker.terminate();
+    },
+  };
+}
+
+function headersFor(request: IncomingMessage, host: string): string[] {
+  const headers = ['Host', host, 'lambda-web-request-id', randomUUID()];
+  for (let index = 0; index < request.rawHeaders.length; index += 2) {
+    const name = request.rawHeaders[index] ?? '';
+    const lower = name.toLowerCase();
+    if (lower !== 'host' && !lower.startsWith('lambda-web-') && !NOT_PASSED_ON.has(lower))
+      headers.push(name, request.rawHeaders[index + 1] ?? '');
+  }
+  return headers;
+}
+
+/** Free at the moment: the thread takes it within milliseconds. */
+function findFreePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+async function untilListening(port: number, name: string): Promise<void> {
+  const deadline = performance.now() + START_MILLISECONDS;
+  while (performance.now() < deadline) {
+    if (await accepts(port)) return;
+    await sleep(10);
+  }
+  throw new Error(`${name} does not listen on AWS_LAMBDA_HTTP_ENDPOINT`);
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}

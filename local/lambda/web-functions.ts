@@ -1,0 +1,109 @@
+import path from 'node:path';
+import type { RunContext } from '../run-context.ts';
+import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import { functionEnvironment } from './function-environment.ts';
+import { startWebFunction, type WebFunctionServer } from './web-function-server.ts';
+
+interface RevisionProperties {
+  readonly FunctionName: string;
+  readonly BuildConfig: {
+    readonly CodeConfig: { readonly S3Object: { readonly Key: string } };
+    readonly RuntimeConfig: { readonly Runtime: string };
+  };
+  readonly ServiceConfig: {
+    readonly EnvironmentVariables?: Readonly<Record<string, unknown>>;
+    readonly TimeoutSeconds?: number;
+  };
+}
+
+interface EndpointProperties {
+  readonly AuthType: string;
+  readonly FunctionName: string;
+}
+
+const FUNCTION = 'AWS::Lambda::WebFunction';
+const REVISION = 'AWS::Lambda::WebFunctionRevision';
+const ENDPOINT = 'AWS::Lambda::WebFunctionEndpoint';
+/** A copy of an asset to where a web function reads it; here the asset itself is read. */
+const CODE_COPY = 'Custom::S3ObjectCopy';
+
+// Lambda's own default.
+const DEFAULT_TIMEOUT_SECONDS = 30;
+
+/** Web functions: HTTP servers, each in one environment, which takes all requests side by side. */
+export const webFunctions: ResourceKind = {
+  types: [FUNCTION, REVISION, ENDPOINT, CODE_COPY],
+
+  async open(resources, context) {
+    const servers: WebFunctionServer[] = [];
+    const arnOf = ({ properties, logicalId }: TemplateResource) =>
+      `arn:aws:lambda:${context.region}:${context.accountId}:web-function/${context.resolve(properties.FunctionName, logicalId)}`;
+    const domainOf = ({ logicalId }: TemplateResource) =>
+      `${logicalId.toLowerCase()}.lambda-web.${context.region}.on.aws`;
+
+    return {
+      ref: (resource) => (resource.type === FUNCTION ? arnOf(resource) : resource.logicalId),
+      attribute(resource, name) {
+        if (resource.type === FUNCTION) return { FunctionArn: arnOf(resource), Arn: arnOf(resource) }[name];
+        if (resource.type === CODE_COPY)
+          return {
+            Bucket: 'local',
+            Key: context.resolve(resource.properties.SourceObjectKey, resource.logicalId),
+            VersionId: 'local',
+          }[name];
+        return { RevisionId: resource.logicalId, DomainName: domainOf(resource), FunctionArn: undefined }[
+          name
+        ];
+      },
+      async begin() {
+        const revisions = resources.filter(({ type }) => type === REVISION);
+        for (const endpoint of resources.filter(({ type }) => type === ENDPOINT)) {
+          const { AuthType, FunctionName } = context.resolve(
+            endpoint.properties,
+            endpoint.logicalId,
+          ) as EndpointProperties;
+          if (AuthType !== 'ApplicationManaged')
+            throw new Error(`${endpoint.logicalId} (${ENDPOINT}): AuthType ${AuthType} cannot run locally`);
+          const revision = revisions.find(
+            ({ properties, logicalId }) =>
+              context.resolve(properties.FunctionName, logicalId) === FunctionName,
+          );
+          if (!revision) throw new Error(`${endpoint.logicalId} (${ENDPOINT}): its function has no revision`);
+          const server = startServer(revision, domainOf(endpoint), context);
+          servers.push(server);
+          context.origins.set(domainOf(endpoint), server.answer);
+        }
+      },
+      async close() {
+        await Promise.all(servers.map((server) => server.close()));
+      },
+    };
+  },
+};
+
+function startServer(revision: TemplateResource, domainName: string, context: RunContext): WebFunctionServer {
+  const { logicalId, properties } = revision;
+  const resolved = context.resolve(properties, logicalId) as RevisionProperties;
+  const { Runtime: runtime } = resolved.BuildConfig.RuntimeConfig;
+  if (!runtime.startsWith('nodejs'))
+    throw new Error(`${logicalId} (${REVISION}): only Node.js can run locally`);
+  const taskRoot = context.assetFolder(resolved.BuildConfig.CodeConfig.S3Object.Key);
+  const variables = Object.entries(resolved.ServiceConfig.EnvironmentVariables ?? {}).map(
+    ([name, value]) => [name, String(value)] as const,
+  );
+  const functionName = resolved.FunctionName.split('/').at(-1) ?? logicalId;
+  const environment = {
+    ...Object.fromEntries(variables),
+    ...functionEnvironment(context, { logicalId, functionName, taskRoot, runtime }),
+  };
+  return startWebFunction({
+    functionName,
+    domainName,
+    entry: path.join(taskRoot, environment.AWS_LAMBDA_NODEJS_ENTRYPOINT ?? 'index.js'),
+    compileCacheFolder: path.join(context.options.dataDir, 'compile-cache'),
+    environment,
+    timeoutSeconds: resolved.ServiceConfig.TimeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS,
+    prewarm: context.options.prewarm ?? false,
+    onLine: (line) => context.options.onLog?.({ functionName, line }),
+  });
+}

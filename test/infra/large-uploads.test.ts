@@ -1,0 +1,158 @@
+import { expect, test } from 'vitest';
+import { errorTable } from '#contract/errors.ts';
+import { routes } from '#contract/routes.ts';
+import { originSecretHeader, variables, viewerHostHeader } from '#runtime/variables.ts';
+import { synthesize } from './synthesize.ts';
+
+const { template, resource, resources } = synthesize({ settings: { largeUploads: true } });
+
+interface Behavior {
+  PathPattern?: string;
+  TargetOriginId: string;
+}
+
+const { DistributionConfig: config } = resource('AWS::CloudFront::Distribution').Properties as {
+  DistributionConfig: {
+    Origins: { Id: string; DomainName: unknown; OriginPath?: string; CustomOriginConfig: object }[];
+    CacheBehaviors: Behavior[];
+    DefaultCacheBehavior: Behavior;
+  };
+};
+const originOf = ({ TargetOriginId }: Behavior) => {
+  const origin = config.Origins.find(({ Id }) => Id === TargetOriginId);
+  if (origin === undefined) throw new Error(`no origin ${TargetOriginId}`);
+  return origin;
+};
+
+test('it is on unless a stage turns it off, and then nothing of it is there', () => {
+  expect(Object.keys(synthesize({ settings: {} }).resources('AWS::CloudFront::Distribution'))).toHaveLength(
+    1,
+  );
+  const plain = synthesize({ settings: { largeUploads: false } });
+  const types = Object.values(plain.template.toJSON().Resources as Record<string, { Type: string }>);
+  expect(types.map(({ Type }) => Type).filter((type) => /CloudFront|WebFunction|Custom/.test(type))).toEqual(
+    [],
+  );
+  expect(JSON.stringify(plain.template.toJSON())).not.toContain(variables.originSecret);
+});
+
+test('uploads go to the web function, all else to the gateway', () => {
+  const [uploads, ...others] = config.CacheBehaviors;
+  expect(others).toEqual([]);
+  expect(uploads?.PathPattern).toBe(`/api/v1${routes['upload-file'].path}`);
+  expect(JSON.stringify(originOf(uploads as Behavior).DomainName)).toMatch(
+    /UploadsServerEndpoint.*DomainName/,
+  );
+  expect(JSON.stringify(originOf(config.DefaultCacheBehavior).DomainName)).toContain('.execute-api.');
+});
+
+test('both ways keep nothing, gather nothing, pass all but the host, and are encrypted', () => {
+  for (const behavior of [...config.CacheBehaviors, config.DefaultCacheBehavior]) {
+    expect(behavior).toMatchObject({
+      AllowedMethods: expect.arrayContaining(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD']),
+      CachePolicyId: '4135ea2d-6df8-44a3-9df3-4b5a84be39ad',
+      OriginRequestPolicyId: 'b689b0a8-53d0-40ab-baf2-68738e2966ac',
+      ViewerProtocolPolicy: 'https-only',
+      Compress: false,
+    });
+    const origin = originOf(behavior);
+    expect(origin.CustomOriginConfig).toMatchObject({
+      OriginProtocolPolicy: 'https-only',
+      OriginSSLProtocols: ['TLSv1.2'],
+      OriginReadTimeout: 120,
+    });
+    expect(origin).not.toHaveProperty('OriginPath');
+    const [header] = (origin as unknown as { OriginCustomHeaders: { HeaderName: string }[] })
+      .OriginCustomHeaders;
+    expect(header?.HeaderName).toBe(originSecretHeader);
+    expect(JSON.stringify(header)).toMatch(/resolve:secretsmanager:.*OriginSecret.*SecretString/);
+  }
+});
+
+test('origins are told which address was asked for, whatever a viewer claims', () => {
+  const { FunctionCode, FunctionConfig } = resource('AWS::CloudFront::Function').Properties as {
+    FunctionCode: string;
+    FunctionConfig: object;
+  };
+  expect(FunctionConfig).toMatchObject({ Runtime: 'cloudfront-js-2.0' });
+  const handler = new Function(`${FunctionCode}; return handler;`)() as (event: object) => unknown;
+  const headers = { host: { value: 'viewer.example' }, [viewerHostHeader]: { value: 'evil.example' } };
+  expect(handler({ request: { headers } })).toEqual({
+    headers: { ...headers, [viewerHostHeader]: { value: 'viewer.example' } },
+  });
+});
+
+test('the name of the CloudFront function tells Region and stage, since names are the account’s', () => {
+  expect(resource('AWS::CloudFront::Function').Properties.Name).toEqual({
+    'Fn::Join': ['', [{ Ref: 'AWS::Region' }, '-agent-service-production-viewer-host']],
+  });
+});
+
+test('the web function runs for as long as an upload may take, and knows what it needs', () => {
+  expect(resource('AWS::Lambda::WebFunctionRevision').Properties).toMatchObject({
+    BuildConfig: { RuntimeConfig: { Runtime: 'nodejs24.x' } },
+    ServiceConfig: {
+      TimeoutSeconds: 900,
+      MaxConcurrencyPerEnvironment: 32,
+      EnvironmentVariables: {
+        [variables.dataTable]: { Ref: 'DataTable' },
+        [variables.fileBucket]: { Ref: 'FileBucket' },
+        [variables.originSecret]: { Ref: expect.stringMatching(/^OriginSecret/) },
+        AWS_LAMBDA_NODEJS_ENTRYPOINT: 'index.mjs',
+      },
+    },
+  });
+  expect(resource('AWS::Lambda::WebFunctionEndpoint').Properties).toMatchObject({
+    AuthType: 'ApplicationManaged',
+  });
+});
+
+test('its role may do exactly this', () => {
+  const { Statement } = resource('AWS::IAM::Policy', 'UploadsRole').Properties.PolicyDocument as {
+    Statement: { Action: string | string[]; Resource: unknown }[];
+  };
+  expect(Statement.flatMap(({ Action }) => Action).toSorted()).toEqual([
+    'dynamodb:BatchGetItem',
+    'dynamodb:GetItem',
+    'dynamodb:PutItem',
+    'logs:CreateLogStream',
+    'logs:PutLogEvents',
+    's3:AbortMultipartUpload',
+    's3:DeleteObject',
+    's3:GetObject',
+    's3:PutObject',
+    's3:PutObjectTagging',
+    'secretsmanager:GetSecretValue',
+  ]);
+});
+
+test('only functions that make links, and the web function, may read the secret of the origins', () => {
+  const readers = Object.entries(resources('AWS::IAM::Policy')).filter(([, policy]) =>
+    JSON.stringify(policy).includes('OriginSecret'),
+  );
+  expect(
+    readers.map(([id]) => id.replace(/Role(Default)?Policy.*$/, '').replace(/Role.*$/, '')).toSorted(),
+  ).toEqual(['ListChats', 'ListMessages', 'Uploads']);
+});
+
+test('every log group forgets, those of the library too', () => {
+  for (const { Properties } of Object.values(resources('AWS::Logs::LogGroup')))
+    expect(Properties).toMatchObject({ RetentionInDays: 30 });
+});
+
+test('the base address is the distribution’s', () => {
+  expect(template.findOutputs('BaseAddress').BaseAddress?.Value).toEqual({
+    'Fn::Join': [
+      '',
+      ['https://', { 'Fn::GetAtt': [expect.stringContaining('Distribution'), 'DomainName'] }, '/api/v1'],
+    ],
+  });
+});
+
+test('the gateway tells who sends too much how much it takes, and where more is taken', () => {
+  const [answer] = Object.values(resources('AWS::ApiGateway::GatewayResponse')).filter(
+    ({ Properties }) => Properties.ResponseType === 'REQUEST_TOO_LARGE',
+  );
+  expect(answer?.Properties.StatusCode).toBe(String(errorTable.badRequest.status));
+  expect(JSON.stringify(answer?.Properties.ResponseTemplates)).toMatch(/at most 6 MB.*4\.5 MB.*50 MB/);
+});
