@@ -96,7 +96,13 @@ async function runLoop(
     maxRetries: 0,
     abortSignal: task.signal,
     onError: () => undefined,
-    onLanguageModelCallEnd: ({ usage }) => tell({ type: 'usage', usage: usageOf(usage) }),
+    onLanguageModelCallEnd: ({ usage }) =>
+      tell({
+        type: 'usage',
+        usage: usageOf(usage),
+        model: definition.llm_model,
+        callType: task.agents.length === 1 ? 'chat' : 'consultant_call_agent',
+      }),
   });
 
   let said = '';

@@ -1,9 +1,8 @@
-import { errorTable } from '#contract/errors.ts';
 import type { StreamEventBody } from '#contract/events.ts';
-import type { ReplyError } from '#contract/message.ts';
 import type { Turn } from './begin-turn.ts';
-import { gatherReply, interrupted, type Reply } from './gather-reply.ts';
-import { ModelFailure, modelFailureTexts } from './model-failure.ts';
+import { collectReply, failure } from './collect-reply.ts';
+import { interrupted, type Reply } from './gather-reply.ts';
+import { keepLease } from './keep-lease.ts';
 import { nameChat } from './name-chat.ts';
 import type { Services } from './services.ts';
 import { settleTurn } from './settle-turn.ts';
@@ -36,8 +35,12 @@ export const answerTurn =
     const title = nameChat(services)(turn, emit, giveUpTitle.signal);
 
     const stop = new AbortController();
-    const lease = keepLease(services, turn, stop);
-    const collected = await collectReply(services, turn, { emit, stop, deadline });
+    const lease = keepLease(
+      services,
+      (until) => services.chats.renewLease(turn.chat, turn.lease.id, until),
+      stop,
+    );
+    const { reply: collected } = await collectReply(services)(turn, { emit, stop, deadline });
     lease.stop();
     const reply = await storeReply(services, turn, collected);
     if (reply.error === null)
@@ -51,105 +54,6 @@ export const answerTurn =
     await Promise.all([title, lease.settled()]);
     return reply;
   };
-
-/** Ends a reply from outside the model, with a reason that clients may read. */
-class Interruption extends Error {
-  override readonly name = 'Interruption';
-}
-
-const failure = (message: string): ReplyError => ({ code: errorTable.serverError.errorCode, message });
-
-async function collectReply(
-  services: AnswerServices,
-  turn: Turn,
-  {
-    emit,
-    stop,
-    deadline,
-  }: { emit: (event: StreamEventBody) => void; stop: AbortController; deadline: number },
-): Promise<Reply> {
-  const interrupt = (message: string) => stop.abort(new Interruption(message));
-  const { streamTimeout } = services.replySettings;
-  const watch = () => services.clock.after(streamTimeout, () => interrupt('Stream timed out'));
-  let cancelWatch = watch();
-  const cancelDeadline = services.clock.after(deadline, () =>
-    interrupt(`The reply took longer than ${Math.round(deadline / 1000)} seconds`),
-  );
-
-  const gathered = gatherReply(services.clock, emit);
-  try {
-    const { cutShort } = await untilAborted(
-      services.agentRuntime.reply(
-        {
-          agent: turn.agent,
-          chat: turn.chat,
-          history: turn.history,
-          message: turn.message,
-          signal: stop.signal,
-        },
-        (part) => {
-          if (stop.signal.aborted) return;
-          gathered.hear(part);
-          // Usage is told to no client.
-          if (part.type === 'usage') return;
-          cancelWatch();
-          cancelWatch = watch();
-        },
-      ),
-      stop.signal,
-    );
-    if (cutShort !== null) gathered.reply.error = failure(cutShort);
-  } catch (thrown) {
-    const error = stop.signal.aborted ? stop.signal.reason : thrown;
-    services.log.error('A reply was not completed', {
-      chatId: turn.chat.id,
-      agentId: turn.agent.agentId,
-      error,
-    });
-    gathered.reply.error = failure(textFor(error));
-    // What is still under way when a reply is aborted, or when the model fails beside it, has no end of its own.
-    gathered.endOpenSteps();
-    stop.abort(error);
-  } finally {
-    cancelWatch();
-    cancelDeadline();
-  }
-  return gathered.reply;
-}
-
-function textFor(error: unknown): string {
-  if (error instanceof Interruption) return error.message;
-  return modelFailureTexts[error instanceof ModelFailure ? error.kind : 'failed'];
-}
-
-/**
- * Renews the lease at a third of its time until it is stopped, and ends the reply when the lease is lost.
- * @returns `settled` waits for a renewal that is under way: none may go on behind the function's end.
- */
-function keepLease(
-  services: AnswerServices,
-  turn: Turn,
-  stop: AbortController,
-): { stop: () => void; settled: () => Promise<unknown> } {
-  const { lease } = services.replySettings;
-  const underWay = new Set<Promise<void>>();
-  const renew = async (): Promise<void> => {
-    try {
-      const until = services.clock.now().getTime() + lease;
-      const held = await services.chats.renewLease(turn.chat, turn.lease.id, until);
-      if (!held) stop.abort(new Interruption(interrupted));
-    } catch (error) {
-      // The next renewal makes up for a failed one; if all fail, the lease is found lost when the reply is stored.
-      services.log.warn('A lease was not renewed', { chatId: turn.chat.id, error });
-    }
-  };
-  const cancel = services.clock.every(lease / 3, () => {
-    const renewal = renew();
-    underWay.add(renewal);
-    renewal.finally(() => underWay.delete(renewal));
-  });
-  return { stop: cancel, settled: () => Promise.all(underWay) };
-}
 
 /** The reply as it now stands in the history: with an error when it could not be stored or the turn was taken away. */
 async function storeReply(services: AnswerServices, turn: Turn, reply: Reply): Promise<Reply> {

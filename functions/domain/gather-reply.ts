@@ -1,5 +1,6 @@
 import type { StreamEventBody } from '#contract/events.ts';
 import type { ReasoningStep, ReplyError, TokenUsage } from '#contract/message.ts';
+import type { CountedCall } from './batch.ts';
 import { noUsage, sumOfUsage } from './message.ts';
 import type { ReplyPart, StepResult } from './ports/agent-runtime.ts';
 import type { Clock } from './ports/clock.ts';
@@ -10,6 +11,8 @@ export interface Reply {
   usage: TokenUsage;
   /** In order of their start. */
   reasoningSteps: ReasoningStep[];
+  /** What the usage is the sum of. */
+  calls: CountedCall[];
 }
 
 /** How a reply ends that someone else had to end. */
@@ -20,7 +23,7 @@ export function gatherReply(
   clock: Clock,
   emit: (event: StreamEventBody) => void,
 ): { reply: Reply; hear: (part: ReplyPart) => void; endOpenSteps: () => void } {
-  const reply: Reply = { content: '', error: null, usage: noUsage, reasoningSteps: [] };
+  const reply: Reply = { content: '', error: null, usage: noUsage, reasoningSteps: [], calls: [] };
   const now = () => clock.now().toISOString();
   const endStep = (id: string, end: Pick<ReasoningStep, 'token_usage'> & { result: StepResult }): void => {
     const step = reply.reasoningSteps.find((candidate) => candidate.id === id);
@@ -42,6 +45,12 @@ export function gatherReply(
           break;
         case 'usage':
           reply.usage = sumOfUsage(reply.usage, part.usage);
+          reply.calls.push([
+            part.model,
+            part.callType,
+            part.usage.total_prompt_tokens,
+            part.usage.total_completion_tokens,
+          ]);
           break;
         case 'step start': {
           const timestamp = now();

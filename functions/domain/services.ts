@@ -1,6 +1,9 @@
 import type { AgentRuntime } from './ports/agent-runtime.ts';
 import type { AgentStore } from './ports/agent-store.ts';
 import type { ApiKeyStore } from './ports/api-key-store.ts';
+import type { BatchQueue } from './ports/batch-queue.ts';
+import type { BatchStore } from './ports/batch-store.ts';
+import type { BatchWorkflow } from './ports/batch-workflow.ts';
 import type { ChatStore } from './ports/chat-store.ts';
 import type { Clock } from './ports/clock.ts';
 import type { ContentDetector } from './ports/content-detector.ts';
@@ -17,6 +20,10 @@ export interface Services {
   agentRuntime: AgentRuntime;
   agents: AgentStore;
   apiKeys: ApiKeyStore;
+  batchQueue: BatchQueue;
+  batchSettings: BatchSettings;
+  batchWorkflow: BatchWorkflow;
+  batches: BatchStore;
   chats: ChatStore;
   clock: Clock;
   contentDetector: ContentDetector;
@@ -40,4 +47,12 @@ export interface ReplySettings {
   historyCharacters: number;
   /** Files that a message may attach. */
   attachedFiles: number;
+}
+
+/** Times in milliseconds. */
+export interface BatchSettings {
+  /** From its creation on; what has not been begun by then fails. */
+  timeout: number;
+  /** How long one request may take its model. */
+  item: number;
 }

@@ -18,7 +18,7 @@ export type ReplyPart =
   | { type: 'step start'; step: Pick<ReasoningStep, 'id' | 'type' | 'content' | 'args'> }
   | { type: 'step end'; step: Pick<ReasoningStep, 'id' | 'token_usage'> & { result: StepResult } }
   /** Of one call of a model, also for the agents that this one asked: the sum of all is the reply's usage. */
-  | { type: 'usage'; usage: TokenUsage };
+  | { type: 'usage'; usage: TokenUsage; model: string; callType: 'chat' | 'consultant_call_agent' };
 
 export type StepResult = NonNullable<ReasoningStep['result']>;
 

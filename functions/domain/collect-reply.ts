@@ -1,0 +1,84 @@
+import { errorTable } from '#contract/errors.ts';
+import type { StreamEventBody } from '#contract/events.ts';
+import type { ReplyError } from '#contract/message.ts';
+import { gatherReply, type Reply } from './gather-reply.ts';
+import { ModelFailure, modelFailureTexts } from './model-failure.ts';
+import type { ReplyRequest } from './ports/agent-runtime.ts';
+import type { Services } from './services.ts';
+import { untilAborted } from './until-aborted.ts';
+
+/** Ends a reply from outside the model, with a reason that clients may read. */
+export class Interruption extends Error {
+  override readonly name = 'Interruption';
+  /** The model was too slow this time; another try may do better. */
+  readonly isStall: boolean;
+
+  constructor(message: string, isStall = false) {
+    super(message);
+    this.isStall = isStall;
+  }
+}
+
+export const failure = (message: string): ReplyError => ({ code: errorTable.serverError.errorCode, message });
+
+/**
+ * Asks the model, passes on what it says as it says it, and gives it up when it is silent for too long or takes too
+ * long in all.
+ * @param stop aborts what is under way, and is aborted when the reply fails
+ * @param deadline milliseconds that the model may take in all
+ * @returns the reply, whole or not, and what it failed with when the model did not end it
+ */
+export const collectReply =
+  (services: Pick<Services, 'agentRuntime' | 'clock' | 'log' | 'replySettings'>) =>
+  async (
+    request: Omit<ReplyRequest, 'signal'>,
+    {
+      emit,
+      stop,
+      deadline,
+    }: { emit: (event: StreamEventBody) => void; stop: AbortController; deadline: number },
+  ): Promise<{ reply: Reply; error: unknown }> => {
+    const { streamTimeout } = services.replySettings;
+    const watch = () =>
+      services.clock.after(streamTimeout, () => stop.abort(new Interruption('Stream timed out', true)));
+    let cancelWatch = watch();
+    const cancelDeadline = services.clock.after(deadline, () =>
+      stop.abort(new Interruption(`The reply took longer than ${Math.round(deadline / 1000)} seconds`)),
+    );
+    const gathered = gatherReply(services.clock, emit);
+    try {
+      const { cutShort } = await untilAborted(
+        services.agentRuntime.reply({ ...request, signal: stop.signal }, (part) => {
+          if (stop.signal.aborted) return;
+          gathered.hear(part);
+          // Usage is told to no client.
+          if (part.type === 'usage') return;
+          cancelWatch();
+          cancelWatch = watch();
+        }),
+        stop.signal,
+      );
+      if (cutShort !== null) gathered.reply.error = failure(cutShort);
+      return { reply: gathered.reply, error: undefined };
+    } catch (thrown) {
+      const error = stop.signal.aborted ? stop.signal.reason : thrown;
+      services.log.error('A reply was not completed', {
+        chatId: request.chat.id,
+        agentId: request.agent.agentId,
+        error,
+      });
+      gathered.reply.error = failure(textFor(error));
+      // What is still under way when a reply is aborted, or when the model fails beside it, has no end of its own.
+      gathered.endOpenSteps();
+      stop.abort(error);
+      return { reply: gathered.reply, error };
+    } finally {
+      cancelWatch();
+      cancelDeadline();
+    }
+  };
+
+function textFor(error: unknown): string {
+  if (error instanceof Interruption) return error.message;
+  return modelFailureTexts[error instanceof ModelFailure ? error.kind : 'failed'];
+}

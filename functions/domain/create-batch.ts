@@ -1,0 +1,186 @@
+import type { CreateBatchBody } from '#contract/batch.ts';
+import { ServiceError } from '#contract/errors.ts';
+import type { Batch, BatchRequest } from './batch.ts';
+import { type Chat, isOpenTo } from './chat.ts';
+import { findAttachedFiles } from './find-attached-files.ts';
+import type { Services } from './services.ts';
+
+type CreateServices = Pick<
+  Services,
+  | 'agents'
+  | 'batches'
+  | 'batchSettings'
+  | 'batchWorkflow'
+  | 'chats'
+  | 'clock'
+  | 'fileIndex'
+  | 'identifiers'
+  | 'log'
+  | 'replySettings'
+  | 'workspaces'
+>;
+
+/**
+ * Takes a batch in: everything is checked before anything is written.
+ * @throws clientNotAllowed, then badRequest, each naming the request and the field (specification, sections 4.2 and 5.4)
+ */
+export const createBatch =
+  (services: CreateServices) =>
+  async (workspaceId: string, body: CreateBatchBody): Promise<Batch> => {
+    const requests = requestsOf(body);
+    refuseRepeatedIds(requests);
+    await admitUsers(services, workspaceId, requests);
+    await Promise.all([
+      refuseUnpublishedAgents(services, workspaceId, body, requests),
+      refuseForeignHistories(services, workspaceId, requests),
+      refuseUnknownFiles(services, workspaceId, requests),
+    ]);
+
+    const now = services.clock.now();
+    const batch: Batch = {
+      id: services.identifiers.uuid(),
+      workspaceId,
+      agentId: body.agent_id,
+      status: 'in_progress',
+      total: requests.length,
+      completed: 0,
+      failed: 0,
+      createdAt: now.toISOString(),
+      expiresAt: new Date(now.getTime() + services.batchSettings.timeout).toISOString(),
+      completedAt: null,
+      cancelledAt: null,
+      stop: null,
+      webhook: null,
+      run: 1,
+      taskToken: null,
+      dispatchedAt: null,
+    };
+    await services.batches.create(batch, requests);
+    try {
+      await services.batchWorkflow.start(batch);
+    } catch (error) {
+      // The batch stands; the reconciler starts it.
+      services.log.warn('The workflow of a batch was not started', { batchId: batch.id, error });
+    }
+    return batch;
+  };
+
+/** Requests that continue the same history form a chain, in input order. */
+function requestsOf(body: CreateBatchBody): BatchRequest[] {
+  const requests = body.requests.map(
+    (request, position): BatchRequest => ({
+      position,
+      customId: request.custom_id,
+      message: request.message,
+      agentId: request.agent_id ?? body.agent_id,
+      externalUserId: request.external_user_id ?? null,
+      name: request.name ?? request.custom_id,
+      attachedFileUuids: request.attached_file_uuids,
+      historyId: request.history_id ?? null,
+      next: null,
+    }),
+  );
+  const lastOfHistory = new Map<number, BatchRequest>();
+  for (const request of requests) {
+    if (request.historyId === null) continue;
+    const before = lastOfHistory.get(request.historyId);
+    if (before !== undefined) before.next = request.position;
+    lastOfHistory.set(request.historyId, request);
+  }
+  return requests;
+}
+
+const refusal = (position: number, text: string) =>
+  new ServiceError('badRequest', `requests[${position}].${text}`);
+
+function refuseRepeatedIds(requests: readonly BatchRequest[]): void {
+  const seen = new Map<string, number>();
+  for (const { customId, position } of requests) {
+    const earlier = seen.get(customId);
+    if (earlier !== undefined)
+      throw refusal(position, `custom_id is the same as that of requests[${earlier}]`);
+    seen.set(customId, position);
+  }
+}
+
+async function admitUsers(
+  services: CreateServices,
+  workspaceId: string,
+  requests: readonly BatchRequest[],
+): Promise<void> {
+  const workspace = await services.workspaces.get(workspaceId);
+  if (workspace === undefined) throw new ServiceError('accessDenied', 'Access denied');
+  if (!workspace.whitelistEnabled) return;
+  const users = [...new Set(requests.flatMap(({ externalUserId }) => externalUserId ?? []))];
+  const listed = new Map(
+    await Promise.all(
+      users.map(async (user) => [user, await services.workspaces.isListed(workspaceId, user)] as const),
+    ),
+  );
+  for (const { externalUserId, position } of requests) {
+    const place = `requests[${position}].external_user_id`;
+    if (externalUserId === null)
+      throw new ServiceError('clientNotAllowed', `${place} is required in whitelist mode`);
+    if (listed.get(externalUserId) !== true)
+      throw new ServiceError('clientNotAllowed', `${place} is not on the whitelist of this workspace`);
+  }
+}
+
+async function refuseUnpublishedAgents(
+  services: CreateServices,
+  workspaceId: string,
+  { agent_id }: CreateBatchBody,
+  requests: readonly BatchRequest[],
+): Promise<void> {
+  const ids = [...new Set([agent_id, ...requests.map(({ agentId }) => agentId)])];
+  const versions = await Promise.all(ids.map((id) => services.agents.published(workspaceId, id)));
+  const unpublished = new Set(ids.filter((_, index) => versions[index] === undefined));
+  const text = 'agent_id is not a published agent of this workspace';
+  if (unpublished.has(agent_id)) throw new ServiceError('badRequest', text);
+  const first = requests.find(({ agentId }) => unpublished.has(agentId));
+  if (first !== undefined) throw refusal(first.position, text);
+}
+
+async function refuseForeignHistories(
+  services: CreateServices,
+  workspaceId: string,
+  requests: readonly BatchRequest[],
+): Promise<void> {
+  const ids = [...new Set(requests.flatMap(({ historyId }) => historyId ?? []))];
+  const chats = new Map(
+    await Promise.all(
+      ids.map(async (id): Promise<[number, Chat | undefined]> => [
+        id,
+        await services.chats.get(workspaceId, id),
+      ]),
+    ),
+  );
+  for (const { historyId, agentId, externalUserId, position } of requests) {
+    if (historyId === null) continue;
+    const chat = chats.get(historyId);
+    if (chat === undefined || !isOpenTo(chat, externalUserId ?? undefined))
+      throw refusal(position, 'history_id: Chat not found');
+    if (chat.agentId !== agentId) throw refusal(position, 'history_id: Agent mismatch');
+  }
+}
+
+async function refuseUnknownFiles(
+  services: CreateServices,
+  workspaceId: string,
+  requests: readonly BatchRequest[],
+): Promise<void> {
+  const { attachedFiles } = services.replySettings;
+  const tooMany = requests.find(({ attachedFileUuids }) => attachedFileUuids.length > attachedFiles);
+  if (tooMany !== undefined)
+    throw refusal(tooMany.position, `attached_file_uuids must have at most ${attachedFiles} elements`);
+  // One after the other, so that the first that is wrong is named; their reads still travel together.
+  const checks = requests.map(({ attachedFileUuids, position }) =>
+    findAttachedFiles(services)(
+      workspaceId,
+      attachedFileUuids,
+      `requests[${position}].attached_file_uuids`,
+    ),
+  );
+  const outcomes = await Promise.allSettled(checks);
+  for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+}
