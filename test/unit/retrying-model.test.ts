@@ -77,7 +77,7 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
     server.onCall = failure;
   };
 
-  it.each([408, 409, 429, 500, 502, 503, 529])('asks again after HTTP %i', async (status) => {
+  it.each([408, 409, 424, 429, 500, 502, 503, 529])('asks again after HTTP %i', async (status) => {
     failFirst((call) => call.fail(status));
     expect(await ask(model)).toEqual({ said: 'Hello' });
     expect(waits).toEqual([500]);
@@ -262,6 +262,41 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
       expect(error).toBeInstanceOf(ModelFailure);
       expect(`${error} ${JSON.stringify(error)}`).not.toMatch(/scripted|secret/);
     }
+  });
+});
+
+describe('names of errors', () => {
+  const kindOf = async (wire: keyof typeof wires, fails: (call: ModelCall) => void) => {
+    const server = await wires[wire].start();
+    server.onCall = fails;
+    const { error } = await ask(retryingModel(wires[wire].modelAt(server.url), { attempts: 1 }));
+    await server.close();
+    delete process.env.AWS_ENDPOINT_URL_BEDROCK_RUNTIME;
+    return (error as ModelFailure).kind;
+  };
+
+  it.each([
+    [400, 'ThrottlingException:http://internal.amazon.com/coral/com.amazon.bedrock/', 'throttled'],
+    [429, 'ModelNotReadyException', 'throttled'],
+    [424, 'ModelErrorException', 'unavailable'],
+    [408, 'ModelTimeoutException', 'unavailable'],
+    [400, 'ServiceQuotaExceededException', 'refused'],
+    [403, 'ExpiredTokenException', 'refused'],
+  ])("AWS's %i %s is %s", async (status, type, kind) => {
+    expect(await kindOf('bedrock', (call) => call.fail(status, { 'x-amzn-errortype': type }))).toBe(kind);
+  });
+
+  it.each([
+    [{ message: 'm', code: 429 }, 'throttled'],
+    [{ message: 'm', code: '503' }, 'unavailable'],
+    [{ message: 'm', type: 'rate_limit_error' }, 'throttled'],
+    [{ message: 'm', type: 'overloaded_error' }, 'throttled'],
+    [{ message: 'm', type: 'server_error', code: null }, 'unavailable'],
+    [{ message: 'm', type: 'invalid_request_error', code: 'context_length_exceeded' }, 'refused'],
+    [{ message: 'Rate limit reached' }, 'failed'],
+    ['just a text', 'failed'],
+  ])("%j among OpenAI's events is %s", async (error, kind) => {
+    expect(await kindOf('openai', (call) => call.raw(`data: ${JSON.stringify({ error })}\n\n`))).toBe(kind);
   });
 });
 
