@@ -1,4 +1,5 @@
 import type { DynamoCall } from './dynamodb/dynamo-call.ts';
+import type { Timer } from './schedules/timer.ts';
 
 export interface RunOptions {
   /** A cloud assembly: the folder with manifest.json. */
@@ -14,6 +15,8 @@ export interface RunOptions {
   /** Logical id of an AWS::SecretsManager::Secret to its value. */
   readonly secretValues?: Readonly<Record<string, string>>;
   readonly faults?: Faults;
+  /** What schedules are kept by, in place of the system's timers. */
+  readonly timer?: Timer;
   /** By name of a Wait state: how long it takes, in place of what the template says. */
   readonly waitMilliseconds?: Readonly<Record<string, number>>;
   /** Keep every DynamoDB call with what it consumed. */

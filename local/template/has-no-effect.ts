@@ -6,12 +6,12 @@ const WITHOUT_EFFECT = [
   'AWS::CDK::Metadata',
   'AWS::CloudWatch::*',
   'AWS::IAM::*',
-  'AWS::KMS::*', // engines here do not encrypt at rest
   'AWS::Lambda::EventInvokeConfig',
   'AWS::Lambda::Permission',
   'AWS::Logs::*',
   'AWS::S3::BucketPolicy',
   'AWS::SQS::QueuePolicy',
+  'AWS::Scheduler::ScheduleGroup',
   'AWS::SecretsManager::ResourcePolicy',
   'Custom::S3AutoDeleteObjects',
 ];

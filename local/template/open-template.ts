@@ -111,13 +111,17 @@ export async function openTemplate(
     return own.length > 0 ? [{ kind, own }] : [];
   });
   try {
-    const attempts = await Promise.allSettled(
-      present.map(async ({ kind, own }) => {
-        opened.set(kind, await kind.open(own, context));
-        progress(`${own[0]?.type} is ready`);
-      }),
-    );
-    for (const attempt of attempts) if (attempt.status === 'rejected') throw attempt.reason;
+    for (const first of [true, false]) {
+      const attempts = await Promise.allSettled(
+        present
+          .filter(({ kind }) => (kind.opensFirst ?? false) === first)
+          .map(async ({ kind, own }) => {
+            opened.set(kind, await kind.open(own, context));
+            progress(`${own[0]?.type} is ready`);
+          }),
+      );
+      for (const attempt of attempts) if (attempt.status === 'rejected') throw attempt.reason;
+    }
     for (const { kind } of present) await opened.get(kind)?.begin?.();
     progress('The template runs');
     const physicalIds = [...resources.keys()].map((id) => [id, String(context.resolve({ Ref: id }, id))]);

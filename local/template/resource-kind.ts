@@ -10,6 +10,8 @@ export interface TemplateResource {
 /** What knows how to run some resource types here. A new kind is one file and one line in resource-kinds.ts. */
 export interface ResourceKind {
   readonly types: readonly string[];
+  /** Opens before the other kinds, which may then refer to its resources while they open. */
+  readonly opensFirst?: boolean;
   /** Called once, and only when the template has resources of these types; kinds open side by side. */
   open(resources: readonly TemplateResource[], context: RunContext): Promise<OpenKind>;
 }

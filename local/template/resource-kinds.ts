@@ -1,17 +1,22 @@
 import { distributions } from '../cloudfront/distributions.ts';
 import { tables } from '../dynamodb/tables.ts';
 import { restApi } from '../gateway/rest-api.ts';
+import { keys } from '../kms/keys.ts';
 import { functions } from '../lambda/functions.ts';
 import { webFunctions } from '../lambda/web-functions.ts';
 import { buckets } from '../s3/buckets.ts';
+import { schedules } from '../schedules/schedules.ts';
 import { secrets } from '../secrets/secrets.ts';
 import { eventSources } from '../sqs/event-sources.ts';
 import { queues } from '../sqs/queues.ts';
+import { parameters } from '../ssm/parameters.ts';
 import { stateMachines } from '../step-functions/state-machines.ts';
 import type { ResourceKind } from './resource-kind.ts';
 
 /** In the order in which they begin; they are closed in the opposite one, so callers stop before the called. */
 export const resourceKinds: readonly ResourceKind[] = [
+  keys,
+  parameters,
   tables,
   buckets,
   secrets,
@@ -20,6 +25,7 @@ export const resourceKinds: readonly ResourceKind[] = [
   webFunctions,
   stateMachines,
   eventSources,
+  schedules,
   restApi,
   distributions,
 ];

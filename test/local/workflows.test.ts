@@ -110,8 +110,16 @@ describe('a task that waits for its token', () => {
   it('times out as States.Timeout, which States.TaskFailed does not catch, and its token is stale', async () => {
     const arn = await start('Flow', {});
     const { token } = await asked(arn);
-    expect(await output(arn)).toMatchObject({ late: { Error: 'States.Timeout' } });
+    const isTold = Promise.withResolvers<void>();
+    const hold = Promise.withResolvers<object>();
+    run.script('Told', () => {
+      isTold.resolve();
+      return hold.promise;
+    });
+    await isTold.promise;
     await expect(succeed(token, 1)).rejects.toMatchObject({ name: 'TaskTimedOut' });
+    hold.resolve({});
+    expect(await output(arn)).toMatchObject({ late: { Error: 'States.Timeout' } });
   });
 
   it('is tried again with a new token when the error is one to retry, and fails after the last attempt', async () => {
@@ -283,15 +291,15 @@ describe('fields that the engine takes otherwise', () => {
   it('mean what they mean in AWS', async () => {
     run.script('Told', () => ({ returns: { next: run.ref('Asked'), from: 'told' } }));
     run.script('Asked', () => ({ returns: 'the end' }));
-    const arn = await start('Corners', { inner: { deep: 1 }, next: 'unused' });
+    const arn = await start('Corners', { next: 'unused' });
     expect(await output(arn)).toBe('the end');
-    expect(run.events('Told').at(-1)).toEqual({ deep: 1 });
+    expect(run.events('Told').at(-1)).toEqual({ next: 'unused', cancelled: false });
     expect(run.events('Asked').at(-1)).toEqual({ next: run.ref('Asked'), from: 'told' });
   });
 
   it('a result over 256 KiB ends the execution, whatever is caught', async () => {
     run.script('Told', () => ({ returns: 'x'.repeat(256 * 1024) }));
-    expect(await ended(await start('Corners', { inner: {} }))).toMatchObject({
+    expect(await ended(await start('Corners', {}))).toMatchObject({
       status: 'FAILED',
       error: 'States.DataLimitExceeded',
     });
@@ -299,7 +307,7 @@ describe('fields that the engine takes otherwise', () => {
 
   it('a function that does not exist is a failure by that name', async () => {
     run.script('Told', () => ({ returns: { next: 'elsewhere' } }));
-    expect(await ended(await start('Corners', { inner: {} }))).toMatchObject({
+    expect(await ended(await start('Corners', {}))).toMatchObject({
       status: 'FAILED',
       error: 'Lambda.ResourceNotFoundException',
     });

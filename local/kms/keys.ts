@@ -1,0 +1,75 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { openKeptValues } from '../data/kept-values.ts';
+import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import { serveAwsJson } from '../wire/serve-aws-json.ts';
+import { type Key, keyOperations } from './key-operations.ts';
+
+interface KeyProperties {
+  readonly Enabled?: boolean;
+  readonly KeySpec?: string;
+  readonly KeyUsage?: string;
+}
+
+interface AliasProperties {
+  readonly AliasName: string;
+  readonly TargetKeyId: string;
+}
+
+const KEY = 'AWS::KMS::Key';
+
+/** KMS: symmetric keys, whose material stays in the data folder. */
+export const keys: ResourceKind = {
+  types: [KEY, 'AWS::KMS::Alias'],
+  // Tables, queues and secrets may name the key that encrypts them.
+  opensFirst: true,
+
+  async open(resources, context) {
+    const kept = await openKeptValues(context.options.dataDir, 'keys');
+    const idOf = ({ logicalId }: TemplateResource): string => {
+      const digest = createHash('sha256').update(context.nameOf(logicalId)).digest('hex').slice(0, 32);
+      return digest.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+    };
+    const arnOf = (resource: TemplateResource) =>
+      `arn:aws:kms:${context.region}:${context.accountId}:key/${idOf(resource)}`;
+    const aliasOf = ({ logicalId, properties }: TemplateResource): string =>
+      String(context.resolve(properties.AliasName, logicalId));
+
+    const known = new Map<string, Key>();
+    for (const resource of resources.filter(({ type }) => type === KEY)) {
+      const { logicalId, type, properties } = resource;
+      const { Enabled, KeySpec, KeyUsage } = properties as KeyProperties;
+      if (
+        (KeySpec ?? 'SYMMETRIC_DEFAULT') !== 'SYMMETRIC_DEFAULT' ||
+        (KeyUsage ?? 'ENCRYPT_DECRYPT') !== 'ENCRYPT_DECRYPT'
+      ) {
+        throw new Error(`${logicalId} (${type}): only symmetric keys for encryption can run locally`);
+      }
+      const id = idOf(resource);
+      const material = Buffer.from(await kept.keep(id, () => randomBytes(32).toString('base64')), 'base64');
+      const key = { id, arn: arnOf(resource), enabled: Enabled ?? true, material };
+      known.set(id, key).set(key.arn, key);
+    }
+    const server = await serveAwsJson(keyOperations((reference) => known.get(reference)));
+    context.endpoints.kms = server.endpoint;
+
+    return {
+      ref: (resource) => (resource.type === KEY ? idOf(resource) : aliasOf(resource)),
+      attribute: (resource, name) =>
+        resource.type === KEY ? { Arn: arnOf(resource), KeyId: idOf(resource) }[name] : undefined,
+      environmentFor: () => ({ AWS_ENDPOINT_URL_KMS: server.endpoint }),
+      async begin() {
+        for (const resource of resources.filter(({ type }) => type !== KEY)) {
+          const { TargetKeyId } = context.resolve(resource.properties, resource.logicalId) as AliasProperties;
+          const key = known.get(TargetKeyId);
+          if (!key)
+            throw new Error(
+              `${resource.logicalId} (${resource.type}): no key ${TargetKeyId} in the template`,
+            );
+          const alias = aliasOf(resource);
+          known.set(alias, key).set(`arn:aws:kms:${context.region}:${context.accountId}:${alias}`, key);
+        }
+      },
+      close: server.close,
+    };
+  },
+};

@@ -1,0 +1,112 @@
+import { randomUUID } from 'node:crypto';
+import { findFunction } from '../lambda/find-function.ts';
+import type { InvokableFunction } from '../lambda/invokable-function.ts';
+import type { RunContext } from '../run-context.ts';
+import type { TemplateResource } from '../template/resource-kind.ts';
+
+export interface Schedule {
+  readonly periodMilliseconds: number;
+  readonly targets: readonly ScheduledTarget[];
+}
+
+export interface ScheduledTarget {
+  readonly function: InvokableFunction;
+  payload(at: Date): string;
+}
+
+interface ScheduleProperties {
+  readonly ScheduleExpression?: string;
+  readonly State?: string;
+  readonly Target?: Target;
+  readonly Targets?: readonly Target[];
+}
+
+interface Target {
+  readonly Arn: string;
+  readonly Input?: string;
+}
+
+export const RULE = 'AWS::Events::Rule';
+
+// What is left to chance or to repetition in AWS has no effect here; another property would change what is called when.
+const UNDERSTOOD: Readonly<Record<string, readonly string[]>> = {
+  [RULE]: ['Description', 'Name', 'RoleArn', 'ScheduleExpression', 'State', 'Tags', 'Targets'],
+  'AWS::Scheduler::Schedule': [
+    'Description',
+    'FlexibleTimeWindow',
+    'GroupName',
+    'KmsKeyArn',
+    'Name',
+    'ScheduleExpression',
+    'ScheduleExpressionTimezone',
+    'State',
+    'Target',
+  ],
+};
+const UNDERSTOOD_OF_TARGETS = ['Arn', 'DeadLetterConfig', 'Id', 'Input', 'RetryPolicy', 'RoleArn'];
+
+const UNIT_MILLISECONDS: Readonly<Record<string, number>> = {
+  minute: 60_000,
+  hour: 3_600_000,
+  day: 86_400_000,
+};
+
+/** Undefined when it is disabled; throws for what would be called at other times or with another input than in AWS. */
+export function readSchedule(
+  { logicalId, type, properties }: TemplateResource,
+  arn: string,
+  context: RunContext,
+): Schedule | undefined {
+  const refuse = (text: string): never => {
+    throw new Error(`${logicalId} (${type}): ${text}`);
+  };
+  const resolved = context.resolve(properties, logicalId) as ScheduleProperties;
+  const strange = Object.keys(resolved).find((name) => !UNDERSTOOD[type]?.includes(name));
+  if (strange) refuse(`${strange} is not available locally`);
+  const expression = resolved.ScheduleExpression ?? '';
+  const [, count, unit = ''] = /^rate\((\d+) (minute|hour|day)s?\)$/.exec(expression) ?? [];
+  const periodMilliseconds = Number(count) * (UNIT_MILLISECONDS[unit] ?? 0);
+  if (!(periodMilliseconds > 0)) refuse(`"${expression}" is not available locally, only rate(…) is`);
+
+  const targets = (resolved.Targets ?? [resolved.Target ?? { Arn: '' }]).map((target) => {
+    const other = Object.keys(target).find((name) => !UNDERSTOOD_OF_TARGETS.includes(name));
+    if (other) refuse(`${other} of a target is not available locally`);
+    const called =
+      findFunction(context, target.Arn) ?? refuse(`the target ${target.Arn} is no function of the template`);
+    const payload = (at: Date) =>
+      target.Input === undefined
+        ? JSON.stringify(standardEvent(type, arn, at, context))
+        : fillIn(target.Input, arn, at);
+    return { function: called, payload };
+  });
+  return resolved.State === 'DISABLED' ? undefined : { periodMilliseconds, targets };
+}
+
+/** What a target without an input of its own is given. */
+function standardEvent(type: string, arn: string, at: Date, { accountId, region }: RunContext) {
+  const isRule = type === RULE;
+  return {
+    version: '0',
+    id: randomUUID(),
+    'detail-type': 'Scheduled Event',
+    source: isRule ? 'aws.events' : 'aws.scheduler',
+    account: accountId,
+    time: secondsOf(at),
+    region,
+    resources: [arn],
+    detail: isRule ? {} : '{}',
+  };
+}
+
+/** The keywords that EventBridge Scheduler replaces in an input. */
+function fillIn(input: string, arn: string, at: Date): string {
+  return input
+    .replaceAll('<aws.scheduler.schedule-arn>', arn)
+    .replaceAll('<aws.scheduler.scheduled-time>', secondsOf(at))
+    .replaceAll('<aws.scheduler.execution-id>', randomUUID())
+    .replaceAll('<aws.scheduler.attempt-number>', '1');
+}
+
+function secondsOf(at: Date): string {
+  return at.toISOString().replace(/\.\d+Z$/, 'Z');
+}

@@ -1,0 +1,86 @@
+import type { RunContext } from '../run-context.ts';
+import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import { RULE, readSchedule, type Schedule } from './read-schedule.ts';
+import { systemTimer } from './timer.ts';
+
+// What the first run had to leave alone, such as a lease of 30 s that a killed run held, the second one finds free.
+const SECOND_RUN_MILLISECONDS = 35_000;
+
+// Node's timers end at 2^31 ms, 24 days.
+const LONGEST_MILLISECONDS = 2 ** 31 - 1;
+
+/** Schedules of EventBridge that call functions: once at the start, again 35 s later, and by their rate. */
+export const schedules: ResourceKind = {
+  types: [RULE, 'AWS::Scheduler::Schedule'],
+
+  async open(resources, context) {
+    const stops: (() => void)[] = [];
+    const nameOf = ({ logicalId, properties }: TemplateResource): string =>
+      String(context.resolve(properties.Name, logicalId) ?? context.nameOf(logicalId));
+    const arnOf = (resource: TemplateResource) => {
+      const service = resource.type === RULE ? 'events' : 'scheduler';
+      const path = resource.type === RULE ? 'rule' : 'schedule/default';
+      return `arn:aws:${service}:${context.region}:${context.accountId}:${path}/${nameOf(resource)}`;
+    };
+    return {
+      ref: nameOf,
+      attribute: (resource, name) => (name === 'Arn' ? arnOf(resource) : undefined),
+      async begin() {
+        for (const resource of resources) {
+          const schedule = readSchedule(resource, arnOf(resource), context);
+          if (schedule) stops.push(follow(schedule, context));
+        }
+      },
+      async close() {
+        for (const stop of stops) stop();
+      },
+    };
+  },
+};
+
+/** Returns what ends it. */
+function follow({ periodMilliseconds, targets }: Schedule, context: RunContext): () => void {
+  const timer = context.options.timer ?? systemTimer;
+  const cancels = new Set<() => void>();
+  let stopped = false;
+
+  function after(milliseconds: number, callback: () => void): void {
+    const cancel = timer.after(milliseconds, () => {
+      cancels.delete(cancel);
+      callback();
+    });
+    cancels.add(cancel);
+  }
+
+  function run(): void {
+    const at = new Date();
+    for (const { function: target, payload } of targets) {
+      // As AWS does: whether the last one has ended makes no difference.
+      void target.invoke(payload(at)).then((result) => {
+        if (result.succeeded || stopped) return;
+        const { functionName } = target;
+        context.options.onLog?.({ functionName, line: `${result.errorType}: ${result.errorMessage}` });
+      });
+    }
+  }
+
+  function repeat(): void {
+    if (periodMilliseconds > LONGEST_MILLISECONDS) return;
+    after(periodMilliseconds, () => {
+      repeat();
+      run();
+    });
+  }
+
+  void context.serving.promise.then(() => {
+    if (stopped) return;
+    after(0, run);
+    after(SECOND_RUN_MILLISECONDS, run);
+    repeat();
+  });
+
+  return () => {
+    stopped = true;
+    for (const cancel of cancels) cancel();
+  };
+}

@@ -1,0 +1,136 @@
+import { type KeptValues, openKeptValues } from '../data/kept-values.ts';
+import type { RunContext } from '../run-context.ts';
+import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import { AwsJsonError, type AwsJsonOperation, serveAwsJson } from '../wire/serve-aws-json.ts';
+
+interface Parameter {
+  readonly type: string;
+  readonly value: string;
+  readonly version: number;
+  /** In milliseconds. */
+  readonly modifiedAt: number;
+  /** What the template said when it last said something new. */
+  readonly fromTemplate?: string;
+}
+
+interface ParameterProperties {
+  readonly Type: string;
+  readonly Value: string;
+}
+
+// Of a parameter of the standard tier.
+const VALUE_BYTES = 4096;
+
+/** Parameters of Systems Manager. A value that was put stays until the template says another. */
+export const parameters: ResourceKind = {
+  types: ['AWS::SSM::Parameter'],
+
+  async open(resources, context) {
+    const kept = await openKeptValues(context.options.dataDir, 'parameters');
+    const server = await serveAwsJson(parameterOperations(kept, context));
+    context.endpoints.ssm = server.endpoint;
+
+    const nameOf = ({ logicalId, properties }: TemplateResource): string =>
+      String(context.resolve(properties.Name, logicalId) ?? context.nameOf(logicalId));
+    const propertiesOf = ({ logicalId, properties }: TemplateResource) =>
+      context.resolve(properties, logicalId) as ParameterProperties;
+    return {
+      ref: nameOf,
+      attribute: (resource, name) =>
+        name === 'Type' || name === 'Value' ? propertiesOf(resource)[name] : undefined,
+      environmentFor: () => ({ AWS_ENDPOINT_URL_SSM: server.endpoint }),
+      async begin() {
+        for (const resource of resources) {
+          const { Type, Value } = propertiesOf(resource);
+          const known = find(kept, nameOf(resource));
+          if (known?.fromTemplate === Value) continue;
+          await put(kept, nameOf(resource), { type: Type, value: Value, fromTemplate: Value });
+        }
+      },
+      close: server.close,
+    };
+  },
+};
+
+function find(kept: KeptValues, name: string): Parameter | undefined {
+  const text = kept.get(name);
+  return text === undefined ? undefined : (JSON.parse(text) as Parameter);
+}
+
+async function put(
+  kept: KeptValues,
+  name: string,
+  change: Pick<Parameter, 'type' | 'value' | 'fromTemplate'>,
+): Promise<number> {
+  const version = (find(kept, name)?.version ?? 0) + 1;
+  await kept.put(name, JSON.stringify({ ...change, version, modifiedAt: Date.now() }));
+  return version;
+}
+
+function parameterOperations(
+  kept: KeptValues,
+  { region, accountId }: Pick<RunContext, 'region' | 'accountId'>,
+): Record<string, AwsJsonOperation> {
+  const prefix = `arn:aws:ssm:${region}:${accountId}:parameter`;
+  const nameOf = (reference: unknown): string => {
+    const text = String(reference);
+    if (!text.startsWith(`${prefix}/`)) return text;
+    const path = text.slice(prefix.length);
+    return kept.get(path) === undefined ? path.slice(1) : path;
+  };
+  const read = (reference: unknown) => {
+    const name = nameOf(reference);
+    const parameter = find(kept, name);
+    return (
+      parameter && {
+        Name: name,
+        Type: parameter.type,
+        Value: parameter.value,
+        Version: parameter.version,
+        LastModifiedDate: parameter.modifiedAt / 1000,
+        ARN: `${prefix}${name.startsWith('/') ? '' : '/'}${name}`,
+        DataType: 'text',
+      }
+    );
+  };
+  return {
+    GetParameter({ Name }) {
+      const found = read(Name);
+      if (found) return { Parameter: found };
+      throw new AwsJsonError('ParameterNotFound', `Parameter ${Name} not found.`);
+    },
+
+    GetParameters({ Names }) {
+      const names = Names as string[];
+      return {
+        Parameters: names.map(read).filter((found) => found !== undefined),
+        InvalidParameters: names.filter((name) => read(name) === undefined),
+      };
+    },
+
+    async PutParameter({ Name, Value, Type, Overwrite }) {
+      const name = nameOf(Name);
+      const known = find(kept, name);
+      if (known && Overwrite !== true) {
+        throw new AwsJsonError('ParameterAlreadyExists', 'The parameter already exists.');
+      }
+      const type = Type ?? known?.type;
+      if (type === undefined) {
+        throw new AwsJsonError(
+          'ValidationException',
+          'A parameter type is required when you create a parameter.',
+        );
+      }
+      if (typeof Value !== 'string' || Value === '' || Buffer.byteLength(Value) > VALUE_BYTES) {
+        throw new AwsJsonError('ValidationException', `Value must have 1 to ${VALUE_BYTES} bytes`);
+      }
+      const fromTemplate = known?.fromTemplate;
+      const change = {
+        type: String(type),
+        value: Value,
+        ...(fromTemplate !== undefined && { fromTemplate }),
+      };
+      return { Version: await put(kept, name, change), Tier: 'Standard' };
+    },
+  };
+}
