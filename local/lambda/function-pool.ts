@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import type { FunctionDefinition, ThreadEvents } from './function-definition.ts';
 import { createFunctionThread, type FunctionThread } from './function-thread.ts';
 import type { InvocationResult, InvokableFunction, ResponseSink } from './invokable-function.ts';
+import { idleShare, type ProcessorTimes, readProcessorTimes } from './processor-idleness.ts';
 
 export interface FunctionPool extends InvokableFunction {
   /** Loads one thread ahead of the first invocation. */
@@ -17,6 +18,7 @@ export interface PoolOptions extends Omit<ThreadEvents, 'onGone'> {
 }
 
 interface Waiting {
+  readonly since: number;
   readonly payload: string;
   readonly sink: ResponseSink | undefined;
   readonly resolve: (result: InvocationResult) => void;
@@ -26,6 +28,17 @@ interface Waiting {
 const IDLE_MILLISECONDS = 5 * 60_000;
 
 const STARTING_AT_ONCE = Math.max(2, availableParallelism());
+
+// A thread that is started begins cold: its first calls cost ten times a warm one's, and it keeps its memory. So a call
+// waits for a warm thread as long as ten short calls take; longer waits mean that threads are held by calls that wait
+// themselves, such as for a model.
+const WAIT_MILLISECONDS = 100;
+
+// When the processors are the bottleneck, more threads only share them; a call that waits so long gets one all the same.
+const BUSY_WAIT_MILLISECONDS = 500;
+
+// Less than this share of idle time, and one thread more would find nothing to run on.
+const IDLE_SHARE = 0.1;
 
 const SHUT_DOWN: InvocationResult = {
   succeeded: false,
@@ -40,6 +53,8 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
   const queue: Waiting[] = [];
   let starting = 0;
   let closed = false;
+  let look: NodeJS.Timeout | undefined;
+  let times: ProcessorTimes | undefined;
 
   async function startThread(): Promise<void> {
     const thread = createFunctionThread(definition, {
@@ -66,10 +81,36 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
       !closed &&
       queue.length > starting &&
       starting < STARTING_AT_ONCE &&
-      threads.size < options.maxConcurrency
+      threads.size < options.maxConcurrency &&
+      isWorthAThread(queue[0])
     ) {
       void startThread();
     }
+    lookAgain();
+  }
+
+  function isWorthAThread(longest: Waiting | undefined): boolean {
+    if (threads.size === 0) return true;
+    const waited = longest ? performance.now() - longest.since : 0;
+    if (waited < WAIT_MILLISECONDS) return false;
+    return (
+      waited >= BUSY_WAIT_MILLISECONDS ||
+      (times !== undefined && idleShare(times, readProcessorTimes()) >= IDLE_SHARE)
+    );
+  }
+
+  function lookAgain(): void {
+    if (queue.length === 0 || closed) {
+      clearTimeout(look);
+      look = undefined;
+      return;
+    }
+    if (look) return;
+    times = readProcessorTimes();
+    look = setTimeout(() => {
+      look = undefined;
+      startNeeded();
+    }, WAIT_MILLISECONDS);
   }
 
   function free(thread: FunctionThread): void {
@@ -86,7 +127,8 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
   ): Promise<InvocationResult> {
     const result = await thread.invoke(payload, sink);
     free(thread);
-    startNeeded();
+    // A thread that has ended leaves its queue to the others; the last one, to a new thread.
+    if (threads.size === 0) startNeeded();
     return result;
   }
 
@@ -107,7 +149,7 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
       const thread = idle.pop()?.thread;
       if (thread) return run(thread, payload, sink);
       return new Promise((resolve) => {
-        queue.push({ payload, sink, resolve });
+        queue.push({ since: performance.now(), payload, sink, resolve });
         startNeeded();
       });
     },
@@ -123,6 +165,7 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     async close() {
       closed = true;
       clearInterval(sweep);
+      clearTimeout(look);
       for (const { resolve } of queue.splice(0)) resolve(SHUT_DOWN);
       await Promise.all([...threads].map((thread) => thread.terminate()));
     },

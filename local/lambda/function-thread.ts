@@ -164,6 +164,7 @@ export function createFunctionThread(definition: FunctionDefinition, events: Thr
     },
     loaded: loading.promise,
     invoke(payload, sink) {
+      if (current) throw new Error(`A thread of ${definition.functionName} was given a second invocation`);
       return new Promise((resolve) => {
         current = { requestId: randomUUID(), sink, collected: [], resolve };
         unacknowledged = 0;

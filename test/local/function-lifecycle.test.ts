@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { seededRandom } from '#support/seeded-random.ts';
 import { openGate } from './fixture/open-gate.ts';
 import { type FixtureRun, startFixture } from './fixture/start-fixture.ts';
 
@@ -73,6 +75,49 @@ describe('threads', () => {
     expect((await Promise.all(calls)).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
     expect(actThreads()).toHaveLength(3);
     await gate.close();
+
+    // One call after another meets the thread that was used last, which is the warmest.
+    const first = await invocations();
+    for (const more of [1, 2, 3, 4, 5, 6]) expect(await invocations()).toBe(first + more);
+  });
+
+  it('do not grow for short calls that overlap: each waits for a warm thread', async () => {
+    // On a machine that is busy with something else they may not be short: then once more.
+    await vi.waitFor(async () => {
+      run.killWorkers('Act');
+      await invocations();
+      const counts = await Promise.all(Array.from({ length: 8 }, invocations));
+      expect(counts.sort((one, other) => one - other)).toEqual([2, 3, 4, 5, 6, 7, 8, 9]);
+    }, 10_000);
+    expect(actThreads()).toHaveLength(1);
+  });
+
+  it('hold one call at a time, however calls come, end and are killed', async () => {
+    const seed = Date.now();
+    const random = seededRandom(seed);
+    let killing = 0;
+    const call = async (): Promise<unknown> => {
+      await sleep(random() * 20);
+      const response = await run.act({ do: 'wait', milliseconds: String(random() * 60) });
+      return response.status === 502 ? 'killed' : ((await response.json()) as { others: number }).others;
+    };
+    const outcomes: unknown[] = [];
+    // Each round meets threads of which some are idle; those of every fifth die in its middle.
+    for (let round = 1; round <= 20; round += 1) {
+      const calls = Array.from({ length: Math.ceil(random() * 6) }, call);
+      if (round % 5 === 0) {
+        await sleep(25);
+        killing += run.killWorkers('Act');
+      }
+      outcomes.push(...(await Promise.all(calls)));
+    }
+    const context = `seed ${seed}`;
+    expect(
+      outcomes.filter((others) => others !== 0 && others !== 'killed'),
+      context,
+    ).toEqual([]);
+    expect(outcomes.filter((others) => others === 'killed').length, context).toBeLessThanOrEqual(killing);
+    expect(actThreads().length, context).toBeLessThanOrEqual(3);
   });
 });
 
