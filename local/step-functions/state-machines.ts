@@ -1,10 +1,11 @@
+import { createHash } from 'node:crypto';
+import { openKeptValues } from '../data/kept-values.ts';
 import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import { serveAwsJson } from '../wire/serve-aws-json.ts';
 import { openExecutionLog } from './execution-log.ts';
 import { createExecutions, type Machine } from './executions.ts';
 import { readDefinition } from './read-definition.ts';
-import type { Engine } from './run-execution.ts';
 
 interface MachineProperties {
   readonly Definition?: object;
@@ -42,9 +43,16 @@ export const stateMachines: ResourceKind = {
         ({ Arn: arnOf(resource), Name: nameOf(resource), StateMachineRevisionId: 'INITIAL' })[name],
       environmentFor: () => ({ AWS_ENDPOINT_URL_SFN: server.endpoint }),
       async begin() {
+        // A check takes the engine a tenth of a second and more, so what was good at an earlier start is not checked.
+        const checked = await openKeptValues(context.options.dataDir, 'checked-definitions');
         for (const resource of resources) {
           const arn = arnOf(resource);
-          machines.set(arn, { arn, name: nameOf(resource), ...readMachine(resource, engine, context) });
+          const { text, roleArn } = readProperties(resource, context);
+          const digest = createHash('sha256').update(text).digest('hex');
+          const isChecked = checked.get(arn) === digest;
+          const definition = naming(resource, () => readDefinition(text, engine, context, { isChecked }));
+          if (!isChecked) await checked.put(arn, digest);
+          machines.set(arn, { arn, name: nameOf(resource), roleArn, definition });
         }
       },
       async close() {
@@ -55,18 +63,20 @@ export const stateMachines: ResourceKind = {
   },
 };
 
-function readMachine(
-  { logicalId, type, properties }: TemplateResource,
-  engine: Engine,
-  context: RunContext,
-): Pick<Machine, 'definition' | 'roleArn'> {
-  const resolved = context.resolve(properties, logicalId) as MachineProperties;
-  try {
+function readProperties(resource: TemplateResource, context: RunContext) {
+  const resolved = context.resolve(resource.properties, resource.logicalId) as MachineProperties;
+  return naming(resource, () => {
     if (resolved.StateMachineType === 'EXPRESS') throw new Error('EXPRESS is not available locally');
     const text = resolved.DefinitionString ?? (resolved.Definition && JSON.stringify(resolved.Definition));
     if (text === undefined) throw new Error('only a definition in the template itself can be read');
-    const definition = readDefinition(substitute(text, resolved.DefinitionSubstitutions), engine, context);
-    return { definition, roleArn: resolved.RoleArn ?? '' };
+    return { text: substitute(text, resolved.DefinitionSubstitutions), roleArn: resolved.RoleArn ?? '' };
+  });
+}
+
+/** An error then says of which resource it is. */
+function naming<Result>({ logicalId, type }: TemplateResource, read: () => Result): Result {
+  try {
+    return read();
   } catch (error) {
     throw new Error(`${logicalId} (${type}): ${(error as Error).message.replaceAll('\n', ' ')}`);
   }

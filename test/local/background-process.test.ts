@@ -1,0 +1,57 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import { SFNClient, StartExecutionCommand } from '@aws-sdk/client-sfn';
+import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { expect, it, vi } from 'vitest';
+import { openRecorder } from './fixture/open-recorder.ts';
+import { clientOptions } from './fixture/start-background.ts';
+import { makeDataDir } from './fixture/start-fixture.ts';
+import { synthesizeFixture } from './fixture/synthesize-fixture.ts';
+
+interface Started {
+  readonly endpoints: Record<string, string>;
+  readonly physicalIds: Record<string, string>;
+}
+
+it('a process with messages, executions and schedules under way ends by itself soon after close', async () => {
+  const recorder = await openRecorder();
+  const dataDir = await makeDataDir();
+  const script = path.join(import.meta.dirname, 'fixture', 'run-until-killed.ts');
+  const child = spawn(
+    process.execPath,
+    [script, await synthesizeFixture('Background'), dataDir, recorder.url],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  const [line] = (await once(child.stdout, 'data')) as [Buffer];
+  const { endpoints, physicalIds } = JSON.parse(line.toString()) as Started;
+  const ref = (pattern: RegExp) => Object.entries(physicalIds).find(([id]) => pattern.test(id))?.[1] ?? '';
+  const sqs = new SQSClient(clientOptions(endpoints.sqs ?? ''));
+  const sfn = new SFNClient(clientOptions(endpoints.sfn ?? ''));
+  recorder.script('Simple', () => new Promise(() => {}));
+  const starts = [
+    [/^Patient[0-9A-F]{8}$/, { seconds: 100_000 }],
+    [/^Flow[0-9A-F]{8}$/, {}],
+  ] as const;
+  for (const [pattern, input] of starts) {
+    await sfn.send(
+      new StartExecutionCommand({ stateMachineArn: ref(pattern), input: JSON.stringify(input) }),
+    );
+  }
+  for (const queue of [/^Plain[0-9A-F]{8}$/, /^Collected[0-9A-F]{8}$/]) {
+    await sqs.send(new SendMessageCommand({ QueueUrl: ref(queue), MessageBody: 'x' }));
+  }
+  await vi.waitFor(() => {
+    expect(recorder.events('Simple')).toHaveLength(1);
+    expect(recorder.events('Asked')).toHaveLength(1);
+    expect(recorder.events('Scheduled')).toHaveLength(1);
+  }, 10_000);
+  child.kill('SIGTERM');
+  const closing = performance.now();
+  const [code] = (await once(child, 'exit')) as [number];
+  expect(code).toBe(0);
+  expect(performance.now() - closing).toBeLessThan(2000);
+  await recorder.close();
+  await rm(dataDir, { recursive: true });
+});
