@@ -69,6 +69,8 @@ export interface BatchItem {
   status: 'processing' | 'waiting' | 'success' | 'failed';
   /** Counts the claims: who holds an older one has lost the request. */
   attempt: number;
+  /** Replies that a model broke off. */
+  brokenReplies: number;
   /** Milliseconds since the epoch; past it anyone may take over what is `processing`. */
   leaseUntil: number;
   /** The chat of the request, once there is one, and where in it its own message stands. */

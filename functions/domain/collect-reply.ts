@@ -7,15 +7,17 @@ import type { ReplyRequest } from './ports/agent-runtime.ts';
 import type { Services } from './services.ts';
 import { untilAborted } from './until-aborted.ts';
 
-/** Ends a reply from outside the model, with a reason that clients may read. */
+/**
+ * Ends a reply from outside the model, with a reason that clients may read: `stall` when the model was silent for too
+ * long, `slow` when it took too long in all, `lost` when someone else has taken over.
+ */
 export class Interruption extends Error {
   override readonly name = 'Interruption';
-  /** The model was too slow this time; another try may do better. */
-  readonly isStall: boolean;
+  readonly kind: 'stall' | 'slow' | 'lost';
 
-  constructor(message: string, isStall = false) {
+  constructor(kind: Interruption['kind'], message: string) {
     super(message);
-    this.isStall = isStall;
+    this.kind = kind;
   }
 }
 
@@ -40,10 +42,12 @@ export const collectReply =
   ): Promise<{ reply: Reply; error: unknown }> => {
     const { streamTimeout } = services.replySettings;
     const watch = () =>
-      services.clock.after(streamTimeout, () => stop.abort(new Interruption('Stream timed out', true)));
+      services.clock.after(streamTimeout, () => stop.abort(new Interruption('stall', 'Stream timed out')));
     let cancelWatch = watch();
     const cancelDeadline = services.clock.after(deadline, () =>
-      stop.abort(new Interruption(`The reply took longer than ${Math.round(deadline / 1000)} seconds`)),
+      stop.abort(
+        new Interruption('slow', `The reply took longer than ${Math.round(deadline / 1000)} seconds`),
+      ),
     );
     const gathered = gatherReply(services.clock, emit);
     try {

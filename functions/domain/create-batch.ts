@@ -149,10 +149,9 @@ async function refuseForeignHistories(
   const ids = [...new Set(requests.flatMap(({ historyId }) => historyId ?? []))];
   const chats = new Map(
     await Promise.all(
-      ids.map(async (id): Promise<[number, Chat | undefined]> => [
-        id,
-        await services.chats.get(workspaceId, id),
-      ]),
+      ids.map(
+        async (id): Promise<[number, Chat | undefined]> => [id, await services.chats.get(workspaceId, id)],
+      ),
     ),
   );
   for (const { historyId, agentId, externalUserId, position } of requests) {
@@ -175,11 +174,7 @@ async function refuseUnknownFiles(
     throw refusal(tooMany.position, `attached_file_uuids must have at most ${attachedFiles} elements`);
   // One after the other, so that the first that is wrong is named; their reads still travel together.
   const checks = requests.map(({ attachedFileUuids, position }) =>
-    findAttachedFiles(services)(
-      workspaceId,
-      attachedFileUuids,
-      `requests[${position}].attached_file_uuids`,
-    ),
+    findAttachedFiles(services)(workspaceId, attachedFileUuids, `requests[${position}].attached_file_uuids`),
   );
   const outcomes = await Promise.allSettled(checks);
   for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;

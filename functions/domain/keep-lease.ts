@@ -17,7 +17,7 @@ export function keepLease(
   const renewOnce = async (): Promise<void> => {
     try {
       const held = await renew(services.clock.now().getTime() + lease);
-      if (!held) stop.abort(new Interruption(interrupted));
+      if (!held) stop.abort(new Interruption('lost', interrupted));
     } catch (error) {
       // The next renewal makes up for a failed one; if all fail, the lease is found lost when the reply is stored.
       services.log.warn('A lease was not renewed', { error });

@@ -97,6 +97,7 @@ const claimed = (
   position,
   status: 'processing',
   attempt: (before?.attempt ?? 0) + 1,
+  brokenReplies: before?.brokenReplies ?? 0,
   leaseUntil,
   chatId: chatId ?? before?.chatId ?? null,
   // A chat of its own holds the request's message in its first place.

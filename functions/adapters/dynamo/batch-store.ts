@@ -133,14 +133,14 @@ export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
 
     save: (batch, item) => putItem(table, itemRow(batch, item), claimStands(item.attempt)),
 
-    giveUp: (batch, item, now) =>
+    giveUp: (batch, item, before) =>
       putItem(table, itemRow(batch, item), {
-        ConditionExpression: 'attempt = :attempt AND #status = :processing AND lease < :now',
+        ConditionExpression: 'attempt = :attempt AND #status = :processing AND lease < :before',
         ExpressionAttributeNames: statusNames,
         ExpressionAttributeValues: {
           ':attempt': item.attempt,
           ':processing': 'processing',
-          ':now': now.getTime(),
+          ':before': before,
         },
       }),
 

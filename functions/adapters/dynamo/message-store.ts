@@ -129,6 +129,11 @@ export function dynamoMessageStore(table: Table, contents: ContentStore): Messag
         );
     },
 
+    async contentAt(workspaceId, chatId, position) {
+      const item = await table.getNamed(keys.message(workspaceId, chatId, position));
+      return (await textOf(item, 'content')) ?? '';
+    },
+
     async recent(chat, upTo, characters) {
       const newestFirst: Message[] = [];
       if (upTo === 0) return [];

@@ -49,8 +49,8 @@ export interface BatchStore {
   renew(batch: Batch, item: BatchItem, until: number): Promise<boolean>;
   /** Ends a claim: the item as it shall be, if the claim still stands. False when it has been lost. */
   save(batch: Batch, item: BatchItem): Promise<boolean>;
-  /** Fails an item that was begun and given up by its worker. False when it has been taken over or has ended. */
-  giveUp(batch: Batch, item: BatchItem, now: Date): Promise<boolean>;
+  /** Ends an item whose lease ran out before a time (milliseconds). False when it was taken over or has ended. */
+  giveUp(batch: Batch, item: BatchItem, before: number): Promise<boolean>;
   /** Adds to the counters. @returns the batch as it then is */
   count(batch: Batch, ended: { completed: number; failed: number }): Promise<Batch>;
   /** From then on no request can be begun. Undefined when the batch was stopped or closed already. */

@@ -21,6 +21,8 @@ export interface MessageStore {
     chat: Chat,
     range: { first: number; last: number; ascending: boolean },
   ): AsyncIterable<RatedMessage[]>;
+  /** The text of a message that is known to be there. */
+  contentAt(workspaceId: string, chatId: number, position: number): Promise<string>;
   /** The newest messages up to a position, oldest first, at most so many characters of text. */
   recent(chat: Chat, upTo: number, characters: number): Promise<Message[]>;
 }

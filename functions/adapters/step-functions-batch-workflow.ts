@@ -1,0 +1,54 @@
+import {
+  DescribeExecutionCommand,
+  ExecutionAlreadyExists,
+  ExecutionDoesNotExist,
+  InvalidToken,
+  SendTaskSuccessCommand,
+  type SFNClient,
+  StartExecutionCommand,
+  TaskDoesNotExist,
+  TaskTimedOut,
+} from '@aws-sdk/client-sfn';
+import type { Batch } from '#domain/batch.ts';
+import type { BatchWorkflow } from '#domain/ports/batch-workflow.ts';
+
+export function stepFunctionsBatchWorkflow(client: SFNClient, stateMachineArn: string): BatchWorkflow {
+  const nameOf = ({ id, run }: Batch): string => `${id}-${run}`;
+  return {
+    async start(batch) {
+      try {
+        await client.send(
+          new StartExecutionCommand({
+            stateMachineArn,
+            name: nameOf(batch),
+            input: JSON.stringify({ workspaceId: batch.workspaceId, batchId: batch.id }),
+          }),
+        );
+      } catch (error) {
+        if (!(error instanceof ExecutionAlreadyExists)) throw error;
+      }
+    },
+
+    async isRunning(batch) {
+      const executionArn = `${stateMachineArn.replace(':stateMachine:', ':execution:')}:${nameOf(batch)}`;
+      try {
+        const { status } = await client.send(new DescribeExecutionCommand({ executionArn }));
+        return status === 'RUNNING' || status === 'PENDING_REDRIVE';
+      } catch (error) {
+        if (error instanceof ExecutionDoesNotExist) return false;
+        throw error;
+      }
+    },
+
+    async wake(taskToken) {
+      try {
+        await client.send(new SendTaskSuccessCommand({ taskToken, output: '{}' }));
+        return true;
+      } catch (error) {
+        if (error instanceof TaskTimedOut || error instanceof TaskDoesNotExist || error instanceof InvalidToken)
+          return false;
+        throw error;
+      }
+    },
+  };
+}

@@ -1,0 +1,98 @@
+import { type Batch, type BatchItem, isOpen, outcomeOf, type StopReason } from './batch.ts';
+import { type OpenRequests, openRequests } from './open-requests.ts';
+import type { Services } from './services.ts';
+
+type AdvanceServices = Pick<Services, 'batches' | 'clock'>;
+
+/**
+ * `wait`: requests are to be done; `finish`: some are being done, and no more are begun; `over`: the batch has ended.
+ */
+export type BatchStage = 'wait' | 'finish' | 'over';
+
+/**
+ * Looks at a batch and moves it on: one whose time is up is stopped, and one that has nothing left to be done is closed.
+ * Says from the rows alone what is to be waited for.
+ */
+export const advanceBatch =
+  (services: AdvanceServices) =>
+  async (input: { workspaceId: string; batchId: string }): Promise<{ batch: Batch; stage: BatchStage }> => {
+    let batch = await read(services, input);
+    if (!isOpen(batch)) return { batch, stage: 'over' };
+    if (batch.stop === null && services.clock.now().toISOString() >= batch.expiresAt) {
+      await stopBatch(services, batch, 'expired');
+      batch = await read(services, input);
+    }
+    if (batch.stop !== null) await giveUpAbandoned(services, batch);
+    const left = await openRequests(services, batch);
+    if (left.processing.length > 0) return { batch, stage: batch.stop === null ? 'wait' : 'finish' };
+    if (batch.stop === null && left.waiting > 0) return { batch, stage: 'wait' };
+    await closeBatch(services, batch, left);
+    return { batch: await read(services, input), stage: 'over' };
+  };
+
+/** Ends a batch that cannot be carried through: what is not over has failed. */
+export const failBatch =
+  (services: AdvanceServices) =>
+  async (input: { workspaceId: string; batchId: string }): Promise<Batch> => {
+    const found = await read(services, input);
+    if (!isOpen(found)) return found;
+    await stopBatch(services, found, 'failed');
+    const batch = await read(services, input);
+    const left = await openRequests(services, batch);
+    for (const item of left.processing)
+      await services.batches.giveUp(batch, abandoned(batch, item), Number.MAX_SAFE_INTEGER);
+    await closeBatch(services, batch, await openRequests(services, batch));
+    return read(services, input);
+  };
+
+async function read(
+  services: AdvanceServices,
+  { workspaceId, batchId }: { workspaceId: string; batchId: string },
+): Promise<Batch> {
+  const batch = await services.batches.get(workspaceId, batchId);
+  if (batch === undefined) throw new Error(`There is no batch ${batchId}`);
+  return batch;
+}
+
+/** From this write on nothing of the batch can be begun. Undefined when another stop, or the end, came first. */
+export const stopBatch = (
+  services: AdvanceServices,
+  batch: Batch,
+  reason: StopReason,
+): Promise<Batch | undefined> =>
+  services.batches.stop(batch, {
+    reason,
+    at: services.clock.now().toISOString(),
+    status: reason === 'cancelled' ? 'cancelling' : 'in_progress',
+  });
+
+/** Of a stopped batch, what a worker began and left lying is not begun again. */
+async function giveUpAbandoned(services: AdvanceServices, batch: Batch): Promise<void> {
+  const now = services.clock.now().getTime();
+  const { processing } = await openRequests(services, batch);
+  for (const item of processing.filter(({ leaseUntil }) => leaseUntil < now))
+    await services.batches.giveUp(batch, abandoned(batch, item), now);
+}
+
+/** It ends as one that was never begun. */
+const abandoned = (batch: Batch, item: BatchItem): BatchItem => {
+  const { error, processedAt } = outcomeOf(batch, undefined);
+  return { ...item, status: 'failed', error, processedAt };
+};
+
+async function closeBatch(services: AdvanceServices, batch: Batch, left: OpenRequests): Promise<void> {
+  const at = services.clock.now().toISOString();
+  const status =
+    batch.stop?.reason === 'cancelled'
+      ? 'cancelled'
+      : batch.stop?.reason === 'failed'
+        ? 'failed'
+        : 'completed';
+  await services.batches.close(batch, {
+    status,
+    completed: left.completed,
+    failed: batch.total - left.completed,
+    completedAt: status === 'cancelled' ? null : at,
+    cancelledAt: status === 'cancelled' ? at : null,
+  });
+}

@@ -1,0 +1,204 @@
+import type { AgentVersion } from './agent.ts';
+import type { Batch, BatchItem } from './batch.ts';
+import type { Chat } from './chat.ts';
+import { collectReply, Interruption } from './collect-reply.ts';
+import type { Reply } from './gather-reply.ts';
+import { keepLease } from './keep-lease.ts';
+import { ModelFailure } from './model-failure.ts';
+import type { HeldItem } from './ports/batch-store.ts';
+import type { Services } from './services.ts';
+import { settleTurn } from './settle-turn.ts';
+import type { StoredFile } from './stored-file.ts';
+
+export type AnswerItemServices = Pick<
+  Services,
+  'agentRuntime' | 'batches' | 'batchSettings' | 'chats' | 'clock' | 'log' | 'messages' | 'replySettings'
+>;
+
+/** What a request is answered with, as it was found when it was begun. */
+export interface Prepared {
+  agent: AgentVersion;
+  attachments: StoredFile[];
+}
+
+/** `again`: the request is to be tried later; `lost`: someone else has it now. */
+export type ItemEnd =
+  | { type: 'ended'; item: BatchItem }
+  | { type: 'again'; item: BatchItem; retryAfter: number | undefined }
+  | { type: 'lost' };
+
+/** Of a model that breaks off: the third such reply is what the request ends with. */
+const brokenRepliesAtMost = 3;
+
+/** The chat's lease outlives a reply, so that only the item's, which is shorter, needs to be renewed. */
+const chatLeaseMargin = 30_000;
+
+export const chatLeaseOf = (batch: Pick<Batch, 'id'>, position: number): string =>
+  `batch:${batch.id}:${position}`;
+
+export const chatLeaseUntil = (services: Pick<Services, 'batchSettings' | 'clock'>): number =>
+  services.clock.now().getTime() + services.batchSettings.item + chatLeaseMargin;
+
+/**
+ * Answers one request of a batch under its claim. Message and reply are stored when the model has done, since the text
+ * is safe in the batch until then; so a try that failed leaves nothing in the chat.
+ */
+export const answerBatchItem =
+  (services: AnswerItemServices) =>
+  async (batch: Batch, held: HeldItem, { agent, attachments }: Prepared): Promise<ItemEnd> => {
+    const { request } = held;
+    let { item } = held;
+    const leaseId = chatLeaseOf(batch, request.position);
+    const stop = new AbortController();
+    const lease = keepLease(services, (until) => services.batches.renew(batch, item, until), stop);
+    try {
+      const earlier = await readStoredReply(services, batch, item, agent);
+      if (earlier !== undefined) return ended(services, item, earlier);
+
+      const chat = held.newChat ?? (await takeChat(services, batch, held));
+      if (chat === undefined) return { type: 'again', item, retryAfter: undefined };
+      const position = chat.messageCount + 1;
+      if (item.chatId !== chat.id || item.messagePosition !== position) {
+        item = { ...item, chatId: chat.id, messagePosition: position };
+        if (!(await services.batches.save(batch, item))) return { type: 'lost' };
+      }
+      const characters = agent.definition.meta.max_history_characters;
+      const history = await services.messages.recent(
+        chat,
+        chat.messageCount,
+        characters ?? services.replySettings.historyCharacters,
+      );
+      const { reply, error } = await collectReply(services)(
+        { agent, chat, history, message: request.message },
+        { emit: () => undefined, stop, deadline: services.batchSettings.item },
+      );
+      if (error instanceof Interruption && error.kind === 'lost') return { type: 'lost' };
+      if (error !== undefined) {
+        const waits = isPassing(error);
+        item = { ...item, brokenReplies: item.brokenReplies + (waits ? 0 : 1) };
+        if (waits || (isBroken(error) && item.brokenReplies < brokenRepliesAtMost)) {
+          // Others may use a history meanwhile; a chat of the batch's own is nobody's yet.
+          if (request.historyId !== null) await services.chats.releaseLease(chat, leaseId, chat.messageCount);
+          const retryAfter = error instanceof ModelFailure ? error.retryAfter : undefined;
+          return { type: 'again', item, retryAfter };
+        }
+      }
+      const turn = { chat, position, message: request.message, attachments, agent };
+      const stored = await storeTurn(services, turn, reply);
+      await services.chats.releaseLease(chat, leaseId, position + 1);
+      return ended(services, item, stored);
+    } finally {
+      lease.stop();
+      await lease.settled();
+    }
+  };
+
+/** A reply that an earlier holder of the claim has stored already. */
+async function readStoredReply(
+  services: AnswerItemServices,
+  batch: Batch,
+  item: BatchItem,
+  agent: AgentVersion,
+): Promise<Outcome | undefined> {
+  if (item.attempt === 1 || item.chatId === null || item.messagePosition === null) return undefined;
+  const chat = await services.chats.get(batch.workspaceId, item.chatId);
+  const position = item.messagePosition + 1;
+  const reply = chat && (await readReply(services, chat, position, agent));
+  if (reply !== undefined)
+    await services.chats.releaseLease(chat as Chat, chatLeaseOf(batch, item.position), position);
+  return reply;
+}
+
+/** The request's chat under its lease; undefined while someone else holds it. */
+async function takeChat(
+  services: AnswerItemServices,
+  batch: Batch,
+  { request, item }: HeldItem,
+): Promise<Chat | undefined> {
+  const chatId = request.historyId ?? item.chatId;
+  if (chatId === null) throw new Error(`Request ${request.position} of batch ${batch.id} has no chat`);
+  // One that was given up is settled, and then taken.
+  for (let attempt = 0; attempt < 2; attempt += 1) {
+    const now = services.clock.now();
+    const lease = { id: chatLeaseOf(batch, request.position), until: chatLeaseUntil(services) };
+    const answer = await services.chats.takeLease({
+      workspaceId: batch.workspaceId,
+      chatId,
+      agentId: request.agentId,
+      externalUserId: request.externalUserId ?? undefined,
+      lease,
+      now: now.toISOString(),
+    });
+    if (answer.taken) {
+      await services.chats.renewLease(answer.chat, lease.id, lease.until);
+      return { ...answer.chat, lease };
+    }
+    if (answer.chat?.lease == null) throw new Error(`Chat ${chatId} of batch ${batch.id} is gone`);
+    if (answer.chat.lease.until > now.getTime()) return undefined;
+    await settleTurn(services)(answer.chat);
+  }
+  return undefined;
+}
+
+/** Neither the request nor the reply is to blame: the model is busy, out of reach, or silent for once. */
+const isPassing = (error: unknown): boolean =>
+  error instanceof Interruption
+    ? error.kind === 'stall'
+    : error instanceof ModelFailure && (error.kind === 'throttled' || error.kind === 'unavailable');
+
+const isBroken = (error: unknown): boolean => !(error instanceof ModelFailure && error.kind === 'refused');
+
+type Outcome = Pick<Reply, 'error' | 'calls'>;
+
+/** The reply that stands in the chat: another holder's when one was there first. */
+async function storeTurn(
+  services: AnswerItemServices,
+  turn: { chat: Chat; position: number; message: string; attachments: StoredFile[]; agent: AgentVersion },
+  reply: Reply,
+): Promise<Outcome> {
+  const createdAt = services.clock.now().toISOString();
+  const { chat, position, attachments, agent } = turn;
+  await services.messages.put(chat, {
+    ...{ role: 'user', position, content: turn.message, attachments, createdAt },
+  });
+  const isStored = await services.messages.put(chat, {
+    role: 'assistant',
+    position: position + 1,
+    content: reply.content,
+    createdAt,
+    agentVersionId: agent.id,
+    reasoningSteps: reply.reasoningSteps,
+    tokenUsage: reply.usage,
+    error: reply.error,
+  });
+  return isStored ? reply : ((await readReply(services, chat, position + 1, agent)) ?? reply);
+}
+
+async function readReply(
+  services: AnswerItemServices,
+  chat: Chat,
+  position: number,
+  agent: AgentVersion,
+): Promise<Outcome | undefined> {
+  const pages = services.messages.range(chat, { first: position, last: position, ascending: true });
+  const [found] = (await Array.fromAsync(pages)).flat();
+  if (found?.message.role !== 'assistant') return undefined;
+  const { tokenUsage, error } = found.message;
+  // Which calls it came of is not stored with the reply: they are told as one.
+  const { total_prompt_tokens, total_completion_tokens } = tokenUsage;
+  return {
+    error,
+    calls: [[agent.definition.llm_model, 'chat', total_prompt_tokens, total_completion_tokens]],
+  };
+}
+
+const ended = (services: AnswerItemServices, item: BatchItem, { error, calls }: Outcome): ItemEnd => ({
+  type: 'ended',
+  item: {
+    ...item,
+    status: error === null ? 'success' : 'failed',
+    error: error && { code: 500, message: error.message },
+    calls: error === null ? calls : [],
+    processedAt: services.clock.now().toISOString(),
+  },
+});
