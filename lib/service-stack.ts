@@ -9,11 +9,12 @@ import { DataTables } from './data-tables.ts';
 import { Distribution } from './distribution.ts';
 import { FileBucket } from './file-bucket.ts';
 import type { FunctionBundles } from './function-bundles.ts';
-import { pinLogicalId } from './logical-id.ts';
+import { createProviderKey } from './provider-key.ts';
 import { RestApi } from './rest-api.ts';
 import { type ObjectAction, ServiceFunction, type TableAction } from './service-function.ts';
 import type { Stage } from './settings.ts';
 import { UploadServer } from './upload-server.ts';
+import { WebAccess } from './web-access.ts';
 
 type FunctionName = RouteName | 'authorize-request';
 
@@ -68,7 +69,11 @@ export class ServiceStack extends Stack {
     const table = new DataTables(this, 'Tables', settings).data;
     const content = new ContentBucket(this, 'Content', settings);
     const files = new FileBucket(this, 'Files', settings);
-    const openAiApiKey = this.createOpenAiApiKey(settings.production);
+    const openAiApiKey = createProviderKey(this, 'OpenAiApiKey', {
+      description: 'The key for the address that speaks OpenAI chat completions',
+      production: settings.production,
+    });
+    const webAccess = new WebAccess(this, 'WebAccess', settings);
 
     const originSecret = settings.largeUploads ? this.createOriginSecret() : undefined;
 
@@ -90,6 +95,7 @@ export class ServiceStack extends Stack {
         handler.invokesModels(settings.bedrockModels);
         handler.readsSecret(openAiApiKey, variables.openAiApiKeySecret);
         handler.addEnvironment(variables.openAiBaseUrl, settings.openAiBaseUrl);
+        webAccess.giveTo(handler);
         handler.addEnvironment(variables.streamTimeoutSeconds, String(settings.streamTimeoutSeconds));
         handler.addEnvironment(variables.leaseSeconds, String(settings.leaseSeconds));
         handler.addEnvironment(variables.plainReplySeconds, String(settings.plainReplySeconds));
@@ -141,20 +147,6 @@ export class ServiceStack extends Stack {
       id: 'AwsSolutions-SMG4',
       reason:
         'The distribution has its value from the deployment: one that changes in between would lock it out.',
-    });
-    return secret;
-  }
-
-  /** Made with a random value: an operator puts the provider's key in its place. */
-  private createOpenAiApiKey(production: boolean): Secret {
-    const secret = new Secret(this, 'OpenAiApiKey', {
-      description: 'The key for the address that speaks OpenAI chat completions',
-      removalPolicy: production ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
-    });
-    pinLogicalId(secret, 'OpenAiApiKey');
-    Validations.of(secret).acknowledge({
-      id: 'AwsSolutions-SMG4',
-      reason: 'The provider issues the key, so only an operator can replace it.',
     });
     return secret;
   }

@@ -1,9 +1,13 @@
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Node } from 'constructs';
 import * as z from 'zod';
+import { hostAndPort, hostAndPortForm } from '#contract/host-and-port.ts';
 import { limits } from '#contract/limits.ts';
 import { routes } from '#contract/routes.ts';
 import { bedrockModel } from './bedrock-models.ts';
+
+const httpUrl = z.url({ protocol: /^https?$/ });
+const isHostAndPort = (text: string): boolean => hostAndPort.safeParse(text).success;
 
 const replyTimeoutSeconds = routes['send-message'].timeoutSeconds;
 
@@ -67,6 +71,22 @@ const schema = z
       )
       .max(20)
       .default([]),
+
+    /** Addresses that agents may read pages from although they are not public. */
+    outboundAllow: z
+      .array(z.string().refine(isHostAndPort, { error: `must be ${hostAndPortForm}` }))
+      .default([]),
+
+    /** Where agents search the web; without it they have no such tool. */
+    webSearch: z
+      .discriminatedUnion('provider', [
+        z.strictObject({ provider: z.literal('searxng'), url: httpUrl }),
+        z.strictObject({
+          provider: z.literal('brave'),
+          url: httpUrl.default('https://api.search.brave.com/res/v1/web/search'),
+        }),
+      ])
+      .optional(),
 
     /** One month: long enough to look into a complaint, short enough to stay cheap. */
     logRetentionDays: z.enum(RetentionDays).default(RetentionDays.ONE_MONTH),

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
+import { hostAndPortForm, parseHostAndPort } from '#contract/host-and-port.ts';
 import { lockDataFolder } from '#local/data/lock-data-folder.ts';
 import type { StartedEngines } from '#local/run-options.ts';
 import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
@@ -15,6 +16,7 @@ interface Options {
   data: string;
   reset: boolean;
   logs: boolean;
+  allowOutbound: string[];
 }
 
 /** `npm start`: the stack of bin/app.ts on this machine. Ctrl-C ends it. */
@@ -27,9 +29,16 @@ export async function startLocally(argv: string[]): Promise<void> {
     .option('--data <folder>', 'where chats, agents and keys are kept', '.local')
     .option('--reset', 'begin with an empty data folder', false)
     .option('--logs', 'show what the functions log', false)
+    .option(
+      '--allow-outbound <host:port>',
+      'an address that agents may read pages from although it is not public; may be repeated',
+      addHostAndPort,
+      [],
+    )
     .addHelpText(
       'after',
-      '\nOPENAI_BASE_URL and OPENAI_API_KEY reach the agents whose llm_model is openai:MODEL.',
+      '\nOPENAI_BASE_URL and OPENAI_API_KEY reach the agents whose llm_model is openai:MODEL.' +
+        '\nSEARXNG_URL, or else BRAVE_API_KEY, lets agents search the web.',
     )
     .parse(argv)
     .opts<Options>();
@@ -50,6 +59,11 @@ export async function startLocally(argv: string[]): Promise<void> {
   }
 }
 
+function addHostAndPort(text: string, earlier: string[]): string[] {
+  if (parseHostAndPort(text) === undefined) throw new InvalidArgumentError(`It must be ${hostAndPortForm}.`);
+  return [...earlier, text];
+}
+
 function readPort(text: string): number {
   const port = Number(text);
   if (!/^\d+$/.test(text) || port > 65_535) throw new InvalidArgumentError('It must be a port, 0 to 65535.');
@@ -67,6 +81,8 @@ async function start(options: Options): Promise<RunningTemplate> {
   tell('Synthesizing the stack, if it has changed');
   await synthesize(assembly, {
     ...(process.env.OPENAI_BASE_URL && { openAiBaseUrl: process.env.OPENAI_BASE_URL }),
+    ...(options.allowOutbound.length > 0 && { outboundAllow: options.allowOutbound }),
+    ...webSearchSetting(process.env),
   });
   tell('Starting the engines');
   let connection: Connection | undefined;
@@ -75,7 +91,10 @@ async function start(options: Options): Promise<RunningTemplate> {
     dataDir: options.data,
     port: options.port,
     prewarm: true,
-    ...(process.env.OPENAI_API_KEY && { secretValues: { OpenAiApiKey: process.env.OPENAI_API_KEY } }),
+    secretValues: {
+      ...(process.env.OPENAI_API_KEY && { OpenAiApiKey: process.env.OPENAI_API_KEY }),
+      ...(process.env.BRAVE_API_KEY && { BraveApiKey: process.env.BRAVE_API_KEY }),
+    },
     ...(options.logs && { onLog: ({ functionName, line }) => console.log(`${functionName}: ${line}`) }),
     // Whoever gets the first answer finds the file in place.
     async beforeServing(engines) {
@@ -86,6 +105,11 @@ async function start(options: Options): Promise<RunningTemplate> {
   tell('Ready');
   if (connection !== undefined) console.log(greeting(connection));
   return service;
+}
+
+function webSearchSetting({ SEARXNG_URL, BRAVE_API_KEY }: NodeJS.ProcessEnv): Record<string, unknown> {
+  if (SEARXNG_URL) return { webSearch: { provider: 'searxng', url: SEARXNG_URL } };
+  return BRAVE_API_KEY ? { webSearch: { provider: 'brave' } } : {};
 }
 
 /** The demo workspace of the data folder, made anew when there is none. */

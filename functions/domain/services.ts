@@ -13,6 +13,8 @@ import type { FileStore } from './ports/file-store.ts';
 import type { Identifiers } from './ports/identifiers.ts';
 import type { Log } from './ports/log.ts';
 import type { MessageStore } from './ports/message-store.ts';
+import type { WebPages } from './ports/web-pages.ts';
+import type { WebSearch } from './ports/web-search.ts';
 import type { WorkspaceStore } from './ports/workspace-store.ts';
 
 /** Everything a use case can touch. Each declares its part: `(services: Pick<Services, 'chats' | 'clock'>) => …`. */
@@ -34,6 +36,9 @@ export interface Services {
   log: Log;
   messages: MessageStore;
   replySettings: ReplySettings;
+  webPages: WebPages;
+  /** Null where the stage has no provider. */
+  webSearch: WebSearch | null;
   workspaces: WorkspaceStore;
 }
 

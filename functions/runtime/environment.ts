@@ -1,5 +1,6 @@
 import process from 'node:process';
 import * as z from 'zod';
+import { hostAndPort } from '#contract/host-and-port.ts';
 import { variables } from './variables.ts';
 
 const schemas = {
@@ -13,6 +14,15 @@ const schemas = {
   plainReplySeconds: z.coerce.number().positive(),
   historyCharacters: z.coerce.number().int().nonnegative(),
   attachedFiles: z.coerce.number().int().positive(),
+  outboundAllow: z
+    .string()
+    .default('')
+    .transform((list) => list.split(',').filter((entry) => entry !== ''))
+    .pipe(z.array(hostAndPort)),
+  /** Undefined where agents cannot search the web. */
+  webSearchProvider: z.enum(['searxng', 'brave']).optional(),
+  webSearchUrl: z.url(),
+  webSearchApiKeySecret: z.string().min(1),
   /** Undefined in a stage without a distribution. */
   originSecret: z.string().min(1).optional(),
   httpEndpoint: z.string().regex(/^[^:]+:\d+$/),

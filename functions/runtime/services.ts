@@ -14,6 +14,7 @@ import { dynamoMessageStore } from '#adapters/dynamo/message-store.ts';
 import { dynamoTable, type Table } from '#adapters/dynamo/table.ts';
 import { dynamoWorkspaceStore } from '#adapters/dynamo/workspace-store.ts';
 import { magicBytes } from '#adapters/magic-bytes.ts';
+import { httpWebPages } from '#adapters/outbound/web-pages.ts';
 import { s3ContentStore } from '#adapters/s3-content-store.ts';
 import { s3FileStore } from '#adapters/s3-file-store.ts';
 import { aiAgentRuntime } from '#agents/agent-runtime.ts';
@@ -24,6 +25,8 @@ import { clock } from './clock.ts';
 import { environment } from './environment.ts';
 import { log } from './log.ts';
 import { modelProviders } from './model-providers.ts';
+import { ownServices } from './own-services.ts';
+import { makeWebSearch } from './web-search.ts';
 
 const lazily = <Value>(make: () => Value): (() => Value) => {
   let made: { value: Value } | undefined;
@@ -69,10 +72,14 @@ export const replySettings = /* @__PURE__ */ lazily((): Services['replySettings'
   historyCharacters: environment('historyCharacters'),
   attachedFiles: environment('attachedFiles'),
 }));
+export const webPages = /* @__PURE__ */ lazily(() =>
+  httpWebPages({ rules: { allow: environment('outboundAllow'), refuse: ownServices() } }),
+);
+export const webSearch = /* @__PURE__ */ lazily(makeWebSearch);
 export const agentRuntime = /* @__PURE__ */ lazily(() =>
   aiAgentRuntime({
     providers: modelProviders,
-    tools: agentTools({ agents }),
+    tools: agentTools({ agents, webPages, webSearch }),
     // While a tool is at work clients hear nothing: it ends before the stream times out, 80 s of 90.
     toolTimeout: Math.floor((replySettings().streamTimeout * 8) / 9),
   }),

@@ -10,6 +10,10 @@ export const variables = {
   plainReplySeconds: 'PLAIN_REPLY_SECONDS',
   historyCharacters: 'HISTORY_CHARACTERS',
   attachedFiles: 'ATTACHED_FILES',
+  outboundAllow: 'OUTBOUND_ALLOW',
+  webSearchProvider: 'WEB_SEARCH_PROVIDER',
+  webSearchUrl: 'WEB_SEARCH_URL',
+  webSearchApiKeySecret: 'WEB_SEARCH_API_KEY_SECRET_ARN',
   originSecret: 'ORIGIN_SECRET_ARN',
   /** Where a web function listens: given by Lambda itself, `host:port`. */
   httpEndpoint: 'AWS_LAMBDA_HTTP_ENDPOINT',

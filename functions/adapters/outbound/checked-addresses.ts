@@ -1,0 +1,91 @@
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import type { HostAndPort } from '#contract/host-and-port.ts';
+import { OutboundFailure } from '#domain/outbound-failure.ts';
+import { isLoopback, isPublicAddress, isSameAddress } from './public-address.ts';
+
+export interface OutboundRules {
+  /** Reached although they are not public. */
+  allow: readonly HostAndPort[];
+  /** Never reached, whatever is allowed: the services that the function itself lives on. */
+  refuse: readonly HostAndPort[];
+  /** The addresses of a host name; the system's resolver unless given. */
+  resolve?: (host: string) => Promise<readonly string[]>;
+}
+
+/**
+ * Ports of protocols that a request could be made to speak by what stands in it: those that fetch blocks
+ * (https://fetch.spec.whatwg.org/#port-blocking).
+ */
+const deniedPorts = new Set([
+  0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104,
+  109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515,
+  526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049,
+  3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10_080,
+]);
+
+/**
+ * Where a request for this URL may connect to: to these addresses and to no other, since a name may resolve to another
+ * one a moment later. All of them are public, or all are named by the allow list.
+ * @throws OutboundFailure `malformed`, `forbidden` or `unresolved`
+ */
+export async function checkedAddresses(url: URL, rules: OutboundRules): Promise<readonly string[]> {
+  if ((url.protocol !== 'http:' && url.protocol !== 'https:') || url.username !== '' || url.password !== '')
+    throw new OutboundFailure('malformed');
+  const port = portOf(url);
+  if (deniedPorts.has(port)) throw new OutboundFailure('forbidden', `The port ${port} is not allowed`);
+  const host = url.hostname.replace(/\.$/, '');
+  const resolve = rules.resolve ?? resolveBySystem;
+  const addresses = await addressesOf(host, resolve);
+  if (addresses.length === 0) throw new OutboundFailure('unresolved');
+
+  const entries = rules.allow.filter((entry) => entry.port === '*' || entry.port === port);
+  const allowed = entries.some((entry) => entry.host === host)
+    ? addresses
+    : addresses.filter((address) => entries.some((entry) => isSameAddress(bare(entry.host), address)));
+  if (allowed.length === 0 && !addresses.every(isPublicAddress)) throw new OutboundFailure('forbidden');
+  const reachable = allowed.length > 0 ? allowed : addresses;
+  const refused = await refusedAddresses(rules, port, resolve);
+  if (reachable.some((address) => refused.some((other) => isSamePlace(address, other))))
+    throw new OutboundFailure('forbidden');
+  return reachable;
+}
+
+const portOf = ({ port, protocol }: URL): number => Number(port) || (protocol === 'https:' ? 443 : 80);
+
+const bare = (host: string): string => host.replace(/^\[|\]$/g, '');
+
+async function addressesOf(
+  host: string,
+  resolve: (host: string) => Promise<readonly string[]>,
+): Promise<readonly string[]> {
+  const literal = bare(host);
+  if (isIP(literal) !== 0) return [literal];
+  return resolve(host).catch(() => []);
+}
+
+async function resolveBySystem(host: string): Promise<readonly string[]> {
+  const found = await lookup(host, { all: true, order: 'verbatim' });
+  return found.map(({ address }) => address);
+}
+
+async function refusedAddresses(
+  { refuse }: OutboundRules,
+  port: number,
+  resolve: (host: string) => Promise<readonly string[]>,
+): Promise<string[]> {
+  const hosts = refuse.filter((entry) => entry.port === '*' || entry.port === port).map(({ host }) => host);
+  const found = await Promise.all([...new Set(hosts)].map((host) => addressesOf(host, resolve)));
+  return found.flat();
+}
+
+/** This machine has many addresses: a service that listens on one of them may listen on all. */
+const isSamePlace = (one: string, other: string): boolean =>
+  isSameAddress(one, other) || (isOwn(one) && isOwn(other));
+
+const isOwn = (address: string): boolean =>
+  isLoopback(address) ||
+  Object.values(networkInterfaces())
+    .flatMap((entries) => entries ?? [])
+    .some((entry) => isSameAddress(entry.address, address));

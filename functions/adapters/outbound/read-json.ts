@@ -1,0 +1,34 @@
+import type * as z from 'zod';
+import { OutboundFailure } from '#domain/outbound-failure.ts';
+import { type OutboundRequest, sendOutbound } from './send-outbound.ts';
+
+/**
+ * What a service that an operator chose answers to a GET, checked.
+ * @throws OutboundFailure that tells whether the service was busy, refused, or said something else than it should
+ */
+export async function readJson<Answer>(
+  request: Pick<OutboundRequest, 'url' | 'headers' | 'times' | 'maxBytes' | 'signal'>,
+  schema: z.ZodType<Answer>,
+): Promise<Answer> {
+  const { status, body } = await sendOutbound({
+    ...request,
+    method: 'GET',
+    headers: { Accept: 'application/json', ...request.headers },
+    rules: undefined,
+    redirects: 0,
+  });
+  if (status === 429) throw new OutboundFailure('refused', 'The service takes no more requests for now');
+  if (status !== 200) throw new OutboundFailure('refused', `The service answered with status ${status}`);
+  const answer = schema.safeParse(parseJson(body.toString()));
+  if (!answer.success)
+    throw new OutboundFailure('unreadable', "The service's answer is not what it should be");
+  return answer.data;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

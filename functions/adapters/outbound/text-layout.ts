@@ -1,0 +1,130 @@
+/** Elements that stand apart, with the line breaks around them. */
+const breaks = new Map<string, 1 | 2>();
+for (const name of ['p', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'ul', 'ol', 'dl', 'pre', 'table', 'blockquote'])
+  breaks.set(name, 2);
+for (const name of ['article', 'section', 'main', 'header', 'footer', 'nav', 'aside', 'figure', 'form', 'hr'])
+  breaks.set(name, 2);
+for (const name of [
+  'div',
+  'li',
+  'tr',
+  'dt',
+  'dd',
+  'address',
+  'body',
+  'center',
+  'details',
+  'summary',
+  'dialog',
+])
+  breaks.set(name, 1);
+for (const name of [
+  'fieldset',
+  'legend',
+  'figcaption',
+  'hgroup',
+  'menu',
+  'option',
+  'search',
+  'caption',
+  'br',
+])
+  breaks.set(name, 1);
+
+const headings = new Map(
+  ['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((name, index) => [name, '#'.repeat(index + 1)]),
+);
+
+/** Lays text out in lines as elements open and close: spaces collapse, blocks stand apart, links are Markdown. */
+export class TextLayout {
+  private readonly pieces: string[] = [];
+  private pendingBreaks = 0;
+  private pendingSpace = false;
+  /** Stands before the next text: of a heading or list item that has no text yet. */
+  private prefix = '';
+  private preformatted = 0;
+  private link: { address: string; isOpen: boolean } | undefined;
+  private cells = 0;
+
+  open(name: string): void {
+    if (name === 'td' || name === 'th') {
+      this.cell();
+      return;
+    }
+    this.stand(name);
+    if (name === 'tr') this.cells = 0;
+    else if (name === 'pre') this.preformatted += 1;
+    else if (name === 'li') this.prefix = '- ';
+    else this.prefix = headings.has(name) ? `${headings.get(name)} ` : this.prefix;
+  }
+
+  close(name: string): void {
+    if (name === 'pre') this.preformatted = Math.max(0, this.preformatted - 1);
+    if (headings.has(name) || name === 'li') this.prefix = '';
+    this.stand(name);
+  }
+
+  openLink(address: string | undefined): void {
+    this.closeLink();
+    if (address !== undefined) this.link = { address, isOpen: false };
+  }
+
+  closeLink(): void {
+    if (this.link?.isOpen) this.pieces.push(`](${this.link.address})`);
+    this.link = undefined;
+  }
+
+  text(text: string): void {
+    if (text === '') return;
+    if (this.preformatted > 0) {
+      this.begin();
+      this.pieces.push(text);
+      return;
+    }
+    const words = text.replaceAll(/\s+/g, ' ');
+    if (words.startsWith(' ')) this.pendingSpace = true;
+    const word = words.trim();
+    if (word === '') return;
+    this.begin();
+    this.pieces.push(word);
+    this.pendingSpace = words.endsWith(' ');
+  }
+
+  /** A place in what has been laid out so far. */
+  mark(): number {
+    return this.pieces.length;
+  }
+
+  toString(start = 0, end?: number): string {
+    return this.pieces.slice(start, end).join('').trim();
+  }
+
+  private cell(): void {
+    if (this.cells > 0) {
+      this.closeLink();
+      this.begin();
+      this.pieces.push(' | ');
+      this.pendingSpace = false;
+    }
+    this.cells += 1;
+  }
+
+  private stand(name: string): void {
+    this.pendingBreaks = Math.max(this.pendingBreaks, breaks.get(name) ?? 0);
+  }
+
+  /** What must stand before the next text. */
+  private begin(): void {
+    if (this.pendingBreaks > 0) {
+      if (this.pieces.length > 0) this.pieces.push(this.pendingBreaks === 2 ? '\n\n' : '\n');
+    } else if (this.pendingSpace && this.pieces.length > 0) this.pieces.push(' ');
+    this.pendingBreaks = 0;
+    this.pendingSpace = false;
+    if (this.prefix !== '') this.pieces.push(this.prefix);
+    this.prefix = '';
+    if (this.link !== undefined && !this.link.isOpen) {
+      this.pieces.push('[');
+      this.link.isOpen = true;
+    }
+  }
+}

@@ -1,0 +1,52 @@
+import { OutboundFailure } from '#domain/outbound-failure.ts';
+import type { WebPage, WebPages } from '#domain/ports/web-pages.ts';
+import type { OutboundRules } from './checked-addresses.ts';
+import { pageText } from './page-text.ts';
+import { sendOutbound } from './send-outbound.ts';
+
+export interface WebPageLimits {
+  /** As of an OutboundRequest. */
+  times: { answer: number; whole: number };
+  maxBytes: number;
+  redirects: number;
+}
+
+/**
+ * 15 s in all leave 65 of a tool's 80 s for the model to try another page; a server that has not begun after 8 s leaves
+ * time for one redirect. The longest articles are 2 to 3 MB of HTML. Shops and sign-ons redirect two or three times.
+ */
+const usualLimits: WebPageLimits = {
+  times: { answer: 8000, whole: 15_000 },
+  maxBytes: 5_000_000,
+  redirects: 5,
+};
+
+/** Pages over HTTP, read only where the rules allow it. */
+export const httpWebPages = (
+  { rules }: { rules: OutboundRules },
+  limits: WebPageLimits = usualLimits,
+): WebPages => ({
+  async read(address, signal): Promise<WebPage> {
+    const url = URL.parse(address);
+    if (url === null) throw new OutboundFailure('malformed');
+    url.hash = '';
+    const response = await sendOutbound({
+      url,
+      method: 'GET',
+      headers: {
+        Accept: 'text/html, application/xhtml+xml, text/*;q=0.9, application/json;q=0.9, */*;q=0.5',
+        'User-Agent': 'Mozilla/5.0 (compatible; agent-service)',
+      },
+      rules,
+      ...limits,
+      signal,
+    });
+    if (response.status < 200 || response.status > 299)
+      throw new OutboundFailure('refused', `The server answered with status ${response.status}`);
+    const page = await pageText(
+      { header: response.headers['content-type'], body: response.body, address: response.url },
+      signal,
+    );
+    return { url: response.url.href, ...page };
+  },
+});

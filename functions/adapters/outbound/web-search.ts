@@ -1,0 +1,65 @@
+import * as z from 'zod';
+import type { WebSearch, WebSearchResult } from '#domain/ports/web-search.ts';
+import { readJson } from './read-json.ts';
+import { readableHtml } from './readable-html.ts';
+
+/** People wait 2 s for a search; 10 s also let SearXNG wait for a slow engine behind it. 2 MB are a thousand results. */
+const limits = { times: { answer: 10_000, whole: 10_000 }, maxBytes: 2_000_000 };
+
+/** Providers give about 300 characters of a page; what is longer ends in an ellipsis. */
+const snippetCharacters = 1000;
+
+const searxngAnswer = z.object({
+  results: z.array(z.object({ title: z.string(), url: z.string(), content: z.string().nullish() })),
+});
+
+/** @param address of the instance; its settings must offer the format `json` */
+export const searxng = (address: string): WebSearch => ({
+  async search(query, count, signal) {
+    const url = new URL(address);
+    if (!url.pathname.endsWith('/search')) url.pathname = `${url.pathname.replace(/\/$/, '')}/search`;
+    url.searchParams.set('q', query);
+    url.searchParams.set('format', 'json');
+    const { results } = await readJson({ url, ...limits, signal }, searxngAnswer);
+    return results
+      .slice(0, count)
+      .map(({ title, url: found, content }) => resultOf(title, found, content ?? ''));
+  },
+});
+
+const braveAnswer = z.object({
+  // Absent when nothing was found.
+  web: z
+    .object({
+      results: z.array(z.object({ title: z.string(), url: z.string(), description: z.string().nullish() })),
+    })
+    .nullish(),
+});
+
+export const braveSearch = (address: string, apiKey: () => Promise<string>): WebSearch => ({
+  async search(query, count, signal) {
+    const url = new URL(address);
+    url.searchParams.set('q', query);
+    url.searchParams.set('count', String(count));
+    const headers = { 'X-Subscription-Token': await apiKey() };
+    const { web } = await readJson({ url, headers, ...limits, signal }, braveAnswer);
+    // Brave writes HTML: found words in <strong>, apostrophes as entities.
+    const plain = async (html: string) => (await readableHtml(html, url, signal)).text;
+    return Promise.all(
+      (web?.results ?? [])
+        .slice(0, count)
+        .map(async ({ title, url: found, description }) =>
+          resultOf(await plain(title), found, await plain(description ?? '')),
+        ),
+    );
+  },
+});
+
+const resultOf = (title: string, url: string, content: string): WebSearchResult => ({
+  title: shortened(title),
+  url,
+  snippet: shortened(content),
+});
+
+const shortened = (text: string): string =>
+  text.length <= snippetCharacters ? text : `${text.slice(0, snippetCharacters - 1).toWellFormed()}…`;

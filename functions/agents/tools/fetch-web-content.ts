@@ -1,0 +1,71 @@
+import * as z from 'zod';
+import { OutboundFailure } from '#domain/outbound-failure.ts';
+import type { WebPages } from '#domain/ports/web-pages.ts';
+import { type AgentTool, ToolFailure } from './agent-tool.ts';
+
+/**
+ * A part of 20,000 characters is about 5,000 tokens, five times a usual article's page; one of 100,000 would already
+ * fill a fifth of a window of 128,000 tokens.
+ */
+const config = z.strictObject({ max_characters: z.int().min(1).max(100_000).default(20_000) });
+
+const input = z.object({
+  url: z.string().min(1).max(2048).describe('The address of the page: an http or https URL.'),
+  offset: z
+    .int()
+    .min(0)
+    .optional()
+    .describe('Where to read on, in characters: next_offset of the part before. 0 unless given.'),
+});
+
+/** Reads a page of the web, part by part. */
+export const fetchWebContent = (
+  pages: () => WebPages,
+): AgentTool<z.output<typeof config>, z.output<typeof input>> => ({
+  type: 'consultant_fetch_web_content',
+  description:
+    'Read a web page or a text file at an address. A long one comes in parts: read on with offset while next_offset is not null.',
+  config,
+  input: () => input,
+  start: ({ url, offset }) => ({
+    content: `Reading ${url}`,
+    args: { url, ...(offset !== undefined && { offset }) },
+  }),
+  async run({ url, offset = 0 }, use) {
+    const page = await pages()
+      .read(url, use.signal)
+      .catch((error: unknown) => {
+        throw error instanceof OutboundFailure ? new ToolFailure(error.message, { cause: error }) : error;
+      });
+    const { content, characters } = partOf(page.text, offset, use.config.max_characters);
+    if (offset > characters)
+      throw new ToolFailure(
+        `The offset ${offset} lies behind the end: the content has ${characters} characters`,
+      );
+    const end = offset + use.config.max_characters;
+    return {
+      data: {
+        url: page.url,
+        title: page.title,
+        content,
+        content_type: page.contentType,
+        characters,
+        offset,
+        next_offset: end < characters ? end : null,
+      },
+    };
+  },
+});
+
+/** A part of a text in characters as clients count them, whole code points, with how many the text has. */
+function partOf(text: string, offset: number, length: number): { content: string; characters: number } {
+  let characters = 0;
+  let start = text.length;
+  let end = text.length;
+  for (let index = 0; index < text.length; characters += 1) {
+    if (characters === offset) start = index;
+    if (characters === offset + length) end = index;
+    index += (text.codePointAt(index) ?? 0) > 0xffff ? 2 : 1;
+  }
+  return { content: text.slice(start, end).toWellFormed(), characters };
+}

@@ -1,0 +1,47 @@
+import * as z from 'zod';
+import { OutboundFailure } from '#domain/outbound-failure.ts';
+import type { WebSearch } from '#domain/ports/web-search.ts';
+import { type AgentTool, ToolFailure } from './agent-tool.ts';
+
+/** Ten are the first page of any search, about 1,000 tokens. */
+const most = 10;
+const config = z.strictObject({ max_results: z.int().min(1).max(most).default(5) });
+
+const inputUpTo = (maxResults: number) =>
+  z.object({
+    // Brave takes no longer ones.
+    query: z.string().trim().min(1).max(400).describe('What to search for, as one would type it.'),
+    count: z
+      .int()
+      .min(1)
+      .max(maxResults)
+      .optional()
+      .describe(`How many results; ${maxResults} unless given.`),
+  });
+
+/** By max_results, less one: the same config gives the same schema. */
+const inputs = Array.from({ length: most }, (_each, index) => inputUpTo(index + 1));
+
+type Input = z.output<ReturnType<typeof inputUpTo>>;
+
+/** Searches the web with the provider of this deployment; without one there is no such tool. */
+export const searchWeb = (search: () => WebSearch | null): AgentTool<z.output<typeof config>, Input> => ({
+  type: 'consultant_search_web',
+  description: 'Search the web. Gives titles, addresses and short extracts of the pages found.',
+  config,
+  input: ({ max_results }) => inputs[max_results - 1] ?? inputUpTo(max_results),
+  isAvailable: () => search() !== null,
+  start: ({ query, count }) => ({
+    content: `Searching the web for: ${query}`,
+    args: { query, ...(count !== undefined && { count }) },
+  }),
+  async run({ query, count }, use) {
+    try {
+      return { data: (await search()?.search(query, count ?? use.config.max_results, use.signal)) ?? [] };
+    } catch (error) {
+      if (error instanceof OutboundFailure)
+        throw new ToolFailure(`The search failed. ${error.message}`, { cause: error });
+      throw error;
+    }
+  },
+});

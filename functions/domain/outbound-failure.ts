@@ -1,0 +1,31 @@
+/** A request to an address that a user, an agent or an operator named could not be done; the message is for them to read. */
+export class OutboundFailure extends Error {
+  override readonly name = 'OutboundFailure';
+  readonly kind: OutboundFailureKind;
+
+  constructor(
+    kind: OutboundFailureKind,
+    message: string = outboundFailureTexts[kind],
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+    this.kind = kind;
+  }
+}
+
+/** Whether it may go better another time is a matter of the kind: `forbidden` ones never will. */
+export type OutboundFailureKind = keyof typeof outboundFailureTexts;
+
+const outboundFailureTexts = {
+  malformed: 'The address must be an http or https URL without a user name and password',
+  forbidden: 'The address is not allowed',
+  unresolved: 'The host name does not resolve',
+  unreachable: 'The server cannot be reached',
+  untrusted: "The server's certificate is not valid for this address",
+  broken: "The server's answer breaks the rules of HTTP",
+  'too large': 'The answer is too large',
+  redirects: 'There are too many redirects',
+  late: 'It took too long',
+  refused: 'The server did not give what was asked for',
+  unreadable: 'The answer cannot be read as text',
+} as const;

@@ -1,0 +1,17 @@
+export interface WebPage {
+  /** Where it was found in the end. */
+  url: string;
+  /** Empty when it has none. */
+  title: string;
+  text: string;
+  /** Without parameters, such as text/html. */
+  contentType: string;
+}
+
+export interface WebPages {
+  /**
+   * A page as readable text.
+   * @throws OutboundFailure telling why there is none, or the signal's reason
+   */
+  read(url: string, signal: AbortSignal): Promise<WebPage>;
+}

@@ -1,0 +1,22 @@
+import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
+import { RemovalPolicy, Validations } from 'aws-cdk-lib/core';
+import type { Construct } from 'constructs';
+import { pinLogicalId } from './logical-id.ts';
+
+/** A secret for a provider's key. Made with a random value: an operator puts the key in its place. */
+export function createProviderKey(
+  scope: Construct,
+  id: string,
+  { description, production }: { description: string; production: boolean },
+): Secret {
+  const secret = new Secret(scope, id, {
+    description,
+    removalPolicy: production ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
+  });
+  pinLogicalId(secret, id);
+  Validations.of(secret).acknowledge({
+    id: 'AwsSolutions-SMG4',
+    reason: 'The provider issues the key, so only an operator can replace it.',
+  });
+  return secret;
+}

@@ -1,0 +1,34 @@
+import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
+import { CfnOutput } from 'aws-cdk-lib/core';
+import { Construct } from 'constructs';
+import { variables } from '#runtime/variables.ts';
+import { createProviderKey } from './provider-key.ts';
+import type { ServiceFunction } from './service-function.ts';
+import type { Settings } from './settings.ts';
+
+/** What agents need to read and to search the web. */
+export class WebAccess extends Construct {
+  private readonly settings: Settings;
+  private readonly searchApiKey: Secret | undefined;
+
+  constructor(scope: Construct, id: string, settings: Settings) {
+    super(scope, id);
+    this.settings = settings;
+    if (settings.webSearch?.provider !== 'brave') return;
+    this.searchApiKey = createProviderKey(this, 'BraveApiKey', {
+      description: 'The key for Brave Search',
+      production: settings.production,
+    });
+    new CfnOutput(scope, 'BraveApiKeySecretArn', { value: this.searchApiKey.secretArn });
+  }
+
+  giveTo(handler: ServiceFunction): void {
+    const { outboundAllow, webSearch } = this.settings;
+    if (outboundAllow.length > 0) handler.addEnvironment(variables.outboundAllow, outboundAllow.join(','));
+    if (webSearch === undefined) return;
+    handler.addEnvironment(variables.webSearchProvider, webSearch.provider);
+    handler.addEnvironment(variables.webSearchUrl, webSearch.url);
+    if (this.searchApiKey !== undefined)
+      handler.readsSecret(this.searchApiKey, variables.webSearchApiKeySecret);
+  }
+}

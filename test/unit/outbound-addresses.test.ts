@@ -1,0 +1,198 @@
+import { networkInterfaces } from 'node:os';
+import { describe, expect, it } from 'vitest';
+import { checkedAddresses, type OutboundRules } from '#adapters/outbound/checked-addresses.ts';
+import { isPublicAddress } from '#adapters/outbound/public-address.ts';
+import { parseHostAndPort } from '#contract/host-and-port.ts';
+import type { OutboundFailure } from '#domain/outbound-failure.ts';
+
+const entries = (...texts: string[]) =>
+  texts.map((text) => {
+    const entry = parseHostAndPort(text);
+    if (entry === undefined) throw new Error(`No host and port: ${text}`);
+    return entry;
+  });
+
+const names: Record<string, string[]> = {
+  'public.test': ['93.184.216.34', '2606:2800:220:1::1'],
+  'inside.test': ['10.1.2.3'],
+  'mixed.test': ['93.184.216.34', '10.1.2.3'],
+  'metadata.test': ['169.254.169.254'],
+  'mapped.test': ['::ffff:169.254.169.254'],
+  'both.test': ['127.0.0.1', '::1'],
+  'nothing.test': [],
+};
+const resolve = async (host: string) => {
+  const found = names[host];
+  if (found === undefined) throw new Error('ENOTFOUND');
+  return found;
+};
+const check = (url: string, rules: Partial<OutboundRules> = {}) =>
+  checkedAddresses(new URL(url), { allow: [], refuse: [], resolve, ...rules });
+const kindOf = (error: unknown) => (error as OutboundFailure).kind;
+const refusal = (url: string, rules?: Partial<OutboundRules>) =>
+  check(url, rules).then((addresses) => `reached ${addresses}`, kindOf);
+
+describe('addresses that are public', () => {
+  it.each(['93.184.216.34', '8.8.8.8', '172.32.0.1', '2606:2800:220:1::1', '2a00:1450:4001::200e'])(
+    '%s',
+    (address) => {
+      expect(isPublicAddress(address)).toBe(true);
+    },
+  );
+
+  it('IPv4-mapped and NAT64 forms of public ones', () => {
+    expect(['::ffff:8.8.8.8', '64:ff9b::808:808'].map(isPublicAddress)).toEqual([true, true]);
+  });
+});
+
+describe('addresses that are not', () => {
+  it.each([
+    ['private', ['10.0.0.1', '172.16.0.1', '172.31.255.255', '192.168.0.1']],
+    ['loopback', ['127.0.0.1', '127.255.255.254', '::1']],
+    ['unspecified', ['0.0.0.0', '0.1.2.3', '::']],
+    ['link-local', ['169.254.169.254', 'fe80::1', 'fe80::1%eth0', 'febf::1']],
+    ['carrier-grade NAT', ['100.64.0.1', '100.127.255.255']],
+    ['multicast and broadcast', ['224.0.0.1', '239.1.1.1', '255.255.255.255', 'ff02::1']],
+    [
+      'reserved',
+      ['192.0.0.1', '192.0.2.1', '192.88.99.1', '198.18.0.1', '198.51.100.1', '203.0.113.1', '240.0.0.1'],
+    ],
+    ['reserved in IPv6', ['2001:db8::1', '3fff::1', '100::1', '2001:2::1', '5f00::1', '4000::1', '1::1']],
+    ['unique-local and site-local', ['fc00::1', 'fd12:3456::1', 'fec0::1']],
+    ['IPv4-mapped', ['::ffff:127.0.0.1', '::ffff:a9fe:a9fe', '::ffff:10.0.0.1', '::ffff:0:127.0.0.1']],
+    ['IPv4-compatible', ['::127.0.0.1', '::7f00:1', '::8.8.8.8']],
+    ['NAT64', ['64:ff9b::127.0.0.1', '64:ff9b::a00:1', '64:ff9b::a9fe:a9fe', '64:ff9b:1::808:808']],
+    ['6to4', ['2002:7f00:1::1', '2002:a00:1::', '2002:808:808::']],
+    ['Teredo', ['2001::1', '2001:0:4136:e378:8000:63bf:3fff:fdd2']],
+    ['no addresses', ['', 'example', '1.2.3', '300.1.1.1', '::1::']],
+  ])('%s', (_kind, addresses) => {
+    expect(addresses.filter(isPublicAddress)).toEqual([]);
+  });
+});
+
+describe('where a request may go', () => {
+  it('to all addresses of a public name', async () => {
+    expect(await check('https://public.test/page')).toEqual(names['public.test']);
+  });
+
+  it.each([
+    'http://127.0.0.1/',
+    'http://0x7f.1/',
+    'http://0177.0.0.1/',
+    'http://2130706433/',
+    'http://127.1/',
+    'http://127.0.0.1./',
+    'http://①②⑦.0.0.1/',
+    'http://0/',
+    'http://[::ffff:127.0.0.1]/',
+    'http://[::ffff:7f00:1]/',
+    'http://[::1]/',
+    'http://[64:ff9b::7f00:1]/',
+    'http://169.254.169.254/latest/meta-data/',
+    'http://inside.test/',
+    'http://INSIDE.test./',
+    'http://metadata.test/',
+    'http://mapped.test/',
+  ])('not to %s', async (url) => {
+    expect(await refusal(url)).toBe('forbidden');
+  });
+
+  it('not to a name when one of its addresses is not public', async () => {
+    expect(await refusal('http://mixed.test/')).toBe('forbidden');
+  });
+
+  it('not to a name that does not resolve', async () => {
+    expect(await refusal('http://unknown.test/')).toBe('unresolved');
+    expect(await refusal('http://nothing.test/')).toBe('unresolved');
+  });
+
+  it.each([
+    'ftp://public.test/',
+    'file:///etc/passwd',
+    'data:text/plain,a',
+    'http://user@public.test/',
+    'http://:word@public.test/',
+  ])('not to %s, which is no plain address of the web', async (url) => {
+    expect(await refusal(url)).toBe('malformed');
+  });
+
+  it.each([22, 25, 6379, 6667])(
+    'to port %i only when it cannot be made to speak another protocol',
+    async (port) => {
+      expect(await refusal(`http://public.test:${port}/`)).toBe(
+        port === 6379 ? `reached ${names['public.test']}` : 'forbidden',
+      );
+    },
+  );
+
+  it('to an allowed address and port, by whatever name, and to nothing beside', async () => {
+    const allow = entries('127.0.0.1:8080');
+    expect(await check('http://127.0.0.1:8080/', { allow })).toEqual(['127.0.0.1']);
+    expect(await check('http://2130706433:8080/', { allow })).toEqual(['127.0.0.1']);
+    expect(await check('http://both.test:8080/', { allow })).toEqual(['127.0.0.1']);
+    expect(await refusal('http://127.0.0.1:8081/', { allow })).toBe('forbidden');
+    expect(await refusal('http://127.0.0.2:8080/', { allow })).toBe('forbidden');
+    expect(await refusal('http://[::1]:8080/', { allow })).toBe('forbidden');
+  });
+
+  it('to an allowed name, whatever it resolves to', async () => {
+    const allow = entries('Inside.TEST:443', '[::1]:80', 'metadata.test:*');
+    expect(await check('https://inside.test/', { allow })).toEqual(['10.1.2.3']);
+    expect(await refusal('http://inside.test/', { allow })).toBe('forbidden');
+    expect(await refusal('https://10.1.2.3/', { allow })).toBe('forbidden');
+    expect(await check('http://[0:0::1]/', { allow })).toEqual(['::1']);
+    expect(await check('http://metadata.test:81/', { allow })).toEqual(['169.254.169.254']);
+  });
+
+  it('never to what the function lives on, though allowed, by whatever address of this machine', async () => {
+    const own = Object.values(networkInterfaces()).flatMap((found) => found ?? []);
+    const hosts = ['127.0.0.1', '127.0.0.2', '0.0.0.0', '[::1]', '[::]', '[::ffff:127.0.0.1]', 'both.test'];
+    for (const { address, family } of own) hosts.push(family === 'IPv6' ? `[${address}]` : address);
+    const rules = {
+      allow: entries(...hosts.flatMap((host) => [`${host}:8000`, `${host}:8001`])),
+      refuse: entries('127.0.0.1:8000'),
+    };
+    for (const host of hosts) {
+      expect([host, await refusal(`http://${host}:8000/`, rules)]).toEqual([host, 'forbidden']);
+      expect([host, await refusal(`http://${host}:8001/`, rules)]).not.toEqual([host, 'forbidden']);
+    }
+  });
+
+  it('not to the address of a name that is refused', async () => {
+    const rules = { allow: entries('10.1.2.3:*'), refuse: entries('inside.test:8000') };
+    expect(await refusal('http://10.1.2.3:8000/', rules)).toBe('forbidden');
+    expect(await refusal('http://10.1.2.3:8001/', rules)).toBe('reached 10.1.2.3');
+  });
+});
+
+describe('a host and a port', () => {
+  it.each([
+    ['127.0.0.1:80', { host: '127.0.0.1', port: 80 }],
+    ['[::1]:8080', { host: '[::1]', port: 8080 }],
+    ['[0:0:0:0:0:0:0:1]:1', { host: '[::1]', port: 1 }],
+    ['Wiki.Internal:443', { host: 'wiki.internal', port: 443 }],
+    ['wiki:*', { host: 'wiki', port: '*' }],
+  ])('%s', (text, expected) => {
+    expect(parseHostAndPort(text)).toEqual(expected);
+  });
+
+  it.each([
+    '',
+    'host',
+    ':80',
+    'host:',
+    'host:0',
+    'host:65536',
+    'host:http',
+    '::1:80',
+    '[::1]',
+    '[::g]:80',
+    'http://a:80',
+    'a:80/',
+    'u@a:80',
+    'a b:80',
+    'a:80 ',
+  ])('not %j', (text) => {
+    expect(parseHostAndPort(text)).toBeUndefined();
+  });
+});

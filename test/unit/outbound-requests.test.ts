@@ -1,0 +1,444 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { type AddressInfo, createServer as createSocketServer, type Socket } from 'node:net';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { brotliCompressSync, createGzip, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { OutboundRules } from '#adapters/outbound/checked-addresses.ts';
+import { type OutboundRequest, sendOutbound } from '#adapters/outbound/send-outbound.ts';
+import type { OutboundFailure } from '#domain/outbound-failure.ts';
+import { certificate } from '#support/certificate.ts';
+
+const closing: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+async function listen(server: Server | ReturnType<typeof createSocketServer>, host = '127.0.0.1', port = 0) {
+  await new Promise<void>((listening) => server.listen(port, host, listening));
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  closing.push(
+    () =>
+      new Promise((closed) => {
+        server.close(closed);
+        for (const socket of sockets) socket.destroy();
+      }),
+  );
+  const { port: given } = server.address() as AddressInfo;
+  return { port: given, sockets };
+}
+
+/** A server with what it was asked. */
+async function serve(answer: RequestListener, host?: string, port?: number) {
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    asked.push(`${request.method} ${request.headers.host}${request.url}`);
+    answer(request, response);
+  });
+  return { asked, ...(await listen(server, host, port)) };
+}
+
+/** A server that speaks by bytes. */
+async function speak(say: (socket: Socket) => void) {
+  return listen(
+    createSocketServer((socket) => {
+      socket.once('data', () => say(socket));
+    }),
+  );
+}
+
+const resolver = (answers: Record<string, string[][]>) => {
+  const asked: string[] = [];
+  const resolve = async (host: string) => {
+    asked.push(host);
+    const given = answers[host];
+    const found = given && (given.length > 1 ? given.shift() : given[0]);
+    if (found === undefined) throw new Error('ENOTFOUND');
+    return found;
+  };
+  return { asked, resolve };
+};
+
+const allowing = (port: number, more: Partial<OutboundRules> = {}): OutboundRules => ({
+  allow: [{ host: '127.0.0.1', port }],
+  refuse: [],
+  ...more,
+});
+
+const send = (url: string, rules: OutboundRules | undefined, more: Partial<OutboundRequest> = {}) =>
+  sendOutbound({
+    url: new URL(url),
+    method: 'GET',
+    rules,
+    redirects: 5,
+    times: { answer: 2000, whole: 4000 },
+    maxBytes: 1_000_000,
+    signal: new AbortController().signal,
+    ...more,
+  });
+const failure = (sent: Promise<unknown>) =>
+  sent.then(
+    () => 'answered',
+    (error: OutboundFailure) => `${error.kind}: ${error.message}`,
+  );
+
+describe('the connection', () => {
+  it('goes to the address that was checked, whatever the name resolves to a moment later', async () => {
+    const checked = await serve((_request, response) => response.end('checked'));
+    const other = await serve((_request, response) => response.end('other'), '127.0.0.2', checked.port);
+    const { asked, resolve } = resolver({ 'rebind.test': [['127.0.0.1'], ['127.0.0.2']] });
+    const { body } = await send(`http://rebind.test:${checked.port}/`, allowing(checked.port, { resolve }));
+    expect(String(body)).toBe('checked');
+    expect(checked.asked).toEqual([`GET rebind.test:${checked.port}/`]);
+    expect(other.asked).toEqual([]);
+    expect(asked).toEqual(['rebind.test']);
+  });
+
+  it('never goes inside after a public first answer', async () => {
+    const inside = await serve((_request, response) => response.end('inside'));
+    const { resolve } = resolver({ 'rebind.test': [['203.0.114.1'], ['127.0.0.1']] });
+    const rules = { allow: [], refuse: [], resolve };
+    const times = { answer: 300, whole: 300 };
+    expect(await failure(send(`http://rebind.test:${inside.port}/`, rules, { times }))).toMatch(
+      /^(late|unreachable): /,
+    );
+    expect(inside.asked).toEqual([]);
+    expect(inside.sockets.size).toBe(0);
+  });
+
+  it('is not made at all to an address that is not allowed', async () => {
+    const { port, sockets, asked } = await serve((_request, response) => response.end());
+    const { resolve } = resolver({ 'inside.test': [['127.0.0.1']] });
+    for (const host of ['127.0.0.1', '2130706433', 'inside.test', '[::ffff:127.0.0.1]'])
+      expect(await failure(send(`http://${host}:${port}/`, { allow: [], refuse: [], resolve }))).toBe(
+        'forbidden: The address is not allowed',
+      );
+    expect(sockets.size).toBe(0);
+    expect(asked).toEqual([]);
+  });
+
+  it('over TLS holds the certificate against the name', async () => {
+    const server = createTlsServer(certificate, (_request, response) => response.end('secret'));
+    const { port } = await listen(server);
+    const { resolve } = resolver({ 'named.test': [['127.0.0.1']], 'other.test': [['127.0.0.1']] });
+    const rules = allowing(port, { resolve });
+    const untrusted = "untrusted: The server's certificate is not valid for this address";
+    expect(await failure(send(`https://named.test:${port}/`, rules))).toBe(untrusted);
+    const usual = getCACertificates('default');
+    setDefaultCACertificates([...usual, certificate.cert]);
+    try {
+      expect(String((await send(`https://named.test:${port}/`, rules)).body)).toBe('secret');
+      expect(await failure(send(`https://other.test:${port}/`, rules))).toBe(untrusted);
+      expect(await failure(send(`https://127.0.0.1:${port}/`, rules))).toBe(untrusted);
+    } finally {
+      setDefaultCACertificates(usual);
+    }
+  });
+
+  it('is closed when all is read', async () => {
+    const { port, sockets } = await serve((_request, response) => response.end('read'));
+    await send(`http://127.0.0.1:${port}/`, allowing(port));
+    await expect.poll(() => sockets.size).toBe(0);
+  });
+
+  it('that nobody takes is a failure without particulars', async () => {
+    const { port } = await serve((_request, response) => response.end());
+    await closing.pop()?.();
+    expect(await failure(send(`http://127.0.0.1:${port}/`, allowing(port)))).toBe(
+      'unreachable: The server cannot be reached',
+    );
+  });
+});
+
+describe('redirects', () => {
+  const hops = (last: number) =>
+    serve((request, response) => {
+      const hop = Number(request.url?.slice(1));
+      if (hop < last) response.writeHead(302, { Location: `/${hop + 1}` });
+      response.end(`hop ${hop}`);
+    });
+
+  it('are followed, five of them', async () => {
+    const { port, asked } = await hops(5);
+    const { url, body } = await send(`http://127.0.0.1:${port}/0`, allowing(port));
+    expect(url.pathname).toBe('/5');
+    expect(String(body)).toBe('hop 5');
+    expect(asked).toHaveLength(6);
+  });
+
+  it('are too many from the sixth on', async () => {
+    const { port, asked } = await hops(Number.POSITIVE_INFINITY);
+    expect(await failure(send(`http://127.0.0.1:${port}/0`, allowing(port)))).toBe(
+      'redirects: There are more than 5 redirects',
+    );
+    expect(asked).toHaveLength(6);
+  });
+
+  it.each([301, 303, 307, 308])('with status %i count too, and other statuses do not', async (status) => {
+    const { port } = await serve((request, response) => {
+      if (request.url === '/') response.writeHead(status, { Location: '/there' });
+      else response.writeHead(300, { Location: '/nowhere' });
+      response.end();
+    });
+    expect(await send(`http://127.0.0.1:${port}/`, allowing(port))).toMatchObject({ status: 300 });
+  });
+
+  it.each([
+    [
+      'http://169.254.169.254/latest/meta-data/',
+      'forbidden: A redirect leads to an address that is not allowed',
+    ],
+    ['http://10.0.0.1/', 'forbidden: A redirect leads to an address that is not allowed'],
+    ['http://[::1]:1/', 'forbidden: A redirect leads to an address that is not allowed'],
+    ['//inside.test/', 'forbidden: A redirect leads to an address that is not allowed'],
+    [
+      'file:///etc/passwd',
+      'malformed: The address must be an http or https URL without a user name and password',
+    ],
+    [
+      'http://user:word@8.8.8.8/',
+      'malformed: The address must be an http or https URL without a user name and password',
+    ],
+    ['http://', 'broken: A redirect leads to something that is no address'],
+  ])('to %s are not followed', async (location, expected) => {
+    const { port } = await serve((_request, response) =>
+      response.writeHead(302, { Location: location }).end(),
+    );
+    const { resolve } = resolver({ 'inside.test': [['10.0.0.1']] });
+    expect(await failure(send(`http://127.0.0.1:${port}/`, allowing(port, { resolve })))).toBe(expected);
+  });
+
+  it('from https to http are not followed', async () => {
+    const server = createTlsServer(certificate, (_request, response) =>
+      response.writeHead(302, { Location: 'http://8.8.8.8/' }).end(),
+    );
+    const { port } = await listen(server);
+    const { resolve } = resolver({ 'named.test': [['127.0.0.1']] });
+    const usual = getCACertificates('default');
+    setDefaultCACertificates([...usual, certificate.cert]);
+    try {
+      expect(await failure(send(`https://named.test:${port}/`, allowing(port, { resolve })))).toBe(
+        'forbidden: A redirect leads from https to http',
+      );
+    } finally {
+      setDefaultCACertificates(usual);
+    }
+  });
+
+  it('of a POST, or where none are wanted, are answers', async () => {
+    const { port, asked } = await serve((_request, response) =>
+      response.writeHead(307, { Location: '/there' }).end('moved'),
+    );
+    const post = { method: 'POST' as const, body: Buffer.from('{}') };
+    expect(await send(`http://127.0.0.1:${port}/`, allowing(port), post)).toMatchObject({ status: 307 });
+    expect(await send(`http://127.0.0.1:${port}/`, allowing(port), { redirects: 0 })).toMatchObject({
+      status: 307,
+    });
+    expect(asked).toHaveLength(2);
+  });
+});
+
+describe('what is sent', () => {
+  it('is the bytes and headers given', async () => {
+    const got: unknown[] = [];
+    const { port } = await serve(async (request, response) => {
+      const body = Buffer.concat(await Array.fromAsync(request));
+      got.push(request.method, request.headers['x-one'], request.headers['content-length'], body.toString());
+      response.writeHead(202).end('ok');
+    });
+    const { status } = await send(`http://127.0.0.1:${port}/`, allowing(port), {
+      method: 'POST',
+      headers: { 'X-One': '1' },
+      body: Buffer.from('é'),
+    });
+    expect(status).toBe(202);
+    expect(got).toEqual(['POST', '1', '2', 'é']);
+  });
+
+  it('to an address that an operator chose goes unchecked', async () => {
+    const { port } = await serve((_request, response) => response.end('inside'));
+    expect(String((await send(`http://127.0.0.1:${port}/`, undefined)).body)).toBe('inside');
+  });
+});
+
+describe('a body', () => {
+  const text = 'some text '.repeat(1000);
+  it.each([
+    ['gzip', gzipSync(text)],
+    ['x-gzip', gzipSync(text)],
+    ['br', brotliCompressSync(text)],
+    ['deflate', deflateSync(text)],
+    ['deflate', deflateRawSync(text)],
+    ['identity', Buffer.from(text)],
+    ['deflate', Buffer.alloc(0)],
+  ])('in %s is decompressed', async (coding, bytes) => {
+    const { port } = await serve((_request, response) =>
+      response.writeHead(200, { 'Content-Encoding': coding }).end(bytes),
+    );
+    const { body } = await send(`http://127.0.0.1:${port}/`, allowing(port));
+    expect(String(body)).toBe(bytes.length === 0 ? '' : text);
+  });
+
+  it.each([
+    ['gzip', Buffer.from('no gzip at all')],
+    ['gzip', gzipSync(text).subarray(0, 40)],
+    ['br', Buffer.from('no brotli')],
+    ['deflate', Buffer.from('xno deflate')],
+    ['gzip, br', brotliCompressSync(gzipSync(text))],
+    ['zstd', Buffer.from('zstd')],
+  ])('that is no %s is broken', async (coding, bytes) => {
+    const { port } = await serve((_request, response) =>
+      response.writeHead(200, { 'Content-Encoding': coding }).end(bytes),
+    );
+    expect(await failure(send(`http://127.0.0.1:${port}/`, allowing(port)))).toMatch(/^broken: /);
+  });
+
+  const zeros = Buffer.alloc(100_000_000);
+  it.each([
+    ['gzip', () => gzipSync(zeros)],
+    ['br', () => brotliCompressSync(zeros, { params: { 1: 1 } })],
+    ['deflate', () => deflateSync(zeros)],
+  ])('of 100 MB in a small %s is refused at the limit', async (coding, compress) => {
+    const bytes = compress();
+    expect(bytes.length).toBeLessThan(200_000);
+    const { port } = await serve((_request, response) =>
+      response.writeHead(200, { 'Content-Encoding': coding }).end(bytes),
+    );
+    const before = process.memoryUsage().arrayBuffers;
+    expect(await failure(send(`http://127.0.0.1:${port}/`, allowing(port)))).toBe(
+      'too large: The answer is larger than 1 MB',
+    );
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(20_000_000);
+  });
+
+  it('without end is refused at the limit, and its connection closed', async () => {
+    let sent = 0;
+    const { port, sockets } = await serve((_request, response) => {
+      const more = () => {
+        sent += 65_536;
+        if (!response.destroyed) response.write(Buffer.alloc(65_536), more);
+      };
+      more();
+    });
+    expect(await failure(send(`http://127.0.0.1:${port}/`, allowing(port)))).toBe(
+      'too large: The answer is larger than 1 MB',
+    );
+    await expect.poll(() => sockets.size).toBe(0);
+    expect(sent).toBeLessThan(20_000_000);
+  });
+
+  it('of endless gzip is refused too', async () => {
+    const { port, sockets } = await serve((_request, response) => {
+      response.writeHead(200, { 'Content-Encoding': 'gzip' });
+      const gzip = createGzip();
+      gzip.pipe(response);
+      const more = () => {
+        if (!response.destroyed) gzip.write(Buffer.alloc(65_536), more);
+      };
+      more();
+    });
+    expect(await failure(send(`http://127.0.0.1:${port}/`, allowing(port)))).toMatch(/^too large: /);
+    await expect.poll(() => sockets.size).toBe(0);
+  });
+
+  it('may be cut where it does not matter', async () => {
+    const { port } = await serve((_request, response) => response.writeHead(500).end(text));
+    const answer = await send(`http://127.0.0.1:${port}/`, allowing(port), { maxBytes: 9, mayCutBody: true });
+    expect(answer.status).toBe(500);
+    expect(String(answer.body)).toBe('some text');
+  });
+
+  it('that breaks off is a failure', async () => {
+    const { port } = await speak((socket) => {
+      socket.end('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort');
+    });
+    expect(await failure(send(`http://127.0.0.1:${port}/`, allowing(port)))).toMatch(/^unreachable: /);
+  });
+});
+
+describe('an answer that is none', () => {
+  it.each([
+    ['other bytes', 'SSH-2.0-OpenSSH_9.6\r\n'],
+    [
+      'a switch to another protocol',
+      'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: a\r\n\r\n',
+    ],
+  ])('%s is broken', async (_what, bytes) => {
+    const { port, sockets } = await speak((socket) => socket.write(bytes));
+    expect(await failure(send(`http://127.0.0.1:${port}/`, allowing(port)))).toMatch(/^broken: /);
+    await expect.poll(() => sockets.size).toBe(0);
+  });
+
+  it('headers without end are refused', async () => {
+    const { port, sockets } = await speak((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\n');
+      const more = () => {
+        if (socket.writable) socket.write(`X-More: ${'x'.repeat(1000)}\r\n`, more);
+      };
+      more();
+    });
+    expect(await failure(send(`http://127.0.0.1:${port}/`, allowing(port)))).toBe(
+      "too large: The answer's headers are larger than 32 KB",
+    );
+    await expect.poll(() => sockets.size).toBe(0);
+  });
+});
+
+describe('time', () => {
+  const times = { answer: 200, whole: 400 };
+  it.each([
+    ['an answer', () => undefined, 0.2],
+    ['the end of the headers', (socket: Socket) => socket.write('HTTP/1.1 200 OK\r\nX-'), 0.2],
+    [
+      'an answer behind early ones',
+      (socket: Socket) => {
+        const more = () => {
+          if (socket.writable) socket.write('HTTP/1.1 103 Early Hints\r\n\r\n', () => setImmediate(more));
+        };
+        more();
+      },
+      0.2,
+    ],
+    ['the end of a body', (socket: Socket) => socket.write('HTTP/1.1 200 OK\r\n\r\nx'), 0.4],
+  ])('is up without %s', async (_what, say, seconds) => {
+    const { port, sockets } = await speak(say);
+    expect(await failure(send(`http://127.0.0.1:${port}/`, allowing(port), { times }))).toBe(
+      `late: It took longer than ${seconds} seconds`,
+    );
+    await expect.poll(() => sockets.size).toBe(0);
+  });
+
+  it('is up in a name that does not resolve in time', async () => {
+    const resolve = () => new Promise<string[]>(() => undefined);
+    expect(await failure(send('http://slow.test/', { allow: [], refuse: [], resolve }, { times }))).toBe(
+      'late: It took longer than 0.2 seconds',
+    );
+  });
+
+  it('covers all redirects together', async () => {
+    const { port } = await serve((request, response) => {
+      const next = { Location: `/${Number(request.url?.slice(1)) + 1}` };
+      setTimeout(() => response.writeHead(302, next).end(), 150);
+    });
+    expect(await failure(send(`http://127.0.0.1:${port}/0`, allowing(port), { times }))).toBe(
+      'late: It took longer than 0.4 seconds',
+    );
+  });
+
+  it('is over at once when the caller gives up', async () => {
+    const stop = new AbortController();
+    const { port, sockets } = await speak((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\nx');
+      stop.abort(new Error('given up'));
+    });
+    await expect(send(`http://127.0.0.1:${port}/`, allowing(port), { signal: stop.signal })).rejects.toThrow(
+      'given up',
+    );
+    await expect.poll(() => sockets.size).toBe(0);
+  });
+});
