@@ -7,6 +7,9 @@ export function extensionOf(name: string): string {
   return dot > 0 ? name.slice(dot).toLowerCase() : '';
 }
 
+/** What may stand in a header, as a type does whenever its file is downloaded. */
+const headerText = /^[\x20-\x7e]{1,255}$/;
+
 /** A content type without its parameters, in lower case. */
 export const essenceOf = (contentType: string): string =>
   (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
@@ -19,7 +22,9 @@ export function describeWrongFile(name: string, contentType: string): string | u
   const extension = extensionOf(name);
   if (!Object.hasOwn(typeOfExtension, extension)) return uploadFailures.extension(extension);
   const essence = essenceOf(contentType);
-  return isAcceptedType(essence) ? undefined : uploadFailures.contentType(essence);
+  return isAcceptedType(essence) && headerText.test(contentType)
+    ? undefined
+    : uploadFailures.contentType(essence);
 }
 
 /** A part that tells no type, as many HTTP libraries send it, has the type of its extension. */

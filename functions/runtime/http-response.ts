@@ -22,7 +22,7 @@ export const jsonResponse = (
 export function failureResponse(error: unknown, requestId: string): APIGatewayProxyResult {
   if (error instanceof ServiceError && error.status < 500)
     return jsonResponse(error.status, failure(error.errorCode, error.message, error.data), requestId);
-  log.error('A request failed', { error });
+  log.error('A request failed', { error, request_id: requestId });
   const { status, errorCode } = errorTable.serverError;
   return jsonResponse(status, failure(errorCode, serverErrorMessage(requestId)), requestId);
 }

@@ -65,8 +65,9 @@ export async function* readForm(
       else for await (const _skipped of content);
     }
     if (failure !== undefined) throw failure;
-    body.unpipe(dicer);
   } finally {
+    // A parser whose part nobody reads on would hold the body back.
+    body.unpipe();
     body.resume();
     await ended.catch(() => {});
   }

@@ -35,13 +35,14 @@ interface Context {
   readonly method: string;
   readonly path: string;
   readonly query: Record<string, string | undefined>;
+  readonly headers: Record<string, string | undefined>;
   status: number;
   type: string;
   body: string;
 }
 
 /**
- * Adds what s3rver lacks: aborting and listing uploads in parts. And makes its writes whole: it answers when a body has
+ * Adds what s3rver lacks: aborting and listing uploads in parts, and tags that come with an object. And makes its writes whole: it answers when a body has
  * been read, not when it is on the disk, and completes an upload whose parts are still on their way there.
  */
 export function completeEngine(server: S3rver): void {
@@ -72,17 +73,19 @@ export function completeEngine(server: S3rver): void {
       .sort((one, other) => one.number - other.number)
       .map(({ number }) => path.join(folder, String(number)));
     const content = Readable.from(contentsOf(files));
-    const written = await store.putObject({
-      bucket,
-      key: key ?? '',
-      content,
-      metadata: JSON.parse(metadata ?? '{}'),
-    });
+    const headers = JSON.parse(metadata ?? '{}') as Record<string, string | undefined>;
+    const written = await store.putObject({ bucket, key: key ?? '', content, metadata: headers });
+    await tag(bucket, key ?? '', headers['x-amz-tagging']);
     await rm(folder, { recursive: true });
     return written;
   };
 
-  // Ahead of s3rver's own routes, which know neither.
+  const tag = async (bucket: string, key: string, tags: string | undefined): Promise<void> => {
+    if (tags === undefined) return;
+    await writeFile(store.getResourcePath(bucket, key, 'tagging.xml'), tagging(tags));
+  };
+
+  // Around s3rver's own routes, which know none of these.
   server.middleware.unshift(async (context: Context, next: () => Promise<void>) => {
     const [, bucket = '', ...key] = decodeURIComponent(context.path).split('/');
     const { uploadId, uploads } = context.query;
@@ -92,9 +95,22 @@ export function completeEngine(server: S3rver): void {
     } else if (context.method === 'GET' && uploads !== undefined && key.join('') === '') {
       context.type = 'application/xml';
       context.body = await listUploads(bucket, uploadsOf(bucket));
-    } else await next();
+    } else {
+      await next();
+      if (context.method === 'PUT' && context.status === 200)
+        await tag(bucket, key.join('/'), context.headers['x-amz-tagging']);
+      if (context.method === 'DELETE' && key.join('') !== '')
+        await rm(store.getResourcePath(bucket, key.join('/'), 'tagging.xml'), { force: true });
+    }
   });
 }
+
+const tagging = (tags: string): string => {
+  const entries = [...new URLSearchParams(tags)].map(
+    ([name, value]) => `<Tag><Key>${asXml(name)}</Key><Value>${asXml(value)}</Value></Tag>`,
+  );
+  return `<Tagging><TagSet>${entries.join('')}</TagSet></Tagging>`;
+};
 
 async function write(content: Readable, file: string): Promise<Written> {
   const hash = createHash('md5');

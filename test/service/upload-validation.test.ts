@@ -8,11 +8,9 @@ import { boundary, dataPart, filePart, form, part, uploaderOf } from '#support/u
 
 let service: Service;
 let tenant: OpenTenant;
-let upload: ReturnType<typeof uploaderOf>;
 beforeAll(async () => {
   service = await startService();
   tenant = await openTenant(service);
-  upload = uploaderOf(service, tenant);
 });
 afterAll(() => service.close());
 
@@ -41,26 +39,6 @@ const accepted: [name: string, type: string, content: string | Buffer][] = [
   ['business.txt', 'text/plain', 'BM, GIF, ID3 and MZ are words here'],
 ];
 
-it.each(accepted)('takes %s as %s', async (name, type, content) => {
-  const { status, body } = await upload.raw(form(filePart(name, content, type)));
-  const file = body.data as UploadedFile;
-  expect({ status, file }).toEqual({
-    status: 200,
-    file: {
-      uuid: expect.any(String),
-      original_name: name,
-      content_type: type,
-      size: Buffer.byteLength(content),
-      file_url: expect.stringMatching(/^http/),
-      scope: 'persistent',
-    },
-  });
-  const download = await fetch(file.file_url);
-  expect(download.status).toBe(200);
-  expect(Buffer.from(await download.arrayBuffer())).toEqual(Buffer.from(content));
-  expect(download.headers.get('content-disposition')).toMatch(/^attachment; filename=/);
-});
-
 const refused: [what: string, message: string, name: string, content: string | Buffer, type: string][] = [
   ['a file without a name', 'File name is missing', '', 'x', 'application/zip'],
   ['an extension that is not taken', 'Unsupported file extension: .exe', 'run.EXE', 'x', 'application/zip'],
@@ -69,6 +47,13 @@ const refused: [what: string, message: string, name: string, content: string | B
   ['a type that is not taken', 'Unsupported content type: application/zip', 'a.pdf', '', 'application/zip'],
   ['every text at once', 'Unsupported content type: text/*', 'a.txt', 'x', 'text/*'],
   ['half a type', 'Unsupported content type: text/', 'a.txt', 'x', 'text/'],
+  [
+    'a type with what no header holds',
+    'Unsupported content type: text/plain',
+    'a.txt',
+    'x',
+    'text/plain; x=ü',
+  ],
   ['what is no type', 'Unsupported content type: pdf', 'a.pdf', pdf('x'), 'pdf'],
   ['a drawing', 'Unsupported content type: image/svg+xml', 'a.png', '<svg/>', 'image/svg+xml; charset=utf-8'],
   ['an empty file', 'File is empty (size must be greater than 0 bytes)', 'a.txt', '', 'text/plain'],
@@ -130,212 +115,247 @@ const refused: [what: string, message: string, name: string, content: string | B
   ],
 ];
 
-it.each(refused)('refuses %s: %s', async (_what, message, name, content, type) => {
-  const { status, body } = await upload.raw(form(filePart(name, content, type)));
-  expect({ status, body }).toEqual({
-    status: 400,
-    body: {
-      data: {
+const doors = {
+  'the distribution': () => service.baseUrl,
+  'the gateway itself': () => `${service.run.endpoints.gateway}/v1`,
+};
+
+describe.each(Object.entries(doors))('through %s', (_door, address) => {
+  let upload: ReturnType<typeof uploaderOf>;
+  beforeAll(() => {
+    upload = uploaderOf({ baseUrl: address() }, tenant);
+  });
+
+  it.each(accepted)('takes %s as %s', async (name, type, content) => {
+    const { status, body } = await upload.raw(form(filePart(name, content, type)));
+    const file = body.data as UploadedFile;
+    expect({ status, file }).toEqual({
+      status: 200,
+      file: {
+        uuid: expect.any(String),
         original_name: name,
         content_type: type,
         size: Buffer.byteLength(content),
+        file_url: expect.stringMatching(/^http/),
         scope: 'persistent',
-        error_msg: message,
       },
-      message,
-      error_code: 10006,
-    },
-  });
-});
-
-describe('names', () => {
-  it.each([
-    'Jahresbericht größer 2026.pdf',
-    '四半期報告書.pdf',
-    'تقرير.pdf',
-    'с пробелом и ёмкостью.pdf',
-    '👩‍🚀 launch.pdf',
-    `${'🚀'.repeat(251)}.pdf`,
-    'a;b="c"&d=%20.pdf',
-    '../../etc/passwd.pdf',
-    "l'été\\x.pdf",
-  ])('keeps %s as it is given, and downloads under it', async (name) => {
-    const { body } = await upload.file(name, pdf('x'), { type: 'application/pdf' });
-    const file = body.data as UploadedFile;
-    expect(file.original_name).toBe(name);
-    expect(new URL(file.file_url).pathname).not.toContain('..');
-    const disposition = (await fetch(file.file_url)).headers.get('content-disposition') ?? '';
-    expect(disposition).toMatch(/^attachment; filename=[\x20-\x7e]+$/);
-    expect(disposition).not.toContain('/..');
+    });
+    const download = await fetch(file.file_url);
+    expect(download.status).toBe(200);
+    expect(Buffer.from(await download.arrayBuffer())).toEqual(Buffer.from(content));
+    expect(download.headers.get('content-disposition')).toMatch(/^attachment; filename=/);
   });
 
-  it.each([
-    [`form-data; name="file"; filename*=UTF-8''%e2%82%ac%20rates.txt`, '€ rates.txt'],
-    [`form-data; name="file"; filename="plain.txt"; filename*=UTF-8''%c3%bcber.txt`, 'über.txt'],
-    ['form-data; name=file; filename=bare.txt', 'bare.txt'],
-    ['form-data; filename="first.txt"; name="file"', 'first.txt'],
-  ])('reads %s', async (disposition, name) => {
-    const body = form(part([`Content-Disposition: ${disposition}`], 'x'));
-    expect((await upload.raw(body)).body.data).toMatchObject({
-      original_name: name,
-      content_type: 'text/plain',
+  it.each(refused)('refuses %s: %s', async (_what, message, name, content, type) => {
+    const { status, body } = await upload.raw(form(filePart(name, content, type)));
+    expect({ status, body }).toEqual({
+      status: 400,
+      body: {
+        data: {
+          original_name: name,
+          content_type: type,
+          size: Buffer.byteLength(content),
+          scope: 'persistent',
+          error_msg: message,
+        },
+        message,
+        error_code: 10006,
+      },
     });
   });
 
-  it('refuses a name of more than 255 characters, and says how long it may be', async () => {
-    const answer = await upload.file(`${'a'.repeat(252)}.pdf`, pdf('x'), { type: 'application/pdf' });
-    expect(summaryOf(answer)).toBe('400/10006 File name is too long (max length: 255 characters)');
-  });
+  describe('names', () => {
+    it.each([
+      'Jahresbericht größer 2026.pdf',
+      '四半期報告書.pdf',
+      'تقرير.pdf',
+      'с пробелом и ёмкостью.pdf',
+      '👩‍🚀 launch.pdf',
+      `${'🚀'.repeat(251)}.pdf`,
+      'a;b="c"&d=%20.pdf',
+      '../../etc/passwd.pdf',
+      "l'été\\x.pdf",
+    ])('keeps %s as it is given, and downloads under it', async (name) => {
+      const { body } = await upload.file(name, pdf('x'), { type: 'application/pdf' });
+      const file = body.data as UploadedFile;
+      expect(file.original_name).toBe(name);
+      expect(new URL(file.file_url).pathname).not.toContain('..');
+      const disposition = (await fetch(file.file_url)).headers.get('content-disposition') ?? '';
+      expect(disposition).toMatch(/^attachment; filename=[\x20-\x7e]+$/);
+      expect(disposition).not.toContain('/..');
+    });
 
-  it('takes a field named file for a file without a name', async () => {
-    const answer = await upload.raw(form(part(['Content-Disposition: form-data; name="file"'], 'x')));
-    expect(summaryOf(answer)).toBe('400/10006 File name is missing');
-    expect(answer.body.data).toMatchObject({ original_name: '', size: 1 });
-  });
-});
-
-it('gives a part that tells no type that of its extension', async () => {
-  const disposition = 'Content-Disposition: form-data; name="file"; filename="a.pdf"';
-  const answer = await upload.raw(form(part([disposition], pdf('x'))));
-  expect(answer.body.data).toMatchObject({ content_type: 'application/pdf' });
-});
-
-describe('the form', () => {
-  const file = filePart('a.txt', 'Hello');
-
-  it.each([
-    ['behind the file', form(file, dataPart('{"scope":"ephemeral"}'))],
-    ['before the file', form(dataPart('{"scope":"ephemeral"}'), file)],
-    [
-      'as JSON by its type',
-      form(
-        file,
-        part(
-          ['Content-Disposition: form-data; name="data"', 'Content-Type: application/json'],
-          '{"scope":"ephemeral","more":1}',
-        ),
-      ),
-    ],
-  ])('takes data %s', async (_where, body) => {
-    expect((await upload.raw(body)).body.data).toMatchObject({ scope: 'ephemeral' });
-  });
-
-  it('skips parts that it does not know, and what stands around the form', async () => {
-    const other = part(['Content-Disposition: form-data; name="other"; filename="b.exe"'], png);
-    const body = Buffer.concat([Buffer.from('before\r\n'), form(other, file, other), Buffer.from('after')]);
-    expect((await upload.raw(body)).status).toBe(200);
-  });
-
-  it.each([
-    ['no file', form(dataPart('{}')), 'file is required', null],
-    ['nothing at all', form(), 'file is required', null],
-    ['two files', form(file, filePart('b.txt', 'Bye')), 'file is given more than once', {}],
-    ['data twice', form(file, dataPart('{}'), dataPart('{}')), 'data is given more than once', {}],
-    ['broken JSON', form(file, dataPart('{scope')), 'data is not valid JSON', {}],
-    ['a list', form(file, dataPart('[]')), 'data must be a JSON object', {}],
-    ['null', form(file, dataPart('null')), 'data must be a JSON object', {}],
-    [
-      'an unknown scope',
-      form(dataPart('{"scope":"forever"}'), file),
-      'data.scope must be one of persistent, ephemeral',
-      {},
-    ],
-    [
-      'a scope of another type',
-      form(file, dataPart('{"scope":1}')),
-      'data.scope must be one of persistent, ephemeral',
-      {},
-    ],
-    [
-      'much data',
-      form(file, dataPart(`{"x":"${'y'.repeat(70_000)}"}`)),
-      'data must be at most 65536 bytes',
-      {},
-    ],
-    [
-      'a form that is cut off',
-      form(file).subarray(0, -10),
-      'The body is not valid multipart/form-data: it ends before its last boundary',
-      {},
-    ],
-    [
-      'a file that is cut off',
-      file.subarray(0, -5),
-      'The body is not valid multipart/form-data: it ends before its last boundary',
-      {},
-    ],
-  ])('refuses %s', async (_what, body, message, data) => {
-    const answer = await upload.raw(body);
-    expect(summaryOf(answer)).toBe(`400/10006 ${message}`);
-    if (data === null) expect(answer.body.data).toBeNull();
-    else
-      expect(answer.body.data).toMatchObject({
-        original_name: 'a.txt',
+    it.each([
+      [`form-data; name="file"; filename*=UTF-8''%e2%82%ac%20rates.txt`, '€ rates.txt'],
+      [`form-data; name="file"; filename="plain.txt"; filename*=UTF-8''%c3%bcber.txt`, 'über.txt'],
+      ['form-data; name=file; filename=bare.txt', 'bare.txt'],
+      ['form-data; filename="first.txt"; name="file"', 'first.txt'],
+    ])('reads %s', async (disposition, name) => {
+      const body = form(part([`Content-Disposition: ${disposition}`], 'x'));
+      expect((await upload.raw(body)).body.data).toMatchObject({
+        original_name: name,
         content_type: 'text/plain',
-        scope: 'persistent',
-        error_msg: message,
       });
-  });
-
-  const malformed = 'The body is not valid multipart/form-data';
-  it.each([
-    [
-      'another boundary',
-      `multipart/form-data; boundary=other`,
-      `${malformed}: it ends before its last boundary`,
-    ],
-    ['no boundary', 'multipart/form-data', `${malformed}: Content-Type names no boundary`],
-    ['another type', 'application/json', 'Content-Type must be multipart/form-data'],
-    ['a type that is none', 'multipart', 'Content-Type must be multipart/form-data'],
-  ])('refuses a Content-Type with %s', async (_what, contentType, message) => {
-    expect(summaryOf(await upload.raw(form(file), contentType))).toBe(`400/10006 ${message}`);
-  });
-
-  it('takes a quoted boundary', async () => {
-    const answer = await upload.raw(form(file), `multipart/form-data; charset=utf-8; boundary="${boundary}"`);
-    expect(answer.status).toBe(200);
-  });
-
-  it('is taken in pieces of any size, without its length', async () => {
-    const whole = form(
-      filePart('a.pdf', pdf('pieces'), 'application/pdf'),
-      dataPart('{"scope":"ephemeral"}'),
-    );
-    const stream = new ReadableStream<Uint8Array>({
-      start(controller) {
-        for (let at = 0; at < whole.length; at += 7) controller.enqueue(whole.subarray(at, at + 7));
-        controller.close();
-      },
     });
-    const { body } = await upload.raw(stream);
-    expect(body.data).toMatchObject({ size: pdf('pieces').length, scope: 'ephemeral' });
+
+    it('refuses a name of more than 255 characters, and says how long it may be', async () => {
+      const answer = await upload.file(`${'a'.repeat(252)}.pdf`, pdf('x'), { type: 'application/pdf' });
+      expect(summaryOf(answer)).toBe('400/10006 File name is too long (max length: 255 characters)');
+    });
+
+    it('takes a field named file for a file without a name', async () => {
+      const answer = await upload.raw(form(part(['Content-Disposition: form-data; name="file"'], 'x')));
+      expect(summaryOf(answer)).toBe('400/10006 File name is missing');
+      expect(answer.body.data).toMatchObject({ original_name: '', size: 1 });
+    });
   });
 
-  it('waits to be asked, with Expect: 100-continue', async () => {
-    const answer = await upload.expecting(form(file));
-    expect(answer).toMatchObject({ continued: true, status: 200 });
+  it('gives a part that tells no type that of its extension', async () => {
+    const disposition = 'Content-Disposition: form-data; name="file"; filename="a.pdf"';
+    const answer = await upload.raw(form(part([disposition], pdf('x'))));
+    expect(answer.body.data).toMatchObject({ content_type: 'application/pdf' });
   });
-});
 
-it('leaves nothing of what it refuses', async () => {
-  const own = await openTenant(service);
-  const other = uploaderOf(service, own);
-  const large = Buffer.alloc(3 * 1024 * 1024, 'x');
-  for (const body of [
-    form(filePart('a.exe', large)),
-    form(filePart('a.png', large, 'image/png')),
-    form(filePart('a.txt', large), dataPart('{"scope":"forever"}')),
-    form(filePart('a.txt', large), filePart('b.txt', 'x')),
-    form(filePart('a.txt', large)).subarray(0, -20),
-  ])
-    expect((await other.raw(body)).status).toBe(400);
-  expect(await fileBucketOf(service).holds(own.workspaceId)).toEqual({ objects: [], uploads: [] });
-});
+  describe('the form', () => {
+    const file = filePart('a.txt', 'Hello');
 
-it('asks for a key, also of who sends no form', async () => {
-  const anonymous = uploaderOf(service, { apiKey: 'ak_unknown' });
-  expect(summaryOf(await anonymous.raw(form(filePart('a.txt', 'x'))))).toBe(
-    '400/10001 Missing or invalid API key',
-  );
-  expect(summaryOf(await anonymous.raw('no form'))).toBe('400/10001 Missing or invalid API key');
+    it.each([
+      ['behind the file', form(file, dataPart('{"scope":"ephemeral"}'))],
+      ['before the file', form(dataPart('{"scope":"ephemeral"}'), file)],
+      [
+        'as JSON by its type',
+        form(
+          file,
+          part(
+            ['Content-Disposition: form-data; name="data"', 'Content-Type: application/json'],
+            '{"scope":"ephemeral","more":1}',
+          ),
+        ),
+      ],
+    ])('takes data %s', async (_where, body) => {
+      expect((await upload.raw(body)).body.data).toMatchObject({ scope: 'ephemeral' });
+    });
+
+    it('skips parts that it does not know, and what stands around the form', async () => {
+      const other = part(['Content-Disposition: form-data; name="other"; filename="b.exe"'], png);
+      const body = Buffer.concat([Buffer.from('before\r\n'), form(other, file, other), Buffer.from('after')]);
+      expect((await upload.raw(body)).status).toBe(200);
+    });
+
+    it.each([
+      ['no file', form(dataPart('{}')), 'file is required', null],
+      ['nothing at all', form(), 'file is required', null],
+      ['two files', form(file, filePart('b.txt', 'Bye')), 'file is given more than once', {}],
+      ['data twice', form(file, dataPart('{}'), dataPart('{}')), 'data is given more than once', {}],
+      ['broken JSON', form(file, dataPart('{scope')), 'data is not valid JSON', {}],
+      ['a list', form(file, dataPart('[]')), 'data must be a JSON object', {}],
+      ['null', form(file, dataPart('null')), 'data must be a JSON object', {}],
+      [
+        'an unknown scope',
+        form(dataPart('{"scope":"forever"}'), file),
+        'data.scope must be one of persistent, ephemeral',
+        {},
+      ],
+      [
+        'a scope of another type',
+        form(file, dataPart('{"scope":1}')),
+        'data.scope must be one of persistent, ephemeral',
+        {},
+      ],
+      [
+        'much data',
+        form(file, dataPart(`{"x":"${'y'.repeat(70_000)}"}`)),
+        'data must be at most 65536 bytes',
+        {},
+      ],
+      [
+        'a form that is cut off',
+        form(file).subarray(0, -10),
+        'The body is not valid multipart/form-data: it ends before its last boundary',
+        {},
+      ],
+      [
+        'a file that is cut off',
+        file.subarray(0, -5),
+        'The body is not valid multipart/form-data: it ends before its last boundary',
+        {},
+      ],
+    ])('refuses %s', async (_what, body, message, data) => {
+      const answer = await upload.raw(body);
+      expect(summaryOf(answer)).toBe(`400/10006 ${message}`);
+      if (data === null) expect(answer.body.data).toBeNull();
+      else
+        expect(answer.body.data).toMatchObject({
+          original_name: 'a.txt',
+          content_type: 'text/plain',
+          scope: 'persistent',
+          error_msg: message,
+        });
+    });
+
+    const malformed = 'The body is not valid multipart/form-data';
+    it.each([
+      [
+        'another boundary',
+        `multipart/form-data; boundary=other`,
+        `${malformed}: it ends before its last boundary`,
+      ],
+      ['no boundary', 'multipart/form-data', `${malformed}: Content-Type names no boundary`],
+      ['another type', 'application/json', 'Content-Type must be multipart/form-data'],
+      ['a type that is none', 'multipart', 'Content-Type must be multipart/form-data'],
+    ])('refuses a Content-Type with %s', async (_what, contentType, message) => {
+      expect(summaryOf(await upload.raw(form(file), contentType))).toBe(`400/10006 ${message}`);
+    });
+
+    it('takes a quoted boundary', async () => {
+      const answer = await upload.raw(
+        form(file),
+        `multipart/form-data; charset=utf-8; boundary="${boundary}"`,
+      );
+      expect(answer.status).toBe(200);
+    });
+
+    it('is taken in pieces of any size, without its length', async () => {
+      const whole = form(
+        filePart('a.pdf', pdf('pieces'), 'application/pdf'),
+        dataPart('{"scope":"ephemeral"}'),
+      );
+      const stream = new ReadableStream<Uint8Array>({
+        start(controller) {
+          for (let at = 0; at < whole.length; at += 7) controller.enqueue(whole.subarray(at, at + 7));
+          controller.close();
+        },
+      });
+      const { body } = await upload.raw(stream);
+      expect(body.data).toMatchObject({ size: pdf('pieces').length, scope: 'ephemeral' });
+    });
+
+    it('waits to be asked, with Expect: 100-continue', async () => {
+      const answer = await upload.expecting(form(file));
+      expect(answer).toMatchObject({ continued: true, status: 200 });
+    });
+  });
+
+  it('leaves nothing of what it refuses', async () => {
+    const own = await openTenant(service);
+    const other = uploaderOf({ baseUrl: address() }, own);
+    const large = Buffer.alloc(3 * 1024 * 1024, 'x');
+    for (const body of [
+      form(filePart('a.exe', large)),
+      form(filePart('a.png', large, 'image/png')),
+      form(filePart('a.txt', large), dataPart('{"scope":"forever"}')),
+      form(filePart('a.txt', large), filePart('b.txt', 'x')),
+      form(filePart('a.txt', large)).subarray(0, -20),
+    ])
+      expect((await other.raw(body)).status).toBe(400);
+    expect(await fileBucketOf(service).holds(own.workspaceId)).toEqual({ objects: [], uploads: [] });
+  });
+
+  it('asks for a key, also of who sends no form', async () => {
+    const anonymous = uploaderOf({ baseUrl: address() }, { apiKey: 'ak_unknown' });
+    expect(summaryOf(await anonymous.raw(form(filePart('a.txt', 'x'))))).toBe(
+      '400/10001 Missing or invalid API key',
+    );
+    expect(summaryOf(await anonymous.raw('no form'))).toBe('400/10001 Missing or invalid API key');
+  });
 });

@@ -1,5 +1,10 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { DynamoDBDocumentClient, TransactWriteCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
+import {
+  DynamoDBDocumentClient,
+  GetCommand,
+  TransactWriteCommand,
+  UpdateCommand,
+} from '@aws-sdk/lib-dynamodb';
 import { keys } from '#adapters/dynamo/keys.ts';
 import type { Service } from './service.ts';
 
@@ -25,6 +30,25 @@ export function dataTableOf(service: {
           UpdateExpression: 'SET lease_until = :past',
           ConditionExpression: 'attribute_exists(lease_id)',
           ExpressionAttributeValues: { ':past': Date.now() - 1 },
+        }),
+      );
+    },
+    async read(Key: { pk: string; sk: string }): Promise<Record<string, unknown> | undefined> {
+      return (await client.send(new GetCommand({ TableName, Key, ConsistentRead: true }))).Item;
+    },
+    /** Sets attributes of an item that is there. */
+    async change(Key: { pk: string; sk: string }, attributes: Record<string, unknown>): Promise<void> {
+      const names = Object.keys(attributes);
+      await client.send(
+        new UpdateCommand({
+          TableName,
+          Key,
+          UpdateExpression: `SET ${names.map((_, index) => `#${index} = :${index}`).join(', ')}`,
+          ConditionExpression: 'attribute_exists(pk)',
+          ExpressionAttributeNames: Object.fromEntries(names.map((name, index) => [`#${index}`, name])),
+          ExpressionAttributeValues: Object.fromEntries(
+            names.map((name, index) => [`:${index}`, attributes[name]]),
+          ),
         }),
       );
     },

@@ -49,6 +49,32 @@ export function uploaderOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<T
         headers: { 'Content-Type': contentType },
         ...(body instanceof ReadableStream && { duplex: 'half' }),
       }),
+    /** Sends so many bytes of text as they are asked for, then `data`; nothing of it is held. */
+    async large(bytes: number, { data }: { data?: string } = {}) {
+      const head = [
+        `Content-Disposition: form-data; name="file"; filename="large.txt"`,
+        'Content-Type: text/plain',
+      ];
+      const [before, after] = [part(head, '').subarray(0, -2), data === undefined ? '' : dataPart(data)];
+      const piece = Buffer.alloc(64 * 1024, 'x');
+      let left = bytes;
+      const stages = [
+        before,
+        ...Array.from({ length: Math.ceil(bytes / piece.length) }, () => undefined),
+        Buffer.concat([Buffer.from('\r\n'), Buffer.from(after), Buffer.from(`--${boundary}--\r\n`)]),
+      ].values();
+      const body = new ReadableStream<Uint8Array>({
+        pull(controller) {
+          const { done, value } = stages.next();
+          if (done === true) return controller.close();
+          if (value !== undefined) return controller.enqueue(value);
+          const size = Math.min(left, piece.length);
+          left -= size;
+          controller.enqueue(piece.subarray(0, size));
+        },
+      });
+      return this.raw(body);
+    },
     /** Sends the body only when the service asks for it. */
     expecting: (body: Uint8Array): Promise<{ continued: boolean; status: number | undefined }> =>
       new Promise((resolve, reject) => {
@@ -73,9 +99,12 @@ export function uploaderOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<T
         sending.on('error', reject);
         sending.flushHeaders();
       }),
-    /** Sends what is given and then leaves, without a word to the end of its body. */
-    leaveAfter: (bytes: Uint8Array, contentLength: number): Promise<void> =>
-      new Promise((resolve) => {
+    /** Sends what is given and leaves once something is ready, without a word to the end of its body. */
+    leaveWhen: (
+      ready: () => Promise<unknown>,
+      { bytes, contentLength }: { bytes: Uint8Array; contentLength: number },
+    ): Promise<void> =>
+      new Promise((resolve, reject) => {
         const sending = request(service.baseUrl + path, {
           method: 'POST',
           headers: {
@@ -86,7 +115,8 @@ export function uploaderOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<T
         });
         sending.on('error', () => {});
         sending.on('close', () => resolve());
-        sending.write(bytes, () => sending.destroy());
+        sending.write(bytes);
+        ready().then(() => sending.destroy(), reject);
       }),
   };
 }

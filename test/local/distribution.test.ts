@@ -1,0 +1,131 @@
+import { rm } from 'node:fs/promises';
+import { request } from 'node:http';
+import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
+import { clientOptions } from './fixture/start-background.ts';
+import { makeDataDir } from './fixture/start-fixture.ts';
+import { synthesizeFixture } from './fixture/synthesize-fixture.ts';
+
+let run: RunningTemplate;
+let dataDir: string;
+let front: string;
+const lines: string[] = [];
+beforeAll(async () => {
+  dataDir = await makeDataDir();
+  run = await runTemplate({
+    assembly: await synthesizeFixture('Web'),
+    dataDir,
+    port: 0,
+    onLog: ({ line }) => lines.push(line),
+  });
+  front = new URL(run.url).origin;
+});
+afterAll(async () => {
+  await run.close();
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+interface Told {
+  method: string;
+  url: string;
+  headers: Record<string, string>;
+  bytes: number;
+  color: string;
+}
+const askServer = async (path: string, init?: RequestInit): Promise<Told> =>
+  (await (await fetch(front + path, init)).json()) as Told;
+
+const secretValue = async (): Promise<string | undefined> => {
+  const client = new SecretsManagerClient(clientOptions(run.endpoints.secretsmanager));
+  return (await client.send(new GetSecretValueCommand({ SecretId: run.outputs.SecretArn }))).SecretString;
+};
+
+describe('a distribution', () => {
+  it('is the address of the run, and the gateway has one of its own', async () => {
+    expect(run.url).toBe(`${front}/live`);
+    expect(run.endpoints.gateway).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/live$/);
+    expect(run.endpoints.gateway).not.toBe(run.url);
+    expect((await fetch(`${run.endpoints.gateway}/direct`)).status).toBe(200);
+  });
+
+  it('passes on to the gateway what no pattern claims, as the gateway’s own host, with what its function set', async () => {
+    const response = await fetch(`${run.url}/a/b?c=d`, {
+      method: 'POST',
+      body: 'hello',
+      headers: { 'x-own': 'kept', 'X-Secret': 'forged', 'x-asked-for': 'forged' },
+    });
+    const { event } = (await response.json()) as {
+      event: { path: string; body: string; headers: Record<string, string> };
+    };
+    expect(event).toMatchObject({ path: '/a/b', body: 'hello', queryStringParameters: { c: 'd' } });
+    const headers = Object.fromEntries(
+      Object.entries(event.headers).map(([name, value]) => [name.toLowerCase(), value]),
+    );
+    expect(headers).toMatchObject({
+      host: 'localapi00.execute-api.us-east-1.amazonaws.com',
+      'x-own': 'kept',
+      'x-asked-for': `${new URL(front).host}/live/a/b`,
+      'x-secret': await secretValue(),
+    });
+  });
+
+  it('passes on to the web function what its pattern claims', async () => {
+    const told = await askServer('/live/web/deep/er?x=1', { method: 'PUT', body: 'x'.repeat(1000) });
+    expect(told).toMatchObject({ method: 'PUT', url: '/live/web/deep/er?x=1', bytes: 1000, color: 'blue' });
+    expect(told.headers).toMatchObject({
+      host: expect.stringMatching(/\.lambda-web\.us-east-1\.on\.aws$/),
+      'x-asked-for': `${new URL(front).host}/live/web/deep/er`,
+      'x-secret': await secretValue(),
+      'lambda-web-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
+    });
+    expect((await askServer('/read/a.txt')).url).toBe('/read/a.txt');
+    const { status, headers } = await fetch(`${front}/live/web/x`);
+    expect({ status, by: headers.get('x-answered-by') }).toEqual({ status: 201, by: 'the server' });
+  });
+
+  it('refuses by itself a method that a behaviour does not allow', async () => {
+    expect((await fetch(`${front}/read/a.txt`, { method: 'POST' })).status).toBe(403);
+  });
+});
+
+describe('a web function', () => {
+  it('takes requests side by side, of any length, in pieces', async () => {
+    const body = () =>
+      new ReadableStream<Uint8Array>({
+        start(controller) {
+          for (let index = 0; index < 16; index += 1) controller.enqueue(new Uint8Array(1024 * 1024));
+          controller.close();
+        },
+      });
+    const asked = Array.from({ length: 4 }, () =>
+      askServer('/live/web/large', { method: 'POST', body: body(), duplex: 'half' }),
+    );
+    expect((await Promise.all(asked)).map(({ bytes }) => bytes)).toEqual(Array(4).fill(16 * 1024 * 1024));
+  });
+
+  it('is told when its client leaves', async () => {
+    const sending = request(`${front}/live/web/leave`, { method: 'POST', headers: { 'Content-Length': 10 } });
+    sending.on('error', () => {});
+    sending.write('half');
+    await vi.waitFor(() => expect(lines).toContain('receiving'), 3000);
+    sending.destroy();
+    await vi.waitFor(() => expect(lines).toContain('closed, complete: false'), 3000);
+  });
+
+  it('that says nothing is given up when its time has passed', async () => {
+    expect((await fetch(`${front}/live/web/silent`)).status).toBe(504);
+  });
+
+  it('that ends fails what it was doing, and is started again for the next', async () => {
+    expect((await fetch(`${front}/live/web/exit`)).status).toBe(502);
+    await vi.waitFor(async () => expect((await fetch(`${front}/live/web/again`)).status).toBe(201), 5000);
+  });
+
+  it('is not joined by functions that only a deployment calls', () => {
+    expect(Object.keys(run.physicalIds).filter((id) => /^Custom.*Handler|S3ObjectCopy/.test(id))).not.toEqual(
+      [],
+    );
+    expect(run.workers().map(({ functionName }) => functionName)).toEqual([expect.stringContaining('Echo')]);
+  });
+});

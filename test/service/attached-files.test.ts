@@ -1,0 +1,171 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { keys } from '#adapters/dynamo/keys.ts';
+import type { UploadedFile } from '#contract/message.ts';
+import { dataTableOf } from '#support/data-table.ts';
+import { fileBucketOf } from '#support/file-bucket.ts';
+import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { pdf } from '#support/sample-files.ts';
+import { type Service, startService } from '#support/service.ts';
+import { uploaderOf } from '#support/upload.ts';
+
+let service: Service;
+let tenant: OpenTenant;
+beforeAll(async () => {
+  service = await startService();
+  tenant = await openTenant(service);
+});
+afterAll(() => service.close());
+
+async function uploadTo(own: OpenTenant, name: string, data?: unknown): Promise<UploadedFile> {
+  const answer = await uploaderOf(service, own).file(name, pdf(name), { type: 'application/pdf', data });
+  return dataOf(answer) as UploadedFile;
+}
+
+/** Lets the day of an ephemeral file pass at once. */
+const endDay = (own: OpenTenant, { uuid }: UploadedFile): Promise<void> =>
+  dataTableOf(service).change(keys.file(own.workspaceId, uuid), {
+    expires_at: new Date(Date.now() - 1).toISOString(),
+  });
+
+const withoutUrl = ({ file_url: _, ...file }: UploadedFile) => file;
+
+describe('a message with files', () => {
+  it('shows them in the history, in the order given, each once, with addresses that download', async () => {
+    const files = [
+      await uploadTo(tenant, 'one.pdf'),
+      await uploadTo(tenant, 'zwei 二.pdf', { scope: 'ephemeral' }),
+    ];
+    const chat = await tenant.createChat();
+    const [one, two] = files.map(({ uuid }) => uuid);
+    const sent = await tenant.send(chat, { attached_file_uuids: [two, one, two?.toUpperCase()] });
+    expect(sent.status).toBe(200);
+
+    const [user, reply] = await tenant.history(chat);
+    expect(user?.attached_files.map(withoutUrl)).toEqual(files.map(withoutUrl).toReversed());
+    expect(reply?.attached_files).toEqual([]);
+    for (const file of user?.attached_files ?? []) {
+      const download = await fetch(file.file_url);
+      expect(download.headers.get('content-type')).toBe('application/pdf');
+      expect(Buffer.from(await download.arrayBuffer())).toEqual(pdf(file.original_name));
+    }
+  });
+
+  it('has no files when it attaches none', async () => {
+    const chat = await tenant.createChat();
+    await tenant.send(chat, { attached_file_uuids: [] });
+    expect((await tenant.history(chat)).map((message) => message.attached_files)).toEqual([[], []]);
+  });
+
+  it('may have ten files, and no more', async () => {
+    const uuids = await Promise.all(
+      Array.from({ length: 10 }, async (_, index) => (await uploadTo(tenant, `${index}.pdf`)).uuid),
+    );
+    const chat = await tenant.createChat();
+    expect(summaryOf(await tenant.send(chat, { attached_file_uuids: [...uuids, uuids[0]] }))).toBe(
+      '400/10006 attached_file_uuids must have at most 10 elements',
+    );
+    expect(summaryOf(await tenant.send(chat, { attached_file_uuids: uuids }))).toBe('200/0 success');
+  });
+
+  it('is streamed like any other', async () => {
+    const { uuid } = await uploadTo(tenant, 'streamed.pdf');
+    const chat = await tenant.createChat();
+    const events = await tenant.client.stream(chat.id, {
+      message: 'Read this',
+      agent_id: tenant.agentId,
+      attached_file_uuids: [uuid],
+    });
+    expect((await events.all()).at(-1)).toBe('[DONE]');
+    expect((await tenant.history(chat))[0]?.attached_files[0]).toMatchObject({ uuid });
+  });
+});
+
+describe('a file that cannot be attached', () => {
+  const unknown = '00000000-0000-4000-8000-000000000000';
+
+  it('is named by its place, and leaves no message behind', async () => {
+    const { uuid } = await uploadTo(tenant, 'known.pdf');
+    const chat = await tenant.createChat();
+    expect(summaryOf(await tenant.send(chat, { attached_file_uuids: [uuid, unknown] }))).toBe(
+      '400/10006 attached_file_uuids[1] is not a file of this workspace',
+    );
+    expect(summaryOf(await tenant.send(chat, { attached_file_uuids: ['no-uuid'] }))).toBe(
+      '400/10006 attached_file_uuids[0] must be a UUID',
+    );
+    expect(await tenant.history(chat)).toEqual([]);
+    expect((await tenant.send(chat)).status).toBe(200);
+  });
+
+  it('may be another workspace’s', async () => {
+    const other = await openTenant(service);
+    const { uuid } = await uploadTo(other, 'theirs.pdf');
+    const chat = await tenant.createChat();
+    expect(summaryOf(await tenant.send(chat, { attached_file_uuids: [uuid] }))).toBe(
+      '400/10006 attached_file_uuids[0] is not a file of this workspace',
+    );
+  });
+
+  it('is told after what is wrong with the chat', async () => {
+    const chat = await tenant.createChat({ external_user_id: 'ann' });
+    const fields = { attached_file_uuids: [unknown], external_user_id: 'bob' };
+    expect(summaryOf(await tenant.send(chat, fields))).toBe('404/10003 Chat not found');
+  });
+
+  it('may have expired: an ephemeral file after a day, and its address with it', async () => {
+    const file = await uploadTo(tenant, 'brief.pdf', { scope: 'ephemeral' });
+    const chat = await tenant.createChat();
+    expect((await tenant.send(chat, { attached_file_uuids: [file.uuid] })).status).toBe(200);
+    await endDay(tenant, file);
+    expect(summaryOf(await tenant.send(chat, { attached_file_uuids: [file.uuid] }))).toBe(
+      '400/10006 attached_file_uuids[0] has expired: an ephemeral file is kept for 24 hours',
+    );
+  });
+});
+
+describe('an address', () => {
+  const secondsOf = (file: UploadedFile | undefined): number =>
+    Number(new URL(file?.file_url ?? '').searchParams.get('X-Amz-Expires'));
+
+  it('is made anew for every answer, and lives for fifteen minutes', async () => {
+    const file = await uploadTo(tenant, 'fresh.pdf');
+    const chat = await tenant.createChat();
+    await tenant.send(chat, { attached_file_uuids: [file.uuid] });
+    const [message] = await tenant.history(chat);
+    expect(secondsOf(file)).toBe(900);
+    expect(secondsOf(message?.attached_files[0])).toBe(900);
+    expect(message?.attached_files[0]?.file_url).not.toBe(file.file_url);
+  });
+
+  it('of a file that has expired is past when it is given', async () => {
+    const file = await uploadTo(tenant, 'past.pdf', { scope: 'ephemeral' });
+    const chat = await tenant.createChat();
+    await tenant.send(chat, { attached_file_uuids: [file.uuid] });
+    const table = dataTableOf(service);
+    const key = keys.message(tenant.workspaceId, chat.id, 1);
+    const files = (await table.read(key))?.files as Record<string, unknown>[];
+    await table.change(key, {
+      files: files.map((item) => ({ ...item, expires_at: '2026-01-01T00:00:00.000Z' })),
+    });
+    const [message] = await tenant.history(chat);
+    expect(message?.attached_files[0]).toMatchObject({ original_name: 'past.pdf', scope: 'ephemeral' });
+    expect(secondsOf(message?.attached_files[0])).toBe(1);
+  });
+});
+
+describe('what is stored', () => {
+  it('stays when it is persistent; else its object is marked to go, and its row to be forgotten', async () => {
+    const bucket = fileBucketOf(service);
+    const [kept, gone] = [
+      await uploadTo(tenant, 'kept.pdf'),
+      await uploadTo(tenant, 'gone.pdf', { scope: 'ephemeral' }),
+    ];
+    expect(await bucket.tagsOf(tenant.workspaceId, kept.uuid)).toEqual([]);
+    expect(await bucket.tagsOf(tenant.workspaceId, gone.uuid)).toEqual([{ Key: 'kept', Value: 'no' }]);
+    const table = dataTableOf(service);
+    expect(await table.read(keys.file(tenant.workspaceId, kept.uuid))).not.toHaveProperty('ttl');
+    const row = await table.read(keys.file(tenant.workspaceId, gone.uuid));
+    const day = 24 * 60 * 60;
+    expect(Number(row?.ttl)).toBeGreaterThan(Date.now() / 1000 + 7 * day);
+    expect(Date.parse(String(row?.expires_at)) / 1000).toBeCloseTo(Date.now() / 1000 + day, -2);
+  });
+});

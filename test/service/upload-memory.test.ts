@@ -1,0 +1,56 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type RunningCommand, startCommand } from '#support/command.ts';
+import { peakWhile, residentBytes } from '#support/memory.ts';
+import { uploaderOf } from '#support/upload.ts';
+
+const megabyte = 1024 * 1024;
+
+let folder: string;
+let command: RunningCommand;
+let pid: number;
+let upload: ReturnType<typeof uploaderOf>;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'upload-memory-'));
+  command = startCommand(['--port', '0', '--data', folder]);
+  await command.printed('Ctrl-C ends it.');
+  const connection = JSON.parse(await readFile(join(folder, 'connection.json'), 'utf8')) as {
+    base_url: string;
+    api_key: string;
+    pid: number;
+  };
+  pid = connection.pid;
+  upload = uploaderOf({ baseUrl: connection.base_url }, { apiKey: connection.api_key });
+  await settled();
+}, 120_000);
+afterAll(async () => {
+  command.child.kill('SIGTERM');
+  await command.ended;
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Resolves when the process tree has kept its size for two seconds: functions that load ahead have loaded. */
+async function settled(): Promise<number> {
+  let before = 0;
+  for (;;) {
+    const peak = await peakWhile(pid, () => new Promise((resolve) => setTimeout(resolve, 2000)));
+    if (Math.abs(peak - before) < 2 * megabyte) return residentBytes(pid);
+    before = peak;
+  }
+}
+
+const sendOne = async () => expect((await upload.large(50 * megabyte)).status).toBe(200);
+
+it('holds no more than 40 MB beside what it had, for an upload of 50 MB', async () => {
+  await sendOne();
+  const idle = await settled();
+  expect(((await peakWhile(pid, sendOne)) - idle) / megabyte).toBeLessThan(40);
+}, 120_000);
+
+it('holds less than 300 MB beside what it had, for ten of them at once', async () => {
+  const idle = await settled();
+  const peak = await peakWhile(pid, () => Promise.all(Array.from({ length: 10 }, sendOne)));
+  expect((peak - idle) / megabyte).toBeLessThan(300);
+}, 120_000);

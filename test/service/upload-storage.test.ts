@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type OpenTenant, openTenant } from '#support/open-tenant.ts';
+import { type Service, startService } from '#support/service.ts';
+import { filePart, form, uploaderOf } from '#support/upload.ts';
+
+let service: Service;
+let tenant: OpenTenant;
+beforeAll(async () => {
+  // Nobody listens there.
+  service = await startService({ variables: { AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:9' } });
+  tenant = await openTenant(service);
+});
+afterAll(() => service.close());
+
+const doors = {
+  'the distribution': () => service.baseUrl,
+  'the gateway itself': () => `${service.run.endpoints.gateway}/v1`,
+};
+
+it.each(Object.entries(doors))(
+  'that fails is told as an error of the service, through %s',
+  async (_door, address) => {
+    const upload = uploaderOf({ baseUrl: address() }, tenant);
+    const { status, body, headers } = await upload.raw(form(filePart('a.txt', 'x')));
+    expect({ status, body }).toEqual({
+      status: 500,
+      body: {
+        data: null,
+        message: `Internal server error, request id ${headers.get('x-request-id')}`,
+        error_code: 10005,
+      },
+    });
+  },
+);
+
+it('that fails half way is told when the body has been read to its end', async () => {
+  const { status, body } = await uploaderOf(service, tenant).large(50 * 1024 * 1024);
+  expect({ status, code: body.error_code }).toEqual({ status: 500, code: 10005 });
+});
