@@ -10,13 +10,23 @@ import {
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import type { Bucket } from 'aws-cdk-lib/aws-s3';
 import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
-import { Duration, RemovalPolicy } from 'aws-cdk-lib/core';
+import type { Queue } from 'aws-cdk-lib/aws-sqs';
+import type { StateMachine } from 'aws-cdk-lib/aws-stepfunctions';
+import { ArnFormat, Duration, RemovalPolicy, Stack } from 'aws-cdk-lib/core';
 import type { Construct } from 'constructs';
 import { variables } from '#runtime/variables.ts';
 import { bedrockStatements } from './bedrock-models.ts';
 import type { Settings } from './settings.ts';
 
-export type TableAction = 'GetItem' | 'BatchGetItem' | 'Query' | 'PutItem' | 'UpdateItem';
+export type TableAction =
+  | 'GetItem'
+  | 'BatchGetItem'
+  | 'Query'
+  | 'PutItem'
+  | 'UpdateItem'
+  | 'DeleteItem'
+  | 'BatchWriteItem'
+  | 'ConditionCheckItem';
 export type ObjectAction =
   | 'GetObject'
   | 'PutObject'
@@ -78,9 +88,47 @@ export class ServiceFunction extends LambdaFunction {
     this.addEnvironment(variable, secret.secretArn);
   }
 
+  queriesKnowledgeBases(ids: readonly string[]): void {
+    const { partition, region, account } = Stack.of(this);
+    for (const id of ids)
+      this.allow(['bedrock:Retrieve'], `arn:${partition}:bedrock:${region}:${account}:knowledge-base/${id}`);
+  }
+
   invokesModels(models: readonly string[]): void {
     for (const statement of models.flatMap((model) => bedrockStatements(this, model)))
       this.addToRolePolicy(statement);
+  }
+
+  sendsTo(queue: Queue): void {
+    this.allow(['sqs:SendMessage'], queue.queueArn);
+    this.addEnvironment(variables.batchQueueUrl, queue.queueUrl);
+  }
+
+  /** How many messages are in a queue. */
+  looksAt(queue: Queue): void {
+    this.allow(['sqs:GetQueueAttributes'], queue.queueArn);
+  }
+
+  starts(machine: StateMachine): void {
+    this.allow(['states:StartExecution'], machine.stateMachineArn);
+    this.addEnvironment(variables.batchWorkflowArn, machine.stateMachineArn);
+  }
+
+  looksAtExecutions(machine: StateMachine): void {
+    this.allow(
+      ['states:DescribeExecution'],
+      Stack.of(this).formatArn({
+        service: 'states',
+        resource: 'execution',
+        resourceName: `${machine.stateMachineName}:*`,
+        arnFormat: ArnFormat.COLON_RESOURCE_NAME,
+      }),
+    );
+  }
+
+  /** Ends a wait that a state machine's execution has begun. */
+  wakes(machine: StateMachine): void {
+    this.allow(['states:SendTaskSuccess'], machine.stateMachineArn);
   }
 
   private allow(actions: string[], resource: string): void {

@@ -3,6 +3,7 @@ import { CfnOutput, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib/core';
 import type { Construct } from 'constructs';
 import { type RouteName, routes } from '#contract/routes.ts';
 import { variables } from '#runtime/variables.ts';
+import { type BatchFunctionName, BatchWorkflow, workerTimeoutSeconds } from './batch-workflow.ts';
 import { acknowledgeRegions } from './bedrock-models.ts';
 import { ContentBucket } from './content-bucket.ts';
 import { DataTables } from './data-tables.ts';
@@ -16,7 +17,8 @@ import type { Stage } from './settings.ts';
 import { UploadServer } from './upload-server.ts';
 import { WebAccess } from './web-access.ts';
 
-type FunctionName = RouteName | 'authorize-request';
+type Other = Exclude<FunctionName, RouteName>;
+type FunctionName = RouteName | BatchFunctionName | 'authorize-request';
 
 interface Access {
   table: readonly TableAction[];
@@ -26,7 +28,12 @@ interface Access {
   links?: true;
   /** Asks models of other providers, with the settings of a reply. */
   model?: true;
+  replySettings?: true;
+  batchSettings?: true;
 }
+
+const batchReader = ['GetItem', 'BatchGetItem', 'Query'] as const;
+const batchWriter = [...batchReader, 'PutItem', 'UpdateItem', 'ConditionCheckItem'] as const;
 
 /** Who needs what. A transaction needs the permissions of the single actions in it. */
 const access: Readonly<Record<FunctionName, Access>> = {
@@ -50,6 +57,57 @@ const access: Readonly<Record<FunctionName, Access>> = {
     files: ['GetObject', 'PutObject', 'PutObjectTagging', 'DeleteObject', 'AbortMultipartUpload'],
   },
   'record-feedback': { table: ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem'] },
+  'create-batch': {
+    table: ['GetItem', 'BatchGetItem', 'PutItem', 'BatchWriteItem'],
+    replySettings: true,
+    batchSettings: true,
+  },
+  'list-batches': { table: batchReader, links: true },
+  'get-batch': { table: ['GetItem'] },
+  'list-batch-results': { table: batchReader, content: ['GetObject'], links: true },
+  'cancel-batch': { table: ['GetItem', 'UpdateItem'] },
+  'process-batch-items': {
+    table: batchWriter,
+    content: ['GetObject', 'PutObject', 'DeleteObject'],
+    model: true,
+    batchSettings: true,
+  },
+  'fail-dead-letters': { table: batchWriter, replySettings: true },
+  'dispatch-batch': { table: [...batchReader, 'UpdateItem'] },
+  'advance-batch': { table: [...batchReader, 'PutItem', 'UpdateItem', 'DeleteItem'] },
+  'fail-batch': { table: [...batchReader, 'PutItem', 'UpdateItem', 'DeleteItem'] },
+  'reconcile-batches': { table: [...batchReader, 'UpdateItem'], replySettings: true },
+};
+
+/** Functions behind no route. */
+const others: Readonly<Record<Other, { description: string; timeoutSeconds: number }>> = {
+  'authorize-request': {
+    description: 'Checks the API key of every request',
+    // One consistent read and a cold start; a client waits no longer to be told that its key is not known.
+    timeoutSeconds: 10,
+  },
+  'process-batch-items': {
+    description: 'Answers requests of batches',
+    timeoutSeconds: workerTimeoutSeconds,
+  },
+  'fail-dead-letters': {
+    description: 'Ends requests of batches that the queue has given up',
+    timeoutSeconds: 60,
+  },
+  'dispatch-batch': {
+    description: 'Puts the requests of a batch into the queue, and notes down what wakes its workflow',
+    timeoutSeconds: 120,
+  },
+  'advance-batch': {
+    description: 'Looks what has become of a batch, and closes it at its end',
+    timeoutSeconds: 60,
+  },
+  'fail-batch': { description: 'Ends a batch that cannot be carried through', timeoutSeconds: 60 },
+  'reconcile-batches': {
+    description: 'Takes up what a crash has left lying of batches',
+    // Less than the five minutes to its next run.
+    timeoutSeconds: 240,
+  },
 };
 
 export const functionNames = Object.keys(access) as readonly FunctionName[];
@@ -63,7 +121,7 @@ export class ServiceStack extends Stack {
     const { settings, name: stageName } = props.stage;
     super(scope, id, {
       stackName: `agent-service-${stageName}`,
-      description: 'Chats with published AI agents',
+      description: 'Chats with published AI agents, and batches of messages to them',
       terminationProtection: settings.production,
     });
     const table = new DataTables(this, 'Tables', settings).data;
@@ -79,10 +137,9 @@ export class ServiceStack extends Stack {
 
     const createFunction = (name: FunctionName): ServiceFunction => {
       const handler = new ServiceFunction(this, pascalCase(name), {
-        description:
-          name === 'authorize-request' ? 'Checks the API key of every request' : routes[name].summary,
+        description: name in routes ? routes[name as RouteName].summary : others[name as Other].description,
         codeFolder: props.bundles.folderOf(name),
-        timeoutSeconds: name === 'authorize-request' ? authorizerTimeoutSeconds : routes[name].timeoutSeconds,
+        timeoutSeconds: (name in routes ? routes[name as RouteName] : others[name as Other]).timeoutSeconds,
         settings,
       });
       const needs = access[name];
@@ -93,20 +150,33 @@ export class ServiceStack extends Stack {
         handler.readsSecret(originSecret, variables.originSecret);
       if (needs.model) {
         handler.invokesModels(settings.bedrockModels);
+        handler.queriesKnowledgeBases(settings.bedrockKnowledgeBases);
         handler.readsSecret(openAiApiKey, variables.openAiApiKeySecret);
         handler.addEnvironment(variables.openAiBaseUrl, settings.openAiBaseUrl);
         webAccess.giveTo(handler);
+      }
+      if (needs.model || needs.replySettings) {
         handler.addEnvironment(variables.streamTimeoutSeconds, String(settings.streamTimeoutSeconds));
         handler.addEnvironment(variables.leaseSeconds, String(settings.leaseSeconds));
         handler.addEnvironment(variables.plainReplySeconds, String(settings.plainReplySeconds));
         handler.addEnvironment(variables.historyCharacters, String(settings.historyCharacters));
         handler.addEnvironment(variables.attachedFiles, String(settings.attachedFiles));
       }
+      if (needs.batchSettings) {
+        handler.addEnvironment(variables.batchTimeoutSeconds, String(settings.batchTimeoutSeconds));
+        handler.addEnvironment(variables.batchItemSeconds, String(settings.batchItemSeconds));
+      }
       return handler;
     };
+    const workflow = new BatchWorkflow(this, 'Batches', { functionOf: createFunction, settings });
     const api = new RestApi(this, 'Api', {
       authorizer: createFunction('authorize-request'),
-      handlerOf: createFunction,
+      handlerOf: (name) => {
+        const handler = createFunction(name);
+        if (name === 'create-batch') handler.starts(workflow.machine);
+        if (name === 'cancel-batch') handler.wakes(workflow.machine);
+        return handler;
+      },
       settings,
     });
 
@@ -127,6 +197,7 @@ export class ServiceStack extends Stack {
     new CfnOutput(this, 'ContentBucketName', { value: content.bucketName });
     new CfnOutput(this, 'FileBucketName', { value: files.bucketName });
     new CfnOutput(this, 'OpenAiApiKeySecretArn', { value: openAiApiKey.secretArn });
+    new CfnOutput(this, 'BedrockKnowledgeBases', { value: JSON.stringify(settings.bedrockKnowledgeBases) });
     new CfnOutput(this, 'BedrockModels', { value: JSON.stringify(settings.bedrockModels) });
     acknowledgeRegions(this, settings.bedrockModels);
     for (const bucket of ['ContentBucket', 'FileBucket'])
@@ -151,9 +222,6 @@ export class ServiceStack extends Stack {
     return secret;
   }
 }
-
-/** One consistent read and a cold start; a client waits no longer to be told that its key is not known. */
-const authorizerTimeoutSeconds = 10;
 
 const pascalCase = (name: string): string =>
   name.replaceAll(/(?:^|-)([a-z])/g, (_match, letter: string) => letter.toUpperCase());

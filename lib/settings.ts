@@ -53,6 +53,16 @@ const schema = z
     /** Files that a message may attach: as many as a person would look through for one question. */
     attachedFiles: z.int().min(1).max(limits.attachedFiles).default(10),
 
+    /** How long a batch may take; what has not been begun by then has timed out. */
+    batchTimeoutSeconds: z
+      .int()
+      .min(1)
+      .max(30 * 86_400)
+      .default(86_400),
+
+    /** How long one request of a batch may take its model: a worker's 300 s, less what storing its reply may take. */
+    batchItemSeconds: z.int().min(1).max(270).default(240),
+
     /** Whatever speaks OpenAI's chat completions. */
     openAiBaseUrl: z.url({ protocol: /^https?$/ }).default('https://api.openai.com/v1'),
 
@@ -87,6 +97,15 @@ const schema = z
         }),
       ])
       .optional(),
+
+    /**
+     * Knowledge bases of Amazon Bedrock that agents may search, in this account and Region: roles may query these and no
+     * other. Each takes some 80 characters of a role's policies.
+     */
+    bedrockKnowledgeBases: z
+      .array(z.string().regex(/^[0-9A-Z]{10}$/, 'must be an id: ten capital letters and digits'))
+      .max(20)
+      .default([]),
 
     /** One month: long enough to look into a complaint, short enough to stay cheap. */
     logRetentionDays: z.enum(RetentionDays).default(RetentionDays.ONE_MONTH),

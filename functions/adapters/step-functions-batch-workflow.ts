@@ -12,14 +12,15 @@ import {
 import type { Batch } from '#domain/batch.ts';
 import type { BatchWorkflow } from '#domain/ports/batch-workflow.ts';
 
-export function stepFunctionsBatchWorkflow(client: SFNClient, stateMachineArn: string): BatchWorkflow {
+/** @param machineArn asked for by what starts and looks at executions; a wake needs none. */
+export function stepFunctionsBatchWorkflow(client: SFNClient, machineArn: () => string): BatchWorkflow {
   const nameOf = ({ id, run }: Batch): string => `${id}-${run}`;
   return {
     async start(batch) {
       try {
         await client.send(
           new StartExecutionCommand({
-            stateMachineArn,
+            stateMachineArn: machineArn(),
             name: nameOf(batch),
             input: JSON.stringify({ workspaceId: batch.workspaceId, batchId: batch.id }),
           }),
@@ -30,7 +31,7 @@ export function stepFunctionsBatchWorkflow(client: SFNClient, stateMachineArn: s
     },
 
     async isRunning(batch) {
-      const executionArn = `${stateMachineArn.replace(':stateMachine:', ':execution:')}:${nameOf(batch)}`;
+      const executionArn = `${machineArn().replace(':stateMachine:', ':execution:')}:${nameOf(batch)}`;
       try {
         const { status } = await client.send(new DescribeExecutionCommand({ executionArn }));
         return status === 'RUNNING' || status === 'PENDING_REDRIVE';
@@ -45,7 +46,11 @@ export function stepFunctionsBatchWorkflow(client: SFNClient, stateMachineArn: s
         await client.send(new SendTaskSuccessCommand({ taskToken, output: '{}' }));
         return true;
       } catch (error) {
-        if (error instanceof TaskTimedOut || error instanceof TaskDoesNotExist || error instanceof InvalidToken)
+        if (
+          error instanceof TaskTimedOut ||
+          error instanceof TaskDoesNotExist ||
+          error instanceof InvalidToken
+        )
           return false;
         throw error;
       }

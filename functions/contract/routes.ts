@@ -1,10 +1,11 @@
 import * as z from 'zod';
 import { agent } from './agent.ts';
+import { batch, batchResult, createBatchBody, listBatchesQuery, listBatchResultsQuery } from './batch.ts';
 import { chat, createChatBody, listChatsQuery } from './chat.ts';
 import { envelopeOf, listEnvelopeOf } from './envelope.ts';
 import type { ErrorKind } from './errors.ts';
 import { feedbackBody } from './feedback.ts';
-import { externalUserId, integerParameter } from './fields.ts';
+import { externalUserId, integerParameter, uuid } from './fields.ts';
 import { listMessagesQuery, message, sendMessageBody, uploadedFile } from './message.ts';
 import { uploadForm } from './upload.ts';
 
@@ -37,6 +38,7 @@ export interface Route {
 
 const none = z.object({});
 const noBody = z.unknown();
+const batchPath = z.object({ batch_id: uuid });
 const chatPath = z.object({ chat_id: integerParameter(1) });
 
 export const routes = {
@@ -144,6 +146,73 @@ export const routes = {
       }),
     },
     failures: ['clientNotAllowed', 'notFound'],
+  },
+  'create-batch': {
+    method: 'POST',
+    path: '/batches',
+    summary: 'Submit a batch of 1 to 1000 messages',
+    description:
+      'Everything is checked before anything is stored; an error names the request and the field. The body may have 6 MB, the limit of the platform.',
+    transfer: 'buffered',
+    timeoutSeconds: 29,
+    parameters: none,
+    query: none,
+    headers: none,
+    body: createBatchBody,
+    success: { status: 202, envelope: envelopeOf(batch) },
+    failures: ['clientNotAllowed'],
+  },
+  'list-batches': {
+    method: 'GET',
+    path: '/batches',
+    summary: 'List batches, newest first',
+    transfer: 'streamed',
+    timeoutSeconds: 29,
+    parameters: none,
+    query: listBatchesQuery,
+    headers: none,
+    body: noBody,
+    success: { status: 200, envelope: listEnvelopeOf(batch) },
+    failures: [],
+  },
+  'get-batch': {
+    method: 'GET',
+    path: '/batches/{batch_id}',
+    summary: 'Read the status of a batch',
+    transfer: 'buffered',
+    timeoutSeconds: 29,
+    parameters: batchPath,
+    query: none,
+    headers: none,
+    body: noBody,
+    success: { status: 200, envelope: envelopeOf(batch) },
+    failures: ['notFound'],
+  },
+  'list-batch-results': {
+    method: 'GET',
+    path: '/batches/{batch_id}/results',
+    summary: 'Read the results of a batch, in input order',
+    transfer: 'streamed',
+    timeoutSeconds: 180,
+    parameters: batchPath,
+    query: listBatchResultsQuery,
+    headers: none,
+    body: noBody,
+    success: { status: 200, envelope: listEnvelopeOf(batchResult) },
+    failures: ['notFound'],
+  },
+  'cancel-batch': {
+    method: 'POST',
+    path: '/batches/{batch_id}/cancel',
+    summary: 'Cancel a batch that is in progress',
+    transfer: 'buffered',
+    timeoutSeconds: 29,
+    parameters: batchPath,
+    query: none,
+    headers: none,
+    body: noBody,
+    success: { status: 202, envelope: envelopeOf(batch) },
+    failures: ['notFound'],
   },
 } as const satisfies Record<string, Route>;
 

@@ -12,6 +12,10 @@ const schemas = {
   streamTimeoutSeconds: z.coerce.number().positive(),
   leaseSeconds: z.coerce.number().positive(),
   plainReplySeconds: z.coerce.number().positive(),
+  batchQueueUrl: z.url(),
+  batchWorkflowArn: z.string().min(1),
+  batchTimeoutSeconds: z.coerce.number().positive(),
+  batchItemSeconds: z.coerce.number().positive(),
   historyCharacters: z.coerce.number().int().nonnegative(),
   attachedFiles: z.coerce.number().int().positive(),
   outboundAllow: z

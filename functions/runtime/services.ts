@@ -4,25 +4,36 @@
  */
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { S3Client } from '@aws-sdk/client-s3';
-import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
+import { SFNClient } from '@aws-sdk/client-sfn';
+import { SQSClient } from '@aws-sdk/client-sqs';
+import { bedrockKnowledgeBase } from '#adapters/bedrock-knowledge-base.ts';
+import { threadedTextExtractor } from '#adapters/documents/threaded-text-extractor.ts';
 import { dynamoAgentStore } from '#adapters/dynamo/agent-store.ts';
 import { dynamoApiKeyStore } from '#adapters/dynamo/api-key-store.ts';
+import { dynamoBatchStore } from '#adapters/dynamo/batch-store.ts';
 import { dynamoChatStore } from '#adapters/dynamo/chat-store.ts';
 import { dynamoFeedbackStore } from '#adapters/dynamo/feedback-store.ts';
 import { dynamoFileIndex } from '#adapters/dynamo/file-index.ts';
+import { itemClientSettings, lightened } from '#adapters/dynamo/item-client.ts';
+import { dynamoKnowledgeTable } from '#adapters/dynamo/knowledge-table.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/message-store.ts';
 import { dynamoTable, type Table } from '#adapters/dynamo/table.ts';
 import { dynamoWorkspaceStore } from '#adapters/dynamo/workspace-store.ts';
+import { s3IndexObjects } from '#adapters/knowledge/index-objects.ts';
+import { knowledgeStore } from '#adapters/knowledge/knowledge-store.ts';
 import { magicBytes } from '#adapters/magic-bytes.ts';
 import { httpWebPages } from '#adapters/outbound/web-pages.ts';
 import { s3ContentStore } from '#adapters/s3-content-store.ts';
 import { s3FileStore } from '#adapters/s3-file-store.ts';
+import { sqsBatchQueue } from '#adapters/sqs-batch-queue.ts';
+import { stepFunctionsBatchWorkflow } from '#adapters/step-functions-batch-workflow.ts';
 import { aiAgentRuntime } from '#agents/agent-runtime.ts';
 import type { Services } from '#domain/services.ts';
 import { agentTools } from './agent-tools.ts';
 import { clientTimeouts } from './client-timeouts.ts';
 import { clock } from './clock.ts';
 import { environment } from './environment.ts';
+import { makeKnowledgeBaseClient } from './knowledge-base-client.ts';
 import { log } from './log.ts';
 import { modelProviders } from './model-providers.ts';
 import { ownServices } from './own-services.ts';
@@ -40,9 +51,9 @@ const lazily = <Value>(make: () => Value): (() => Value) => {
 const table = /* @__PURE__ */ lazily(
   (): Table =>
     dynamoTable(
-      DynamoDBDocumentClient.from(new DynamoDBClient({ maxAttempts: 6, requestHandler: clientTimeouts }), {
-        marshallOptions: { removeUndefinedValues: true },
-      }),
+      lightened(
+        new DynamoDBClient({ ...itemClientSettings, maxAttempts: 6, requestHandler: clientTimeouts }),
+      ),
       environment('dataTable'),
     ),
 );
@@ -72,6 +83,25 @@ export const replySettings = /* @__PURE__ */ lazily((): Services['replySettings'
   historyCharacters: environment('historyCharacters'),
   attachedFiles: environment('attachedFiles'),
 }));
+/** A workspace's index is some megabytes, which agentctl sends over whatever line an operator has. */
+export const knowledge = /* @__PURE__ */ lazily(() =>
+  knowledgeStore(
+    dynamoKnowledgeTable(table()),
+    s3IndexObjects(
+      new S3Client({ requestHandler: { ...clientTimeouts, requestTimeout: 60_000 } }),
+      environment('contentBucket'),
+    ),
+  ),
+);
+export const knowledgeBase = /* @__PURE__ */ lazily(() => bedrockKnowledgeBase(makeKnowledgeBaseClient));
+/** Of 50 MB the slowest that we know take 60 s; half of a function's memory. */
+export const textExtractor = /* @__PURE__ */ lazily(() =>
+  threadedTextExtractor({
+    thread: new URL('../adapters/documents/extraction-thread.ts', import.meta.url),
+    milliseconds: 120_000,
+    megabytes: 512,
+  }),
+);
 export const webPages = /* @__PURE__ */ lazily(() =>
   httpWebPages({ rules: { allow: environment('outboundAllow'), refuse: ownServices() } }),
 );
@@ -79,9 +109,25 @@ export const webSearch = /* @__PURE__ */ lazily(makeWebSearch);
 export const agentRuntime = /* @__PURE__ */ lazily(() =>
   aiAgentRuntime({
     providers: modelProviders,
-    tools: agentTools({ agents, webPages, webSearch }),
+    tools: agentTools({ agents, knowledge, knowledgeBase, messages, webPages, webSearch }),
     // While a tool is at work clients hear nothing: it ends before the stream times out, 80 s of 90.
     toolTimeout: Math.floor((replySettings().streamTimeout * 8) / 9),
   }),
 );
+export const batches = /* @__PURE__ */ lazily(() => dynamoBatchStore(table(), clock));
+export const batchQueue = /* @__PURE__ */ lazily(() =>
+  sqsBatchQueue(
+    new SQSClient({ requestHandler: clientTimeouts, useQueueUrlAsEndpoint: false }),
+    environment('batchQueueUrl'),
+  ),
+);
+export const batchWorkflow = /* @__PURE__ */ lazily(() =>
+  stepFunctionsBatchWorkflow(new SFNClient({ requestHandler: clientTimeouts }), () =>
+    environment('batchWorkflowArn'),
+  ),
+);
+export const batchSettings = /* @__PURE__ */ lazily((): Services['batchSettings'] => ({
+  timeout: environment('batchTimeoutSeconds') * 1000,
+  item: environment('batchItemSeconds') * 1000,
+}));
 export { clock, log, magicBytes as contentDetector };

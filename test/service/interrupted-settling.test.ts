@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { answerTurn } from '#domain/answer-turn.ts';
 import { beginTurn } from '#domain/begin-turn.ts';
 import type { AgentRuntime } from '#domain/ports/agent-runtime.ts';
-import type { Services } from '#domain/services.ts';
 import { identifiers } from '#runtime/identifiers.ts';
 import { agents, chats, clock, fileIndex, messages, workspaces } from '#runtime/services.ts';
 import { variables } from '#runtime/variables.ts';
@@ -27,7 +26,7 @@ const agentRuntime: AgentRuntime = {
   title: async () => undefined,
 };
 
-type TurnServices = Omit<Services, 'apiKeys' | 'contentDetector' | 'feedback' | 'files'>;
+type TurnServices = Parameters<typeof beginTurn>[0] & Parameters<typeof answerTurn>[0];
 
 /** The stores of one function, on the real table; a test holds single calls of them back. */
 const functionWith = (held: Partial<TurnServices> = {}, lease = 60_000): TurnServices => ({

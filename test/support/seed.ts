@@ -24,9 +24,9 @@ export function* chatItems(seeded: SeededChats): Generator<Item> {
     // The newest 1 to 100 stand in the head.
     const chunks = Math.floor((count - 1) / 100);
     for (let chunk = 0; chunk < chunks; chunk += 1)
-      yield { ...keys.chatListChunk(workspaceId, list, chunk), ids: idsFrom(chunk * 100 + 1, 100) };
+      yield { ...keys.chatList(workspaceId, list).chunk(chunk), ids: idsFrom(chunk * 100 + 1, 100) };
     const newest_ids = idsFrom(chunks * 100 + 1, count - chunks * 100);
-    yield { ...keys.chatListHead(workspaceId, list), count, newest_ids };
+    yield { ...keys.chatList(workspaceId, list).head, count, newest_ids };
   }
   for (let id = 1; id <= count; id += 1)
     yield {

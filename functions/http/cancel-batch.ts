@@ -1,0 +1,10 @@
+import { batchResource } from '#domain/batch.ts';
+import { cancelBatch } from '#domain/cancel-batch.ts';
+import { bufferedRoute } from '#runtime/buffered-route.ts';
+import { batches, batchWorkflow, clock, log } from '#runtime/services.ts';
+
+const cancel = cancelBatch({ batches: batches(), batchWorkflow: batchWorkflow(), clock, log });
+
+export const handler = bufferedRoute('cancel-batch', async ({ workspaceId, parameters }) => ({
+  data: batchResource(await cancel(workspaceId, parameters.batch_id)),
+}));

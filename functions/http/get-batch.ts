@@ -1,0 +1,10 @@
+import { batchResource } from '#domain/batch.ts';
+import { findBatch } from '#domain/find-batch.ts';
+import { bufferedRoute } from '#runtime/buffered-route.ts';
+import { batches } from '#runtime/services.ts';
+
+const find = findBatch({ batches: batches() });
+
+export const handler = bufferedRoute('get-batch', async ({ workspaceId, parameters }) => ({
+  data: batchResource(await find(workspaceId, parameters.batch_id)),
+}));

@@ -1,0 +1,15 @@
+import { listBatchResults } from '#domain/list-batch-results.ts';
+import { listRoute } from '#runtime/list-route.ts';
+import { batches, messages } from '#runtime/services.ts';
+
+const list = listBatchResults({ batches: batches(), messages: messages() });
+
+export const handler = listRoute('list-batch-results', ({ workspaceId, parameters, query }) =>
+  list({
+    workspaceId,
+    batchId: parameters.batch_id,
+    status: query.status,
+    limit: query.limit,
+    offset: query.offset,
+  }),
+);

@@ -1,0 +1,13 @@
+import { advanceBatch } from '#domain/advance-batch.ts';
+import { batches, clock } from '#runtime/services.ts';
+
+const advance = advanceBatch({ batches: batches(), clock });
+
+/** Looks what has become of a batch, and says how the workflow goes on. */
+export const handler = async (input: {
+  workspaceId: string;
+  batchId: string;
+}): Promise<{ stage: string }> => {
+  const { stage } = await advance(input);
+  return { stage };
+};

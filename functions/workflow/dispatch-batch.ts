@@ -1,0 +1,10 @@
+import { dispatchBatch } from '#domain/dispatch-batch.ts';
+import { batches, batchQueue, batchWorkflow, clock } from '#runtime/services.ts';
+
+/** Begins a wait of the workflow: whoever ends the last request of the batch wakes it. */
+export const handler = dispatchBatch({
+  batches: batches(),
+  batchQueue: batchQueue(),
+  batchWorkflow: batchWorkflow(),
+  clock,
+});

@@ -1,0 +1,214 @@
+import { Rule, RuleTargetInput, Schedule } from 'aws-cdk-lib/aws-events';
+import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
+import { Policy, PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
+import { LogGroup } from 'aws-cdk-lib/aws-logs';
+import { Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
+import {
+  Choice,
+  Condition,
+  DefinitionBody,
+  type IChainable,
+  IntegrationPattern,
+  JsonPath,
+  LogLevel,
+  StateMachine,
+  Succeed,
+  TaskInput,
+  Timeout,
+} from 'aws-cdk-lib/aws-stepfunctions';
+import { LambdaInvoke } from 'aws-cdk-lib/aws-stepfunctions-tasks';
+import { type CfnElement, Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib/core';
+import { Construct } from 'constructs';
+import type { ServiceFunction } from './service-function.ts';
+import type { Settings } from './settings.ts';
+
+/** A worker's time: one request's, and what it takes to store its reply. */
+export const workerTimeoutSeconds = 300;
+/** Lambda asks for six times the function's time, so that what is being done is never delivered again. */
+const visibilitySeconds = 6 * workerTimeoutSeconds;
+const requestsPerWorker = 10;
+/** 200 requests are in work at most: twenty workers of ten. */
+const workersAtMost = 20;
+/** A request is put back by a new message; only crashes bring a message back, and ten are no accident. */
+const deliveriesAtMost = 10;
+
+export type BatchFunctionName =
+  | 'process-batch-items'
+  | 'fail-dead-letters'
+  | 'dispatch-batch'
+  | 'advance-batch'
+  | 'fail-batch'
+  | 'reconcile-batches';
+
+/** How a batch is carried: a queue of its requests with its workers, and a state machine that waits for their end. */
+export class BatchWorkflow extends Construct {
+  readonly queue: Queue;
+  readonly machine: StateMachine;
+
+  constructor(
+    scope: Construct,
+    id: string,
+    props: { functionOf: (name: BatchFunctionName) => ServiceFunction; settings: Settings },
+  ) {
+    super(scope, id);
+    const { functionOf, settings } = props;
+    const deadLetters = this.createQueue('DeadLetters');
+    this.queue = this.createQueue('Requests', deadLetters);
+    const worker = functionOf('process-batch-items');
+    const undertaker = functionOf('fail-dead-letters');
+    const dispatcher = functionOf('dispatch-batch');
+    const reconciler = functionOf('reconcile-batches');
+    for (const handler of [worker, undertaker, dispatcher, reconciler]) handler.sendsTo(this.queue);
+    reconciler.looksAt(this.queue);
+    worker.addEventSource(
+      new SqsEventSource(this.queue, {
+        batchSize: requestsPerWorker,
+        maxConcurrency: workersAtMost,
+        reportBatchItemFailures: true,
+      }),
+    );
+    undertaker.addEventSource(
+      new SqsEventSource(deadLetters, { batchSize: 10, reportBatchItemFailures: true }),
+    );
+
+    this.machine = this.createMachine(
+      { dispatcher, advancer: functionOf('advance-batch'), failer: functionOf('fail-batch') },
+      settings,
+    );
+    for (const handler of [worker, undertaker, reconciler]) handler.wakes(this.machine);
+    reconciler.starts(this.machine);
+    reconciler.looksAtExecutions(this.machine);
+    Validations.of(reconciler.role ?? reconciler).acknowledge({
+      id: `AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:execution:<${logicalIdOf(this.machine)}.Name>:*]`,
+      reason: 'Executions are named when they start; these are the executions of one machine.',
+    });
+    // A part of its role's policy would be made before the machine, which is made after the function.
+    new Policy(this, 'DispatcherWakes', {
+      ...(dispatcher.role !== undefined && { roles: [dispatcher.role] }),
+      statements: [
+        new PolicyStatement({
+          actions: ['states:SendTaskSuccess'],
+          resources: [this.machine.stateMachineArn],
+        }),
+      ],
+    });
+    new Rule(this, 'Reconciliation', {
+      description: 'Takes up what a crash has left lying',
+      // What a crash costs a batch at most; each costs one read when no batch is open.
+      schedule: Schedule.rate(Duration.minutes(5)),
+      targets: [new LambdaFunction(reconciler, { event: RuleTargetInput.fromObject({}) })],
+    });
+  }
+
+  private createQueue(id: string, deadLetters?: Queue): Queue {
+    return new Queue(this, id, {
+      encryption: QueueEncryption.SQS_MANAGED,
+      enforceSSL: true,
+      retentionPeriod: Duration.days(14),
+      visibilityTimeout: Duration.seconds(visibilitySeconds),
+      ...(deadLetters !== undefined && {
+        deadLetterQueue: { queue: deadLetters, maxReceiveCount: deliveriesAtMost },
+      }),
+    });
+  }
+
+  private createMachine(
+    functions: { dispatcher: ServiceFunction; advancer: ServiceFunction; failer: ServiceFunction },
+    settings: Settings,
+  ): StateMachine {
+    const over = new Succeed(this, 'The batch is over');
+    const giveUp = new LambdaInvoke(this, 'Fail what is left of the batch', {
+      lambdaFunction: functions.failer,
+      payload: this.names(),
+      resultPath: JsonPath.DISCARD,
+    });
+    retryCrashes(giveUp);
+    giveUp.next(over);
+    const look = new LambdaInvoke(this, 'See what has become of the batch', {
+      lambdaFunction: functions.advancer,
+      payload: this.names(),
+      resultSelector: { 'stage.$': '$.Payload.stage' },
+      resultPath: '$.look',
+    });
+    const wait = (name: string, seconds: number): LambdaInvoke =>
+      new LambdaInvoke(this, name, {
+        lambdaFunction: functions.dispatcher,
+        integrationPattern: IntegrationPattern.WAIT_FOR_TASK_TOKEN,
+        payload: this.names({ taskToken: JsonPath.taskToken }),
+        // The backstop of the batch's own expiry, or of a worker's wake: whoever waits looks again.
+        taskTimeout: Timeout.duration(Duration.seconds(seconds)),
+        resultPath: JsonPath.DISCARD,
+      });
+    // What is in work ends with its worker, and what its worker has left with its lease.
+    const finishSeconds = workerTimeoutSeconds + settings.leaseSeconds;
+    const waits = [
+      wait('Send the requests to the queue and wait for the last one', settings.batchTimeoutSeconds),
+      wait('Wait for the requests that are left', settings.batchTimeoutSeconds),
+      wait('Wait for the requests in work', finishSeconds),
+    ] as const;
+    for (const state of waits) {
+      retryCrashes(state);
+      state
+        .addCatch(look, { errors: ['States.Timeout'], resultPath: JsonPath.DISCARD })
+        .addCatch(giveUp, { resultPath: '$.error' })
+        .next(look);
+    }
+    retryCrashes(look);
+    look.addCatch(giveUp, { resultPath: '$.error' });
+    look.next(
+      new Choice(this, 'Is the batch over?')
+        .when(Condition.stringEquals('$.look.stage', 'wait'), waits[1])
+        .when(Condition.stringEquals('$.look.stage', 'finish'), waits[2])
+        .otherwise(over),
+    );
+    const machine = this.defineMachine(waits[0], settings);
+    for (const handler of Object.values(functions))
+      Validations.of(machine).acknowledge({
+        id: `AwsSolutions-IAM5[Resource::<${logicalIdOf(handler)}.Arn>:*]`,
+        reason: 'Versions of the function itself, which a state may name.',
+      });
+    return machine;
+  }
+
+  private names(more: Record<string, string> = {}): TaskInput {
+    return TaskInput.fromObject({
+      workspaceId: JsonPath.stringAt('$.workspaceId'),
+      batchId: JsonPath.stringAt('$.batchId'),
+      ...more,
+    });
+  }
+
+  private defineMachine(first: IChainable, settings: Settings): StateMachine {
+    const machine = new StateMachine(this, 'Machine', {
+      comment: 'Carries one batch from its first request to its end',
+      definitionBody: DefinitionBody.fromChainable(first),
+      tracingEnabled: true,
+      logs: {
+        destination: new LogGroup(this, 'Logs', {
+          retention: settings.logRetentionDays,
+          removalPolicy: settings.production ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
+        }),
+        level: LogLevel.ALL,
+      },
+    });
+    Validations.of(machine).acknowledge({
+      id: 'AwsSolutions-IAM5[Resource::*]',
+      reason: 'Delivery of logs and X-Ray have no permissions for single resources.',
+    });
+    return machine;
+  }
+}
+
+const logicalIdOf = (construct: Construct): string =>
+  Stack.of(construct).getLogicalId(construct.node.defaultChild as CfnElement);
+
+/** Half a minute of trying, for what a deployment or a busy service lets fail. */
+const retryCrashes = (state: LambdaInvoke): void => {
+  state.addRetry({
+    errors: ['States.TaskFailed'],
+    interval: Duration.seconds(1),
+    backoffRate: 2,
+    maxAttempts: 5,
+  });
+};
