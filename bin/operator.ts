@@ -1,6 +1,17 @@
 import process from 'node:process';
 import { variables } from '#runtime/variables.ts';
 
+/** Points the stores at a local run's bucket, whose engine knows this one pair of keys; the table's takes any. */
+export function useLocalContents(bucket: string, endpoint: string): void {
+  process.env[variables.contentBucket] = bucket;
+  process.env.AWS_ENDPOINT_URL_S3 = endpoint;
+  process.env.AWS_ACCESS_KEY_ID = 'S3RVER';
+  process.env.AWS_SECRET_ACCESS_KEY = 'S3RVER';
+  // It would store the framing of a checksummed upload as part of the object.
+  process.env.AWS_REQUEST_CHECKSUM_CALCULATION = 'WHEN_REQUIRED';
+  process.env.AWS_RESPONSE_CHECKSUM_VALIDATION = 'WHEN_REQUIRED';
+}
+
 /** Points the stores at a local run's table; in AWS the SDK finds account and region by itself. */
 export function useLocalTable(table: string, endpoint: string): void {
   process.env[variables.dataTable] = table;

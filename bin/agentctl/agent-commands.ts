@@ -11,6 +11,7 @@ import { updateAgent } from '#domain/update-agent.ts';
 import { describeIssues } from '#runtime/describe-issues.ts';
 import { identifiers } from '#runtime/identifiers.ts';
 import { agents, clock, workspaces } from '#runtime/services.ts';
+import { refuseUnlistedKnowledgeBases } from './bedrock-knowledge-bases.ts';
 import { refuseUnlistedModel } from './bedrock-models.ts';
 import type { Report, Result } from './run-agentctl.ts';
 
@@ -49,6 +50,7 @@ export function agentCommands(report: Report): Command {
       report(async (agentId: string) => {
         const draft = await findAgent(services())(agentId);
         refuseUnlistedModel(`agent ${agentId}`, draft.definition.llm_model);
+        refuseUnlistedKnowledgeBases(`agent ${agentId}`, draft.definition);
         const version = await publishAgent(services())(agentId);
         return {
           json: { agent_id: version.agentId, version: version.number, version_id: version.id },
@@ -95,6 +97,7 @@ async function readDefinition(file: string, workspaceId: string): Promise<AgentD
     throw new Error(`${file}: an agent may have ${limits.agentBytes} bytes as JSON, this one has ${bytes}`);
   await refuseUnknownParts(file, workspaceId, parsed.data);
   refuseUnlistedModel(file, parsed.data.llm_model);
+  refuseUnlistedKnowledgeBases(file, parsed.data);
   return parsed.data;
 }
 

@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { agentCommands } from './agent-commands.ts';
 import { keyCommands } from './key-commands.ts';
+import { knowledgeCommands } from './knowledge-commands.ts';
 import { type TargetOptions, useTarget } from './target.ts';
 import { whitelistCommands } from './whitelist-commands.ts';
 import { workspaceCommands } from './workspace-commands.ts';
@@ -32,7 +33,13 @@ export async function runAgentctl(argv: string[]): Promise<void> {
       const { json, lines } = await work(...inputs);
       console.log(options.json ? JSON.stringify(json) : lines.join('\n'));
     };
-  for (const commands of [workspaceCommands, keyCommands, agentCommands, whitelistCommands])
+  for (const commands of [
+    workspaceCommands,
+    keyCommands,
+    agentCommands,
+    whitelistCommands,
+    knowledgeCommands,
+  ])
     program.addCommand(commands(report));
   for (const command of [program, ...program.commands.flatMap((group) => [group, ...group.commands])])
     command.exitOverride().configureOutput({ outputError: (text, write) => write(text) });

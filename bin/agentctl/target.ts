@@ -2,7 +2,8 @@ import { resolve } from 'node:path';
 import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
 import { variables } from '#runtime/variables.ts';
 import { readConnection } from '../local/connection.ts';
-import { useLocalTable } from '../operator.ts';
+import { useLocalContents, useLocalTable } from '../operator.ts';
+import { useKnowledgeBases } from './bedrock-knowledge-bases.ts';
 import { useBedrockModels } from './bedrock-models.ts';
 
 export interface TargetOptions {
@@ -17,14 +18,20 @@ export async function useTarget({ data, stack }: TargetOptions): Promise<void> {
     const table = outputOf('DataTableName');
     if (table === undefined) throw new Error(`The stack ${stack} has no output DataTableName`);
     process.env[variables.dataTable] = table;
+    const bucket = outputOf('ContentBucketName');
+    if (bucket !== undefined) process.env[variables.contentBucket] = bucket;
     useBedrockModels(listOf(outputOf('BedrockModels')));
+    useKnowledgeBases(listOf(outputOf('BedrockKnowledgeBases')));
     return;
   }
   const connection = await readConnection(resolve(data));
   if (connection === undefined || !isRunning(connection.pid))
     throw new Error(`No service runs in ${data}: start one with npm start, or name a stack with --stack`);
   useLocalTable(connection.data_table, connection.dynamodb_endpoint);
+  if (connection.content_bucket !== undefined && connection.s3_endpoint !== undefined)
+    useLocalContents(connection.content_bucket, connection.s3_endpoint);
   useBedrockModels(connection.bedrock_models);
+  useKnowledgeBases(connection.bedrock_knowledge_bases);
 }
 
 async function readOutputs(stack: string): Promise<(name: string) => string | undefined> {

@@ -12,6 +12,11 @@ export interface Connection {
   /** Where agentctl finds the table. */
   data_table: string;
   dynamodb_endpoint: string;
+  /** Where agentctl finds what agents look things up in. */
+  content_bucket?: string;
+  s3_endpoint?: string;
+  /** What agents may name as `knowledge_base_id`. */
+  bedrock_knowledge_bases?: string[];
   /** What agents may name behind `bedrock:`. */
   bedrock_models?: string[];
 }

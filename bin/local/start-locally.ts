@@ -125,6 +125,11 @@ async function connect(engines: StartedEngines, folder: string): Promise<Connect
     pid: process.pid,
     data_table: table,
     dynamodb_endpoint: engines.endpoints.dynamodb,
+    ...(engines.outputs.ContentBucketName !== undefined && {
+      content_bucket: engines.outputs.ContentBucketName,
+      s3_endpoint: engines.endpoints.s3,
+    }),
+    bedrock_knowledge_bases: JSON.parse(engines.outputs.BedrockKnowledgeBases ?? '[]') as string[],
     bedrock_models: JSON.parse(engines.outputs.BedrockModels ?? '[]') as string[],
   };
 }

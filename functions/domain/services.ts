@@ -11,8 +11,11 @@ import type { FeedbackStore } from './ports/feedback-store.ts';
 import type { FileIndex } from './ports/file-index.ts';
 import type { FileStore } from './ports/file-store.ts';
 import type { Identifiers } from './ports/identifiers.ts';
+import type { KnowledgeBase } from './ports/knowledge-base.ts';
+import type { KnowledgeStore } from './ports/knowledge-store.ts';
 import type { Log } from './ports/log.ts';
 import type { MessageStore } from './ports/message-store.ts';
+import type { TextExtractor } from './ports/text-extractor.ts';
 import type { WebPages } from './ports/web-pages.ts';
 import type { WebSearch } from './ports/web-search.ts';
 import type { WorkspaceStore } from './ports/workspace-store.ts';
@@ -33,9 +36,12 @@ export interface Services {
   fileIndex: FileIndex;
   files: FileStore;
   identifiers: Identifiers;
+  knowledge: KnowledgeStore;
+  knowledgeBase: KnowledgeBase;
   log: Log;
   messages: MessageStore;
   replySettings: ReplySettings;
+  textExtractor: TextExtractor;
   webPages: WebPages;
   /** Null where the stage has no provider. */
   webSearch: WebSearch | null;

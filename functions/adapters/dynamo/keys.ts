@@ -83,6 +83,12 @@ export const keys = {
     pk: `${workspace(workspaceId)}#FILE#${uuid}`,
     sk: 'FILE',
   }),
+  /** Which index holds what the workspace knows, and the documents in it. */
+  knowledgeHead: (workspaceId: string): Key => ({ pk: `${workspace(workspaceId)}#KNOWLEDGE`, sk: 'HEAD' }),
+  knowledgeDocument: (workspaceId: string, documentId: string): Key => ({
+    pk: `${workspace(workspaceId)}#KNOWLEDGE`,
+    sk: `DOCUMENT#${documentId}`,
+  }),
   batch: (workspaceId: string, batchId: string): Key => ({ pk: batch(workspaceId, batchId), sk: 'BATCH' }),
   /** Whether requests of the batch may be begun: apart from the batch, whose counters change all the time. */
   batchGate: (workspaceId: string, batchId: string): Key => ({

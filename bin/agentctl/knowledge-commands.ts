@@ -1,0 +1,111 @@
+import { readFile, stat } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { Command } from 'commander';
+import { limits } from '#contract/limits.ts';
+import { addDocuments } from '#domain/add-documents.ts';
+import type { KnowledgeDocument } from '#domain/knowledge.ts';
+import { listDocuments } from '#domain/list-documents.ts';
+import { removeDocuments } from '#domain/remove-documents.ts';
+import { identifiers } from '#runtime/identifiers.ts';
+import { clock, knowledge, textExtractor, workspaces } from '#runtime/services.ts';
+import type { Report } from './run-agentctl.ts';
+
+export function knowledgeCommands(report: Report): Command {
+  const group = new Command('knowledge').description(
+    'Documents that the agents of a workspace look things up in.',
+  );
+  group
+    .command('add')
+    .description('add documents; one of the same name is replaced')
+    .requiredOption('--workspace <workspace>', 'whose agents')
+    .option('--name <name>', 'of the document, when it is one: its file’s name unless said')
+    .argument('<files...>', '.pdf, .docx, .doc, .pptx, .html, .md, .csv, .txt')
+    .action(
+      report(async (files: string[], options: { workspace: string; name?: string }) => {
+        if (options.name !== undefined && files.length > 1)
+          throw new Error(`--name is for one file: ${files.length} were given`);
+        const services = {
+          clock,
+          identifiers,
+          knowledge: knowledge(),
+          textExtractor: textExtractor(),
+          workspaces: workspaces(),
+        };
+        const added = await addDocuments(services)({
+          workspaceId: options.workspace,
+          documents: files.map((file) => ({
+            name: options.name ?? basename(file),
+            file,
+            read: () => readDocument(file),
+          })),
+        });
+        return {
+          json: {
+            documents: added.map(({ document, replaced }) => ({ ...jsonOf(document), replaced })),
+          },
+          lines: added.map(
+            ({ document, replaced }) => `${lineOf(document)}${replaced ? '  (replaced)' : ''}`,
+          ),
+        };
+      }),
+    );
+  group
+    .command('list')
+    .description('list the documents')
+    .requiredOption('--workspace <workspace>', 'whose agents')
+    .action(
+      report(async ({ workspace }: { workspace: string }) => {
+        const services = { knowledge: knowledge(), workspaces: workspaces() };
+        const all = await listDocuments(services)(workspace);
+        return { json: { documents: all.map(jsonOf) }, lines: all.map(lineOf) };
+      }),
+    );
+  group
+    .command('remove')
+    .description('take documents away, by id or by name')
+    .requiredOption('--workspace <workspace>', 'whose agents')
+    .argument('<documents...>')
+    .action(
+      report(async (documents: string[], { workspace }: { workspace: string }) => {
+        const services = { knowledge: knowledge(), workspaces: workspaces() };
+        const removed = await removeDocuments(services)({ workspaceId: workspace, documents });
+        return {
+          json: { removed: removed.map(jsonOf) },
+          lines: removed.map((document) => `Removed  ${lineOf(document)}`),
+        };
+      }),
+    );
+  return group;
+}
+
+async function readDocument(file: string): Promise<Uint8Array> {
+  try {
+    const found = await stat(file);
+    if (found.isDirectory()) throw new Error('it is a folder: name the files in it');
+    if (found.size > limits.fileBytes)
+      throw new Error(`it is larger than ${limits.fileBytes / 1024 / 1024} MB`);
+    return await readFile(file);
+  } catch (error) {
+    throw new Error(`${file} cannot be read: ${(error as Error).message}`);
+  }
+}
+
+const jsonOf = (document: KnowledgeDocument) => ({
+  document_id: document.id,
+  name: document.name,
+  content_type: document.contentType,
+  size: document.bytes,
+  characters: document.characters,
+  passages: document.passages,
+  added_at: document.addedAt,
+});
+
+const lineOf = (document: KnowledgeDocument): string =>
+  [
+    document.id,
+    document.name,
+    document.contentType,
+    `${document.bytes} bytes`,
+    `${document.passages} passages`,
+    document.addedAt,
+  ].join('  ');

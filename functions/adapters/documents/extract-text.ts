@@ -1,0 +1,58 @@
+import { ExtractionFailure } from '#domain/extraction-failure.ts';
+import type { ExtractedText, SourceDocument } from '#domain/ports/text-extractor.ts';
+import { bounds } from './bounds.ts';
+import { type Format, formatOf } from './formats.ts';
+
+/** Text with the places where its pages begin. */
+export type Extracted = Pick<ExtractedText, 'text' | 'pageOffsets'>;
+
+/** One for each format, each with its library, loaded when a document needs it. */
+const readers: Readonly<
+  Record<Format, () => Promise<(bytes: Uint8Array) => Extracted | Promise<Extracted>>>
+> = {
+  text: async () => (await import('./read-plain-text.ts')).readPlainText,
+  html: async () => (await import('./read-html.ts')).readHtml,
+  pdf: async () => (await import('./read-pdf.ts')).readPdf,
+  docx: async () => (await import('./read-docx.ts')).readDocx,
+  doc: async () => (await import('./read-doc.ts')).readDoc,
+  pptx: async () => (await import('./read-pptx.ts')).readPptx,
+};
+
+/**
+ * Reads a document on this thread, which a hostile one may hold as long as it likes: only for a thread of its own.
+ * @throws ExtractionFailure
+ */
+export async function extractText(document: SourceDocument): Promise<ExtractedText> {
+  const { format, contentType } = formatOf(document);
+  if (document.bytes.length > bounds.fileBytes)
+    throw new ExtractionFailure('tooLarge', `is larger than ${bounds.fileBytes / 1024 / 1024} MB`);
+  if (document.bytes.length === 0) throw new ExtractionFailure('empty', 'is empty');
+  const { text, pageOffsets } = await readOrRefuse(format, document.bytes);
+  if (text.length > bounds.characters)
+    throw new ExtractionFailure('tooLarge', `has more than ${bounds.characters} characters of text`);
+  if (text.trim() === '') throw new ExtractionFailure('empty', `has no text${hints[format] ?? ''}`);
+  return { text, pageOffsets, contentType };
+}
+
+const hints: Partial<Record<Format, string>> = {
+  pdf: ': its pages may be pictures, whose text must be recognized first',
+};
+
+async function readOrRefuse(format: Format, bytes: Uint8Array): Promise<Extracted> {
+  const read = await readers[format]();
+  try {
+    return await read(bytes);
+  } catch (error) {
+    if (error instanceof ExtractionFailure) throw error;
+    throw new ExtractionFailure('unreadable', `cannot be read as ${names[format]}`, { cause: error });
+  }
+}
+
+const names: Readonly<Record<Format, string>> = {
+  text: 'text',
+  html: 'an HTML page',
+  pdf: 'a PDF',
+  docx: 'a Word document (.docx)',
+  doc: 'a Word document (.doc)',
+  pptx: 'a PowerPoint presentation (.pptx)',
+};

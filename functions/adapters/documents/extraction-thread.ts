@@ -1,0 +1,16 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { ExtractionFailure } from '#domain/extraction-failure.ts';
+import type { SourceDocument } from '#domain/ports/text-extractor.ts';
+import { extractText } from './extract-text.ts';
+import type { Answer } from './threaded-text-extractor.ts';
+
+// The body of a worker thread: it reads one document and ends.
+const answer = async (): Promise<Answer> => {
+  try {
+    return { extracted: await extractText(workerData as SourceDocument) };
+  } catch (error) {
+    if (!(error instanceof ExtractionFailure)) throw error;
+    return { failure: { kind: error.kind, message: error.message } };
+  }
+};
+parentPort?.postMessage(await answer());

@@ -1,0 +1,18 @@
+import { ExtractionFailure } from '#domain/extraction-failure.ts';
+import { bounds } from './bounds.ts';
+import type { Extracted } from './extract-text.ts';
+
+/** Joins the texts of pages as paragraphs, and stops when they become too many. */
+export async function joinPages(pages: AsyncIterable<string> | Iterable<string>): Promise<Extracted> {
+  const pageOffsets: number[] = [];
+  let text = '';
+  for await (const page of pages) {
+    if (pageOffsets.length === bounds.pages)
+      throw new ExtractionFailure('tooLarge', `has more than ${bounds.pages} pages`);
+    pageOffsets.push(text.length);
+    text += `${page.trim()}\n\n`;
+    if (text.length > bounds.characters)
+      throw new ExtractionFailure('tooLarge', `has more than ${bounds.characters} characters of text`);
+  }
+  return { text, pageOffsets };
+}

@@ -1,0 +1,27 @@
+import WordExtractor from 'word-extractor';
+import { ExtractionFailure } from '#domain/extraction-failure.ts';
+import type { Extracted } from './extract-text.ts';
+
+export async function readDoc(bytes: Uint8Array): Promise<Extracted> {
+  const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  refuseEncrypted(file);
+  const document = await new WordExtractor().extract(file);
+  const exact = { filterUnicode: false };
+  const texts = [
+    document.getBody(exact),
+    document.getTextboxes({ ...exact, includeHeadersAndFooters: false }),
+    document.getFootnotes(exact),
+    document.getEndnotes(exact),
+  ];
+  return { text: texts.filter((text) => text !== '').join('\n\n'), pageOffsets: [] };
+}
+
+/** The text of one with a password is there, but means nothing: a flag in its first block says so. */
+function refuseEncrypted(file: Buffer): void {
+  for (let at = 512; at + 12 <= file.length; at += 512) {
+    if (file.readUInt16LE(at) !== 0xa5ec) continue;
+    if ((file.readUInt16LE(at + 10) & 0x0100) !== 0)
+      throw new ExtractionFailure('encrypted', 'is protected by a password');
+    return;
+  }
+}

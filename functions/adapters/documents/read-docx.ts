@@ -1,0 +1,21 @@
+import { zipSync } from 'fflate';
+import mammoth from 'mammoth';
+import type { Extracted } from './extract-text.ts';
+import { openArchive } from './open-archive.ts';
+import { htmlText } from './read-html.ts';
+
+/** Headings, lists, tables, foot- and endnotes, in Markdown. Pictures are not looked at. */
+export async function readDocx(bytes: Uint8Array): Promise<Extracted> {
+  const parts = openArchive(bytes, (name) => /\.(xml|rels)$/i.test(name));
+  // The reader unpacks without bounds, so it gets an archive of parts that are unpacked already.
+  const unpacked = zipSync(Object.fromEntries(parts), { level: 0 });
+  const { value } = await mammoth.convertToHtml(
+    { buffer: Buffer.from(unpacked.buffer, unpacked.byteOffset, unpacked.length) },
+    {
+      externalFileAccess: false,
+      convertImage: mammoth.images.imgElement(async () => ({ src: '' })),
+      includeEmbeddedStyleMap: false,
+    },
+  );
+  return { text: await htmlText(value), pageOffsets: [] };
+}

@@ -1,0 +1,25 @@
+import { ExtractionFailure } from '#domain/extraction-failure.ts';
+import type { Extracted } from './extract-text.ts';
+
+const marks = [
+  { encoding: 'utf-8', bytes: [0xef, 0xbb, 0xbf] },
+  { encoding: 'utf-16le', bytes: [0xff, 0xfe] },
+  { encoding: 'utf-16be', bytes: [0xfe, 0xff] },
+];
+
+/** In the encoding that its first bytes tell; else UTF-8; else what Windows wrote before that. */
+export function readPlainText(bytes: Uint8Array): Extracted {
+  const marked = marks.find((mark) => mark.bytes.every((byte, index) => bytes[index] === byte));
+  const text = decode(bytes, marked?.encoding);
+  if (text.includes('\0')) throw new ExtractionFailure('unreadable', 'is not text');
+  return { text: text.replaceAll(/\r\n?/g, '\n'), pageOffsets: [] };
+}
+
+function decode(bytes: Uint8Array, marked: string | undefined): string {
+  try {
+    return new TextDecoder(marked ?? 'utf-8', { fatal: true }).decode(bytes);
+  } catch (error) {
+    if (marked !== undefined) throw error;
+    return new TextDecoder('windows-1252').decode(bytes);
+  }
+}

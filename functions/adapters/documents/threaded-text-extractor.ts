@@ -1,0 +1,78 @@
+import { Worker } from 'node:worker_threads';
+import { ExtractionFailure, type ExtractionFailureKind } from '#domain/extraction-failure.ts';
+import type { ExtractedText, SourceDocument, TextExtractor } from '#domain/ports/text-extractor.ts';
+
+export type Answer =
+  | { extracted: ExtractedText }
+  | { failure: { kind: ExtractionFailureKind; message: string } };
+
+export interface ExtractionLimits {
+  /** The code of extraction-thread.ts. */
+  thread: URL;
+  milliseconds: number;
+  /** Of objects, and of buffers beside them. */
+  megabytes: number;
+}
+
+/** How often the thread's buffers are weighed: 10 ms of unpacking make some 10 MB. */
+const weighingMilliseconds = 10;
+
+/**
+ * Reads each document in a thread of its own, which is ended when it takes too long or holds too much: the libraries
+ * know no bounds, and a document can be made to take everything.
+ */
+export const threadedTextExtractor = (limits: ExtractionLimits): TextExtractor => ({
+  async extract(document, signal) {
+    signal?.throwIfAborted();
+    const thread = new Worker(limits.thread, {
+      workerData: document satisfies SourceDocument,
+      resourceLimits: { maxOldGenerationSizeMb: limits.megabytes },
+      // What libraries print is no output of the program's.
+      stdout: true,
+      stderr: true,
+    });
+    try {
+      const answer = await answerOf(thread, limits, signal);
+      if ('extracted' in answer) return answer.extracted;
+      throw new ExtractionFailure(answer.failure.kind, answer.failure.message);
+    } finally {
+      await thread.terminate();
+    }
+  },
+});
+
+function answerOf(
+  thread: Worker,
+  limits: ExtractionLimits,
+  signal: AbortSignal | undefined,
+): Promise<Answer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+  thread.once('message', resolve);
+  thread.once('error', (error: NodeJS.ErrnoException) =>
+    reject(
+      error.code === 'ERR_WORKER_OUT_OF_MEMORY'
+        ? tooMuch(error)
+        : new ExtractionFailure('unreadable', 'cannot be read', { cause: error }),
+    ),
+  );
+  thread.once('exit', () => reject(new ExtractionFailure('unreadable', 'cannot be read: its reader ended')));
+  const late = setTimeout(
+    () =>
+      reject(new ExtractionFailure('tooSlow', `takes longer than ${limits.milliseconds / 1000} s to read`)),
+    limits.milliseconds,
+  );
+  const weighing = setInterval(async () => {
+    const held = await thread.getHeapStatistics().catch(() => undefined);
+    if (held !== undefined && held.external_memory > limits.megabytes * 1024 * 1024) reject(tooMuch());
+  }, weighingMilliseconds);
+  const abort = () => reject(signal?.reason);
+  signal?.addEventListener('abort', abort, { once: true });
+  return promise.finally(() => {
+    clearTimeout(late);
+    clearInterval(weighing);
+    signal?.removeEventListener('abort', abort);
+  });
+}
+
+const tooMuch = (cause?: Error) =>
+  new ExtractionFailure('tooLarge', 'takes more memory to read than it may', { cause });

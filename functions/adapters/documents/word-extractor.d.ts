@@ -1,0 +1,17 @@
+declare module 'word-extractor' {
+  interface TextOptions {
+    /** Whether typographic quotes become plain ones; they do unless it is false. */
+    filterUnicode?: boolean;
+  }
+  interface WordDocument {
+    getBody(options?: TextOptions): string;
+    getFootnotes(options?: TextOptions): string;
+    getEndnotes(options?: TextOptions): string;
+    getTextboxes(
+      options?: TextOptions & { includeBody?: boolean; includeHeadersAndFooters?: boolean },
+    ): string;
+  }
+  export default class WordExtractor {
+    extract(source: string | Buffer): Promise<WordDocument>;
+  }
+}

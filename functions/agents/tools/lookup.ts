@@ -1,0 +1,53 @@
+import * as z from 'zod';
+import type { Passage } from '#domain/knowledge.ts';
+import type { PassageRanking } from '#domain/ports/passage-ranking.ts';
+import type { AgentTool, ToolUse } from './agent-tool.ts';
+import { query, scoreOf } from './query.ts';
+
+const config = z.strictObject({ max_results: z.int().min(1).max(20).default(5) });
+const input = z.object({ query });
+
+/** Something that belongs to a chat and can be looked up, such as its messages. */
+export type LookupSource = (use: Pick<ToolUse<unknown>, 'chat' | 'signal'>) => Promise<LookedUp>;
+
+export interface LookedUp {
+  passages: SourcedPassage[];
+  /** What was not searched, for the model to know; undefined when all was. */
+  note?: string;
+}
+
+export interface SourcedPassage extends Passage {
+  /** Where it stands, as the result tells it. */
+  source: Record<string, unknown>;
+}
+
+/** Searches the whole chat, also what a model no longer sees of it. */
+export const lookup = (
+  sources: readonly LookupSource[],
+  ranking: PassageRanking,
+): AgentTool<z.output<typeof config>, z.output<typeof input>> => ({
+  type: 'consultant_lookup',
+  description:
+    'Search the earlier messages of this conversation, also those too old to be seen. Results name their source.',
+  config,
+  input: () => input,
+  start: ({ query }) => ({ content: 'Looking through the conversation', args: { query } }),
+  async run({ query }, use) {
+    const found = await Promise.all(sources.map((source) => source(use)));
+    const best = ranking.rank(
+      found.flatMap(({ passages }) => passages),
+      query,
+      use.config.max_results,
+    );
+    const notes = [
+      ...(best.length === 0 ? ['Nothing that was searched matches the query'] : []),
+      ...found.flatMap(({ note }) => note ?? []),
+    ];
+    return {
+      data: {
+        results: best.map(({ found: { text, source }, score }) => ({ text, source, score: scoreOf(score) })),
+        ...(notes.length > 0 && { note: notes.join('. ') }),
+      },
+    };
+  },
+});

@@ -1,0 +1,93 @@
+import * as z from 'zod';
+import {
+  type KnowledgeBase,
+  KnowledgeBaseFailure,
+  type KnowledgeBaseRefusal,
+} from '#domain/ports/knowledge-base.ts';
+import type { KnowledgeStore } from '#domain/ports/knowledge-store.ts';
+import { type AgentTool, ToolFailure, type ToolOutcome, type ToolUse } from './agent-tool.ts';
+import { query, scoreOf } from './query.ts';
+
+const config = z.strictObject({
+  /** Five passages are some 1,250 tokens. */
+  max_passages: z.int().min(1).max(20).default(5),
+  /** In place of the workspace's own documents. */
+  knowledge_base_id: z
+    .string()
+    .regex(/^[0-9A-Z]{10}$/, 'must be the id of a Bedrock knowledge base: ten capital letters and digits')
+    .optional(),
+});
+const input = z.object({ query });
+
+type Config = z.output<typeof config>;
+
+/** Searches the documents of the workspace, or a knowledge base of Amazon Bedrock. */
+export const retrieveContextSource = (sources: {
+  knowledge: () => Pick<KnowledgeStore, 'search'>;
+  knowledgeBase: () => KnowledgeBase;
+}): AgentTool<Config, z.output<typeof input>> => ({
+  type: 'consultant_retrieve_context_source',
+  description:
+    'Search the knowledge base: the documents that this assistant was given. Results name their source.',
+  config,
+  input: () => input,
+  start: ({ query }) => ({ content: 'Searching the knowledge base', args: { query } }),
+  run: ({ query }, use) =>
+    use.config.knowledge_base_id === undefined
+      ? searchDocuments(sources.knowledge(), query, use)
+      : askKnowledgeBase(sources.knowledgeBase(), query, use.config.knowledge_base_id, use),
+});
+
+async function searchDocuments(
+  knowledge: Pick<KnowledgeStore, 'search'>,
+  query: string,
+  { chat, config }: ToolUse<Config>,
+): Promise<ToolOutcome> {
+  const passages = await knowledge.search(chat.workspaceId, query, config.max_passages);
+  const results = passages?.map(({ found: { text, document, offset, page }, score }) => ({
+    text,
+    source: {
+      document_id: document.id,
+      name: document.name,
+      ...(page !== undefined && { page }),
+      offset,
+    },
+    score: scoreOf(score),
+  }));
+  return outcome(results ?? [], results === undefined ? 'The knowledge base is empty' : undefined);
+}
+
+async function askKnowledgeBase(
+  knowledgeBase: KnowledgeBase,
+  query: string,
+  knowledgeBaseId: string,
+  { config, signal }: ToolUse<Config>,
+): Promise<ToolOutcome> {
+  try {
+    const passages = await knowledgeBase.retrieve(
+      { knowledgeBaseId, query, most: config.max_passages },
+      signal,
+    );
+    return outcome(
+      passages.map(({ found, score }) => ({ ...found, score: scoreOf(score) })),
+      undefined,
+    );
+  } catch (error) {
+    if (!(error instanceof KnowledgeBaseFailure)) throw error;
+    throw new ToolFailure(refusalTexts[error.kind], { cause: error });
+  }
+}
+
+const refusalTexts: Readonly<Record<KnowledgeBaseRefusal, string>> = {
+  notAllowed: 'This service may not query the knowledge base',
+  notFound: 'The knowledge base does not exist',
+  busy: 'The knowledge base is busy; it may answer later',
+  refused: 'The knowledge base could not answer',
+};
+
+const outcome = (results: unknown[], note: string | undefined): ToolOutcome => ({
+  data: {
+    results,
+    ...(results.length === 0 && { note: note ?? 'Nothing in the knowledge base matches the query' }),
+  },
+});
