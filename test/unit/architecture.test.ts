@@ -23,6 +23,7 @@ const rooms: Readonly<Record<string, Room>> = {
   adapters: { folder: 'functions/adapters', rooms: ['contract', 'domain'] },
   runtime: { folder: 'functions/runtime', rooms: ['contract', 'domain', 'agents', 'adapters'] },
   http: { folder: 'functions/http', ...handlers },
+  web: { folder: 'functions/web', ...handlers },
   queues: { folder: 'functions/queues', ...handlers },
   workflow: { folder: 'functions/workflow', ...handlers },
   lib: { folder: 'lib', rooms: ['contract'], files: ['functions/runtime/variables.ts'] },
@@ -116,7 +117,17 @@ describe.each(Object.entries(rooms))('%s', (room, allowed) => {
   });
 });
 
-const functionRooms = ['contract', 'domain', 'agents', 'adapters', 'runtime', 'http', 'queues', 'workflow'];
+const functionRooms = [
+  'contract',
+  'domain',
+  'agents',
+  'adapters',
+  'runtime',
+  'http',
+  'web',
+  'queues',
+  'workflow',
+];
 
 test('production code does not know where it runs', () => {
   const production = filesOf(...functionRooms, 'lib');
