@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { SFNClient, StartExecutionCommand } from '@aws-sdk/client-sfn';
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
-import { expect, it, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { openRecorder } from './fixture/open-recorder.ts';
 import { clientOptions } from './fixture/start-background.ts';
 import { makeDataDir } from './fixture/start-fixture.ts';
@@ -24,34 +24,28 @@ it('a process with messages, executions and schedules under way ends by itself s
     [script, await synthesizeFixture('Background'), dataDir, recorder.url],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );
+  onTestFinished(async () => {
+    child.kill('SIGKILL');
+    await recorder.close();
+    await rm(dataDir, { recursive: true });
+  });
   const [line] = (await once(child.stdout, 'data')) as [Buffer];
   const { endpoints, physicalIds } = JSON.parse(line.toString()) as Started;
   const ref = (pattern: RegExp) => Object.entries(physicalIds).find(([id]) => pattern.test(id))?.[1] ?? '';
   const sqs = new SQSClient(clientOptions(endpoints.sqs ?? ''));
   const sfn = new SFNClient(clientOptions(endpoints.sfn ?? ''));
   recorder.script('Simple', () => new Promise(() => {}));
-  const starts = [
-    [/^Patient[0-9A-F]{8}$/, { seconds: 100_000 }],
-    [/^Flow[0-9A-F]{8}$/, {}],
-  ] as const;
-  for (const [pattern, input] of starts) {
-    await sfn.send(
-      new StartExecutionCommand({ stateMachineArn: ref(pattern), input: JSON.stringify(input) }),
-    );
+  for (const machine of [/^Endless$/, /^Asleep$/]) {
+    await sfn.send(new StartExecutionCommand({ stateMachineArn: ref(machine) }));
   }
   for (const queue of [/^Plain[0-9A-F]{8}$/, /^Collected[0-9A-F]{8}$/]) {
     await sqs.send(new SendMessageCommand({ QueueUrl: ref(queue), MessageBody: 'x' }));
   }
   await vi.waitFor(() => {
-    expect(recorder.events('Simple')).toHaveLength(1);
-    expect(recorder.events('Asked')).toHaveLength(1);
-    expect(recorder.events('Scheduled')).toHaveLength(1);
+    expect(recorder.events('Simple')).not.toEqual([]);
+    expect(recorder.events('Asked')).not.toEqual([]);
+    expect(recorder.events('Scheduled')).not.toEqual([]);
   }, 10_000);
   child.kill('SIGTERM');
-  const closing = performance.now();
-  const [code] = (await once(child, 'exit')) as [number];
-  expect(code).toBe(0);
-  expect(performance.now() - closing).toBeLessThan(2000);
-  await recorder.close();
-  await rm(dataDir, { recursive: true });
+  await vi.waitFor(() => expect(child.exitCode).toBe(0), 2000);
 });
