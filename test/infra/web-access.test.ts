@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest';
+import { parseSettings } from '#lib/settings.ts';
+import { synthesize } from './synthesize.ts';
+
+const variablesOf = ({ resource }: ReturnType<typeof synthesize>, name: string) =>
+  (resource('AWS::Lambda::Function', name).Properties.Environment as { Variables: Record<string, unknown> })
+    .Variables;
+const secretsOf = ({ resources }: ReturnType<typeof synthesize>) =>
+  Object.keys(resources('AWS::SecretsManager::Secret'));
+
+test('unless a stage says otherwise, agents reach public addresses alone and search nowhere', () => {
+  const stack = synthesize();
+  const names = Object.keys(variablesOf(stack, 'SendMessage'));
+  expect(names.filter((name) => /OUTBOUND|SEARCH/.test(name))).toEqual([]);
+  expect(secretsOf(stack)).not.toContain('BraveApiKey');
+});
+
+test('what a stage allows reaches the function that answers', () => {
+  const settings = {
+    outboundAllow: ['wiki.internal:443', '[::1]:8080'],
+    webSearch: { provider: 'searxng', url: 'http://search.internal' },
+  };
+  const stack = synthesize({ settings });
+  expect(variablesOf(stack, 'SendMessage')).toMatchObject({
+    OUTBOUND_ALLOW: 'wiki.internal:443,[::1]:8080',
+    WEB_SEARCH_PROVIDER: 'searxng',
+    WEB_SEARCH_URL: 'http://search.internal',
+  });
+  expect(secretsOf(stack)).not.toContain('BraveApiKey');
+});
+
+test('Brave has a secret for its key, which the function may read', () => {
+  const stack = synthesize({ settings: { webSearch: { provider: 'brave' } } });
+  expect(secretsOf(stack)).toContain('BraveApiKey');
+  expect(variablesOf(stack, 'SendMessage')).toMatchObject({
+    WEB_SEARCH_PROVIDER: 'brave',
+    WEB_SEARCH_URL: 'https://api.search.brave.com/res/v1/web/search',
+    WEB_SEARCH_API_KEY_SECRET_ARN: { Ref: 'BraveApiKey' },
+  });
+  const policies = Object.entries(stack.resources('AWS::IAM::Policy'));
+  const readers = policies.filter(([, { Properties }]) =>
+    JSON.stringify(Properties).includes('"BraveApiKey"'),
+  );
+  expect(readers.map(([id]) => id.startsWith('SendMessage'))).toContain(true);
+});
+
+test.each([
+  [{ outboundAllow: ['127.0.0.1'] }, 'outboundAllow.0: must be HOST:PORT'],
+  [{ outboundAllow: '127.0.0.1:80' }, 'outboundAllow'],
+  [{ webSearch: { provider: 'other' } }, 'webSearch.provider'],
+  [{ webSearch: { provider: 'searxng' } }, 'webSearch.url'],
+  [{ webSearch: { provider: 'searxng', url: 'file:///etc' } }, 'webSearch.url'],
+  [{ webSearch: { provider: 'brave', key: 'k' } }, 'webSearch'],
+])('%j is refused', (settings, problem) => {
+  expect(() => parseSettings(settings)).toThrow(problem);
+});

@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import { type Service, startService } from '#support/service.ts';
+import {
+  callWhatIsAsked,
+  startWebServer,
+  type ToolUse,
+  toolUser,
+  type WebServer,
+} from '#support/tool-use.ts';
+
+let inside: WebServer;
+let redirecting: WebServer;
+let model: ScriptedModel;
+let service: Service;
+let fetchPage: (args: Record<string, unknown>) => Promise<ToolUse>;
+beforeAll(async () => {
+  inside = await startWebServer((_request, response) => response.end('inside'));
+  redirecting = await startWebServer((request, response) => {
+    const location = decodeURIComponent(request.url?.slice(1) ?? '');
+    if (location === '') response.end('allowed');
+    else response.writeHead(302, { Location: location }).end();
+  });
+  model = await startScriptedModel();
+  callWhatIsAsked(model);
+  // Every port of 127.0.0.2 is allowed, where nothing listens but what listens everywhere.
+  service = await startService({
+    variables: { OPENAI_BASE_URL: model.url, OUTBOUND_ALLOW: `127.0.0.1:${redirecting.port},127.0.0.2:*` },
+  });
+  fetchPage = await toolUser(service, { type: 'consultant_fetch_web_content' });
+});
+afterAll(async () => {
+  await service.close();
+  await model.close();
+  await inside.close();
+  await redirecting.close();
+});
+
+const failed = (message: string) => ({ success: false, data: { message } });
+const forbidden = failed('The address is not allowed');
+
+describe('an address inside is not reached', () => {
+  it.each([
+    'http://127.0.0.1:PORT/',
+    'http://localhost:PORT/',
+    'http://vm.localhost:PORT/',
+    'http://0x7f.1:PORT/',
+    'http://2130706433:PORT/',
+    'http://0.0.0.0:PORT/',
+    'http://[::1]:PORT/',
+    'http://[::ffff:127.0.0.1]:PORT/',
+    'http://169.254.169.254/latest/meta-data/',
+    'http://[fd00:ec2::254]/latest/meta-data/',
+    'https://10.0.0.1/',
+  ])('%s', async (address) => {
+    const url = address.replace('PORT', String(inside.port));
+    const { result } = await fetchPage({ url });
+    // A resolver may not know names below localhost.
+    if (address.includes('vm.'))
+      expect([forbidden, failed('The host name does not resolve')]).toContainEqual(result);
+    else expect(result).toEqual(forbidden);
+    expect(inside.asked).toEqual([]);
+  });
+
+  it.each([
+    'http://169.254.169.254/latest/meta-data/',
+    'http://10.0.0.1/',
+    'http://localhost:PORT/',
+    '//127.1:PORT/',
+  ])('by a redirect to %s', async (address) => {
+    const location = encodeURIComponent(address.replace('PORT', String(inside.port)));
+    const { result } = await fetchPage({ url: `${redirecting.url}/${location}` });
+    expect(result).toEqual(failed('A redirect leads to an address that is not allowed'));
+    expect(inside.asked).toEqual([]);
+  });
+});
+
+it('what is allowed is reached, by its address or a name for it', async () => {
+  for (const host of ['127.0.0.1', 'localhost']) {
+    const { result } = await fetchPage({ url: `http://${host}:${redirecting.port}/` });
+    expect(result).toMatchObject({ success: true, data: { content: 'allowed' } });
+  }
+  expect((await fetchPage({ url: 'http://127.0.0.2:1/' })).result).toEqual(
+    failed('The port 1 is not allowed'),
+  );
+});
+
+it('the ports of the engines are refused though allowed, also behind a redirect', async () => {
+  const { dynamodb, s3, secretsmanager } = service.run.endpoints;
+  const endpoints = [dynamodb, s3, secretsmanager];
+  for (const endpoint of endpoints) {
+    const address = `http://127.0.0.2:${new URL(endpoint).port}/`;
+    expect((await fetchPage({ url: address })).result).toEqual(forbidden);
+    expect((await fetchPage({ url: `${redirecting.url}/${encodeURIComponent(address)}` })).result).toEqual(
+      failed('A redirect leads to an address that is not allowed'),
+    );
+  }
+});

@@ -1,0 +1,247 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { clientOf } from '#support/client.ts';
+import { peakWhile, residentBytes } from '#support/memory.ts';
+import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import { createTenant, type Service, startService } from '#support/service.ts';
+import {
+  callWhatIsAsked,
+  startWebServer,
+  type ToolUse,
+  toolUser,
+  type WebServer,
+} from '#support/tool-use.ts';
+import { createChat, send } from '#support/turns.ts';
+
+const type = 'consultant_fetch_web_content';
+
+const pages: Record<string, (response: ServerResponse, request: IncomingMessage) => void> = {};
+let web: WebServer;
+let model: ScriptedModel;
+let service: Service;
+let fetchPage: (args: Record<string, unknown>) => Promise<ToolUse>;
+let fetchParts: typeof fetchPage;
+beforeAll(async () => {
+  web = await startWebServer((request, response) => {
+    const page = pages[request.url?.split('?')[0] ?? ''];
+    if (page === undefined) response.writeHead(404).end('<p>Nothing here</p>');
+    else page(response, request);
+  });
+  model = await startScriptedModel();
+  callWhatIsAsked(model);
+  service = await startService({
+    variables: { OPENAI_BASE_URL: model.url, OUTBOUND_ALLOW: `127.0.0.1:${web.port}` },
+  });
+  fetchPage = await toolUser(service, { type });
+  fetchParts = await toolUser(service, { type, name: 'read', config: { max_characters: 10 } });
+});
+afterAll(async () => {
+  await service.close();
+  await model.close();
+  await web.close();
+});
+
+const html = (response: ServerResponse, body: string | Buffer, headers: Record<string, string> = {}) =>
+  response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8', ...headers }).end(body);
+
+/** The step of a fetch that failed: the reply has gone on, and the model was told the same. */
+async function failureOf(path: string): Promise<string> {
+  const { result, told } = await fetchPage({ url: web.url + path });
+  expect(told).toEqual(result);
+  expect(result).toEqual({ success: false, data: { message: expect.any(String) } });
+  return (result.data as { message: string }).message;
+}
+
+describe('a page', () => {
+  it('is a step with its readable text', async () => {
+    pages['/page'] = (response) =>
+      html(
+        response,
+        '<title>A page</title><h1>Hello</h1><p>to <a href="/there">you</a></p><script>no()</script>',
+      );
+    const { step, result, told } = await fetchPage({ url: `${web.url}/page#part` });
+    expect(step).toMatchObject({
+      type,
+      content: `Reading ${web.url}/page#part`,
+      args: { url: `${web.url}/page#part` },
+    });
+    const content = `# Hello\n\nto [you](${web.url}/there)`;
+    expect(result).toEqual({
+      success: true,
+      data: {
+        url: `${web.url}/page`,
+        title: 'A page',
+        content,
+        content_type: 'text/html',
+        characters: content.length,
+        offset: 0,
+        next_offset: null,
+      },
+    });
+    expect(told).toEqual(result);
+  });
+
+  it('is read part by part to its last character', async () => {
+    const whole = 'Zwölf 😀 Boxkämpfer 🥊🥊';
+    pages['/long'] = (response) =>
+      response.writeHead(200, { 'Content-Type': 'text/plain; charset=utf-8' }).end(whole);
+    const parts: string[] = [];
+    for (let offset: number | null = 0; offset !== null; ) {
+      const { result } = await fetchParts({ url: `${web.url}/long`, offset });
+      const data = result.data as { content: string; characters: number; next_offset: number | null };
+      expect(data.characters).toBe([...whole].length);
+      parts.push(data.content);
+      offset = data.next_offset;
+    }
+    expect(parts.map((part) => [...part].length)).toEqual([10, 10, 1]);
+    expect(parts.join('')).toBe(whole);
+    const { result } = await fetchParts({ url: `${web.url}/long`, offset: 22 });
+    expect(result).toEqual({
+      success: false,
+      data: { message: 'The offset 22 lies behind the end: the content has 21 characters' },
+    });
+  });
+
+  it.each([
+    ['application/json', '{"a": 1}'],
+    ['application/atom+xml', '<feed/>'],
+    ['text/csv', 'a,b'],
+  ])('of %s is text as it stands', async (contentType, body) => {
+    pages['/typed'] = (response) => response.writeHead(200, { 'Content-Type': contentType }).end(body);
+    const { result } = await fetchPage({ url: `${web.url}/typed` });
+    expect(result).toMatchObject({ success: true, data: { content: body, content_type: contentType } });
+  });
+
+  it('in another encoding than it says is still read', async () => {
+    pages['/latin'] = (response) => html(response, Buffer.from('<p>caf\xe9', 'latin1'));
+    pages['/meta'] = (response) =>
+      response
+        .writeHead(200, { 'Content-Type': 'text/html' })
+        .end(Buffer.from('<meta charset=iso-8859-1><p>caf\xe9', 'latin1'));
+    pages['/unknown'] = (response) =>
+      html(response, '<p>café', { 'Content-Type': 'text/html; charset=none' });
+    const contents = await Promise.all(
+      ['/latin', '/meta', '/unknown'].map(
+        async (path) => (await fetchPage({ url: web.url + path })).result.data,
+      ),
+    );
+    expect(contents).toMatchObject([{ content: 'caf\ufffd' }, { content: 'café' }, { content: 'café' }]);
+  });
+
+  it('behind redirects tells where it was found', async () => {
+    for (let hop = 0; hop < 5; hop += 1)
+      pages[`/hop/${hop}`] = (response) => response.writeHead(302, { Location: `${hop + 1}` }).end();
+    pages['/hop/5'] = (response) => html(response, 'There');
+    const { result } = await fetchPage({ url: `${web.url}/hop/0` });
+    expect(result).toMatchObject({ success: true, data: { url: `${web.url}/hop/5`, content: 'There' } });
+  });
+});
+
+describe('a failure tells what happened', () => {
+  it('when there is no page', async () => {
+    expect(await failureOf('/none')).toBe('The server answered with status 404');
+    pages['/broken'] = (response) => response.writeHead(500).end();
+    expect(await failureOf('/broken')).toBe('The server answered with status 500');
+  });
+
+  it('when it is no text', async () => {
+    pages['/pdf'] = (response) => response.writeHead(200, { 'Content-Type': 'application/pdf' }).end('%PDF');
+    expect(await failureOf('/pdf')).toBe('It is of the type application/pdf, which cannot be read as text');
+  });
+
+  it('when redirects do not end', async () => {
+    pages['/loop'] = (response) => response.writeHead(302, { Location: '/loop' }).end();
+    expect(await failureOf('/loop')).toBe('There are more than 5 redirects');
+    expect(web.asked.filter((path) => path === '/loop')).toHaveLength(6);
+  });
+
+  it('when the address is none', async () => {
+    for (const url of ['no address', 'ftp://127.0.0.1/', 'http://user:word@127.0.0.1/', 'file:///etc/passwd'])
+      expect((await fetchPage({ url })).result).toEqual({
+        success: false,
+        data: { message: 'The address must be an http or https URL without a user name and password' },
+      });
+  });
+
+  it.each([
+    ['gzip', gzipSync],
+    ['br', brotliCompressSync],
+    ['deflate', deflateSync],
+  ])('when 100 MB come in a small %s', async (coding, compress) => {
+    const bomb = compress(Buffer.alloc(100_000_000));
+    pages['/bomb'] = (response) => html(response, bomb, { 'Content-Encoding': coding });
+    const before = await residentBytes(process.pid);
+    const peak = await peakWhile(process.pid, async () => {
+      expect(await failureOf('/bomb')).toBe('The answer is larger than 5 MB');
+    });
+    expect(peak - before).toBeLessThan(100_000_000);
+  });
+
+  it('when 100 MB come, of which no more than needed is read', async () => {
+    let sent = 0;
+    pages['/large'] = (response) => {
+      response.writeHead(200, { 'Content-Type': 'text/html' });
+      const more = () => {
+        sent += 100_000;
+        if (sent > 100_000_000) response.end();
+        else if (!response.destroyed) response.write(Buffer.alloc(100_000, 'x'), more);
+      };
+      more();
+    };
+    const before = await residentBytes(process.pid);
+    const started = performance.now();
+    const peak = await peakWhile(process.pid, async () => {
+      expect(await failureOf('/large')).toBe('The answer is larger than 5 MB');
+    });
+    expect(performance.now() - started).toBeLessThan(10_000);
+    expect(peak - before).toBeLessThan(100_000_000);
+    expect(sent).toBeLessThan(50_000_000);
+  });
+
+  it('when headers do not end', async () => {
+    pages['/headers'] = (response) => {
+      response.socket?.write('HTTP/1.1 200 OK\r\n');
+      const more = () => {
+        if (response.socket?.writable) response.socket.write(`X-More: ${'x'.repeat(1000)}\r\n`, more);
+      };
+      more();
+    };
+    expect(await failureOf('/headers')).toBe("The answer's headers are larger than 32 KB");
+  });
+
+  it('when a page drips, or does not come, in 15 and 8 seconds', async () => {
+    pages['/drip'] = (response) => {
+      response.writeHead(200, { 'Content-Type': 'text/plain' });
+      const drip = setInterval(() => response.write('.'), 200);
+      response.once('close', () => clearInterval(drip));
+    };
+    pages['/silent'] = () => undefined;
+    const started = performance.now();
+    expect(await Promise.all(['/drip', '/silent'].map(failureOf))).toEqual([
+      'It took longer than 15 seconds',
+      'It took longer than 8 seconds',
+    ]);
+    expect(performance.now() - started).toBeLessThan(20_000);
+  });
+
+  it('when a hostile page is nested or unclosed, in a moment', async () => {
+    const hostile = ['<div>', '<b><i>', '<a href="', '<table><tr><td>', '<', '<svg><foreignObject>'];
+    for (const [index, text] of hostile.entries())
+      pages[`/hostile/${index}`] = (response) => html(response, text.repeat(4_900_000 / text.length));
+    const started = performance.now();
+    for (const index of hostile.keys())
+      expect((await fetchPage({ url: `${web.url}/hostile/${index}` })).result.success).toBe(true);
+    // Each takes half a second; what grows with the square of the length would take minutes.
+    expect(performance.now() - started).toBeLessThan(20_000);
+  });
+});
+
+it('without a provider an agent that wants to search has no tool for it', async () => {
+  const tenant = await createTenant({ model: 'openai:test', titles: false, agent: { use_search: true } });
+  const client = clientOf(service, tenant);
+  const message = JSON.stringify({ name: 'consultant_search_web', arguments: { query: 'q' } });
+  await send(client, tenant, await createChat(client, tenant), message);
+  const asked = model.calls.find(({ request }) => request.messages.at(-1)?.content === message);
+  expect(asked?.request).not.toHaveProperty('tools');
+});

@@ -1,0 +1,87 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import type { IncomingHttpHeaders } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import { type Service, startService } from '#support/service.ts';
+import { callWhatIsAsked, startWebServer, toolUser, type WebServer } from '#support/tool-use.ts';
+import { synthesize } from '../../bin/local/synthesize.ts';
+
+const type = 'consultant_search_web';
+
+let headers: IncomingHttpHeaders;
+let results: object | undefined;
+let folder: string;
+let brave: WebServer;
+let model: ScriptedModel;
+let service: Service;
+beforeAll(async () => {
+  brave = await startWebServer((request, response) => {
+    headers = request.headers;
+    if (headers['x-subscription-token'] !== 'brave key') response.writeHead(422).end('{}');
+    else
+      response.end(JSON.stringify({ type: 'search', ...(results && { web: { type: 'search', results } }) }));
+  });
+  model = await startScriptedModel();
+  callWhatIsAsked(model);
+  folder = await mkdtemp(join(tmpdir(), 'service-assembly-'));
+  await synthesize(folder, { webSearch: { provider: 'brave', url: `${brave.url}/res/v1/web/search` } });
+  service = await startService({
+    assembly: folder,
+    variables: { OPENAI_BASE_URL: model.url },
+    secretValues: { BraveApiKey: 'brave key' },
+  });
+}, 120_000);
+afterAll(async () => {
+  await service.close();
+  await model.close();
+  await brave.close();
+  await rm(folder, { recursive: true });
+});
+
+it('a stage with Brave searches with its key, and reads its HTML as text', async () => {
+  results = [
+    {
+      title: 'Cats &amp; dogs',
+      url: 'https://site.test/1',
+      description: 'It&#x27;s <strong>raining</strong> …',
+      age: '1d',
+    },
+    { title: 'Other', url: 'https://site.test/2' },
+    { title: 'Third', url: 'https://site.test/3', description: null },
+  ];
+  const search = await toolUser(service, { type, config: { max_results: 2 } });
+  const { result } = await search({ query: 'pets' });
+  expect(result).toEqual({
+    success: true,
+    data: [
+      { title: 'Cats & dogs', url: 'https://site.test/1', snippet: 'It’s raining …'.replace('’', "'") },
+      { title: 'Other', url: 'https://site.test/2', snippet: '' },
+    ],
+  });
+  expect(brave.asked.at(-1)).toBe('/res/v1/web/search?q=pets&count=2');
+  expect(headers['x-subscription-token']).toBe('brave key');
+});
+
+it('Brave without results finds nothing', async () => {
+  results = undefined;
+  const search = await toolUser(service, { type });
+  expect((await search({ query: 'q' })).result).toEqual({ success: true, data: [] });
+});
+
+it('only such a stage has a secret for the key', async () => {
+  const withKey = await readFile(join(folder, await templateIn(folder)), 'utf8');
+  expect(Object.keys(JSON.parse(withKey).Resources)).toContain('BraveApiKey');
+  expect(service.run.outputs).toHaveProperty('BraveApiKeySecretArn');
+});
+
+const templateIn = async (assembly: string): Promise<string> => {
+  const manifest = JSON.parse(await readFile(join(assembly, 'manifest.json'), 'utf8')) as {
+    artifacts: Record<string, { properties?: { templateFile?: string } }>;
+  };
+  const [found = ''] = Object.values(manifest.artifacts).flatMap(
+    ({ properties }) => properties?.templateFile ?? [],
+  );
+  return found;
+};

@@ -1,0 +1,81 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type RunningCommand, startCommand } from '#support/command.ts';
+import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import type { Service } from '#support/service.ts';
+import { callWhatIsAsked, startWebServer, toolUser, type WebServer } from '#support/tool-use.ts';
+import type { Connection } from '../../bin/local/connection.ts';
+import { useLocalTable } from '../../bin/operator.ts';
+
+let folder: string;
+let web: WebServer;
+let other: WebServer;
+let model: ScriptedModel;
+let command: RunningCommand;
+let service: Service;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'service-command-'));
+  web = await startWebServer((request, response) =>
+    response.end(request.url?.startsWith('/search?') ? '{"results":[]}' : 'a page'),
+  );
+  other = await startWebServer((_request, response) => response.end('another'));
+  model = await startScriptedModel();
+  callWhatIsAsked(model);
+  const data = join(folder, 'data');
+  command = startCommand(
+    [
+      '--port',
+      '0',
+      '--data',
+      data,
+      '--allow-outbound',
+      `127.0.0.1:${web.port}`,
+      '--allow-outbound',
+      '[::1]:1234',
+    ],
+    { SEARXNG_URL: web.url, OPENAI_BASE_URL: model.url },
+  );
+  await command.printed('Ctrl-C ends it.');
+  const connection = JSON.parse(await readFile(join(data, 'connection.json'), 'utf8')) as Connection;
+  useLocalTable(connection.data_table, connection.dynamodb_endpoint);
+  service = { baseUrl: connection.base_url } as Service;
+}, 120_000);
+afterAll(async () => {
+  command.child.kill('SIGKILL');
+  await command.ended;
+  await Promise.all([web, other, model].map((server) => server.close()));
+  await rm(folder, { recursive: true, force: true });
+});
+
+describe('npm start', { timeout: 60_000 }, () => {
+  it('lets agents search where SEARXNG_URL says', async () => {
+    const search = await toolUser(service, { type: 'consultant_search_web' });
+    expect((await search({ query: 'q' })).result).toEqual({ success: true, data: [] });
+    expect(web.asked).toContain('/search?q=q&format=json');
+  });
+
+  it('lets agents read what --allow-outbound names, and nothing beside', async () => {
+    const read = await toolUser(service, { type: 'consultant_fetch_web_content' });
+    expect((await read({ url: `${web.url}/page` })).result).toMatchObject({ data: { content: 'a page' } });
+    expect((await read({ url: other.url })).result).toEqual({
+      success: false,
+      data: { message: 'The address is not allowed' },
+    });
+    expect(other.asked).toEqual([]);
+  });
+
+  it.each(['127.0.0.1', 'http://127.0.0.1:80', '127.0.0.1:0', '::1:80', ''])(
+    'refuses --allow-outbound %j in one line',
+    async (value) => {
+      const { code, stderr } = await startCommand(['--allow-outbound', value]).ended;
+      expect(code).toBe(1);
+      expect(stderr.trim().split('\n')).toEqual([
+        expect.stringContaining(
+          'It must be HOST:PORT, such as 127.0.0.1:8080, [::1]:8080 or wiki.internal:443.',
+        ),
+      ]);
+    },
+  );
+});

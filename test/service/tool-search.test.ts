@@ -1,0 +1,132 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { clientOf } from '#support/client.ts';
+import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import { createTenant, type Service, startService } from '#support/service.ts';
+import {
+  callWhatIsAsked,
+  startWebServer,
+  type ToolUse,
+  toolUser,
+  type WebServer,
+} from '#support/tool-use.ts';
+import { createChat, send } from '#support/turns.ts';
+
+const type = 'consultant_search_web';
+
+let answer: { status: number; body: string | object };
+let headers: IncomingHttpHeaders;
+let engine: WebServer;
+let model: ScriptedModel;
+let service: Service;
+let search: (args: Record<string, unknown>) => Promise<ToolUse>;
+beforeAll(async () => {
+  engine = await startWebServer((request, response) => {
+    headers = request.headers;
+    response.writeHead(answer.status, { 'Content-Type': 'application/json' });
+    response.end(typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body));
+  });
+  model = await startScriptedModel();
+  callWhatIsAsked(model);
+  service = await startService({
+    variables: {
+      OPENAI_BASE_URL: model.url,
+      WEB_SEARCH_PROVIDER: 'searxng',
+      WEB_SEARCH_URL: `${engine.url}/searx/`,
+    },
+  });
+  search = await toolUser(service, { type, config: { max_results: 3 } });
+});
+beforeEach(() => {
+  answer = { status: 200, body: { query: 'q', results: found(20), answers: [] } };
+});
+afterAll(async () => {
+  await service.close();
+  await model.close();
+  await engine.close();
+});
+
+/** As SearXNG tells them, with more than is asked for. */
+const found = (count: number) =>
+  Array.from({ length: count }, (_each, index) => ({
+    title: `Title ${index}`,
+    url: `https://site.test/${index}`,
+    content: index === 1 ? null : `Content ${index}`,
+    engine: 'any',
+    score: 1 / (index + 1),
+  }));
+const result = (index: number) => ({
+  title: `Title ${index}`,
+  url: `https://site.test/${index}`,
+  snippet: index === 1 ? '' : `Content ${index}`,
+});
+
+describe('a search with SearXNG', () => {
+  it('is a step with what was found', async () => {
+    const { step, result: ended, told } = await search({ query: ' who & what? ' });
+    expect(step).toMatchObject({
+      type,
+      content: 'Searching the web for: who & what?',
+      args: { query: 'who & what?' },
+    });
+    expect(ended).toEqual({ success: true, data: [result(0), result(1), result(2)] });
+    expect(told).toEqual(ended);
+    expect(engine.asked.at(-1)).toBe('/searx/search?q=who+%26+what%3F&format=json');
+    expect(headers).not.toHaveProperty('x-subscription-token');
+  });
+
+  it('gives as many as the model asks for, up to what the agent allows', async () => {
+    const { step, result: ended } = await search({ query: 'q', count: 1 });
+    expect(step.args).toEqual({ query: 'q', count: 1 });
+    expect(ended.data).toEqual([result(0)]);
+    for (const count of [0, 4, 1.5])
+      expect((await search({ query: 'q', count })).result).toEqual({
+        success: false,
+        data: { message: 'The arguments do not fit this tool' },
+      });
+    const five = await toolUser(service, { type });
+    expect((await five({ query: 'q' })).result.data).toHaveLength(5);
+  });
+
+  it('that finds nothing is a success', async () => {
+    answer.body = { results: [] };
+    expect((await search({ query: 'q' })).result).toEqual({ success: true, data: [] });
+  });
+
+  it('shows where it has shortened what a provider says', async () => {
+    answer.body = { results: [{ title: 't', url: 'https://site.test/', content: 'x'.repeat(5000) }] };
+    const [first] = (await search({ query: 'q' })).result.data as { snippet: string }[];
+    expect(first?.snippet).toBe(`${'x'.repeat(999)}…`);
+  });
+
+  it.each([
+    [429, 'The service takes no more requests for now', {}],
+    [403, 'The service answered with status 403', 'Forbidden'],
+    [500, 'The service answered with status 500', {}],
+    [302, 'The service answered with status 302', {}],
+    [200, "The service's answer is not what it should be", '<html>'],
+    [200, "The service's answer is not what it should be", {}],
+    [200, "The service's answer is not what it should be", { results: [{ title: 'no address' }] }],
+    [200, 'The answer is larger than 2 MB', JSON.stringify({ results: [], more: 'x'.repeat(2_000_000) })],
+  ])('that gets status %i fails: %s', async (status, message, body) => {
+    answer = { status, body };
+    const { result: ended, told } = await search({ query: 'q' });
+    expect(ended).toEqual({ success: false, data: { message: `The search failed. ${message}` } });
+    expect(told).toEqual(ended);
+  });
+
+  it('is there for an agent with use_search, and not for others', async () => {
+    for (const [agent, names] of [
+      [{ use_search: true }, [type]],
+      [{}, undefined],
+    ] as const) {
+      const tenant = await createTenant({ model: 'openai:test', titles: false, agent });
+      const client = clientOf(service, tenant);
+      const chatId = await createChat(client, tenant);
+      const message = JSON.stringify({ name: type, arguments: { query: 'q' } });
+      await send(client, tenant, chatId, message);
+      const asked = model.calls.findLast(({ request }) => request.messages.at(-1)?.content === message);
+      expect(asked?.request.tools?.map((tool) => tool.function.name)).toEqual(names);
+    }
+  });
+});
