@@ -120,7 +120,10 @@ describe('the distribution', () => {
   it('is the address that links lead to, whatever a client claims', async () => {
     await tenant.createChat();
     await tenant.createChat();
-    const claims = { 'x-forwarded-host': 'evil.example', 'x-origin-secret': 'a guess' };
+    const claims = {
+      'x-forwarded-host': 'evil.example',
+      'x-origin-secret': 'a guess of as many characters as the secret has'.slice(0, 43),
+    };
     const linkThrough = async (baseUrl: string) => {
       const response = await fetch(`${baseUrl}/chats?limit=1`, {
         headers: { 'x-api-key': tenant.apiKey, ...claims },
@@ -130,6 +133,22 @@ describe('the distribution', () => {
     expect(await linkThrough(service.baseUrl)).toBe(`${service.baseUrl}/chats?limit=1&offset=1`);
     const gateway = `${service.run.endpoints.gateway}/v1`;
     expect(await linkThrough(gateway)).toBe(`${gateway}/chats?limit=1&offset=1`);
+  });
+
+  it('is known by its secret: without it no upload is taken, and no host believed', async () => {
+    // Any other secret than the one that the distribution sends.
+    const variables = { ORIGIN_SECRET_ARN: service.run.outputs.OpenAiApiKeySecretArn ?? '' };
+    const stranger = await startService({ variables });
+    try {
+      const own = await openTenant(stranger);
+      expect(summaryOf(await uploaderOf(stranger, own).file('a.txt', 'x'))).toBe('403/10001 Access denied');
+      await own.createChat();
+      await own.createChat();
+      const { body } = await own.client.get('/chats?limit=1');
+      expect(new URL(body.pagination?.next_page ?? '').host).toMatch(/\.execute-api\./);
+    } finally {
+      await stranger.close();
+    }
   });
 
   it('lets nobody but a POST to the route of uploads', async () => {
