@@ -41,7 +41,7 @@ export interface StartedEngines {
   readonly outputs: Record<string, string>;
 }
 
-export type EngineName = 'dynamodb' | 's3' | 'secretsmanager' | 'sqs' | 'sfn' | 'kms' | 'ssm';
+export type EngineName = 'dynamodb' | 's3' | 'secretsmanager' | 'sqs' | 'sfn' | 'kms' | 'ssm' | 'lambda';
 
 export interface Faults extends DynamoFaults {
   /** Delivers every batch of a queue to its function twice, in turn at the same time and one after the other. */

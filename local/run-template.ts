@@ -54,11 +54,11 @@ function describeRun(
   close: () => Promise<void>,
 ): RunningTemplate {
   const { dynamodb = '', s3 = '', secretsmanager = '', gateway = '' } = context.endpoints;
-  const { front = '', sqs = '', sfn = '', kms = '', ssm = '' } = context.endpoints;
+  const { front = '', sqs = '', sfn = '', kms = '', ssm = '', lambda = '' } = context.endpoints;
   const pools = () => [...context.functions.values()];
   return {
     url: front || gateway,
-    endpoints: { gateway, dynamodb, s3, secretsmanager, sqs, sfn, kms, ssm },
+    endpoints: { gateway, dynamodb, s3, secretsmanager, sqs, sfn, kms, ssm, lambda },
     physicalIds,
     outputs,
     killWorkers: (prefix) =>

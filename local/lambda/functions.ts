@@ -1,9 +1,11 @@
 import path from 'node:path';
 import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import { findFunction } from './find-function.ts';
 import type { FunctionDefinition } from './function-definition.ts';
 import { functionEnvironment } from './function-environment.ts';
 import { createFunctionPool } from './function-pool.ts';
+import { serveInvocations } from './serve-invocations.ts';
 
 interface FunctionProperties {
   readonly Code?: { readonly S3Key?: string };
@@ -42,6 +44,8 @@ export const functions: ResourceKind = {
     const arnOf = (resource: TemplateResource) =>
       `arn:aws:lambda:${context.region}:${context.accountId}:function:${nameOf(resource)}`;
     const ours = resources.filter(({ type }) => type === FUNCTION);
+    const invocations = await serveInvocations((reference) => findFunction(context, reference));
+    context.endpoints.lambda = invocations.endpoint;
 
     return {
       ref: (resource) => (resource.type === FUNCTION ? nameOf(resource) : arnOf(resource)),
@@ -52,6 +56,7 @@ export const functions: ResourceKind = {
           AliasArn: arnOf(resource),
           Version: '$LATEST',
         })[name],
+      environmentFor: () => ({ AWS_ENDPOINT_URL_LAMBDA: invocations.endpoint }),
       async begin() {
         for (const resource of ours) {
           const definition = defineFunction(resource, nameOf(resource), arnOf(resource), context);
@@ -66,6 +71,7 @@ export const functions: ResourceKind = {
       },
       async close() {
         await Promise.all([...context.functions.values()].map((pool) => pool.close()));
+        await invocations.close();
       },
     };
   },

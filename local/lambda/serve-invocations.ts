@@ -1,0 +1,66 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import type { InvokableFunction } from './invokable-function.ts';
+
+const INVOKE = /^\/2015-03-31\/functions\/([^/?]+)\/invocations/;
+
+export interface InvocationServer {
+  readonly endpoint: string;
+  close(): Promise<void>;
+}
+
+/** Lambda's own API: Invoke, which waits for the answer. Invocations as events have no queue here. */
+export async function serveInvocations(
+  find: (reference: string) => InvokableFunction | undefined,
+): Promise<InvocationServer> {
+  const server = createServer((request, response) => {
+    answer(find, request, response).catch((error) =>
+      refuse(response, 500, 'ServiceException', String(error)),
+    );
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  return {
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () =>
+      new Promise((closed) => {
+        server.close(() => closed());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function answer(
+  find: (reference: string) => InvokableFunction | undefined,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const reference = decodeURIComponent(INVOKE.exec(request.url ?? '')?.[1] ?? '');
+  const called = request.method === 'POST' ? find(reference) : undefined;
+  if (called === undefined)
+    return refuse(response, 404, 'ResourceNotFoundException', `Function not found: ${reference}`);
+  const kind = request.headers['x-amz-invocation-type'] ?? 'RequestResponse';
+  if (kind !== 'RequestResponse')
+    return refuse(response, 400, 'InvalidParameterValueException', `${kind} is not available locally`);
+  const result = await called.invoke((await text(request)) || '{}');
+  response.writeHead(200, {
+    'Content-Type': 'application/json',
+    'X-Amz-Executed-Version': '$LATEST',
+    ...(!result.succeeded && { 'X-Amz-Function-Error': 'Unhandled' }),
+  });
+  const { succeeded } = result;
+  response.end(
+    succeeded
+      ? result.payload
+      : JSON.stringify({ errorType: result.errorType, errorMessage: result.errorMessage }),
+  );
+}
+
+function refuse(response: ServerResponse, status: number, name: string, message: string): void {
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  response.writeHead(status, { 'Content-Type': 'application/json', 'x-amzn-errortype': name });
+  response.end(JSON.stringify({ Message: message }));
+}

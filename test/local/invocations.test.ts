@@ -1,0 +1,48 @@
+import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type FixtureRun, startFixture } from './fixture/start-fixture.ts';
+
+let run: FixtureRun;
+let client: LambdaClient;
+let name: string;
+beforeAll(async () => {
+  run = await startFixture();
+  client = new LambdaClient({
+    endpoint: run.endpoints.lambda,
+    region: 'us-east-1',
+    credentials: { accessKeyId: 'a', secretAccessKey: 'b' },
+  });
+  await run.act({ do: 'count' });
+  name = run.workers().find(({ functionName }) => /-Act[0-9A-F]{8}$/.test(functionName))?.functionName ?? '';
+});
+afterAll(() => run.close());
+
+const invoke = async (FunctionName: string, query: Record<string, string>) => {
+  const Payload = JSON.stringify({ queryStringParameters: query });
+  const answer = await client.send(new InvokeCommand({ FunctionName, Payload }));
+  return { ...answer, said: JSON.parse(answer.Payload?.transformToString() ?? '') as unknown };
+};
+
+it('is answered with what the function returns, by name and by ARN', async () => {
+  for (const reference of [name, `arn:aws:lambda:us-east-1:000000000000:function:${name}`]) {
+    const answer = await invoke(reference, { do: 'count' });
+    expect(answer).toMatchObject({ StatusCode: 200, ExecutedVersion: '$LATEST' });
+    expect(answer.FunctionError).toBeUndefined();
+    expect(answer.said).toMatchObject({ statusCode: 200 });
+  }
+});
+
+it('tells of a function that throws, and of one that takes too long', async () => {
+  expect(await invoke(name, { do: 'throw' })).toMatchObject({
+    FunctionError: 'Unhandled',
+    said: { errorType: 'Error', errorMessage: 'this text stays inside' },
+  });
+  expect(await invoke(name, { do: 'hang' })).toMatchObject({
+    FunctionError: 'Unhandled',
+    said: { errorType: 'Sandbox.Timedout' },
+  });
+});
+
+it('says so when the function is not there', async () => {
+  await expect(invoke('Nobody', {})).rejects.toMatchObject({ name: 'ResourceNotFoundException' });
+});
