@@ -65,16 +65,16 @@ export function readEventSource(
   if (batchSize > DEFAULT_BATCH_SIZE && windowSeconds === 0) {
     refuse('MaximumBatchingWindowInSeconds must be greater than 0 when BatchSize is greater than 10');
   }
+  const limit = resolved.ScalingConfig?.MaximumConcurrency ?? DEFAULT_CONCURRENCY;
+  if (limit < 2 || limit > 1000) refuse('MaximumConcurrency must be between 2 and 1000');
   return {
     enabled: resolved.Enabled ?? true,
     queueArn,
     target,
     batchSize,
     windowSeconds,
-    concurrency: Math.min(
-      resolved.ScalingConfig?.MaximumConcurrency ?? DEFAULT_CONCURRENCY,
-      context.options.maxConcurrency ?? DEFAULT_CONCURRENCY,
-    ),
+    // More than the function's threads would wait inside the runner, where their time runs already.
+    concurrency: Math.min(limit, context.options.maxConcurrency ?? DEFAULT_CONCURRENCY),
     reportsItemFailures: resolved.FunctionResponseTypes?.includes('ReportBatchItemFailures') ?? false,
   };
 }

@@ -30,6 +30,14 @@ describe('a start refuses', () => {
       /MaximumBatchingWindowInSeconds must be greater than 0 when BatchSize is greater than 10$/,
     ],
     [
+      'a concurrency that is out of range',
+      (resources) =>
+        Object.assign(entry(resources, WORKER_SOURCE).properties, {
+          ScalingConfig: { MaximumConcurrency: 1 },
+        }),
+      /MaximumConcurrency must be between 2 and 1000$/,
+    ],
+    [
       'a source that is no queue',
       (resources) =>
         Object.assign(entry(resources, WORKER_SOURCE).properties, {

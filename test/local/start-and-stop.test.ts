@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { runTemplate } from '#local/run-template.ts';
+import { changeAssembly, type TemplateResources } from './fixture/change-assembly.ts';
 import { makeDataDir } from './fixture/start-fixture.ts';
 import { synthesizeFixture } from './fixture/synthesize-fixture.ts';
 
@@ -31,17 +31,9 @@ async function processesOf(folder: string): Promise<string[]> {
   return commands.filter((command) => command.includes(folder));
 }
 
-/** A copy of the fixture's assembly with a changed template. */
-async function changedAssembly(change: (resources: Record<string, unknown>) => void): Promise<string> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'local-changed-'));
+async function changedAssembly(change: (resources: TemplateResources) => void): Promise<string> {
+  const folder = await changeAssembly('Fixture', change);
   folders.push(folder);
-  for (const name of ['manifest.json', 'Fixture.assets.json', 'Fixture.template.json']) {
-    await cp(path.join(assembly, name), path.join(folder, name));
-  }
-  const file = path.join(folder, 'Fixture.template.json');
-  const template = JSON.parse(await readFile(file, 'utf8')) as { Resources: Record<string, unknown> };
-  change(template.Resources);
-  await writeFile(file, JSON.stringify(template));
   return folder;
 }
 

@@ -65,7 +65,7 @@ describe('a start refuses a definition', () => {
 it('fills substitutions into a definition', async () => {
   const assembly = await changeAssembly('Background', (resources) => {
     const { Corners } = resources;
-    delete Corners?.Properties.DefinitionString;
+    delete Corners?.Properties?.DefinitionString;
     Object.assign(Corners?.Properties ?? {}, {
       // biome-ignore lint/suspicious/noTemplateCurlyInString: CloudFormation's own placeholder
       Definition: { StartAt: 'S', States: { S: { Type: 'Pass', Result: '${Word}', End: true } } },
