@@ -1,4 +1,5 @@
-import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { marshall } from '@aws-sdk/util-dynamodb';
 import { expect, it } from 'vitest';
 import { dynamoTable } from '#adapters/dynamo/table.ts';
 
@@ -9,9 +10,9 @@ function tableThatShowsAfter(looks: number) {
   let looked = 0;
   const send = async () => {
     looked += 1;
-    return looked > looks ? { Item: key } : {};
+    return looked > looks ? { Item: marshall(key) } : {};
   };
-  return { table: dynamoTable({ send } as unknown as DynamoDBDocumentClient, 'table'), looked: () => looked };
+  return { table: dynamoTable({ send } as unknown as DynamoDBClient, 'table'), looked: () => looked };
 }
 
 it('waits for an item that is named but does not show yet', async () => {

@@ -1,29 +1,38 @@
-import { TransactionCanceledException } from '@aws-sdk/client-dynamodb';
+import { randomUUID } from 'node:crypto';
 import {
-  BatchGetCommand,
-  type BatchGetCommandInput,
-  type BatchGetCommandOutput,
-  BatchWriteCommand,
-  type BatchWriteCommandInput,
-  type BatchWriteCommandOutput,
-  type DynamoDBDocumentClient,
-  GetCommand,
-  PutCommand,
-  type PutCommandInput,
+  type AttributeValue,
+  BatchGetItemCommand,
+  type BatchGetItemCommandInput,
+  type BatchGetItemCommandOutput,
+  BatchWriteItemCommand,
+  type BatchWriteItemCommandInput,
+  type BatchWriteItemCommandOutput,
+  type DynamoDBClient,
+  GetItemCommand,
+  PutItemCommand,
   QueryCommand,
-  type QueryCommandInput,
-  TransactWriteCommand,
-  type TransactWriteCommandInput,
-  UpdateCommand,
-  type UpdateCommandInput,
+  TransactionCanceledException,
+  TransactWriteItemsCommand,
+  UpdateItemCommand,
+} from '@aws-sdk/client-dynamodb';
+import type {
+  PutCommandInput,
+  QueryCommandInput,
+  TransactWriteCommandInput,
+  UpdateCommandInput,
 } from '@aws-sdk/lib-dynamodb';
+import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import DataLoader from 'dataloader';
 import { backOff } from './back-off.ts';
 import type { Key } from './keys.ts';
 
 export type Item = Record<string, unknown>;
 export type Write = NonNullable<TransactWriteCommandInput['TransactItems']>[number];
-type WithoutTable<Input> = Omit<Input, 'TableName'>;
+type WithoutTable<Input> = Omit<
+  Input,
+  // What expressions have replaced.
+  'TableName' | 'AttributeUpdates' | 'Expected' | 'KeyConditions' | 'QueryFilter'
+>;
 
 /** The data table's operations. Every read is strongly consistent: clients read what they have just written. */
 export interface Table {
@@ -52,7 +61,8 @@ const keysPerRequest = 100;
 /** With the waits between, about a second: a transaction is through in milliseconds. */
 const attemptsToFind = 8;
 
-export function dynamoTable(client: DynamoDBDocumentClient, name: string): Table {
+/** @param client may have `ItemProtocol`, which makes each call shorter. */
+export function dynamoTable(client: DynamoDBClient, name: string): Table {
   const loader = new DataLoader<Key, Item | undefined, string>((keys) => getTogether(client, name, keys), {
     cache: false,
     maxBatchSize: keysPerRequest,
@@ -68,7 +78,7 @@ export function dynamoTable(client: DynamoDBDocumentClient, name: string): Table
       throw new Error(`The item ${key.pk} ${key.sk} is named by another but missing`);
     },
     async put(input) {
-      await client.send(new PutCommand({ TableName: name, ...input }));
+      await client.send(new PutItemCommand({ TableName: name, ...toWire(input) }));
     },
     async putAll(items) {
       const requests: Item[][] = [];
@@ -77,57 +87,103 @@ export function dynamoTable(client: DynamoDBDocumentClient, name: string): Table
       await Promise.all(requests.map((request) => putTogether(client, name, request)));
     },
     async update(input) {
-      return (await client.send(new UpdateCommand({ TableName: name, ...input }))).Attributes ?? {};
+      const answer = await client.send(new UpdateItemCommand({ TableName: name, ...toWire(input) }));
+      return answer.Attributes === undefined ? {} : unmarshall(answer.Attributes);
     },
     async *queryPages(input) {
-      let start: Record<string, unknown> | undefined;
+      const wire = toWire(input);
+      let start: WireItem | undefined;
       do {
         const page = await client.send(
-          new QueryCommand({ TableName: name, ConsistentRead: true, ...input, ExclusiveStartKey: start }),
+          new QueryCommand({ TableName: name, ConsistentRead: true, ...wire, ExclusiveStartKey: start }),
         );
-        yield page.Items ?? [];
+        yield (page.Items ?? []).map((item) => unmarshall(item));
         start = page.LastEvaluatedKey;
       } while (start !== undefined);
     },
     async transact(writes) {
-      await client.send(new TransactWriteCommand({ TransactItems: writes(name) }));
+      await client.send(
+        new TransactWriteItemsCommand({
+          TransactItems: writes(name).map(transactItem),
+          // By it DynamoDB knows a transaction again that the SDK sends once more, since its answer got lost.
+          ClientRequestToken: randomUUID(),
+        }),
+      );
     },
   };
 }
 
-async function putTogether(client: DynamoDBDocumentClient, name: string, items: Item[]): Promise<void> {
-  let wanted: BatchWriteCommandInput['RequestItems'] = {
-    [name]: items.map((Item) => ({ PutRequest: { Item } })),
+async function putTogether(client: DynamoDBClient, name: string, items: Item[]): Promise<void> {
+  let wanted: BatchWriteItemCommandInput['RequestItems'] = {
+    [name]: items.map((item) => ({ PutRequest: { Item: marshalled(item) } })),
   };
   for (let attempt = 0; wanted !== undefined && Object.keys(wanted).length > 0; attempt += 1) {
     if (attempt > 0) await backOff(attempt);
-    const answer: BatchWriteCommandOutput = await client.send(
-      new BatchWriteCommand({ RequestItems: wanted }),
+    const answer: BatchWriteItemCommandOutput = await client.send(
+      new BatchWriteItemCommand({ RequestItems: wanted }),
     );
     wanted = answer.UnprocessedItems;
   }
 }
 
+async function getAlone(client: DynamoDBClient, name: string, key: Key): Promise<Item | undefined> {
+  const answer = await client.send(
+    new GetItemCommand({ TableName: name, Key: marshalled(key), ConsistentRead: true }),
+  );
+  return answer.Item && unmarshall(answer.Item);
+}
+
+type WireItem = Record<string, AttributeValue>;
+
+const marshalled = (item: Item | Key): WireItem => marshall(item, { removeUndefinedValues: true });
+
+/** The members of an input that hold attributes. */
+const itemMembers = ['Key', 'Item', 'ExpressionAttributeValues', 'ExclusiveStartKey'] as const;
+
+type Wire<Input> = {
+  [Name in keyof Input]: Name extends (typeof itemMembers)[number] ? WireItem : Input[Name];
+};
+
+function toWire<Input extends object>(input: Input): Wire<Input> {
+  const members: Partial<Record<string, unknown>> = input;
+  const items = itemMembers.filter((member) => members[member] !== undefined);
+  return {
+    ...input,
+    ...Object.fromEntries(items.map((member) => [member, marshalled(members[member] as Item)])),
+  } as Wire<Input>;
+}
+
+const transactItem = ({ ConditionCheck, Delete, Put, Update }: Write) => ({
+  ...(ConditionCheck && { ConditionCheck: toWire(ConditionCheck) }),
+  ...(Delete && { Delete: toWire(Delete) }),
+  ...(Put && { Put: toWire(Put) }),
+  ...(Update && { Update: toWire(Update) }),
+});
+
 const textOf = ({ pk, sk }: Key): string => `${pk}\n${sk}`;
 
 async function getTogether(
-  client: DynamoDBDocumentClient,
+  client: DynamoDBClient,
   name: string,
   keys: readonly Key[],
 ): Promise<(Item | undefined)[]> {
   const [only] = keys;
-  if (only !== undefined && keys.length === 1)
-    return [(await client.send(new GetCommand({ TableName: name, Key: only, ConsistentRead: true }))).Item];
+  if (only !== undefined && keys.length === 1) return [await getAlone(client, name, only)];
 
   const distinct = new Map(keys.map((key) => [textOf(key), key]));
   const found = new Map<string, Item>();
-  let wanted: BatchGetCommandInput['RequestItems'] = {
-    [name]: { Keys: [...distinct.values()], ConsistentRead: true },
+  let wanted: BatchGetItemCommandInput['RequestItems'] = {
+    [name]: { Keys: [...distinct.values()].map((key) => marshalled(key)), ConsistentRead: true },
   };
   for (let attempt = 0; wanted !== undefined && Object.keys(wanted).length > 0; attempt += 1) {
     if (attempt > 0) await backOff(attempt);
-    const answer: BatchGetCommandOutput = await client.send(new BatchGetCommand({ RequestItems: wanted }));
-    for (const item of answer.Responses?.[name] ?? []) found.set(textOf(item as unknown as Key), item);
+    const answer: BatchGetItemCommandOutput = await client.send(
+      new BatchGetItemCommand({ RequestItems: wanted }),
+    );
+    for (const wire of answer.Responses?.[name] ?? []) {
+      const item = unmarshall(wire);
+      found.set(textOf(item as unknown as Key), item);
+    }
     wanted = answer.UnprocessedKeys;
   }
   return keys.map((key) => found.get(textOf(key)));

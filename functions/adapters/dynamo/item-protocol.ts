@@ -1,0 +1,48 @@
+import type { Readable } from 'node:stream';
+import { AwsJson1_0Protocol } from '@aws-sdk/core/protocols';
+
+type Serialize = Parameters<AwsJson1_0Protocol['serializeRequest']>;
+type Deserialize = Parameters<AwsJson1_0Protocol['deserializeResponse']>;
+
+/**
+ * DynamoDB's protocol for operations on items. Their inputs and outputs, as `marshall` makes them, are what stands on the
+ * wire, so there is nothing to convert member by member from the schemas, which the SDK otherwise does with every
+ * attribute both ways. Not for binary attributes, nor for operations whose answers hold times; and the token by which a
+ * transaction is known again must be in the input, since only the schema says that it needs one.
+ */
+export class ItemProtocol extends AwsJson1_0Protocol {
+  override async serializeRequest<Input extends object>(
+    operation: Serialize[0],
+    input: Input,
+    context: Serialize[2],
+  ): ReturnType<AwsJson1_0Protocol['serializeRequest']> {
+    const request = await super.serializeRequest(operation, {}, context);
+    request.body = JSON.stringify(input);
+    return request;
+  }
+
+  override async deserializeResponse<Output>(
+    operation: Deserialize[0],
+    context: Deserialize[1],
+    response: Deserialize[2],
+  ): Promise<Output> {
+    const text = await textOf(response.body);
+    if (!this.isErrorResponse(response.statusCode))
+      return { ...JSON.parse(text), $metadata: this.deserializeMetadata(response) };
+    response.body = Buffer.from(text);
+    return super.deserializeResponse(operation, context, response) as Promise<never>;
+  }
+}
+
+function textOf(body: Readable): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  let text = '';
+  body.setEncoding('utf8');
+  body.on('data', (chunk: string) => {
+    text += chunk;
+  });
+  body.once('end', () => resolve(text));
+  body.once('error', reject);
+  body.once('close', () => reject(new Error('The connection broke off within an answer')));
+  return promise;
+}

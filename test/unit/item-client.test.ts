@@ -1,0 +1,45 @@
+import { DynamoDBClient, PutItemCommand } from '@aws-sdk/client-dynamodb';
+import { expect, it } from 'vitest';
+import { idleMiddleware, itemClientSettings, lightened } from '#adapters/dynamo/item-client.ts';
+
+it('leaves out what the SDK does around calls without use here, and keeps the rest', () => {
+  const namesOf = (client: DynamoDBClient) =>
+    client.middlewareStack.identify().map((line) => line.split(/ - | \(a\.k\.a/)[0] ?? '');
+  const client = new DynamoDBClient({ region: 'us-east-1' });
+  const before = namesOf(client);
+  // A name that an update of the SDK changes would be kept in silence.
+  expect(before).toEqual(expect.arrayContaining(idleMiddleware));
+  expect(namesOf(lightened(client))).toEqual(before.filter((name) => !idleMiddleware.includes(name)));
+});
+
+it('signs as the SDK does, with the credentials of each call', async () => {
+  let sent: { headers: Record<string, string>; body: string } | undefined;
+  let accessKeyId = 'first';
+  const settings = {
+    region: 'us-east-1',
+    endpoint: 'https://table.example',
+    credentials: async () => ({ accessKeyId, secretAccessKey: 'secret', expiration: new Date(0) }),
+    requestHandler: {
+      handle: async (request: typeof sent) => {
+        sent = structuredClone({
+          headers: request?.headers ?? {},
+          body: Buffer.from(request?.body ?? '').toString(),
+        });
+        throw new Error('sent');
+      },
+    },
+    maxAttempts: 1,
+  };
+  const client = lightened(new DynamoDBClient({ ...settings, ...itemClientSettings }));
+  const plain = new DynamoDBClient(settings);
+  const put = new PutItemCommand({ TableName: 'table', Item: { pk: { S: 'ü' }, count: { N: '1' } } });
+  for (accessKeyId of ['first', 'second']) {
+    await expect(plain.send(put)).rejects.toThrow('sent');
+    const expected = sent;
+    await expect(client.send(put)).rejects.toThrow('sent');
+    expect(JSON.parse(sent?.body ?? '')).toEqual(JSON.parse(expected?.body ?? ''));
+    expect(sent?.headers.authorization).toContain(`Credential=${accessKeyId}/`);
+    for (const name of ['x-amz-target', 'content-type', 'host'])
+      expect(sent?.headers[name], name).toBe(expected?.headers[name]);
+  }
+});
