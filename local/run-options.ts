@@ -17,6 +17,8 @@ export interface RunOptions {
   readonly faults?: Faults;
   /** What schedules are kept by, in place of the system's timers. */
   readonly timer?: Timer;
+  /** When messages of a failed batch come again, in place of the queue's visibility time-out. */
+  readonly redeliverySeconds?: number;
   /** By name of a Wait state: how long it takes, in place of what the template says. */
   readonly waitMilliseconds?: Readonly<Record<string, number>>;
   /** Keep every DynamoDB call with what it consumed. */

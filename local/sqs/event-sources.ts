@@ -50,6 +50,7 @@ async function startPoller(resource: TemplateResource, context: RunContext): Pro
       endpoint,
       queueUrl,
       visibilitySeconds,
+      redeliverySeconds: context.options.redeliverySeconds,
       region: context.region,
       deliverTwice: context.options.faults?.duplicateMessages ?? false,
       onFailure: (line) => context.options.onLog?.({ functionName, line }),

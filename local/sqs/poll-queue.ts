@@ -15,6 +15,8 @@ interface PollOptions {
   readonly endpoint: string;
   readonly queueUrl: string;
   readonly visibilitySeconds: number;
+  /** Of messages that a function failed; the visibility time-out unless given. */
+  readonly redeliverySeconds: number | undefined;
   readonly region: string;
   /** At least once, as AWS promises and rarely does: a batch comes twice, at the same time or one after the other. */
   readonly deliverTwice: boolean;
@@ -124,9 +126,11 @@ export function pollQueue(options: PollOptions): Poller {
     batches += 1;
     try {
       // Its time begins now, however long it was held.
-      await changeVisibility(batch);
+      await changeVisibility(batch, visibilitySeconds);
       const failed = await invoke(batch, options.deliverTwice ? 2 : 1, batches % 2 === 0);
       const done = batch.filter(({ messageId }) => !failed.has(messageId));
+      const again = batch.filter(({ messageId }) => failed.has(messageId));
+      if (options.redeliverySeconds !== undefined) await changeVisibility(again, options.redeliverySeconds);
       await inPortions(done, (Entries) => call('DeleteMessageBatch', { Entries }));
     } catch (error) {
       report(error);
@@ -153,10 +157,10 @@ export function pollQueue(options: PollOptions): Poller {
     return new Set(ids.filter((id) => attempts.every((failed) => failed.has(id))));
   }
 
-  function changeVisibility(items: readonly Held[]): Promise<void> {
+  function changeVisibility(items: readonly Held[], VisibilityTimeout: number): Promise<void> {
     return inPortions(items, (entries) =>
       call('ChangeMessageVisibilityBatch', {
-        Entries: entries.map((entry) => ({ ...entry, VisibilityTimeout: visibilitySeconds })),
+        Entries: entries.map((entry) => ({ ...entry, VisibilityTimeout })),
       }),
     );
   }
@@ -167,7 +171,7 @@ export function pollQueue(options: PollOptions): Poller {
 
   // Three times in their time, so that no message comes again while it waits here for its turn.
   const keepHidden = setInterval(
-    () => void changeVisibility(backlog.items()).catch(report),
+    () => void changeVisibility(backlog.items(), visibilitySeconds).catch(report),
     (visibilitySeconds * 1000) / 3,
   );
   void receive();

@@ -111,6 +111,21 @@ it('with duplicates on, every batch comes twice and is then gone', async () => {
   await run.close();
 });
 
+it('messages of a failed batch come again as soon as a test wants', async () => {
+  const run = await startBackground({ redeliverySeconds: 0 });
+  const sqs = new SQSClient(clientOptions(run.endpoints.sqs));
+  const times: number[] = [];
+  run.script('Simple', () => {
+    times.push(performance.now());
+    return times.length < 3 ? { throws: { name: 'Broken', message: 'on purpose' } } : {};
+  });
+  await sqs.send(new SendMessageCommand({ QueueUrl: run.ref('Plain'), MessageBody: 'x' }));
+  await vi.waitFor(() => expect(times).toHaveLength(3), 10_000);
+  // By the visibility time-out it would take 4 s.
+  expect((times[2] ?? 0) - (times[0] ?? 0)).toBeLessThan(1500);
+  await run.close();
+});
+
 it('a template without queues has no engine for them', async () => {
   const run = await startFixture();
   expect(run.endpoints).toMatchObject({ sqs: '', sfn: '', kms: '', ssm: '' });
