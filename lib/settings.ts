@@ -82,7 +82,7 @@ const schema = z
       .max(20)
       .default([]),
 
-    /** Addresses that agents may read pages from although they are not public. */
+    /** Addresses that agents may read pages from although they are not public: HOST:PORT, with * for every port. */
     outboundAllow: z
       .array(z.string().refine(isHostAndPort, { error: `must be ${hostAndPortForm}` }))
       .default([]),

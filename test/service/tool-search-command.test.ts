@@ -1,17 +1,24 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { certificate } from '#support/certificate.ts';
+import { clientOf } from '#support/client.ts';
 import { type RunningCommand, startCommand } from '#support/command.ts';
 import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
-import type { Service } from '#support/service.ts';
+import { createTenant, type Service } from '#support/service.ts';
 import { callWhatIsAsked, startWebServer, toolUser, type WebServer } from '#support/tool-use.ts';
+import { createChat, send } from '#support/turns.ts';
 import type { Connection } from '../../bin/local/connection.ts';
 import { useLocalTable } from '../../bin/operator.ts';
 
 let folder: string;
 let web: WebServer;
 let other: WebServer;
+let secure: Server;
+let secureUrl: string;
 let model: ScriptedModel;
 let command: RunningCommand;
 let service: Service;
@@ -21,6 +28,10 @@ beforeAll(async () => {
     response.end(request.url?.startsWith('/search?') ? '{"results":[]}' : 'a page'),
   );
   other = await startWebServer((_request, response) => response.end('another'));
+  secure = createServer(certificate, (_request, response) => response.end('a secret page'));
+  await new Promise<void>((listening) => secure.listen(0, '127.0.0.1', listening));
+  secureUrl = `https://localhost:${(secure.address() as AddressInfo).port}`;
+  await writeFile(join(folder, 'authority.pem'), certificate.cert);
   model = await startScriptedModel();
   callWhatIsAsked(model);
   const data = join(folder, 'data');
@@ -33,9 +44,13 @@ beforeAll(async () => {
       '--allow-outbound',
       `127.0.0.1:${web.port}`,
       '--allow-outbound',
-      '[::1]:1234',
+      new URL(secureUrl).host,
     ],
-    { SEARXNG_URL: web.url, OPENAI_BASE_URL: model.url },
+    {
+      SEARXNG_URL: web.url,
+      OPENAI_BASE_URL: model.url,
+      NODE_EXTRA_CA_CERTS: join(folder, 'authority.pem'),
+    },
   );
   await command.printed('Ctrl-C ends it.');
   const connection = JSON.parse(await readFile(join(data, 'connection.json'), 'utf8')) as Connection;
@@ -45,6 +60,8 @@ beforeAll(async () => {
 afterAll(async () => {
   command.child.kill('SIGKILL');
   await command.ended;
+  secure.close();
+  secure.closeAllConnections();
   await Promise.all([web, other, model].map((server) => server.close()));
   await rm(folder, { recursive: true, force: true });
 });
@@ -64,6 +81,20 @@ describe('npm start', { timeout: 60_000 }, () => {
       data: { message: 'The address is not allowed' },
     });
     expect(other.asked).toEqual([]);
+  });
+
+  it('believes the certificate authority of NODE_EXTRA_CA_CERTS', async () => {
+    const read = await toolUser(service, { type: 'consultant_fetch_web_content' });
+    expect((await read({ url: secureUrl })).result).toMatchObject({ data: { content: 'a secret page' } });
+  });
+
+  it('has a demo model that reads the page that a message names', async () => {
+    const agent = { unified_tools: [{ type: 'consultant_fetch_web_content' }] };
+    const tenant = await createTenant({ model: 'demo', titles: false, agent });
+    const client = clientOf(service, tenant);
+    const message = `consultant_fetch_web_content {"url":"${web.url}/page"}`;
+    const { body } = await send(client, tenant, await createChat(client, tenant), message);
+    expect(body.data).toContain('"content":"a page"');
   });
 
   it.each(['127.0.0.1', 'http://127.0.0.1:80', '127.0.0.1:0', '::1:80', ''])(
