@@ -18,7 +18,7 @@ export interface Passage {
   text: string;
   /** Where it begins in the text, in UTF-16 units. */
   offset: number;
-  /** Where it begins, from 1, in a text that has pages. */
+  /** From 1, in a text that has pages. */
   page?: number;
 }
 

@@ -20,30 +20,36 @@ const breaks = [
 ] as const;
 
 /**
- * Cuts a text into passages that overlap a little, at paragraphs where it can, else at sentences or words.
+ * Cuts a text into passages that overlap a little, at paragraphs where it can, else at sentences or words. None reaches
+ * over the end of a page, so that each names the page where all of it stands.
  * @param pageOffsets where each page begins, rising
  */
 export function splitText(text: string, pageOffsets: readonly number[] = []): Passage[] {
+  if (pageOffsets.length === 0) return splitPart(text, 0, text.length);
+  return pageOffsets.flatMap((start, index) =>
+    splitPart(text, start, pageOffsets[index + 1] ?? text.length).map((passage) => ({
+      ...passage,
+      page: index + 1,
+    })),
+  );
+}
+
+function splitPart(text: string, from: number, to: number): Passage[] {
   const passages: Passage[] = [];
-  let page = 0;
-  for (let start = 0; start < text.length; ) {
-    const end = endOf(text, start);
+  for (let start = from; start < to; ) {
+    const end = endOf(text, start, to);
     const piece = text.slice(start, end);
     const words = piece.trim();
-    if (words !== '') {
-      const offset = start + piece.indexOf(words);
-      while ((pageOffsets[page] ?? Number.POSITIVE_INFINITY) <= offset) page += 1;
-      passages.push({ text: words, offset, ...(page > 0 && { page }) });
-    }
-    if (end === text.length) break;
+    if (words !== '') passages.push({ text: words, offset: start + piece.indexOf(words) });
+    if (end === to) break;
     start = nextStart(text, end);
   }
   return passages;
 }
 
-function endOf(text: string, start: number): number {
+function endOf(text: string, start: number, to: number): number {
   const most = start + passageCharacters;
-  if (most >= text.length) return text.length;
+  if (most >= to) return to;
   const second = text.slice(start + leastCharacters, most);
   for (const pattern of breaks) {
     const last = lastEnd(second, pattern);

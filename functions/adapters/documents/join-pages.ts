@@ -7,8 +7,7 @@ export async function joinPages(pages: AsyncIterable<string> | Iterable<string>)
   const pageOffsets: number[] = [];
   let text = '';
   for await (const page of pages) {
-    if (pageOffsets.length === bounds.pages)
-      throw new ExtractionFailure('tooLarge', `has more than ${bounds.pages} pages`);
+    if (pageOffsets.length === bounds.pages) throw tooManyPages();
     pageOffsets.push(text.length);
     text += `${page.trim()}\n\n`;
     if (text.length > bounds.characters)
@@ -16,3 +15,5 @@ export async function joinPages(pages: AsyncIterable<string> | Iterable<string>)
   }
   return { text, pageOffsets };
 }
+
+export const tooManyPages = () => new ExtractionFailure('tooLarge', `has more than ${bounds.pages} pages`);

@@ -1,13 +1,15 @@
 import { getDocumentProxy } from 'unpdf';
 import { ExtractionFailure } from '#domain/extraction-failure.ts';
+import { bounds } from './bounds.ts';
 import type { Extracted } from './extract-text.ts';
-import { joinPages } from './join-pages.ts';
+import { joinPages, tooManyPages } from './join-pages.ts';
 
 type Pdf = Awaited<ReturnType<typeof getDocumentProxy>>;
 
 export async function readPdf(bytes: Uint8Array): Promise<Extracted> {
   const pdf = await open(bytes);
   try {
+    if (pdf.numPages > bounds.pages) throw tooManyPages();
     return await joinPages(pagesOf(pdf));
   } finally {
     await pdf.loadingTask.destroy();

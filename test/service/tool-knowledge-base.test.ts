@@ -1,0 +1,156 @@
+import { writeFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { agentctlOf } from '#support/agentctl.ts';
+import { chatWithTool } from '#support/demo-tools.ts';
+import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+
+const type = 'consultant_retrieve_context_source';
+const knowledgeBaseId = 'ABCDE12345';
+
+interface Answer {
+  status: number;
+  type?: string;
+  body: unknown;
+}
+
+let bedrock: Server;
+let asked: { path: string | undefined; body: unknown; signed: boolean }[];
+let answer: (request: IncomingMessage) => Answer;
+let service: Service;
+let tenant: Tenant;
+beforeAll(async () => {
+  bedrock = createServer(async (request, response) => {
+    const body: unknown = JSON.parse(await text(request));
+    const signed = request.headers.authorization?.includes('/bedrock/aws4_request') ?? false;
+    asked.push({ path: request.url, body, signed });
+    const { status, type: errorType, body: told } = answer(request);
+    response
+      .writeHead(status, {
+        'Content-Type': 'application/json',
+        ...(errorType !== undefined && { 'x-amzn-ErrorType': errorType }),
+      })
+      .end(JSON.stringify(told));
+  });
+  await new Promise<void>((listening) => bedrock.listen(0, '127.0.0.1', listening));
+  const { port } = bedrock.address() as AddressInfo;
+  service = await startService({
+    maxConcurrency: 1,
+    variables: { AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME: `http://127.0.0.1:${port}` },
+  });
+  tenant = await createTenant({ titles: false });
+});
+afterAll(async () => {
+  await service.close();
+  bedrock.close();
+});
+
+const open = (config: Record<string, unknown> = {}) => {
+  asked = [];
+  return chatWithTool(service, tenant, type, { knowledge_base_id: knowledgeBaseId, ...config });
+};
+
+describe('a knowledge base of Amazon Bedrock', { timeout: 30_000 }, () => {
+  it('is asked in place of the documents, and its passages name their source', async () => {
+    answer = () => ({
+      status: 200,
+      body: {
+        retrievalResults: [
+          {
+            content: { type: 'TEXT', text: 'Refunds take fourteen days.' },
+            location: { type: 'S3', s3Location: { uri: 's3://handbook/refunds.pdf' } },
+            score: 0.87654321,
+            metadata: { 'x-amz-bedrock-kb-document-page-number': 3, 'x-amz-bedrock-kb-chunk-id': 'c' },
+          },
+          {
+            content: { text: 'See the site.' },
+            location: { type: 'WEB', webLocation: { url: 'https://example.com/refunds' } },
+            score: 0.5,
+          },
+          { content: { text: 'From elsewhere.' } },
+        ],
+      },
+    });
+    const chat = await open({ max_passages: 3 });
+    expect(await chat.search('refund')).toEqual({
+      results: [
+        {
+          text: 'Refunds take fourteen days.',
+          source: { type: 's3', uri: 's3://handbook/refunds.pdf', page: 3 },
+          score: 0.8765,
+        },
+        { text: 'See the site.', source: { type: 'web', uri: 'https://example.com/refunds' }, score: 0.5 },
+        { text: 'From elsewhere.', source: { type: 'unknown' }, score: 0 },
+      ],
+    });
+    expect(asked).toEqual([
+      {
+        path: `/knowledgebases/${knowledgeBaseId}/retrieve`,
+        body: {
+          retrievalQuery: { text: 'refund' },
+          retrievalConfiguration: { vectorSearchConfiguration: { numberOfResults: 3 } },
+        },
+        signed: true,
+      },
+    ]);
+  });
+
+  it('that has nothing is no failure', async () => {
+    answer = () => ({ status: 200, body: { retrievalResults: [] } });
+    expect(await (await open()).search('refund')).toEqual({
+      results: [],
+      note: 'Nothing in the knowledge base matches the query',
+    });
+  });
+
+  it.each([
+    ['AccessDeniedException', 403, 'This service may not query the knowledge base'],
+    ['ResourceNotFoundException', 404, 'The knowledge base does not exist'],
+    ['ValidationException', 400, 'The knowledge base could not answer'],
+    ['ThrottlingException', 429, 'The knowledge base is busy; it may answer later'],
+  ])('that answers %s is a failed step in words of ours', async (errorType, status, message) => {
+    answer = () => ({ status, type: errorType, body: { message: 'arn:aws:iam::1:role/secret' } });
+    const chat = await open();
+    await chat.say(`${type} {"query":"refund"}`);
+    expect((await chat.lastStep()).result).toEqual({ success: false, data: { message } });
+    expect(asked).toHaveLength(errorType === 'ThrottlingException' ? 3 : 1);
+  });
+});
+
+describe('agentctl', { timeout: 60_000 }, () => {
+  const agentFile = async (config: Record<string, unknown>): Promise<string> => {
+    const file = join(service.dataDir, 'agent.json');
+    await writeFile(file, JSON.stringify({ name: 'Agent', unified_tools: [{ type, config }] }));
+    return file;
+  };
+
+  it('takes agents whose knowledge base is listed, and refuses others', async () => {
+    const file = await agentFile({ knowledge_base_id: knowledgeBaseId });
+    const create = ['agents', 'create', '--workspace', tenant.workspaceId, '--file', file];
+    const listing = agentctlOf(service, [knowledgeBaseId]);
+    const { agent_id } = await listing.json<{ agent_id: string }>(...create);
+    const bare = agentctlOf(service);
+    const refused = await bare.run(...create);
+    expect(refused).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(
+        `unified_tools[0].config.knowledge_base_id ${knowledgeBaseId} is not in the stage setting bedrockKnowledgeBases`,
+      ),
+    });
+    expect(await bare.run('agents', 'publish', agent_id)).toMatchObject({ code: 1 });
+    expect(await listing.run('agents', 'publish', agent_id)).toMatchObject({ code: 0 });
+  });
+
+  it('refuses what is no id, and unknown settings', async () => {
+    const create = ['agents', 'create', '--workspace', tenant.workspaceId, '--file'];
+    const { run } = agentctlOf(service);
+    for (const config of [{ knowledge_base_id: 'arn:aws:x' }, { max_passages: 21 }, { passages: 5 }]) {
+      const { code, stderr } = await run(...create, await agentFile(config));
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/unified_tools\[0\]\.config: .*(knowledge_base_id|max_passages|passages)/s);
+    }
+  });
+});

@@ -1,0 +1,284 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DeleteObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { agentctlOf } from '#support/agentctl.ts';
+import { chatWithTool, type Found } from '#support/demo-tools.ts';
+import { pdfOf, presentation } from '#support/office-documents.ts';
+import { docx } from '#support/sample-files.ts';
+import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+import { wordDocument } from '#support/word-document.ts';
+
+const type = 'consultant_retrieve_context_source';
+
+interface Document {
+  document_id: string;
+  name: string;
+  content_type: string;
+  size: number;
+  characters: number;
+  passages: number;
+  added_at: string;
+  replaced?: boolean;
+}
+
+let service: Service;
+let agentctl: ReturnType<typeof agentctlOf>;
+let folder: string;
+beforeAll(async () => {
+  service = await startService({ maxConcurrency: 2 });
+  agentctl = agentctlOf(service);
+  folder = join(service.dataDir, 'documents');
+  await mkdir(folder);
+});
+afterAll(() => service.close());
+
+const fileOf = async (name: string, content: string | Uint8Array): Promise<string> => {
+  const file = join(folder, name);
+  await writeFile(file, content);
+  return file;
+};
+
+const add = async (workspace: string, ...more: string[]): Promise<Document[]> =>
+  (await agentctl.json<{ documents: Document[] }>('knowledge', 'add', '--workspace', workspace, ...more))
+    .documents;
+const list = async (workspace: string): Promise<Document[]> =>
+  (await agentctl.json<{ documents: Document[] }>('knowledge', 'list', '--workspace', workspace)).documents;
+const refusal = async (...args: string[]): Promise<string> => {
+  const { code, stderr, stdout } = await agentctl.run('knowledge', ...args);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  return stderr.trim();
+};
+const namesOf = ({ results }: Found) => results.map(({ source }) => source.name);
+const open = (tenant: Tenant, config?: Record<string, unknown>) =>
+  chatWithTool(service, tenant, type, config);
+
+const bucket = () =>
+  new S3Client({
+    endpoint: service.run.endpoints.s3,
+    region: 'us-east-1',
+    credentials: { accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' },
+  });
+const Bucket = () => service.run.outputs.ContentBucketName ?? '';
+const objectsOf = async ({ workspaceId }: Tenant): Promise<string[]> => {
+  const { Contents = [] } = await bucket().send(
+    new ListObjectsV2Command({ Bucket: Bucket(), Prefix: `knowledge/${workspaceId}/` }),
+  );
+  return Contents.map(({ Key = '' }) => Key);
+};
+
+// A command takes a second or two.
+describe('the knowledge of a workspace', { timeout: 120_000 }, () => {
+  it('is empty at first, and says so', async () => {
+    const chat = await open(await createTenant());
+    expect(await chat.search('refund')).toEqual({ results: [], note: 'The knowledge base is empty' });
+  });
+
+  it('is found in documents of every format, with its source', async () => {
+    const tenant = await createTenant();
+    const files = await Promise.all([
+      fileOf('refunds.md', '# Refunds\n\nA refund reaches the customer within fourteen days.'),
+      fileOf(
+        'travel.pdf',
+        pdfOf([['Contents of this guide'], ['A taxi is reimbursed', 'up to forty euros.']]),
+      ),
+      fileOf('leave.docx', docx('Annual leave is thirty days.')),
+      fileOf('parking.doc', wordDocument('Parking costs nothing on Sundays.')),
+      fileOf('offices.csv', 'city,floor\nHamburg,seventh\nMunich,second\n'),
+      fileOf('canteen.html', '<title>Canteen</title><p>Lunch is served at <b>noon</b>.'),
+      fileOf('safety.pptx', presentation([['Welcome'], ['The assembly point is the fountain']], 'Hello')),
+      fileOf('休暇.txt', '年間休暇は二十五日です。'),
+    ]);
+    const added = await add(tenant.workspaceId, ...files);
+    expect(added.map(({ name, replaced }) => [name, replaced])).toEqual(
+      files.map((file) => [file.slice(folder.length + 1), false]),
+    );
+    const documents = await list(tenant.workspaceId);
+    expect(documents).toHaveLength(files.length);
+    expect(documents.find(({ name }) => name === 'refunds.md')).toEqual({
+      document_id: expect.any(String),
+      name: 'refunds.md',
+      content_type: 'text/markdown',
+      size: 62,
+      characters: 62,
+      passages: 1,
+      added_at: expect.stringMatching(/^\d{4}-.*Z$/),
+    });
+
+    const chat = await open(tenant);
+    const [refund] = (await chat.search('How long does a refund take?')).results;
+    expect(refund).toEqual({
+      text: expect.stringContaining('within fourteen days'),
+      source: {
+        document_id: documents.find(({ name }) => name === 'refunds.md')?.document_id,
+        name: 'refunds.md',
+        offset: 0,
+      },
+      score: expect.any(Number),
+    });
+    const [taxi] = (await chat.search('taxi')).results;
+    expect(taxi).toMatchObject({
+      text: 'A taxi is reimbursed\nup to forty euros.',
+      source: { name: 'travel.pdf', page: 2, offset: 'Contents of this guide\n\n'.length },
+    });
+    for (const [query, name] of [
+      ['annual leave', 'leave.docx'],
+      ['parking', 'parking.doc'],
+      ['Which floor in Hamburg?', 'offices.csv'],
+      ['lunch', 'canteen.html'],
+      ['assembly point', 'safety.pptx'],
+      ['休暇は何日ですか', '休暇.txt'],
+    ] as const)
+      expect(namesOf(await chat.search(query))[0], query).toBe(name);
+    expect(await chat.search('zebra')).toEqual({
+      results: [],
+      note: 'Nothing in the knowledge base matches the query',
+    });
+  });
+
+  it('is a step that the stream tells live and the history keeps', async () => {
+    const tenant = await createTenant({ titles: false });
+    await add(tenant.workspaceId, await fileOf('step.md', 'The password policy asks for twelve characters.'));
+    const chat = await open(tenant, { max_passages: 1 });
+    const events = await chat.stream('password policy');
+    expect(events.map((event) => (event === '[DONE]' ? event : event.type)).slice(0, 4)).toEqual([
+      'response.created',
+      'response.reasoning_step.start',
+      'response.reasoning_step.end',
+      'response.output_text.delta',
+    ]);
+    const step = await chat.lastStep();
+    const { id, result, token_usage } = step;
+    expect(events[1]).toMatchObject({
+      step: {
+        id,
+        type,
+        content: 'Searching the knowledge base',
+        args: { query: 'password policy' },
+        timestamp: expect.any(String),
+      },
+    });
+    expect(events[2]).toMatchObject({ step: { id, type, result, token_usage } });
+    expect(result).toEqual({
+      success: true,
+      data: { results: [expect.objectContaining({ text: expect.stringContaining('twelve characters') })] },
+    });
+  });
+
+  it('gives as many passages as the agent wants, each of them whole', async () => {
+    const tenant = await createTenant();
+    const text = Array.from({ length: 200 }, (_, index) => `Paragraph ${index} is about coffee.`).join(
+      '\n\n',
+    );
+    await add(tenant.workspaceId, await fileOf('coffee.md', text));
+    expect((await (await open(tenant)).search('coffee')).results).toHaveLength(5);
+    const { results } = await (await open(tenant, { max_passages: 2 })).search('coffee');
+    expect(results).toHaveLength(2);
+    for (const result of results)
+      expect(text.slice(result.source.offset as number).startsWith(result.text)).toBe(true);
+  });
+
+  it('forgets what is replaced or removed, and keeps no old index', async () => {
+    const tenant = await createTenant();
+    const { workspaceId } = tenant;
+    const file = await fileOf('prices.md', 'The basic plan costs ten euros.');
+    const [first] = await add(workspaceId, file, await fileOf('other.md', 'Other things.'));
+    const chat = await open(tenant);
+    expect((await chat.search('basic plan')).results[0]?.text).toContain('ten euros');
+    await writeFile(file, 'The basic plan costs twelve euros.');
+    expect(await add(workspaceId, file)).toMatchObject([
+      { document_id: first?.document_id, name: 'prices.md', replaced: true },
+    ]);
+    expect((await chat.search('basic plan')).results.map(({ text }) => text)).toEqual([
+      'The basic plan costs twelve euros.',
+    ]);
+    expect(await objectsOf(tenant)).toHaveLength(1);
+
+    const removed = await agentctl.json(
+      'knowledge',
+      'remove',
+      '--workspace',
+      workspaceId,
+      'other.md',
+      first?.document_id ?? '',
+    );
+    expect(removed).toMatchObject({ removed: [{ name: 'other.md' }, { name: 'prices.md' }] });
+    expect(await list(workspaceId)).toEqual([]);
+    expect(await chat.search('basic plan')).toEqual({ results: [], note: 'The knowledge base is empty' });
+    expect(await refusal('remove', '--workspace', workspaceId, 'prices.md')).toBe(
+      'The workspace has no document prices.md',
+    );
+  });
+
+  it('loses nothing when several operators change it at once', async () => {
+    const tenant = await createTenant();
+    const names = ['apple.md', 'banana.md', 'cherry.md'];
+    const files = await Promise.all(names.map((name) => fileOf(name, `The fruit ${name.slice(0, -3)}.`)));
+    await Promise.all(files.map((file) => add(tenant.workspaceId, file)));
+    expect((await list(tenant.workspaceId)).map(({ name }) => name)).toEqual(names);
+    expect(namesOf(await (await open(tenant)).search('fruit')).toSorted()).toEqual(names);
+    expect(await objectsOf(tenant)).toHaveLength(1);
+  });
+
+  it('is one workspace’s alone', async () => {
+    const [mine, other] = [await createTenant(), await createTenant()];
+    await add(mine.workspaceId, await fileOf('secret.md', 'The vault opens with a melody.'));
+    expect((await (await open(mine)).search('vault')).results).toHaveLength(1);
+    expect((await (await open(other)).search('vault')).results).toEqual([]);
+    expect(await list(other.workspaceId)).toEqual([]);
+    const [document] = await list(mine.workspaceId);
+    expect(await refusal('remove', '--workspace', other.workspaceId, document?.document_id ?? '')).toContain(
+      'has no document',
+    );
+  });
+
+  it('that has lost its index fails as a step, without a word of where it was', async () => {
+    const tenant = await createTenant();
+    await add(tenant.workspaceId, await fileOf('lost.md', 'Lost.'));
+    const [Key = ''] = await objectsOf(tenant);
+    await bucket().send(new DeleteObjectCommand({ Bucket: Bucket(), Key }));
+    const chat = await open(tenant);
+    await chat.say(`${type} {"query":"lost"}`);
+    expect((await chat.lastStep()).result).toEqual({ success: false, data: { message: 'It failed' } });
+  });
+});
+
+describe('agentctl knowledge refuses', { timeout: 120_000 }, () => {
+  it('files that have no readable text, by their name, and adds nothing', async () => {
+    const { workspaceId } = await createTenant();
+    const good = await fileOf('good.md', 'Good.');
+    const cases: [file: string, says: string][] = [
+      [folder, 'cannot be read: it is a folder: name the files in it'],
+      [join(folder, 'missing.md'), 'cannot be read: ENOENT'],
+      [await fileOf('picture.png', 'x'), 'has no extension that text can be read from: .txt, .md'],
+      [await fileOf('empty.md', ''), 'is empty'],
+      [await fileOf('blank.pdf', pdfOf([[]])), 'has no text: its pages may be pictures'],
+      [await fileOf('broken.pdf', 'x'), 'cannot be read as a PDF'],
+      [await fileOf('locked.doc', wordDocument('x', { encrypted: true })), 'is protected by a password'],
+    ];
+    for (const [file, says] of cases) {
+      const said = await refusal('add', '--workspace', workspaceId, good, file);
+      expect(said).toContain(`${file} ${says}`);
+      expect(said).not.toContain('\n');
+    }
+    expect(await list(workspaceId)).toEqual([]);
+  });
+
+  it('more text than a workspace may have, two documents of one name, and unknown workspaces', async () => {
+    const { workspaceId } = await createTenant();
+    const large = await fileOf('large.txt', 'word '.repeat(2.2 * 1024 * 1024));
+    expect(await refusal('add', '--workspace', workspaceId, large)).toMatch(
+      /at most 10\.0 MB of text: this would make 11\.0 MB/,
+    );
+    const file = await fileOf('twice.md', 'Twice.');
+    expect(await refusal('add', '--workspace', workspaceId, file, file)).toContain(
+      'Two documents are called twice.md',
+    );
+    expect(await refusal('add', '--workspace', workspaceId, '--name', 'x', file, large)).toContain(
+      '--name is for one file',
+    );
+    expect(await refusal('add', '--workspace', 'unknown', file)).toBe('Workspace unknown not found');
+    const [named] = await add(workspaceId, '--name', 'The one', file);
+    expect(named).toMatchObject({ name: 'The one', content_type: 'text/markdown' });
+  });
+});

@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { keys } from '#adapters/dynamo/keys.ts';
+import { dataTableOf } from '#support/data-table.ts';
+import { chatWithTool } from '#support/demo-tools.ts';
+import { messageItems } from '#support/seed.ts';
+import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+import { historyOf } from '#support/turns.ts';
+
+const type = 'consultant_lookup';
+
+let service: Service;
+let table: ReturnType<typeof dataTableOf>;
+let tenant: Tenant;
+beforeAll(async () => {
+  service = await startService({ maxConcurrency: 2 });
+  table = dataTableOf(service);
+  tenant = await createTenant({ titles: false });
+});
+afterAll(async () => {
+  table.close();
+  await service.close();
+});
+
+const open = (config?: Record<string, unknown>) => chatWithTool(service, tenant, type, config);
+
+/** A chat with so many earlier messages. */
+async function longChat(count: number, content: (position: number) => string) {
+  const chat = await open();
+  const { workspaceId } = tenant;
+  const { chatId } = chat;
+  await table.writeItems(messageItems({ workspaceId, chatId, count, content }));
+  await table.change(keys.chat(workspaceId, chatId), { message_count: count });
+  return chat;
+}
+
+describe('a look-up', () => {
+  it('finds what was said before, with the message it stands in', async () => {
+    const chat = await open();
+    await chat.say('My cat is called Hannibal.');
+    await chat.say('Let us talk of something else.');
+    const history = await historyOf(chat.client, chat.chatId);
+    const { results, note } = await chat.search('What is the name of the cat?');
+    expect(note).toBeUndefined();
+    expect(results.find(({ source }) => source.role === 'user')).toEqual({
+      text: 'My cat is called Hannibal.',
+      source: {
+        type: 'message',
+        message_id: history[0]?.id,
+        role: 'user',
+        created_at: expect.stringMatching(/^\d{4}-.*Z$/),
+      },
+      score: expect.any(Number),
+    });
+    expect(results.map(({ score }) => score)).toEqual(
+      results.map(({ score }) => score).toSorted((one, other) => other - one),
+    );
+  });
+
+  it('does not find its own question, nor what was said in another chat', async () => {
+    const other = await open();
+    await other.say('The password is swordfish.');
+    const chat = await open();
+    expect(await chat.search('swordfish')).toEqual({
+      results: [],
+      note: 'Nothing that was searched matches the query',
+    });
+  });
+
+  it('is a step that the stream tells live and the history keeps', async () => {
+    const chat = await open({ max_results: 1 });
+    await chat.say('The meeting is on Friday. Friday, I said.');
+    await chat.say('Friday it is.');
+    const events = await chat.stream('Friday');
+    expect(events.map((event) => (event === '[DONE]' ? event : event.type)).slice(0, 4)).toEqual([
+      'response.created',
+      'response.reasoning_step.start',
+      'response.reasoning_step.end',
+      'response.output_text.delta',
+    ]);
+    const { id, result, token_usage } = await chat.lastStep();
+    expect(events[1]).toMatchObject({
+      step: { id, type, content: 'Looking through the conversation', args: { query: 'Friday' } },
+    });
+    expect(events[2]).toMatchObject({ step: { id, type, result, token_usage } });
+    expect(result).toMatchObject({ success: true, data: { results: [{ source: { type: 'message' } }] } });
+  });
+
+  it('refuses a query that is too long as a step, and the reply goes on', async () => {
+    const chat = await open();
+    await chat.say(`${type} ${JSON.stringify({ query: 'x'.repeat(1001) })}`);
+    expect((await chat.lastStep()).result).toMatchObject({ success: false });
+  });
+
+  it('reaches beyond what the model sees, and says where it ended', { timeout: 60_000 }, async () => {
+    const filler = 'Nothing of note was said here, and nothing of note was answered. '.repeat(2);
+    const facts: Record<number, string> = {
+      100: 'The treasure is under the willow.',
+      501: 'The boat leaves from pier eleven.',
+    };
+    const chat = await longChat(2400, (position) => facts[position] ?? `${filler} ${position}`);
+    const boat = await chat.search('boat pier');
+    expect(boat.results[0]).toMatchObject({ text: facts[501], source: { role: 'user' } });
+    expect(boat.note).toBe('Only the newest 2000 of 2400 earlier messages were searched');
+    const treasure = await chat.search('treasure willow');
+    expect(treasure.results.filter(({ text }) => text === facts[100])).toEqual([]);
+  });
+
+  it('ends before it has more text than it can hold', { timeout: 60_000 }, async () => {
+    const chat = await longChat(30, (position) => `Number ${position}. ${'word '.repeat(40_000)}`);
+    const { results, note } = await chat.search('number');
+    expect(note).toBe('Only the newest 19 of 30 earlier messages were searched');
+    expect(results).toHaveLength(5);
+  });
+});

@@ -1,0 +1,182 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { deflateSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { threadedTextExtractor } from '#adapters/documents/threaded-text-extractor.ts';
+import { pdfOf, presentation, wordBody } from '#support/office-documents.ts';
+import { zip } from '#support/sample-files.ts';
+import { wordDocument } from '#support/word-document.ts';
+
+const thread = new URL('../../functions/adapters/documents/extraction-thread.ts', import.meta.url);
+const extractor = threadedTextExtractor({ thread, milliseconds: 60_000, megabytes: 256 });
+const extract = (name: string, bytes: string | Uint8Array) =>
+  extractor.extract({ name, bytes: typeof bytes === 'string' ? Buffer.from(bytes) : bytes });
+const textOf = async (name: string, bytes: string | Uint8Array) => (await extract(name, bytes)).text.trim();
+const paragraph = (text: string) => `<w:p><w:r><w:t>${text}</w:t></w:r></w:p>`;
+
+describe('the text of', () => {
+  it('plain text, whatever wrote it', async () => {
+    expect(await extract('a.txt', 'Grün\r\nund blau')).toEqual({
+      text: 'Grün\nund blau',
+      contentType: 'text/plain',
+      pageOffsets: [],
+    });
+    expect(await textOf('utf-16.md', Buffer.from('\uFEFFGrün', 'utf16le'))).toBe('Grün');
+    expect(await textOf('windows.csv', Buffer.from('Grün', 'latin1'))).toBe('Grün');
+  });
+
+  it('an HTML page, as it is read', async () => {
+    const html =
+      '<title>Refunds</title><script>no()</script><h1>Terms</h1><table><tr><td>Days</td><td>14</td></tr></table>';
+    expect(await textOf('a.html', html)).toBe('Refunds\n\n# Terms\n\nDays | 14');
+    expect(await textOf('latin.html', Buffer.from('<meta charset=latin1><p>Grün', 'latin1'))).toBe('Grün');
+  });
+
+  it('a PDF, page by page', async () => {
+    const { text, pageOffsets, contentType } = await extract('a.pdf', pdfOf([['One', 'two.'], ['Three.']]));
+    expect(text).toBe('One\ntwo.\n\nThree.\n\n');
+    expect(pageOffsets).toEqual([0, text.indexOf('Three')]);
+    expect(contentType).toBe('application/pdf');
+  });
+
+  it('a Word document with its headings and tables, and without what was deleted', async () => {
+    const body = `<w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr><w:r><w:t>Terms</w:t></w:r></w:p>
+      ${paragraph('Fourteen &amp; no more')}<w:p><w:del><w:r><w:delText>gone</w:delText></w:r></w:del></w:p>
+      <w:tbl><w:tr><w:tc>${paragraph('Days')}</w:tc><w:tc>${paragraph('14')}</w:tc></w:tr></w:tbl>`;
+    const text = await textOf('a.docx', wordBody(body));
+    expect(text).toContain('Terms');
+    expect(text).toContain('Fourteen & no more');
+    expect(text).toMatch(/Days\s*\|\s*14/);
+    expect(text).not.toContain('gone');
+  });
+
+  it('a Word document of the nineties', async () => {
+    expect(await textOf('a.doc', wordDocument('Fourteen “days”: 多い'))).toBe('Fourteen “days”: 多い');
+  });
+
+  it('a presentation, slide by slide in their order, with notes and without numbers', async () => {
+    const { text, pageOffsets } = await extract(
+      'a.pptx',
+      presentation([['First', 'A &amp; B'], ['Second']], 'Say it slowly'),
+    );
+    expect(text).toBe('First\nA & B\n\nSay it slowly\n\nSecond\n\n');
+    expect(pageOffsets).toEqual([0, text.indexOf('Second')]);
+  });
+
+  it('a document whose name has no extension that is known, by its type', async () => {
+    const bytes = Buffer.from('Hello');
+    expect((await extractor.extract({ name: 'notes', contentType: 'text/x-log', bytes })).text).toBe('Hello');
+  });
+});
+
+const manySpaces = (megabytes: number) => Buffer.alloc(megabytes * 1024 * 1024, ' ');
+
+/** The declared sizes of a zip's first part, which is all that a reader knows before it unpacks. */
+function declare(archive: Buffer, bytes: number): Buffer {
+  archive.writeUInt32LE(bytes, 22);
+  archive.writeUInt32LE(bytes, archive.indexOf('PK\x01\x02') + 24);
+  return archive;
+}
+
+describe('is refused, and the process goes on:', { timeout: 60_000 }, () => {
+  const refused: [why: string, kind: string, name: string, bytes: () => Buffer][] = [
+    ['an unknown extension', 'unsupported', 'a.exe', () => Buffer.from('MZ')],
+    ['no bytes', 'empty', 'a.txt', () => Buffer.alloc(0)],
+    ['nothing but space', 'empty', 'a.md', () => Buffer.from(' \n ')],
+    ['a PDF of pictures', 'empty', 'a.pdf', () => pdfOf([[]])],
+    ['more than 50 MB', 'tooLarge', 'a.txt', () => Buffer.alloc(50 * 1024 * 1024 + 1, 'a')],
+    ['bytes that are no text', 'unreadable', 'a.txt', () => Buffer.from([0, 1, 2, 3])],
+    ['a PDF that is none', 'unreadable', 'a.pdf', () => Buffer.from('Hello')],
+    ['an archive that is cut off', 'unreadable', 'a.docx', () => wordBody(paragraph('x')).subarray(0, 300)],
+    ['an archive without slides', 'unreadable', 'a.pptx', () => wordBody(paragraph('x'))],
+    ['a .doc that is none', 'unreadable', 'a.doc', () => Buffer.from('{\\rtf1 Hello}')],
+    ['a .doc with a password', 'encrypted', 'a.doc', () => wordDocument('x', { encrypted: true })],
+    [
+      'a .docx with a password',
+      'encrypted',
+      'a.docx',
+      () =>
+        Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), Buffer.from('EncryptedPackage', 'utf16le')]),
+    ],
+    ['a zip bomb', 'tooLarge', 'a.docx', () => zip({ 'word/document.xml': manySpaces(60) })],
+    [
+      'a zip bomb that says it is small',
+      'unreadable',
+      'a.docx',
+      () => declare(zip({ 'word/document.xml': manySpaces(60) }), 100),
+    ],
+    [
+      'many parts that are too much together',
+      'tooLarge',
+      'a.pptx',
+      () => {
+        const part = manySpaces(40);
+        const names = [1, 2, 3].map((number) => `ppt/slides/${number}.xml`);
+        return zip(Object.fromEntries(names.map((name) => [name, part])));
+      },
+    ],
+    [
+      'a PDF that unpacks to a gigabyte',
+      'tooLarge',
+      'a.pdf',
+      () => {
+        const bytes = deflateSync(deflateSync(manySpaces(1024), { level: 9 }));
+        return pdfOf([[]], { dictionary: '/Filter [/FlateDecode /FlateDecode]', bytes });
+      },
+    ],
+    ['a PDF of too many pages', 'tooLarge', 'a.pdf', () => pdfOf(Array.from({ length: 5001 }, () => ['x']))],
+  ];
+  it.each(refused)('%s', async (_why, kind, name, bytes) => {
+    await expect(extract(name, bytes())).rejects.toMatchObject({ name: 'ExtractionFailure', kind });
+  });
+
+  it('entities that a document defines: they neither grow nor name files', async () => {
+    const entities =
+      '<!DOCTYPE x [<!ENTITY a "grown"><!ENTITY b "&a;&a;"><!ENTITY c SYSTEM "file:///etc/hostname">]>';
+    const archive = zip({
+      'ppt/presentation.xml': '<p><p:sldId r:id="s"/></p>',
+      'ppt/_rels/presentation.xml.rels':
+        '<Relationships><Relationship Id="s" Type="slide" Target="slides/s.xml"/></Relationships>',
+      'ppt/slides/s.xml': `${entities}<p:sld><a:p><a:t>Said: &b;&c;</a:t></a:p></p:sld>`,
+    });
+    expect(await textOf('a.pptx', archive)).toBe('Said: &b;&c;');
+    await expect(
+      extract('a.docx', zip({ 'word/document.xml': `${entities}<w:document>&b;&c;</w:document>` })),
+    ).rejects.toMatchObject({ kind: 'unreadable' });
+  });
+
+  it('what takes too long', async () => {
+    const hurried = threadedTextExtractor({ thread, milliseconds: 1, megabytes: 256 });
+    await expect(hurried.extract({ name: 'a.txt', bytes: Buffer.from('Hello') })).rejects.toMatchObject({
+      kind: 'tooSlow',
+    });
+  });
+
+  it('one that nobody waits for any more', async () => {
+    const leaving = new AbortController();
+    const reading = extractor.extract({ name: 'a.txt', bytes: Buffer.from('Hello') }, leaving.signal);
+    leaving.abort(new Error('Gone'));
+    await expect(reading).rejects.toThrow('Gone');
+  });
+});
+
+it('fetches nothing that a document refers to', async () => {
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    asked.push(request.url ?? '');
+    response.end();
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  try {
+    const picture = `<w:p><w:r><w:drawing><a:blip r:link="x"/></w:drawing></w:r></w:p>`;
+    const body = `${paragraph('Seen')}${picture}`;
+    const linked = wordBody(body, [['x', 'image', `${address}/docx" TargetMode="External`]]);
+    expect(await textOf('a.docx', linked)).toContain('Seen');
+    const html = `<link rel=stylesheet href=${address}/css><img src=${address}/img alt=Seen><iframe src=${address}/frame>`;
+    expect(await textOf('a.html', html)).toContain('Seen');
+    expect(asked).toEqual([]);
+  } finally {
+    server.close();
+  }
+});
