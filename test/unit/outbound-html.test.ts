@@ -1,5 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { pageText } from '#adapters/outbound/page-text.ts';
+
+// Nothing here takes more than 1 s, on a machine that has nothing else to do.
+vi.setConfig({ testTimeout: 60_000 });
 
 const address = new URL('https://site.test/docs/page');
 const { signal } = new AbortController();

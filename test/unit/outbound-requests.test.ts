@@ -3,11 +3,14 @@ import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, createServer as createSocketServer, type Socket } from 'node:net';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { brotliCompressSync, createGzip, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { OutboundRules } from '#adapters/outbound/checked-addresses.ts';
 import { type OutboundRequest, sendOutbound } from '#adapters/outbound/send-outbound.ts';
 import type { OutboundFailure } from '#domain/outbound-failure.ts';
 import { certificate } from '#support/certificate.ts';
+
+// Nothing here takes more than 3 s, on a machine that has nothing else to do.
+vi.setConfig({ testTimeout: 60_000 });
 
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -76,7 +79,7 @@ const send = (url: string, rules: OutboundRules | undefined, more: Partial<Outbo
     method: 'GET',
     rules,
     redirects: 5,
-    times: { answer: 2000, whole: 4000 },
+    times: { answer: 20_000, whole: 20_000 },
     maxBytes: 1_000_000,
     signal: new AbortController().signal,
     ...more,
@@ -346,13 +349,6 @@ describe('a body', () => {
     await expect.poll(() => sockets.size).toBe(0);
   });
 
-  it('may be cut where it does not matter', async () => {
-    const { port } = await serve((_request, response) => response.writeHead(500).end(text));
-    const answer = await send(`http://127.0.0.1:${port}/`, allowing(port), { maxBytes: 9, mayCutBody: true });
-    expect(answer.status).toBe(500);
-    expect(String(answer.body)).toBe('some text');
-  });
-
   it('that breaks off is a failure', async () => {
     const { port } = await speak((socket) => {
       socket.end('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort');
@@ -390,10 +386,10 @@ describe('an answer that is none', () => {
 });
 
 describe('time', () => {
-  const times = { answer: 200, whole: 400 };
+  const times = { answer: 1000, whole: 2000 };
   it.each([
-    ['an answer', () => undefined, 0.2],
-    ['the end of the headers', (socket: Socket) => socket.write('HTTP/1.1 200 OK\r\nX-'), 0.2],
+    ['an answer', () => undefined, 1],
+    ['the end of the headers', (socket: Socket) => socket.write('HTTP/1.1 200 OK\r\nX-'), 1],
     [
       'an answer behind early ones',
       (socket: Socket) => {
@@ -402,9 +398,9 @@ describe('time', () => {
         };
         more();
       },
-      0.2,
+      1,
     ],
-    ['the end of a body', (socket: Socket) => socket.write('HTTP/1.1 200 OK\r\n\r\nx'), 0.4],
+    ['the end of a body', (socket: Socket) => socket.write('HTTP/1.1 200 OK\r\n\r\nx'), 2],
   ])('is up without %s', async (_what, say, seconds) => {
     const { port, sockets } = await speak(say);
     expect(await failure(send(`http://127.0.0.1:${port}/`, allowing(port), { times }))).toBe(
@@ -416,17 +412,17 @@ describe('time', () => {
   it('is up in a name that does not resolve in time', async () => {
     const resolve = () => new Promise<string[]>(() => undefined);
     expect(await failure(send('http://slow.test/', { allow: [], refuse: [], resolve }, { times }))).toBe(
-      'late: It took longer than 0.2 seconds',
+      'late: It took longer than 1 seconds',
     );
   });
 
   it('covers all redirects together', async () => {
     const { port } = await serve((request, response) => {
       const next = { Location: `/${Number(request.url?.slice(1)) + 1}` };
-      setTimeout(() => response.writeHead(302, next).end(), 150);
+      setTimeout(() => response.writeHead(302, next).end(), 500);
     });
     expect(await failure(send(`http://127.0.0.1:${port}/0`, allowing(port), { times }))).toBe(
-      'late: It took longer than 0.4 seconds',
+      'late: It took longer than 2 seconds',
     );
   });
 

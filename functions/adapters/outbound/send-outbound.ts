@@ -24,10 +24,8 @@ export interface OutboundRequest {
   redirects: number;
   /** Milliseconds until the head of an answer is there, from each server, and until all is done. */
   times: { answer: number; whole: number };
-  /** Of the decompressed body. */
+  /** Of the decompressed body: a larger one is a failure. */
   maxBytes: number;
-  /** A larger body fails, unless it may be cut. */
-  mayCutBody?: true;
   signal: AbortSignal;
 }
 
@@ -157,11 +155,11 @@ function redirectOf({ statusCode = 0, headers }: IncomingMessage, url: URL): URL
 }
 
 async function wholeOf(
-  { maxBytes, mayCutBody }: OutboundRequest,
+  { maxBytes }: OutboundRequest,
   response: IncomingMessage,
 ): Promise<Omit<OutboundResponse, 'url'>> {
   const { body, isCut } = await readBody(response, maxBytes);
-  if (isCut && !mayCutBody)
+  if (isCut)
     throw new OutboundFailure('too large', `The answer is larger than ${maxBytes / 1_000_000} MB`);
   return { status: response.statusCode ?? 0, headers: response.headers, body };
 }
