@@ -159,8 +159,7 @@ async function wholeOf(
   response: IncomingMessage,
 ): Promise<Omit<OutboundResponse, 'url'>> {
   const { body, isCut } = await readBody(response, maxBytes);
-  if (isCut)
-    throw new OutboundFailure('too large', `The answer is larger than ${maxBytes / 1_000_000} MB`);
+  if (isCut) throw new OutboundFailure('too large', `The answer is larger than ${maxBytes / 1_000_000} MB`);
   return { status: response.statusCode ?? 0, headers: response.headers, body };
 }
 
