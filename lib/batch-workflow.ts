@@ -16,6 +16,8 @@ import {
   Succeed,
   TaskInput,
   Timeout,
+  Wait,
+  WaitTime,
 } from 'aws-cdk-lib/aws-stepfunctions';
 import { LambdaInvoke } from 'aws-cdk-lib/aws-stepfunctions-tasks';
 import { type CfnElement, Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib/core';
@@ -39,6 +41,7 @@ export type BatchFunctionName =
   | 'dispatch-batch'
   | 'advance-batch'
   | 'fail-batch'
+  | 'deliver-webhook'
   | 'reconcile-batches';
 
 /** How a batch is carried: a queue of its requests with its workers, and a state machine that waits for their end. */
@@ -73,7 +76,12 @@ export class BatchWorkflow extends Construct {
     );
 
     this.machine = this.createMachine(
-      { dispatcher, advancer: functionOf('advance-batch'), failer: functionOf('fail-batch') },
+      {
+        dispatcher,
+        advancer: functionOf('advance-batch'),
+        failer: functionOf('fail-batch'),
+        deliverer: functionOf('deliver-webhook'),
+      },
       settings,
     );
     for (const handler of [worker, undertaker, reconciler]) handler.wakes(this.machine);
@@ -114,21 +122,22 @@ export class BatchWorkflow extends Construct {
   }
 
   private createMachine(
-    functions: { dispatcher: ServiceFunction; advancer: ServiceFunction; failer: ServiceFunction },
+    functions: Record<'dispatcher' | 'advancer' | 'failer' | 'deliverer', ServiceFunction>,
     settings: Settings,
   ): StateMachine {
-    const over = new Succeed(this, 'The batch is over');
+    const over = this.createDelivery(functions.deliverer);
     const giveUp = new LambdaInvoke(this, 'Fail what is left of the batch', {
       lambdaFunction: functions.failer,
       payload: this.names(),
-      resultPath: JsonPath.DISCARD,
+      resultSelector: { 'webhook.$': '$.Payload.webhook' },
+      resultPath: '$.look',
     });
     retryCrashes(giveUp);
     giveUp.next(over);
     const look = new LambdaInvoke(this, 'See what has become of the batch', {
       lambdaFunction: functions.advancer,
       payload: this.names(),
-      resultSelector: { 'stage.$': '$.Payload.stage' },
+      resultSelector: { 'stage.$': '$.Payload.stage', 'webhook.$': '$.Payload.webhook' },
       resultPath: '$.look',
     });
     const wait = (name: string, seconds: number): LambdaInvoke =>
@@ -169,6 +178,30 @@ export class BatchWorkflow extends Construct {
         reason: 'Versions of the function itself, which a state may name.',
       });
     return machine;
+  }
+
+  /** What is behind the end of a batch. The function says how long to wait for its next attempt, if there is one. */
+  private createDelivery(deliverer: ServiceFunction): IChainable {
+    const over = new Succeed(this, 'The batch is over');
+    const deliver = new LambdaInvoke(this, 'Deliver the webhook', {
+      lambdaFunction: deliverer,
+      payload: this.names(),
+      resultSelector: { 'state.$': '$.Payload.state', 'seconds.$': '$.Payload.seconds' },
+      resultPath: '$.delivery',
+    });
+    // Nothing catches what goes on failing: the execution fails for all to see, and the reconciler starts another.
+    retryCrashes(deliver);
+    const wait = new Wait(this, 'Wait for the time of the next attempt', {
+      time: WaitTime.secondsPath('$.delivery.seconds'),
+    });
+    deliver.next(
+      new Choice(this, 'Is the webhook settled?')
+        .when(Condition.stringEquals('$.delivery.state', 'waiting'), wait.next(deliver))
+        .otherwise(over),
+    );
+    return new Choice(this, 'Is a webhook wanted?')
+      .when(Condition.booleanEquals('$.look.webhook', true), deliver)
+      .otherwise(over);
   }
 
   private names(more: Record<string, string> = {}): TaskInput {

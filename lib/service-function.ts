@@ -1,5 +1,6 @@
 import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import type { Key } from 'aws-cdk-lib/aws-kms';
 import {
   Architecture,
   Code,
@@ -86,6 +87,16 @@ export class ServiceFunction extends LambdaFunction {
   readsSecret(secret: Secret, variable: string): void {
     this.allow(['secretsmanager:GetSecretValue'], secret.secretArn);
     this.addEnvironment(variable, secret.secretArn);
+  }
+
+  encryptsWith(key: Key, variable: string): void {
+    this.allow(['kms:Encrypt'], key.keyArn);
+    this.addEnvironment(variable, key.keyArn);
+  }
+
+  decryptsWith(key: Key, variable: string): void {
+    this.allow(['kms:Decrypt'], key.keyArn);
+    this.addEnvironment(variable, key.keyArn);
   }
 
   queriesKnowledgeBases(ids: readonly string[]): void {

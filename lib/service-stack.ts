@@ -16,6 +16,7 @@ import { type ObjectAction, ServiceFunction, type TableAction } from './service-
 import type { Stage } from './settings.ts';
 import { UploadServer } from './upload-server.ts';
 import { WebAccess } from './web-access.ts';
+import { Webhooks } from './webhooks.ts';
 
 type Other = Exclude<FunctionName, RouteName>;
 type FunctionName = RouteName | BatchFunctionName | 'authorize-request';
@@ -30,6 +31,7 @@ interface Access {
   model?: true;
   replySettings?: true;
   batchSettings?: true;
+  webhooks?: 'taken' | 'called';
 }
 
 const batchReader = ['GetItem', 'BatchGetItem', 'Query'] as const;
@@ -61,6 +63,7 @@ const access: Readonly<Record<FunctionName, Access>> = {
     table: ['GetItem', 'BatchGetItem', 'PutItem', 'BatchWriteItem'],
     replySettings: true,
     batchSettings: true,
+    webhooks: 'taken',
   },
   'list-batches': { table: batchReader, links: true },
   'get-batch': { table: ['GetItem'] },
@@ -76,6 +79,10 @@ const access: Readonly<Record<FunctionName, Access>> = {
   'dispatch-batch': { table: [...batchReader, 'UpdateItem'] },
   'advance-batch': { table: [...batchReader, 'PutItem', 'UpdateItem', 'DeleteItem'] },
   'fail-batch': { table: [...batchReader, 'PutItem', 'UpdateItem', 'DeleteItem'] },
+  'deliver-webhook': {
+    table: ['GetItem', 'BatchGetItem', 'PutItem', 'DeleteItem'],
+    webhooks: 'called',
+  },
   'reconcile-batches': { table: [...batchReader, 'UpdateItem'], replySettings: true },
 };
 
@@ -103,6 +110,11 @@ const others: Readonly<Record<Other, { description: string; timeoutSeconds: numb
     timeoutSeconds: 60,
   },
   'fail-batch': { description: 'Ends a batch that cannot be carried through', timeoutSeconds: 60 },
+  'deliver-webhook': {
+    description: 'Calls the webhook of a batch that has ended',
+    // The most that the setting lets a receiver take, and as much again for the table and the key.
+    timeoutSeconds: 60,
+  },
   'reconcile-batches': {
     description: 'Takes up what a crash has left lying of batches',
     // Less than the five minutes to its next run.
@@ -132,6 +144,7 @@ export class ServiceStack extends Stack {
       production: settings.production,
     });
     const webAccess = new WebAccess(this, 'WebAccess', settings);
+    const webhooks = new Webhooks(this, 'Webhooks', settings);
 
     const originSecret = settings.largeUploads ? this.createOriginSecret() : undefined;
 
@@ -162,6 +175,8 @@ export class ServiceStack extends Stack {
         handler.addEnvironment(variables.historyCharacters, String(settings.historyCharacters));
         handler.addEnvironment(variables.attachedFiles, String(settings.attachedFiles));
       }
+      if (needs.webhooks === 'taken') webhooks.areTakenBy(handler);
+      if (needs.webhooks === 'called') webhooks.areCalledBy(handler);
       if (needs.batchSettings) {
         handler.addEnvironment(variables.batchTimeoutSeconds, String(settings.batchTimeoutSeconds));
         handler.addEnvironment(variables.batchItemSeconds, String(settings.batchItemSeconds));
@@ -193,6 +208,7 @@ export class ServiceStack extends Stack {
     }
 
     new CfnOutput(this, 'BaseAddress', { value: baseAddress });
+    new CfnOutput(this, 'BatchWorkflowArn', { value: workflow.machine.stateMachineArn });
     new CfnOutput(this, 'DataTableName', { value: table.tableName });
     new CfnOutput(this, 'ContentBucketName', { value: content.bucketName });
     new CfnOutput(this, 'FileBucketName', { value: files.bucketName });

@@ -87,6 +87,29 @@ const schema = z
       .array(z.string().refine(isHostAndPort, { error: `must be ${hostAndPortForm}` }))
       .default([]),
 
+    /** Addresses that webhooks may go to although they are not public: HOST:PORT, with * for every port. */
+    webhookAllow: z
+      .array(z.string().refine(isHostAndPort, { error: `must be ${hostAndPortForm}` }))
+      .default([]),
+
+    /** How long a receiver may take to answer: what most senders of webhooks give; the function that waits has twice that. */
+    webhookTimeoutSeconds: z.int().min(1).max(30).default(15),
+
+    /**
+     * The waits between the attempts to deliver a webhook, each varied by a tenth: 5 s for a hiccup, 5 and 30 minutes for
+     * a deployment, and hours for what needs people. 27.6 hours in all, so that nobody has to get up at night.
+     */
+    webhookRetrySeconds: z
+      .array(
+        z
+          .number()
+          .positive()
+          .max(7 * 86_400),
+      )
+      .min(1)
+      .max(20)
+      .default([5, 300, 1800, 7200, 18_000, 36_000, 36_000]),
+
     /** Where agents search the web; without it they have no such tool. */
     webSearch: z
       .discriminatedUnion('provider', [

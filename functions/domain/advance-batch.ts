@@ -1,6 +1,7 @@
 import { type Batch, type BatchItem, isOpen, outcomeOf, type StopReason } from './batch.ts';
 import { type OpenRequests, openRequests } from './open-requests.ts';
 import type { Services } from './services.ts';
+import { deliveryOf } from './webhook-delivery.ts';
 
 type AdvanceServices = Pick<Services, 'batches' | 'clock'>;
 
@@ -88,11 +89,12 @@ async function closeBatch(services: AdvanceServices, batch: Batch, left: OpenReq
       : batch.stop?.reason === 'failed'
         ? 'failed'
         : 'completed';
-  await services.batches.close(batch, {
+  const final = {
     status,
     completed: left.completed,
     failed: batch.total - left.completed,
     completedAt: status === 'cancelled' ? null : at,
     cancelledAt: status === 'cancelled' ? at : null,
-  });
+  } as const;
+  await services.batches.close(batch, final, deliveryOf({ ...batch, ...final }));
 }

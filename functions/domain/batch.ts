@@ -6,6 +6,7 @@ export type StopReason = 'cancelled' | 'expired' | 'failed';
 export interface Webhook {
   url: string;
   events: WebhookEvent[];
+  /** Sealed for this batch. */
   secret: string | null;
 }
 
@@ -35,6 +36,10 @@ export interface Batch {
 
 export const isOpen = ({ status }: Pick<Batch, 'status'>): boolean =>
   status === 'in_progress' || status === 'cancelling';
+
+/** Whether the state that the batch is in is an event that its webhook is called for. */
+export const wantsWebhook = ({ status, webhook }: Pick<Batch, 'status' | 'webhook'>): boolean =>
+  webhook?.events.some((event) => event === status) ?? false;
 
 /** One request of a batch as its client gave it. Positions count from 0 in input order. */
 export interface BatchRequest {

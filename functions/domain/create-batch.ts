@@ -4,6 +4,7 @@ import type { Batch, BatchRequest } from './batch.ts';
 import { type Chat, isOpenTo } from './chat.ts';
 import { findAttachedFiles } from './find-attached-files.ts';
 import type { Services } from './services.ts';
+import { refuseForbiddenWebhook, sealedWebhook } from './take-webhook.ts';
 
 type CreateServices = Pick<
   Services,
@@ -17,6 +18,8 @@ type CreateServices = Pick<
   | 'identifiers'
   | 'log'
   | 'replySettings'
+  | 'secretSealer'
+  | 'webhookSender'
   | 'workspaces'
 >;
 
@@ -34,11 +37,13 @@ export const createBatch =
       refuseUnpublishedAgents(services, workspaceId, body, requests),
       refuseForeignHistories(services, workspaceId, requests),
       refuseUnknownFiles(services, workspaceId, requests),
+      refuseForbiddenWebhook(services, body),
     ]);
 
     const now = services.clock.now();
+    const id = services.identifiers.uuid();
     const batch: Batch = {
-      id: services.identifiers.uuid(),
+      id,
       workspaceId,
       agentId: body.agent_id,
       status: 'in_progress',
@@ -50,7 +55,7 @@ export const createBatch =
       completedAt: null,
       cancelledAt: null,
       stop: null,
-      webhook: null,
+      webhook: await sealedWebhook(services, body, { workspaceId, batchId: id }),
       run: 1,
       taskToken: null,
       dispatchedAt: null,

@@ -1,4 +1,4 @@
-import type { Batch } from './batch.ts';
+import { type Batch, isOpen } from './batch.ts';
 import { sendReady } from './dispatch-batch.ts';
 import { openRequests } from './open-requests.ts';
 import type { Services } from './services.ts';
@@ -32,6 +32,8 @@ async function reconcile(services: ReconcileServices, batch: Batch, queueIsEmpty
     services.log.warn('A batch is taken up by a new execution', { batchId: batch.id, run: raised.run });
     await services.batchWorkflow.start(raised);
   }
+  // Its execution delivers the webhook.
+  if (!isOpen(batch)) return;
   const now = services.clock.now();
   if (batch.stop === null && batch.dispatchedAt !== null) {
     const { processing } = await openRequests(services, batch);

@@ -7,6 +7,7 @@ import type { BatchWorkflow } from './ports/batch-workflow.ts';
 import type { ChatStore } from './ports/chat-store.ts';
 import type { Clock } from './ports/clock.ts';
 import type { ContentDetector } from './ports/content-detector.ts';
+import type { DeliveryStore } from './ports/delivery-store.ts';
 import type { FeedbackStore } from './ports/feedback-store.ts';
 import type { FileIndex } from './ports/file-index.ts';
 import type { FileStore } from './ports/file-store.ts';
@@ -15,9 +16,11 @@ import type { KnowledgeBase } from './ports/knowledge-base.ts';
 import type { KnowledgeStore } from './ports/knowledge-store.ts';
 import type { Log } from './ports/log.ts';
 import type { MessageStore } from './ports/message-store.ts';
+import type { SecretSealer } from './ports/secret-sealer.ts';
 import type { TextExtractor } from './ports/text-extractor.ts';
 import type { WebPages } from './ports/web-pages.ts';
 import type { WebSearch } from './ports/web-search.ts';
+import type { WebhookSender } from './ports/webhook-sender.ts';
 import type { WorkspaceStore } from './ports/workspace-store.ts';
 
 /** Everything a use case can touch. Each declares its part: `(services: Pick<Services, 'chats' | 'clock'>) => …`. */
@@ -32,6 +35,7 @@ export interface Services {
   chats: ChatStore;
   clock: Clock;
   contentDetector: ContentDetector;
+  deliveries: DeliveryStore;
   feedback: FeedbackStore;
   fileIndex: FileIndex;
   files: FileStore;
@@ -41,10 +45,13 @@ export interface Services {
   log: Log;
   messages: MessageStore;
   replySettings: ReplySettings;
+  secretSealer: SecretSealer;
   textExtractor: TextExtractor;
   webPages: WebPages;
   /** Null where the stage has no provider. */
   webSearch: WebSearch | null;
+  webhookSender: WebhookSender;
+  webhookSettings: WebhookSettings;
   workspaces: WorkspaceStore;
 }
 
@@ -66,4 +73,12 @@ export interface BatchSettings {
   timeout: number;
   /** How long one request may take its model. */
   item: number;
+}
+
+/** Times in milliseconds. */
+export interface WebhookSettings {
+  /** How long a receiver may take to answer. */
+  timeout: number;
+  /** From the end of each attempt that failed to the next one. */
+  retryDelays: readonly number[];
 }

@@ -12,6 +12,8 @@ import {
   fileIndex,
   log,
   replySettings,
+  secretSealer,
+  webhookSender,
   workspaces,
 } from '#runtime/services.ts';
 
@@ -26,6 +28,8 @@ const create = createBatch({
   identifiers,
   log,
   replySettings: replySettings(),
+  secretSealer: secretSealer(),
+  webhookSender: webhookSender(),
   workspaces: workspaces(),
 });
 

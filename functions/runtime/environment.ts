@@ -3,6 +3,12 @@ import * as z from 'zod';
 import { hostAndPort } from '#contract/host-and-port.ts';
 import { variables } from './variables.ts';
 
+const hostsAndPorts = z
+  .string()
+  .default('')
+  .transform((list) => list.split(',').filter((entry) => entry !== ''))
+  .pipe(z.array(hostAndPort));
+
 const schemas = {
   dataTable: z.string().min(1),
   contentBucket: z.string().min(1),
@@ -18,11 +24,14 @@ const schemas = {
   batchItemSeconds: z.coerce.number().positive(),
   historyCharacters: z.coerce.number().int().nonnegative(),
   attachedFiles: z.coerce.number().int().positive(),
-  outboundAllow: z
+  outboundAllow: hostsAndPorts,
+  webhookAllow: hostsAndPorts,
+  webhookKey: z.string().min(1),
+  webhookTimeoutSeconds: z.coerce.number().positive(),
+  webhookRetrySeconds: z
     .string()
-    .default('')
-    .transform((list) => list.split(',').filter((entry) => entry !== ''))
-    .pipe(z.array(hostAndPort)),
+    .transform((list) => list.split(',').map(Number))
+    .pipe(z.array(z.number().positive())),
   /** Undefined where agents cannot search the web. */
   webSearchProvider: z.enum(['searxng', 'brave']).optional(),
   webSearchUrl: z.url(),

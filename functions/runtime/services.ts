@@ -3,6 +3,7 @@
  * that a function's bundle holds only what its handler names, and makes its value when it is first asked for it.
  */
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { KMSClient } from '@aws-sdk/client-kms';
 import { S3Client } from '@aws-sdk/client-s3';
 import { SFNClient } from '@aws-sdk/client-sfn';
 import { SQSClient } from '@aws-sdk/client-sqs';
@@ -12,6 +13,7 @@ import { dynamoAgentStore } from '#adapters/dynamo/agent-store.ts';
 import { dynamoApiKeyStore } from '#adapters/dynamo/api-key-store.ts';
 import { dynamoBatchStore } from '#adapters/dynamo/batch-store.ts';
 import { dynamoChatStore } from '#adapters/dynamo/chat-store.ts';
+import { dynamoDeliveryStore } from '#adapters/dynamo/delivery-store.ts';
 import { dynamoFeedbackStore } from '#adapters/dynamo/feedback-store.ts';
 import { dynamoFileIndex } from '#adapters/dynamo/file-index.ts';
 import { itemClientSettings, lightened } from '#adapters/dynamo/item-client.ts';
@@ -19,9 +21,11 @@ import { dynamoKnowledgeTable } from '#adapters/dynamo/knowledge-table.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/message-store.ts';
 import { dynamoTable, type Table } from '#adapters/dynamo/table.ts';
 import { dynamoWorkspaceStore } from '#adapters/dynamo/workspace-store.ts';
+import { kmsSecretSealer } from '#adapters/kms-secret-sealer.ts';
 import { s3IndexObjects } from '#adapters/knowledge/index-objects.ts';
 import { knowledgeStore } from '#adapters/knowledge/knowledge-store.ts';
 import { magicBytes } from '#adapters/magic-bytes.ts';
+import { httpWebhookSender } from '#adapters/outbound/http-webhook-sender.ts';
 import { httpWebPages } from '#adapters/outbound/web-pages.ts';
 import { s3ContentStore } from '#adapters/s3-content-store.ts';
 import { s3FileStore } from '#adapters/s3-file-store.ts';
@@ -130,4 +134,19 @@ export const batchSettings = /* @__PURE__ */ lazily((): Services['batchSettings'
   timeout: environment('batchTimeoutSeconds') * 1000,
   item: environment('batchItemSeconds') * 1000,
 }));
+export const deliveries = /* @__PURE__ */ lazily(() => dynamoDeliveryStore(table()));
+export const secretSealer = /* @__PURE__ */ lazily(() =>
+  kmsSecretSealer(new KMSClient({ requestHandler: clientTimeouts }), environment('webhookKey')),
+);
+export const webhookSettings = /* @__PURE__ */ lazily((): Services['webhookSettings'] => ({
+  timeout: environment('webhookTimeoutSeconds') * 1000,
+  retryDelays: environment('webhookRetrySeconds').map((seconds) => seconds * 1000),
+}));
+export const webhookSender = /* @__PURE__ */ lazily(() =>
+  httpWebhookSender({
+    rules: { allow: environment('webhookAllow'), refuse: ownServices() },
+    timeout: webhookSettings().timeout,
+    clock,
+  }),
+);
 export { clock, log, magicBytes as contentDetector };

@@ -1,4 +1,5 @@
 import { advanceBatch } from '#domain/advance-batch.ts';
+import { wantsWebhook } from '#domain/batch.ts';
 import { batches, clock } from '#runtime/services.ts';
 
 const advance = advanceBatch({ batches: batches(), clock });
@@ -7,7 +8,7 @@ const advance = advanceBatch({ batches: batches(), clock });
 export const handler = async (input: {
   workspaceId: string;
   batchId: string;
-}): Promise<{ stage: string }> => {
-  const { stage } = await advance(input);
-  return { stage };
+}): Promise<{ stage: string; webhook: boolean }> => {
+  const { stage, batch } = await advance(input);
+  return { stage, webhook: wantsWebhook(batch) };
 };

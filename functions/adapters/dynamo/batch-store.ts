@@ -4,16 +4,14 @@ import type { BatchStatus } from '#contract/batch.ts';
 import { type Batch, isOpen } from '#domain/batch.ts';
 import type { BatchStore } from '#domain/ports/batch-store.ts';
 import type { Clock } from '#domain/ports/clock.ts';
-import { backOff } from './back-off.ts';
 import { claimItems } from './batch-claims.ts';
 import { batchOf, batchRow, itemOf, itemRow } from './batch-item.ts';
 import { readOutline, readRequests, requestRows } from './batch-requests.ts';
+import { deliveryRow } from './delivery-store.ts';
 import { appending, readHead, readIds } from './id-lists.ts';
 import { batchItemPartitions, type Key, keys } from './keys.ts';
-import { failedConditions, type Item, isConflict, type Table, type Write } from './table.ts';
-
-/** Others that write the same lists in one moment are few: batches of one workspace that begin or end. */
-const attemptsToWrite = 20;
+import type { Item, Table, Write } from './table.ts';
+import { writeTogether } from './write-together.ts';
 
 const statusNames = { '#status': 'status' };
 
@@ -34,19 +32,7 @@ export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
     }
   };
 
-  /** Writes that hold together, planned anew when others were writing the same items. */
-  const transact = async (plan: () => Promise<(TableName: string) => Write[]>): Promise<boolean> => {
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        await table.transact(await plan());
-        return true;
-      } catch (error) {
-        if (failedConditions(error)[0] === true) return false;
-        if (!isConflict(error) || attempt === attemptsToWrite) throw error;
-      }
-      await backOff(attempt);
-    }
-  };
+  const transact = (plan: () => Promise<(TableName: string) => Write[]>) => writeTogether(table, plan);
 
   return {
     get,
@@ -70,6 +56,16 @@ export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
           },
           { Put: { TableName, Item: { ...keys.openBatch(batch.workspaceId, batch.id), ...mark } } },
           { Put: { TableName, Item: { ...keys.operatorsOpenBatch(batch.id), ...mark } } },
+          ...(batch.webhook === null
+            ? []
+            : [
+                {
+                  Put: {
+                    TableName,
+                    Item: { ...keys.operatorsBatch(batch.id), workspace_id: batch.workspaceId },
+                  },
+                },
+              ]),
           ...appending(TableName, head, [batch.id]),
         ];
       });
@@ -215,7 +211,7 @@ export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
       return saved !== undefined;
     },
 
-    close: (batch, final) =>
+    close: (batch, final, delivery) =>
       transact(async () => {
         const head = await readHead<string>(table, keys.batchList(batch.workspaceId, final.status));
         return (TableName) => [
@@ -240,7 +236,9 @@ export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
             },
           },
           { Delete: { TableName, Key: keys.openBatch(batch.workspaceId, batch.id) } },
-          { Delete: { TableName, Key: keys.operatorsOpenBatch(batch.id) } },
+          delivery === null
+            ? { Delete: { TableName, Key: keys.operatorsOpenBatch(batch.id) } }
+            : { Put: { TableName, Item: deliveryRow(delivery) } },
           ...appending(TableName, head, [batch.id]),
         ];
       }),
@@ -256,6 +254,11 @@ export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
         );
         yield found.filter((batch) => batch !== undefined);
       }
+    },
+
+    async workspaceOf(batchId) {
+      const row = await table.get(keys.operatorsBatch(batchId));
+      return row?.workspace_id as string | undefined;
     },
   };
 }

@@ -113,6 +113,15 @@ export const keys = {
     pk: `${batch(workspaceId, batchId)}#I#${position % batchItemPartitions}`,
     sk: padded(position),
   }),
+  /** What the end of a batch has to tell to its receiver, and how far that has come. */
+  webhookDelivery: (workspaceId: string, batchId: string): Key => ({
+    pk: batch(workspaceId, batchId),
+    sk: 'WEBHOOK',
+  }),
+  deliveryAttempt: (workspaceId: string, batchId: string, number: number): Key => ({
+    pk: batch(workspaceId, batchId),
+    sk: `WEBHOOK-ATTEMPT#${padded(number)}`,
+  }),
   /** Batches by creation, or those that ended in a state, by their end. */
   batchList: (workspaceId: string, list: 'all' | BatchStatus): ListKeys =>
     listAt(`${workspace(workspaceId)}#BATCHES#${list}`),
@@ -120,8 +129,9 @@ export const keys = {
     pk: `${workspace(workspaceId)}#BATCHES#open`,
     sk: batchId,
   }),
-  /** All open batches, read by the reconciler: the index that knows no workspace. */
+  /** All open batches, and those whose webhook is not settled, read by the reconciler: the index that knows no workspace. */
   operatorsOpenBatch: (batchId: string): Key => ({ pk: 'OPERATOR#OPEN-BATCHES', sk: batchId }),
+  operatorsBatch: (batchId: string): Key => ({ pk: `OPERATOR#BATCH#${batchId}`, sk: 'BATCH' }),
   operatorsWorkspace: (workspaceId: string): Key => ({ pk: 'OPERATOR#WORKSPACES', sk: workspaceId }),
   operatorsAgent: (agentId: string): Key => ({ pk: `OPERATOR#AGENT#${agentId}`, sk: 'AGENT' }),
   operatorsApiKey: (keyId: string): Key => ({ pk: `OPERATOR#KEY#${keyId}`, sk: 'KEY' }),

@@ -26,6 +26,8 @@ export interface OutboundRequest {
   times: { answer: number; whole: number };
   /** Of the decompressed body: a larger one is a failure. */
   maxBytes: number;
+  /** The body is nobody's concern: it is let through for the time that is left, and whatever becomes of it is no failure. */
+  headAlone?: true;
   signal: AbortSignal;
 }
 
@@ -63,6 +65,12 @@ async function follow(request: OutboundRequest, signal: AbortSignal): Promise<Ou
   for (let hop = 0; ; hop += 1) {
     const response = await answerOf(request, url, hop, signal);
     const next = request.method === 'GET' && request.redirects > 0 ? redirectOf(response, url) : undefined;
+    if (next === undefined && request.headAlone) {
+      await readBody(response, request.maxBytes).catch(() => undefined);
+      response.destroy();
+      const { statusCode = 0, headers } = response;
+      return { url, status: statusCode, headers, body: Buffer.alloc(0) };
+    }
     if (next === undefined) {
       const whole = await wholeOf(request, response);
       // A body whose end is the connection's looks whole when it was we who ended that.

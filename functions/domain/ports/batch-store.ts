@@ -1,6 +1,7 @@
 import type { BatchStatus } from '#contract/batch.ts';
 import type { Batch, BatchItem, BatchRequest, OutlineEntry, StopReason } from '../batch.ts';
 import type { Chat } from '../chat.ts';
+import type { WebhookDelivery } from '../webhook-delivery.ts';
 import type { NewChat } from './chat-store.ts';
 
 /** What a worker wants to begin. */
@@ -62,11 +63,14 @@ export interface BatchStore {
   /** Undefined when someone else did since the batch was read. */
   raiseRun(batch: Batch): Promise<Batch | undefined>;
   saveDispatch(batch: Batch, at: string): Promise<boolean>;
-  /** The final state, with exact counts. False when it was closed already. */
+  /** The final state, with exact counts, and the delivery that it begins. False when it was closed already. */
   close(
     batch: Batch,
     final: Pick<Batch, 'status' | 'completed' | 'failed' | 'completedAt' | 'cancelledAt'>,
+    delivery: WebhookDelivery | null,
   ): Promise<boolean>;
-  /** Batches that have not ended, of all workspaces. */
+  /** Batches that have not ended, or whose webhook has not, of all workspaces. */
   allOpen(): AsyncIterable<Batch[]>;
+  /** For operators, who know a batch by its id alone: of batches with a webhook. */
+  workspaceOf(batchId: string): Promise<string | undefined>;
 }

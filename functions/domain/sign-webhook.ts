@@ -1,0 +1,36 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+
+export interface SignedCall {
+  secret: string;
+  /** Unix seconds, as the header says them. */
+  timestamp: string;
+  /** Just as it goes over the wire. */
+  body: string | Uint8Array;
+}
+
+/** `X-Service-Signature` (specification, section 6.2). The key is the secret's UTF-8. */
+export const webhookSignature = ({ secret, timestamp, body }: SignedCall): string =>
+  `sha256=${createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex')}`;
+
+/** `webhook-signature` (https://www.standardwebhooks.com). */
+export const standardSignature = ({
+  secret,
+  timestamp,
+  body,
+  eventId,
+}: SignedCall & { eventId: string }): string =>
+  `v1,${createHmac('sha256', standardKey(secret)).update(`${eventId}.${timestamp}.`).update(body).digest('base64')}`;
+
+const prefixed = /^whsec_((?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?)$/;
+
+/** Libraries of the standard take a secret behind `whsec_` for base64. Any other is the key itself. */
+function standardKey(secret: string): string | Buffer {
+  const [, base64 = ''] = prefixed.exec(secret) ?? [];
+  return base64 === '' ? secret : Buffer.from(base64, 'base64');
+}
+
+export function isRightSignature(signature: string, call: SignedCall): boolean {
+  const given = Buffer.from(signature);
+  const right = Buffer.from(webhookSignature(call));
+  return given.length === right.length && timingSafeEqual(given, right);
+}

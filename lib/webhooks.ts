@@ -1,0 +1,44 @@
+import { Key } from 'aws-cdk-lib/aws-kms';
+import { Duration, RemovalPolicy } from 'aws-cdk-lib/core';
+import { Construct } from 'constructs';
+import { variables } from '#runtime/variables.ts';
+import { pinLogicalId } from './logical-id.ts';
+import type { ServiceFunction } from './service-function.ts';
+import type { Settings } from './settings.ts';
+
+/** What it takes to accept webhooks and to call them. */
+export class Webhooks extends Construct {
+  private readonly settings: Settings;
+  private readonly key: Key;
+
+  constructor(scope: Construct, id: string, settings: Settings) {
+    super(scope, id);
+    this.settings = settings;
+    this.key = new Key(this, 'Key', {
+      description: 'Seals the secrets of webhooks',
+      enableKeyRotation: true,
+      // With the key go all secrets of pending webhooks.
+      removalPolicy: settings.production ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
+      pendingWindow: Duration.days(30),
+    });
+    pinLogicalId(this.key, 'WebhookKey');
+  }
+
+  /** Checks addresses, and seals secrets. */
+  areTakenBy(handler: ServiceFunction): void {
+    handler.encryptsWith(this.key, variables.webhookKey);
+    this.configure(handler);
+  }
+
+  areCalledBy(handler: ServiceFunction): void {
+    handler.decryptsWith(this.key, variables.webhookKey);
+    this.configure(handler);
+  }
+
+  private configure(handler: ServiceFunction): void {
+    const { webhookAllow, webhookRetrySeconds, webhookTimeoutSeconds } = this.settings;
+    if (webhookAllow.length > 0) handler.addEnvironment(variables.webhookAllow, webhookAllow.join(','));
+    handler.addEnvironment(variables.webhookTimeoutSeconds, String(webhookTimeoutSeconds));
+    handler.addEnvironment(variables.webhookRetrySeconds, webhookRetrySeconds.join(','));
+  }
+}
