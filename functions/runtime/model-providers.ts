@@ -12,12 +12,30 @@ import { environment } from './environment.ts';
 export const modelProviders: Record<string, ModelProvider> = {
   demo,
   // A chain made once would keep what it has found; in Lambda it looks no further than the environment.
-  bedrock: bedrock({ credentials: () => defaultProvider()() }),
-  openai: openai({
-    baseUrl: () => environment('openAiBaseUrl'),
-    apiKey: cachedSecret(
-      () => new SecretsManagerClient({ requestHandler: clientTimeouts }),
-      () => environment('openAiApiKeySecret'),
-    ),
-  }),
+  bedrock: keepingModels(bedrock({ credentials: () => defaultProvider()() })),
+  openai: keepingModels(
+    openai({
+      baseUrl: () => environment('openAiBaseUrl'),
+      apiKey: cachedSecret(
+        () => new SecretsManagerClient({ requestHandler: clientTimeouts }),
+        () => environment('openAiApiKeySecret'),
+      ),
+    }),
+  ),
 };
+
+/**
+ * Makes each model once: the AI SDK builds the schemas of a model's answers with it, 0.4 ms that would stand before every
+ * call. As many as there are names in agents.
+ */
+function keepingModels(provider: ModelProvider): ModelProvider {
+  const models = new Map<string, ReturnType<ModelProvider['model']>>();
+  return {
+    ...provider,
+    model(name) {
+      const model = models.get(name) ?? provider.model(name);
+      models.set(name, model);
+      return model;
+    },
+  };
+}
