@@ -40,8 +40,11 @@ const WAIT_SECONDS = 20;
 // A connection that broke is made anew at once; more would only be heard more often.
 const RETRY_MILLISECONDS = 1000;
 
-// How far behind a long group others are found. At most 256 KiB each, so 256 MB in the worst of cases.
-const HELD_AT_MOST = 1000;
+// How far behind a long group others are found: some ten thousand messages that carry little more than ids.
+const HELD_BYTES = 64 * 1024 * 1024;
+
+// They are kept hidden three times in each visibility time-out, ten by one call: thirty calls a second at most.
+const HELD_PER_SECOND_OF_VISIBILITY = 100;
 
 // Lambda's limit for an event, less the frame around the records.
 const PAYLOAD_BYTES = 6 * 1024 * 1024 - 1024;
@@ -52,6 +55,7 @@ export function pollQueue(options: PollOptions): Poller {
   const { target, batchSize, windowSeconds, concurrency } = source;
   const backlog = createFairBacklog<Held>();
   let stopped = false;
+  let heldBytes = 0;
   let running = 0;
   let batches = 0;
   let room = Promise.withResolvers<void>();
@@ -63,7 +67,7 @@ export function pollQueue(options: PollOptions): Poller {
 
   async function receive(): Promise<void> {
     while (!stopped) {
-      if (backlog.size >= HELD_AT_MOST) {
+      if (heldBytes >= HELD_BYTES || backlog.size >= visibilitySeconds * HELD_PER_SECOND_OF_VISIBILITY) {
         await room.promise;
         continue;
       }
@@ -85,12 +89,10 @@ export function pollQueue(options: PollOptions): Poller {
 
   function hold(message: ReceivedMessage): void {
     const json = JSON.stringify(sqsRecord(message, source.queueArn, options.region));
-    backlog.add(message.Attributes?.MessageGroupId ?? '', {
-      messageId: message.MessageId,
-      receiptHandle: message.ReceiptHandle,
-      json,
-      bytes: Buffer.byteLength(json) + 1,
-    });
+    const bytes = Buffer.byteLength(json) + 1;
+    const { MessageId: messageId, ReceiptHandle: receiptHandle } = message;
+    backlog.add(message.Attributes?.MessageGroupId ?? '', { messageId, receiptHandle, json, bytes });
+    heldBytes += bytes;
     if (windowIsOver || window) return;
     window = setTimeout(() => {
       windowIsOver = true;
@@ -110,6 +112,7 @@ export function pollQueue(options: PollOptions): Poller {
         bytes += item.bytes;
         return bytes === item.bytes || bytes <= PAYLOAD_BYTES;
       });
+      for (const item of batch) heldBytes -= item.bytes;
       void deliver(batch);
     }
     if (backlog.size === 0) {
@@ -169,9 +172,15 @@ export function pollQueue(options: PollOptions): Poller {
     if (!stopped) options.onFailure(`The event source failed: ${String(error)}`);
   }
 
-  // Three times in their time, so that no message comes again while it waits here for its turn.
+  // So that no message comes again while it waits here for its turn.
+  let hiding = false;
   const keepHidden = setInterval(
-    () => void changeVisibility(backlog.items(), visibilitySeconds).catch(report),
+    async () => {
+      if (hiding) return;
+      hiding = true;
+      await changeVisibility(backlog.items(), visibilitySeconds).catch(report);
+      hiding = false;
+    },
     (visibilitySeconds * 1000) / 3,
   );
   void receive();

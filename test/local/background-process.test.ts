@@ -4,11 +4,14 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { SFNClient, StartExecutionCommand } from '@aws-sdk/client-sfn';
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { beforeAll, expect, it, onTestFinished, vi } from 'vitest';
 import { openRecorder } from './fixture/open-recorder.ts';
 import { clientOptions } from './fixture/start-background.ts';
 import { makeDataDir } from './fixture/start-fixture.ts';
 import { synthesizeFixture } from './fixture/synthesize-fixture.ts';
+
+// The first synth takes seconds.
+beforeAll(() => synthesizeFixture('Background'));
 
 interface Started {
   readonly endpoints: Record<string, string>;

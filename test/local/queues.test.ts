@@ -14,7 +14,8 @@ import { type BackgroundRun, clientOptions, startBackground } from './fixture/st
 let run: BackgroundRun;
 let sqs: SQSClient;
 beforeAll(async () => {
-  run = await startBackground();
+  // Soon, but without the danger that a function's slow start on a busy machine brings a message twice.
+  run = await startBackground({ redeliverySeconds: 0 });
   sqs = new SQSClient(clientOptions(run.endpoints.sqs));
 });
 afterAll(() => run.close());
@@ -50,7 +51,7 @@ describe('a queue', () => {
     );
     expect(Attributes).toMatchObject({
       QueueArn: expect.stringMatching(/^arn:aws:sqs:us-east-1:000000000000:Background-Work/),
-      VisibilityTimeout: '2',
+      VisibilityTimeout: '30',
       MessageRetentionPeriod: String(14 * 24 * 60 * 60),
     });
     expect(JSON.parse(Attributes?.RedrivePolicy ?? '')).toMatchObject({
@@ -196,18 +197,13 @@ describe('a batch', () => {
     await vi.waitFor(async () => expect(await depth('Work')).toBe(0));
   });
 
-  it('that fails comes again after the visibility time-out, then goes to the dead-letter queue and its function', async () => {
-    const times: number[] = [];
-    run.script('Worker', () => {
-      times.push(performance.now());
-      return { throws: { name: 'Broken', message: 'on purpose' } };
-    });
+  it('that fails comes again, then goes to the dead-letter queue and its function', async () => {
+    run.script('Worker', () => ({ throws: { name: 'Broken', message: 'on purpose' } }));
     await send('Work', 'hopeless', 'tenant');
     await vi.waitFor(() => expect(deliveries('Undertaker', 'hopeless')).toHaveLength(1), 20_000);
     expect(
       deliveries('Worker', 'hopeless').map((record) => record.attributes.ApproximateReceiveCount),
     ).toEqual(['1', '2']);
-    expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThan(1900);
     expect(deliveries('Undertaker', 'hopeless')[0]).toMatchObject({
       attributes: { MessageGroupId: 'tenant' },
       eventSourceARN: expect.stringMatching(/:Background-Dead/),
@@ -267,7 +263,6 @@ describe('invocations', () => {
     });
     for (let count = 0; count < 30; count += 1) await send('Plain', `many-${count}`, 'many');
     for (let count = 0; count < 3; count += 1) await send('Plain', `few-${count}`, 'few');
-    // Longer than the visibility time-out: what is held for its turn must not come twice.
     while (order.length < 33) {
       await vi.waitFor(() => expect(waiting.length).toBeGreaterThan(0), 5000);
       if (order.length === 2)

@@ -1,10 +1,14 @@
 import { rm } from 'node:fs/promises';
-import { afterAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { runTemplate } from '#local/run-template.ts';
 import type { Timer } from '#local/schedules/timer.ts';
 import { changeAssembly, type TemplateResources } from './fixture/change-assembly.ts';
 import { startBackground } from './fixture/start-background.ts';
 import { makeDataDir } from './fixture/start-fixture.ts';
+import { synthesizeFixture } from './fixture/synthesize-fixture.ts';
+
+// The first synth takes seconds.
+beforeAll(() => synthesizeFixture('Background'));
 
 const folders: string[] = [];
 afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))));

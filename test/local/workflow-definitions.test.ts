@@ -6,11 +6,15 @@ import {
   SFNClient,
   StartExecutionCommand,
 } from '@aws-sdk/client-sfn';
-import { afterAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { runTemplate } from '#local/run-template.ts';
 import { changeAssembly } from './fixture/change-assembly.ts';
 import { clientOptions, startBackground } from './fixture/start-background.ts';
 import { makeDataDir } from './fixture/start-fixture.ts';
+import { synthesizeFixture } from './fixture/synthesize-fixture.ts';
+
+// The first synth takes seconds.
+beforeAll(() => synthesizeFixture('Background'));
 
 const folders: string[] = [];
 afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))));
