@@ -34,8 +34,9 @@ export interface Scored<Found> {
 
 export const knowledgeLimits = {
   /**
-   * A function reads the whole index of a workspace: 10 MB of text make one that takes 200 MB of its 1,024 and half a
-   * second to load. That is some 5,000 pages; a Bedrock knowledge base holds more.
+   * A function reads the whole index of a workspace: 10 MB of text make one of 26 to 32 MB, which takes a second of
+   * processor time and up to 400 of its 1,024 MB to load, and holds some 240 then. That is 5,000 pages; a Bedrock
+   * knowledge base holds more.
    */
   textBytes: 10 * 1024 * 1024,
   /** As chats. */

@@ -33,7 +33,8 @@ async function longChat(count: number, content: (position: number) => string) {
   return chat;
 }
 
-describe('a look-up', () => {
+// The first turn of a run starts its functions.
+describe('a look-up', { timeout: 60_000 }, () => {
   it('finds what was said before, with the message it stands in', async () => {
     const chat = await open();
     await chat.say('My cat is called Hannibal.');
@@ -91,7 +92,7 @@ describe('a look-up', () => {
     expect((await chat.lastStep()).result).toMatchObject({ success: false });
   });
 
-  it('reaches beyond what the model sees, and says where it ended', { timeout: 60_000 }, async () => {
+  it('reaches beyond what the model sees, and says where it ended', async () => {
     const filler = 'Nothing of note was said here, and nothing of note was answered. '.repeat(2);
     const facts: Record<number, string> = {
       100: 'The treasure is under the willow.',
@@ -105,7 +106,7 @@ describe('a look-up', () => {
     expect(treasure.results.filter(({ text }) => text === facts[100])).toEqual([]);
   });
 
-  it('ends before it has more text than it can hold', { timeout: 60_000 }, async () => {
+  it('ends before it has more text than it can hold', async () => {
     const chat = await longChat(30, (position) => `Number ${position}. ${'word '.repeat(40_000)}`);
     const { results, note } = await chat.search('number');
     expect(note).toBe('Only the newest 19 of 30 earlier messages were searched');

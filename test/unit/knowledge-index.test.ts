@@ -5,14 +5,14 @@ import { passageRanking } from '#adapters/knowledge/passage-index.ts';
 import { termsOf } from '#adapters/knowledge/terms.ts';
 import type { KnowledgeDocument } from '#domain/knowledge.ts';
 
-const ranked = (query: string, ...texts: string[]): string[] =>
-  passageRanking
-    .rank(
-      texts.map((text) => ({ text })),
-      query,
-      3,
-    )
-    .map(({ found }) => found.text);
+const ranked = async (query: string, ...texts: string[]): Promise<string[]> => {
+  const best = await passageRanking.rank(
+    texts.map((text) => ({ text })),
+    query,
+    3,
+  );
+  return best.map(({ found }) => found.text);
+};
 
 describe('terms', () => {
   it('are words without case, accents and punctuation', () => {
@@ -38,9 +38,9 @@ describe('terms', () => {
 });
 
 describe('the ranking', () => {
-  it('puts first what has the rarer words of a query', () => {
+  it('puts first what has the rarer words of a query', async () => {
     expect(
-      ranked(
+      await ranked(
         'when is the refund paid',
         'The shop is the best',
         'A refund is paid in 14 days',
@@ -49,16 +49,16 @@ describe('the ranking', () => {
     ).toEqual(['A refund is paid in 14 days', 'The shop is the best']);
   });
 
-  it('finds other forms of a word, but no other number', () => {
-    expect(ranked('holidays', 'One holiday')).toEqual(['One holiday']);
-    expect(ranked('holiday', 'Many holidays')).toEqual(['Many holidays']);
-    expect(ranked('123456', 'Order 123457')).toEqual([]);
+  it('finds other forms of a word, but no other number', async () => {
+    expect(await ranked('holidays', 'One holiday')).toEqual(['One holiday']);
+    expect(await ranked('holiday', 'Many holidays')).toEqual(['Many holidays']);
+    expect(await ranked('123456', 'Order 123457')).toEqual([]);
   });
 
-  it('finds nothing where nothing is, and nothing by no word', () => {
-    expect(ranked('zebra', 'A refund')).toEqual([]);
-    expect(ranked('?!', 'A refund')).toEqual([]);
-    expect(ranked('anything')).toEqual([]);
+  it('finds nothing where nothing is, and nothing by no word', async () => {
+    expect(await ranked('zebra', 'A refund')).toEqual([]);
+    expect(await ranked('?!', 'A refund')).toEqual([]);
+    expect(await ranked('anything')).toEqual([]);
   });
 });
 

@@ -6,8 +6,8 @@ import { KnowledgeIndex } from './knowledge-index.ts';
 import { objectCache } from './object-cache.ts';
 
 /**
- * Of unpacked indexes in a function's memory, where each takes about ten times its JSON: one of the largest (24 MB),
- * or many small ones, so at most some 300 of 1,024 MB.
+ * Of unpacked indexes in a function's memory, where each takes eight times its JSON: one of the largest (32 MB), or many
+ * small ones, so at most some 260 of 1,024 MB.
  */
 const cachedBytes = 32 * 1024 * 1024;
 

@@ -34,7 +34,7 @@ export const lookup = (
   start: ({ query }) => ({ content: 'Looking through the conversation', args: { query } }),
   async run({ query }, use) {
     const found = await Promise.all(sources.map((source) => source(use)));
-    const best = ranking.rank(
+    const best = await ranking.rank(
       found.flatMap(({ passages }) => passages),
       query,
       use.config.max_results,

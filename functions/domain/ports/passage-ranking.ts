@@ -6,5 +6,5 @@ export interface PassageRanking {
     passages: readonly Passage[],
     query: string,
     most: number,
-  ): Scored<Passage>[];
+  ): Promise<Scored<Passage>[]>;
 }

@@ -1,0 +1,64 @@
+import { AwsSolutionsChecks } from 'cdk-nag';
+import { describe, expect, test } from 'vitest';
+import { parseSettings } from '#lib/settings.ts';
+import { createService, synthesize } from './synthesize.ts';
+
+const settings = { bedrockKnowledgeBases: ['ABCDE12345', 'FGHIJ67890'] };
+const { template, resources } = synthesize({ settings });
+
+interface Statement {
+  Action: string | string[];
+  Resource: unknown;
+}
+
+test('functions that answer messages may query just the listed knowledge bases', () => {
+  const granted = Object.entries(resources('AWS::IAM::Policy')).flatMap(([id, { Properties }]) =>
+    (Properties.PolicyDocument as { Statement: Statement[] }).Statement.filter(({ Action }) =>
+      JSON.stringify(Action).includes('bedrock:'),
+    ).map(({ Action, Resource }) => ({ owner: id.replace(/RoleDefaultPolicy.*$/, ''), Action, Resource })),
+  );
+  const arnOf = (id: string) => ({
+    'Fn::Join': [
+      '',
+      [
+        'arn:',
+        { Ref: 'AWS::Partition' },
+        ':bedrock:',
+        { Ref: 'AWS::Region' },
+        ':',
+        { Ref: 'AWS::AccountId' },
+        `:knowledge-base/${id}`,
+      ],
+    ],
+  });
+  const owners = new Set(granted.map(({ owner }) => owner));
+  expect(owners).toContain('SendMessage');
+  for (const name of owners)
+    expect(
+      granted.filter(({ owner }) => owner === name).map(({ Action, Resource }) => [Action, Resource]),
+    ).toEqual([['bedrock:Retrieve', settings.bedrockKnowledgeBases.map(arnOf)]]);
+});
+
+test('no rule of cdk-nag is broken', () => {
+  const { app } = createService({ settings });
+  expect(new AwsSolutionsChecks(app).validateScope(app).violations).toEqual([]);
+});
+
+test('an output tells operators what agents may name', () => {
+  expect(template.toJSON().Outputs.BedrockKnowledgeBases).toEqual({ Value: '["ABCDE12345","FGHIJ67890"]' });
+});
+
+describe('the setting', () => {
+  test('is empty unless said, and then nothing is granted', () => {
+    expect(parseSettings({}).bedrockKnowledgeBases).toEqual([]);
+  });
+
+  test.each(['*', 'abcde12345', 'ABCDE1234', 'arn:aws:bedrock:eu-west-1:1:knowledge-base/ABCDE12345'])(
+    'refuses %s',
+    (id) => {
+      expect(() => parseSettings({ bedrockKnowledgeBases: [id] })).toThrow(
+        'bedrockKnowledgeBases.0: must be an id: ten capital letters and digits',
+      );
+    },
+  );
+});
