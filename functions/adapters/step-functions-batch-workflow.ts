@@ -30,13 +30,13 @@ export function stepFunctionsBatchWorkflow(client: SFNClient, machineArn: () => 
       }
     },
 
-    async isRunning(batch) {
+    async stateOf(batch) {
       const executionArn = `${machineArn().replace(':stateMachine:', ':execution:')}:${nameOf(batch)}`;
       try {
         const { status } = await client.send(new DescribeExecutionCommand({ executionArn }));
-        return status === 'RUNNING' || status === 'PENDING_REDRIVE';
+        return status === 'RUNNING' || status === 'PENDING_REDRIVE' ? 'running' : 'ended';
       } catch (error) {
-        if (error instanceof ExecutionDoesNotExist) return false;
+        if (error instanceof ExecutionDoesNotExist) return 'none';
         throw error;
       }
     },

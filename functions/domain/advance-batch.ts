@@ -1,5 +1,5 @@
 import { type Batch, type BatchItem, isOpen, outcomeOf, type StopReason } from './batch.ts';
-import { type OpenRequests, openRequests } from './open-requests.ts';
+import { isNothingLeft, type OpenRequests, openRequests } from './open-requests.ts';
 import type { Services } from './services.ts';
 import { deliveryOf } from './webhook-delivery.ts';
 
@@ -17,18 +17,19 @@ export type BatchStage = 'wait' | 'finish' | 'over';
 export const advanceBatch =
   (services: AdvanceServices) =>
   async (input: { workspaceId: string; batchId: string }): Promise<{ batch: Batch; stage: BatchStage }> => {
-    let batch = await read(services, input);
-    if (!isOpen(batch)) return { batch, stage: 'over' };
-    if (batch.stop === null && services.clock.now().toISOString() >= batch.expiresAt) {
-      await stopBatch(services, batch, 'expired');
-      batch = await read(services, input);
+    for (;;) {
+      const batch = await read(services, input);
+      if (!isOpen(batch)) return { batch, stage: 'over' };
+      if (batch.stop === null && services.clock.now().toISOString() >= batch.expiresAt) {
+        await stopBatch(services, batch, 'expired');
+        continue;
+      }
+      if (batch.stop !== null) await giveUpAbandoned(services, batch);
+      const left = await openRequests(services, batch);
+      if (!isNothingLeft(batch, left)) return { batch, stage: batch.stop === null ? 'wait' : 'finish' };
+      // Unless someone has stopped it meanwhile, or closed it.
+      await closeBatch(services, batch, left);
     }
-    if (batch.stop !== null) await giveUpAbandoned(services, batch);
-    const left = await openRequests(services, batch);
-    if (left.processing.length > 0) return { batch, stage: batch.stop === null ? 'wait' : 'finish' };
-    if (batch.stop === null && left.waiting > 0) return { batch, stage: 'wait' };
-    await closeBatch(services, batch, left);
-    return { batch: await read(services, input), stage: 'over' };
   };
 
 /** Ends a batch that cannot be carried through: what is not over has failed. */
@@ -39,8 +40,8 @@ export const failBatch =
     if (!isOpen(found)) return found;
     await stopBatch(services, found, 'failed');
     const batch = await read(services, input);
-    const left = await openRequests(services, batch);
-    for (const item of left.processing)
+    const { processing } = await openRequests(services, batch);
+    for (const item of processing)
       await services.batches.giveUp(batch, abandoned(batch, item), Number.MAX_SAFE_INTEGER);
     await closeBatch(services, batch, await openRequests(services, batch));
     return read(services, input);
@@ -81,7 +82,7 @@ const abandoned = (batch: Batch, item: BatchItem): BatchItem => {
   return { ...item, status: 'failed', error, processedAt };
 };
 
-async function closeBatch(services: AdvanceServices, batch: Batch, left: OpenRequests): Promise<void> {
+function closeBatch(services: AdvanceServices, batch: Batch, left: OpenRequests): Promise<boolean> {
   const at = services.clock.now().toISOString();
   const status =
     batch.stop?.reason === 'cancelled'
@@ -96,5 +97,5 @@ async function closeBatch(services: AdvanceServices, batch: Batch, left: OpenReq
     completedAt: status === 'cancelled' ? null : at,
     cancelledAt: status === 'cancelled' ? at : null,
   } as const;
-  await services.batches.close(batch, final, deliveryOf({ ...batch, ...final }));
+  return services.batches.close(batch, final, deliveryOf({ ...batch, ...final }));
 }

@@ -1,9 +1,10 @@
 import type { AgentVersion } from './agent.ts';
-import type { Batch, BatchItem } from './batch.ts';
+import type { Batch, BatchItem, CountedCall } from './batch.ts';
 import type { Chat } from './chat.ts';
 import { collectReply, Interruption } from './collect-reply.ts';
 import type { Reply } from './gather-reply.ts';
 import { keepLease } from './keep-lease.ts';
+import { lastPosition } from './message.ts';
 import { ModelFailure } from './model-failure.ts';
 import type { HeldItem } from './ports/batch-store.ts';
 import type { Services } from './services.ts';
@@ -36,8 +37,9 @@ const chatLeaseMargin = 30_000;
 export const chatLeaseOf = (batch: Pick<Batch, 'id'>, position: number): string =>
   `batch:${batch.id}:${position}`;
 
-export const chatLeaseUntil = (services: Pick<Services, 'batchSettings' | 'clock'>): number =>
-  services.clock.now().getTime() + services.batchSettings.item + chatLeaseMargin;
+/** Milliseconds. */
+export const chatLease = ({ batchSettings }: Pick<Services, 'batchSettings'>): number =>
+  batchSettings.item + chatLeaseMargin;
 
 /**
  * Answers one request of a batch under its claim. Message and reply are stored when the model has done, since the text
@@ -50,14 +52,22 @@ export const answerBatchItem =
     let { item } = held;
     const leaseId = chatLeaseOf(batch, request.position);
     const stop = new AbortController();
-    const lease = keepLease(services, (until) => services.batches.renew(batch, item, until), stop);
+    const renew = (until: number): Promise<boolean> => {
+      item = { ...item, leaseUntil: until };
+      return services.batches.renew(batch, item, until);
+    };
+    const lease = keepLease(services, renew, stop);
     try {
-      const earlier = await readStoredReply(services, batch, item, agent);
+      const earlier = await readStoredReply(services, batch, held, agent);
       if (earlier !== undefined) return ended(services, item, earlier);
 
       const chat = held.newChat ?? (await takeChat(services, batch, held));
       if (chat === undefined) return { type: 'again', item, retryAfter: undefined };
       const position = chat.messageCount + 1;
+      if (position + 1 > lastPosition) {
+        await services.chats.releaseLease(chat, leaseId, chat.messageCount);
+        return refused(services, item, `The chat is full: it holds ${lastPosition - 1} messages`);
+      }
       if (item.chatId !== chat.id || item.messagePosition !== position) {
         item = { ...item, chatId: chat.id, messagePosition: position };
         if (!(await services.batches.save(batch, item))) return { type: 'lost' };
@@ -69,7 +79,7 @@ export const answerBatchItem =
         characters ?? services.replySettings.historyCharacters,
       );
       const { reply, error } = await collectReply(services)(
-        { agent, chat, history, message: request.message },
+        { agent, chat, history, message: request.message, attachments },
         { emit: () => undefined, stop, deadline: services.batchSettings.item },
       );
       if (error instanceof Interruption && error.kind === 'lost') return { type: 'lost' };
@@ -77,14 +87,19 @@ export const answerBatchItem =
         const waits = isPassing(error);
         item = { ...item, brokenReplies: item.brokenReplies + (waits ? 0 : 1) };
         if (waits || (isBroken(error) && item.brokenReplies < brokenRepliesAtMost)) {
-          // Others may use a history meanwhile; a chat of the batch's own is nobody's yet.
-          if (request.historyId !== null) await services.chats.releaseLease(chat, leaseId, chat.messageCount);
           const retryAfter = error instanceof ModelFailure ? error.retryAfter : undefined;
-          return { type: 'again', item, retryAfter };
+          if (request.historyId === null) return { type: 'again', item, retryAfter };
+          // Others may use a history meanwhile, and take this place in it; a chat of the batch's own is nobody's yet.
+          await services.chats.releaseLease(chat, leaseId, chat.messageCount);
+          return { type: 'again', item: { ...item, messagePosition: null }, retryAfter };
         }
       }
       const turn = { chat, position, message: request.message, attachments, agent };
       const stored = await storeTurn(services, turn, reply);
+      if (stored === undefined) {
+        await settleTurn(services)(chat);
+        return { type: 'again', item: { ...item, messagePosition: null }, retryAfter: undefined };
+      }
       await services.chats.releaseLease(chat, leaseId, position + 1);
       return ended(services, item, stored);
     } finally {
@@ -93,19 +108,20 @@ export const answerBatchItem =
     }
   };
 
-/** A reply that an earlier holder of the claim has stored already. */
+/** A reply that an earlier holder of the claim has stored already, or that ended a turn which it had left behind. */
 async function readStoredReply(
   services: AnswerItemServices,
   batch: Batch,
-  item: BatchItem,
+  { request, item }: HeldItem,
   agent: AgentVersion,
 ): Promise<Outcome | undefined> {
   if (item.attempt === 1 || item.chatId === null || item.messagePosition === null) return undefined;
   const chat = await services.chats.get(batch.workspaceId, item.chatId);
-  const position = item.messagePosition + 1;
-  const reply = chat && (await readReply(services, chat, position, agent));
-  if (reply !== undefined)
-    await services.chats.releaseLease(chat as Chat, chatLeaseOf(batch, item.position), position);
+  if (chat === undefined) return undefined;
+  const turn = { chat, position: item.messagePosition, message: request.message, agent };
+  const { isOwn, reply } = await readTurn(services, turn);
+  if (!isOwn || reply === undefined) return undefined;
+  await services.chats.releaseLease(chat, chatLeaseOf(batch, item.position), item.messagePosition + 1);
   return reply;
 }
 
@@ -120,7 +136,10 @@ async function takeChat(
   // One that was given up is settled, and then taken.
   for (let attempt = 0; attempt < 2; attempt += 1) {
     const now = services.clock.now();
-    const lease = { id: chatLeaseOf(batch, request.position), until: chatLeaseUntil(services) };
+    const lease = {
+      id: chatLeaseOf(batch, request.position),
+      until: now.getTime() + chatLease(services),
+    };
     const answer = await services.chats.takeLease({
       workspaceId: batch.workspaceId,
       chatId,
@@ -130,7 +149,9 @@ async function takeChat(
       now: now.toISOString(),
     });
     if (answer.taken) {
-      await services.chats.renewLease(answer.chat, lease.id, lease.until);
+      // One that an earlier holder of the claim took is the same, and older.
+      if (answer.chat.lease?.until !== lease.until)
+        await services.chats.renewLease(answer.chat, lease.id, lease.until);
       return { ...answer.chat, lease };
     }
     if (answer.chat?.lease == null) throw new Error(`Chat ${chatId} of batch ${batch.id} is gone`);
@@ -150,17 +171,29 @@ const isBroken = (error: unknown): boolean => !(error instanceof ModelFailure &&
 
 type Outcome = Pick<Reply, 'error' | 'calls'>;
 
-/** The reply that stands in the chat: another holder's when one was there first. */
+interface Turn {
+  chat: Chat;
+  position: number;
+  message: string;
+  agent: AgentVersion;
+}
+
+/**
+ * Stores message and reply.
+ * @returns what stands in the chat, another holder's reply when one was there first; undefined when someone else's turn
+ *   stands in the place
+ */
 async function storeTurn(
   services: AnswerItemServices,
-  turn: { chat: Chat; position: number; message: string; attachments: StoredFile[]; agent: AgentVersion },
+  turn: Turn & { attachments: StoredFile[] },
   reply: Reply,
-): Promise<Outcome> {
+): Promise<Outcome | undefined> {
   const createdAt = services.clock.now().toISOString();
   const { chat, position, attachments, agent } = turn;
-  await services.messages.put(chat, {
+  const isFirst = await services.messages.put(chat, {
     ...{ role: 'user', position, content: turn.message, attachments, createdAt },
   });
+  if (!isFirst && !(await readTurn(services, turn)).isOwn) return undefined;
   const isStored = await services.messages.put(chat, {
     role: 'assistant',
     position: position + 1,
@@ -171,26 +204,44 @@ async function storeTurn(
     tokenUsage: reply.usage,
     error: reply.error,
   });
-  return isStored ? reply : ((await readReply(services, chat, position + 1, agent)) ?? reply);
+  return isStored ? reply : ((await readTurn(services, turn)).reply ?? reply);
 }
 
-async function readReply(
+/** What stands in a turn's two places, and whether the message is this turn's: a history may have other users. */
+async function readTurn(
   services: AnswerItemServices,
-  chat: Chat,
-  position: number,
-  agent: AgentVersion,
-): Promise<Outcome | undefined> {
-  const pages = services.messages.range(chat, { first: position, last: position, ascending: true });
-  const [found] = (await Array.fromAsync(pages)).flat();
-  if (found?.message.role !== 'assistant') return undefined;
-  const { tokenUsage, error } = found.message;
+  { chat, position, message, agent }: Turn,
+): Promise<{ isOwn: boolean; reply: Outcome | undefined }> {
+  const pages = services.messages.range(chat, { first: position, last: position + 1, ascending: true });
+  const stored = (await Array.fromAsync(pages)).flat().map((found) => found.message);
+  const isOwn = stored.some(({ role, content }) => role === 'user' && content === message);
+  const reply = stored.find(({ role }) => role === 'assistant');
+  if (reply?.role !== 'assistant') return { isOwn, reply: undefined };
   // Which calls it came of is not stored with the reply: they are told as one.
-  const { total_prompt_tokens, total_completion_tokens } = tokenUsage;
-  return {
-    error,
-    calls: [[agent.definition.llm_model, 'chat', total_prompt_tokens, total_completion_tokens]],
-  };
+  const { total_prompt_tokens, total_completion_tokens } = reply.tokenUsage;
+  const call: CountedCall = [
+    agent.definition.llm_model,
+    'chat',
+    total_prompt_tokens,
+    total_completion_tokens,
+  ];
+  return { isOwn, reply: { error: reply.error, calls: [call] } };
 }
+
+/** The end of a request that cannot be done as it is. */
+export const refused = (
+  services: Pick<Services, 'clock'>,
+  item: BatchItem,
+  message: string,
+): ItemEnd & { type: 'ended' } => ({
+  type: 'ended',
+  item: {
+    ...item,
+    status: 'failed',
+    error: { code: 400, message },
+    processedAt: services.clock.now().toISOString(),
+  },
+});
 
 const ended = (services: AnswerItemServices, item: BatchItem, { error, calls }: Outcome): ItemEnd => ({
   type: 'ended',

@@ -41,6 +41,10 @@ export const isOpen = ({ status }: Pick<Batch, 'status'>): boolean =>
 export const wantsWebhook = ({ status, webhook }: Pick<Batch, 'status' | 'webhook'>): boolean =>
   webhook?.events.some((event) => event === status) ?? false;
 
+/** As far as the counters know, which may be behind. */
+export const mayBeOver = ({ stop, completed, failed, total }: Batch): boolean =>
+  stop !== null || completed + failed >= total;
+
 /** One request of a batch as its client gave it. Positions count from 0 in input order. */
 export interface BatchRequest {
   position: number;
@@ -59,8 +63,7 @@ export interface BatchRequest {
 /** A request's part in all that does not need its text. */
 export interface OutlineEntry {
   customId: string;
-  /** Another request of the same history comes before it. */
-  follows: boolean;
+  historyId: number | null;
   next: number | null;
 }
 
@@ -76,7 +79,7 @@ export interface BatchItem {
   attempt: number;
   /** Replies that a model broke off. */
   brokenReplies: number;
-  /** Milliseconds since the epoch; past it anyone may take over what is `processing`. */
+  /** Milliseconds since the epoch; past it anyone may take over what is `processing`, or try what is `waiting`. */
   leaseUntil: number;
   /** The chat of the request, once there is one, and where in it its own message stands. */
   chatId: number | null;

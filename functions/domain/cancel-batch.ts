@@ -15,11 +15,9 @@ export const cancelBatch =
     const found = await findBatch(services)(workspaceId, batchId);
     const stopped = found.status === 'in_progress' && (await stopBatch(services, found, 'cancelled'));
     if (!stopped) {
-      const { status } = await findBatch(services)(workspaceId, batchId);
-      throw new ServiceError(
-        'badRequest',
-        `Only a batch in progress can be cancelled; this one is ${status}`,
-      );
+      const { status, stop } = await findBatch(services)(workspaceId, batchId);
+      const state = status === 'in_progress' && stop?.reason === 'expired' ? 'expired' : status;
+      throw new ServiceError('badRequest', `Only a batch in progress can be cancelled; this one is ${state}`);
     }
     try {
       await wakeBatch(services)(stopped);

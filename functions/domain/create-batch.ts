@@ -33,12 +33,14 @@ export const createBatch =
     const requests = requestsOf(body);
     refuseRepeatedIds(requests);
     await admitUsers(services, workspaceId, requests);
-    await Promise.all([
+    // Looked up together; of several that are wrong, the same one is always told.
+    const checks = await Promise.allSettled([
       refuseUnpublishedAgents(services, workspaceId, body, requests),
       refuseForeignHistories(services, workspaceId, requests),
       refuseUnknownFiles(services, workspaceId, requests),
       refuseForbiddenWebhook(services, body),
     ]);
+    for (const check of checks) if (check.status === 'rejected') throw check.reason;
 
     const now = services.clock.now();
     const id = services.identifiers.uuid();
@@ -177,7 +179,6 @@ async function refuseUnknownFiles(
   const tooMany = requests.find(({ attachedFileUuids }) => attachedFileUuids.length > attachedFiles);
   if (tooMany !== undefined)
     throw refusal(tooMany.position, `attached_file_uuids must have at most ${attachedFiles} elements`);
-  // One after the other, so that the first that is wrong is named; their reads still travel together.
   const checks = requests.map(({ attachedFileUuids, position }) =>
     findAttachedFiles(services)(workspaceId, attachedFileUuids, `requests[${position}].attached_file_uuids`),
   );

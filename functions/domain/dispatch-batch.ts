@@ -1,5 +1,5 @@
 import { type Batch, isOpen } from './batch.ts';
-import { openRequests } from './open-requests.ts';
+import { isNothingLeft, openRequests } from './open-requests.ts';
 import type { Services } from './services.ts';
 
 type DispatchServices = Pick<Services, 'batchQueue' | 'batchWorkflow' | 'batches' | 'clock'>;
@@ -18,18 +18,24 @@ export const dispatchBatch =
       await sendReady(services, batch);
       return;
     }
-    const { processing, waiting } = await openRequests(services, batch);
-    const isAwaited = processing.length > 0 || (batch.stop === null && waiting > 0);
-    if (!isAwaited || !isOpen(batch)) await services.batchWorkflow.wake(input.taskToken);
+    if (!isOpen(batch) || isNothingLeft(batch, await openRequests(services, batch)))
+      await services.batchWorkflow.wake(input.taskToken);
   };
 
-/** The queue learns of every request that could be begun now; the row learns that it did. */
+/** The queue learns of every request that could be begun now, or is to be tried later; the row learns that it did. */
 export async function sendReady(
   services: Pick<Services, 'batchQueue' | 'batches' | 'clock'>,
   batch: Batch,
 ): Promise<void> {
   const { ready } = await openRequests(services, batch);
   const { workspaceId, id: batchId } = batch;
-  await services.batchQueue.send(ready.map((position) => ({ workspaceId, batchId, position })));
-  await services.batches.saveDispatch(batch, services.clock.now().toISOString());
+  const now = services.clock.now();
+  const delayOf = (due: number | null): number =>
+    due === null ? 0 : Math.max(Math.ceil((due - now.getTime()) / 1000), 0);
+  for (const [delay, requests] of Map.groupBy(ready, ({ due }) => delayOf(due)))
+    await services.batchQueue.send(
+      requests.map(({ position }) => ({ workspaceId, batchId, position })),
+      delay,
+    );
+  await services.batches.saveDispatch(batch, now.toISOString());
 }

@@ -1,4 +1,4 @@
-import { type BatchItem, isOpen } from './batch.ts';
+import { type BatchItem, isOpen, mayBeOver } from './batch.ts';
 import type { QueuedRequest } from './ports/batch-queue.ts';
 import type { Services } from './services.ts';
 import { wakeBatch } from './wake-batch.ts';
@@ -17,23 +17,20 @@ export const failBatchItem =
       services.batches.requests(batch, [position]),
     ]);
     if (request === undefined || item?.status === 'success' || item?.status === 'failed') return;
-    const now = services.clock.now();
     const [held] = await services.batches.claim(batch, [{ request, item, newChat: null }], {
-      now,
-      until: now.getTime() + services.replySettings.lease,
-      leaseId: () => '',
-      chatLeaseUntil: 0,
+      milliseconds: services.replySettings.lease,
+      chat: { idOf: () => '', milliseconds: 0 },
     });
     if (held === undefined) return;
     const failed: BatchItem = {
       ...held.item,
       status: 'failed',
       error: { code: 500, message: 'The request could not be processed' },
-      processedAt: now.toISOString(),
+      processedAt: services.clock.now().toISOString(),
     };
     if (!(await services.batches.save(batch, failed))) return;
     if (request.next !== null)
       await services.batchQueue.send([{ workspaceId, batchId, position: request.next }]);
     const counted = await services.batches.count(batch, { completed: 0, failed: 1 });
-    if (counted.completed + counted.failed >= counted.total) await wakeBatch(services)(counted);
+    if (counted !== undefined && mayBeOver(counted)) await wakeBatch(services)(counted);
   };

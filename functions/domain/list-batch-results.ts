@@ -1,5 +1,5 @@
 import type { BatchResultResource, BatchResultStatus, ModelCallResource } from '#contract/batch.ts';
-import { type Batch, type BatchItem, type CountedCall, outcomeOf } from './batch.ts';
+import { type Batch, type BatchItem, type CountedCall, type OutlineEntry, outcomeOf } from './batch.ts';
 import { findBatch } from './find-batch.ts';
 import { messageId } from './message.ts';
 import type { Services } from './services.ts';
@@ -28,7 +28,7 @@ export const listBatchResults =
     ]);
     const itemAt = new Map(items.map((item) => [item.position, item]));
     const all = outline
-      .map(({ customId }, position) => ({ customId, item: itemAt.get(position) }))
+      .map((entry, position) => ({ entry, item: itemAt.get(position) }))
       .filter(({ item }) => input.status === undefined || outcomeOf(batch, item).status === input.status);
     const page = all.slice(input.offset, input.offset + input.limit);
     async function* results(): AsyncGenerator<BatchResultResource[]> {
@@ -36,7 +36,7 @@ export const listBatchResults =
         yield await Promise.all(
           page
             .slice(first, first + repliesAtOnce)
-            .map(({ customId, item }) => resultOf(services, batch, customId, item)),
+            .map(({ entry, item }) => resultOf(services, batch, entry, item)),
         );
     }
     return { total: all.length, pages: results() };
@@ -45,11 +45,11 @@ export const listBatchResults =
 async function resultOf(
   services: Pick<Services, 'messages'>,
   batch: Batch,
-  customId: string,
+  { customId, historyId }: OutlineEntry,
   item: BatchItem | undefined,
 ): Promise<BatchResultResource> {
   const { status, error, processedAt } = outcomeOf(batch, item);
-  const chatId = item?.chatId ?? null;
+  const chatId = item?.chatId ?? historyId;
   const reply = item?.messagePosition == null ? null : item.messagePosition + 1;
   const isAnswered = status === 'success' && chatId !== null && reply !== null;
   return {

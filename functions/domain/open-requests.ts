@@ -1,13 +1,20 @@
 import type { Batch, BatchItem } from './batch.ts';
 import type { Services } from './services.ts';
 
+/** A request that could be done now, or as soon as it is due. */
+interface ReadyRequest {
+  position: number;
+  /** Milliseconds since the epoch: when its message is, or was, to come; null when that was when the batch was. */
+  due: number | null;
+}
+
 export interface OpenRequests {
   completed: number;
   failed: number;
   /** Being done, under a lease that stands or does not. */
   processing: BatchItem[];
   /** Neither over nor being done, and with no unfinished request of the same history before them. */
-  ready: number[];
+  ready: ReadyRequest[];
   /** All that are neither over nor being done. */
   waiting: number;
 }
@@ -19,24 +26,29 @@ export async function openRequests(services: Pick<Services, 'batches'>, batch: B
     services.batches.allItems(batch),
   ]);
   const itemAt = new Map(items.map((item) => [item.position, item]));
-  const isOver = (position: number): boolean => {
-    const status = itemAt.get(position)?.status;
-    return status === 'success' || status === 'failed';
-  };
   const before = new Map(
     outline.flatMap(({ next }, position) => (next === null ? [] : [[next, position] as const])),
   );
   const waiting = outline
     .map((_, position) => position)
-    .filter((position) => !isOver(position) && itemAt.get(position)?.status !== 'processing');
+    .filter((position) => ['waiting', undefined].includes(itemAt.get(position)?.status));
+  const ready = waiting.flatMap((position): ReadyRequest[] => {
+    const item = itemAt.get(position);
+    if (item !== undefined) return [{ position, due: item.leaseUntil }];
+    const earlier = before.get(position);
+    if (earlier === undefined) return [{ position, due: null }];
+    const processedAt = itemAt.get(earlier)?.processedAt;
+    return processedAt == null ? [] : [{ position, due: Date.parse(processedAt) }];
+  });
   return {
     completed: items.filter(({ status }) => status === 'success').length,
     failed: items.filter(({ status }) => status === 'failed').length,
     processing: items.filter(({ status }) => status === 'processing'),
-    ready: waiting.filter((position) => {
-      const earlier = before.get(position);
-      return earlier === undefined || isOver(earlier);
-    }),
+    ready,
     waiting: waiting.length,
   };
 }
+
+/** Nothing is being done, and nothing is to be done. */
+export const isNothingLeft = ({ stop }: Pick<Batch, 'stop'>, left: OpenRequests): boolean =>
+  left.processing.length === 0 && (stop !== null || left.waiting === 0);

@@ -1,17 +1,20 @@
-import type { AgentVersion } from './agent.ts';
+import { ServiceError } from '#contract/errors.ts';
+import { stopBatch } from './advance-batch.ts';
 import {
   answerBatchItem,
+  chatLease,
   chatLeaseOf,
-  chatLeaseUntil,
   type ItemEnd,
   type Prepared,
+  refused,
 } from './answer-batch-item.ts';
-import { type Batch, type BatchItem, type BatchRequest, isOpen } from './batch.ts';
+import { type Batch, type BatchItem, type BatchRequest, isOpen, mayBeOver } from './batch.ts';
 import { findAttachedFiles } from './find-attached-files.ts';
 import type { QueuedRequest } from './ports/batch-queue.ts';
 import type { Claim, HeldItem } from './ports/batch-store.ts';
 import type { Services } from './services.ts';
 import { wakeBatch } from './wake-batch.ts';
+import type { Workspace } from './workspace.ts';
 
 export type ProcessServices = Pick<
   Services,
@@ -35,6 +38,8 @@ const firstWait = 5;
 const longestWait = 300;
 /** SQS delays a message for 15 minutes at most. */
 const longestDelay = 900;
+/** Milliseconds that two functions' clocks may differ, less than the shortest wait. */
+const clockDifference = 1000;
 
 /**
  * Does requests that the queue has delivered. However often one is delivered, it ends once; whatever stops this
@@ -64,22 +69,22 @@ async function processGroup(services: ProcessServices, group: QueuedRequest[]): 
   const batch = await services.batches.get(workspaceId, batchId);
   // The queue may deliver what is over for long.
   if (batch === undefined || !isOpen(batch)) return [];
-  const [items, requests] = await Promise.all([
+  if (batch.stop !== null) return [];
+  const [workspace, items, requests] = await Promise.all([
+    services.workspaces.get(workspaceId),
     services.batches.items(batch, positions),
     services.batches.requests(batch, positions),
   ]);
-  const itemAt = new Map(positions.map((position, index) => [position, items[index]]));
-  const over = requests.filter(({ position }) => isOver(itemAt.get(position)));
-  // Who ended them may have died before it told of it.
-  if (over.length > 0) {
-    await sendSuccessors(services, batch, over);
+  if (workspace?.enabled !== true) {
+    await stopBatch(services, batch, 'failed');
     await wakeBatch(services)(batch);
+    return [];
   }
-  if (batch.stop !== null) return [];
-
+  // What is over, being done, or to be tried later needs nothing from here: a message more than that is one too many.
+  const itemAt = new Map(positions.map((position, index) => [position, items[index]]));
   const now = services.clock.now();
   const free = requests.filter(({ position }) => isFree(itemAt.get(position), now));
-  const prepared = await prepareAll(services, batch, free);
+  const prepared = await prepareAll(services, workspace, free);
   const claims = free.map(
     (request): Claim => ({
       request,
@@ -95,10 +100,8 @@ async function processGroup(services: ProcessServices, group: QueuedRequest[]): 
     }),
   );
   const held = await services.batches.claim(batch, claims, {
-    now,
-    until: now.getTime() + services.replySettings.lease,
-    leaseId: (position) => chatLeaseOf(batch, position),
-    chatLeaseUntil: chatLeaseUntil(services),
+    milliseconds: services.replySettings.lease,
+    chat: { idOf: (position) => chatLeaseOf(batch, position), milliseconds: chatLease(services) },
   });
   const outcomes = await Promise.all(held.map((each) => finish(services, batch, each, prepared)));
   await tell(services, batch, outcomes);
@@ -107,13 +110,15 @@ async function processGroup(services: ProcessServices, group: QueuedRequest[]): 
     .map(({ request: { position } }) => ({ workspaceId, batchId, position }));
 }
 
-const isOver = (item: BatchItem | undefined): boolean =>
-  item?.status === 'success' || item?.status === 'failed';
-
-const isFree = (item: BatchItem | undefined, now: Date): boolean =>
-  item === undefined ||
-  item.status === 'waiting' ||
-  (item.status === 'processing' && item.leaseUntil < now.getTime());
+/**
+ * A request that waits has a message of its own, which comes when its time has: another one, such as a message that the
+ * queue delivers twice, would make two of it, and each of them two more.
+ */
+function isFree(item: BatchItem | undefined, now: Date): boolean {
+  if (item === undefined) return true;
+  if (item.status === 'waiting') return item.leaseUntil - clockDifference <= now.getTime();
+  return item.status === 'processing' && item.leaseUntil < now.getTime();
+}
 
 /** A request that has become invalid since the batch was taken in gets no chat. */
 const needsChat = (
@@ -134,42 +139,38 @@ interface Invalid {
 /** What was checked when the batch was taken in may have changed since. */
 async function prepareAll(
   services: ProcessServices,
-  batch: Batch,
+  workspace: Workspace,
   requests: readonly BatchRequest[],
 ): Promise<Map<number, Prepared | Invalid>> {
-  const [workspace, versions] = await Promise.all([
-    services.workspaces.get(batch.workspaceId),
-    Promise.all(requests.map(({ agentId }) => services.agents.published(batch.workspaceId, agentId))),
-  ]);
-  const prepare = async (
-    request: BatchRequest,
-    agent: AgentVersion | undefined,
-  ): Promise<Prepared | Invalid> => {
+  const prepare = async (request: BatchRequest): Promise<Prepared | Invalid> => {
+    const find = findAttachedFiles(services);
+    const [agent, isAllowed, files] = await Promise.all([
+      services.agents.published(workspace.id, request.agentId),
+      mayUse(services, workspace, request),
+      find(workspace.id, request.attachedFileUuids).catch(invalidity),
+    ]);
     if (agent === undefined) return { invalid: 'Agent version not found' };
-    if (workspace?.whitelistEnabled === true && !(await isListed(services, batch, request)))
-      return { invalid: 'external_user_id is not on the whitelist of this workspace' };
-    try {
-      const find = findAttachedFiles(services);
-      return { agent, attachments: await find(batch.workspaceId, request.attachedFileUuids) };
-    } catch (error) {
-      return { invalid: (error as Error).message };
-    }
+    if (!isAllowed) return { invalid: 'external_user_id is not on the whitelist of this workspace' };
+    return 'invalid' in files ? files : { agent, attachments: files };
   };
   return new Map(
-    await Promise.all(
-      requests.map(
-        async (request, index) => [request.position, await prepare(request, versions[index])] as const,
-      ),
-    ),
+    await Promise.all(requests.map(async (request) => [request.position, await prepare(request)] as const)),
   );
 }
 
-const isListed = async (
+function invalidity(error: unknown): Invalid {
+  if (error instanceof ServiceError && error.kind === 'badRequest') return { invalid: error.message };
+  throw error;
+}
+
+async function mayUse(
   services: ProcessServices,
-  { workspaceId }: Batch,
+  workspace: Workspace,
   { externalUserId }: BatchRequest,
-): Promise<boolean> =>
-  externalUserId !== null && (await services.workspaces.isListed(workspaceId, externalUserId));
+): Promise<boolean> {
+  if (!workspace.whitelistEnabled) return true;
+  return externalUserId !== null && services.workspaces.isListed(workspace.id, externalUserId);
+}
 
 interface Finished {
   request: BatchRequest;
@@ -187,7 +188,7 @@ async function finish(
     const found = prepared.get(request.position);
     const end: ItemEnd =
       found === undefined || 'invalid' in found
-        ? { type: 'ended', item: refused(services, held.item, found?.invalid ?? 'The request is gone') }
+        ? refused(services, held.item, found?.invalid ?? 'The request is gone')
         : await answerBatchItem(services)(batch, held, found);
     return { request, outcome: await save(services, batch, end) };
   } catch (error) {
@@ -200,13 +201,6 @@ async function finish(
   }
 }
 
-const refused = (services: ProcessServices, item: BatchItem, message: string): BatchItem => ({
-  ...item,
-  status: 'failed',
-  error: { code: 400, message },
-  processedAt: services.clock.now().toISOString(),
-});
-
 async function save(services: ProcessServices, batch: Batch, end: ItemEnd): Promise<Finished['outcome']> {
   if (end.type === 'lost') return 'lost';
   if (end.type === 'ended') {
@@ -214,18 +208,19 @@ async function save(services: ProcessServices, batch: Batch, end: ItemEnd): Prom
     if (!isSaved) return 'lost';
     return end.item.status === 'success' ? 'success' : 'failed';
   }
-  // The old message is acknowledged when the new one has been sent: a request may be delivered twice, never not at all.
-  const { position, attempt } = end.item;
-  const wait = Math.max(
-    Math.ceil((end.retryAfter ?? 0) / 1000),
-    Math.min(firstWait * 2 ** (attempt - 1), longestWait),
-  );
-  if (!(await services.batches.save(batch, { ...end.item, status: 'waiting' }))) return 'lost';
-  await services.batchQueue.send(
-    [{ workspaceId: batch.workspaceId, batchId: batch.id, position }],
-    Math.min(wait, longestDelay),
-  );
+  const { position } = end.item;
+  const wait = waitOf(end.item, end.retryAfter);
+  const leaseUntil = services.clock.now().getTime() + wait * 1000;
+  if (!(await services.batches.save(batch, { ...end.item, status: 'waiting', leaseUntil }))) return 'lost';
+  await services.batchQueue.send([{ workspaceId: batch.workspaceId, batchId: batch.id, position }], wait);
   return 'later';
+}
+
+/** Seconds. A quarter more or less, so that what failed together does not come back together. */
+function waitOf({ attempt, position }: BatchItem, retryAfter = 0): number {
+  const wait = Math.min(firstWait * 2 ** (attempt - 1), longestWait);
+  const spread = 0.75 + (position % 10) / 20;
+  return Math.min(Math.ceil(Math.max(retryAfter / 1000, wait * spread)), longestDelay);
 }
 
 /** Counts what has ended, lets the next requests of histories go, and wakes the workflow when it may be the end. */
@@ -239,8 +234,7 @@ async function tell(services: ProcessServices, batch: Batch, finished: readonly 
   );
   const completed = ended.filter(({ outcome }) => outcome === 'success').length;
   const counted = await services.batches.count(batch, { completed, failed: ended.length - completed });
-  if (counted.stop !== null || counted.completed + counted.failed >= counted.total)
-    await wakeBatch(services)(counted);
+  if (counted !== undefined && mayBeOver(counted)) await wakeBatch(services)(counted);
 }
 
 async function sendSuccessors(

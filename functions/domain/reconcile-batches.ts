@@ -1,6 +1,6 @@
 import { type Batch, isOpen } from './batch.ts';
 import { sendReady } from './dispatch-batch.ts';
-import { openRequests } from './open-requests.ts';
+import { isNothingLeft, openRequests } from './open-requests.ts';
 import type { Services } from './services.ts';
 import { wakeBatch } from './wake-batch.ts';
 
@@ -25,29 +25,37 @@ export const reconcileBatches = (services: ReconcileServices) => async (): Promi
 };
 
 async function reconcile(services: ReconcileServices, batch: Batch, queueIsEmpty: boolean): Promise<void> {
-  if (!(await services.batchWorkflow.isRunning(batch))) {
-    const raised = await services.batches.raiseRun(batch);
-    // Someone else starts it.
-    if (raised === undefined) return;
-    services.log.warn('A batch is taken up by a new execution', { batchId: batch.id, run: raised.run });
-    await services.batchWorkflow.start(raised);
-  }
+  await restart(services, batch);
   // Its execution delivers the webhook.
   if (!isOpen(batch)) return;
+  const left = await openRequests(services, batch);
   const now = services.clock.now();
-  if (batch.stop === null && batch.dispatchedAt !== null) {
-    const { processing } = await openRequests(services, batch);
-    const abandoned = processing.filter(
-      ({ leaseUntil }) => leaseUntil + services.replySettings.lease < now.getTime(),
-    );
-    if (abandoned.length > 0)
-      await services.batchQueue.send(
-        abandoned.map(({ position }) => ({ workspaceId: batch.workspaceId, batchId: batch.id, position })),
-      );
-    const isLate = now.getTime() - Date.parse(batch.dispatchedAt) > millisecondsBetweenDispatches;
-    if (queueIsEmpty || isLate) await sendReady(services, batch);
-  }
-  const mayBeOver = batch.completed + batch.failed >= batch.total;
-  if (mayBeOver || batch.stop !== null || now.toISOString() >= batch.expiresAt)
-    await wakeBatch(services)(batch);
+  if (batch.stop !== null || isNothingLeft(batch, left) || now.toISOString() >= batch.expiresAt)
+    return wakeBatch(services)(batch);
+  // Its workflow has yet to begin.
+  if (batch.dispatchedAt === null) return;
+  const isLate = now.getTime() - Date.parse(batch.dispatchedAt) > millisecondsBetweenDispatches;
+  if (queueIsEmpty || isLate) await sendReady(services, batch);
+  const due = [
+    ...left.processing.map(({ position, leaseUntil }) => ({ position, due: leaseUntil })),
+    ...(queueIsEmpty || isLate ? [] : left.ready),
+  ];
+  // Whoever had them would have been heard of by now.
+  const isOverdue = (at: number | null) => at !== null && at + services.replySettings.lease < now.getTime();
+  const lost = due.filter((request) => isOverdue(request.due));
+  const { workspaceId, id: batchId } = batch;
+  if (lost.length > 0)
+    await services.batchQueue.send(lost.map(({ position }) => ({ workspaceId, batchId, position })));
+}
+
+/** An execution that was never started is started; one that has ended, though the batch has not, gets a successor. */
+async function restart(services: ReconcileServices, batch: Batch): Promise<void> {
+  const state = await services.batchWorkflow.stateOf(batch);
+  if (state === 'running') return;
+  if (state === 'none') return services.batchWorkflow.start(batch);
+  const raised = await services.batches.raiseRun(batch);
+  // Someone else starts it.
+  if (raised === undefined) return;
+  services.log.warn('A batch is taken up by a new execution', { batchId: batch.id, run: raised.run });
+  await services.batchWorkflow.start(raised);
 }

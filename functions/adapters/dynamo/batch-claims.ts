@@ -48,6 +48,8 @@ async function plan(
   claims: readonly Claim[],
   lease: Lease,
 ): Promise<{ held: HeldItem[]; writes: (TableName: string) => Write[] }> {
+  const now = clock.now();
+  const until = now.getTime() + lease.milliseconds;
   const withChats = claims.flatMap(({ request, newChat }) =>
     newChat === null
       ? []
@@ -55,7 +57,10 @@ async function plan(
           {
             ...newChat,
             position: request.position,
-            lease: { id: lease.leaseId(request.position), until: lease.chatLeaseUntil },
+            lease: {
+              id: lease.chat.idOf(request.position),
+              until: now.getTime() + lease.chat.milliseconds,
+            },
           },
         ],
   );
@@ -66,7 +71,7 @@ async function plan(
   const chatAt = new Map(withChats.map(({ position }, index) => [position, planned.chats[index]]));
   const held = claims.map(({ request, item }): HeldItem => {
     const newChat = chatAt.get(request.position) ?? null;
-    return { request, newChat, item: claimed(request.position, item, newChat?.id ?? null, lease.until) };
+    return { request, newChat, item: claimed(request.position, item, newChat?.id ?? null, until) };
   });
   return {
     held,
@@ -77,11 +82,11 @@ async function plan(
           Key: keys.batchGate(batch.workspaceId, batch.id),
           ConditionExpression: '#open = :open AND expires > :now',
           ExpressionAttributeNames: { '#open': 'open' },
-          ExpressionAttributeValues: { ':open': true, ':now': lease.now.getTime() },
+          ExpressionAttributeValues: { ':open': true, ':now': now.getTime() },
         },
       },
       ...held.map(({ item }, index) => ({
-        Put: { TableName, Item: itemRow(batch, item), ...asRead(claims[index]?.item, lease.now) },
+        Put: { TableName, Item: itemRow(batch, item), ...asRead(claims[index]?.item, now) },
       })),
       ...planned.writes(TableName),
     ],

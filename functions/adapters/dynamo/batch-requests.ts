@@ -53,10 +53,9 @@ const entryOf = (request: BatchRequest, apart: boolean): Item => ({
 });
 
 function outlineRows(batch: Owner, requests: readonly BatchRequest[]): Item[] {
-  const followers = new Set(requests.flatMap(({ next }) => (next === null ? [] : [next])));
   const parts: Item[][] = [[]];
   let bytes = 0;
-  for (const { position, customId, next } of requests) {
+  for (const { customId, historyId, next } of requests) {
     const size = Buffer.byteLength(customId) + 40;
     if (bytes + size > outlineBytes) {
       parts.push([]);
@@ -65,7 +64,7 @@ function outlineRows(batch: Owner, requests: readonly BatchRequest[]): Item[] {
     bytes += size;
     parts.at(-1)?.push({
       id: customId,
-      ...(followers.has(position) && { follows: true }),
+      ...(historyId !== null && { history: historyId }),
       ...(next !== null && { next }),
     });
   }
@@ -84,7 +83,7 @@ export async function readOutline(table: Table, batch: Batch): Promise<OutlineEn
     .flatMap((row) => row.entries as Item[])
     .map((entry) => ({
       customId: entry.id as string,
-      follows: entry.follows === true,
+      historyId: (entry.history as number | undefined) ?? null,
       next: (entry.next as number | undefined) ?? null,
     }));
 }

@@ -15,6 +15,11 @@ import { writeTogether } from './write-together.ts';
 
 const statusNames = { '#status': 'status' };
 
+const openStatuses = {
+  ':progress': 'in_progress',
+  ':cancelling': 'cancelling',
+} satisfies Record<string, BatchStatus>;
+
 export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
   const keyOf = (batch: Batch): Key => keys.batch(batch.workspaceId, batch.id);
 
@@ -140,16 +145,14 @@ export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
         },
       }),
 
-    async count(batch, { completed, failed }) {
-      const row = await table.update({
-        Key: keyOf(batch),
+    count: (batch, { completed, failed }) =>
+      update(batch, {
         UpdateExpression: 'ADD completed :completed, failed :failed',
-        ConditionExpression: 'attribute_exists(pk)',
-        ExpressionAttributeValues: { ':completed': completed, ':failed': failed },
-        ReturnValues: 'ALL_NEW',
-      });
-      return batchOf(row);
-    },
+        // Behind the end the counts are exact, and include these.
+        ConditionExpression: '#status IN (:progress, :cancelling)',
+        ExpressionAttributeNames: statusNames,
+        ExpressionAttributeValues: { ':completed': completed, ':failed': failed, ...openStatuses },
+      }),
 
     async stop(batch, { reason, at, status }) {
       const stopped = await transact(async () => (TableName) => [
@@ -222,7 +225,10 @@ export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
               UpdateExpression: `SET #status = :status, completed = :completed, failed = :failed${
                 final.completedAt === null ? '' : ', completed_at = :completedAt'
               }${final.cancelledAt === null ? '' : ', cancelled_at = :cancelledAt'} REMOVE task_token`,
-              ConditionExpression: '#status IN (:progress, :cancelling)',
+              // A stop that came since then decides what the final state is.
+              ConditionExpression: `#status IN (:progress, :cancelling) AND ${
+                batch.stop === null ? 'attribute_not_exists(stop_reason)' : 'stop_reason = :reason'
+              }`,
               ExpressionAttributeNames: statusNames,
               ExpressionAttributeValues: {
                 ':status': final.status,
@@ -230,8 +236,8 @@ export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
                 ':failed': final.failed,
                 ...(final.completedAt !== null && { ':completedAt': final.completedAt }),
                 ...(final.cancelledAt !== null && { ':cancelledAt': final.cancelledAt }),
-                ':progress': 'in_progress' satisfies BatchStatus,
-                ':cancelling': 'cancelling' satisfies BatchStatus,
+                ...(batch.stop !== null && { ':reason': batch.stop.reason }),
+                ...openStatuses,
               },
             },
           },

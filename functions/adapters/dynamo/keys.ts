@@ -26,7 +26,10 @@ const listAt = (pk: string): ListKeys => ({
 
 const batch = (workspaceId: string, batchId: string): string => `${workspace(workspaceId)}#B#${batchId}`;
 
-/** The items of a batch are spread over so many partitions: workers end hundreds a second. */
+/**
+ * The items of a batch, and its requests, are spread over so many partitions: workers end hundreds of items a second, and
+ * a thousand requests come at once, while a partition takes a thousand write units a second.
+ */
 export const batchItemPartitions = 10;
 
 const chatList = (workspaceId: string, { agentId, externalUserId }: ChatListKind): string =>
@@ -101,12 +104,12 @@ export const keys = {
   }),
   /** Requests of a batch, ten in an item. */
   batchRequests: (workspaceId: string, batchId: string, group: number): Key => ({
-    pk: `${batch(workspaceId, batchId)}#REQUESTS`,
+    pk: `${batch(workspaceId, batchId)}#REQUESTS#${group % batchItemPartitions}`,
     sk: `GROUP#${padded(group)}`,
   }),
   /** The text of a request whose group is too large for one item. */
   batchText: (workspaceId: string, batchId: string, position: number): Key => ({
-    pk: `${batch(workspaceId, batchId)}#REQUESTS`,
+    pk: `${batch(workspaceId, batchId)}#REQUESTS#${position % batchItemPartitions}`,
     sk: `TEXT#${padded(position)}`,
   }),
   batchItem: (workspaceId: string, batchId: string, position: number): Key => ({

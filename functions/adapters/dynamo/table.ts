@@ -12,6 +12,7 @@ import {
   PutItemCommand,
   QueryCommand,
   TransactionCanceledException,
+  TransactionConflictException,
   TransactWriteItemsCommand,
   UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb';
@@ -58,6 +59,9 @@ const writesPerRequest = 25;
 /** A batch read answers with at most 16 MB and 100 keys. */
 const keysPerRequest = 100;
 
+/** With the waits between, three seconds at the least: transactions on one item may follow each other closely. */
+const attemptsBesideTransactions = 20;
+
 /** With the waits between, about a second: a transaction is through in milliseconds. */
 const attemptsToFind = 8;
 
@@ -78,7 +82,7 @@ export function dynamoTable(client: DynamoDBClient, name: string): Table {
       throw new Error(`The item ${key.pk} ${key.sk} is named by another but missing`);
     },
     async put(input) {
-      await client.send(new PutItemCommand({ TableName: name, ...toWire(input) }));
+      await besideTransactions(() => client.send(new PutItemCommand({ TableName: name, ...toWire(input) })));
     },
     async putAll(items) {
       const requests: Item[][] = [];
@@ -87,7 +91,9 @@ export function dynamoTable(client: DynamoDBClient, name: string): Table {
       await Promise.all(requests.map((request) => putTogether(client, name, request)));
     },
     async update(input) {
-      const answer = await client.send(new UpdateItemCommand({ TableName: name, ...toWire(input) }));
+      const answer = await besideTransactions(() =>
+        client.send(new UpdateItemCommand({ TableName: name, ...toWire(input) })),
+      );
       return answer.Attributes === undefined ? {} : unmarshall(answer.Attributes);
     },
     async *queryPages(input) {
@@ -111,6 +117,19 @@ export function dynamoTable(client: DynamoDBClient, name: string): Table {
       );
     },
   };
+}
+
+/** A write of an item that a transaction is at work on is turned away, which the SDK does not try again. */
+async function besideTransactions<Answer>(write: () => Promise<Answer>): Promise<Answer> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await write();
+    } catch (error) {
+      if (!(error instanceof TransactionConflictException) || attempt === attemptsBesideTransactions)
+        throw error;
+    }
+    await backOff(attempt);
+  }
 }
 
 async function putTogether(client: DynamoDBClient, name: string, items: Item[]): Promise<void> {

@@ -44,7 +44,7 @@ export interface BatchStore {
   claim(
     batch: Batch,
     claims: readonly Claim[],
-    lease: { now: Date; until: number; leaseId: (position: number) => string; chatLeaseUntil: number },
+    lease: { milliseconds: number; chat: { idOf: (position: number) => string; milliseconds: number } },
   ): Promise<HeldItem[]>;
   /** False when the claim has been lost. */
   renew(batch: Batch, item: BatchItem, until: number): Promise<boolean>;
@@ -52,8 +52,8 @@ export interface BatchStore {
   save(batch: Batch, item: BatchItem): Promise<boolean>;
   /** Ends an item whose lease ran out before a time (milliseconds). False when it was taken over or has ended. */
   giveUp(batch: Batch, item: BatchItem, before: number): Promise<boolean>;
-  /** Adds to the counters. @returns the batch as it then is */
-  count(batch: Batch, ended: { completed: number; failed: number }): Promise<Batch>;
+  /** Adds to the counters of an open batch. @returns the batch as it then is; undefined when it has ended */
+  count(batch: Batch, ended: { completed: number; failed: number }): Promise<Batch | undefined>;
   /** From then on no request can be begun. Undefined when the batch was stopped or closed already. */
   stop(
     batch: Batch,
