@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import type { KnowledgeTable } from '#adapters/dynamo/knowledge-table.ts';
+import type { IndexObjects } from '#adapters/knowledge/index-objects.ts';
 import { KnowledgeIndex } from '#adapters/knowledge/knowledge-index.ts';
+import { knowledgeStore } from '#adapters/knowledge/knowledge-store.ts';
 import { objectCache } from '#adapters/knowledge/object-cache.ts';
 import { passageRanking } from '#adapters/knowledge/passage-index.ts';
 import { termsOf } from '#adapters/knowledge/terms.ts';
@@ -99,6 +102,29 @@ describe('a stored index', () => {
     );
     expect(third.isEmpty).toBe(false);
     expect(third.changed({ put: [], remove: ['one'] }).isEmpty).toBe(true);
+  });
+});
+
+describe('a search', () => {
+  it('reads the head once more when the index that it names has just been replaced', async () => {
+    const { object } = await KnowledgeIndex.empty()
+      .changed({ put: [put('one', 'the red fox')], remove: [] })
+      .serialize();
+    const heads = ['old', 'new', 'new'];
+    const read: string[] = [];
+    const table = {
+      head: async () => ({ revision: 1, objectName: heads.shift() ?? '', indexBytes: 1 }),
+    } as unknown as KnowledgeTable;
+    const objects = {
+      async get(name: string) {
+        read.push(name);
+        return name === 'new' ? object : undefined;
+      },
+    } as unknown as IndexObjects;
+    const store = knowledgeStore(table, objects);
+    expect(await store.search('workspace', 'fox', 5)).toHaveLength(1);
+    expect(await store.search('workspace', 'fox', 5)).toHaveLength(1);
+    expect(read).toEqual(['old', 'new']);
   });
 });
 
