@@ -20,3 +20,9 @@ export function useLocalTable(table: string, endpoint: string): void {
   process.env.AWS_ACCESS_KEY_ID = 'local';
   process.env.AWS_SECRET_ACCESS_KEY = 'local';
 }
+
+/** Points the workflow of batches at a local run's. */
+export function useLocalWorkflow(machineArn: string, endpoint: string): void {
+  process.env[variables.batchWorkflowArn] = machineArn;
+  process.env.AWS_ENDPOINT_URL_SFN = endpoint;
+}

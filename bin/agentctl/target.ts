@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
 import { variables } from '#runtime/variables.ts';
 import { readConnection } from '../local/connection.ts';
-import { useLocalContents, useLocalTable } from '../operator.ts';
+import { useLocalContents, useLocalTable, useLocalWorkflow } from '../operator.ts';
 import { useKnowledgeBases } from './bedrock-knowledge-bases.ts';
 import { useBedrockModels } from './bedrock-models.ts';
 
@@ -18,6 +18,8 @@ export async function useTarget({ data, stack }: TargetOptions): Promise<void> {
     const table = outputOf('DataTableName');
     if (table === undefined) throw new Error(`The stack ${stack} has no output DataTableName`);
     process.env[variables.dataTable] = table;
+    const workflow = outputOf('BatchWorkflowArn');
+    if (workflow !== undefined) process.env[variables.batchWorkflowArn] = workflow;
     const bucket = outputOf('ContentBucketName');
     if (bucket !== undefined) process.env[variables.contentBucket] = bucket;
     useBedrockModels(listOf(outputOf('BedrockModels')));
@@ -30,11 +32,13 @@ export async function useTarget({ data, stack }: TargetOptions): Promise<void> {
   useLocalTable(connection.data_table, connection.dynamodb_endpoint);
   if (connection.content_bucket !== undefined && connection.s3_endpoint !== undefined)
     useLocalContents(connection.content_bucket, connection.s3_endpoint);
+  if (connection.batch_workflow !== undefined && connection.sfn_endpoint !== undefined)
+    useLocalWorkflow(connection.batch_workflow, connection.sfn_endpoint);
   useBedrockModels(connection.bedrock_models);
   useKnowledgeBases(connection.bedrock_knowledge_bases);
 }
 
-async function readOutputs(stack: string): Promise<(name: string) => string | undefined> {
+export async function readOutputs(stack: string): Promise<(name: string) => string | undefined> {
   const { Stacks = [] } = await new CloudFormationClient().send(
     new DescribeStacksCommand({ StackName: stack }),
   );
@@ -44,7 +48,7 @@ async function readOutputs(stack: string): Promise<(name: string) => string | un
 const listOf = (json: string | undefined): string[] | undefined =>
   json === undefined ? undefined : (JSON.parse(json) as string[]);
 
-function isRunning(pid: number): boolean {
+export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;

@@ -15,6 +15,9 @@ export interface Connection {
   /** Where agentctl finds what agents look things up in. */
   content_bucket?: string;
   s3_endpoint?: string;
+  /** Where agentctl starts what sends a webhook again. */
+  batch_workflow?: string;
+  sfn_endpoint?: string;
   /** What agents may name as `knowledge_base_id`. */
   bedrock_knowledge_bases?: string[];
   /** What agents may name behind `bedrock:`. */

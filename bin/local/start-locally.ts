@@ -129,6 +129,10 @@ async function connect(engines: StartedEngines, folder: string): Promise<Connect
       content_bucket: engines.outputs.ContentBucketName,
       s3_endpoint: engines.endpoints.s3,
     }),
+    ...(engines.outputs.BatchWorkflowArn !== undefined && {
+      batch_workflow: engines.outputs.BatchWorkflowArn,
+      sfn_endpoint: engines.endpoints.sfn,
+    }),
     bedrock_knowledge_bases: JSON.parse(engines.outputs.BedrockKnowledgeBases ?? '[]') as string[],
     bedrock_models: JSON.parse(engines.outputs.BedrockModels ?? '[]') as string[],
   };

@@ -27,6 +27,8 @@ export function agentctlOf(service: Service, knowledgeBases: string[] = []) {
         dynamodb_endpoint: endpoints.dynamodb,
         content_bucket: outputs.ContentBucketName,
         s3_endpoint: endpoints.s3,
+        batch_workflow: outputs.BatchWorkflowArn,
+        sfn_endpoint: endpoints.sfn,
         bedrock_models: [],
         bedrock_knowledge_bases: knowledgeBases,
       }),

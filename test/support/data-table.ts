@@ -2,6 +2,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import {
   DynamoDBDocumentClient,
   GetCommand,
+  paginateScan,
   TransactWriteCommand,
   UpdateCommand,
 } from '@aws-sdk/lib-dynamodb';
@@ -32,6 +33,11 @@ export function dataTableOf(service: {
           ExpressionAttributeValues: { ':past': Date.now() - 1 },
         }),
       );
+    },
+    /** Every item. */
+    async readAll(): Promise<Record<string, unknown>[]> {
+      const pages = await Array.fromAsync(paginateScan({ client }, { TableName }));
+      return pages.flatMap(({ Items }) => Items ?? []);
     },
     async read(Key: { pk: string; sk: string }): Promise<Record<string, unknown> | undefined> {
       return (await client.send(new GetCommand({ TableName, Key, ConsistentRead: true }))).Item;

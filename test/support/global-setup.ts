@@ -1,8 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { synthesize } from '../../bin/local/synthesize.ts';
+import { certificate } from './certificate.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -16,5 +17,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const folder = await mkdtemp(join(tmpdir(), 'service-assembly-'));
   await synthesize(folder, {});
   project.provide('assembly', folder);
+  // Read when a process starts: those of the test files, which start later, trust the receivers of webhooks.
+  process.env.NODE_EXTRA_CA_CERTS = join(folder, 'authority.pem');
+  await writeFile(process.env.NODE_EXTRA_CA_CERTS, certificate.cert);
   return () => rm(folder, { recursive: true, force: true });
 }

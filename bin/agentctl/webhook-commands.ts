@@ -1,0 +1,93 @@
+import { Command } from 'commander';
+import { resendWebhook } from '#domain/resend-webhook.ts';
+import {
+  type DeliveryAttempt,
+  type DeliveryOwner,
+  eventIdOf,
+  type WebhookDelivery,
+} from '#domain/webhook-delivery.ts';
+import { batches, batchWorkflow, clock, deliveries } from '#runtime/services.ts';
+import type { Report } from './run-agentctl.ts';
+import { addVerification } from './verify-webhook.ts';
+
+/** @param clientReport of what needs no service */
+export function webhookCommands(report: Report, clientReport: Report): Command {
+  const group = new Command('webhooks').description('Calls that tell of the end of batches.');
+  group
+    .command('deliveries')
+    .description('show every attempt to tell of the end of a batch')
+    .argument('<batch>')
+    .action(
+      report(async (batchId: string) => {
+        const owner = await ownerOf(batchId);
+        const [delivery, attempts] = await Promise.all([
+          deliveries().get(owner),
+          deliveries().attempts(owner),
+        ]);
+        if (delivery === undefined) throw new Error(await reasonForNone(owner));
+        return {
+          json: { ...jsonOf(delivery), attempts: attempts.map(attemptJson) },
+          lines: [lineOf(delivery), ...attempts.map(attemptLine)],
+        };
+      }),
+    );
+  group
+    .command('resend')
+    .description('tell of the end of a batch once more, under the same event id')
+    .argument('<batch>')
+    .action(
+      report(async (batchId: string) => {
+        const services = {
+          batches: batches(),
+          batchWorkflow: batchWorkflow(),
+          clock,
+          deliveries: deliveries(),
+        };
+        const delivery = await resendWebhook(services)(await ownerOf(batchId));
+        return { json: jsonOf(delivery), lines: [lineOf(delivery)] };
+      }),
+    );
+  addVerification(group, clientReport);
+  return group;
+}
+
+async function ownerOf(batchId: string): Promise<DeliveryOwner> {
+  const workspaceId = await batches().workspaceOf(batchId);
+  if (workspaceId === undefined) throw new Error(`No batch ${batchId} with a webhook was found`);
+  return { workspaceId, batchId };
+}
+
+async function reasonForNone({ workspaceId, batchId }: DeliveryOwner): Promise<string> {
+  const batch = await batches().get(workspaceId, batchId);
+  return `Nothing was to be delivered so far: batch ${batchId} is ${batch?.status}, and its webhook is for ${batch?.webhook?.events.join(', ')}`;
+}
+
+const jsonOf = (delivery: WebhookDelivery) => ({
+  batch_id: delivery.batchId,
+  workspace_id: delivery.workspaceId,
+  event_id: eventIdOf(delivery),
+  state: delivery.state,
+  round: delivery.round,
+  next_attempt_at: delivery.state === 'pending' ? delivery.nextAt : null,
+});
+
+const lineOf = (delivery: WebhookDelivery): string =>
+  `${eventIdOf(delivery)}  ${delivery.state}${delivery.state === 'pending' ? `, next attempt at ${delivery.nextAt} or later` : ''}`;
+
+const attemptJson = ({ number, round, at, duration, status, failure }: DeliveryAttempt) => ({
+  number,
+  round,
+  at,
+  duration_milliseconds: duration,
+  status,
+  failure,
+});
+
+const attemptLine = ({ number, round, at, duration, status, failure }: DeliveryAttempt): string =>
+  [
+    `attempt ${number}`,
+    ...(round > 1 ? [`resend ${round - 1}`] : []),
+    at,
+    status ?? failure ?? 'no answer is known: it goes on, or what made it was killed',
+    ...(duration === null ? [] : [`${duration} ms`]),
+  ].join('  ');

@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Service, startService } from '#support/service.ts';
+import { openWebhookTenant, type WebhookTenant } from '#support/webhook-batches.ts';
+
+describe('the address of a webhook', () => {
+  let service: Service;
+  let tenant: WebhookTenant;
+  beforeAll(async () => {
+    // As in AWS, where no private address is allowed.
+    service = await startService({ variables: { WEBHOOK_ALLOW: '' } });
+    tenant = await openWebhookTenant(service);
+  });
+  afterAll(() => service.close());
+
+  const refusalOf = async (url: string) => {
+    const { status, body } = await tenant.submit({ url });
+    return `${status}/${body.error_code} ${body.message}`;
+  };
+
+  it('is refused when it is not public, and no batch is made', async () => {
+    for (const host of [
+      '127.0.0.1:8443',
+      'localhost:8443',
+      '10.1.2.3',
+      '172.16.0.1',
+      '192.168.1.1',
+      '169.254.169.254',
+      '100.64.0.1',
+      '224.0.0.1',
+      '0.0.0.0',
+      '255.255.255.255',
+      '2130706433',
+      '0x7f.1',
+      '[::1]',
+      '[::ffff:10.0.0.1]',
+      '[fe80::1]',
+      '[fd00::1]',
+      '[64:ff9b::a00:1]',
+    ])
+      expect(await refusalOf(`https://${host}/hook`), host).toBe(
+        '400/10006 webhook.url: The address is not allowed',
+      );
+    const { body } = await tenant.client.get('/batches');
+    expect(body.data).toEqual([]);
+  });
+
+  it('is refused when it is not HTTPS, or holds what a URL of a webhook must not', async () => {
+    for (const url of ['http://example.com/', 'ftp://example.com/', 'example.com', ''])
+      expect(await refusalOf(url), url).toBe('400/10006 webhook.url must be an HTTPS URL');
+    expect(await refusalOf('https://user:password@example.com/')).toBe(
+      '400/10006 webhook.url: The address must be an http or https URL without a user name and password',
+    );
+    expect(await refusalOf('https://example.com:25/')).toBe(
+      '400/10006 webhook.url: The port 25 is not allowed',
+    );
+  });
+
+  it('is taken when it does not resolve yet', async () => {
+    expect((await tenant.submit({ url: 'https://nowhere.invalid/hook' })).status).toBe(202);
+  });
+
+  it('comes with events and a secret that are as they should be', async () => {
+    const url = 'https://nowhere.invalid/';
+    const refusals = [
+      { url, events: [] },
+      { url, events: ['in_progress'] },
+      { url, secret: '' },
+      { url, secret: 'x'.repeat(256) },
+      { events: ['completed'] },
+    ];
+    for (const webhook of refusals) {
+      const { status, body } = await tenant.submit(webhook as never);
+      expect(`${status}/${body.error_code} ${body.message}`).toMatch(/^400\/10006 webhook\./);
+    }
+    expect((await tenant.submit({ url, secret: '🔑'.repeat(255) })).status).toBe(202);
+  });
+});

@@ -1,0 +1,155 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { agentctlOf } from '#support/agentctl.ts';
+import { type Service, startService } from '#support/service.ts';
+import { openWebhookTenant, type WebhookTenant } from '#support/webhook-batches.ts';
+import { startWebhookReceiver, status } from '#support/webhook-receiver.ts';
+
+interface Shown {
+  event_id: string;
+  state: string;
+  round: number;
+  attempts: { number: number; round: number; at: string; status: number | null; failure: string | null }[];
+}
+
+let folder: string;
+let service: Service;
+let tenant: WebhookTenant;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'service-webhooks-'));
+  service = await startService({
+    variables: { WEBHOOK_RETRY_SECONDS: '0.5', WEBHOOK_TIMEOUT_SECONDS: '1' },
+  });
+  tenant = await openWebhookTenant(service);
+});
+afterAll(async () => {
+  await service.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+describe('agentctl webhooks', { timeout: 60_000 }, () => {
+  it('shows every attempt, and sends the event once more under the same id', async () => {
+    const { run, json } = agentctlOf(service);
+    const receiver = await startWebhookReceiver(status(500), status(502), status(200));
+    const batch = await tenant.create({ url: receiver.url });
+    await tenant.settled(batch);
+    const exhausted = await json<Shown>('webhooks', 'deliveries', batch.id);
+    expect(exhausted).toMatchObject({ event_id: `evt_${batch.id}`, state: 'exhausted', round: 1 });
+    expect(exhausted.attempts.map(({ number, status: code }) => [number, code])).toEqual([
+      [1, 500],
+      [2, 502],
+    ]);
+    expect(await json<Shown>('webhooks', 'resend', batch.id)).toMatchObject({ state: 'pending', round: 2 });
+    await receiver.called(3);
+    expect(await tenant.settled(batch)).toMatchObject({ state: 'delivered' });
+    expect(await tenant.summaries(batch)).toEqual(['1/1 500', '2/1 502', '3/2 200']);
+    expect(new Set(receiver.calls.map(({ headers }) => headers['x-service-event-id'])).size).toBe(1);
+    expect(new Set(receiver.calls.map(({ body }) => body)).size).toBe(1);
+
+    // What was delivered can be sent again too.
+    await json('webhooks', 'resend', batch.id);
+    await receiver.called(4);
+    await tenant.settled(batch);
+    const { stdout } = await run('webhooks', 'deliveries', batch.id);
+    expect((JSON.parse(stdout) as Shown).attempts).toHaveLength(4);
+    await receiver.close();
+  });
+
+  it('says so when there is nothing to show or to send', async () => {
+    const { run } = agentctlOf(service);
+    const unknown = await run('webhooks', 'deliveries', '0197f2ac-8a4e-7c1b-9d52-3f6e1b0a7c44');
+    expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('No batch 0197f2ac') });
+    const receiver = await startWebhookReceiver();
+    const batch = await tenant.create({ url: receiver.url, events: ['cancelled'] });
+    await expect.poll(async () => (await tenant.batch(batch)).status, { timeout: 10_000 }).toBe('completed');
+    for (const command of ['deliveries', 'resend']) {
+      const { code, stderr } = await run('webhooks', command, batch.id);
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/Nothing/);
+    }
+    expect(receiver.calls).toEqual([]);
+    await receiver.close();
+  });
+});
+
+describe('docs/webhooks.md', { timeout: 60_000 }, async () => {
+  const page = await readFile(resolve(import.meta.dirname, '../../docs/webhooks.md'), 'utf8');
+  const vectorValue = (name: string): string => new RegExp(`^${name} {2,}(.*)$`, 'm').exec(page)?.[1] ?? '';
+  const vector = {
+    secret: vectorValue('secret'),
+    timestamp: vectorValue('timestamp'),
+    body: vectorValue('body'),
+    signature: vectorValue('signature'),
+  };
+  const codeOf = (language: string): string =>
+    new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(page)?.[1] ?? '';
+  const verify = (signature: string, body: string) =>
+    spawnSync(
+      process.execPath,
+      [
+        resolve(import.meta.dirname, '../../bin/agentctl.ts'),
+        ...['webhooks', 'verify', '--secret', vector.secret, '--timestamp', vector.timestamp],
+        ...['--signature', signature],
+      ],
+      { input: body, encoding: 'utf8' },
+    );
+
+  it('has a test vector that is right, by openssl and by agentctl', async () => {
+    for (const value of Object.values(vector)) expect(value.length).toBeGreaterThan(5);
+    const { stdout } = spawnSync('openssl', ['dgst', '-sha256', '-hmac', vector.secret, '-hex'], {
+      input: `${vector.timestamp}.${vector.body}`,
+      encoding: 'utf8',
+    });
+    expect(`sha256=${stdout.trim().split(/\s+/).at(-1)}`).toBe(vector.signature);
+    const right = verify(vector.signature, vector.body);
+    expect(right.stdout).toContain('The signature is right.');
+    expect(right.status).toBe(0);
+    const wrong = verify(vector.signature, `${vector.body}\n`);
+    expect(wrong.stdout).toContain('right without the newline');
+    expect(wrong.status).toBe(1);
+    expect(verify(`sha256=${'0'.repeat(64)}`, vector.body).status).toBe(1);
+  });
+
+  it('has code for Node.js that tells right from wrong', async () => {
+    const file = join(folder, 'receiver.mjs');
+    await writeFile(file, codeOf('js'));
+    const { isSigned, isRecent } = (await import(file)) as {
+      isSigned(secret: string, headers: Record<string, string>, body: Buffer): boolean;
+      isRecent(headers: Record<string, string>): boolean;
+    };
+    const headers = { 'x-service-timestamp': vector.timestamp, 'x-service-signature': vector.signature };
+    expect(isSigned(vector.secret, headers, Buffer.from(vector.body))).toBe(true);
+    expect(isSigned('another', headers, Buffer.from(vector.body))).toBe(false);
+    expect(isSigned(vector.secret, headers, Buffer.from(`${vector.body} `))).toBe(false);
+    expect(isSigned(vector.secret, {}, Buffer.from(vector.body))).toBe(false);
+    expect(isRecent(headers)).toBe(false);
+    expect(isRecent({ 'x-service-timestamp': String(Math.floor(Date.now() / 1000)) })).toBe(true);
+  });
+
+  it('has code for Python that tells right from wrong', async (test) => {
+    if (spawnSync('python3', ['--version']).status !== 0) test.skip();
+    const file = join(folder, 'receiver.py');
+    const { secret, timestamp, body, signature } = vector;
+    const headers = { 'X-Service-Timestamp': timestamp, 'X-Service-Signature': signature };
+    await writeFile(
+      file,
+      `${codeOf('python')}
+import json
+secret, headers, body = json.loads(${JSON.stringify(JSON.stringify([secret, headers, body]))})
+print(
+    is_signed(secret, headers, body.encode()),
+    is_signed("another", headers, body.encode()),
+    is_signed(secret, headers, body.encode() + b" "),
+    is_signed(secret, {}, body.encode()),
+    is_recent(headers),
+)
+`,
+    );
+    const { stdout } = await promisify(execFile)('python3', [file]);
+    expect(stdout.trim()).toBe('True False False False False');
+  });
+});

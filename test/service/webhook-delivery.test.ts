@@ -1,0 +1,292 @@
+import { Webhook } from 'standardwebhooks';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { dataTableOf } from '#support/data-table.ts';
+import { dataOf, summaryOf } from '#support/open-tenant.ts';
+import {
+  callsByMessage,
+  type ModelCall,
+  type ScriptedModel,
+  startScriptedModel,
+} from '#support/scripted-model.ts';
+import { type Service, startService } from '#support/service.ts';
+import { openWebhookTenant, type WebhookTenant } from '#support/webhook-batches.ts';
+import {
+  type Answer,
+  expectedSignature,
+  startWebhookReceiver,
+  status,
+  type WebhookReceiver,
+} from '#support/webhook-receiver.ts';
+
+const secret = 'kept to ourselves, é ';
+const logged: string[] = [];
+let model: ScriptedModel;
+let callFor: (message: string) => Promise<ModelCall>;
+let service: Service;
+let tenant: WebhookTenant;
+beforeAll(async () => {
+  model = await startScriptedModel();
+  callFor = callsByMessage(model);
+  service = await startService({
+    // Attempts at once, after a second, and after two more.
+    variables: {
+      OPENAI_BASE_URL: model.url,
+      WEBHOOK_RETRY_SECONDS: '0.5,2',
+      WEBHOOK_TIMEOUT_SECONDS: '1',
+    },
+    onLog: ({ line }) => logged.push(line),
+  });
+  tenant = await openWebhookTenant(service, { model: 'openai:test' });
+});
+afterAll(async () => {
+  await service.close();
+  await model.close();
+});
+
+const closing: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+async function receive(...answers: Answer[]): Promise<WebhookReceiver> {
+  const receiver = await startWebhookReceiver(...answers);
+  closing.push(receiver.close);
+  return receiver;
+}
+
+describe('a call', () => {
+  it('tells what has become of the batch, once', async () => {
+    const { calls, url } = await receive();
+    const created = await tenant.create({ url });
+    expect(await tenant.settled(created)).toMatchObject({ state: 'delivered', attempts: 1 });
+    const batch = await tenant.batch(created);
+    expect(calls.map(({ method, path }) => `${method} ${path}`)).toEqual(['POST /hook']);
+    expect(calls[0]?.payload).toEqual({
+      event: 'batch.completed',
+      timestamp: batch.completed_at,
+      data: {
+        id: batch.id,
+        status: 'completed',
+        total_requests: 1,
+        completed_requests: 1,
+        failed_requests: 0,
+      },
+    });
+    expect(calls[0]?.headers).toMatchObject({
+      'content-type': 'application/json',
+      'x-service-event-id': `evt_${batch.id}`,
+      'webhook-id': `evt_${batch.id}`,
+    });
+    const [attempt] = await tenant.attempts(batch);
+    expect(attempt).toMatchObject({ number: 1, round: 1, status: 200, failure: null });
+    expect(attempt?.duration).toBeGreaterThanOrEqual(0);
+  });
+
+  it('is signed with the secret', async () => {
+    const { calls, url } = await receive();
+    const before = Math.floor(Date.now() / 1000);
+    await tenant.settled(await tenant.create({ url, secret }));
+    const [call] = calls;
+    if (call === undefined) throw new Error('No call');
+    expect(call.headers['x-service-signature']).toBe(expectedSignature(secret, call));
+    const timestamp = Number(call.headers['x-service-timestamp']);
+    expect(timestamp).toBeGreaterThanOrEqual(before);
+    expect(timestamp).toBeLessThanOrEqual(call.at / 1000);
+    new Webhook(Buffer.from(secret), { format: 'raw' }).verify(call.body, call.headers);
+  });
+
+  it('is signed for libraries of Standard Webhooks with a secret of their form', async () => {
+    const { calls, url } = await receive();
+    const theirs = `whsec_${Buffer.from('thirty-two bytes of a random key').toString('base64')}`;
+    await tenant.settled(await tenant.create({ url, secret: theirs }));
+    const [call] = calls;
+    if (call === undefined) throw new Error('No call');
+    expect(new Webhook(theirs).verify(call.body, call.headers)).toEqual(call.payload);
+    expect(call.headers['x-service-signature']).toBe(expectedSignature(theirs, call));
+  });
+
+  it('carries no signature without a secret', async () => {
+    const { calls, url } = await receive();
+    await tenant.settled(await tenant.create({ url }));
+    const names = Object.keys(calls[0]?.headers ?? {});
+    expect(names).toContain('webhook-timestamp');
+    for (const name of ['x-service-signature', 'x-service-timestamp', 'webhook-signature'])
+      expect(names).not.toContain(name);
+  });
+
+  it('leaves no trace of the secret in the table, in logs and in answers', async () => {
+    const { url } = await receive();
+    const answer = await tenant.submit({ url, secret });
+    await tenant.settled(answer.body.data);
+    const shown = await tenant.client.get(`/batches/${answer.body.data.id}`);
+    expect(JSON.stringify([answer.body, shown.body])).not.toMatch(/kept to ourselves|webhook|secret/);
+    const rows = JSON.stringify(await dataTableOf(service).readAll());
+    expect(rows).toContain(url);
+    expect(rows).not.toContain('kept to ourselves');
+    expect(rows).not.toContain(Buffer.from(secret).toString('base64'));
+    expect(logged.length).toBeGreaterThan(0);
+    expect(logged.join('\n')).not.toContain('kept to ourselves');
+  });
+});
+
+describe('events', () => {
+  it('that the webhook does not name are not sent', async () => {
+    const { calls, url } = await receive();
+    const unwanted = await tenant.create({ url, events: ['failed', 'cancelled'] });
+    const wanted = await tenant.create({ url, events: ['completed'] });
+    await tenant.settled(wanted);
+    await expect.poll(async () => (await tenant.batch(unwanted)).status).toBe('completed');
+    expect(calls.map(({ payload }) => payload.data.id)).toEqual([wanted.id]);
+    expect(await tenant.attempts(unwanted)).toEqual([]);
+  });
+
+  it('of cancelled batches are sent when the webhook names them, and not by default', async () => {
+    const { calls, url } = await receive();
+    const cancelled = async (events?: ['cancelled']) => {
+      const message = `Cancel me ${events}`;
+      const called = callFor(message);
+      const batch = await tenant.create({ url, ...(events && { events }) }, message);
+      const call = await called;
+      dataOf(await tenant.client.post(`/batches/${batch.id}/cancel`, undefined));
+      call.piece('In time');
+      call.finish();
+      await expect.poll(async () => (await tenant.batch(batch)).status).toBe('cancelled');
+      return batch;
+    };
+    const silent = await cancelled();
+    const batch = await cancelled(['cancelled']);
+    expect(await tenant.settled(batch)).toMatchObject({ state: 'delivered' });
+    expect(calls.map(({ payload }) => payload)).toEqual([
+      {
+        event: 'batch.cancelled',
+        timestamp: (await tenant.batch(batch)).cancelled_at,
+        data: {
+          id: batch.id,
+          status: 'cancelled',
+          total_requests: 1,
+          completed_requests: 1,
+          failed_requests: 0,
+        },
+      },
+    ]);
+    expect(await tenant.attempts(silent)).toEqual([]);
+  });
+});
+
+describe('a receiver', () => {
+  it('that fails is called again, with the same event and fresh signatures', async () => {
+    const { calls, url } = await receive(status(500), (response) => response.destroy(), status(204));
+    const batch = await tenant.create({ url, secret });
+    expect(await tenant.settled(batch)).toMatchObject({ state: 'delivered', attempts: 3 });
+    expect(await tenant.summaries(batch)).toEqual(['1/1 500', '2/1 The server cannot be reached', '3/1 204']);
+    expect(new Set(calls.map(({ body }) => body)).size).toBe(1);
+    expect(new Set(calls.map(({ headers }) => headers['x-service-event-id'])).size).toBe(1);
+    expect(new Set(calls.map(({ headers }) => headers['x-service-timestamp'])).size).toBe(3);
+    for (const call of calls)
+      expect(call.headers['x-service-signature']).toBe(expectedSignature(secret, call));
+    expect((calls[2]?.at ?? 0) - (calls[1]?.at ?? 0)).toBeGreaterThan(1800);
+  });
+
+  it('that goes on failing is given up after the last attempt', async () => {
+    const { calls, url } = await receive(status(503));
+    const batch = await tenant.create({ url });
+    expect(await tenant.settled(batch)).toMatchObject({ state: 'exhausted', attempts: 3 });
+    expect(calls).toHaveLength(3);
+  });
+
+  it('that is gone is not called again', async () => {
+    const { calls, url } = await receive(status(410));
+    expect(await tenant.settled(await tenant.create({ url }))).toMatchObject({ state: 'gone', attempts: 1 });
+    expect(calls).toHaveLength(1);
+  });
+
+  it('that redirects is not followed', async () => {
+    const other = await receive();
+    const { url } = await receive(
+      status(307, { Location: other.url }),
+      status(302, { Location: '/there' }),
+      status(200),
+    );
+    const batch = await tenant.create({ url });
+    await tenant.settled(batch);
+    expect(await tenant.summaries(batch)).toEqual(['1/1 307', '2/1 302', '3/1 200']);
+    expect(other.connections()).toBe(0);
+  });
+
+  it('that does not answer in time, or drips its answer, is called again', async () => {
+    const drip: Answer = (response) => {
+      const bytes = [...'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'];
+      const timer = setInterval(() => response.socket?.write(bytes.shift() ?? ''), 100);
+      response.socket?.once('close', () => clearInterval(timer));
+    };
+    const { url } = await receive(() => undefined, drip, status(200));
+    const batch = await tenant.create({ url });
+    await tenant.settled(batch);
+    expect(await tenant.summaries(batch)).toEqual([
+      '1/1 It took longer than 1 seconds',
+      '2/1 It took longer than 1 seconds',
+      '3/1 200',
+    ]);
+    const [first] = await tenant.attempts(batch);
+    expect(first?.duration).toBeGreaterThanOrEqual(950);
+    expect(first?.duration).toBeLessThan(3000);
+  });
+
+  it('that says 200 has the event, however long it goes on talking', async () => {
+    const { calls, url } = await receive((response) => {
+      response.writeHead(200);
+      const timer = setInterval(() => response.write('.'), 50);
+      response.once('close', () => clearInterval(timer));
+    });
+    expect(await tenant.settled(await tenant.create({ url }))).toMatchObject({ state: 'delivered' });
+    expect(calls).toHaveLength(1);
+  });
+
+  it('is left alone for as long as it asks, up to the longest wait of the schedule', async () => {
+    const { calls, url } = await receive(
+      status(429, { 'Retry-After': '2' }),
+      status(503, { 'Retry-After': '3600' }),
+      status(200),
+    );
+    await tenant.settled(await tenant.create({ url }));
+    const gaps = calls.slice(1).map(({ at }, index) => at - (calls[index]?.at ?? 0));
+    expect(gaps).toHaveLength(2);
+    for (const gap of gaps) {
+      expect(gap).toBeGreaterThanOrEqual(1900);
+      expect(gap).toBeLessThan(6000);
+    }
+  });
+
+  it('without a certificate for its name gets nothing', async () => {
+    const { calls, port } = await receive();
+    const batch = await tenant.create({ url: `https://127.0.0.1:${port}/hook` });
+    expect(await tenant.settled(batch)).toMatchObject({ state: 'exhausted' });
+    expect(await tenant.summaries(batch)).toEqual(
+      [1, 2, 3].map((number) => `${number}/1 The server's certificate is not valid for this address`),
+    );
+    expect(calls).toEqual([]);
+  });
+
+  it('is called again with the same event when the function is killed in the middle', async () => {
+    const { calls, called, url } = await receive((response) => {
+      expect(service.run.killWorkers('DeliverWebhook')).toBeGreaterThan(0);
+      response.destroy();
+    }, status(200));
+    const batch = await tenant.create({ url });
+    await called(2);
+    expect(await tenant.settled(batch)).toMatchObject({ state: 'delivered', attempts: 2 });
+    expect(await tenant.summaries(batch)).toEqual(['1/1 unknown', '2/1 200']);
+    expect(calls[1]?.body).toBe(calls[0]?.body);
+    expect(calls[1]?.headers['x-service-event-id']).toBe(calls[0]?.headers['x-service-event-id']);
+  });
+});
+
+it('may be called on loopback on this machine, but never one of the engines', async () => {
+  const { dynamodb, s3, sqs, sfn, kms } = service.run.endpoints;
+  const ports = new Set([dynamodb, s3, sqs, sfn, kms].map((endpoint) => new URL(endpoint).port));
+  expect(ports.size).toBeGreaterThan(3);
+  for (const port of ports)
+    for (const host of ['127.0.0.1', 'localhost']) {
+      const answer = await tenant.submit({ url: `https://${host}:${port}/` });
+      expect(summaryOf(answer)).toBe('400/10006 webhook.url: The address is not allowed');
+    }
+});

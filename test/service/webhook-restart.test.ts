@@ -1,0 +1,81 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import type { BatchResource } from '#contract/batch.ts';
+import { clientOf } from '#support/client.ts';
+import { startCommand } from '#support/command.ts';
+import { dataOf } from '#support/open-tenant.ts';
+import { startService } from '#support/service.ts';
+import { openWebhookTenant } from '#support/webhook-batches.ts';
+import { expectedSignature, startWebhookReceiver, status } from '#support/webhook-receiver.ts';
+import type { Connection } from '../../bin/local/connection.ts';
+
+vi.setConfig({ testTimeout: 180_000 });
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'service-webhooks-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+it('goes on with the schedule after a restart, and looks at the address anew', async () => {
+  const dataDir = join(folder, 'stopped');
+  const receiver = await startWebhookReceiver(status(500), status(500), status(200));
+  const first = await startService({ dataDir, variables: { WEBHOOK_RETRY_SECONDS: '1,1,1,1' } });
+  const tenant = await openWebhookTenant(first);
+  const batch = await tenant.create({ url: receiver.url, secret: 'sealed' });
+  await receiver.called(1);
+  await first.close();
+
+  // Nothing but public addresses, as when a name has come to mean another one since the batch was made.
+  const connections = receiver.connections();
+  const second = await startService({
+    dataDir,
+    variables: { WEBHOOK_RETRY_SECONDS: '1,1,1,1', WEBHOOK_ALLOW: '' },
+  });
+  await expect
+    .poll(async () => (await tenant.summaries(batch)).at(-1), { timeout: 30_000 })
+    .toBe('2/1 The address is not allowed');
+  await second.close();
+  expect(receiver.connections()).toBe(connections);
+
+  const third = await startService({ dataDir, variables: { WEBHOOK_RETRY_SECONDS: '1,1,1,1' } });
+  const delivery = await tenant.settled(batch, 30_000);
+  await third.close();
+  expect(delivery).toMatchObject({ state: 'delivered', round: 1 });
+  expect(new Set(receiver.calls.map(({ body }) => body)).size).toBe(1);
+  expect(new Set(receiver.calls.map(({ headers }) => headers['x-service-event-id'])).size).toBe(1);
+  for (const call of receiver.calls)
+    expect(call.headers['x-service-signature']).toBe(expectedSignature('sealed', call));
+  await receiver.close();
+});
+
+it('goes on after the whole service was killed', async () => {
+  const data = join(folder, 'killed');
+  const receiver = await startWebhookReceiver(status(500), status(200));
+  const first = startCommand(['--port', '0', '--data', data]);
+  await first.printed('Ctrl-C ends it.');
+  const connection = JSON.parse(await readFile(join(data, 'connection.json'), 'utf8')) as Connection;
+  const client = clientOf({ baseUrl: connection.base_url }, { apiKey: connection.api_key });
+  dataOf(
+    await client.post<BatchResource>('/batches', {
+      agent_id: connection.agent_id,
+      requests: [{ custom_id: 'only', message: 'Hello' }],
+      webhook: { url: receiver.url },
+    }),
+  );
+  await receiver.called(1);
+  first.child.kill('SIGKILL');
+  await first.ended;
+
+  const second = startCommand(['--port', '0', '--data', data]);
+  const [one, other] = await receiver.called(2);
+  expect(other?.body).toBe(one?.body);
+  expect(other?.headers['x-service-event-id']).toBe(one?.headers['x-service-event-id']);
+  // The schedule's first wait is 5 s, less a tenth.
+  expect((other?.at ?? 0) - (one?.at ?? 0)).toBeGreaterThan(4400);
+  second.child.kill('SIGKILL');
+  await second.ended;
+  await receiver.close();
+});

@@ -1,0 +1,55 @@
+import { expect } from 'vitest';
+import type { BatchResource, WebhookEvent } from '#contract/batch.ts';
+import type { DeliveryAttempt, WebhookDelivery } from '#domain/webhook-delivery.ts';
+import { deliveries } from '#runtime/services.ts';
+import { clientOf } from './client.ts';
+import { dataOf } from './open-tenant.ts';
+import { createTenant, type Service, type Tenant } from './service.ts';
+
+export interface WebhookFields {
+  url: string;
+  events?: WebhookEvent[];
+  secret?: string;
+}
+
+/** A tenant that submits batches of one request with a webhook, and looks how their deliveries go. */
+export async function openWebhookTenant(service: Service, options?: Parameters<typeof createTenant>[0]) {
+  const tenant: Tenant = await createTenant(options);
+  const client = clientOf(service, tenant);
+  const submit = (webhook: WebhookFields, message = 'Hello') =>
+    client.post<BatchResource>('/batches', {
+      agent_id: tenant.agentId,
+      requests: [{ custom_id: 'only', message }],
+      webhook,
+    });
+  const ownerOf = ({ id }: Pick<BatchResource, 'id'>) => ({ workspaceId: tenant.workspaceId, batchId: id });
+  const attempts = (batch: Pick<BatchResource, 'id'>): Promise<DeliveryAttempt[]> =>
+    deliveries().attempts(ownerOf(batch));
+  return {
+    ...tenant,
+    client,
+    submit,
+    attempts,
+    ownerOf,
+    create: async (webhook: WebhookFields, message?: string): Promise<BatchResource> =>
+      dataOf(await submit(webhook, message)),
+    batch: async ({ id }: Pick<BatchResource, 'id'>): Promise<BatchResource> =>
+      dataOf(await client.get<BatchResource>(`/batches/${id}`)),
+    /** The delivery once it has come to its end. */
+    async settled(batch: Pick<BatchResource, 'id'>, timeout = 20_000): Promise<WebhookDelivery> {
+      const find = () => deliveries().get(ownerOf(batch));
+      await expect
+        .poll(async () => (await find())?.state, { timeout, interval: 50 })
+        .toMatch(/^(?:delivered|gone|exhausted)$/);
+      return (await find()) as WebhookDelivery;
+    },
+    /** What the log tells of each attempt, in a line. */
+    summaries: async (batch: Pick<BatchResource, 'id'>): Promise<string[]> =>
+      (await attempts(batch)).map(
+        ({ number, round, status, failure, duration }) =>
+          `${number}/${round} ${status ?? failure ?? (duration === null ? 'unknown' : 'nothing')}`,
+      ),
+  };
+}
+
+export type WebhookTenant = Awaited<ReturnType<typeof openWebhookTenant>>;

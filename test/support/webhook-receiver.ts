@@ -1,0 +1,104 @@
+import { createHmac } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import type { WebhookPayload } from '#contract/batch.ts';
+import { certificate } from './certificate.ts';
+
+export interface WebhookCall {
+  method: string;
+  path: string;
+  headers: Record<string, string>;
+  /** As it came over the wire. */
+  body: string;
+  payload: WebhookPayload;
+  /** Milliseconds since the epoch. */
+  at: number;
+}
+
+export type Answer = (response: ServerResponse, call: WebhookCall, number: number) => void;
+
+/** Of a status, with headers if need be. */
+export const status =
+  (code: number, headers: Record<string, string> = {}): Answer =>
+  (response) =>
+    response.writeHead(code, headers).end('answered');
+
+export interface WebhookReceiver {
+  /** Its certificate is of this name. */
+  url: string;
+  port: number;
+  calls: WebhookCall[];
+  /** Connections that were ever made. */
+  connections(): number;
+  /** One call for each answer; the last one goes on. */
+  answers: Answer[];
+  /** Resolves once so many calls have come. */
+  called(count: number): Promise<WebhookCall[]>;
+  close(): Promise<void>;
+}
+
+/** A receiver of webhooks on loopback, over TLS. */
+export async function startWebhookReceiver(...answers: Answer[]): Promise<WebhookReceiver> {
+  const calls: WebhookCall[] = [];
+  const sockets = new Set<Socket>();
+  let connections = 0;
+  let look = () => {};
+  const server = createServer(certificate, async (request, response) => {
+    response.on('error', () => undefined);
+    const call = await readCall(request);
+    calls.push(call);
+    const answer = receiver.answers[Math.min(calls.length, receiver.answers.length) - 1] ?? status(200);
+    answer(response, call, calls.length);
+    look();
+  });
+  server.on('connection', (socket: Socket) => {
+    connections += 1;
+    sockets.add(socket);
+    socket.on('error', () => undefined).once('close', () => sockets.delete(socket));
+  });
+  server.on('tlsClientError', () => undefined);
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  const { port } = server.address() as AddressInfo;
+  const receiver: WebhookReceiver = {
+    url: `https://localhost:${port}/hook`,
+    port,
+    calls,
+    connections: () => connections,
+    answers,
+    called(count) {
+      const { promise, resolve } = Promise.withResolvers<WebhookCall[]>();
+      const before = look;
+      look = () => {
+        before();
+        if (calls.length >= count) resolve(calls);
+      };
+      look();
+      return promise;
+    },
+    close: () =>
+      new Promise((closed) => {
+        server.close(() => closed());
+        for (const socket of sockets) socket.destroy();
+      }),
+  };
+  return receiver;
+}
+
+async function readCall(request: IncomingMessage): Promise<WebhookCall> {
+  const body = Buffer.concat(await Array.fromAsync(request)).toString();
+  return {
+    method: request.method ?? '',
+    path: request.url ?? '',
+    headers: request.headers as Record<string, string>,
+    body,
+    payload: JSON.parse(body) as WebhookPayload,
+    at: Date.now(),
+  };
+}
+
+/** Specification, section 6.2, computed without the service's own code. */
+export function expectedSignature(secret: string, call: WebhookCall): string {
+  const hash = createHmac('sha256', Buffer.from(secret, 'utf8'));
+  return `sha256=${hash.update(Buffer.from(`${call.headers['x-service-timestamp']}.${call.body}`)).digest('hex')}`;
+}
