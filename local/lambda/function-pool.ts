@@ -5,8 +5,8 @@ import type { InvocationResult, InvokableFunction, ResponseSink } from './invoka
 import { idleShare, type ProcessorTimes, readProcessorTimes } from './processor-idleness.ts';
 
 export interface FunctionPool extends InvokableFunction {
-  /** Loads one thread ahead of the first invocation. */
-  prewarm(): void;
+  /** Loads one thread ahead of the first invocation, and resolves when it is ready. */
+  prewarm(): Promise<void>;
   threads(): readonly FunctionThread[];
   /** Ends all threads, busy ones too, and tells how many; the next invocation starts a new one. */
   killThreads(): number;
@@ -153,8 +153,8 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
         startNeeded();
       });
     },
-    prewarm() {
-      if (threads.size === 0) void startThread();
+    async prewarm() {
+      if (threads.size === 0 && !closed) await startThread();
     },
     threads: () => [...threads],
     killThreads() {

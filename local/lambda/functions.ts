@@ -66,8 +66,8 @@ export const functions: ResourceKind = {
             onViolation: (text) => context.violations.push(text),
           });
           context.functions.set(definition.functionArn, pool);
-          if (context.options.prewarm) pool.prewarm();
         }
+        if (context.options.prewarm) void prewarm(context);
       },
       async close() {
         await Promise.all([...context.functions.values()].map((pool) => pool.close()));
@@ -76,6 +76,12 @@ export const functions: ResourceKind = {
     };
   },
 };
+
+/** One after another and behind the start, so that neither the start nor the first requests wait for their turn. */
+async function prewarm({ serving, functions: pools }: RunContext): Promise<void> {
+  await serving.promise;
+  for (const pool of pools.values()) await pool.prewarm();
+}
 
 function defineFunction(
   { logicalId, properties }: TemplateResource,
