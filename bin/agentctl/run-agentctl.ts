@@ -1,8 +1,11 @@
 import { Command, CommanderError } from 'commander';
 import { agentCommands } from './agent-commands.ts';
+import { batchCommands } from './batch-commands.ts';
+import { chatCommand } from './chat-commands.ts';
 import { keyCommands } from './key-commands.ts';
 import { knowledgeCommands } from './knowledge-commands.ts';
 import { type TargetOptions, useTarget } from './target.ts';
+import { webhookCommands } from './webhook-commands.ts';
 import { whitelistCommands } from './whitelist-commands.ts';
 import { workspaceCommands } from './workspace-commands.ts';
 
@@ -17,22 +20,28 @@ export type Report = <Inputs extends unknown[]>(
   work: (...inputs: Inputs) => Promise<Result>,
 ) => (...inputs: Inputs) => Promise<void>;
 
-/** The operator's command line. Exit code 1 and one line on standard error when something is wrong. */
+/** The command line of operators and of clients. Exit code 1 and one line on standard error when something is wrong. */
 export async function runAgentctl(argv: string[]): Promise<void> {
   const program = new Command('agentctl')
-    .description('Operates the service: workspaces, API keys, agents and whitelists.')
+    .description(
+      'Operates the service (workspaces, API keys, agents, whitelists), and talks to it as a client (chat, batches).',
+    )
     .option('--data <folder>', 'the data folder of a local run', '.local')
     .option('--stack <name>', 'a deployed stack instead of a local run, such as agent-service-production')
     .option('--json', 'print the result as one JSON object')
     .showHelpAfterError('Try agentctl --help.');
-  const report: Report =
+  const options = () => program.opts<TargetOptions & { json?: true }>();
+  const clientReport: Report =
     (work) =>
     async (...inputs) => {
-      const options = program.opts<TargetOptions & { json?: true }>();
-      await useTarget(options);
       const { json, lines } = await work(...inputs);
-      console.log(options.json ? JSON.stringify(json) : lines.join('\n'));
+      console.log(options().json ? JSON.stringify(json) : lines.join('\n'));
     };
+  const report: Report = (work) =>
+    clientReport(async (...inputs) => {
+      await useTarget(options());
+      return work(...inputs);
+    });
   for (const commands of [
     workspaceCommands,
     keyCommands,
@@ -41,6 +50,8 @@ export async function runAgentctl(argv: string[]): Promise<void> {
     knowledgeCommands,
   ])
     program.addCommand(commands(report));
+  program.addCommand(chatCommand()).addCommand(batchCommands(clientReport));
+  program.addCommand(webhookCommands(report, clientReport));
   for (const command of [program, ...program.commands.flatMap((group) => [group, ...group.commands])])
     command.exitOverride().configureOutput({ outputError: (text, write) => write(text) });
   acceptSharedOptionsAnywhere(program);
@@ -57,7 +68,10 @@ export async function runAgentctl(argv: string[]): Promise<void> {
 
 /** `agentctl keys list --workspace W --json` reads as well as `agentctl --json keys list --workspace W`. */
 function acceptSharedOptionsAnywhere(program: Command): void {
-  for (const leaf of program.commands.flatMap((group) => group.commands)) {
+  const leaves = program.commands.flatMap((group) =>
+    group.commands.length === 0 ? [group] : group.commands,
+  );
+  for (const leaf of leaves) {
     for (const { flags, description } of program.options) leaf.option(flags, description);
     leaf.hook('preAction', (_, action) => {
       for (const option of program.options) {

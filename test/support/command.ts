@@ -15,20 +15,28 @@ export interface RunningCommand {
 }
 
 /** `npm start -- …`, in a process of its own. */
-export function startCommand(args: string[], variables: Record<string, string> = {}): RunningCommand {
+export const startCommand = (args: string[], variables: Record<string, string> = {}): RunningCommand =>
+  startProgram([process.execPath, command, ...args], variables);
+
+/** A program in a process of its own; without `stdin` its standard input is empty. */
+export function startProgram(
+  [program = '', ...args]: string[],
+  variables: Record<string, string> = {},
+  stdin: 'pipe' | 'ignore' = 'ignore',
+): RunningCommand {
   const { AWS_ENDPOINT_URL_DYNAMODB: _, ...inherited } = process.env;
-  const child = spawn(process.execPath, [command, ...args], {
+  const child = spawn(program, args, {
     env: { ...inherited, ...variables },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [stdin, 'pipe', 'pipe'],
   });
   let stdout = '';
   let stderr = '';
   let look = () => {};
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
     stdout += text;
     look();
   });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     stderr += text;
   });
   const ended: RunningCommand['ended'] = new Promise((settle) => {

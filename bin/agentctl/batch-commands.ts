@@ -1,0 +1,170 @@
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { type BatchResultStatus, batchResultStatuses, webhookEvents } from '#contract/batch.ts';
+import { cancelBatch } from './cancel-batch.ts';
+import { downloadResults } from './download-results.ts';
+import { type HttpClient, httpClient } from './http-client.ts';
+import { formatCount, progressLine } from './progress-line.ts';
+import { batchesResult, downloadResult, submissionResult } from './report-batches.ts';
+import type { Report, Result } from './run-agentctl.ts';
+import { agentOf, findService, type ServiceAddress, withAddress } from './service-address.ts';
+import { submitFile } from './submit-file.ts';
+import { countRequests, hasEnded, readBatches, watchBatches } from './watch-batches.ts';
+
+interface SubmitOptions {
+  agent?: string;
+  webhookUrl?: string;
+  webhookSecret?: string;
+  webhookEvents?: string[];
+  wait?: true;
+  again?: true;
+}
+
+/** Commands of a client of the service. */
+export function batchCommands(report: Report): Command {
+  const group = new Command('batch').description(
+    'Batches, as a client: many messages that are answered in the background.',
+  );
+  withAddress(group.command('submit'))
+    .description('submit a file of requests, one JSON object a line, as batches of up to 1000')
+    .argument('<file.jsonl>')
+    .option('--agent <agent>', 'who answers; the demo agent of a local run unless given')
+    .option('--webhook-url <url>', 'an HTTPS address that is told when a batch ends')
+    .option('--webhook-secret <secret>', 'signs what it is told; else AGENT_SERVICE_WEBHOOK_SECRET')
+    .option('--webhook-events <events>', `some of ${webhookEvents.join(',')}`, readEvents)
+    .option('--wait', 'wait until every batch has ended; exit code 1 unless all have completed')
+    .option('--again', 'submit the whole file anew, whatever an earlier run has submitted of it')
+    .addHelpText('after', submitHelp)
+    .action(report(submit));
+  withAddress(group.command('status'))
+    .description('tell how far batches are')
+    .argument('<batch...>')
+    .option('--watch', 'until every batch has ended; exit code 1 unless all have completed')
+    .action(
+      report(async (batchIds: string[], options: { watch?: true }, command: Command) => {
+        const client = await openClient(command);
+        return options.watch === true
+          ? watch(client, batchIds)
+          : batchesResult(await readBatches(client, batchIds));
+      }),
+    );
+  withAddress(group.command('cancel'))
+    .description('cancel a batch: requests that have not begun fail with 499, those in work are finished')
+    .argument('<batch>')
+    .action(
+      report(async (batchId: string, _: object, command: Command) =>
+        batchesResult([await cancelBatch(await openClient(command), batchId)]),
+      ),
+    );
+  withAddress(group.command('results'))
+    .description(
+      'write the results of batches to a file, one JSON object a line, in the order of the requests',
+    )
+    .argument('<batch...>')
+    .requiredOption('--out <file.jsonl>', 'put in place once it is whole')
+    .addOption(new Option('--status <status>', 'only results in this state').choices(batchResultStatuses))
+    .addHelpText('after', '\nOf a batch that has not ended it writes what is known so far, and says so.')
+    .action(report(results));
+  return group;
+}
+
+const submitHelp = `
+A line is a request of POST /batches, of which only message is required:
+  {"message":"What is a lease?"}
+  {"custom_id":"q2","message":"Who renews it?","external_user_id":"ada"}
+custom_id is line-<n> unless given. Blank lines are passed over. A wrong line is named, and ends the submission before
+anything of its batch is sent.
+
+The journal FILE.jsonl.submission tells what has been accepted. After an interruption the same command goes on behind
+it; what was being sent is first looked for among the batches of the workspace, so that nothing is submitted twice.`;
+
+function readEvents(text: string): string[] {
+  const events = text.split(',').map((event) => event.trim());
+  if (events.some((event) => !(webhookEvents as readonly string[]).includes(event)))
+    throw new InvalidArgumentError(`Events are ${webhookEvents.join(', ')}.`);
+  return events;
+}
+
+const line = progressLine();
+
+const openClient = async (command: Command): Promise<HttpClient> => clientOf(await findService(command));
+
+/** Eight tries are about two minutes without an answer, their pauses doubling to a minute. */
+const clientOf = (service: ServiceAddress): HttpClient =>
+  httpClient(service, { tries: 8, waitsForRate: true, tell: line.tell });
+
+async function submit(file: string, options: SubmitOptions, command: Command): Promise<Result> {
+  const service = await findService(command);
+  const client = clientOf(service);
+  const submitted = await submitFile(client, {
+    file,
+    submission: {
+      service: service.identity,
+      agent_id: agentOf(options.agent, service),
+      webhook: webhookOf(options),
+    },
+    webhookSecret: options.webhookSecret ?? (process.env.AGENT_SERVICE_WEBHOOK_SECRET || undefined),
+    anew: options.again === true,
+    tell: line.tell,
+    onProgress({ requests, batches, ...places }) {
+      const counted = `${formatCount(requests)} requests in ${formatCount(batches)} batches`;
+      line.show({ ...places, counted, count: requests });
+    },
+  }).finally(line.clear);
+  const submission = submissionResult(file, submitted);
+  if (options.wait !== true) return submission;
+  const batchIds = submitted.batches.map(({ batchId }) => batchId);
+  return withSubmission(submission, await watch(client, batchIds));
+}
+
+const withSubmission = (submission: Result, watched: Result): Result => ({
+  json: { ...(submission.json as object), ...(watched.json as object) },
+  lines: [...submission.lines, ...watched.lines],
+});
+
+function webhookOf({ webhookUrl, webhookEvents: events, webhookSecret }: SubmitOptions) {
+  if (webhookUrl === undefined && (events ?? webhookSecret) !== undefined)
+    throw new Error('--webhook-secret and --webhook-events need --webhook-url');
+  return webhookUrl === undefined ? null : { url: webhookUrl, ...(events !== undefined && { events }) };
+}
+
+async function watch(client: HttpClient, batchIds: readonly string[]): Promise<Result> {
+  const watchLine = progressLine();
+  let from: number | undefined;
+  const batches = await watchBatches(client, batchIds, (soFar) => {
+    const { ended, total, failed } = countRequests(soFar);
+    from ??= ended;
+    const open = soFar.filter((batch) => !hasEnded(batch)).length;
+    const counted = [
+      `${formatCount(ended)} of ${formatCount(total)} requests`,
+      ...(failed > 0 ? [`${formatCount(failed)} failed`] : []),
+      ...(soFar.length > 1 ? [`${formatCount(open)} batches open`] : []),
+    ].join(', ');
+    watchLine.show({ done: ended, total, from, counted, count: ended - from });
+  }).finally(watchLine.clear);
+  if (batches.some(({ status }) => status !== 'completed')) process.exitCode = 1;
+  return batchesResult(batches);
+}
+
+async function results(
+  batchIds: string[],
+  { out, status }: { out: string; status?: BatchResultStatus },
+  command: Command,
+): Promise<Result> {
+  const client = await openClient(command);
+  const batches = await readBatches(client, batchIds);
+  const { total, completed, failed } = countRequests(batches);
+  const expected = status === 'success' ? completed : status === 'failed' ? failed : total;
+  const counts = await downloadResults(client, batches, {
+    out,
+    status,
+    onProgress: (count) =>
+      line.show({
+        done: count,
+        total: expected,
+        from: 0,
+        counted: `${formatCount(count)} results`,
+        count,
+      }),
+  }).finally(line.clear);
+  return downloadResult(out, batches, counts);
+}

@@ -1,0 +1,145 @@
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { JSONParser } from '@streamparser/json';
+import type { BatchResource, BatchResultResource, BatchResultStatus } from '#contract/batch.ts';
+import { limits } from '#contract/limits.ts';
+import type { Pagination } from '#contract/pagination.ts';
+import { type HttpClient, lost } from './http-client.ts';
+import { hasEnded } from './watch-batches.ts';
+
+export interface DownloadOptions {
+  out: string;
+  status: BatchResultStatus | undefined;
+  /** Called with the count of results so far. */
+  onProgress: (results: number) => void;
+}
+
+/** Writes the results of batches, a line each, and puts the file in place when it is whole. Returns their counts. */
+export async function downloadResults(
+  client: HttpClient,
+  batches: readonly BatchResource[],
+  { out, status, onProgress }: DownloadOptions,
+): Promise<number[]> {
+  const partial = `${out}.partial`;
+  await rm(partial, { force: true });
+  // Appending, so that what is written after a truncation follows what is left.
+  const file = await open(partial, 'a');
+  try {
+    const writer = new ResultWriter(file);
+    const counts: number[] = [];
+    for (const batch of batches)
+      counts.push(await downloadBatch(client, writer, { batch, status, onProgress }));
+    await file.sync();
+    await file.close();
+    await rename(partial, out);
+    return counts;
+  } catch (error) {
+    await file.close();
+    await rm(partial, { force: true });
+    throw error;
+  }
+}
+
+interface BatchDownload extends Pick<DownloadOptions, 'status' | 'onProgress'> {
+  batch: BatchResource;
+}
+
+async function downloadBatch(
+  client: HttpClient,
+  writer: ResultWriter,
+  { batch, status, onProgress }: BatchDownload,
+): Promise<number> {
+  let offset = 0;
+  for (;;) {
+    const query = new URLSearchParams({
+      limit: String(limits.pageSizeMax),
+      offset: String(offset),
+      ...(status !== undefined && { status }),
+    });
+    const path = `/batches/${encodeURIComponent(batch.id)}/results?${query}`;
+    const start = writer.mark();
+    const page = await client.persist(async () => {
+      // A page that broke off is read anew.
+      await writer.backTo(start);
+      return readPage(await client.open(path), writer, onProgress);
+    });
+    offset += page.rows;
+    if (page.pagination.next_page === null) {
+      if (hasEnded(batch) && offset !== page.pagination.total_records)
+        throw new Error(`${batch.id}: ${offset} results came of ${page.pagination.total_records}`);
+      return offset;
+    }
+    if (page.rows === 0) throw new Error(`${batch.id}: a page without results came, and more were promised`);
+  }
+}
+
+/** Reads a page as it comes, a result at a time: replies may have a megabyte each. */
+async function readPage(
+  response: Response,
+  writer: ResultWriter,
+  onProgress: (results: number) => void,
+): Promise<{ rows: number; pagination: Pagination }> {
+  let pagination: Pagination | undefined;
+  let rows: BatchResultResource[] = [];
+  let count = 0;
+  const parser = new JSONParser({ paths: ['$.data.*', '$.pagination'], keepStack: false });
+  parser.onValue = ({ key, value }) => {
+    if (key === 'pagination') pagination = value as unknown as Pagination;
+    else rows.push(value as unknown as BatchResultResource);
+  };
+  try {
+    for await (const chunk of response.body ?? []) {
+      parser.write(chunk);
+      count += rows.length;
+      await writer.write(rows);
+      rows = [];
+      onProgress(writer.results);
+    }
+    if (!parser.isEnded) parser.end();
+  } catch (error) {
+    if (error instanceof WriteFailure) throw error;
+    throw lost(error);
+  }
+  if (pagination === undefined) throw new Error('The service sent a page of results without its pagination');
+  return { rows: count, pagination };
+}
+
+/** Such as a full disk: no matter of the service. */
+class WriteFailure extends Error {}
+
+interface Mark {
+  bytes: number;
+  results: number;
+}
+
+class ResultWriter {
+  readonly #file: FileHandle;
+  #bytes = 0;
+  results = 0;
+
+  constructor(file: FileHandle) {
+    this.#file = file;
+  }
+
+  async write(rows: readonly BatchResultResource[]): Promise<void> {
+    if (rows.length === 0) return;
+    const text = Buffer.from(rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
+    try {
+      await this.#file.appendFile(text);
+    } catch (error) {
+      throw new WriteFailure(`The results cannot be written: ${(error as Error).message}`);
+    }
+    this.#bytes += text.length;
+    this.results += rows.length;
+  }
+
+  mark(): Mark {
+    return { bytes: this.#bytes, results: this.results };
+  }
+
+  async backTo({ bytes, results }: Mark): Promise<void> {
+    if (bytes === this.#bytes) return;
+    await this.#file.truncate(bytes);
+    this.#bytes = bytes;
+    this.results = results;
+  }
+}

@@ -1,0 +1,75 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { BatchResource, BatchResultResource } from '#contract/batch.ts';
+import type { HttpClient } from './http-client.ts';
+import type { Intent } from './submission-journal.ts';
+
+const pageSize = 100;
+const pauseSeconds = 2;
+
+/**
+ * The batch that a portion has become without an answer to tell it: one of its size, with its agent, its first and its
+ * last custom_id, made since. The service takes a batch whole or not at all, and lists them in the order they were made.
+ * @param known batches of this submission
+ */
+export async function findSubmittedBatch(
+  client: HttpClient,
+  agentId: string,
+  intent: Intent,
+  known: ReadonlySet<string>,
+): Promise<string | undefined> {
+  for await (const batch of batchesSince(client, intent.newest)) {
+    if (known.has(batch.id) || batch.total_requests !== intent.requests) continue;
+    if (batch.agent_id.toLowerCase() !== agentId.toLowerCase()) continue;
+    const [first, last] = await Promise.all(
+      [0, intent.requests - 1].map((position) => customIdAt(client, batch.id, position)),
+    );
+    if (first === intent.firstId && last === intent.lastId) return batch.id;
+  }
+  return undefined;
+}
+
+/**
+ * Looks until it is found, or until it can no longer appear.
+ * @param until milliseconds of the epoch
+ */
+export async function awaitSubmittedBatch(
+  find: () => Promise<string | undefined>,
+  until: number,
+): Promise<string | undefined> {
+  for (;;) {
+    const isLast = Date.now() >= until;
+    const found = await find();
+    if (found !== undefined || isLast) return found;
+    await pause(Math.min(pauseSeconds * 1000, Math.max(0, until - Date.now())));
+  }
+}
+
+/** The id of the newest batch of the workspace. */
+export async function newestBatch(client: HttpClient): Promise<string | null> {
+  const { data } = await client.ask<BatchResource[]>('/batches?limit=1');
+  return data[0]?.id ?? null;
+}
+
+async function* batchesSince(client: HttpClient, newest: string | null): AsyncGenerator<BatchResource> {
+  for (let offset = 0; ; offset += pageSize) {
+    const { data, pagination } = await client.ask<BatchResource[]>(
+      `/batches?limit=${pageSize}&offset=${offset}`,
+    );
+    for (const batch of data) {
+      if (batch.id === newest) return;
+      yield batch;
+    }
+    if (!pagination?.next_page) return;
+  }
+}
+
+async function customIdAt(
+  client: HttpClient,
+  batchId: string,
+  position: number,
+): Promise<string | undefined> {
+  const { data } = await client.ask<BatchResultResource[]>(
+    `/batches/${batchId}/results?limit=1&offset=${position}`,
+  );
+  return data[0]?.custom_id;
+}

@@ -1,0 +1,79 @@
+export interface Progress {
+  done: number;
+  total: number;
+  /** How far it was when this run began; rate and time left are of what came since. */
+  from: number;
+  /** What is counted, such as `12,000 requests in 12 batches`. */
+  counted: string;
+  /** Counted since the run began; gives the rate. */
+  count: number;
+}
+
+export interface ProgressLine {
+  show(progress: Progress): void;
+  /** Writes a line above it. */
+  tell(line: string): void;
+  clear(): void;
+}
+
+type Terminal = Pick<NodeJS.WriteStream, 'write' | 'isTTY' | 'columns'>;
+
+/** More often nobody can read it. */
+const drawingsPerSecond = 10;
+const clearLine = '\r\u001b[2K';
+
+/** A line on standard error that is drawn over and over; nothing but what is told when that is no terminal. */
+export function progressLine(terminal: Terminal = process.stderr): ProgressLine {
+  const started = performance.now();
+  let drawn = Number.NEGATIVE_INFINITY;
+  let line = '';
+  const draw = () => {
+    if (terminal.isTTY && line !== '') terminal.write(clearLine + line);
+  };
+  return {
+    show(progress) {
+      const now = performance.now();
+      line = describeProgress(progress, (now - started) / 1000).slice(0, (terminal.columns || 80) - 1);
+      const isDue = now - drawn >= 1000 / drawingsPerSecond || progress.done === progress.total;
+      if (!isDue) return;
+      drawn = now;
+      draw();
+    },
+    tell(text) {
+      terminal.write(`${terminal.isTTY ? clearLine : ''}${text}\n`);
+      draw();
+    },
+    clear() {
+      if (terminal.isTTY && line !== '') terminal.write(clearLine);
+      line = '';
+    },
+  };
+}
+
+const barLength = 20;
+const numbers = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
+
+export const formatCount = (count: number): string => numbers.format(count);
+
+export function describeProgress(
+  { done, total, from, counted, count }: Progress,
+  secondsGone: number,
+): string {
+  const share = total === 0 ? 1 : Math.min(done / total, 1);
+  const filled = Math.floor(share * barLength);
+  const bar = `[${'#'.repeat(filled)}${'.'.repeat(barLength - filled)}]`;
+  const words = [bar, `${Math.floor(share * 100)}%`.padStart(4), counted];
+  if (secondsGone > 0 && count > 0) words.push(`${formatRate(count / secondsGone)}/s`);
+  if (done > from && done < total)
+    words.push(`${formatSeconds(((total - done) * secondsGone) / (done - from))} left`);
+  return words.join('  ');
+}
+
+const formatRate = (rate: number): string => (rate < 10 ? rate.toFixed(1) : formatCount(rate));
+
+function formatSeconds(seconds: number): string {
+  const whole = Math.ceil(seconds);
+  if (whole < 60) return `${whole} s`;
+  const minutes = Math.ceil(seconds / 60);
+  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}

@@ -1,0 +1,44 @@
+import { createReadStream } from 'node:fs';
+
+export interface Line {
+  /** From 1. */
+  number: number;
+  /** Without the line feed. */
+  bytes: Buffer;
+  /** Where in the file it begins, and the next one. */
+  start: number;
+  end: number;
+}
+
+const lineFeed = 0x0a;
+
+/**
+ * The lines of a file, however large. Not node:readline, which also breaks lines at U+2028, a legal character of JSON.
+ * @param longest bytes of a line; a longer one is refused before it is held in memory
+ */
+export async function* readLines(file: string, longest: number): AsyncGenerator<Line> {
+  let number = 1;
+  let start = 0;
+  let pending: Buffer[] = [];
+  const held = () => pending.reduce((sum, { length }) => sum + length, 0);
+  const take = (feed: 0 | 1): Line => {
+    const bytes = Buffer.concat(pending);
+    pending = [];
+    const line = { number, bytes, start, end: start + bytes.length + feed };
+    start = line.end;
+    number += 1;
+    return line;
+  };
+  // 256 KiB: a line's overhead is small beside it, and so is it beside a portion.
+  for await (const chunk of createReadStream(file, { highWaterMark: 256 * 1024 }) as AsyncIterable<Buffer>) {
+    let from = 0;
+    for (let at = chunk.indexOf(lineFeed); at !== -1; at = chunk.indexOf(lineFeed, from)) {
+      pending.push(chunk.subarray(from, at));
+      yield take(1);
+      from = at + 1;
+    }
+    if (from < chunk.length) pending.push(chunk.subarray(from));
+    if (held() > longest) throw new Error(`${file} line ${number} has more than ${longest} bytes`);
+  }
+  if (pending.length > 0) yield take(0);
+}

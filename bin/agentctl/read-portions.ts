@@ -1,0 +1,150 @@
+import { createHash } from 'node:crypto';
+import { createBatchBody } from '#contract/batch.ts';
+import { limits } from '#contract/limits.ts';
+import { describeIssues } from '#runtime/describe-issues.ts';
+import { type Line, readLines } from './read-lines.ts';
+
+/** Lines of a file that travel as one batch. */
+export interface Portion extends Range {
+  /** JSON of each request. */
+  requests: string[];
+  /** The line of each. */
+  lines: number[];
+  firstId: string;
+  lastId: string;
+  /** Where in the file it begins and ends. */
+  start: number;
+  end: number;
+}
+
+/** Lines of a file, told apart from what they may become when the file is edited. */
+export interface Range {
+  fromLine: number;
+  toLine: number;
+  /** Of the lines that are not blank. */
+  sha256: string;
+}
+
+/**
+ * The payload of a function may have 6 MB, and carries the body as a string of JSON, with its quotes escaped; 64 KiB are
+ * for what stands around the requests: agent, webhook, headers (10 KB at most), the request's context.
+ */
+export const portionBytes = 6 * 1024 * 1024 - 64 * 1024;
+
+const requestSchema = createBatchBody.shape.requests.element;
+
+/**
+ * Cuts a file of requests into portions that a batch can hold, reading no further than the one that is asked for.
+ * @param taken ranges at the file's beginning that have become batches; they are read, and left out
+ * @throws Error that names the line which is wrong, or has changed since it became part of a batch
+ */
+export async function* readPortions(file: string, taken: readonly Range[]): AsyncGenerator<Portion> {
+  const lines = readLines(file, portionBytes);
+  for (const range of taken) await passOver(file, lines, range);
+  let portion = new OpenPortion();
+  for await (const line of lines) {
+    if (isBlank(line)) continue;
+    const request = readRequest(file, line);
+    if (!portion.hasRoomFor(request)) {
+      yield portion.close();
+      portion = new OpenPortion();
+    }
+    portion.add(file, line, request);
+  }
+  if (!portion.isEmpty) yield portion.close();
+}
+
+async function passOver(file: string, lines: AsyncGenerator<Line>, range: Range): Promise<void> {
+  const hash = createHash('sha256');
+  for (;;) {
+    const { value: line, done } = await lines.next();
+    if (done === true) break;
+    if (!isBlank(line)) addTo(hash, line);
+    if (line.number === range.toLine) break;
+  }
+  if (hash.digest('hex') !== range.sha256)
+    throw new Error(
+      `${file}: lines ${range.fromLine} to ${range.toLine} have changed since they were submitted; ` +
+        'undo that, or submit the whole file anew with --again',
+    );
+}
+
+interface ReadRequest {
+  customId: string;
+  json: string;
+  /** In the payload of the function. */
+  bytes: number;
+}
+
+function readRequest(file: string, { number, bytes }: Line): ReadRequest {
+  const place = `${file} line ${number}`;
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch (error) {
+    throw new Error(`${place} is no JSON: ${(error as Error).message}`);
+  }
+  const request: unknown = isObject(value) ? { custom_id: `line-${number}`, ...value } : value;
+  const checked = requestSchema.safeParse(request, { reportInput: true });
+  if (!checked.success) throw new Error(`${place}: ${describeIssues(checked.error.issues, 'it')}`);
+  const json = JSON.stringify(request);
+  const size = Buffer.byteLength(JSON.stringify(json));
+  if (size > portionBytes) throw new Error(`${place}: it alone is larger than a batch may be`);
+  return { customId: checked.data.custom_id, json, bytes: size };
+}
+
+class OpenPortion {
+  readonly #hash = createHash('sha256');
+  readonly #requests: string[] = [];
+  readonly #lineOf = new Map<string, number>();
+  #bytes = 0;
+  #start = 0;
+  #end = 0;
+
+  get isEmpty(): boolean {
+    return this.#requests.length === 0;
+  }
+
+  hasRoomFor({ bytes }: ReadRequest): boolean {
+    return this.#requests.length < limits.batchRequests && this.#bytes + bytes <= portionBytes;
+  }
+
+  add(file: string, line: Line, { customId, json, bytes }: ReadRequest): void {
+    const earlier = this.#lineOf.get(customId);
+    if (earlier !== undefined)
+      throw new Error(`${file} line ${line.number}: custom_id is the same as that of line ${earlier}`);
+    this.#lineOf.set(customId, line.number);
+    addTo(this.#hash, line);
+    if (this.isEmpty) this.#start = line.start;
+    this.#requests.push(json);
+    this.#bytes += bytes;
+    this.#end = line.end;
+  }
+
+  close(): Portion {
+    const ids = [...this.#lineOf];
+    const [firstId, fromLine] = ids.at(0) ?? ['', 0];
+    const [lastId, toLine] = ids.at(-1) ?? ['', 0];
+    return {
+      fromLine,
+      toLine,
+      firstId,
+      lastId,
+      requests: this.#requests,
+      lines: [...this.#lineOf.values()],
+      sha256: this.#hash.digest('hex'),
+      start: this.#start,
+      end: this.#end,
+    };
+  }
+}
+
+function addTo(hash: ReturnType<typeof createHash>, { bytes }: Line): void {
+  hash.update(bytes).update('\n');
+}
+
+const isBlank = ({ bytes }: Line): boolean =>
+  bytes.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d);
+
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

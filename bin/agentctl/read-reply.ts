@@ -1,0 +1,42 @@
+import { EventSourceParserStream } from 'eventsource-parser/stream';
+import type { StreamEvent } from '#contract/events.ts';
+
+/** The service sends at least a comment every 15 s, and an event every 90 s (specification, section 8). */
+const silenceSeconds = 100;
+
+/**
+ * The events of a streamed reply, as they come.
+ * @throws Error when the stream ends before `[DONE]`
+ */
+export async function* readReply(response: Response): AsyncGenerator<StreamEvent> {
+  const silence = new AbortController();
+  const timer = setTimeout(() => silence.abort(), silenceSeconds * 1000);
+  const events = (response.body ?? new ReadableStream<Uint8Array<ArrayBuffer>>())
+    .pipeThrough(
+      new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
+        transform(chunk, controller) {
+          timer.refresh();
+          controller.enqueue(chunk);
+        },
+      }),
+      { signal: silence.signal },
+    )
+    .pipeThrough(new TextDecoderStream())
+    .pipeThrough(new EventSourceParserStream());
+  try {
+    for await (const { data } of events) {
+      if (data === '[DONE]') return;
+      yield JSON.parse(data) as StreamEvent;
+    }
+  } catch (error) {
+    throw brokenOff(
+      silence.signal.aborted ? `nothing came for ${silenceSeconds} s` : (error as Error).message,
+    );
+  } finally {
+    clearTimeout(timer);
+  }
+  throw brokenOff('it ended early');
+}
+
+const brokenOff = (why: string): Error =>
+  new Error(`The reply broke off here (${why}); the service finishes it, and the history will have it`);

@@ -1,0 +1,185 @@
+import { randomUUID } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import type { BatchResource } from '#contract/batch.ts';
+import { lockFile } from '#local/data/lock-file.ts';
+import { awaitSubmittedBatch, findSubmittedBatch, newestBatch } from './find-submitted-batch.ts';
+import { type HttpClient, Refusal, secondsForAnAnswer, TemporaryFailure } from './http-client.ts';
+import { type Portion, readPortions } from './read-portions.ts';
+import { type Accepted, type Intent, type Submission, SubmissionJournal } from './submission-journal.ts';
+
+export interface SubmitOptions {
+  file: string;
+  submission: Submission;
+  webhookSecret: string | undefined;
+  /** Forget an earlier submission of the file. */
+  anew: boolean;
+  tell: (line: string) => void;
+  onProgress: (progress: SubmitProgress) => void;
+}
+
+export interface SubmitProgress {
+  requests: number;
+  batches: number;
+  /** Places in the file, in bytes. */
+  done: number;
+  from: number;
+  total: number;
+}
+
+export interface Submitted {
+  batches: Accepted[];
+  /** How many of them an earlier run had submitted. */
+  earlier: number;
+}
+
+/**
+ * The longest that a request is at work behind its last byte: a buffered route is cut at 29 s. Later its batch can no
+ * longer appear.
+ */
+const workSeconds = 35;
+
+/**
+ * Sends a file of requests, a batch after the other. A journal beside the file tells a later run what has been accepted;
+ * what a broken run was sending is looked for before it is sent again.
+ */
+export async function submitFile(client: HttpClient, options: SubmitOptions): Promise<Submitted> {
+  const { file, submission, anew } = options;
+  const found = await stat(file).catch((error: Error) => {
+    throw new Error(`${file} cannot be read: ${error.message}`);
+  });
+  if (!found.isFile()) throw new Error(`${file} is no file; a journal is kept beside what is submitted`);
+  const path = `${file}.submission`;
+  const unlock = await lockFile(`${path}.lock`, (pid) => `${file} is being submitted by process ${pid}`);
+  try {
+    const journal = await SubmissionJournal.open(path, submission, anew);
+    try {
+      return await goOn(client, journal, options, found.size);
+    } finally {
+      await journal.close();
+    }
+  } finally {
+    await unlock();
+  }
+}
+
+async function goOn(
+  client: HttpClient,
+  journal: SubmissionJournal,
+  options: SubmitOptions,
+  total: number,
+): Promise<Submitted> {
+  const earlier = journal.accepted.length;
+  const left = await settle(client, journal, options);
+  let requests = 0;
+  let from: number | undefined;
+  let newest: string | null | undefined = journal.accepted.at(-1)?.batchId;
+  for await (const portion of readPortions(options.file, [...journal.accepted])) {
+    newest ??= await newestBatch(client);
+    const isSame = left?.sha256 === portion.sha256 && left.toLine === portion.toLine;
+    await journal.sending(isSame ? left : intentOf(portion, newest));
+    newest = await sendPortion(client, journal, portion, options);
+    requests += portion.requests.length;
+    from ??= portion.start;
+    const batches = journal.accepted.length - earlier;
+    options.onProgress({ requests, batches, done: portion.end, from, total });
+  }
+  return { batches: journal.accepted, earlier };
+}
+
+/** Finds out what has become of the portion that an earlier run was sending. Returns it if it has become nothing. */
+async function settle(
+  client: HttpClient,
+  journal: SubmissionJournal,
+  { submission, tell }: SubmitOptions,
+): Promise<Intent | undefined> {
+  const intent = journal.unsettled;
+  if (intent === undefined) return undefined;
+  tell(`Looking what has become of lines ${intent.fromLine} to ${intent.toLine}, sent without an answer`);
+  // The run that sent it is over: by now, or when its time for an answer was up.
+  const ended = Math.min(Date.now(), Date.parse(intent.at) + secondsForAnAnswer * 1000);
+  const found = await awaitSubmittedBatch(
+    () => findSubmittedBatch(client, submission.agent_id, intent, idsOf(journal)),
+    ended + workSeconds * 1000,
+  );
+  if (found === undefined) return intent;
+  await journal.becameBatch(found);
+  return undefined;
+}
+
+/** @returns the batch's id */
+async function sendPortion(
+  client: HttpClient,
+  journal: SubmissionJournal,
+  portion: Portion,
+  options: SubmitOptions,
+): Promise<string> {
+  const intent = journal.unsettled;
+  if (intent === undefined) throw new Error('The journal does not tell what is being sent');
+  const body = bodyOf(portion, options);
+  let uncertain: { outcome: TemporaryFailure['outcome']; at: number } | undefined;
+  const attempt = async (): Promise<string> => {
+    if (uncertain !== undefined) {
+      const found = await awaitSubmittedBatch(
+        () => findSubmittedBatch(client, options.submission.agent_id, intent, idsOf(journal)),
+        uncertain.outcome === 'lost' ? uncertain.at + workSeconds * 1000 : 0,
+      );
+      if (found !== undefined) return found;
+      uncertain = undefined;
+    }
+    try {
+      const headers = { 'Idempotency-Key': intent.key };
+      return (await client.once<BatchResource>('/batches', { body, headers })).data.id;
+    } catch (error) {
+      const outcome = error instanceof TemporaryFailure ? error.outcome : 'failed';
+      const isCertain = error instanceof Refusal || outcome === 'too many' || outcome === 'unconnected';
+      if (!isCertain) uncertain = { outcome, at: Date.now() };
+      throw error;
+    }
+  };
+  try {
+    const id = await client.persist(attempt);
+    await journal.becameBatch(id);
+    return id;
+  } catch (error) {
+    // What may have become a batch stays in the journal as being sent: the next run looks for it.
+    if (uncertain === undefined) await journal.becameNothing();
+    if (!(error instanceof Refusal)) throw error;
+    throw new Error(`${options.file} ${describeRefusal(error, portion)}`);
+  }
+}
+
+const idsOf = (journal: SubmissionJournal): ReadonlySet<string> =>
+  new Set(journal.accepted.map(({ batchId }) => batchId));
+
+const intentOf = (portion: Portion, newest: string | null): Intent => ({
+  key: randomUUID(),
+  fromLine: portion.fromLine,
+  toLine: portion.toLine,
+  sha256: portion.sha256,
+  requests: portion.requests.length,
+  firstId: portion.firstId,
+  lastId: portion.lastId,
+  newest,
+  at: new Date().toISOString(),
+});
+
+function bodyOf({ requests }: Portion, { submission, webhookSecret }: SubmitOptions): string {
+  const { agent_id, webhook } = submission;
+  const head = JSON.stringify({
+    agent_id,
+    ...(webhook !== null && {
+      webhook: { ...webhook, ...(webhookSecret !== undefined && { secret: webhookSecret }) },
+    }),
+  });
+  return `${head.slice(0, -1)},"requests":[${requests.join(',')}]}`;
+}
+
+/** The service names requests by their place in the batch; here they have lines. */
+function describeRefusal({ message }: Refusal, { fromLine, toLine, lines }: Portion): string {
+  const place = `lines ${fromLine} to ${toLine}`;
+  const named = message.replace(/requests\[(\d+)\]\.?/g, (whole, position) => {
+    const line = lines[Number(position)];
+    return line === undefined ? whole : `line ${line}: `;
+  });
+  return `${place} were refused: ${named}`;
+}

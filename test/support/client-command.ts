@@ -1,0 +1,30 @@
+import { resolve } from 'node:path';
+import { type RunningCommand, startProgram } from './command.ts';
+
+const command = resolve(import.meta.dirname, '../../bin/agentctl.ts');
+
+/** The words of `agentctl …`. */
+export const agentctlWords = (...args: string[]): string[] => [process.execPath, command, ...args];
+
+/** Client commands of agentctl, each in a process of its own, that find the service by the environment. */
+export function clientCommand({ baseUrl }: { baseUrl: string }, { apiKey }: { apiKey: string }) {
+  const variables = { AGENT_SERVICE_URL: baseUrl, AGENT_SERVICE_KEY: apiKey, NO_COLOR: '1' };
+  const start = (args: string[], more: Record<string, string> = {}, stdin?: 'pipe'): RunningCommand =>
+    startProgram(agentctlWords(...args), { ...variables, ...more }, stdin);
+  return {
+    variables,
+    start,
+    run: (...args: string[]) => start(args).ended,
+    /**
+     * What `--json` prints last.
+     * @throws Error with what it said when it fails
+     */
+    async json<Answer>(...args: string[]): Promise<Answer> {
+      const { code, stdout, stderr } = await start([...args, '--json']).ended;
+      if (code !== 0) throw new Error(`agentctl ${args.join(' ')}: ${stderr}`);
+      return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Answer;
+    },
+  };
+}
+
+export type ClientCommand = ReturnType<typeof clientCommand>;

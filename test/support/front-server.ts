@@ -1,0 +1,95 @@
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** A request to a service that is scripted, or that stands behind. */
+export interface FrontRequest {
+  method: string;
+  /** Below the base address, with the query. */
+  path: string;
+  headers: IncomingHttpHeaders;
+  body: string;
+  response: ServerResponse;
+  /** Answers with an envelope. */
+  answer(status: number, envelope: Record<string, unknown>, headers?: Record<string, string>): void;
+  /** Hands the request to the service behind; its answer goes nowhere. */
+  forward(): Promise<Response>;
+  /** Hands it to the service behind, and its answer back. */
+  pass(): Promise<void>;
+  /** Cuts the connection. */
+  reset(): void;
+}
+
+export interface FrontServer {
+  baseUrl: string;
+  requests: FrontRequest[];
+  /** What becomes of a request. */
+  serve: (request: FrontRequest) => Promise<void> | void;
+  close(): Promise<void>;
+}
+
+export const envelope = (data: unknown, fields: Record<string, unknown> = {}) => ({
+  data,
+  message: null,
+  error_code: 0,
+  ...fields,
+});
+
+/**
+ * A server of the interface that does what a test says, in front of the whole service or of nothing.
+ * @param behind the base address of a service
+ */
+export async function startFront(behind = 'http://127.0.0.1:9'): Promise<FrontServer> {
+  const front: Omit<FrontServer, 'baseUrl' | 'close'> = { requests: [], serve: (request) => request.pass() };
+  const server = createServer(async (incoming, response) => {
+    const request = await openRequest(incoming, response, behind);
+    front.requests.push(request);
+    await front.serve(request);
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  return Object.assign(front, {
+    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v1`,
+    close: () =>
+      new Promise<void>((closed) => {
+        server.close(() => closed());
+        server.closeAllConnections();
+      }),
+  });
+}
+
+async function openRequest(
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  behind: string,
+): Promise<FrontRequest> {
+  const { method = '', headers } = incoming;
+  const path = (incoming.url ?? '').replace(/^\/api\/v1/, '');
+  const body = Buffer.concat(await Array.fromAsync<Buffer>(incoming)).toString();
+  const forward = () =>
+    fetch(behind + path, {
+      method,
+      headers: {
+        'x-api-key': String(headers['x-api-key']),
+        ...(body !== '' && { 'Content-Type': 'application/json' }),
+      },
+      ...(body !== '' && { body }),
+    });
+  return {
+    method,
+    path,
+    headers,
+    body,
+    response,
+    forward,
+    answer(status, content, more = {}) {
+      response.writeHead(status, { 'Content-Type': 'application/json', ...more });
+      response.end(JSON.stringify(content));
+    },
+    async pass() {
+      const answer = await forward();
+      response.writeHead(answer.status, { 'Content-Type': answer.headers.get('content-type') ?? '' });
+      for await (const chunk of answer.body ?? []) response.write(chunk);
+      response.end();
+    },
+    reset: () => response.destroy(),
+  };
+}
