@@ -30,7 +30,8 @@ export function readRequest<R extends Route>(route: R, event: APIGatewayProxyEve
     parameters: parse(route.parameters, event.pathParameters ?? {}),
     query: parse(route.query, queryOf(event)),
     headers: parse(route.headers, lowerCased(event.headers)),
-    body: parse(route.body, route.method === 'GET' ? undefined : bodyOf(event)),
+    // What a client sends to a route that takes no body is not looked at.
+    body: parse(route.body, route.body.type === 'unknown' ? undefined : bodyOf(event)),
   } as ValidRequest<R>;
 }
 

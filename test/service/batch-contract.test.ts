@@ -1,0 +1,294 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { BatchResource } from '#contract/batch.ts';
+import type { UploadedFile } from '#contract/message.ts';
+import { checkChats, checkEnded, endOf, type RequestFields, requestsOf, submit } from '#support/batches.ts';
+import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
+import {
+  createDraftAgent,
+  createPublishedAgent,
+  createTenant,
+  type Service,
+  startService,
+} from '#support/service.ts';
+import { createChat } from '#support/turns.ts';
+import { uploaderOf } from '#support/upload.ts';
+
+let service: Service;
+let tenant: OpenTenant;
+beforeAll(async () => {
+  service = await startService();
+  tenant = await openTenant(service);
+});
+afterAll(() => service.close());
+
+const unknownId = '00000000-0000-4000-8000-000000000000';
+const post = (fields: Record<string, unknown>, by: OpenTenant = tenant) =>
+  by.client.post<BatchResource>('/batches', {
+    agent_id: by.agentId,
+    requests: requestsOf(1),
+    ...fields,
+  });
+const postOne = (fields: RequestFields, by?: OpenTenant) =>
+  post({ requests: requestsOf(1, () => fields) }, by);
+const batchesIn = async ({ client }: OpenTenant): Promise<number | undefined> =>
+  (await client.get('/batches')).body.pagination?.total_records;
+
+it('takes a batch in with 202, in progress, nothing counted yet', async () => {
+  const { status, body } = await post({});
+  expect(status).toBe(202);
+  expect(body.data).toMatchObject({
+    status: 'in_progress',
+    agent_id: tenant.agentId,
+    total_requests: 1,
+    completed_requests: 0,
+    failed_requests: 0,
+    completed_at: null,
+    cancelled_at: null,
+  });
+  expect(Date.parse(body.data.expires_at) - Date.parse(body.data.created_at)).toBe(24 * 3600 * 1000);
+  const ended = await endOf(tenant.client, body.data.id);
+  expect(ended).toMatchObject({ status: 'completed', completed_requests: 1, cancelled_at: null });
+  expect(Date.parse(ended.completed_at ?? '')).toBeGreaterThanOrEqual(Date.parse(ended.created_at));
+});
+
+describe('refuses, naming the request and the field,', () => {
+  const long = 'x'.repeat(257);
+  it.each<[string, RequestFields, string]>([
+    ['no custom_id', { custom_id: undefined }, 'requests[0].custom_id is required'],
+    ['an empty custom_id', { custom_id: '' }, 'requests[0].custom_id must not be empty'],
+    ['a long custom_id', { custom_id: long }, 'requests[0].custom_id must be at most 256 characters'],
+    ['a number as custom_id', { custom_id: 1 }, 'requests[0].custom_id must be a string'],
+    ['no message', { message: undefined }, 'requests[0].message is required'],
+    ['an empty message', { message: '' }, 'requests[0].message must not be empty'],
+    ['a null message', { message: null }, 'requests[0].message must be a string'],
+    [
+      'a message over 256 KiB',
+      { message: 'ä'.repeat(131_073) },
+      'requests[0].message must be at most 262144 bytes of UTF-8',
+    ],
+    ['an agent_id that is no UUID', { agent_id: 'x' }, 'requests[0].agent_id must be a UUID'],
+    ['an empty name', { name: '' }, 'requests[0].name must not be empty'],
+    ['a long name', { name: long }, 'requests[0].name must be at most 256 characters'],
+    ['an empty user', { external_user_id: '' }, 'requests[0].external_user_id must not be empty'],
+    [
+      'a file that is no UUID',
+      { attached_file_uuids: ['x'] },
+      'requests[0].attached_file_uuids[0] must be a UUID',
+    ],
+    [
+      'files that are no array',
+      { attached_file_uuids: 'x' },
+      'requests[0].attached_file_uuids must be an array',
+    ],
+    [
+      'eleven files',
+      { attached_file_uuids: Array.from({ length: 11 }, () => unknownId) },
+      'requests[0].attached_file_uuids must have at most 10 elements',
+    ],
+    ['a history of text', { history_id: '1' }, 'requests[0].history_id must be a number'],
+    ['a history of 0', { history_id: 0 }, expect.stringMatching(/^requests\[0\]\.history_id .*1/) as string],
+    ['a history of 1.5', { history_id: 1.5 }, 'requests[0].history_id must be an integer'],
+    [
+      'an agent that is not there',
+      { agent_id: unknownId },
+      'requests[0].agent_id is not a published agent of this workspace',
+    ],
+    ['a history that is not there', { history_id: 999_999 }, 'requests[0].history_id: Chat not found'],
+    [
+      'a file that is not there',
+      { attached_file_uuids: [unknownId] },
+      'requests[0].attached_file_uuids[0] is not a file of this workspace',
+    ],
+  ])('%s', async (_name, fields, message) => {
+    const { status, body } = await postOne(fields);
+    expect({ status, ...body }).toEqual({ status: 400, data: null, error_code: 10006, message });
+  });
+
+  it.each<[string, Record<string, unknown>, string]>([
+    ['no agent_id', { agent_id: undefined }, 'agent_id is required'],
+    ['an agent_id that is no UUID', { agent_id: 'x' }, 'agent_id must be a UUID'],
+    [
+      'an agent that is not there',
+      { agent_id: unknownId },
+      'agent_id is not a published agent of this workspace',
+    ],
+    ['no requests', { requests: undefined }, 'requests is required'],
+    ['requests that are no array', { requests: {} }, 'requests must be an array'],
+    ['no request at all', { requests: [] }, 'requests must have at least 1 element'],
+    ['1001 requests', { requests: requestsOf(1001) }, 'requests must have at most 1000 elements'],
+    ['a request that is text', { requests: ['x'] }, 'requests[0] must be an object'],
+    [
+      'a custom_id that comes twice',
+      { requests: requestsOf(5, (index) => ({ custom_id: `id-${index % 3}` })) },
+      'requests[3].custom_id is the same as that of requests[0]',
+    ],
+    [
+      'several at once',
+      { requests: [{ custom_id: 'a' }, { message: 'b' }] },
+      'requests[0].message is required; requests[1].custom_id is required',
+    ],
+  ])('%s', async (_name, fields, message) => {
+    expect(summaryOf(await post(fields))).toBe(`400/10006 ${message}`);
+  });
+
+  it('what is wrong in the middle of many, and takes none of them in', async () => {
+    const other = await openTenant(service);
+    const draft = await createDraftAgent(other.workspaceId);
+    const requests = requestsOf(30, (index) => (index === 17 ? { agent_id: draft } : {}));
+    expect(summaryOf(await post({ requests }, other))).toBe(
+      '400/10006 requests[17].agent_id is not a published agent of this workspace',
+    );
+    expect(await batchesIn(other)).toBe(0);
+    expect((await other.client.get('/chats')).body.pagination?.total_records).toBe(0);
+  });
+
+  it('what belongs to another workspace: agent, history and file', async () => {
+    const other = await openTenant(service);
+    const chat = await other.createChat();
+    const file = dataOf(await uploaderOf(service, other).file('a.txt', 'text')) as UploadedFile;
+    const wrong: [RequestFields, string][] = [
+      [{ agent_id: other.agentId }, 'agent_id is not a published agent of this workspace'],
+      [{ history_id: chat.id + 1000 }, 'history_id: Chat not found'],
+      [{ attached_file_uuids: [file.uuid] }, 'attached_file_uuids[0] is not a file of this workspace'],
+    ];
+    for (const [fields, message] of wrong)
+      expect(summaryOf(await postOne(fields))).toBe(`400/10006 requests[0].${message}`);
+  });
+
+  it('the history of another user, or of another agent', async () => {
+    const owned = await createChat(tenant.client, tenant, { external_user_id: 'ada' });
+    const agentId = await createPublishedAgent(tenant.workspaceId);
+    const wrong: [RequestFields, string][] = [
+      [{ history_id: owned }, 'history_id: Chat not found'],
+      [{ history_id: owned, external_user_id: 'bob' }, 'history_id: Chat not found'],
+      [{ history_id: owned, external_user_id: 'ada', agent_id: agentId }, 'history_id: Agent mismatch'],
+    ];
+    for (const [fields, message] of wrong)
+      expect(summaryOf(await postOne(fields))).toBe(`400/10006 requests[0].${message}`);
+    const taken = dataOf(await postOne({ history_id: owned, external_user_id: 'ada' }));
+    expect(await endOf(tenant.client, taken.id)).toMatchObject({ completed_requests: 1 });
+  });
+
+  it('a body that is no JSON, no object, or of another type', async () => {
+    const raw = (body: string, type = 'application/json') =>
+      tenant.client.post('/batches', body, { headers: { 'Content-Type': type } });
+    expect(summaryOf(await raw('{'))).toBe('400/10006 The body is not valid JSON');
+    expect(summaryOf(await raw('[]'))).toBe('400/10006 The body must be an object');
+    expect(summaryOf(await raw('{}', 'text/plain'))).toBe('400/10006 Content-Type must be application/json');
+  });
+});
+
+describe('whitelist mode', () => {
+  it('wants a listed user in each request, before anything else of it is looked at', async () => {
+    const listed = await openTenant(service, { whitelist: ['ada', 'bob'] });
+    const users = (...ids: (string | undefined)[]) =>
+      requestsOf(ids.length, (index) => ({ external_user_id: ids[index] }));
+    expect(summaryOf(await post({ requests: users('ada', undefined, 'eve') }, listed))).toBe(
+      '403/14103 requests[1].external_user_id is required in whitelist mode',
+    );
+    expect(summaryOf(await post({ requests: users('ada', 'bob', 'eve') }, listed))).toBe(
+      '403/14103 requests[2].external_user_id is not on the whitelist of this workspace',
+    );
+    const unknown = [{ ...users('eve')[0], history_id: 12, agent_id: unknownId }];
+    expect(summaryOf(await post({ requests: unknown }, listed))).toMatch(/^403\/14103 /);
+    expect(await batchesIn(listed)).toBe(0);
+    const requests = users('ada', 'bob');
+    const batch = await endOf(listed.client, dataOf(await post({ requests }, listed)).id);
+    await checkEnded(listed.client, batch, requests);
+    expect(batch.completed_requests).toBe(2);
+  });
+});
+
+it('takes 1000 requests of the longest fields', async () => {
+  const other = await openTenant(service);
+  const requests = requestsOf(1000, (index) => ({
+    custom_id: [...`${index}-${'😀'.repeat(256)}`].slice(0, 256).join(''),
+    name: 'n'.repeat(256),
+  }));
+  const batch = await submit(other.client, other, requests);
+  expect(batch.total_requests).toBe(1000);
+  const answer = await other.client.post<BatchResource>(`/batches/${batch.id}/cancel`, undefined);
+  expect([202, 400]).toContain(answer.status);
+  await checkEnded(other.client, await endOf(other.client, batch.id), requests);
+});
+
+it('takes a body of nearly 6 MB, and names the limit to a larger one', async () => {
+  const other = await openTenant(service);
+  const requests = requestsOf(23, (index) => ({ message: `${index}`.padEnd(256 * 1024, 'x') }));
+  expect(JSON.stringify(requests).length).toBeLessThan(6 * 1024 * 1024);
+  const batch = await submit(other.client, other, requests);
+  const results = await checkEnded(other.client, await endOf(other.client, batch.id), requests);
+  await checkChats(other.client, requests, results);
+  const larger = await post({ requests: requestsOf(25, () => ({ message: 'x'.repeat(256 * 1024) })) }, other);
+  expect(summaryOf(larger)).toMatch(/^400\/10006 .*6 MB/);
+});
+
+it('shows a batch to its own workspace alone', async () => {
+  const batch = await submit(tenant.client, tenant, requestsOf(1));
+  await endOf(tenant.client, batch.id);
+  const other = await openTenant(service);
+  for (const [method, path] of [
+    ['get', `/batches/${batch.id}`],
+    ['get', `/batches/${batch.id}/results`],
+    ['post', `/batches/${batch.id}/cancel`],
+  ] as const)
+    for (const [by, address] of [
+      [other, path],
+      [tenant, path.replace(batch.id, unknownId)],
+    ] as const)
+      expect(
+        summaryOf(await (method === 'get' ? by.client.get(address) : by.client.post(address, undefined))),
+      ).toBe('404/10003 Batch not found');
+  expect(await batchesIn(other)).toBe(0);
+  expect(summaryOf(await tenant.client.get('/batches/abc'))).toBe('400/10006 batch_id must be a UUID');
+});
+
+it('gives every kind of request its own chat, agent, name, user and files, and continues histories', async () => {
+  const own = await openTenant(service);
+  const second = await createPublishedAgent(own.workspaceId, { name: 'Second' });
+  const history = await createChat(own.client, own, { name: 'Old' });
+  const file = dataOf(await uploaderOf(service, own).file('a.txt', 'Some text')) as UploadedFile;
+  const requests: RequestFields[] = [
+    { custom_id: 'plain', message: 'One' },
+    { custom_id: 'named', message: 'Two', name: 'A name', external_user_id: 'ada', agent_id: second },
+    { custom_id: 'files', message: 'Three', attached_file_uuids: [file.uuid] },
+    { custom_id: 'first', message: 'Four', history_id: history },
+    { custom_id: 'second', message: 'Five', history_id: history },
+  ];
+  const batch = await endOf(own.client, (await submit(own.client, own, requests)).id);
+  const results = await checkEnded(own.client, batch, requests);
+  expect(results.map(({ status }) => status)).toEqual(Array(5).fill('success'));
+  const chats = dataOf(
+    await own.client.get<{ id: number; name: string; meta: unknown; external_user_id: string | null }[]>(
+      '/chats',
+    ),
+  );
+  const chatOf = (index: number) => chats.find(({ id }) => id === results[index]?.history_id);
+  expect(chats).toHaveLength(4);
+  expect(chatOf(0)).toMatchObject({ name: 'plain', external_user_id: null });
+  expect(chatOf(1)).toMatchObject({
+    name: 'A name',
+    meta: { external_user_id: 'ada', conversation_agent_id: second },
+  });
+  expect(chatOf(3)).toMatchObject({ id: history, name: 'Old' });
+  const messagesOf = async (id: number | undefined) =>
+    dataOf(
+      await own.client.get<{ content: string; attached_files: UploadedFile[] }[]>(
+        `/chats/${id}/messages?external_user_id=ada`,
+      ),
+    );
+  expect((await messagesOf(chatOf(2)?.id))[0]?.attached_files).toMatchObject([{ uuid: file.uuid }]);
+  expect((await messagesOf(history)).map(({ content }) => content)).toEqual([
+    'Four',
+    results[3]?.response_content,
+    'Five',
+    results[4]?.response_content,
+  ]);
+});
+
+it('may be done by a tenant without a whitelist for users that nobody knows', async () => {
+  const { workspaceId } = await createTenant();
+  expect(workspaceId).not.toBe(tenant.workspaceId);
+  const batch = dataOf(await postOne({ external_user_id: 'never seen' }));
+  expect(await endOf(tenant.client, batch.id)).toMatchObject({ completed_requests: 1 });
+});

@@ -1,0 +1,201 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { BatchResource, BatchResultResource } from '#contract/batch.ts';
+import { endOf, requestsOf, resultsOf, submit } from '#support/batches.ts';
+import type { Answer } from '#support/client.ts';
+import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import { type Service, startService } from '#support/service.ts';
+
+let model: ScriptedModel;
+let service: Service;
+let tenant: OpenTenant;
+/** Oldest first: two that completed, one that was cancelled, one that is held in progress. */
+let batches: BatchResource[];
+const held: ModelCall[] = [];
+beforeAll(async () => {
+  model = await startScriptedModel();
+  const { onCall } = model;
+  model.onCall = (call) => {
+    const message = call.request.messages.at(-1)?.content ?? '';
+    if (message === 'Refuse me') call.fail(400);
+    else if (message.startsWith('Hold')) held.push(call);
+    else onCall(call);
+  };
+  service = await startService({ variables: { OPENAI_BASE_URL: model.url }, maxConcurrency: 4 });
+  tenant = await openTenant(service, { model: 'openai:test' });
+  const { client } = tenant;
+  const ended = async (requests: Record<string, unknown>[]) =>
+    endOf(client, (await submit(client, tenant, requests)).id);
+  const mixed = requestsOf(25, (index) => (index % 5 === 2 ? { message: 'Refuse me' } : {}));
+  const first = await ended(mixed);
+  const second = await ended(requestsOf(1));
+  const cancelled = await submit(
+    client,
+    tenant,
+    requestsOf(1, () => ({ message: 'Hold 1' })),
+  );
+  await vi.waitUntil(() => held.length === 1, { timeout: 20_000 });
+  dataOf(await client.post(`/batches/${cancelled.id}/cancel`, undefined));
+  for (const call of held.splice(0)) call.finish();
+  await endOf(client, cancelled.id);
+  const open = await submit(
+    client,
+    tenant,
+    requestsOf(3, (index) => ({ message: `Hold ${index}` })),
+  );
+  await vi.waitUntil(() => held.length === 3, { timeout: 20_000 });
+  batches = [first, second, cancelled, open];
+});
+afterAll(async () => {
+  for (const call of held) call.finish();
+  await service.close();
+  await model.close();
+});
+
+describe('GET /batches', () => {
+  const ids = (answer: Answer<BatchResource[]>) => dataOf(answer).map(({ id }) => id);
+  const list = (query = '') => tenant.client.get<BatchResource[]>(`/batches${query}`);
+
+  it('lists all, newest first, as GET of each shows them', async () => {
+    const answer = await list();
+    expect(ids(answer)).toEqual(batches.map(({ id }) => id).toReversed());
+    expect(answer.body.pagination).toMatchObject({ limit: 50, offset: 0, total_records: 4, total_pages: 1 });
+    for (const batch of dataOf(answer))
+      expect(batch).toEqual(dataOf(await tenant.client.get(`/batches/${batch.id}`)));
+  });
+
+  it.each([
+    ['in_progress', [3]],
+    ['completed', [1, 0]],
+    ['cancelled', [2]],
+    ['cancelling', []],
+    ['failed', []],
+  ])('of %s', async (status, expected) => {
+    const answer = await list(`?status=${status}`);
+    expect(ids(answer)).toEqual(expected.map((index) => batches[index]?.id));
+    expect(answer.body.pagination?.total_records).toBe(expected.length);
+  });
+
+  it('in pages with links that keep the filter', async () => {
+    const answer = await list('?status=completed&limit=1');
+    expect(ids(answer)).toEqual([batches[1]?.id]);
+    const next = answer.body.pagination?.next_page ?? '';
+    expect(Object.fromEntries(new URL(next).searchParams)).toEqual({
+      status: 'completed',
+      limit: '1',
+      offset: '1',
+    });
+    const following = await tenant.client.get<BatchResource[]>(next);
+    expect(ids(following)).toEqual([batches[0]?.id]);
+    expect(following.body.pagination?.next_page).toBeNull();
+    expect(following.body.pagination?.prev_page).not.toBeNull();
+    expect(ids(await list('?limit=2&offset=1'))).toEqual([batches[2]?.id, batches[1]?.id]);
+    expect(ids(await list('?offset=4'))).toEqual([]);
+  });
+
+  it.each([
+    ['?limit=0', 'limit must be at least 1'],
+    ['?limit=1001', 'limit must be at most 1000'],
+    ['?limit=x', 'limit must be an integer'],
+    ['?offset=-1', 'offset must be at least 0'],
+    ['?status=done', 'status must be one of in_progress, completed, failed, cancelling, cancelled'],
+    ['?status=', 'status must be one of in_progress, completed, failed, cancelling, cancelled'],
+    ['?status=failed&status=failed', 'status is given more than once'],
+  ])('refuses %s', async (query, message) => {
+    expect(summaryOf(await list(query))).toBe(`400/10006 ${message}`);
+  });
+});
+
+describe('GET /batches/{batch_id}/results', () => {
+  const list = (query = '', index = 0) =>
+    tenant.client.get<BatchResultResource[]>(`/batches/${batches[index]?.id}/results${query}`);
+  const places = (answer: Answer<BatchResultResource[]>) =>
+    dataOf(answer).map(({ custom_id }) => Number(custom_id.slice('id-'.length)));
+  const failedPlaces = [2, 7, 12, 17, 22];
+
+  it('shows a success with reply and usage, and a failure with its code', async () => {
+    const [success, , failure] = await resultsOf(tenant.client, batches[0]?.id ?? '');
+    const call = {
+      model: 'openai:test',
+      call_type: 'chat',
+      total_tokens: 18,
+      prompt_tokens: 11,
+      completion_tokens: 7,
+    };
+    expect(success).toMatchObject({
+      custom_id: 'id-0',
+      status: 'success',
+      response_content: 'Hello',
+      response_usage: {
+        tool_calls: [],
+        total_calls: 1,
+        total_tokens: 18,
+        total_prompt_tokens: 11,
+        total_completion_tokens: 7,
+        main_response: call,
+      },
+      error_code: null,
+      error_message: null,
+    });
+    expect(failure).toMatchObject({
+      custom_id: 'id-2',
+      status: 'failed',
+      response_content: null,
+      response_usage: null,
+      error_code: 500,
+      error_message: 'The model refused the request',
+    });
+  });
+
+  it('in input order, all of a status or of all', async () => {
+    expect(places(await list())).toEqual(Array.from({ length: 25 }, (_, index) => index));
+    const failed = await list('?status=failed');
+    expect(places(failed)).toEqual(failedPlaces);
+    expect(failed.body.pagination?.total_records).toBe(5);
+    expect((await list('?status=success')).body.pagination?.total_records).toBe(20);
+    for (const status of ['pending', 'processing'])
+      expect(places(await list(`?status=${status}`))).toEqual([]);
+    expect(dataOf(await list('?status=processing', 3))).toHaveLength(3);
+  });
+
+  it('in pages, of a status too', async () => {
+    expect(places(await list('?limit=3&offset=10'))).toEqual([10, 11, 12]);
+    const answer = await list('?status=failed&limit=2&offset=2');
+    expect(places(answer)).toEqual([12, 17]);
+    expect(answer.body.pagination).toMatchObject({ total_records: 5, total_pages: 3, current_page: 2 });
+    const following = await tenant.client.get<BatchResultResource[]>(answer.body.pagination?.next_page ?? '');
+    expect(places(following)).toEqual([22]);
+  });
+
+  it('shows what is being done without an end', async () => {
+    for (const result of await resultsOf(tenant.client, batches[3]?.id ?? ''))
+      expect(result).toMatchObject({ status: 'processing', response_content: null, processed_at: null });
+  });
+
+  it.each([
+    ['?limit=0', 'limit must be at least 1'],
+    ['?limit=1001', 'limit must be at most 1000'],
+    ['?offset=x', 'offset must be an integer'],
+    ['?status=completed', 'status must be one of pending, processing, success, failed'],
+  ])('refuses %s', async (query, message) => {
+    expect(summaryOf(await list(query))).toBe(`400/10006 ${message}`);
+  });
+});
+
+describe('POST /batches/{batch_id}/cancel', () => {
+  it.each([
+    ['completed', 0],
+    ['cancelled', 2],
+  ])('refuses a batch that is %s', async (status, index) => {
+    const answer = await tenant.client.post(`/batches/${batches[index]?.id}/cancel`, undefined);
+    expect(summaryOf(answer)).toBe(
+      `400/10006 Only a batch in progress can be cancelled; this one is ${status}`,
+    );
+  });
+
+  it('takes a body that it does not need', async () => {
+    const batch = await submit(tenant.client, tenant, requestsOf(1));
+    const answer = await tenant.client.post(`/batches/${batch.id}/cancel`, {});
+    expect([202, 400]).toContain(answer.status);
+  });
+});

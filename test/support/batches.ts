@@ -1,0 +1,126 @@
+import { expect } from 'vitest';
+import type { BatchResource, BatchResultResource } from '#contract/batch.ts';
+import type { ChatResource } from '#contract/chat.ts';
+import type { Client } from './client.ts';
+import { dataOf } from './open-tenant.ts';
+import type { Tenant } from './service.ts';
+import { historyOf } from './turns.ts';
+
+export type RequestFields = Record<string, unknown>;
+
+/** Requests `id-0`, `id-1` … with messages of their own. */
+export const requestsOf = (
+  count: number,
+  fields: (index: number) => RequestFields = () => ({}),
+): RequestFields[] =>
+  Array.from({ length: count }, (_, index) => ({
+    custom_id: `id-${index}`,
+    message: `Message ${index}`,
+    ...fields(index),
+  }));
+
+/** @throws Error with the answer when it is refused */
+export const submit = async (
+  client: Client,
+  { agentId }: Pick<Tenant, 'agentId'>,
+  requests: RequestFields[],
+): Promise<BatchResource> =>
+  dataOf(await client.post<BatchResource>('/batches', { agent_id: agentId, requests }));
+
+export const batchAt = async (client: Client, id: string): Promise<BatchResource> =>
+  dataOf(await client.get<BatchResource>(`/batches/${id}`));
+
+/** Waits until a batch is as it shall be; whatever it is meanwhile, its counters never say more than there is. */
+export async function batchThat(
+  client: Client,
+  id: string,
+  is: (batch: BatchResource) => boolean,
+  seconds = 60,
+): Promise<BatchResource> {
+  const end = performance.now() + seconds * 1000;
+  for (;;) {
+    const batch = await batchAt(client, id);
+    expect(batch.completed_requests + batch.failed_requests).toBeLessThanOrEqual(batch.total_requests);
+    if (is(batch)) return batch;
+    if (performance.now() > end)
+      throw new Error(`After ${seconds} s the batch is still ${JSON.stringify(batch)}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+const isOver = ({ status }: BatchResource): boolean => !['in_progress', 'cancelling'].includes(status);
+
+/** Waits for the end of a batch, whose counters then are exact. */
+export async function endOf(client: Client, id: string, seconds?: number): Promise<BatchResource> {
+  const batch = await batchThat(client, id, isOver, seconds);
+  expect(batch.completed_requests + batch.failed_requests).toBe(batch.total_requests);
+  return batch;
+}
+
+export const resultsOf = async (client: Client, id: string, query = ''): Promise<BatchResultResource[]> =>
+  dataOf(await client.get<BatchResultResource[]>(`/batches/${id}/results?limit=1000${query}`));
+
+/** How many results have each status, with the error's code behind a failed one. */
+export function tally(results: readonly BatchResultResource[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { status, error_code } of results) {
+    const name = error_code === null ? status : `${status} ${error_code}`;
+    counts[name] = (counts[name] ?? 0) + 1;
+  }
+  return counts;
+}
+
+/**
+ * Holds a batch that has ended against everything else that there is: each result in its place and final, counters equal
+ * to them, and of every request that was answered one chat with one turn.
+ */
+export async function checkEnded(
+  client: Client,
+  batch: BatchResource,
+  requests: readonly RequestFields[],
+): Promise<BatchResultResource[]> {
+  const results = await resultsOf(client, batch.id);
+  expect(results.map(({ custom_id }) => custom_id)).toEqual(requests.map(({ custom_id }) => custom_id));
+  const successes = results.filter(({ status }) => status === 'success');
+  const failures = results.filter(({ status }) => status === 'failed');
+  expect(successes.length + failures.length).toBe(results.length);
+  expect([batch.completed_requests, batch.failed_requests]).toEqual([successes.length, failures.length]);
+  for (const result of successes) {
+    expect(result).toMatchObject({
+      error_code: null,
+      error_message: null,
+      history_id: result.conversation_id,
+    });
+    expect(typeof result.response_content).toBe('string');
+    expect(result.response_usage).not.toBeNull();
+    expect(result.processed_at).not.toBeNull();
+  }
+  for (const result of failures) {
+    expect(result).toMatchObject({ response_content: null, response_usage: null, message_id: null });
+    expect(result.error_code).not.toBeNull();
+    expect(result.error_message).not.toBeNull();
+    expect(result.processed_at).not.toBeNull();
+  }
+  return results;
+}
+
+/** Of a workspace whose chats are all of one batch: each holds its request's message and the reply, once. */
+export async function checkChats(
+  client: Client,
+  requests: readonly RequestFields[],
+  results: readonly BatchResultResource[],
+): Promise<void> {
+  const { body } = await client.get<ChatResource[]>('/chats?limit=1000');
+  const inResults = results.flatMap(({ history_id }) => history_id ?? []);
+  expect(new Set(inResults).size).toBe(inResults.length);
+  expect(body.pagination?.total_records).toBe(inResults.length);
+  expect(body.data.map(({ id }) => id).toSorted(ascending)).toEqual(inResults.toSorted(ascending));
+  for (const [index, { status, history_id, message_id, response_content }] of results.entries()) {
+    if (history_id === null || status !== 'success') continue;
+    const history = await historyOf(client, history_id);
+    expect(history.map(({ content }) => content)).toEqual([requests[index]?.message, response_content]);
+    expect(history[1]?.id).toBe(message_id);
+  }
+}
+
+const ascending = (one: number, other: number): number => one - other;
