@@ -1,0 +1,230 @@
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import type { BatchResource } from '#contract/batch.ts';
+import { unpublishAgent } from '#domain/unpublish-agent.ts';
+import {
+  batchAt,
+  batchThat,
+  checkChats,
+  checkEnded,
+  endOf,
+  requestsOf,
+  resultsOf,
+  submit,
+  tally,
+} from '#support/batches.ts';
+import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import { createPublishedAgent, operator, type Service, startService } from '#support/service.ts';
+import { contentsOf, createChat, historyOf, send } from '#support/turns.ts';
+
+vi.setConfig({ testTimeout: 90_000 });
+
+let model: ScriptedModel;
+let service: Service;
+beforeAll(async () => {
+  model = await startScriptedModel();
+  const { onCall } = model;
+  // What begins so is answered by hand.
+  model.onCall = (call) => (messageOf(call).startsWith('Hold') ? held.push(call) : onCall(call));
+  service = await startService({ variables: { OPENAI_BASE_URL: model.url }, maxConcurrency: 4 });
+});
+afterAll(async () => {
+  await service.close();
+  await model.close();
+});
+
+const held: ModelCall[] = [];
+const messageOf = (call: ModelCall): string => call.request.messages.at(-1)?.content ?? '';
+const open = () => openTenant(service, { model: 'openai:test' });
+const cancel = (client: Awaited<ReturnType<typeof open>>['client'], id: string) =>
+  client.post<BatchResource>(`/batches/${id}/cancel`, undefined);
+
+/** The calls that a batch holds, once there are so many. */
+async function heldCalls(count: number): Promise<ModelCall[]> {
+  await vi.waitUntil(() => held.length >= count, { timeout: 30_000 });
+  return held.splice(0);
+}
+
+function answer(call: ModelCall, text = `To: ${messageOf(call)}`): void {
+  call.piece(text);
+  call.finish();
+}
+
+it('a cancel in the middle fails at once what was not begun, lets what was finish, and then is final', async () => {
+  const tenant = await open();
+  const requests = requestsOf(100, (index) => ({ message: `Hold ${index}` }));
+  const batch = await submit(tenant.client, tenant, requests);
+  // Four workers of ten.
+  const calls = await heldCalls(40);
+  for (const call of calls.slice(0, 5)) answer(call);
+  const { status, body } = await cancel(tenant.client, batch.id);
+  expect([status, body.data.status, body.data.cancelled_at]).toEqual([202, 'cancelling', null]);
+  const meanwhile = await resultsOf(tenant.client, batch.id);
+  const { 'failed 499': stopped = 0, processing = 0, success = 0 } = tally(meanwhile);
+  expect([stopped, processing + success]).toEqual([60, 40]);
+  expect((await cancel(tenant.client, batch.id)).body.message).toBe(
+    'Only a batch in progress can be cancelled; this one is cancelling',
+  );
+  for (const call of calls.slice(5)) answer(call);
+  const ended = await endOf(tenant.client, batch.id);
+  expect(ended).toMatchObject({ status: 'cancelled', completed_requests: 40, failed_requests: 60 });
+  expect([ended.completed_at, ended.cancelled_at === null]).toEqual([null, false]);
+  const results = await checkEnded(tenant.client, ended, requests);
+  for (const result of results.filter(({ status: its }) => its === 'failed'))
+    expect(result).toMatchObject({
+      error_code: 499,
+      error_message: 'The batch was cancelled',
+      history_id: null,
+    });
+  await checkChats(tenant.client, requests, results);
+  expect(model.calls.filter((call) => /^Hold/.test(messageOf(call)))).toHaveLength(40);
+});
+
+it('a cancel of what has nothing in flight is final without further ado', async () => {
+  const tenant = await open();
+  const chatId = await createChat(tenant.client, tenant);
+  const sending = send(tenant.client, tenant, chatId, 'Hold the chat');
+  const [call] = await heldCalls(1);
+  const batch = await submit(
+    tenant.client,
+    tenant,
+    requestsOf(3, () => ({ history_id: chatId })),
+  );
+  await batchThat(tenant.client, batch.id, () => true);
+  dataOf(await cancel(tenant.client, batch.id));
+  expect(await endOf(tenant.client, batch.id)).toMatchObject({ status: 'cancelled', failed_requests: 3 });
+  if (call) answer(call);
+  await sending;
+  expect(await historyOf(tenant.client, chatId)).toHaveLength(2);
+});
+
+it('a cancel that races with the last requests leaves one final state, and counts that are right', async () => {
+  const tenant = await open();
+  const seen = new Set<string>();
+  for (let round = 0; round < 12; round += 1) {
+    const requests = requestsOf(2, (index) => ({ message: `Hold ${round}.${index}` }));
+    const batch = await submit(tenant.client, tenant, requests);
+    for (const call of await heldCalls(2)) answer(call);
+    // Somewhere between the replies and the batch's end.
+    await new Promise((resolve) => setTimeout(resolve, round * 8));
+    const { status } = await cancel(tenant.client, batch.id);
+    const ended = await endOf(tenant.client, batch.id);
+    expect(ended.status).toBe(status === 202 ? 'cancelled' : 'completed');
+    expect(ended.completed_requests).toBe(2);
+    await checkEnded(tenant.client, ended, requests);
+    expect(await batchAt(tenant.client, batch.id)).toEqual(ended);
+    seen.add(ended.status);
+  }
+  console.log(`a race of twelve cancels ended as ${[...seen].join(' and ')}`);
+});
+
+it('requests of one history run in input order, one at a time, beside others', async () => {
+  const tenant = await open();
+  const chatId = await createChat(tenant.client, tenant);
+  let running = 0;
+  const order: string[] = [];
+  const { onCall } = model;
+  model.onCall = (call) => {
+    if (!messageOf(call).startsWith('Chained')) return onCall(call);
+    running += 1;
+    expect(running).toBe(1);
+    order.push(messageOf(call));
+    setTimeout(() => {
+      running -= 1;
+      answer(call);
+    }, 20);
+  };
+  const requests = requestsOf(40, (index) =>
+    index % 2 === 0 ? { message: `Chained ${index}`, history_id: chatId } : {},
+  );
+  const batch = await submit(tenant.client, tenant, requests);
+  const ended = await endOf(tenant.client, batch.id);
+  model.onCall = onCall;
+  expect(ended).toMatchObject({ status: 'completed', completed_requests: 40 });
+  const chained = requests.filter(({ history_id }) => history_id !== undefined).map(({ message }) => message);
+  expect(order).toEqual(chained);
+  const history = await historyOf(tenant.client, chatId);
+  expect(contentsOf(history)).toEqual(chained.flatMap((message) => [message, `To: ${message}`]));
+  await checkEnded(tenant.client, ended, requests);
+});
+
+it('a history that someone else uses meanwhile gets both, each in its place and answered once', async () => {
+  const tenant = await open();
+  const chatId = await createChat(tenant.client, tenant);
+  const requests = requestsOf(4, (index) => ({ message: `Shared ${index}`, history_id: chatId }));
+  // The model is out of reach at first, so that requests come back to a history that has gone on.
+  const { onCall } = model;
+  let refusals = 0;
+  model.onCall = (call) => {
+    const message = messageOf(call);
+    if (!message.startsWith('Shared')) return onCall(call);
+    // As often as it is asked in one try.
+    if (message !== 'Shared 1' || refusals === 4) return answer(call);
+    refusals += 1;
+    call.fail(503);
+  };
+  const batch = await submit(tenant.client, tenant, requests);
+  let said = 0;
+  for (;;) {
+    const { status } = await send(tenant.client, tenant, chatId, `Human ${said}`);
+    if (status === 200) said += 1;
+    if ((await batchAt(tenant.client, batch.id)).status !== 'in_progress') break;
+    await new Promise((resolve) => setTimeout(resolve, 300));
+  }
+  model.onCall = onCall;
+  const results = await checkEnded(tenant.client, await endOf(tenant.client, batch.id), requests);
+  expect(results.map(({ response_content }) => response_content)).toEqual(
+    requests.map(({ message }) => `To: ${message}`),
+  );
+  const history = await historyOf(tenant.client, chatId);
+  const asked = contentsOf(history).filter((_, index) => index % 2 === 0);
+  expect(asked.filter((text) => text.startsWith('Shared'))).toEqual(requests.map(({ message }) => message));
+  expect(asked.filter((text) => text.startsWith('Human'))).toHaveLength(said);
+  for (const [index, text] of contentsOf(history).entries())
+    if (index % 2 === 1)
+      expect(text).toBe(
+        asked[(index - 1) / 2]?.startsWith('Shared') ? `To: ${asked[(index - 1) / 2]}` : 'Hello',
+      );
+});
+
+it('what has become invalid since fails with 400, and nothing else with it', async () => {
+  const tenant = await openTenant(service, { model: 'openai:test', whitelist: ['ada', 'bob'] });
+  const leaving = await createPublishedAgent(tenant.workspaceId, { llm_model: 'openai:test' });
+  const requests = [
+    { custom_id: 'holds', message: 'Hold on', external_user_id: 'ada' },
+    // Behind more than the workers can hold.
+    ...requestsOf(60, (index) => ({ message: `Hold ${index}`, external_user_id: 'ada' })),
+    { custom_id: 'agent', message: 'x', external_user_id: 'ada', agent_id: leaving },
+    { custom_id: 'user', message: 'x', external_user_id: 'bob' },
+  ];
+  const batch = await submit(tenant.client, tenant, requests);
+  const calls = await heldCalls(40);
+  await unpublishAgent(operator())(leaving);
+  await operator().workspaces.removeFromWhitelist(tenant.workspaceId, ['bob']);
+  for (const call of calls) answer(call);
+  for (const call of await heldCalls(21)) answer(call);
+  const results = await checkEnded(tenant.client, await endOf(tenant.client, batch.id), requests);
+  expect(tally(results)).toEqual({ success: 61, 'failed 400': 2 });
+  expect(results.slice(-2)).toMatchObject([
+    { custom_id: 'agent', error_message: 'Agent version not found', history_id: null },
+    { custom_id: 'user', error_message: 'external_user_id is not on the whitelist of this workspace' },
+  ]);
+});
+
+it('a batch of a workspace that is switched off fails as a whole', async () => {
+  const tenant = await open();
+  const requests = requestsOf(60, (index) => ({ message: `Hold ${index}` }));
+  const batch = await submit(tenant.client, tenant, requests);
+  const calls = await heldCalls(40);
+  await operator().workspaces.update(tenant.workspaceId, { enabled: false });
+  expect(summaryOf(await tenant.client.get('/batches'))).toMatch(/^403\/10001 /);
+  for (const call of calls) answer(call);
+  const { batches } = await import('#runtime/services.ts');
+  await vi.waitUntil(async () => (await batches().get(tenant.workspaceId, batch.id))?.status === 'failed', {
+    timeout: 30_000,
+  });
+  await operator().workspaces.update(tenant.workspaceId, { enabled: true });
+  const ended = await endOf(tenant.client, batch.id);
+  expect(tally(await checkEnded(tenant.client, ended, requests))).toEqual({ success: 40, 'failed 500': 20 });
+  expect(held).toHaveLength(0);
+});
