@@ -149,8 +149,8 @@ export class BatchWorkflow extends Construct {
         taskTimeout: Timeout.duration(Duration.seconds(seconds)),
         resultPath: JsonPath.DISCARD,
       });
-    // What is in work ends with its worker, and what its worker has left with its lease.
-    const finishSeconds = workerTimeoutSeconds + settings.leaseSeconds;
+    // Workers wake it as they end; what a worker has left behind, its lease gives up, and ten seconds are for the clocks.
+    const finishSeconds = settings.leaseSeconds + 10;
     const waits = [
       wait('Send the requests to the queue and wait for the last one', settings.batchTimeoutSeconds),
       wait('Wait for the requests that are left', settings.batchTimeoutSeconds),

@@ -84,7 +84,7 @@ export const answerBatchItem =
       );
       if (error instanceof Interruption && error.kind === 'lost') return { type: 'lost' };
       if (error !== undefined) {
-        const waits = isPassing(error);
+        const waits = isPassing(error, reply);
         item = { ...item, brokenReplies: item.brokenReplies + (waits ? 0 : 1) };
         if (waits || (isBroken(error) && item.brokenReplies < brokenRepliesAtMost)) {
           const retryAfter = error instanceof ModelFailure ? error.retryAfter : undefined;
@@ -161,11 +161,16 @@ async function takeChat(
   return undefined;
 }
 
-/** Neither the request nor the reply is to blame: the model is busy, out of reach, or silent for once. */
-const isPassing = (error: unknown): boolean =>
-  error instanceof Interruption
+/**
+ * Neither the request nor the reply is to blame: the model is busy, out of reach, or silent for once. One that breaks off
+ * what it has begun may do so every time.
+ */
+const isPassing = (error: unknown, { content, reasoningSteps }: Reply): boolean =>
+  content === '' &&
+  reasoningSteps.length === 0 &&
+  (error instanceof Interruption
     ? error.kind === 'stall'
-    : error instanceof ModelFailure && (error.kind === 'throttled' || error.kind === 'unavailable');
+    : error instanceof ModelFailure && (error.kind === 'throttled' || error.kind === 'unavailable'));
 
 const isBroken = (error: unknown): boolean => !(error instanceof ModelFailure && error.kind === 'refused');
 

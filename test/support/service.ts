@@ -14,7 +14,7 @@ import { agents, apiKeys, clock, workspaces } from '#runtime/services.ts';
 import { useLocalTable } from '../../bin/operator.ts';
 
 export interface ServiceOptions
-  extends Pick<RunOptions, 'faults' | 'recordCalls' | 'maxConcurrency' | 'onLog' | 'secretValues'> {
+  extends Pick<RunOptions, 'faults' | 'recordCalls' | 'maxConcurrency' | 'onLog' | 'secretValues' | 'timer'> {
   /** Of a stage with settings of its own; that of all tests unless given. */
   assembly?: string;
   /** Of the functions, in place of the template's, such as STREAM_TIMEOUT_SECONDS. */

@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { checkChats, checkEnded, endOf, requestsOf, resultsOf, submit, tally } from '#support/batches.ts';
+import { openTenant, summaryOf } from '#support/open-tenant.ts';
+import { quickTimer } from '#support/quick-timer.ts';
+import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import { type Service, startService } from '#support/service.ts';
+
+vi.setConfig({ testTimeout: 90_000 });
+
+let model: ScriptedModel;
+let service: Service;
+const held: ModelCall[] = [];
+beforeAll(async () => {
+  model = await startScriptedModel();
+  model.onCall = (call) => void held.push(call);
+  service = await startService({
+    variables: { OPENAI_BASE_URL: model.url, BATCH_TIMEOUT_SECONDS: '10', LEASE_SECONDS: '3' },
+    maxConcurrency: 2,
+    timer: quickTimer,
+  });
+});
+afterAll(async () => {
+  await service.close();
+  await model.close();
+});
+
+it('at its expiry what was not begun fails with 408, what was finishes, and the batch is completed', async () => {
+  const tenant = await openTenant(service, { model: 'openai:test' });
+  const requests = requestsOf(100, (index) => ({ message: `Hold ${index}` }));
+  const batch = await submit(tenant.client, tenant, requests);
+  await vi.waitUntil(() => held.length > 0, { timeout: 30_000 });
+  const statuses = async () => tally(await resultsOf(tenant.client, batch.id));
+  await vi.waitUntil(async () => (await statuses())['failed 408'] !== undefined, { timeout: 30_000 });
+  const { processing = 0, ...others } = await statuses();
+  expect(others).toEqual({ 'failed 408': 100 - processing });
+  // Two workers have ten each at most.
+  expect([processing <= 20, held.length]).toEqual([true, processing]);
+  expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(batch.expires_at));
+  expect(summaryOf(await tenant.client.post(`/batches/${batch.id}/cancel`, undefined))).toBe(
+    '400/10006 Only a batch in progress can be cancelled; this one is expired',
+  );
+  for (const call of held.splice(0)) {
+    call.piece('Late');
+    call.finish();
+  }
+  const ended = await endOf(tenant.client, batch.id);
+  expect(ended).toMatchObject({
+    status: 'completed',
+    completed_requests: processing,
+    failed_requests: 100 - processing,
+  });
+  expect(ended.completed_at).not.toBeNull();
+  const results = await checkEnded(tenant.client, ended, requests);
+  expect(results.find(({ status }) => status === 'failed')).toMatchObject({
+    error_code: 408,
+    error_message: 'The batch timed out before the request was processed',
+  });
+  await checkChats(tenant.client, requests, results);
+  expect(held).toEqual([]);
+});
+
+it('what a worker has left lying at the expiry fails too, so that the batch ends', async () => {
+  const tenant = await openTenant(service, { model: 'openai:test' });
+  const batch = await submit(tenant.client, tenant, requestsOf(3));
+  await vi.waitUntil(() => held.length === 3, { timeout: 30_000 });
+  await vi.waitUntil(() => Date.now() > Date.parse(batch.expires_at), { timeout: 30_000 });
+  service.run.killWorkers('ProcessBatchItems');
+  const ended = await endOf(tenant.client, batch.id);
+  expect(ended).toMatchObject({ status: 'completed', completed_requests: 0, failed_requests: 3 });
+  expect(tally(await resultsOf(tenant.client, batch.id))).toEqual({ 'failed 408': 3 });
+  held.splice(0);
+});

@@ -1,0 +1,143 @@
+import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { checkChats, checkEnded, endOf, requestsOf, resultsOf, submit, tally } from '#support/batches.ts';
+import { openTenant } from '#support/open-tenant.ts';
+import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import { type Service, startService } from '#support/service.ts';
+
+// Waits between tries are real: 5 s, 10 s …
+vi.setConfig({ testTimeout: 120_000 });
+
+let model: ScriptedModel;
+let service: Service;
+/** What the model does with messages that begin so; it says `Hello` to others. */
+const scripts = new Map<string, (call: ModelCall, message: string) => void>();
+beforeAll(async () => {
+  model = await startScriptedModel();
+  const { onCall } = model;
+  model.onCall = (call) => {
+    const message = messageOf(call);
+    const script = [...scripts].find(([start]) => message.startsWith(start))?.[1];
+    if (script) script(call, message);
+    else onCall(call);
+  };
+  service = await startService({ variables: { OPENAI_BASE_URL: model.url }, maxConcurrency: 4 });
+});
+afterAll(async () => {
+  await service.close();
+  await model.close();
+});
+
+const messageOf = (call: ModelCall): string => call.request.messages.at(-1)?.content ?? '';
+const open = () => openTenant(service, { model: 'openai:test' });
+
+function answer(call: ModelCall): void {
+  call.piece('Hello');
+  call.finish();
+}
+
+it.concurrent('a model that is down for a while costs time, and no request', async () => {
+  const tenant = await open();
+  const upAt = Date.now() + 10_000;
+  scripts.set('Down', (call) => (Date.now() < upAt ? call.fail(503) : answer(call)));
+  const requests = requestsOf(50, (index) => ({ message: `Down ${index}` }));
+  const batch = await endOf(tenant.client, (await submit(tenant.client, tenant, requests)).id, 100);
+  expect(batch).toMatchObject({ status: 'completed', completed_requests: 50 });
+  const results = await checkEnded(tenant.client, batch, requests);
+  await checkChats(tenant.client, requests, results);
+});
+
+it.concurrent('a provider that asks to wait is asked again no sooner', async () => {
+  const tenant = await open();
+  const calls = new Map<string, number[]>();
+  scripts.set('Throttled', (call, message) => {
+    const times = calls.get(message) ?? [];
+    calls.set(message, [...times, Date.now()]);
+    if (times.length === 0) call.fail(429, { 'retry-after': '21' });
+    else answer(call);
+  });
+  const requests = requestsOf(20, (index) => ({ message: `Throttled ${index}` }));
+  const batch = await endOf(tenant.client, (await submit(tenant.client, tenant, requests)).id, 100);
+  expect(batch).toMatchObject({ status: 'completed', completed_requests: 20 });
+  for (const [first = 0, second = 0, ...others] of calls.values()) {
+    expect(second - first).toBeGreaterThanOrEqual(20_900);
+    expect(others).toEqual([]);
+  }
+  expect(calls.size).toBe(20);
+});
+
+it.concurrent('a reply that breaks off three times is given up, and stands in its chat as far as it came', async () => {
+  const tenant = await open();
+  let broken = 0;
+  scripts.set('Break off', (call) => {
+    broken += 1;
+    call.piece('Half a ');
+    setTimeout(() => call.reset(), 50);
+  });
+  const requests = [
+    { custom_id: 'broken', message: 'Break off' },
+    { custom_id: 'whole', message: 'Hello?' },
+  ];
+  const batch = await endOf(tenant.client, (await submit(tenant.client, tenant, requests)).id, 100);
+  expect(batch).toMatchObject({ status: 'completed', completed_requests: 1, failed_requests: 1 });
+  expect(broken).toBe(3);
+  const [result] = await checkEnded(tenant.client, batch, requests);
+  expect(result).toMatchObject({ error_code: 500, error_message: expect.stringMatching(/^The model c/) });
+  const { body } = await tenant.client.get<{ content: string; meta: { error?: unknown } }[]>(
+    `/chats/${result?.history_id}/messages?external_user_id=x`,
+  );
+  expect(body.data.map(({ content }) => content)).toEqual(['Break off', 'Half a ']);
+  expect(body.data[1]?.meta.error).toBeDefined();
+});
+
+it.concurrent('a reply that breaks off twice is had the third time, and stands once in its chat', async () => {
+  const tenant = await open();
+  let broken = 0;
+  scripts.set('Stumble', (call) => {
+    if (broken === 2) return answer(call);
+    broken += 1;
+    call.piece('Half a ');
+    setTimeout(() => call.reset(), 50);
+  });
+  const requests = [{ custom_id: 'stumbles', message: 'Stumble' }];
+  const batch = await endOf(tenant.client, (await submit(tenant.client, tenant, requests)).id, 100);
+  const results = await checkEnded(tenant.client, batch, requests);
+  expect(results[0]?.response_content).toBe('Hello');
+  await checkChats(tenant.client, requests, results);
+});
+
+it.concurrent('a request that the queue gives up fails, unless it is over or being done', async () => {
+  const tenant = await open();
+  const calls: ModelCall[] = [];
+  let down = true;
+  scripts.set('Give up', (call, message) => {
+    if (message.endsWith('waits') && down) call.fail(503);
+    else if (message.endsWith('held')) calls.push(call);
+    else answer(call);
+  });
+  const requests = ['over', 'held', 'waits'].map((name) => ({ custom_id: name, message: `Give up ${name}` }));
+  const batch = await submit(tenant.client, tenant, requests);
+  const statuses = async () => (await resultsOf(tenant.client, batch.id)).map(({ status }) => status);
+  await expect.poll(statuses, { timeout: 30_000 }).toEqual(['success', 'processing', 'pending']);
+  const sqs = new SQSClient({
+    endpoint: service.run.endpoints.sqs,
+    region: 'us-east-1',
+    credentials: { accessKeyId: 'local', secretAccessKey: 'local' },
+    useQueueUrlAsEndpoint: false,
+  });
+  const [deadLetters] = Object.entries(service.run.physicalIds).filter(([id]) => /DeadLetters/.test(id));
+  for (const position of [0, 1, 2])
+    await sqs.send(
+      new SendMessageCommand({
+        QueueUrl: deadLetters?.[1],
+        MessageBody: JSON.stringify({ workspaceId: tenant.workspaceId, batchId: batch.id, position }),
+      }),
+    );
+  await expect.poll(statuses, { timeout: 30_000 }).toEqual(['success', 'processing', 'failed']);
+  down = false;
+  for (const call of calls) answer(call);
+  const results = await checkEnded(tenant.client, await endOf(tenant.client, batch.id), requests);
+  expect(tally(results)).toEqual({ success: 2, 'failed 500': 1 });
+  expect(results[2]?.error_message).toBe('The request could not be processed');
+  sqs.destroy();
+});
