@@ -1,5 +1,6 @@
-import type { ZodType } from 'zod';
+import * as z from 'zod';
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiResponsesObject } from 'zod-openapi';
+import { webhookPayload } from '#contract/batch.ts';
 import { errorEnvelope } from '#contract/envelope.ts';
 import { type ErrorKind, errorTable } from '#contract/errors.ts';
 import { streamEvent } from '#contract/events.ts';
@@ -19,6 +20,32 @@ const failuresOfEveryRoute: readonly ErrorKind[] = [
 
 const eventStream = `One \`data:\` line of JSON for each event, in the order of \`sequence_number\`.
 After the last event comes the line \`data: [DONE]\`, which is not JSON. Lines that start with \`:\` are comments, sent to keep the connection open.`;
+
+/** What a batch's `webhook` gets (specification, section 6.2). */
+const batchEnded: ZodOpenApiOperationObject = {
+  operationId: 'batchEnded',
+  summary: 'Tell of the end of a batch',
+  description:
+    'Sent to the `webhook` of a batch, and sent again until it is answered with a 2xx; see docs/webhooks.md.',
+  security: [],
+  requestParams: {
+    header: z.object({
+      'x-service-event-id': z.string().meta({ description: 'The same at every attempt.' }),
+      'x-service-timestamp': z
+        .string()
+        .optional()
+        .meta({ description: 'Unix seconds of the attempt; with a secret.' }),
+      'x-service-signature': z.string().optional().meta({
+        description: '`sha256=` and HMAC-SHA256 of timestamp, dot and body, in hex; with a secret.',
+      }),
+    }),
+  },
+  requestBody: { required: true, content: { 'application/json': { schema: webhookPayload } } },
+  responses: {
+    '2XX': { description: 'The event has arrived.' },
+    '410': { description: 'The event is not wanted any more.' },
+  },
+};
 
 /** The interface as OpenAPI tells it, made from the route table. */
 export function openApiDocument(version: string): OpenApiDocument {
@@ -42,6 +69,7 @@ export function openApiDocument(version: string): OpenApiDocument {
     ],
     security: [{ apiKey: [] }],
     paths: paths(),
+    webhooks: { 'batch-ended': { post: batchEnded } },
     components: {
       securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' } },
       headers: {
@@ -89,7 +117,7 @@ function operation(name: string, route: Route): ZodOpenApiOperationObject {
   };
 }
 
-const json = (schema: ZodType) => ({ 'application/json': { schema } });
+const json = (schema: z.ZodType) => ({ 'application/json': { schema } });
 const headerReference = (name: string) => ({ [name]: { $ref: `#/components/headers/${name}` } });
 
 function successResponse(route: Route) {

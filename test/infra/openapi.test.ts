@@ -65,6 +65,8 @@ test('a reply may be a stream of events that ends with [DONE]', () => {
 test('what the contract names is a component', () => {
   expect(Object.keys(document.components?.schemas ?? {}).toSorted()).toEqual([
     'Agent',
+    'Batch',
+    'BatchResult',
     'Chat',
     'Error',
     'Message',
@@ -74,4 +76,19 @@ test('what the contract names is a component', () => {
     'TokenUsage',
     'UploadedFile',
   ]);
+});
+
+test('the call that a webhook gets is told too', () => {
+  const { post } = document.webhooks?.['batch-ended'] ?? {};
+  expect(post).toMatchObject({
+    operationId: 'batchEnded',
+    security: [],
+    requestBody: {
+      content: {
+        'application/json': {
+          schema: { properties: { event: { enum: ['batch.completed', 'batch.failed', 'batch.cancelled'] } } },
+        },
+      },
+    },
+  });
 });

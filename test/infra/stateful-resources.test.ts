@@ -7,6 +7,8 @@ const stateful = [
   ['AWS::S3::Bucket', 'ContentBucket'],
   ['AWS::S3::Bucket', 'FileBucket'],
   ['AWS::SecretsManager::Secret', 'OpenAiApiKey'],
+  // Without it the secrets of webhooks are lost.
+  ['AWS::KMS::Key', 'WebhookKey'],
 ] as const;
 
 const production = synthesize();
@@ -104,11 +106,15 @@ test('no resource is custom: everything in the template is what CloudFormation i
     new Set([
       'AWS::ApiGateway',
       'AWS::DynamoDB',
+      'AWS::Events',
       'AWS::IAM',
+      'AWS::KMS',
       'AWS::Lambda',
       'AWS::Logs',
       'AWS::S3',
+      'AWS::SQS',
       'AWS::SecretsManager',
+      'AWS::StepFunctions',
     ]),
   );
 });

@@ -1,4 +1,5 @@
 import { execFile, spawnSync } from 'node:child_process';
+import { createHmac } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -98,13 +99,12 @@ describe('docs/webhooks.md', { timeout: 60_000 }, async () => {
       { input: body, encoding: 'utf8' },
     );
 
-  it('has a test vector that is right, by openssl and by agentctl', async () => {
+  it('has a test vector that is right, by itself and by agentctl', () => {
     for (const value of Object.values(vector)) expect(value.length).toBeGreaterThan(5);
-    const { stdout } = spawnSync('openssl', ['dgst', '-sha256', '-hmac', vector.secret, '-hex'], {
-      input: `${vector.timestamp}.${vector.body}`,
-      encoding: 'utf8',
-    });
-    expect(`sha256=${stdout.trim().split(/\s+/).at(-1)}`).toBe(vector.signature);
+    const digest = createHmac('sha256', Buffer.from(vector.secret)).update(
+      `${vector.timestamp}.${vector.body}`,
+    );
+    expect(`sha256=${digest.digest('hex')}`).toBe(vector.signature);
     const right = verify(vector.signature, vector.body);
     expect(right.stdout).toContain('The signature is right.');
     expect(right.status).toBe(0);

@@ -1,5 +1,7 @@
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { BatchResource } from '#contract/batch.ts';
+import type { ChatResource } from '#contract/chat.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { dataOf, summaryOf } from '#support/open-tenant.ts';
 import {
@@ -8,7 +10,7 @@ import {
   type ScriptedModel,
   startScriptedModel,
 } from '#support/scripted-model.ts';
-import { type Service, startService } from '#support/service.ts';
+import { operator, type Service, startService } from '#support/service.ts';
 import { openWebhookTenant, type WebhookTenant } from '#support/webhook-batches.ts';
 import {
   type Answer,
@@ -170,6 +172,34 @@ describe('events', () => {
     ]);
     expect(await tenant.attempts(silent)).toEqual([]);
   });
+});
+
+it('a batch that fails as a whole tells so, by default', async () => {
+  const { calls, url } = await receive();
+  const failing = await openWebhookTenant(service, { model: 'openai:test' });
+  const { client, agentId, workspaceId } = failing;
+  const chat = dataOf(await client.post<ChatResource>('/chats', { name: 'A chat', agent_id: agentId }));
+  const called = callFor('The first');
+  const requests = ['The first', 'The second'].map((message) => ({
+    custom_id: message,
+    message,
+    history_id: chat.id,
+  }));
+  const batch = dataOf(
+    await client.post<BatchResource>('/batches', { agent_id: agentId, requests, webhook: { url } }),
+  );
+  const call = await called;
+  // Between the two, the operator ends what the workspace may do.
+  await operator().workspaces.update(workspaceId, { enabled: false });
+  call.piece('Done');
+  call.finish();
+  expect(await failing.settled(batch)).toMatchObject({ state: 'delivered' });
+  expect(calls.map(({ payload }) => payload)).toMatchObject([
+    {
+      event: 'batch.failed',
+      data: { id: batch.id, status: 'failed', total_requests: 2, completed_requests: 1, failed_requests: 1 },
+    },
+  ]);
 });
 
 describe('a receiver', () => {

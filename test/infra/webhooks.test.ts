@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest';
+import { synthesize } from './synthesize.ts';
+
+const { resource, resources } = synthesize();
+
+test('the key of secrets is renewed every year', () => {
+  expect(resource('AWS::KMS::Key', 'WebhookKey').Properties).toMatchObject({ EnableKeyRotation: true });
+});
+
+test('who takes a secret cannot read it again; who calls webhooks can do nothing else', () => {
+  const granted = Object.entries(resources('AWS::IAM::Policy')).flatMap(([id, { Properties }]) =>
+    (Properties.PolicyDocument as { Statement: { Action: string; Resource: unknown }[] }).Statement.filter(
+      ({ Action }) => JSON.stringify(Action).includes('kms:'),
+    ).map(({ Action, Resource }) => ({ of: id.replace(/Role.*$/, ''), Action, Resource })),
+  );
+  const Resource = { 'Fn::GetAtt': ['WebhookKey', 'Arn'] };
+  expect(granted).toHaveLength(2);
+  expect(granted).toEqual(
+    expect.arrayContaining([
+      { of: 'CreateBatch', Action: 'kms:Encrypt', Resource },
+      { of: 'DeliverWebhook', Action: 'kms:Decrypt', Resource },
+    ]),
+  );
+});
+
+test('no private address may be called in AWS, and the schedule is that of docs/webhooks.md', () => {
+  const callers = Object.entries(resources('AWS::Lambda::Function')).filter(([id]) =>
+    /^(CreateBatch|DeliverWebhook)/.test(id),
+  );
+  expect(callers).toHaveLength(2);
+  for (const [, { Properties }] of callers) {
+    const { Variables } = Properties.Environment as { Variables: Record<string, unknown> };
+    expect(Variables).toMatchObject({
+      WEBHOOK_RETRY_SECONDS: '5,300,1800,7200,18000,36000,36000',
+      WEBHOOK_TIMEOUT_SECONDS: '15',
+    });
+    expect(Variables).not.toHaveProperty('WEBHOOK_ALLOW');
+  }
+});
+
+test('the workflow makes one attempt after another, and waits as long as it is told', () => {
+  const [machine] = Object.values(resources('AWS::StepFunctions::StateMachine'));
+  const joined = machine?.Properties.DefinitionString as { 'Fn::Join': [string, unknown[]] } | undefined;
+  const parts = joined?.['Fn::Join'][1] ?? [];
+  const text = parts.map((part) => (typeof part === 'string' ? part : 'x')).join('');
+  const { States } = JSON.parse(text) as { States: Record<string, Record<string, unknown>> };
+  expect(States['Is a webhook wanted?']).toMatchObject({
+    Choices: [{ Variable: '$.look.webhook', BooleanEquals: true, Next: 'Deliver the webhook' }],
+    Default: 'The batch is over',
+  });
+  expect(States['Is the webhook settled?']).toMatchObject({
+    Choices: [{ StringEquals: 'waiting', Next: 'Wait for the time of the next attempt' }],
+    Default: 'The batch is over',
+  });
+  expect(States['Wait for the time of the next attempt']).toMatchObject({
+    Type: 'Wait',
+    SecondsPath: '$.delivery.seconds',
+    Next: 'Deliver the webhook',
+  });
+});
