@@ -15,7 +15,11 @@ export class ContentBucket extends Bucket {
       encryption: BucketEncryption.S3_MANAGED,
       enforceSSL: true,
       // An upload in parts that nobody finishes is invisible and billed; none takes longer than the 15 minutes of a function.
-      lifecycleRules: [{ abortIncompleteMultipartUploadAfter: Duration.days(1) }],
+      lifecycleRules: [
+        { abortIncompleteMultipartUploadAfter: Duration.days(1) },
+        // What was read from ephemeral files, which are gone after a day.
+        { prefix: 'attachments/ephemeral/', expiration: Duration.days(1) },
+      ],
       removalPolicy: settings.production ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
     });
     pinLogicalId(this, 'ContentBucket');

@@ -12,7 +12,7 @@ export interface FunctionBundles extends Disposable {
 }
 
 /** Where the sources of functions are, beside each other. */
-const folders = ['http', 'web', 'queues', 'workflow', 'schedules'];
+const folders = ['http', 'web', 'queues', 'workflow', 'schedules', 'tasks'];
 
 /**
  * Bundles functions/<folder>/<name>.ts for every name, in one esbuild call: a call each would cost a second each.

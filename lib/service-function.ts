@@ -43,7 +43,14 @@ export class ServiceFunction extends LambdaFunction {
   constructor(
     scope: Construct,
     id: string,
-    props: { description: string; codeFolder: string; timeoutSeconds: number; settings: Settings },
+    props: {
+      description: string;
+      codeFolder: string;
+      timeoutSeconds: number;
+      /** The stage's setting unless said. */
+      memoryMegabytes?: number;
+      settings: Settings;
+    },
   ) {
     const { settings } = props;
     const logGroup = new LogGroup(scope, `${id}Logs`, {
@@ -61,7 +68,7 @@ export class ServiceFunction extends LambdaFunction {
       runtime: Runtime.NODEJS_24_X,
       architecture: Architecture.ARM_64,
       timeout: Duration.seconds(props.timeoutSeconds),
-      memorySize: settings.functionMemoryMegabytes,
+      memorySize: props.memoryMegabytes ?? settings.functionMemoryMegabytes,
       role,
       logGroup,
       loggingFormat: LoggingFormat.JSON,
@@ -108,6 +115,11 @@ export class ServiceFunction extends LambdaFunction {
   invokesModels(models: readonly string[]): void {
     for (const statement of models.flatMap((model) => bedrockStatements(this, model)))
       this.addToRolePolicy(statement);
+  }
+
+  invokes(called: LambdaFunction, variable: string): void {
+    this.allow(['lambda:InvokeFunction'], called.functionArn);
+    this.addEnvironment(variable, called.functionName);
   }
 
   sendsTo(queue: Queue): void {

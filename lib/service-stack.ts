@@ -19,7 +19,7 @@ import { WebAccess } from './web-access.ts';
 import { Webhooks } from './webhooks.ts';
 
 type Other = Exclude<FunctionName, RouteName>;
-type FunctionName = RouteName | BatchFunctionName | 'authorize-request';
+type FunctionName = RouteName | BatchFunctionName | 'authorize-request' | 'prepare-attachment';
 
 interface Access {
   table: readonly TableAction[];
@@ -52,12 +52,14 @@ const access: Readonly<Record<FunctionName, Access>> = {
   'send-message': {
     table: ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'UpdateItem'],
     content: ['GetObject', 'PutObject', 'DeleteObject'],
+    files: ['GetObject'],
     model: true,
   },
   'upload-file': {
     table: ['PutItem'],
     files: ['GetObject', 'PutObject', 'PutObjectTagging', 'DeleteObject', 'AbortMultipartUpload'],
   },
+  'prepare-attachment': { table: ['GetItem'], content: ['PutObject'], files: ['GetObject'] },
   'record-feedback': { table: ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem'] },
   'create-batch': {
     table: ['GetItem', 'BatchGetItem', 'PutItem', 'BatchWriteItem'],
@@ -72,6 +74,7 @@ const access: Readonly<Record<FunctionName, Access>> = {
   'process-batch-items': {
     table: batchWriter,
     content: ['GetObject', 'PutObject', 'DeleteObject'],
+    files: ['GetObject'],
     model: true,
     batchSettings: true,
   },
@@ -87,11 +90,19 @@ const access: Readonly<Record<FunctionName, Access>> = {
 };
 
 /** Functions behind no route. */
-const others: Readonly<Record<Other, { description: string; timeoutSeconds: number }>> = {
+const others: Readonly<
+  Record<Other, { description: string; timeoutSeconds: number; memoryMegabytes?: number }>
+> = {
   'authorize-request': {
     description: 'Checks the API key of every request',
     // One consistent read and a cold start; a client waits no longer to be told that its key is not known.
     timeoutSeconds: 10,
+  },
+  'prepare-attachment': {
+    description: 'Reads an uploaded file for models',
+    // Of 50 MB the slowest that we know take 60 s with a whole processor, which 1,769 MB are.
+    timeoutSeconds: 60,
+    memoryMegabytes: 2048,
   },
   'process-batch-items': {
     description: 'Answers requests of batches',
@@ -148,11 +159,17 @@ export class ServiceStack extends Stack {
 
     const originSecret = settings.largeUploads ? this.createOriginSecret() : undefined;
 
+    let prepareAttachment: ServiceFunction | undefined;
+    const preparer = (): ServiceFunction => {
+      prepareAttachment ??= createFunction('prepare-attachment');
+      return prepareAttachment;
+    };
     const createFunction = (name: FunctionName): ServiceFunction => {
       const handler = new ServiceFunction(this, pascalCase(name), {
-        description: name in routes ? routes[name as RouteName].summary : others[name as Other].description,
+        ...(name in routes
+          ? { ...routes[name as RouteName], description: routes[name as RouteName].summary }
+          : others[name as Other]),
         codeFolder: props.bundles.folderOf(name),
-        timeoutSeconds: (name in routes ? routes[name as RouteName] : others[name as Other]).timeoutSeconds,
         settings,
       });
       const needs = access[name];
@@ -167,6 +184,7 @@ export class ServiceStack extends Stack {
         handler.readsSecret(openAiApiKey, variables.openAiApiKeySecret);
         handler.addEnvironment(variables.openAiBaseUrl, settings.openAiBaseUrl);
         webAccess.giveTo(handler);
+        handler.invokes(preparer(), variables.prepareAttachmentFunction);
       }
       if (needs.model || needs.replySettings) {
         handler.addEnvironment(variables.streamTimeoutSeconds, String(settings.streamTimeoutSeconds));

@@ -6,6 +6,8 @@ import type { AgentVersion } from '#domain/agent.ts';
 import { noUsage, sumOfUsage } from '#domain/message.ts';
 import { ModelFailure, modelFailureTexts } from '#domain/model-failure.ts';
 import type { AgentRuntime, ReplyPart, ReplyRequest } from '#domain/ports/agent-runtime.ts';
+import type { AttachmentReader } from '#domain/ports/attachment-reader.ts';
+import { type Shown, showAttachments } from './attachments.ts';
 import { conversationOf } from './conversation.ts';
 import { modelFailureOf } from './model-error.ts';
 import { findProvider, type ModelProvider } from './models/model-provider.ts';
@@ -26,6 +28,7 @@ const defaults = {
 export interface AgentRuntimeSettings {
   providers: Record<string, ModelProvider>;
   tools: readonly AgentTool[];
+  attachments: () => AttachmentReader;
   /** Milliseconds that one use of a tool may take. */
   toolTimeout: number;
 }
@@ -71,7 +74,12 @@ async function runLoop(
   const { definition } = task.agents.at(-1) ?? task.agents[0];
   const { meta } = definition;
   const { provider, name } = findProvider(settings.providers, definition.llm_model);
-  const offered = offeredTools(settings.tools, definition);
+  const { parts: shown, isSearchNeeded } = await shownAttachments(
+    settings,
+    task,
+    meta.vision ?? provider.seesImages(name),
+  );
+  const offered = offeredTools(settings.tools, definition, isSearchNeeded ? ['consultant_lookup'] : []);
   const maxOutputTokens = meta.max_output_tokens ?? defaults.maxOutputTokens;
   const maxSteps = meta.max_steps ?? defaults.maxSteps;
   const steps = openSteps(offered, tell);
@@ -80,7 +88,11 @@ async function runLoop(
   const result = streamText({
     model: retryingModel(provider.model(name)),
     ...(definition.system_prompt !== '' && { instructions: definition.system_prompt }),
-    messages: conversationOf(task.history, task.message, offered),
+    messages: conversationOf(
+      task.history,
+      { content: task.message, attachments: task.attachments },
+      { shown, offered },
+    ),
     maxOutputTokens,
     ...(meta.temperature !== undefined && { temperature: meta.temperature }),
     ...(offered.length > 0 && {
@@ -144,6 +156,21 @@ async function runLoop(
     }
   throw new ModelFailure('failed', 'The model ended its reply without a finish');
 }
+
+function shownAttachments(
+  settings: AgentRuntimeSettings,
+  task: Task,
+  seesImages: boolean,
+): Promise<Shown> | Shown {
+  const files = [
+    ...task.history.flatMap((message) => (message.role === 'user' ? message.attachments : [])),
+    ...task.attachments,
+  ];
+  if (files.length === 0) return nothingShown;
+  return showAttachments(settings.attachments(), files, { seesImages, signal: task.signal });
+}
+
+const nothingShown: Shown = { parts: new Map(), isSearchNeeded: false };
 
 const stepLimit = (steps: number) => `The agent reached its limit of ${steps} steps`;
 
@@ -237,6 +264,7 @@ const toolUse = (
 ): ToolUse<unknown> => ({
   config,
   chat: task.chat,
+  attachments: task.attachments,
   agents: task.agents,
   signal: task.signal,
   ask: (agent, message, signal) => ask(settings, { ...task, signal, message }, agent, tell),
@@ -259,7 +287,7 @@ async function ask(
   try {
     const { cutShort } = await reply(
       settings,
-      { ...task, history: [], agents: [...task.agents, agent] as Task['agents'] },
+      { ...task, history: [], attachments: [], agents: [...task.agents, agent] as Task['agents'] },
       listen,
     );
     if (cutShort !== null) throw new ToolFailure(cutShort, { usage });

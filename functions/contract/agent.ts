@@ -29,6 +29,8 @@ const agentMeta = z.looseObject({
   max_steps: z.int().min(1).max(50).optional(),
   /** Earlier messages that the model is given, in characters: the stage's setting unless said. */
   max_history_characters: z.int().min(0).max(10_000_000).optional(),
+  /** Whether the model takes images: known of many models, and said here of others. */
+  vision: z.boolean().optional(),
 });
 
 /** What an operator writes about an agent: the content of agent.json. */

@@ -1,9 +1,9 @@
 import { passageRanking } from '#adapters/knowledge/passage-index.ts';
 import type { AgentTool } from '#agents/tools/agent-tool.ts';
 import { callAgent } from '#agents/tools/call-agent.ts';
+import { chatPassages } from '#agents/tools/chat-passages.ts';
 import { fetchWebContent } from '#agents/tools/fetch-web-content.ts';
 import { lookup } from '#agents/tools/lookup.ts';
-import { messagePassages } from '#agents/tools/message-passages.ts';
 import { requestForm } from '#agents/tools/request-form.ts';
 import { retrieveContextSource } from '#agents/tools/retrieve-context-source.ts';
 import { searchWeb } from '#agents/tools/search-web.ts';
@@ -14,12 +14,14 @@ type Lazy<Name extends keyof Services> = { [Key in Name]: () => Services[Key] };
 
 /** What agents can use while they answer: one line each. */
 export const agentTools = (
-  services: Lazy<'agents' | 'knowledge' | 'knowledgeBase' | 'messages' | 'webPages' | 'webSearch'>,
+  services: Lazy<
+    'agents' | 'attachments' | 'knowledge' | 'knowledgeBase' | 'messages' | 'webPages' | 'webSearch'
+  >,
 ): readonly AgentTool[] => [
   callAgent(services.agents),
   requestForm,
   fetchWebContent(services.webPages),
   searchWeb(services.webSearch),
   retrieveContextSource(services),
-  lookup([messagePassages(services.messages)], passageRanking),
+  lookup([chatPassages(services)], passageRanking),
 ];

@@ -3,13 +3,13 @@ import { offeredTools } from '#agents/tools/offered-tools.ts';
 import type { AgentDefinition } from '#contract/agent.ts';
 import { agentTools } from './agent-tools.ts';
 import { modelProviders } from './model-providers.ts';
-import { agents, knowledge, knowledgeBase, messages, webPages, webSearch } from './services.ts';
+import { agents, attachments, knowledge, knowledgeBase, messages, webPages, webSearch } from './services.ts';
 
 /** @throws Error naming the field when no model or tool stands behind what an agent's definition says */
 export async function checkAgent(workspaceId: string, definition: AgentDefinition): Promise<void> {
   findProvider(modelProviders, definition.llm_model);
   for (const { name, tool, config } of offeredTools(
-    agentTools({ agents, knowledge, knowledgeBase, messages, webPages, webSearch }),
+    agentTools({ agents, attachments, knowledge, knowledgeBase, messages, webPages, webSearch }),
     definition,
   ))
     try {

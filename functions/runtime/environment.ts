@@ -22,6 +22,7 @@ const schemas = {
   batchWorkflowArn: z.string().min(1),
   batchTimeoutSeconds: z.coerce.number().positive(),
   batchItemSeconds: z.coerce.number().positive(),
+  prepareAttachmentFunction: z.string().min(1),
   historyCharacters: z.coerce.number().int().nonnegative(),
   attachedFiles: z.coerce.number().int().positive(),
   outboundAllow: hostsAndPorts,

@@ -4,10 +4,13 @@
  */
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { KMSClient } from '@aws-sdk/client-kms';
+import { LambdaClient } from '@aws-sdk/client-lambda';
 import { S3Client } from '@aws-sdk/client-s3';
 import { SFNClient } from '@aws-sdk/client-sfn';
 import { SQSClient } from '@aws-sdk/client-sqs';
+import { attachmentReader } from '#adapters/attachment-reader.ts';
 import { bedrockKnowledgeBase } from '#adapters/bedrock-knowledge-base.ts';
+import { extractText } from '#adapters/documents/extract-text.ts';
 import { threadedTextExtractor } from '#adapters/documents/threaded-text-extractor.ts';
 import { dynamoAgentStore } from '#adapters/dynamo/agent-store.ts';
 import { dynamoApiKeyStore } from '#adapters/dynamo/api-key-store.ts';
@@ -21,6 +24,7 @@ import { dynamoKnowledgeTable } from '#adapters/dynamo/knowledge-table.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/message-store.ts';
 import { dynamoTable, type Table } from '#adapters/dynamo/table.ts';
 import { dynamoWorkspaceStore } from '#adapters/dynamo/workspace-store.ts';
+import { imageFitter } from '#adapters/images/fit-image.ts';
 import { kmsSecretSealer } from '#adapters/kms-secret-sealer.ts';
 import { s3IndexObjects } from '#adapters/knowledge/index-objects.ts';
 import { knowledgeStore } from '#adapters/knowledge/knowledge-store.ts';
@@ -29,6 +33,7 @@ import { httpWebhookSender } from '#adapters/outbound/http-webhook-sender.ts';
 import { httpWebPages } from '#adapters/outbound/web-pages.ts';
 import { s3ContentStore } from '#adapters/s3-content-store.ts';
 import { s3FileStore } from '#adapters/s3-file-store.ts';
+import { s3PreparedAttachments } from '#adapters/s3-prepared-attachments.ts';
 import { sqsBatchQueue } from '#adapters/sqs-batch-queue.ts';
 import { stepFunctionsBatchWorkflow } from '#adapters/step-functions-batch-workflow.ts';
 import { aiAgentRuntime } from '#agents/agent-runtime.ts';
@@ -60,6 +65,14 @@ const table = /* @__PURE__ */ lazily(
       ),
       environment('dataTable'),
     ),
+);
+
+/** Texts of files have some megabytes. */
+export const preparedAttachments = /* @__PURE__ */ lazily(() =>
+  s3PreparedAttachments(
+    new S3Client({ requestHandler: { ...clientTimeouts, requestTimeout: 30_000 } }),
+    environment('contentBucket'),
+  ),
 );
 
 const contents = /* @__PURE__ */ lazily(() =>
@@ -106,6 +119,18 @@ export const textExtractor = /* @__PURE__ */ lazily(() =>
     megabytes: 512,
   }),
 );
+/** On the function's own thread, whose time and memory are the function's. */
+export const functionTextExtractor: Services['textExtractor'] = {
+  extract: (document) => extractText(document),
+};
+/** One try, and as long as the function that prepares a file may take. */
+export const attachments = /* @__PURE__ */ lazily(() =>
+  attachmentReader(
+    { files: files(), prepared: preparedAttachments() },
+    new LambdaClient({ maxAttempts: 2, requestHandler: { ...clientTimeouts, requestTimeout: 70_000 } }),
+    () => environment('prepareAttachmentFunction'),
+  ),
+);
 export const webPages = /* @__PURE__ */ lazily(() =>
   httpWebPages({ rules: { allow: environment('outboundAllow'), refuse: ownServices() } }),
 );
@@ -113,7 +138,8 @@ export const webSearch = /* @__PURE__ */ lazily(makeWebSearch);
 export const agentRuntime = /* @__PURE__ */ lazily(() =>
   aiAgentRuntime({
     providers: modelProviders,
-    tools: agentTools({ agents, knowledge, knowledgeBase, messages, webPages, webSearch }),
+    attachments,
+    tools: agentTools({ agents, attachments, knowledge, knowledgeBase, messages, webPages, webSearch }),
     // While a tool is at work clients hear nothing: it ends before the stream times out, 80 s of 90.
     toolTimeout: Math.floor((replySettings().streamTimeout * 8) / 9),
   }),
@@ -149,4 +175,4 @@ export const webhookSender = /* @__PURE__ */ lazily(() =>
     clock,
   }),
 );
-export { clock, log, magicBytes as contentDetector };
+export { clock, imageFitter, log, magicBytes as contentDetector };

@@ -14,6 +14,9 @@ interface AwsCredentials {
   sessionToken?: string;
 }
 
+/** Of Bedrock's models those that take images, by its documentation. */
+const sees = /claude-(3|[a-z]+-[4-9])|nova-(2-)?(lite|pro|premier|omni)|llama3-2-(11|90)b|llama4|pixtral/;
+
 /**
  * Amazon Bedrock's Converse: `bedrock:` with the id of a model or of an inference profile, or an ARN. The Region is
  * AWS_REGION's, the address that of AWS_ENDPOINT_URL_BEDROCK_RUNTIME when it is set, as in AWS's own SDKs.
@@ -21,6 +24,7 @@ interface AwsCredentials {
  */
 export const bedrock = (settings: { credentials: () => Promise<AwsCredentials> }): ModelProvider => ({
   needsName: true,
+  seesImages: (name) => sees.test(name),
   model: (name) => converseModel(name, settings.credentials),
 });
 

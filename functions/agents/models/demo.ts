@@ -21,6 +21,7 @@ const shownCharacters = 1000;
 export const demo: ModelProvider = {
   needsName: false,
   model: (name) => demoModel(name),
+  seesImages: () => false,
   title: trimTitle,
 };
 

@@ -6,6 +6,8 @@ export interface ModelProvider {
   needsName: boolean;
   /** @param name what stands behind `PROVIDER:`; empty when nothing does. */
   model(name: string): LanguageModelV4;
+  /** Whether the model is known to take images; an agent's `meta.vision` says otherwise. */
+  seesImages(name: string): boolean;
   /** Makes a chat's title, at most 60 characters, in the place of a model. */
   title?(message: string): string | undefined;
 }

@@ -4,6 +4,10 @@ import type { ModelProvider } from './model-provider.ts';
 /** OpenAI's reasoning models refuse `max_tokens`, while other servers know nothing else. */
 const wantsCompletionTokens = /^(gpt-5|o\d)/;
 
+/** Of OpenAI's own models those that take images, by their documentation; of others nothing is known. */
+const sees =
+  /^(chatgpt-4o|gpt-4o|gpt-4\.1|gpt-4-turbo|gpt-5|o[134])(?!-?(mini-)?(audio|search|transcribe|tts))/;
+
 /**
  * Anything that speaks OpenAI's chat completions: OpenAI, Azure, vLLM, Ollama, LiteLLM.
  * @param apiKey asked for before each call; whoever passes it caches it.
@@ -11,6 +15,7 @@ const wantsCompletionTokens = /^(gpt-5|o\d)/;
 export function openai(settings: { baseUrl: () => string; apiKey: () => Promise<string> }): ModelProvider {
   return {
     needsName: true,
+    seesImages: (name) => sees.test(name),
     model: (name) =>
       createOpenAICompatible({
         name: 'openai',

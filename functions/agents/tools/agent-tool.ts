@@ -2,6 +2,7 @@ import type * as z from 'zod';
 import type { TokenUsage } from '#contract/message.ts';
 import type { AgentVersion } from '#domain/agent.ts';
 import type { Chat } from '#domain/chat.ts';
+import type { StoredFile } from '#domain/stored-file.ts';
 
 /**
  * Something that an agent can do while it answers: one file each, and one line in runtime/agent-tools.ts. Each use is a
@@ -34,6 +35,8 @@ export interface AgentTool<Config = unknown, Input = unknown> {
 export interface ToolUse<Config> {
   config: Config;
   chat: Chat;
+  /** Files of the message that is being answered. */
+  attachments: readonly StoredFile[];
   /** The agents that led here, the one that uses the tool last. */
   agents: readonly AgentVersion[];
   /** Aborts when the reply does, or when the tool has taken too long. */

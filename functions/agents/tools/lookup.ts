@@ -8,12 +8,14 @@ const config = z.strictObject({ max_results: z.int().min(1).max(20).default(5) }
 const input = z.object({ query });
 
 /** Something that belongs to a chat and can be looked up, such as its messages. */
-export type LookupSource = (use: Pick<ToolUse<unknown>, 'chat' | 'signal'>) => Promise<LookedUp>;
+export type LookupSource = (
+  use: Pick<ToolUse<unknown>, 'attachments' | 'chat' | 'signal'>,
+) => Promise<LookedUp>;
 
 export interface LookedUp {
   passages: SourcedPassage[];
-  /** What was not searched, for the model to know; undefined when all was. */
-  note?: string;
+  /** What was not searched, for the model to know. */
+  notes: string[];
 }
 
 export interface SourcedPassage extends Passage {
@@ -28,7 +30,7 @@ export const lookup = (
 ): AgentTool<z.output<typeof config>, z.output<typeof input>> => ({
   type: 'consultant_lookup',
   description:
-    'Search the earlier messages of this conversation, also those too old to be seen. Results name their source.',
+    'Search the earlier messages of this conversation, also those too old to be seen, and its attached files. Results name their source.',
   config,
   input: () => input,
   start: ({ query }) => ({ content: 'Looking through the conversation', args: { query } }),
@@ -41,7 +43,7 @@ export const lookup = (
     );
     const notes = [
       ...(best.length === 0 ? ['Nothing that was searched matches the query'] : []),
-      ...found.flatMap(({ note }) => note ?? []),
+      ...found.flatMap((source) => source.notes),
     ];
     return {
       data: {

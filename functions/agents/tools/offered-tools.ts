@@ -17,12 +17,19 @@ const searchType = 'consultant_search_web';
 
 /**
  * The tools of an agent that this deployment can offer.
+ * @param needed types of tools that this reply cannot do without
  * @throws Error naming the tool for an unknown type, a config that does not fit, or a name that cannot be called or is there twice
  */
-export function offeredTools(known: readonly AgentTool[], definition: AgentDefinition): OfferedTool[] {
+export function offeredTools(
+  known: readonly AgentTool[],
+  definition: AgentDefinition,
+  needed: readonly string[] = [],
+): OfferedTool[] {
   const { unified_tools: wanted, use_search } = definition;
-  const searches = use_search && !wanted.some(({ type }) => type === searchType);
-  const all = searches ? [...wanted, { type: searchType }] : wanted;
+  const more = [...(use_search ? [searchType] : []), ...needed].filter(
+    (type) => !wanted.some((entry) => entry.type === type),
+  );
+  const all = [...wanted, ...more.map((type): (typeof wanted)[number] => ({ type }))];
   const names = new Set<string>();
   return all
     .map((entry, index): OfferedTool => {

@@ -2,6 +2,7 @@ import type { ReasoningStep, TokenUsage } from '#contract/message.ts';
 import type { AgentVersion } from '../agent.ts';
 import type { Chat } from '../chat.ts';
 import type { Message } from '../message.ts';
+import type { StoredFile } from '../stored-file.ts';
 
 export interface ReplyRequest {
   agent: AgentVersion;
@@ -9,6 +10,8 @@ export interface ReplyRequest {
   /** Earlier messages, oldest first. */
   history: Message[];
   message: string;
+  /** Files of this message; those of earlier ones stand in the history. */
+  attachments: StoredFile[];
   signal: AbortSignal;
 }
 

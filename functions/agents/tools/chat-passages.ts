@@ -1,0 +1,72 @@
+import { type Message, messageId } from '#domain/message.ts';
+import type { AttachmentReader } from '#domain/ports/attachment-reader.ts';
+import type { MessageStore } from '#domain/ports/message-store.ts';
+import { splitText } from '#domain/split-text.ts';
+import type { StoredFile } from '#domain/stored-file.ts';
+import type { LookupSource, SourcedPassage } from './lookup.ts';
+
+/**
+ * The newest of a chat, whichever is reached first: 4 million characters take a second to index and some 80 MB, and
+ * 2,000 messages of 2,000 characters are as many; a chat that was typed by people has fewer.
+ */
+const most = { messages: 2000, characters: 4_000_000 };
+
+interface Services {
+  attachments: () => AttachmentReader;
+  messages: () => Pick<MessageStore, 'range'>;
+}
+
+/** The files of this turn, and the messages of a chat before it with theirs, newest first. */
+export const chatPassages =
+  (services: Services): LookupSource =>
+  async ({ chat, attachments, signal }) => {
+    const last = chat.messageCount;
+    const passages: SourcedPassage[] = [];
+    const notes: string[] = [];
+    const filesSeen = new Set<string>();
+    let charactersLeft = most.characters;
+    let searched = 0;
+
+    const addFiles = async (files: readonly StoredFile[]): Promise<void> => {
+      for (const file of files.filter(({ uuid }) => !filesSeen.has(uuid))) {
+        filesSeen.add(file.uuid);
+        const content = await services.attachments().read(file, signal);
+        if (content.type !== 'text') continue;
+        if (content.text.length > charactersLeft) {
+          notes.push(`${JSON.stringify(file.name)} was not searched: it is too long`);
+          continue;
+        }
+        charactersLeft -= content.text.length;
+        const source = { type: 'file', file_uuid: file.uuid, name: file.name };
+        for (const { text, offset, page } of splitText(content.text, content.pageOffsets))
+          passages.push({ text, offset, source: { ...source, ...(page !== undefined && { page }) } });
+      }
+    };
+    /** False when there is no room left for it. */
+    const addMessage = (message: Message): boolean => {
+      if (searched === most.messages || message.content.length > charactersLeft) return false;
+      searched += 1;
+      charactersLeft -= message.content.length;
+      const source = {
+        type: 'message',
+        message_id: messageId(chat.id, message.position),
+        role: message.role,
+        created_at: message.createdAt,
+      };
+      for (const passage of splitText(message.content)) passages.push({ ...passage, source });
+      return true;
+    };
+
+    await addFiles(attachments);
+    for await (const page of services.messages().range(chat, { first: 1, last, ascending: false }))
+      for (const { message } of page) {
+        signal.throwIfAborted();
+        if (!addMessage(message))
+          return {
+            passages,
+            notes: [...notes, `Only the newest ${searched} of ${last} earlier messages were searched`],
+          };
+        if (message.role === 'user') await addFiles(message.attachments);
+      }
+    return { passages, notes };
+  };

@@ -1,0 +1,17 @@
+import { prepareAttachment } from '#domain/prepare-attachment.ts';
+import {
+  fileIndex,
+  files,
+  functionTextExtractor,
+  imageFitter,
+  preparedAttachments,
+} from '#runtime/services.ts';
+
+/** Makes of an uploaded file what models can be given. A hostile one holds this function alone. */
+export const handler = prepareAttachment({
+  fileIndex: fileIndex(),
+  files: files(),
+  imageFitter,
+  preparedAttachments: preparedAttachments(),
+  textExtractor: functionTextExtractor,
+});
