@@ -30,8 +30,10 @@ const shownBy = (service: Service, { id }: BatchResource): Promise<Shown> =>
 
 it('goes on with the schedule after a restart, and looks at the address anew', async () => {
   const dataDir = join(folder, 'stopped');
+  // More than are made here, however slow the machine is.
+  const variables = { WEBHOOK_RETRY_SECONDS: Array(60).fill(1).join(',') };
   const receiver = await startWebhookReceiver(status(500), status(500), status(200));
-  const first = await startService({ dataDir, variables: { WEBHOOK_RETRY_SECONDS: '1,1,1,1,1,1,1' } });
+  const first = await startService({ dataDir, variables });
   const tenant = await openWebhookTenant(first);
   const batch = await tenant.create({ url: receiver.url, secret: 'sealed' });
   await receiver.called(1);
@@ -41,20 +43,23 @@ it('goes on with the schedule after a restart, and looks at the address anew', a
   const connections = receiver.connections();
   const second = await startService({
     dataDir,
-    variables: { WEBHOOK_RETRY_SECONDS: '1,1,1,1,1,1,1', WEBHOOK_ALLOW: '' },
+    variables: { ...variables, WEBHOOK_ALLOW: '' },
   });
   await expect
-    .poll(async () => (await shownBy(second, batch)).attempts[1]?.failure, { timeout: 60_000 })
-    .toBe('The address is not allowed');
+    .poll(async () => (await shownBy(second, batch)).attempts.map(({ failure }) => failure), {
+      timeout: 60_000,
+    })
+    .toContain('The address is not allowed');
   await second.close();
   expect(receiver.connections()).toBe(connections);
 
-  const third = await startService({ dataDir, variables: { WEBHOOK_RETRY_SECONDS: '1,1,1,1,1,1,1' } });
+  const third = await startService({ dataDir, variables });
   await expect.poll(async () => (await shownBy(third, batch)).state, { timeout: 60_000 }).toBe('delivered');
   const { attempts } = await shownBy(third, batch);
   await third.close();
   expect(attempts.map(({ number }) => number)).toEqual(attempts.map((_, index) => index + 1));
-  expect(attempts.map(({ status: code }) => code).filter((code) => code !== null)).toEqual([500, 500, 200]);
+  expect(attempts.at(-1)?.status).toBe(200);
+  expect(receiver.calls).toHaveLength(3);
   expect(new Set(receiver.calls.map(({ body }) => body)).size).toBe(1);
   expect(new Set(receiver.calls.map(({ headers }) => headers['x-service-event-id'])).size).toBe(1);
   for (const call of receiver.calls)
