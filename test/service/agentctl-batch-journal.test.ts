@@ -1,0 +1,330 @@
+import { appendFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type ClientCommand, clientCommand } from '#support/client-command.ts';
+import { type FrontServer, startFront } from '#support/front-server.ts';
+import { isCreation, ScriptedBatches } from '#support/scripted-batches.ts';
+
+interface Submission {
+  requests: number;
+  earlier_batches: number;
+  submitted: { batch_id: string; from_line: number; to_line: number; requests: number }[];
+}
+
+const agent = crypto.randomUUID();
+let front: FrontServer;
+let agentctl: ClientCommand;
+let batches: ScriptedBatches;
+let folder: string;
+let file: string;
+
+beforeAll(async () => {
+  front = await startFront();
+  agentctl = clientCommand(front, { apiKey: 'ak_test' });
+});
+afterAll(() => front.close());
+beforeEach(async () => {
+  batches = new ScriptedBatches();
+  front.serve = (request) => batches.serve(request);
+  folder = await mkdtemp(join(tmpdir(), 'agentctl-batch-'));
+  file = join(folder, 'requests.jsonl');
+  return () => rm(folder, { recursive: true });
+});
+
+const writeLines = (lines: unknown[]): Promise<void> =>
+  writeFile(
+    file,
+    lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join(''),
+  );
+
+const messages = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({ message: `Message ${index + 1}` }));
+
+const submitArgs = (...args: string[]) => ['batch', 'submit', file, '--agent', agent, ...args];
+const submit = (...args: string[]): Promise<Submission> => agentctl.json(...submitArgs(...args));
+
+const lineIds = (from: number, to: number) =>
+  Array.from({ length: to - from + 1 }, (_, index) => `line-${from + index}`);
+
+describe('agentctl batch submit', { timeout: 60_000 }, () => {
+  it('splits at 1000 requests', async () => {
+    await writeLines(messages(2001));
+    const { submitted } = await submit();
+    expect(submitted.map(({ from_line, to_line }) => [from_line, to_line])).toEqual([
+      [1, 1000],
+      [1001, 2000],
+      [2001, 2001],
+    ]);
+    expect(batches.customIds).toEqual(lineIds(1, 2001));
+  });
+
+  it.each<[string, unknown, RegExp]>([
+    ['no JSON', '{"message":', /line 1003 is no JSON/],
+    ['no object', '[1]', /line 1003: it must be an object/],
+    ['no message', { custom_id: 'a' }, /line 1003: message is required/],
+    ['a field of another type', { message: 'a', history_id: 'x' }, /line 1003: history_id must be/],
+    [
+      'a long custom_id',
+      { message: 'a', custom_id: 'x'.repeat(257) },
+      /line 1003: custom_id must be at most/,
+    ],
+    ['an id twice', { message: 'a', custom_id: 'line-1002' }, /line 1003: custom_id is the same as .* 1002/],
+    ['a message too long', { message: 'x'.repeat(262_145) }, /line 1003: message must be at most/],
+  ])('names a line that is wrong before its batch is sent: %s', async (_, line, said) => {
+    await writeLines([...messages(1002), line, ...messages(3)]);
+    const { code, stderr, stdout } = await agentctl.run(...submitArgs());
+    expect(stderr).toMatch(said);
+    expect([code, stdout, stderr.trim().split('\n').length]).toEqual([1, '', 1]);
+    expect(batches.customIds).toEqual(lineIds(1, 1000));
+  });
+
+  it('goes on when a wrong line is mended', async () => {
+    await writeLines([...messages(1002), 'wrong', ...messages(3)]);
+    await agentctl.run(...submitArgs());
+    await writeLines([...messages(1002), { message: 'mended' }, ...messages(3)]);
+    expect(await submit()).toMatchObject({ requests: 1006, earlier_batches: 1 });
+    expect(batches.customIds).toEqual(lineIds(1, 1006));
+  });
+
+  it('names a line that is no UTF-8', async () => {
+    await writeFile(
+      file,
+      Buffer.concat([Buffer.from('{"message":"'), Buffer.from([0xff]), Buffer.from('"}')]),
+    );
+    expect((await agentctl.run(...submitArgs())).stderr).toMatch(/line 1 is no JSON/);
+    expect(batches.taken).toEqual([]);
+  });
+});
+
+describe('agentctl batch submit, killed and run again', { timeout: 60_000 }, () => {
+  /** Kills a submission at its n-th batch. */
+  async function killAt(which: number, isTaken: boolean): Promise<void> {
+    const running = agentctl.start(submitArgs());
+    let creations = 0;
+    front.serve = (request) => {
+      if (isCreation(request)) creations += 1;
+      if (!isCreation(request) || creations < which) return batches.serve(request);
+      if (isTaken) batches.take(request);
+      running.child.kill('SIGKILL');
+    };
+    expect(await running.ended).toMatchObject({ signal: 'SIGKILL' });
+    front.serve = (request) => batches.serve(request);
+  }
+
+  /** The journal as it is when the run is long over. */
+  async function letTimePass(): Promise<void> {
+    const journal = await readFile(`${file}.submission`, 'utf8');
+    await writeFile(
+      `${file}.submission`,
+      journal.replace(/"at":"[^"]+"/g, '"at":"2026-01-01T00:00:00.000Z"'),
+    );
+  }
+
+  it.each([1, 2, 3])('before the answer to batch %i, which was taken', async (which) => {
+    await writeLines(messages(2500));
+    await killAt(which, true);
+    const submission = await submit();
+    expect(submission).toMatchObject({ requests: 2500, earlier_batches: which - 1 });
+    expect(batches.customIds).toEqual(lineIds(1, 2500));
+    expect(batches.taken.map(({ resource }) => resource.id)).toEqual(
+      submission.submitted.map(({ batch_id }) => batch_id),
+    );
+  });
+
+  it.each([1, 2])('before batch %i was taken', async (which) => {
+    await writeLines(messages(1500));
+    await killAt(which, false);
+    await letTimePass();
+    await submit();
+    expect(batches.customIds).toEqual(lineIds(1, 1500));
+  });
+
+  it('again and again', async () => {
+    await writeLines(messages(3500));
+    for (const isTaken of [true, false, true, true]) {
+      await killAt(1, isTaken);
+      await letTimePass();
+    }
+    await submit();
+    expect(batches.customIds).toEqual(lineIds(1, 3500));
+  });
+
+  it('while the journal was being written', async () => {
+    await writeLines(messages(1500));
+    await killAt(2, true);
+    const journal = await readFile(`${file}.submission`, 'utf8');
+    await writeFile(`${file}.submission`, `${journal}{"is":"accepted","fromLi`);
+    await submit();
+    expect(batches.customIds).toEqual(lineIds(1, 1500));
+  });
+
+  it('does not take another’s batch for its own', async () => {
+    await writeLines(messages(1500));
+    await killAt(2, false);
+    await letTimePass();
+    const others = messages(500).map((line, index) => ({ custom_id: `other-${index}`, ...line }));
+    batches.take({ body: JSON.stringify({ agent_id: agent, requests: others }) });
+    await submit();
+    const ids = batches.customIds;
+    expect(ids.filter((id) => id.startsWith('line-'))).toEqual(lineIds(1, 1500));
+  });
+});
+
+describe('agentctl batch submit, on a service in trouble', { timeout: 60_000 }, () => {
+  it('sends again after refusals for the rate and failures, as long as no batch was made', async () => {
+    const at: number[] = [];
+    front.serve = (request) => {
+      if (!isCreation(request)) return batches.serve(request);
+      at.push(performance.now());
+      if (at.length === 1)
+        request.answer(
+          429,
+          { data: null, message: 'Too many requests', error_code: 10029 },
+          { 'Retry-After': '3' },
+        );
+      else if (at.length === 2)
+        request.answer(500, { data: null, message: 'Broken, request id 1', error_code: 10005 });
+      else batches.serve(request);
+    };
+    await writeLines(messages(5));
+    const { code, stderr } = await agentctl.run(...submitArgs());
+    expect(stderr.trim().split('\n')).toEqual([
+      expect.stringMatching(/^Too many requests \(code 10029\); trying again in 3\.[3-8] s$/),
+      expect.stringMatching(/^Broken, request id 1 \(code 10005\); trying again in 2\.[2-5] s$/),
+    ]);
+    expect(code).toBe(0);
+    expect(at.length).toBe(3);
+    const [first = 0, second = 0, third = 0] = at;
+    expect(second - first).toBeGreaterThan(3300);
+    expect(third - second).toBeGreaterThan(2200);
+    expect(batches.customIds).toEqual(lineIds(1, 5));
+  });
+
+  it('takes up a batch that was made although the answer failed or was lost', async () => {
+    let creations = 0;
+    front.serve = (request) => {
+      if (!isCreation(request)) return batches.serve(request);
+      creations += 1;
+      batches.take(request);
+      if (creations === 1) request.answer(500, { data: null, message: 'Broken', error_code: 10005 });
+      else if (creations === 2) request.reset();
+      else request.response.writeHead(504).end('<html>');
+    };
+    await writeLines(messages(2500));
+    expect((await submit()).submitted.length).toBe(3);
+    expect(creations).toBe(3);
+    expect(batches.customIds).toEqual(lineIds(1, 2500));
+  });
+
+  it('sends the same key with every try of a batch, and another with the next', async () => {
+    const keys: unknown[] = [];
+    front.serve = (request) => {
+      if (!isCreation(request)) return batches.serve(request);
+      keys.push(request.headers['idempotency-key']);
+      if (keys.length === 1) request.response.writeHead(500).end();
+      else batches.serve(request);
+    };
+    await writeLines(messages(1001));
+    await submit();
+    expect(keys).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/), keys[0], expect.any(String)]);
+    expect(keys[2]).not.toBe(keys[0]);
+  });
+
+  it('does not ask again what the service has refused', async () => {
+    await writeLines(messages(1));
+    const before = front.requests.length;
+    front.serve = (request) =>
+      request.answer(400, { data: null, message: 'The API key is invalid', error_code: 10001 });
+    const { code, stderr } = await agentctl.run(...submitArgs('--key', 'ak_wrong'));
+    expect([code, stderr.trim().split('\n').length]).toEqual([1, 1]);
+    expect(stderr).toMatch(/API key.*10001/i);
+    expect(front.requests.length - before).toBe(1);
+  });
+});
+
+describe('the journal of agentctl batch submit', { timeout: 60_000 }, () => {
+  it('lets a second run send nothing, and one with --again everything', async () => {
+    await writeLines(messages(3));
+    const first = await submit();
+    expect((await stat(`${file}.submission`)).mode & 0o777).toBe(0o600);
+    expect(await submit()).toEqual({ ...first, earlier_batches: 1 });
+    expect(batches.taken.length).toBe(1);
+    await submit('--again');
+    expect(batches.taken.length).toBe(2);
+  });
+
+  it('lets lines be added', async () => {
+    await writeFile(file, '{"message":"one"}');
+    await submit();
+    await appendFile(file, '\n{"message":"two"}\n');
+    expect((await submit()).submitted.map(({ from_line }) => from_line)).toEqual([1, 2]);
+    expect(batches.customIds).toEqual(['line-1', 'line-2']);
+  });
+
+  it('tells when submitted lines have changed, or the submission is another', async () => {
+    await writeLines(messages(3));
+    await submit();
+    const other = await agentctl.run(...submitArgs('--webhook-url', 'https://example.com/hook'));
+    expect([other.code, other.stderr]).toEqual([1, expect.stringMatching(/another webhook.*--again/)]);
+    const otherAgent = await agentctl.run('batch', 'submit', file, '--agent', crypto.randomUUID());
+    expect([otherAgent.code, otherAgent.stderr]).toEqual([
+      1,
+      expect.stringMatching(/another agent.*--again/),
+    ]);
+    await writeLines([{ message: 'Another' }, ...messages(3)]);
+    const changed = await agentctl.run(...submitArgs());
+    expect([changed.code, changed.stderr]).toEqual([1, expect.stringMatching(/lines 1 to 3 have changed/)]);
+    expect(batches.taken.length).toBe(1);
+  });
+
+  it('belongs to one run at a time', async () => {
+    await writeLines(messages(3));
+    const held = Promise.withResolvers<() => void>();
+    front.serve = async (request) => {
+      if (isCreation(request)) await new Promise<void>((go) => held.resolve(go));
+      batches.serve(request);
+    };
+    const first = agentctl.start(submitArgs());
+    const go = await held.promise;
+    const second = await agentctl.run(...submitArgs());
+    expect([second.code, second.stderr]).toEqual([
+      1,
+      expect.stringMatching(/being submitted by process \d+/),
+    ]);
+    go();
+    expect((await first.ended).code).toBe(0);
+    expect(batches.customIds).toEqual(lineIds(1, 3));
+  });
+});
+
+describe('the webhook of agentctl batch submit', () => {
+  it('is sent with every batch, its secret from the environment, which no journal keeps', async () => {
+    const webhooks: unknown[] = [];
+    front.serve = (request) => {
+      if (!isCreation(request)) return batches.serve(request);
+      webhooks.push(JSON.parse(request.body).webhook);
+      request.answer(202, { data: { id: crypto.randomUUID() }, message: null, error_code: 0 });
+    };
+    await writeLines(messages(1001));
+    const url = 'https://example.com/hook';
+    const args = submitArgs('--webhook-url', url, '--webhook-events', 'completed,cancelled');
+    const { code } = await agentctl.start(args, { AGENT_SERVICE_WEBHOOK_SECRET: 'hush' }).ended;
+    expect(code).toBe(0);
+    const webhook = { url, events: ['completed', 'cancelled'], secret: 'hush' };
+    expect(webhooks).toEqual([webhook, webhook]);
+    expect(await readFile(`${file}.submission`, 'utf8')).not.toContain('hush');
+  });
+
+  it.each([
+    [
+      ['--webhook-events', 'done', '--webhook-url', 'https://example.com'],
+      /Events are completed, failed, cancelled/,
+    ],
+    [['--webhook-secret', 'hush'], /need --webhook-url/],
+  ])('refuses %j', async (args, said) => {
+    await writeLines(messages(1));
+    const { code, stderr } = await agentctl.run(...submitArgs(...args));
+    expect([code, stderr]).toEqual([1, expect.stringMatching(said)]);
+  });
+});

@@ -1,0 +1,64 @@
+import type { BatchResource } from '#contract/batch.ts';
+import { envelope, type FrontRequest } from './front-server.ts';
+
+interface TakenBatch {
+  resource: BatchResource;
+  customIds: string[];
+}
+
+/** Batches as the interface shows them, which nobody answers: submissions of thousands of requests cost nothing. */
+export class ScriptedBatches {
+  /** In the order of their creation. */
+  readonly taken: TakenBatch[] = [];
+
+  get customIds(): string[] {
+    return this.taken.flatMap(({ customIds }) => customIds);
+  }
+
+  take({ body }: Pick<FrontRequest, 'body'>): BatchResource {
+    const { agent_id, requests } = JSON.parse(body) as {
+      agent_id: string;
+      requests: { custom_id: string }[];
+    };
+    const now = Date.now();
+    const resource: BatchResource = {
+      id: crypto.randomUUID(),
+      status: 'in_progress',
+      agent_id,
+      total_requests: requests.length,
+      completed_requests: 0,
+      failed_requests: 0,
+      created_at: new Date(now).toISOString(),
+      completed_at: null,
+      cancelled_at: null,
+      expires_at: new Date(now + 86_400_000).toISOString(),
+    };
+    this.taken.push({ resource, customIds: requests.map(({ custom_id }) => custom_id) });
+    return resource;
+  }
+
+  serve(request: FrontRequest): void {
+    if (isCreation(request)) request.answer(202, envelope(this.take(request)));
+    else request.answer(...this.#read(new URL(request.path, 'http://front')));
+  }
+
+  #read({ pathname, searchParams }: URL): [status: number, content: Record<string, unknown>] {
+    const [, batchId, part] = pathname.slice(1).split('/');
+    const batch = this.taken.find(({ resource }) => resource.id === batchId);
+    if (batchId !== undefined && batch === undefined)
+      return [404, { data: null, message: 'Batch not found', error_code: 10003 }];
+    if (batch !== undefined && part === undefined) return [200, envelope(batch.resource)];
+    const rows: unknown[] =
+      batch === undefined
+        ? this.taken.map(({ resource }) => resource).reverse()
+        : batch.customIds.map((custom_id) => ({ custom_id, status: 'pending' }));
+    const limit = Number(searchParams.get('limit') ?? 50);
+    const offset = Number(searchParams.get('offset') ?? 0);
+    const next_page = offset + limit < rows.length ? 'http://front/next' : null;
+    const pagination = { limit, offset, total_records: rows.length, next_page };
+    return [200, envelope(rows.slice(offset, offset + limit), { pagination })];
+  }
+}
+
+export const isCreation = ({ method, path }: Pick<FrontRequest, 'method' | 'path'>): boolean =>
+  method === 'POST' && path === '/batches';
