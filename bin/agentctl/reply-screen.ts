@@ -16,11 +16,11 @@ export class ReplyScreen {
         break;
       case 'response.reasoning_step.start':
         this.#contents.set(event.step.id, event.step.content);
-        this.note(`…  ${event.step.type}  ${event.step.content}`);
+        this.note(`… ${event.step.type}: ${event.step.content}`);
         break;
       case 'response.reasoning_step.end': {
         const outcome = event.step.result.success ? 'ok' : 'failed';
-        this.note(`${outcome}  ${event.step.type}  ${this.#contents.get(event.step.id) ?? ''}`);
+        this.note(`${outcome} ${event.step.type}: ${this.#contents.get(event.step.id) ?? ''}`);
         break;
       }
       case 'response.error':

@@ -85,10 +85,14 @@ async function openRequest(
       response.end(JSON.stringify(content));
     },
     async pass() {
-      const answer = await forward();
-      response.writeHead(answer.status, { 'Content-Type': answer.headers.get('content-type') ?? '' });
-      for await (const chunk of answer.body ?? []) response.write(chunk);
-      response.end();
+      try {
+        const answer = await forward();
+        response.writeHead(answer.status, { 'Content-Type': answer.headers.get('content-type') ?? '' });
+        for await (const chunk of answer.body ?? []) response.write(chunk);
+        response.end();
+      } catch {
+        response.destroy();
+      }
     },
     reset: () => response.destroy(),
   };

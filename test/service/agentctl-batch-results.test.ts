@@ -1,0 +1,238 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { BatchResource } from '#contract/batch.ts';
+import { type ClientCommand, clientCommand } from '#support/client-command.ts';
+import { envelope, type FrontRequest, type FrontServer, startFront } from '#support/front-server.ts';
+
+let front: FrontServer;
+let agentctl: ClientCommand;
+let folder: string;
+let out: string;
+
+beforeAll(async () => {
+  front = await startFront();
+  agentctl = clientCommand(front, { apiKey: 'ak_test' });
+});
+afterAll(() => front.close());
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'agentctl-results-'));
+  out = join(folder, 'results.jsonl');
+  front.requests.length = 0;
+  return () => rm(folder, { recursive: true });
+});
+
+const batchId = crypto.randomUUID();
+
+const batchOf = (status: string, done: number, total: number): Partial<BatchResource> => ({
+  id: batchId,
+  status: status as BatchResource['status'],
+  total_requests: total,
+  completed_requests: done,
+  failed_requests: 0,
+  created_at: '2026-01-01T00:00:00.000Z',
+});
+
+const rowsOf = (from: number, to: number) =>
+  Array.from({ length: to - from }, (_, index) => ({
+    custom_id: `line-${from + index + 1}`,
+    status: 'success',
+    response_content: `Reply ${from + index + 1}: “${'é\n"'.repeat(100)}”`,
+  }));
+
+/** A service whose batches, were there any so large, have 2500 results. */
+const total = 2500;
+
+/** The page that a request asks for, and where it begins. */
+function pageOf({ path }: FrontRequest) {
+  const { searchParams } = new URL(path, 'http://front');
+  const offset = Number(searchParams.get('offset'));
+  const limit = Number(searchParams.get('limit'));
+  const page = envelope(rowsOf(offset, Math.min(offset + limit, total)), {
+    pagination: {
+      limit,
+      offset,
+      total_records: total,
+      next_page: offset + limit < total ? 'http://127.0.0.1:9/elsewhere' : null,
+    },
+  });
+  return { offset, page };
+}
+
+const isPage = ({ path }: FrontRequest) => path.includes('/results');
+
+/** @param onPage does something else than giving the page, and returns true */
+function serveResults(
+  status: string,
+  onPage: (request: FrontRequest, text: string, offset: number) => boolean = () => false,
+): void {
+  front.serve = (request) => {
+    if (!isPage(request)) return request.answer(200, envelope(batchOf(status, total, total)));
+    const { offset, page } = pageOf(request);
+    if (!onPage(request, JSON.stringify(page), offset)) request.answer(200, page);
+  };
+}
+
+const download = (...args: string[]) => agentctl.run('batch', 'results', batchId, '--out', out, ...args);
+
+const writtenRows = async () =>
+  (await readFile(out, 'utf8'))
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+
+describe('agentctl batch results', () => {
+  it('writes several pages, a result a line', async () => {
+    serveResults('completed');
+    const { code, stdout, stderr } = await download('--json');
+    expect([code, stderr]).toEqual([0, '']);
+    expect(JSON.parse(stdout)).toEqual({
+      file: out,
+      results: total,
+      batches: [{ batch_id: batchId, status: 'completed', results: total }],
+    });
+    expect(await writtenRows()).toEqual(rowsOf(0, total));
+    expect(front.requests.filter(isPage).map(({ path }) => path.replace(/.*\?/, ''))).toEqual([
+      'limit=1000&offset=0',
+      'limit=1000&offset=1000',
+      'limit=1000&offset=2000',
+    ]);
+    expect(await readdir(folder)).toEqual(['results.jsonl']);
+  });
+
+  it('reads a page anew that broke off in the middle', async () => {
+    let breaks = 0;
+    serveResults('completed', ({ response }, text, offset) => {
+      if (offset !== 1000 || breaks === 2) return false;
+      breaks += 1;
+      response.writeHead(200, { 'Content-Type': 'application/json' });
+      // Cut off, and ended as if it were whole.
+      response.write(text.slice(0, text.length / 2), () =>
+        breaks === 1 ? response.destroy() : response.end(),
+      );
+      return true;
+    });
+    const { code, stderr } = await download();
+    expect([code, stderr.trim().split('\n').length]).toEqual([0, 2]);
+    expect(await writtenRows()).toEqual(rowsOf(0, total));
+  }, 20_000);
+
+  it('leaves an earlier file alone when it fails, and nothing beside it', async () => {
+    await writeFile(out, 'earlier');
+    serveResults('completed', (request, _, offset) => {
+      if (offset === 0) return false;
+      request.answer(404, { data: null, message: 'Batch not found', error_code: 10003 });
+      return true;
+    });
+    const { code, stderr } = await download();
+    expect([code, stderr]).toEqual([1, 'Batch not found (code 10003)\n']);
+    expect(await readFile(out, 'utf8')).toBe('earlier');
+    expect(await readdir(folder)).toEqual(['results.jsonl']);
+  });
+
+  it('fails when results are missing', async () => {
+    serveResults('completed', (request, text) => {
+      request.answer(200, { ...JSON.parse(text.replace(/"data":\[\{.*?\},/, '"data":[')) });
+      return true;
+    });
+    const { code, stderr } = await download();
+    expect([code, stderr]).toEqual([1, expect.stringContaining('results came of 2500')]);
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  it('passes the status on, writes several batches, and says which have not ended', async () => {
+    serveResults('in_progress');
+    const { code, stdout } = await agentctl.run(
+      ...['batch', 'results', batchId, batchId, '--out', out, '--status', 'success'],
+    );
+    expect(code).toBe(0);
+    expect(stdout).toContain(`${batchId} is in_progress: its results are those of this moment`);
+    expect(stdout).toContain('5,000 results');
+    expect((await writtenRows()).length).toBe(2 * total);
+    expect(front.requests.filter(isPage).every(({ path }) => path.endsWith('&status=success'))).toBe(true);
+  });
+
+  it.each([
+    [['--status', 'done'], /--status.*pending, processing, success, failed/],
+    [['--base-url', 'ftp://example.com'], /no http or https address/],
+  ])('refuses %j', async (args, said) => {
+    const { code, stderr } = await download(...args);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(said)]);
+    expect(front.requests).toEqual([]);
+  });
+});
+
+describe('agentctl batch status --watch', () => {
+  it('asks until the batch has ended, also over failures', async () => {
+    const script = [
+      (request: FrontRequest) => request.answer(200, envelope(batchOf('in_progress', 0, 10))),
+      (request: FrontRequest) =>
+        request.answer(429, { data: null, message: 'Too many requests', error_code: 10029 }),
+      (request: FrontRequest) => request.reset(),
+      (request: FrontRequest) => request.answer(200, envelope(batchOf('in_progress', 5, 10))),
+      (request: FrontRequest) => request.answer(200, envelope(batchOf('completed', 10, 10))),
+    ];
+    front.serve = (request) => script.shift()?.(request);
+    const { code, stdout, stderr } = await agentctl.run('batch', 'status', batchId, '--watch');
+    expect([code, stdout]).toEqual([
+      0,
+      `${batchId}  completed    10 completed  0 failed  of 10  created 2026-01-01T00:00:00.000Z\n`,
+    ]);
+    expect(stderr.trim().split('\n')).toEqual([
+      expect.stringMatching(/^Too many requests .* trying again in 1\.[12]/),
+      expect.stringMatching(/^The service's answer did not arrive .* trying again in 2\.[2-5]/),
+    ]);
+    expect(script).toEqual([]);
+  }, 20_000);
+});
+
+describe('a cancellation whose answer is lost', () => {
+  it('is not told as refused when it is asked for again', async () => {
+    let cancellations = 0;
+    front.serve = (request) => {
+      if (request.method === 'GET') return request.answer(200, envelope(batchOf('cancelling', 0, 10)));
+      cancellations += 1;
+      if (cancellations === 1) request.reset();
+      else request.answer(400, { data: null, message: 'Only a batch in progress …', error_code: 10006 });
+    };
+    expect(await agentctl.json('batch', 'cancel', batchId)).toMatchObject({
+      batches: [{ status: 'cancelling' }],
+    });
+    expect(cancellations).toBe(2);
+  });
+});
+
+describe('where client commands go', () => {
+  it('is told by the options, else by the environment; a redirect is not followed', async () => {
+    front.serve = ({ response }) => {
+      response.writeHead(302, { Location: 'http://127.0.0.1:9/' }).end();
+    };
+    const variables = { AGENT_SERVICE_URL: 'http://127.0.0.1:9', AGENT_SERVICE_KEY: 'ak_environment' };
+    const args = ['batch', 'status', batchId, '--base-url', `${front.baseUrl}/`, '--key', 'ak_option'];
+    const { code, stderr } = await agentctl.start(args, variables).ended;
+    expect([code, stderr]).toEqual([1, 'The service answered with HTTP 302\n']);
+    expect(front.requests.map(({ path, headers }) => [path, headers['x-api-key']])).toEqual([
+      [`/batches/${batchId}`, 'ak_option'],
+    ]);
+  });
+
+  it.each([
+    ['no service', { AGENT_SERVICE_URL: '', AGENT_SERVICE_KEY: '' }, /No service runs in .*--base-url/],
+    ['a service without a key', { AGENT_SERVICE_KEY: '' }, /No key for http/],
+    ['a key that is none', { AGENT_SERVICE_KEY: 'a\nb' }, /cannot be asked/],
+  ])('is refused: %s', async (_, variables, said) => {
+    const { code, stderr } = await agentctl.start(['batch', 'status', batchId, '--data', folder], variables)
+      .ended;
+    expect([code, stderr]).toEqual([1, expect.stringMatching(said)]);
+    expect(front.requests).toEqual([]);
+  });
+
+  it('is no service of this kind', async () => {
+    front.serve = ({ response }) => {
+      response.end('<html>Hello</html>');
+    };
+    const { code, stderr } = await agentctl.run('batch', 'status', batchId);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/is it the base address\?/)]);
+  });
+});

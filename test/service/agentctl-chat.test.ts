@@ -1,0 +1,246 @@
+import { existsSync } from 'node:fs';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { ChatResource } from '#contract/chat.ts';
+import type { StreamEvent } from '#contract/events.ts';
+import { agentctlWords, type ClientCommand, clientCommand } from '#support/client-command.ts';
+import { startProgram } from '#support/command.ts';
+import { type FrontRequest, type FrontServer, startFront } from '#support/front-server.ts';
+import { type OpenTenant, openTenant } from '#support/open-tenant.ts';
+import { callsByMessage, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import { createTenant, type Service, startService } from '#support/service.ts';
+import { contentsOf, historyOf } from '#support/turns.ts';
+
+let model: ScriptedModel;
+let service: Service;
+let front: FrontServer;
+let tenant: OpenTenant;
+let agentctl: ClientCommand;
+let callFor: ReturnType<typeof callsByMessage>;
+
+beforeAll(async () => {
+  model = await startScriptedModel();
+  model.onPlainCall = (call) => {
+    call.piece('A title');
+    call.finish();
+  };
+  callFor = callsByMessage(model);
+  service = await startService({ variables: { OPENAI_BASE_URL: model.url } });
+  front = await startFront(service.baseUrl);
+});
+afterAll(async () => {
+  await front.close();
+  await service.close();
+  await model.close();
+});
+beforeEach(async () => {
+  tenant = await openTenant(service, { model: 'openai:test' });
+  agentctl = clientCommand(front, tenant);
+  front.serve = (request) => request.pass();
+});
+
+const chatArgs = (...args: string[]) => ['chat', '--agent', tenant.agentId, ...args];
+
+async function onlyChat(): Promise<ChatResource> {
+  const { body } = await tenant.client.get<ChatResource[]>('/chats');
+  expect(body.data.length).toBe(1);
+  return body.data[0] as ChatResource;
+}
+
+const isSend = ({ method, path }: FrontRequest) => method === 'POST' && path.endsWith('/messages');
+
+/** Streams events of a script instead of a model's reply. */
+function serveEvents(events: (Record<string, unknown> | '[DONE]')[]): void {
+  front.serve = (request) => {
+    if (!isSend(request)) return request.pass();
+    const { response } = request;
+    response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+    for (const event of events)
+      response.write(
+        event === '[DONE]'
+          ? 'data: [DONE]\n\n'
+          : `: ping\n\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`,
+      );
+    response.end();
+  };
+}
+
+describe('agentctl chat with a message', () => {
+  it('prints the reply as it comes, and nothing else on standard output', async () => {
+    const called = callFor('What is a lease?');
+    const running = agentctl.start(chatArgs('--user', 'ada', '--name', 'Leases', 'What is a lease?'));
+    const call = await called;
+    call.piece('A lease ');
+    await running.printed('A lease ');
+    call.piece('ends.');
+    call.finish();
+    const { code, stdout, stderr } = await running.ended;
+    const { id, name, external_user_id } = await onlyChat();
+    expect([code, stdout]).toEqual([0, 'A lease ends.\n']);
+    expect(stderr).toBe(`Chat ${id}\nTitle: A title\n`);
+    expect([name, external_user_id]).toEqual(['A title', 'ada']);
+  });
+
+  it('continues a chat', async () => {
+    const chat = await tenant.createChat({ external_user_id: 'ada' });
+    const args = chatArgs('--chat', String(chat.id), '--user', 'ada', 'Again');
+    expect(await agentctl.run(...args)).toMatchObject({ code: 0, stdout: 'Hello\n' });
+    expect(contentsOf(await tenant.history(chat))).toEqual(['Again', 'Hello']);
+    const stranger = await agentctl.run(...chatArgs('--chat', String(chat.id), 'Mine?'));
+    expect([stranger.code, stranger.stderr]).toEqual([1, 'Chat not found (code 10003)\n']);
+  });
+
+  it('prints the events with --json', async () => {
+    const { code, stdout } = await agentctl.run(...chatArgs('Hi', '--json'));
+    expect(code).toBe(0);
+    const events = stdout
+      .trim()
+      .split('\n')
+      .map((line): StreamEvent => JSON.parse(line));
+    expect(events.map(({ type }) => type)).toEqual(
+      expect.arrayContaining(['response.created', 'response.output_text.delta']),
+    );
+    expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_, index) => index));
+    const { id } = await onlyChat();
+    expect(events.every(({ chat_id }) => chat_id === id)).toBe(true);
+  });
+
+  it('shows reasoning steps and errors, each in a line', async () => {
+    const step = (id: string, fields: object) => ({
+      step: { id, type: 'consultant_search_web', content: `Search\nfor ${id}\u001b[2J`, ...fields },
+    });
+    serveEvents([
+      { type: 'response.created' },
+      { type: 'response.reasoning_step.start', ...step('leases', {}) },
+      { type: 'response.reasoning_step.start', ...step('x'.repeat(200), {}) },
+      { type: 'response.reasoning_step.end', ...step('leases', { result: { success: true } }) },
+      { type: 'response.reasoning_step.end', ...step('x'.repeat(200), { result: { success: false } }) },
+      { type: 'response.of.a.later.version' },
+      { type: 'response.output_text.delta', delta: 'Half\n' },
+      { type: 'response.error', message: 'Stream timed out', code: 10005 },
+      '[DONE]',
+    ]);
+    const { code, stdout, stderr } = await agentctl.run(...chatArgs('Search'));
+    expect([code, stdout]).toEqual([1, 'Half\n']);
+    const lines = stderr.trim().split('\n');
+    expect(lines.slice(1)).toEqual([
+      '… consultant_search_web: Search for leases[2J',
+      expect.stringMatching(/^… consultant_search_web: Search for x+…$/),
+      'ok consultant_search_web: Search for leases[2J',
+      expect.stringMatching(/^failed consultant_search_web: Search for x+…$/),
+      'Stream timed out (code 10005)',
+    ]);
+    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThan(120);
+  });
+
+  it('says that a reply broke off', async () => {
+    serveEvents([{ type: 'response.output_text.delta', delta: 'Half' }]);
+    const { code, stdout, stderr } = await agentctl.run(...chatArgs('Hi'));
+    expect([code, stdout]).toEqual([1, 'Half\n']);
+    expect(stderr).toMatch(/The reply broke off here .* the history will have it\n$/);
+  });
+
+  it('sends again only what nobody has taken', async () => {
+    let sends = 0;
+    front.serve = (request) => {
+      if (!isSend(request)) return request.pass();
+      sends += 1;
+      if (sends === 2) return request.pass();
+      const status = sends === 1 ? 429 : 500;
+      request.answer(status, { data: null, message: `Scripted ${status}`, error_code: 10005 });
+    };
+    expect(await agentctl.run(...chatArgs('Hi'))).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/Scripted 429 .*trying again in 1/),
+    });
+    const { code, stderr } = await agentctl.run(...chatArgs('Hi'));
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/Scripted 500 \(code 10005\)\n$/)]);
+    expect(sends).toBe(3);
+  });
+
+  it.each([
+    [['--chat', 'one', 'Hi'], /--chat.*integer/],
+    [['--json'], /--json needs a message/],
+    [['Hi', 'there'], /too many arguments/],
+  ])('refuses %j', async (args, said) => {
+    const { code, stderr } = await agentctl.run(...chatArgs(...args));
+    expect([code, stderr]).toEqual([1, expect.stringMatching(said)]);
+  });
+
+  it('does without an agent only on a local run', async () => {
+    expect(await agentctl.run('chat', 'Hi')).toMatchObject({ code: 1, stderr: 'No agent: give --agent\n' });
+  });
+});
+
+describe('agentctl chat as a conversation', () => {
+  it('answers each line, and goes on after a refusal', async () => {
+    const whitelisted = await createTenant({ model: 'openai:test', whitelist: ['ada'] });
+    const args = ['chat', '--agent', whitelisted.agentId, '--user', 'ada'];
+    const running = clientCommand(front, whitelisted).start(args, {}, 'pipe');
+    const { stdin } = running.child;
+    stdin?.write('First\n');
+    await running.printed('Hello\n');
+    front.serve = (request) => {
+      front.serve = (next) => next.pass();
+      request.answer(400, {
+        data: null,
+        message: 'A reply is already in progress for this chat',
+        error_code: 10006,
+      });
+    };
+    stdin?.end('Second\n\nThird');
+    const { code, stdout, stderr } = await running.ended;
+    expect([code, stdout]).toEqual([1, 'Hello\nHello\n']);
+    expect(stderr).toMatch(
+      /^Chat \d+\. Ctrl-C leaves\.\nTitle: A title\nA reply is already in progress for this chat \(code 10006\)\n$/,
+    );
+  });
+
+  it('is left at once by a signal, and the service finishes the reply', async () => {
+    const called = callFor('Go on');
+    const running = agentctl.start(chatArgs(), {}, 'pipe');
+    running.child.stdin?.write('Go on\n');
+    const call = await called;
+    call.piece('One, ');
+    await running.printed('One, ');
+    running.child.kill('SIGINT');
+    expect(await running.ended).toMatchObject({ signal: 'SIGINT', stdout: 'One, ' });
+    call.piece('two.');
+    call.finish();
+    const { id } = await onlyChat();
+    await expect
+      .poll(async () => contentsOf(await historyOf(tenant.client, id)), { timeout: 10_000 })
+      .toEqual(['Go on', 'One, two.']);
+  });
+
+  /** util-linux's `script` gives a program a terminal, and passes on what is typed. */
+  const onTerminal = (words: string[], variables: Record<string, string>) =>
+    startProgram(
+      ['script', '-qefc', words.map((word) => `'${word}'`).join(' '), '/dev/null'],
+      variables,
+      'pipe',
+    );
+
+  it.skipIf(!existsSync('/usr/bin/script'))(
+    'prompts on a terminal, keeps a reply from steering it, and is left by Ctrl-C within a reply',
+    async () => {
+      const first = callFor('Who?');
+      const second = callFor('And?');
+      const running = onTerminal(agentctlWords(...chatArgs()), agentctl.variables);
+      const { stdin } = running.child;
+      await running.printed('> ');
+      stdin?.write('Who?\r');
+      const call = await first;
+      call.piece('\u001b]0;me\u0007I');
+      call.finish();
+      await running.printed(']0;meI');
+      await running.printed('A title');
+      stdin?.write('And?\r');
+      (await second).piece('You');
+      await running.printed('You');
+      stdin?.write('\u0003');
+      expect((await running.ended).code).toBe(130);
+      expect(running.output()).not.toContain('\u001b]0;');
+      expect(running.output()).not.toContain('\u0007');
+    },
+  );
+});

@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import { describeProgress, progressLine } from '../../bin/agentctl/progress-line.ts';
+
+describe('a line of progress', () => {
+  it('tells share, count, rate and time left', () => {
+    const progress = { done: 250, total: 1000, from: 0, counted: '2,500 requests', count: 2500 };
+    expect(describeProgress(progress, 10)).toBe(
+      '[#####...............]   25%  2,500 requests  250/s  30 s left',
+    );
+  });
+
+  it('counts rate and time left from where this run began', () => {
+    const progress = { done: 600, total: 1000, from: 500, counted: '10 requests', count: 10 };
+    expect(describeProgress(progress, 20)).toContain('0.5/s  2 min left');
+    expect(describeProgress({ ...progress, done: 500, count: 0 }, 20)).toBe(
+      '[##########..........]   50%  10 requests',
+    );
+  });
+
+  it('tells hours, and nothing left at the end', () => {
+    const progress = { done: 1, total: 7300, from: 0, counted: 'x', count: 1 };
+    expect(describeProgress(progress, 1)).toContain('2 h 2 min left');
+    expect(describeProgress({ ...progress, done: 7300 }, 1)).not.toContain('left');
+    expect(describeProgress({ done: 0, total: 0, from: 0, counted: 'x', count: 0 }, 0)).toContain('100%');
+  });
+});
+
+describe('where it is drawn', () => {
+  const progress = { done: 10, total: 10, from: 0, counted: '10 requests', count: 10 };
+  const terminal = (isTTY: boolean) => {
+    let written = '';
+    const write = (text: string): boolean => {
+      written += text;
+      return true;
+    };
+    return { line: progressLine({ isTTY, columns: 40, write }), written: () => written };
+  };
+
+  it('is a terminal: within its width, below what is told, and gone in the end', () => {
+    const { line, written } = terminal(true);
+    line.show(progress);
+    line.tell('Too many requests');
+    line.clear();
+    const parts = written().split('\r\u001b[2K').slice(1);
+    expect(parts).toEqual([
+      expect.stringMatching(/^\[#{20}\] {2}100%/),
+      'Too many requests\n',
+      expect.stringMatching(/^\[#{20}\] {2}100%/),
+      '',
+    ]);
+    expect(parts[0]?.length).toBeLessThan(40);
+  });
+
+  it('is nowhere else', () => {
+    const { line, written } = terminal(false);
+    line.show(progress);
+    line.tell('Too many requests');
+    line.clear();
+    expect(written()).toBe('Too many requests\n');
+  });
+});
