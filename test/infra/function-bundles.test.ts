@@ -38,7 +38,13 @@ describe.each(functionNames)('%s', (name) => {
     );
     const numbers = Object.fromEntries(Object.values(variables).map((variable) => [variable, '30']));
     const run = spawnSync(process.execPath, [program, join(folder, 'index.mjs')], {
-      env: { AWS_REGION: 'eu-west-1', ...numbers, [variables.openAiBaseUrl]: 'https://models.example/v1' },
+      env: {
+        AWS_REGION: 'eu-west-1',
+        ...numbers,
+        [variables.openAiBaseUrl]: 'https://models.example/v1',
+        [variables.batchQueueUrl]: 'https://queue.example/requests',
+        [variables.webhookAllow]: '127.0.0.1:443',
+      },
       encoding: 'utf8',
     });
     expect(run.stderr).toBe('');
@@ -47,23 +53,32 @@ describe.each(functionNames)('%s', (name) => {
 
   test('maps its stack traces to paths of the project, wherever the project stands', () => {
     const map = JSON.parse(readFileSync(join(folder, 'index.mjs.map'), 'utf8'));
-    expect(map.sources).toContain(`../../functions/http/${name}.ts`);
+    expect(map.sources).toContainEqual(
+      expect.stringMatching(new RegExp(`^\\.\\./\\.\\./functions/[a-z]+/${name}\\.ts$`)),
+    );
     expect(map).not.toHaveProperty('sourcesContent');
   });
 });
 
-test('only the function that asks models carries the AI SDK', () => {
+test('only the functions that ask models carry the AI SDK', () => {
   const carriers = functionNames.filter((name) =>
     sourcesOf(name).some((source) => /node_modules\/(ai|@ai-sdk\/[^/]+)\//.test(source)),
   );
-  expect(carriers).toEqual(['send-message']);
+  expect(carriers.toSorted()).toEqual(['process-batch-items', 'send-message']);
 });
 
 test('only the functions that may read objects carry the S3 client', () => {
   const carriers = functionNames.filter((name) =>
     sourcesOf(name).some((source) => source.includes('node_modules/@aws-sdk/client-s3/')),
   );
-  expect(carriers.toSorted()).toEqual(['list-messages', 'send-message', 'upload-file']);
+  expect(carriers.toSorted()).toEqual([
+    'list-batch-results',
+    'list-messages',
+    'prepare-attachment',
+    'process-batch-items',
+    'send-message',
+    'upload-file',
+  ]);
 });
 
 test('no function carries the program that runs a template on one machine, or the stack', () => {
