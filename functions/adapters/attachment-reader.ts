@@ -1,19 +1,23 @@
 import { InvokeCommand, type LambdaClient } from '@aws-sdk/client-lambda';
+import * as z from 'zod';
 import type { AttachmentContent, AttachmentReader } from '#domain/ports/attachment-reader.ts';
+import type { Clock } from '#domain/ports/clock.ts';
 import type { FileStore } from '#domain/ports/file-store.ts';
 import type { PreparedAttachments } from '#domain/ports/prepared-attachments.ts';
-import type { StoredFile } from '#domain/stored-file.ts';
+import { hasExpired, type StoredFile } from '#domain/stored-file.ts';
 import { untilAborted } from '#domain/until-aborted.ts';
 
 /** Of a warm function, the contents read last: a follow-up finds its files here. */
 const bytesKept = 20 * 1024 * 1024;
+
+const gone: AttachmentContent = { type: 'unreadable', reason: 'is no longer there' };
 
 /**
  * Has files prepared by a function of their own: whatever a hostile one does to its reader ends with that function's
  * time and memory, and the libraries that read files load nowhere else.
  */
 export function attachmentReader(
-  { files, prepared }: { files: FileStore; prepared: PreparedAttachments },
+  { clock, files, prepared }: { clock: Pick<Clock, 'now'>; files: FileStore; prepared: PreparedAttachments },
   lambda: LambdaClient,
   functionName: () => string,
 ): AttachmentReader {
@@ -37,9 +41,12 @@ export function attachmentReader(
       new InvokeCommand({ FunctionName: functionName(), Payload: JSON.stringify({ uuid, workspaceId }) }),
       { abortSignal: signal },
     );
-    // Its time or its memory was up: it would be so again.
-    if (answer.FunctionError !== undefined)
-      await prepared.put(file, { type: 'unreadable', reason: 'takes too long to read' });
+    if (answer.FunctionError === undefined) return;
+    const failed = failure.parse(JSON.parse(answer.Payload?.transformToString() ?? ''));
+    const reason = reasonToGiveUp(failed);
+    if (reason === undefined)
+      throw new Error(`A file was not prepared: ${failed.errorType}: ${failed.errorMessage}`);
+    await prepared.put(file, { type: 'unreadable', reason });
   };
 
   const load = async (file: StoredFile, signal: AbortSignal): Promise<AttachmentContent> => {
@@ -48,21 +55,36 @@ export function attachmentReader(
       await prepare(file, signal);
       found = await prepared.get(file);
     }
-    if (found === undefined) throw new Error('A file that was prepared is not there');
+    if (found === undefined) return gone;
     if (found.type !== 'image') return found;
     const bytes = found.fitted ? await prepared.getImage(file) : await originalOf(files, file);
-    return bytes === undefined
-      ? { type: 'unreadable', reason: 'is no longer there' }
-      : { type: 'image', bytes, mediaType: found.mediaType };
+    return bytes === undefined ? gone : { type: 'image', bytes, mediaType: found.mediaType };
   };
 
   return {
     async read(file, signal) {
+      // What was made of it may outlive it by hours.
+      if (hasExpired(file, clock.now())) return gone;
       const known = cache.get(file.uuid);
       if (known !== undefined) return known.content;
       return keep(file, await untilAborted(load(file, signal), signal));
     },
   };
+}
+
+const failure = z.object({ errorType: z.string(), errorMessage: z.string() });
+
+/**
+ * Why it would be no better the next time: Lambda tells that a function had all its time or memory. Anything else, such
+ * as a bucket that does not answer, may be over by then.
+ */
+function reasonToGiveUp({ errorType, errorMessage }: z.output<typeof failure>): string | undefined {
+  if (errorType === 'Sandbox.Timedout' || errorMessage.includes('Task timed out'))
+    return 'takes too long to read';
+  // A process that was killed is one that wanted more memory than there is.
+  if (errorType === 'Runtime.OutOfMemory' || errorMessage.includes('Runtime exited with error'))
+    return 'takes more memory to read than it may';
+  return undefined;
 }
 
 async function originalOf(files: FileStore, file: StoredFile): Promise<Uint8Array | undefined> {

@@ -13,7 +13,8 @@ export const prepareAttachment =
   (services: PrepareServices) =>
   async (input: { workspaceId: string; uuid: string }): Promise<void> => {
     const file = await services.fileIndex.get(input.workspaceId, input.uuid);
-    if (file === undefined) throw new Error(`There is no file ${input.uuid}`);
+    // Nothing is kept for it then, and its reader finds nothing.
+    if (file === undefined) return;
     await services.preparedAttachments.put(file, await prepare(services, file));
   };
 

@@ -126,7 +126,7 @@ export const functionTextExtractor: Services['textExtractor'] = {
 /** One try, and as long as the function that prepares a file may take. */
 export const attachments = /* @__PURE__ */ lazily(() =>
   attachmentReader(
-    { files: files(), prepared: preparedAttachments() },
+    { clock, files: files(), prepared: preparedAttachments() },
     new LambdaClient({ maxAttempts: 2, requestHandler: { ...clientTimeouts, requestTimeout: 70_000 } }),
     () => environment('prepareAttachmentFunction'),
   ),

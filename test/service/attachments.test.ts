@@ -1,40 +1,168 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { UploadedFile } from '#contract/message.ts';
-import { type Client, clientOf } from '#support/client.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { keys } from '#adapters/dynamo/keys.ts';
+import { lastPrompt, openAttaching, readings } from '#support/attaching.ts';
+import { endOf, submit } from '#support/batches.ts';
+import { dataTableOf } from '#support/data-table.ts';
+import { pdfOf, presentation } from '#support/office-documents.ts';
+import { docx } from '#support/sample-files.ts';
 import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
-import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
-import { createChat, send } from '#support/turns.ts';
-import { uploaderOf } from '#support/upload.ts';
+import { type Service, startService } from '#support/service.ts';
+import { wordDocument } from '#support/word-document.ts';
 
 let model: ScriptedModel;
 let service: Service;
-let tenant: Tenant;
-let client: Client;
 beforeAll(async () => {
   model = await startScriptedModel();
-  service = await startService({ variables: { OPENAI_BASE_URL: model.url } });
-  tenant = await createTenant({ model: 'openai:test', titles: false });
-  client = clientOf(service, tenant);
+  service = await startService({ variables: { OPENAI_BASE_URL: model.url }, recordCalls: true });
 });
 afterAll(async () => {
   await service.close();
   await model.close();
 });
 
-async function upload(name: string, content: string | Uint8Array, type: string): Promise<string> {
-  const { status, body } = await uploaderOf(service, tenant).file(name, content, { type });
-  expect(status, body.message ?? '').toBe(200);
-  return (body.data as UploadedFile).uuid;
+const fact = 'The ferry to Aegina leaves at 10:17';
+const openXml = 'application/vnd.openxmlformats-officedocument';
+
+// The first turn of a run starts its functions.
+describe('the text of an attached file reaches the model', { timeout: 60_000 }, () => {
+  it.each<[name: string, type: string, content: string | Uint8Array]>([
+    ['a.txt', 'text/plain', `${fact}.`],
+    ['a.md', 'text/markdown', `# Ferries\n\n${fact}.`],
+    ['a.csv', 'text/csv', `day,text\nMonday,${fact}\n`],
+    ['a.html', 'text/html', `<script>track()</script><p>${fact}.</p>`],
+    ['a.pdf', 'application/pdf', pdfOf([['Ferries'], [fact]])],
+    ['a.doc', 'application/msword', wordDocument(fact)],
+    ['a.docx', `${openXml}.wordprocessingml.document`, docx(fact)],
+    ['a.pptx', `${openXml}.presentationml.presentation`, presentation([['Ferries'], [fact]], 'Speak up')],
+  ])('%s, and again with a follow-up', async (name, type, content) => {
+    const chat = await openAttaching(service);
+    const file = await chat.upload(name, content, type);
+    const before = readings(service);
+    expect(await chat.ask('When does it leave?', file)).toBe('Hello');
+    expect(lastPrompt(model)).toContain(fact);
+    expect(lastPrompt(model)).toContain(name);
+    expect(lastPrompt(model)).not.toContain('track()');
+    await chat.ask('And which day?');
+    expect(lastPrompt(model).split(fact)).toHaveLength(2);
+    expect(readings(service) - before).toBe(1);
+  });
+
+  it('of a request of a batch', async () => {
+    const batch = await openAttaching(service);
+    const file = await batch.upload('a.pdf', pdfOf([[fact]]), 'application/pdf');
+    const submitted = await submit(batch.client, batch, [
+      { custom_id: 'one', message: 'When does it leave?', attached_file_uuids: [file] },
+    ]);
+    expect(await endOf(batch.client, submitted.id)).toMatchObject({ completed_requests: 1 });
+    expect(lastPrompt(model)).toContain(fact);
+  });
+
+  it('once, when two messages attach it', async () => {
+    const chat = await openAttaching(service);
+    const file = await chat.upload('a.txt', fact, 'text/plain');
+    await chat.ask('One', file);
+    await chat.ask('Two', file);
+    expect(lastPrompt(model)).toContain(fact);
+  });
+});
+
+/** Lets the model look something up before it answers, and gives what it found. */
+async function whileSearching(query: string, run: (found: () => LookedUp) => Promise<void>): Promise<void> {
+  const { onCall } = model;
+  let found: string | undefined;
+  model.onCall = (call) => {
+    const last = call.request.messages.at(-1);
+    if (last?.role === 'tool') {
+      found = last.content;
+      call.piece('Found');
+    } else call.callTools({ name: 'consultant_lookup', arguments: { query } });
+    call.finish();
+  };
+  try {
+    await run(() => JSON.parse(found ?? '') as LookedUp);
+  } finally {
+    model.onCall = onCall;
+  }
 }
 
-const lastPrompt = () => JSON.stringify(model.calls.at(-1)?.request.messages);
+interface LookedUp {
+  data: { results: { text: string; source: Record<string, unknown> }[] };
+}
 
-it('gives the model the text of a file, and again with a follow-up', async () => {
-  const file = await upload('ferry.csv', 'day,time\nMonday,10:17\n', 'text/csv');
-  const chatId = await createChat(client, tenant);
-  const { body } = await send(client, tenant, chatId, 'When?', { attached_file_uuids: [file] });
-  expect(body.data, body.message ?? '').toBe('Hello');
-  expect(lastPrompt()).toContain('Monday,10:17');
-  await send(client, tenant, chatId, 'And then?');
-  expect(lastPrompt()).toContain('Monday,10:17');
+describe('a document that is too long for the prompt', { timeout: 60_000 }, () => {
+  const filler = 'Nothing of note was written on this line of the report. ';
+  const report = (lines: number): string =>
+    `The beginning of the report. ${filler.repeat(lines)} ${fact}. ${filler.repeat(lines)}`;
+
+  it('is begun there and searched by a tool that the agent need not have', async () => {
+    const chat = await openAttaching(service);
+    const file = await chat.upload('report.md', report(1200), 'text/markdown');
+    await whileSearching('ferry Aegina', async (found) => {
+      for (const attached of [[file], []]) {
+        await chat.ask('When does it leave?', ...attached);
+        const { messages, tools } = model.calls.at(-2)?.request ?? {};
+        const prompt = JSON.stringify(messages);
+        expect(messages?.at(-1)?.role).toBe('user');
+        expect(prompt).toContain('The beginning of the report');
+        expect(prompt).toContain('Search the rest with the tool consultant_lookup');
+        expect(prompt).not.toContain(fact);
+        expect(tools?.map((tool) => tool.function.name)).toEqual(['consultant_lookup']);
+        expect(found().data.results[0]).toMatchObject({
+          text: expect.stringContaining(fact),
+          source: { type: 'file', file_uuid: file, name: 'report.md' },
+        });
+      }
+    });
+    expect((await chat.history()).at(-1)?.meta.reasoning_steps).toMatchObject([
+      { type: 'consultant_lookup', result: { success: true } },
+    ]);
+  });
+
+  it('leaves its place to those that fit, the newest first', async () => {
+    const chat = await openAttaching(service);
+    const [older, newer, short] = [
+      await chat.upload('older.txt', `older ${report(500)}`, 'text/plain'),
+      await chat.upload('newer.txt', `newer ${report(500)}`, 'text/plain'),
+      await chat.upload('short.txt', 'Short and sweet', 'text/plain'),
+    ];
+    await chat.ask('What do they say?', older, newer, short);
+    const prompt = lastPrompt(model);
+    expect(prompt).toContain('This is only the beginning of \\"older.txt\\"');
+    expect(prompt).not.toContain('This is only the beginning of \\"newer.txt\\"');
+    expect(prompt).toContain('Short and sweet');
+  });
+
+  it('tells the page of what is found in a PDF', async () => {
+    const chat = await openAttaching(service);
+    const lines = Array.from({ length: 50 }, () => filler);
+    const pages = Array.from({ length: 40 }, (_, index) => (index === 29 ? [fact] : lines));
+    const file = await chat.upload('report.pdf', pdfOf(pages), 'application/pdf');
+    await whileSearching('ferry Aegina', async (found) => {
+      await chat.ask('When does it leave?', file);
+      const source = { type: 'file', file_uuid: file, name: 'report.pdf', page: 30 };
+      expect(found().data.results[0]?.source).toEqual(source);
+    });
+  });
 });
+
+it('tells the model of a file that is gone by a follow-up', async () => {
+  const chat = await openAttaching(service);
+  const file = await chat.upload('gone.txt', fact, 'text/plain', { scope: 'ephemeral' });
+  await chat.ask('When does it leave?', file);
+  await endDay(chat, file);
+  await chat.ask('And then?');
+  expect(lastPrompt(model)).toContain('[The attached file \\"gone.txt\\" is no longer there');
+  expect(lastPrompt(model)).not.toContain(fact);
+}, 60_000);
+
+/** Lets the day of an ephemeral file pass at once, as its chat's first message and its own row know it. */
+async function endDay({ workspaceId, chatId }: Chat, uuid: string): Promise<void> {
+  const table = dataTableOf(service);
+  const past = { expires_at: new Date(Date.now() - 1).toISOString() };
+  await table.change(keys.file(workspaceId, uuid), past);
+  const key = keys.message(workspaceId, chatId, 1);
+  const [file] = ((await table.read(key))?.files ?? []) as object[];
+  await table.change(key, { files: [{ ...file, ...past }] });
+}
+
+type Chat = Awaited<ReturnType<typeof openAttaching>>;
