@@ -4,19 +4,38 @@ import { variables } from '#runtime/variables.ts';
 import { synthesize } from './synthesize.ts';
 
 const { resources, resource } = synthesize();
-const functions = Object.entries(resources('AWS::Lambda::Function'));
+const functions = Object.entries(resources('AWS::Lambda::Function')).map(
+  ([id, value]) => [id.replace(/[0-9A-F]{8}$/, ''), value] as const,
+);
+/** Called by the gateway, queues, the state machine, schedules and other functions. */
+const behindNoRoute = [
+  'authorize-request',
+  'process-batch-items',
+  'fail-dead-letters',
+  'dispatch-batch',
+  'advance-batch',
+  'fail-batch',
+  'deliver-webhook',
+  'reconcile-batches',
+  'prepare-attachment',
+];
 
-test('there is a function for each route, and the authorizer', () => {
-  expect(functions).toHaveLength(Object.keys(routes).length + 1);
+test('there is a function for each route, and for what stands behind none', () => {
+  const names = Object.keys(routes).concat(behindNoRoute).map(pascalCase);
+  expect(functions.map(([id]) => id).toSorted()).toEqual(names.toSorted());
 });
 
-describe.each(functions)('%s', (_id, { Properties }) => {
+const pascalCase = (name: string): string =>
+  name.replaceAll(/(?:^|-)([a-z])/g, (_match, letter: string) => letter.toUpperCase());
+
+describe.each(functions)('%s', (id, { Properties }) => {
   test('runs Node 24 on Graviton', () => {
     expect(Properties).toMatchObject({
       Runtime: 'nodejs24.x',
       Architectures: ['arm64'],
       Handler: 'index.handler',
-      MemorySize: 1024,
+      // Images are fitted in memory.
+      MemorySize: id === 'PrepareAttachment' ? 2048 : 1024,
     });
   });
 
@@ -35,7 +54,8 @@ describe.each(functions)('%s', (_id, { Properties }) => {
 
 test('every log group forgets', () => {
   const groups = Object.values(resources('AWS::Logs::LogGroup'));
-  expect(groups).toHaveLength(functions.length + 2);
+  // Two of the gateway, one of the state machine.
+  expect(groups).toHaveLength(functions.length + 3);
   for (const group of groups) expect(group.Properties).toMatchObject({ RetentionInDays: 30 });
 });
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { routes } from '#contract/routes.ts';
 import { synthesize } from './synthesize.ts';
 
 interface Statement {
@@ -11,13 +12,55 @@ const { resources } = synthesize();
 const list = <Value>(value: Value | Value[]): Value[] => (Array.isArray(value) ? value : [value]);
 
 const policies = Object.entries(resources('AWS::IAM::Policy')).map(([id, { Properties }]) => ({
-  owner: id.replace(/RoleDefaultPolicy.*$/, ''),
+  owner: id.replace(/RoleDefaultPolicy.*$|[0-9A-F]{8}$/, ''),
   statements: (Properties.PolicyDocument as { Statement: Statement[] }).Statement,
 }));
 
 const logs = ['logs:CreateLogStream', 'logs:PutLogEvents'];
 const read = ['dynamodb:BatchGetItem', 'dynamodb:GetItem'];
 const write = ['dynamodb:PutItem', 'dynamodb:UpdateItem'];
+/** What Lambda does in a function's name with the queue that calls it. */
+const receive = [
+  'sqs:ChangeMessageVisibility',
+  'sqs:DeleteMessage',
+  'sqs:GetQueueAttributes',
+  'sqs:GetQueueUrl',
+  'sqs:ReceiveMessage',
+];
+/** To claim requests: in one transaction with a look at the batch's gate. */
+const claim = [
+  'dynamodb:BatchGetItem',
+  'dynamodb:ConditionCheckItem',
+  'dynamodb:GetItem',
+  'dynamodb:PutItem',
+  'dynamodb:Query',
+  'dynamodb:UpdateItem',
+];
+/** To end a batch: it leaves the lists of open ones. */
+const close = [
+  'dynamodb:BatchGetItem',
+  'dynamodb:DeleteItem',
+  'dynamodb:GetItem',
+  'dynamodb:PutItem',
+  'dynamodb:Query',
+  'dynamodb:UpdateItem',
+];
+/** What Step Functions asks for, with its log and X-Ray. */
+const machine = [
+  'lambda:InvokeFunction',
+  'logs:CreateLogDelivery',
+  'logs:DeleteLogDelivery',
+  'logs:DescribeLogGroups',
+  'logs:DescribeResourcePolicies',
+  'logs:GetLogDelivery',
+  'logs:ListLogDeliveries',
+  'logs:PutResourcePolicy',
+  'logs:UpdateLogDelivery',
+  'xray:GetSamplingRules',
+  'xray:GetSamplingTargets',
+  'xray:PutTelemetryRecords',
+  'xray:PutTraceSegments',
+];
 
 test('every role may do exactly this', () => {
   const granted = Object.fromEntries(
@@ -37,12 +80,15 @@ test('every role may do exactly this', () => {
       'dynamodb:PutItem',
       'dynamodb:Query',
       'dynamodb:UpdateItem',
+      'lambda:InvokeFunction',
       ...logs,
       's3:DeleteObject',
+      's3:GetObject',
       's3:GetObject',
       's3:PutObject',
       'secretsmanager:GetSecretValue',
     ],
+    PrepareAttachment: ['dynamodb:GetItem', ...logs, 's3:GetObject', 's3:PutObject'],
     UploadFile: [
       'dynamodb:PutItem',
       ...logs,
@@ -53,6 +99,50 @@ test('every role may do exactly this', () => {
       's3:PutObjectTagging',
     ],
     RecordFeedback: [...read, ...write, ...logs],
+    CreateBatch: [
+      'dynamodb:BatchGetItem',
+      'dynamodb:BatchWriteItem',
+      'dynamodb:GetItem',
+      'dynamodb:PutItem',
+      'kms:Encrypt',
+      ...logs,
+      'states:StartExecution',
+    ],
+    ListBatches: [...read, 'dynamodb:Query', ...logs],
+    GetBatch: ['dynamodb:GetItem', ...logs],
+    ListBatchResults: [...read, 'dynamodb:Query', ...logs, 's3:GetObject'],
+    CancelBatch: ['dynamodb:GetItem', 'dynamodb:UpdateItem', ...logs, 'states:SendTaskSuccess'],
+    ProcessBatchItems: [
+      ...claim,
+      'lambda:InvokeFunction',
+      ...logs,
+      's3:DeleteObject',
+      's3:GetObject',
+      's3:GetObject',
+      's3:PutObject',
+      'secretsmanager:GetSecretValue',
+      ...receive,
+      'sqs:SendMessage',
+      'states:SendTaskSuccess',
+    ],
+    FailDeadLetters: [...claim, ...logs, ...receive, 'sqs:SendMessage', 'states:SendTaskSuccess'],
+    DispatchBatch: [...read, 'dynamodb:Query', 'dynamodb:UpdateItem', ...logs, 'sqs:SendMessage'],
+    BatchesDispatcherWakes: ['states:SendTaskSuccess'],
+    AdvanceBatch: [...close, ...logs],
+    FailBatch: [...close, ...logs],
+    DeliverWebhook: [...read, 'dynamodb:DeleteItem', 'dynamodb:PutItem', 'kms:Decrypt', ...logs].toSorted(),
+    ReconcileBatches: [
+      ...read,
+      'dynamodb:Query',
+      'dynamodb:UpdateItem',
+      ...logs,
+      'sqs:GetQueueAttributes',
+      'sqs:SendMessage',
+      'states:DescribeExecution',
+      'states:SendTaskSuccess',
+      'states:StartExecution',
+    ],
+    BatchesMachine: machine,
   });
 });
 
@@ -62,15 +152,39 @@ test('no role is given a wildcard action', () => {
   expect(actions.filter((action) => action.includes('*'))).toEqual([]);
 });
 
-test('the only wildcard resources are those of the object keys in a bucket', () => {
+test('wildcard resources are object keys, executions, versions of functions, and what has no others', () => {
+  const join = (...parts: unknown[]) => JSON.stringify({ 'Fn::Join': ['', parts] });
+  const idOf = (name: string, type: string): string =>
+    Object.keys(resources(type)).find((id) => id.startsWith(name)) ?? name;
   const objectKeys = ['ContentBucket', 'FileBucket'].map((bucket) =>
-    JSON.stringify({ 'Fn::Join': ['', [{ 'Fn::GetAtt': [bucket, 'Arn'] }, '/*']] }),
+    join({ 'Fn::GetAtt': [bucket, 'Arn'] }, '/*'),
   );
-  const wildcards = policies
-    .flatMap(({ statements }) => statements.flatMap(({ Resource }) => list(Resource)))
-    .map((resource) => JSON.stringify(resource))
-    .filter((resource) => resource.includes('*'));
-  expect(new Set(wildcards)).toEqual(new Set(objectKeys));
+  const states = ['AdvanceBatch', 'DeliverWebhook', 'DispatchBatch', 'FailBatch'].map((name) =>
+    join({ 'Fn::GetAtt': [idOf(name, 'AWS::Lambda::Function'), 'Arn'] }, ':*'),
+  );
+  const executions = join(
+    'arn:',
+    { Ref: 'AWS::Partition' },
+    ':states:',
+    { Ref: 'AWS::Region' },
+    ':',
+    { Ref: 'AWS::AccountId' },
+    ':execution:',
+    { 'Fn::GetAtt': [idOf('Batches', 'AWS::StepFunctions::StateMachine'), 'Name'] },
+    ':*',
+  );
+  const wildcards = policies.flatMap(({ owner, statements }) =>
+    statements
+      .flatMap(({ Resource }) => list(Resource))
+      .map((resource) => ({ owner, resource: JSON.stringify(resource) }))
+      .filter(({ resource }) => resource.includes('*')),
+  );
+  const everything = wildcards.filter(({ resource }) => resource === '"*"');
+  // Delivery of logs and X-Ray.
+  expect(new Set(everything.map(({ owner }) => owner))).toEqual(new Set(['BatchesMachine']));
+  expect(new Set(wildcards.map(({ resource }) => resource))).toEqual(
+    new Set([...objectKeys, ...states, executions, '"*"']),
+  );
 });
 
 test('each function has a role of its own, with no policy of AWS', () => {
@@ -82,14 +196,16 @@ test('each function has a role of its own, with no policy of AWS', () => {
   for (const id of used) expect(roles[id]?.Properties).not.toHaveProperty('ManagedPolicyArns');
 });
 
-test('only API Gateway may call a function, and each permission names its route', () => {
-  const permissions = Object.values(resources('AWS::Lambda::Permission'));
-  expect(permissions).toHaveLength(Object.keys(resources('AWS::Lambda::Function')).length);
-  for (const { Properties } of permissions) {
-    expect(Properties).toMatchObject({
-      Principal: 'apigateway.amazonaws.com',
-      Action: 'lambda:InvokeFunction',
-    });
-    expect(JSON.stringify(Properties.SourceArn)).toMatch(/authorizers|\/(GET|POST)\/v1\//);
-  }
+test('API Gateway may call the functions of routes and the authorizer, a schedule the reconciler, and nobody else any', () => {
+  const permissions = Object.values(resources('AWS::Lambda::Permission')).map(({ Properties }) => Properties);
+  const [schedules, gateway] = [
+    permissions.filter(({ Principal }) => Principal === 'events.amazonaws.com'),
+    permissions.filter(({ Principal }) => Principal === 'apigateway.amazonaws.com'),
+  ];
+  expect([schedules.length, gateway.length]).toEqual([1, Object.keys(routes).length + 1]);
+  expect(permissions).toHaveLength(schedules.length + gateway.length);
+  for (const permission of permissions) expect(permission.Action).toBe('lambda:InvokeFunction');
+  expect(JSON.stringify(schedules[0])).toMatch(/ReconcileBatches.*BatchesReconciliation/);
+  for (const { SourceArn } of gateway)
+    expect(JSON.stringify(SourceArn)).toMatch(/authorizers|\/(GET|POST)\/v1\//);
 });

@@ -104,19 +104,24 @@ export async function checkEnded(
   return results;
 }
 
-/** Of a workspace whose chats are all of one batch: each holds its request's message and the reply, once. */
+/**
+ * Of a workspace whose chats are all of one batch: each holds its request's message and the reply, once.
+ * @param shared a chat that several requests continue, and that is looked at elsewhere
+ */
 export async function checkChats(
-  client: Client,
+  client: Pick<Client, 'get'>,
   requests: readonly RequestFields[],
   results: readonly BatchResultResource[],
+  shared?: number,
 ): Promise<void> {
   const { body } = await client.get<ChatResource[]>('/chats?limit=1000');
-  const inResults = results.flatMap(({ history_id }) => history_id ?? []);
-  expect(new Set(inResults).size).toBe(inResults.length);
-  expect(body.pagination?.total_records).toBe(inResults.length);
-  expect(body.data.map(({ id }) => id).toSorted(ascending)).toEqual(inResults.toSorted(ascending));
+  const own = results.flatMap(({ history_id }) => (history_id === shared ? [] : (history_id ?? [])));
+  expect(new Set(own).size).toBe(own.length);
+  const chats = shared === undefined ? own : [...own, shared];
+  expect(body.pagination?.total_records).toBe(chats.length);
+  expect(body.data.map(({ id }) => id).toSorted(ascending)).toEqual(chats.toSorted(ascending));
   for (const [index, { status, history_id, message_id, response_content }] of results.entries()) {
-    if (history_id === null || status !== 'success') continue;
+    if (history_id === null || history_id === shared || status !== 'success') continue;
     const history = await historyOf(client, history_id);
     expect(history.map(({ content }) => content)).toEqual([requests[index]?.message, response_content]);
     expect(history[1]?.id).toBe(message_id);

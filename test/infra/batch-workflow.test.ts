@@ -1,0 +1,143 @@
+import validate from 'asl-validator';
+import { expect, test } from 'vitest';
+import { synthesize } from './synthesize.ts';
+
+const { template, resources, resource } = synthesize();
+const machineId = Object.keys(resources('AWS::StepFunctions::StateMachine'))[0] ?? '';
+
+interface State {
+  Type: string;
+  TimeoutSeconds?: number;
+  Next?: string;
+  Retry?: unknown[];
+  Catch?: { ErrorEquals: string[]; Next: string }[];
+}
+
+/** The machine's definition, with names in place of what is known only when it is deployed. */
+function definitionOf(context = {}): { StartAt: string; States: Record<string, State> } {
+  const { DefinitionString } = synthesize(context).resource('AWS::StepFunctions::StateMachine', machineId)
+    .Properties as { DefinitionString: { 'Fn::Join': [string, unknown[]] } };
+  const arn = 'arn:aws:lambda:us-east-1:000000000000:function:name';
+  return JSON.parse(
+    DefinitionString['Fn::Join'][1]
+      .map((part) => (typeof part === 'string' ? part : JSON.stringify(part).includes('Arn') ? arn : 'aws'))
+      .join(''),
+  );
+}
+
+const timeoutOf = (id: string): number => {
+  const { Timeout } = resource('AWS::Lambda::Function', id).Properties;
+  return Number(Timeout);
+};
+const queues = Object.entries(resources('AWS::SQS::Queue'));
+
+test('the definition is one that Step Functions takes', () => {
+  const { isValid, errorsText } = validate(definitionOf());
+  expect([isValid, isValid ? '' : errorsText('\n')]).toEqual([true, '']);
+});
+
+test('its states read as what becomes of a batch', () => {
+  expect(Object.keys(definitionOf().States).toSorted()).toEqual([
+    'Deliver the webhook',
+    'Fail what is left of the batch',
+    'Is a webhook wanted?',
+    'Is the batch over?',
+    'Is the webhook settled?',
+    'See what has become of the batch',
+    'Send the requests to the queue and wait for the last one',
+    'The batch is over',
+    'Wait for the requests in work',
+    'Wait for the requests that are left',
+    'Wait for the time of the next attempt',
+  ]);
+});
+
+test('every wait ends by itself, looks again, and fails the batch only when it goes on failing', () => {
+  const waits = Object.entries(definitionOf().States).filter(([, { TimeoutSeconds }]) => TimeoutSeconds);
+  expect(waits.map(([name, { TimeoutSeconds }]) => [name, TimeoutSeconds])).toEqual([
+    ['Send the requests to the queue and wait for the last one', 86_400],
+    ['Wait for the requests that are left', 86_400],
+    ['Wait for the requests in work', 40],
+  ]);
+  for (const [, { Retry, Catch, Next }] of waits) {
+    expect(Retry).toContainEqual(expect.objectContaining({ ErrorEquals: ['States.TaskFailed'] }));
+    expect(Catch?.map(({ ErrorEquals, Next: next }) => [ErrorEquals, next])).toEqual([
+      [['States.Timeout'], 'See what has become of the batch'],
+      [['States.ALL'], 'Fail what is left of the batch'],
+    ]);
+    expect(Next).toBe('See what has become of the batch');
+  }
+  const shorter = definitionOf({
+    settings: JSON.stringify({ largeUploads: false, batchTimeoutSeconds: 60 }),
+  });
+  expect(shorter.States['Wait for the requests that are left']?.TimeoutSeconds).toBe(60);
+});
+
+test('messages stay hidden for six times as long as a worker may take, and ten crashes are no accident', () => {
+  expect(queues).toHaveLength(2);
+  for (const [, { Properties }] of queues)
+    expect(Properties).toMatchObject({ MessageRetentionPeriod: 14 * 86_400, SqsManagedSseEnabled: true });
+  const [[, requests]] = queues.filter(([, { Properties }]) => Properties.RedrivePolicy) as [
+    (typeof queues)[0],
+  ];
+  expect(requests.Properties.VisibilityTimeout).toBeGreaterThanOrEqual(6 * timeoutOf('ProcessBatchItems'));
+  expect(requests.Properties.RedrivePolicy).toMatchObject({ maxReceiveCount: 10 });
+});
+
+test('a worker has ten requests at most, 200 are in work at most, and single failures come again', () => {
+  const sources = Object.values(resources('AWS::Lambda::EventSourceMapping')).map(
+    ({ Properties }) => Properties,
+  );
+  expect(sources).toHaveLength(2);
+  expect(sources).toContainEqual(
+    expect.objectContaining({
+      BatchSize: 10,
+      ScalingConfig: { MaximumConcurrency: 20 },
+      FunctionResponseTypes: ['ReportBatchItemFailures'],
+    }),
+  );
+});
+
+test('times stand in order: lease, a request, its worker', () => {
+  const { Variables } = resource('AWS::Lambda::Function', 'ProcessBatchItems').Properties.Environment as {
+    Variables: Record<string, string>;
+  };
+  const order = [
+    Number(Variables.LEASE_SECONDS),
+    Number(Variables.BATCH_ITEM_SECONDS),
+    timeoutOf('ProcessBatchItems'),
+  ];
+  expect(order).toEqual([30, 240, 300]);
+});
+
+/** What each resource refers to, whatever the form. */
+function dependenciesOf(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  if (Array.isArray(value)) return value.flatMap(dependenciesOf);
+  return Object.entries(value).flatMap(([name, inner]) => {
+    if (name === 'Ref') return [String(inner)];
+    if (name === 'Fn::GetAtt') return [String(Array.isArray(inner) ? inner[0] : String(inner).split('.')[0])];
+    if (name === 'Fn::Sub') {
+      const text = Array.isArray(inner) ? String(inner[0]) : String(inner);
+      return [...text.matchAll(/\$\{([^.}!]+)/g)].map(([, id]) => id ?? '').concat(dependenciesOf(inner));
+    }
+    if (name === 'DependsOn') return [inner].flat().map(String);
+    return dependenciesOf(inner);
+  });
+}
+
+test('no resource needs itself, by whatever way: CloudFormation would not deploy it', () => {
+  const all = template.toJSON().Resources as Record<string, unknown>;
+  const needs = new Map(
+    Object.entries(all).map(([id, value]) => [id, dependenciesOf(value).filter((other) => other in all)]),
+  );
+  const done = new Set<string>();
+  const visit = (id: string, path: readonly string[]): void => {
+    if (path.includes(id)) throw new Error([...path.slice(path.indexOf(id)), id].join(' needs '));
+    if (done.has(id)) return;
+    for (const other of needs.get(id) ?? []) visit(other, [...path, id]);
+    done.add(id);
+  };
+  for (const id of needs.keys()) visit(id, []);
+  expect(done.size).toBeGreaterThan(50);
+});

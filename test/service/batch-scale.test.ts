@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import type { ChatResource } from '#contract/chat.ts';
+import { checkChats, checkEnded, endOf, requestsOf, resultsOf, submit } from '#support/batches.ts';
+import { openTenant } from '#support/open-tenant.ts';
+import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import { type Service, startService } from '#support/service.ts';
+import { contentsOf, createChat, historyOf } from '#support/turns.ts';
+
+// Three batches of hundreds, beside other test files.
+vi.setConfig({ testTimeout: 180_000 });
+
+let model: ScriptedModel;
+let service: Service;
+let reply = 'r'.repeat(1000);
+beforeAll(async () => {
+  model = await startScriptedModel();
+  model.onCall = (call) => {
+    call.piece(reply);
+    call.finish();
+  };
+  service = await startService({ variables: { OPENAI_BASE_URL: model.url }, recordCalls: true });
+});
+afterAll(async () => {
+  await service.close();
+  await model.close();
+});
+
+it('1000 requests are taken in at once, end once each, and cost twelve write units each at most', async () => {
+  const tenant = await openTenant(service, { model: 'openai:test' });
+  const requests = requestsOf(1000, (index) => ({ message: `Message ${index} `.padEnd(1000, 'x') }));
+  // The functions' first threads.
+  await endOf(tenant.client, (await submit(tenant.client, tenant, requestsOf(1))).id);
+  const before = service.run.dynamoCalls().length;
+  const calls = model.calls.length;
+  const start = performance.now();
+  const batch = await submit(tenant.client, tenant, requests);
+  const accepted = performance.now() - start;
+  const ended = await endOf(tenant.client, batch.id, 170);
+  const took = performance.now() - start;
+  expect(ended).toMatchObject({ status: 'completed', completed_requests: 1000, failed_requests: 0 });
+  expect(model.calls.length - calls).toBe(1000);
+
+  const own = service.run.dynamoCalls().slice(before);
+  const units = new Map<string, number>();
+  for (const { functionName = '', target, consumed } of own) {
+    const name = `${/(Create|Process|Dispatch|Advance)\w+?(?=[0-9A-F]{8})/.exec(functionName)?.[0]} ${target}`;
+    units.set(name, (units.get(name) ?? 0) + consumed.writeUnits);
+  }
+  const perItem = [...units.values()].reduce((sum, each) => sum + each, 0) / 1000;
+  console.log(
+    `1000 requests: accepted after ${Math.round(accepted)} ms, ended after ${Math.round(took)} ms, ` +
+      `${perItem} write units each: ${[...units]
+        .filter(([, each]) => each > 0)
+        .map(([name, each]) => `${name} ${each}`)
+        .join(', ')}`,
+  );
+  expect(perItem).toBeLessThanOrEqual(12);
+
+  const results = await checkEnded(tenant.client, ended, requests);
+  const { body } = await tenant.client.get<ChatResource[]>('/chats');
+  expect(body.pagination?.total_records).toBe(1001);
+  expect(new Set(results.map(({ history_id }) => history_id)).size).toBe(1000);
+  // A sample: all thousand histories take longer than the batch.
+  for (const index of [0, 9, 10, 499, 998, 999]) {
+    const history = await historyOf(tenant.client, results[index]?.history_id ?? 0);
+    expect(contentsOf(history)).toEqual([requests[index]?.message, reply]);
+  }
+});
+
+it('1000 results of 10 KB come in one page', async () => {
+  const tenant = await openTenant(service, { model: 'openai:test' });
+  reply = 'ä'.repeat(5000);
+  const requests = requestsOf(1000);
+  const batch = await endOf(tenant.client, (await submit(tenant.client, tenant, requests)).id, 170);
+  const start = performance.now();
+  const results = await resultsOf(tenant.client, batch.id);
+  console.log(`1000 results of 10 KB in one page after ${Math.round(performance.now() - start)} ms`);
+  expect(results.map(({ custom_id }) => custom_id)).toEqual(requests.map(({ custom_id }) => custom_id));
+  expect(results.filter(({ response_content }) => response_content === reply)).toHaveLength(1000);
+  reply = 'r'.repeat(1000);
+});
+
+it('300 requests of one history end in their order', async () => {
+  const tenant = await openTenant(service, { model: 'openai:test' });
+  const chatId = await createChat(tenant.client, tenant);
+  const requests = requestsOf(300, () => ({ history_id: chatId }));
+  const start = performance.now();
+  const batch = await endOf(tenant.client, (await submit(tenant.client, tenant, requests)).id, 170);
+  console.log(`300 requests of one history ended after ${Math.round(performance.now() - start)} ms`);
+  expect(batch).toMatchObject({ status: 'completed', completed_requests: 300 });
+  expect(contentsOf(await historyOf(tenant.client, chatId))).toEqual(
+    requests.flatMap(({ message }) => [message, reply]),
+  );
+});
+
+it('a workspace with much to do hardly delays another', async () => {
+  const [busy, other] = [
+    await openTenant(service, { model: 'openai:test' }),
+    await openTenant(service, { model: 'openai:test' }),
+  ];
+  const timeOf = async (): Promise<number> => {
+    const start = performance.now();
+    const requests = requestsOf(10);
+    const batch = await endOf(other.client, (await submit(other.client, other, requests)).id);
+    expect(batch.completed_requests).toBe(10);
+    return performance.now() - start;
+  };
+  const alone = await timeOf();
+  const large = await Promise.all(
+    Array.from({ length: 3 }, () => submit(busy.client, busy, requestsOf(500))),
+  );
+  const beside = await timeOf();
+  console.log(`10 requests alone ${Math.round(alone)} ms, beside 1500 of another ${Math.round(beside)} ms`);
+  expect(beside).toBeLessThan(Math.max(3 * alone, 2000));
+  for (const { id } of large) await busy.client.post(`/batches/${id}/cancel`, undefined);
+  for (const { id } of large) expect((await endOf(busy.client, id)).status).toBe('cancelled');
+});
+
+it('300 requests in chats of their own have one turn each', async () => {
+  const tenant = await openTenant(service, { model: 'openai:test' });
+  const requests = requestsOf(300);
+  const batch = await endOf(tenant.client, (await submit(tenant.client, tenant, requests)).id, 170);
+  const results = await checkEnded(tenant.client, batch, requests);
+  await checkChats(tenant.client, requests, results);
+});

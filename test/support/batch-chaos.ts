@@ -1,0 +1,117 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import type { BatchResource } from '#contract/batch.ts';
+import { useLocalTable } from '../../bin/operator.ts';
+import { checkChats, checkEnded, requestsOf } from './batches.ts';
+import { clientOf } from './client.ts';
+import { startKillableService } from './killed-service.ts';
+import { dataOf } from './open-tenant.ts';
+import { type ModelCall, startScriptedModel } from './scripted-model.ts';
+import { seededRandom } from './seeded-random.ts';
+import { createTenant } from './service.ts';
+import { contentsOf, createChat, historyOf } from './turns.ts';
+
+export interface ChaosOptions {
+  assembly: string;
+  seed: number;
+  requests: number;
+  /** How often the whole service is killed. */
+  kills: number;
+  /** Milliseconds between a start and the kill: a quarter less or more. */
+  life: number;
+  seconds: number;
+}
+
+/**
+ * A batch while everything breaks: the service is killed and started again, its workers are killed in between, every
+ * message comes twice, the table refuses one call in twenty, has conflicts and throttles, and every third call of the
+ * model fails. Afterwards everything is as if nothing had happened.
+ */
+export async function runChaos(options: ChaosOptions): Promise<void> {
+  const random = seededRandom(options.seed);
+  const folder = await mkdtemp(join(tmpdir(), 'chaos-'));
+  const model = await startScriptedModel();
+  let calls = 0;
+  model.onCall = (call) => {
+    calls += 1;
+    if (calls % 3 === 0) failOneWay(call, random());
+    else {
+      call.piece(`To: ${call.request.messages.at(-1)?.content}`);
+      call.finish();
+    }
+  };
+  // The last life is left in peace: what a killed worker had not begun comes again when it has been hidden for long.
+  const start = (isLast = false) =>
+    startKillableService({
+      assembly: options.assembly,
+      dataDir: join(folder, 'data'),
+      environment: { OPENAI_BASE_URL: model.url, LEASE_SECONDS: '3' },
+      seed: Math.floor(random() * 2 ** 31),
+      killsWorkersAfter: isLast ? 0 : Math.floor(options.life * (0.4 + random() * 0.3)),
+    });
+  let service = await start();
+  try {
+    useLocalTable(service.tableName, service.dynamodb);
+    const tenant = await persistently(() => createTenant({ model: 'openai:test', titles: false }));
+    const client = () => clientOf({ baseUrl: `${service.url}/v1` }, tenant);
+    const chatId = await persistently(() => createChat(client(), tenant));
+    // One in ten continues the same history.
+    const requests = requestsOf(options.requests, (index) =>
+      index % 10 === 3 ? { history_id: chatId } : {},
+    );
+    const { id } = await persistently(async () =>
+      dataOf(await client().post<BatchResource>('/batches', { agent_id: tenant.agentId, requests })),
+    );
+    const end = performance.now() + options.seconds * 1000;
+    const read = () => persistently(async () => dataOf(await client().get<BatchResource>(`/batches/${id}`)));
+    for (let kill = 0; kill < options.kills; kill += 1) {
+      await new Promise((resolve) => setTimeout(resolve, options.life * (0.75 + random() / 2)));
+      await service.kill();
+      service = await start(kill === options.kills - 1);
+      const { completed_requests, failed_requests, status } = await read();
+      console.log(`after kill ${kill + 1}: ${status}, ${completed_requests} + ${failed_requests}`);
+    }
+    let batch = await read();
+    while (batch.status === 'in_progress') {
+      if (performance.now() > end) throw new Error(`The batch did not end: ${JSON.stringify(batch)}`);
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      batch = await read();
+    }
+    expect(batch).toMatchObject({ status: 'completed', completed_requests: options.requests });
+    const results = await persistently(() => checkEnded(client(), batch, requests));
+    const inHistory = (index: number): boolean => requests[index]?.history_id !== undefined;
+    const chained = requests.filter((_, index) => inHistory(index)).map(({ message }) => String(message));
+    const history = await persistently(() => historyOf(client(), chatId));
+    expect(contentsOf(history)).toEqual(chained.flatMap((message) => [message, `To: ${message}`]));
+    await checkChats(
+      { ...client(), get: (path, given) => persistently(() => client().get(path, given)) },
+      requests,
+      results,
+      chatId,
+    );
+    console.log(`${options.requests} requests took ${calls} calls of the model`);
+  } finally {
+    await service.kill();
+    await model.close();
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+function failOneWay(call: ModelCall, chance: number): void {
+  if (chance < 1 / 3) call.fail(429);
+  else if (chance < 2 / 3) call.fail(500);
+  else call.reset();
+}
+
+/** As clients do: an answer that is refused for the moment, or lost, is asked for again. */
+async function persistently<Result>(ask: () => Promise<Result>): Promise<Result> {
+  for (let attempt = 1; ; attempt += 1)
+    try {
+      return await ask();
+    } catch (error) {
+      if (attempt === 10) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 100 * attempt));
+    }
+}

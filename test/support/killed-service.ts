@@ -1,0 +1,34 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { processesNaming } from './command.ts';
+import type { RunningService, RunServiceOptions } from './run-service.ts';
+
+/** The service in a process of its own, which nothing but a kill ends. */
+export async function startKillableService(options: RunServiceOptions) {
+  // Set for the operator's stores, it would be taken for an engine that the service is given.
+  const { AWS_ENDPOINT_URL_DYNAMODB: _, ...environment } = process.env;
+  const child = spawn(
+    process.execPath,
+    [join(import.meta.dirname, 'run-service.ts'), JSON.stringify(options)],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: environment,
+    },
+  );
+  const exit = once(child, 'exit');
+  const lines = createInterface({ input: child.stdout });
+  const first = await Promise.race([once(lines, 'line'), exit]);
+  if (child.exitCode !== null) throw new Error(`The service did not start: exit code ${child.exitCode}`);
+  return {
+    ...(JSON.parse(String(first[0])) as RunningService),
+    async kill(): Promise<void> {
+      child.kill('SIGKILL');
+      await exit;
+      // Its engine ends a moment later, and holds the data until then.
+      while ((await processesNaming(options.dataDir)).length > 0)
+        await new Promise((resolve) => setTimeout(resolve, 20));
+    },
+  };
+}

@@ -1,0 +1,48 @@
+import { runTemplate } from '#local/run-template.ts';
+import { quickTimer } from './quick-timer.ts';
+import { seededRandom } from './seeded-random.ts';
+
+/** What a process that runs the service is told, as JSON in its one argument. */
+export interface RunServiceOptions {
+  assembly: string;
+  dataDir: string;
+  environment: Record<string, string>;
+  seed: number;
+  /** Milliseconds until all workers are killed, once; 0 for not at all. */
+  killsWorkersAfter: number;
+}
+
+export interface RunningService {
+  url: string;
+  tableName: string;
+  dynamodb: string;
+}
+
+// With all the faults that the runner has, until it is killed.
+const options = JSON.parse(process.argv[2] ?? '') as RunServiceOptions;
+const random = seededRandom(options.seed);
+const run = await runTemplate({
+  assembly: options.assembly,
+  dataDir: options.dataDir,
+  port: 0,
+  environment: options.environment,
+  maxConcurrency: 4,
+  timer: quickTimer,
+  faults: {
+    transactionConflicts: true,
+    throttling: true,
+    duplicateMessages: true,
+    refuse: () => random() < 1 / 20,
+  },
+  ...(process.env.SHOW_LOGS !== undefined && {
+    onLog: ({ functionName, line }) => console.error(functionName, line),
+  }),
+});
+if (options.killsWorkersAfter > 0)
+  setTimeout(() => run.killWorkers('ProcessBatchItems'), options.killsWorkersAfter);
+const running: RunningService = {
+  url: run.url,
+  tableName: run.outputs.DataTableName ?? '',
+  dynamodb: run.endpoints.dynamodb,
+};
+console.log(JSON.stringify(running));
