@@ -3,7 +3,7 @@ import { type BatchResultStatus, batchResultStatuses, webhookEvents } from '#con
 import { cancelBatch } from './cancel-batch.ts';
 import { downloadResults } from './download-results.ts';
 import { type HttpClient, httpClient } from './http-client.ts';
-import { formatCount, progressLine } from './progress-line.ts';
+import { formatBatches, formatCount, progressLine } from './progress-line.ts';
 import { batchesResult, downloadResult, submissionResult } from './report-batches.ts';
 import type { Report, Result } from './run-agentctl.ts';
 import { agentOf, findService, type ServiceAddress, withAddress } from './service-address.ts';
@@ -106,7 +106,7 @@ async function submit(file: string, options: SubmitOptions, command: Command): P
     anew: options.again === true,
     tell: line.tell,
     onProgress({ requests, batches, ...places }) {
-      const counted = `${formatCount(requests)} requests in ${formatCount(batches)} batches`;
+      const counted = `${formatCount(requests)} requests in ${formatBatches(batches)}`;
       line.show({ ...places, counted, count: requests });
     },
   }).finally(line.clear);
@@ -137,7 +137,7 @@ async function watch(client: HttpClient, batchIds: readonly string[]): Promise<R
     const counted = [
       `${formatCount(ended)} of ${formatCount(total)} requests`,
       ...(failed > 0 ? [`${formatCount(failed)} failed`] : []),
-      ...(soFar.length > 1 ? [`${formatCount(open)} batches open`] : []),
+      ...(soFar.length > 1 ? [`${formatBatches(open)} open`] : []),
     ].join(', ');
     watchLine.show({ done: ended, total, from, counted, count: ended - from });
   }).finally(watchLine.clear);

@@ -50,10 +50,14 @@ export function progressLine(terminal: Terminal = process.stderr): ProgressLine 
   };
 }
 
-const barLength = 20;
+/** With the longest counts the line still fits 80 columns. */
+const barLength = 12;
 const numbers = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 
 export const formatCount = (count: number): string => numbers.format(count);
+
+export const formatBatches = (count: number): string =>
+  `${formatCount(count)} ${count === 1 ? 'batch' : 'batches'}`;
 
 export function describeProgress(
   { done, total, from, counted, count }: Progress,

@@ -1,5 +1,5 @@
 import type { BatchResource } from '#contract/batch.ts';
-import { formatCount } from './progress-line.ts';
+import { formatBatches, formatCount } from './progress-line.ts';
 import type { Result } from './run-agentctl.ts';
 import type { Submitted } from './submit-file.ts';
 import { hasEnded } from './watch-batches.ts';
@@ -36,7 +36,7 @@ export function submissionResult(file: string, { batches, earlier }: Submitted):
     },
     lines: [
       ...batches.map(({ batchId, fromLine, toLine }) => `${batchId}  lines ${fromLine} to ${toLine}`),
-      `${file}: ${formatCount(sum)} requests in ${formatCount(batches.length)} batches${before}`,
+      `${file}: ${formatCount(sum)} requests in ${formatBatches(batches.length)}${before}`,
     ],
   };
 }
