@@ -14,6 +14,14 @@ export interface FunctionBundles extends Disposable {
 /** Where the sources of functions are, beside each other. */
 const folders = ['http', 'web', 'queues', 'workflow', 'schedules', 'tasks'];
 
+/** By function, the code of threads that it starts: each a file beside the function's own. */
+const threads: Readonly<Record<string, { name: string; source: string }>> = {
+  'prepare-attachment': {
+    name: 'extraction-thread',
+    source: 'functions/adapters/documents/extraction-thread.ts',
+  },
+};
+
 /**
  * Bundles functions/<folder>/<name>.ts for every name, in one esbuild call: a call each would cost a second each.
  * The code stands in a fresh temporary folder, so synths at the same time do not meet; disposing removes it.
@@ -50,7 +58,15 @@ const outputFolder = join(projectFolder, 'bundles');
 function build(sources: ReadonlyMap<string, string>): BuildResult<{ metafile: true; write: false }> {
   return buildSync({
     absWorkingDir: projectFolder,
-    entryPoints: Object.fromEntries([...sources].map(([name, source]) => [`${name}/index`, source])),
+    entryPoints: Object.fromEntries(
+      [...sources].flatMap(([name, source]) => {
+        const thread = threads[name];
+        return [
+          [`${name}/index`, source],
+          ...(thread === undefined ? [] : [[`${name}/${thread.name}`, thread.source]]),
+        ];
+      }),
+    ),
     outdir: outputFolder,
     outExtension: { '.js': '.mjs' },
     write: false,

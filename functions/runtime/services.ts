@@ -10,7 +10,6 @@ import { SFNClient } from '@aws-sdk/client-sfn';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { attachmentReader } from '#adapters/attachment-reader.ts';
 import { bedrockKnowledgeBase } from '#adapters/bedrock-knowledge-base.ts';
-import { extractText } from '#adapters/documents/extract-text.ts';
 import { threadedTextExtractor } from '#adapters/documents/threaded-text-extractor.ts';
 import { dynamoAgentStore } from '#adapters/dynamo/agent-store.ts';
 import { dynamoApiKeyStore } from '#adapters/dynamo/api-key-store.ts';
@@ -119,10 +118,17 @@ export const textExtractor = /* @__PURE__ */ lazily(() =>
     megabytes: 512,
   }),
 );
-/** On the function's own thread, whose time and memory are the function's. */
-export const functionTextExtractor: Services['textExtractor'] = {
-  extract: (document) => extractText(document),
-};
+/**
+ * Inside the function that prepares files, less than its 60 s and half of its memory: what a file is to blame for is
+ * told by the function, not by its end. The thread's code stands beside the function's.
+ */
+export const functionTextExtractor = /* @__PURE__ */ lazily(() =>
+  threadedTextExtractor({
+    thread: new URL('extraction-thread.mjs', import.meta.url),
+    milliseconds: 50_000,
+    megabytes: 1024,
+  }),
+);
 /** One try, and as long as the function that prepares a file may take. */
 export const attachments = /* @__PURE__ */ lazily(() =>
   attachmentReader(

@@ -13,5 +13,5 @@ export const handler = prepareAttachment({
   files: files(),
   imageFitter,
   preparedAttachments: preparedAttachments(),
-  textExtractor: functionTextExtractor,
+  textExtractor: functionTextExtractor(),
 });

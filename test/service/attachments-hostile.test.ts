@@ -1,0 +1,167 @@
+import { deflateSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { lastPrompt, openAttaching, readings } from '#support/attaching.ts';
+import { pdfOf, wordBody } from '#support/office-documents.ts';
+import { gif, jpeg, png, webp, zip } from '#support/sample-files.ts';
+import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import { type Service, startService } from '#support/service.ts';
+import { startWebServer, type WebServer } from '#support/tool-use.ts';
+import { wordDocument } from '#support/word-document.ts';
+
+let model: ScriptedModel;
+let service: Service;
+let web: WebServer;
+beforeAll(async () => {
+  model = await startScriptedModel();
+  web = await startWebServer((_request, response) => response.end());
+  service = await startService({ variables: { OPENAI_BASE_URL: model.url }, recordCalls: true });
+});
+afterAll(async () => {
+  await service.close();
+  await web.close();
+  await model.close();
+});
+
+const types = {
+  doc: 'application/msword',
+  docx: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
+  html: 'text/html',
+  pdf: 'application/pdf',
+} as const;
+
+const spaces = (megabytes: number): Buffer => Buffer.alloc(megabytes * 1024 * 1024, ' ');
+const paragraph = (text: string): string => `<w:p><w:r><w:t>${text}</w:t></w:r></w:p>`;
+/** With the part list that tells a .docx from other archives. */
+const archive = (parts: Record<string, string | Buffer>): Buffer =>
+  zip({
+    '[Content_Types].xml':
+      '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>',
+    ...parts,
+  });
+
+/** As a PDF with a password begins to be: its trailer names how it is encrypted. */
+const encryptedPdf = (): Buffer =>
+  Buffer.from(
+    pdfOf([['Secret']])
+      .toString('latin1')
+      .replace(
+        '/Root 1 0 R',
+        `/Root 1 0 R /ID [<00><00>] /Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O <${'00'.repeat(32)}> /U <${'00'.repeat(32)}> >>`,
+      ),
+    'latin1',
+  );
+
+// The first turn of a run starts its functions; the worst file takes some seconds of a busy machine.
+describe('the model is told why it has no text of', { timeout: 90_000 }, () => {
+  it.each<[why: string, name: string, type: string, content: () => Buffer, reason: string]>([
+    ['a broken PDF', 'a.pdf', types.pdf, () => Buffer.from('%PDF-1.4\nHello'), 'cannot be read as a PDF'],
+    ['a PDF with a password', 'a.pdf', types.pdf, encryptedPdf, 'password'],
+    ['a PDF of pictures', 'a.pdf', types.pdf, () => pdfOf([[]]), 'has no text'],
+    [
+      'a PDF of 100,000 pages',
+      'a.pdf',
+      types.pdf,
+      () => pdfOf(Array.from({ length: 100_000 }, () => ['x'])),
+      'more than 5000 pages',
+    ],
+    [
+      'a PDF that unpacks to a gigabyte',
+      'a.pdf',
+      types.pdf,
+      () => {
+        const bytes = deflateSync(deflateSync(spaces(1024), { level: 9 }));
+        return pdfOf([[]], { dictionary: '/Filter [/FlateDecode /FlateDecode]', bytes });
+      },
+      'takes more memory to read than it may',
+    ],
+    ['a .doc with a password', 'a.doc', types.doc, () => wordDocument('x', { encrypted: true }), 'password'],
+    [
+      'a zip bomb',
+      'a.docx',
+      types.docx,
+      () => archive({ 'word/document.xml': spaces(200) }),
+      'expands to more than can be read',
+    ],
+    [
+      'a document nested 100,000 deep',
+      'a.docx',
+      types.docx,
+      () => wordBody('<w:sdt><w:sdtContent>'.repeat(50_000)),
+      'cannot be read',
+    ],
+  ])('%s, and is asked, and the file is read once', async (_why, name, type, content, reason) => {
+    const chat = await openAttaching(service);
+    const file = await chat.upload(name, content(), type);
+    const before = readings(service);
+    const begun = performance.now();
+    expect(await chat.ask('What does it say?', file)).toBe('Hello');
+    expect(performance.now() - begun).toBeLessThan(30_000);
+    expect(lastPrompt(model)).toContain(`[The attached file \\"${name}\\" `);
+    expect(lastPrompt(model)).toContain(reason);
+    await chat.ask('And then?');
+    expect(lastPrompt(model)).toContain(reason);
+    const other = await chat.upload('other.txt', 'Something else', 'text/plain');
+    await chat.ask('And this?', file, other);
+    expect(readings(service) - before).toBe(2);
+  });
+});
+
+describe('nothing is fetched or run for', { timeout: 60_000 }, () => {
+  it.each<[name: string, type: string, content: () => string | Uint8Array]>([
+    [
+      'a.docx',
+      types.docx,
+      () =>
+        wordBody(`${paragraph('Seen')}<w:p><w:r><w:drawing><a:blip r:link="x"/></w:drawing></w:r></w:p>`, [
+          ['x', 'image', `${web.url}/image" TargetMode="External`],
+          ['y', 'attachedTemplate', `${web.url}/template" TargetMode="External`],
+        ]),
+    ],
+    [
+      'a.html',
+      types.html,
+      () =>
+        `<link rel=stylesheet href=${web.url}/css><script src=${web.url}/js></script><script>fetch('${web.url}/run')</script><img src=${web.url}/img onerror="fetch('${web.url}/handler')"><iframe src=${web.url}/frame></iframe><p>Seen`,
+    ],
+  ])('%s', async (name, type, content) => {
+    const chat = await openAttaching(service);
+    await chat.ask('What does it say?', await chat.upload(name, content(), type));
+    expect(lastPrompt(model)).toContain('Seen');
+    expect(lastPrompt(model)).not.toContain('fetch(');
+    expect(web.asked).toEqual([]);
+  });
+});
+
+describe('an image', { timeout: 60_000 }, () => {
+  const images: [type: string, bytes: Buffer][] = [
+    ['image/png', png],
+    ['image/jpeg', jpeg],
+    ['image/gif', gif],
+    ['image/webp', webp],
+  ];
+
+  it.each(images)('of %s is seen by a model that sees', async (type, bytes) => {
+    const chat = await openAttaching(service, { meta: { vision: true } });
+    const file = await chat.upload(`a.${type.slice('image/'.length)}`, bytes, type);
+    const part = {
+      type: 'image_url',
+      image_url: { url: `data:${type};base64,${bytes.toString('base64')}` },
+    };
+    await chat.ask('What is it?', file);
+    expect(model.calls.at(-1)?.request.messages.at(-1)?.content).toEqual([
+      part,
+      { type: 'text', text: 'What is it?' },
+    ]);
+    await chat.ask('Are you sure?');
+    expect(model.calls.at(-1)?.request.messages[0]?.content).toContainEqual(part);
+  });
+
+  it('is told of to a model that does not', async () => {
+    const chat = await openAttaching(service);
+    await chat.ask('What is it?', await chat.upload('cat.png', png, 'image/png'));
+    expect(lastPrompt(model)).not.toContain('image_url');
+    expect(lastPrompt(model)).toContain(
+      '[The image \\"cat.png\\" is attached, but this model cannot see images.]',
+    );
+  });
+});
