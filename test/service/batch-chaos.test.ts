@@ -1,8 +1,11 @@
 import { inject, it, vi } from 'vitest';
 import { runChaos } from '#support/batch-chaos.ts';
 
+const isSoak = process.env.SOAK !== undefined;
+
 // Less than two minutes on an idle machine; a busy one starts services slowly.
-vi.setConfig({ testTimeout: 300_000 });
+const seconds = isSoak ? 3600 : 300;
+vi.setConfig({ testTimeout: seconds * 1000 });
 
 it('a batch ends once and whole, whatever is killed, refused, lost or delivered twice', async () => {
   const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
@@ -10,9 +13,7 @@ it('a batch ends once and whole, whatever is killed, refused, lost or delivered 
   await runChaos({
     assembly: inject('assembly'),
     seed,
-    requests: 300,
-    kills: 5,
-    life: 8000,
-    seconds: 240,
+    ...(isSoak ? { requests: 1000, kills: 60, life: 20_000 } : { requests: 300, kills: 5, life: 8000 }),
+    seconds: seconds - 30,
   });
 });
