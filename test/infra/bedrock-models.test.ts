@@ -124,7 +124,10 @@ test('only functions that ask models are granted any', () => {
   const granted = Object.entries(resources('AWS::IAM::Policy')).filter(([, policy]) =>
     JSON.stringify(policy).includes('bedrock:'),
   );
-  expect(granted.map(([id]) => id.replace(/RoleDefaultPolicy.*$/, ''))).toEqual(['SendMessage']);
+  expect(granted.map(([id]) => id.replace(/RoleDefaultPolicy.*$/, ''))).toEqual([
+    'ProcessBatchItems',
+    'SendMessage',
+  ]);
 });
 
 test('no rule of cdk-nag is broken that is not acknowledged', () => {

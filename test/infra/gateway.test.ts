@@ -168,6 +168,8 @@ test('the base address of the outputs ends in /api/v1', () => {
   expect(parts.at(-1)).toBe('/v1');
   expect(Object.keys(template.findOutputs('*')).toSorted()).toEqual([
     'BaseAddress',
+    'BatchWorkflowArn',
+    'BedrockKnowledgeBases',
     'BedrockModels',
     'ContentBucketName',
     'DataTableName',

@@ -132,7 +132,7 @@ test('only functions that make links, and the web function, may read the secret 
   );
   expect(
     readers.map(([id]) => id.replace(/Role(Default)?Policy.*$/, '').replace(/Role.*$/, '')).toSorted(),
-  ).toEqual(['ListChats', 'ListMessages', 'Uploads']);
+  ).toEqual(['ListBatchResults', 'ListBatches', 'ListChats', 'ListMessages', 'Uploads']);
 });
 
 test('every log group forgets, those of the library too', () => {
