@@ -1,12 +1,50 @@
 import { ExtractionFailure } from '#domain/extraction-failure.ts';
 import type { ImageFitter } from '#domain/ports/image-fitter.ts';
 
-/** Amazon Bedrock's limit of an image, the smallest of the providers: 3.75 MB. */
-const imageBytes = 3.75 * 1024 * 1024;
+/** Amazon Bedrock's limits of an image, the smallest of the providers: 3.75 MB, and 8,000 pixels a side. */
+const most = { bytes: 3.75 * 1024 * 1024, side: 8000 };
+
+/** What is too large becomes so: providers look at no more than some 1,600 to 2,048 pixels a side anyway. */
+const shrunkSide = 2048;
+/** The first is seldom too large for so many pixels; the others are for noise. */
+const qualities = [85, 70, 50];
+
+/** At four bytes a pixel 200 MB, which a decoder and a resizer hold three times: a third of the function's memory. */
+const pixelsRead = 50_000_000;
 
 export const imageFitter: ImageFitter = {
-  async fit({ bytes }) {
-    if (bytes.length <= imageBytes) return null;
-    throw new ExtractionFailure('tooLarge', 'is larger than the 3.75 MB that models take of an image');
+  async fit(image) {
+    const { width, height } = await sizeOf(image.bytes);
+    if (image.bytes.length <= most.bytes && Math.max(width, height) <= most.side) return null;
+    if (width * height > pixelsRead)
+      throw new ExtractionFailure(
+        'tooLarge',
+        `has ${width} by ${height} pixels, more than the ${pixelsRead / 1_000_000} million that are read`,
+      );
+    // Loaded when needed: only a bundle can hold their WebAssembly, and most images are small.
+    const { canShrink, shrinkImage } = await import('./shrink-image.ts');
+    if (!canShrink(image.mediaType))
+      throw new ExtractionFailure(
+        'tooLarge',
+        'is larger than the 3.75 MB and 8,000 pixels a side that models take, and is of a type that cannot be made smaller here',
+      );
+    const bytes = await shrinkImage(image, { side: shrunkSide, bytes: most.bytes, qualities }).catch(
+      (error: unknown) => {
+        throw new ExtractionFailure('unreadable', 'cannot be read as an image', { cause: error });
+      },
+    );
+    if (bytes === undefined)
+      throw new ExtractionFailure('tooLarge', 'cannot be made as small as models take images');
+    return { bytes, mediaType: 'image/jpeg' };
   },
 };
+
+/** As its header tells, before anything is unpacked. */
+async function sizeOf(bytes: Uint8Array): Promise<{ width: number; height: number }> {
+  const { imageSize } = await import('image-size');
+  try {
+    return imageSize(bytes);
+  } catch (error) {
+    throw new ExtractionFailure('unreadable', 'cannot be read as an image', { cause: error });
+  }
+}

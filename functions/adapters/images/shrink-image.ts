@@ -1,0 +1,96 @@
+import jpegDecoder from '@jsquash/jpeg/codec/dec/mozjpeg_dec.wasm';
+import jpegEncoder from '@jsquash/jpeg/codec/enc/mozjpeg_enc.wasm';
+import decodeJpeg, { init as initJpegDecoder } from '@jsquash/jpeg/decode.js';
+import encodeJpeg, { init as initJpegEncoder } from '@jsquash/jpeg/encode.js';
+import pngDecoder from '@jsquash/png/codec/pkg/squoosh_png_bg.wasm';
+import decodePng, { init as initPngDecoder } from '@jsquash/png/decode.js';
+import resize, { initResize } from '@jsquash/resize';
+// biome-ignore lint/style/noRestrictedImports: the package's folder, not the project's lib.
+import resizer from '@jsquash/resize/lib/resize/pkg/squoosh_resize_bg.wasm';
+import webpDecoder from '@jsquash/webp/codec/dec/webp_dec.wasm';
+import decodeWebp, { init as initWebpDecoder } from '@jsquash/webp/decode.js';
+
+/** Pixels as browsers hold them: four bytes each, the last for what shines through. */
+interface Pixels {
+  data: Uint8ClampedArray;
+  width: number;
+  height: number;
+}
+
+/** The codecs were made for browsers, which have this class. */
+class ImageData implements Pixels {
+  readonly data: Uint8ClampedArray;
+  readonly width: number;
+  readonly height: number;
+
+  constructor(data: Uint8ClampedArray, width: number, height: number) {
+    this.data = data;
+    this.width = width;
+    this.height = height;
+  }
+}
+Object.assign(globalThis, { ImageData });
+
+type Decode = (bytes: ArrayBuffer) => Promise<Pixels>;
+
+const decoders: Readonly<Record<string, Decode>> = {
+  async 'image/jpeg'(bytes) {
+    await initJpegDecoder(new WebAssembly.Module(jpegDecoder));
+    return decodeJpeg(bytes, { preserveOrientation: true });
+  },
+  async 'image/png'(bytes) {
+    await initPngDecoder(new WebAssembly.Module(pngDecoder));
+    return decodePng(bytes);
+  },
+  async 'image/webp'(bytes) {
+    await initWebpDecoder(new WebAssembly.Module(webpDecoder));
+    return decodeWebp(bytes);
+  },
+};
+
+export const canShrink = (mediaType: string): boolean => mediaType in decoders;
+
+/**
+ * Makes a JPEG whose sides are no longer than asked.
+ * @param qualities tried in their order until it has no more bytes than asked
+ * @returns undefined when it has with none
+ */
+export async function shrinkImage(
+  { bytes, mediaType }: { bytes: Uint8Array; mediaType: string },
+  most: { side: number; bytes: number; qualities: readonly number[] },
+): Promise<Uint8Array | undefined> {
+  const pixels = await decoders[mediaType]?.(new Uint8Array(bytes).buffer);
+  if (pixels === undefined) throw new Error(`There is no decoder for ${mediaType}`);
+  const small = onWhite(await fitSides(pixels, most.side));
+  await initJpegEncoder(new WebAssembly.Module(jpegEncoder));
+  for (const quality of most.qualities) {
+    const jpeg = await encodeJpeg(small as never, { quality });
+    if (jpeg.byteLength <= most.bytes) return new Uint8Array(jpeg);
+  }
+  return undefined;
+}
+
+async function fitSides(pixels: Pixels, side: number): Promise<Pixels> {
+  const scale = side / Math.max(pixels.width, pixels.height);
+  if (scale >= 1) return pixels;
+  await initResize(new WebAssembly.Module(resizer));
+  return resize(pixels as never, {
+    width: Math.max(1, Math.round(pixels.width * scale)),
+    height: Math.max(1, Math.round(pixels.height * scale)),
+    // In linear light it would hold 16 bytes a pixel.
+    linearRGB: false,
+  });
+}
+
+/** A JPEG lets nothing shine through: without a ground it would be black. */
+function onWhite(pixels: Pixels): Pixels {
+  const { data } = pixels;
+  for (let at = 0; at < data.length; at += 4) {
+    const alpha = data[at + 3] ?? 255;
+    if (alpha === 255) continue;
+    for (let channel = at; channel < at + 3; channel += 1)
+      data[channel] = ((data[channel] ?? 0) * alpha + 255 * (255 - alpha)) / 255;
+    data[at + 3] = 255;
+  }
+  return pixels;
+}

@@ -1,0 +1,84 @@
+import { randomFillSync } from 'node:crypto';
+import { imageSize } from 'image-size';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { lastPrompt, openAttaching, readings } from '#support/attaching.ts';
+import { pngOf } from '#support/image-bytes.ts';
+import { gif } from '#support/sample-files.ts';
+import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import { type Service, startService } from '#support/service.ts';
+
+let model: ScriptedModel;
+let service: Service;
+beforeAll(async () => {
+  model = await startScriptedModel();
+  service = await startService({ variables: { OPENAI_BASE_URL: model.url }, recordCalls: true });
+});
+afterAll(async () => {
+  await service.close();
+  await model.close();
+});
+
+const noise = (row: Buffer): void => {
+  randomFillSync(row);
+};
+const red = (row: Buffer): void => {
+  for (let at = 0; at < row.length; at += 3) row[at] = 255;
+};
+
+/** The image that the model was shown last. */
+function shown(): { mediaType: string; bytes: Buffer } {
+  const { content } = model.calls.at(-1)?.request.messages[0] ?? {};
+  const [part] = content as unknown as { image_url?: { url: string } }[];
+  const [, mediaType = '', data = ''] = /^data:([^;]+);base64,(.*)$/.exec(part?.image_url?.url ?? '') ?? [];
+  return { mediaType, bytes: Buffer.from(data, 'base64') };
+}
+
+const seeing = () => openAttaching(service, { meta: { vision: true } });
+
+// The first turn of a run starts its functions; decoders are compiled when they are needed.
+describe('an image that is too large for models', { timeout: 60_000 }, () => {
+  it.each([
+    ['of too many bytes', { width: 1500, height: 1000 }, noise, { width: 1500, height: 1000 }],
+    ['of too many pixels a side', { width: 9000, height: 900 }, red, { width: 2048, height: 205 }],
+    ['of as many pixels as are read', { width: 8200, height: 6000 }, red, { width: 2048, height: 1499 }],
+  ])('%s is made smaller, once', async (_how, size, pixels, expected) => {
+    const chat = await seeing();
+    const file = await chat.upload('a.png', pngOf(size, pixels), 'image/png');
+    const before = readings(service);
+    await chat.ask('What is it?', file);
+    const { mediaType, bytes } = shown();
+    expect(mediaType).toBe('image/jpeg');
+    expect(bytes.length).toBeLessThanOrEqual(3.75 * 1024 * 1024);
+    expect(imageSize(bytes)).toMatchObject({ ...expected, type: 'jpg' });
+    await chat.ask('Are you sure?');
+    expect(shown().bytes).toEqual(bytes);
+    expect(readings(service) - before).toBe(1);
+  });
+
+  it.each<[why: string, name: string, bytes: () => Buffer, reason: string]>([
+    [
+      'has more pixels than are read, whatever it unpacks to',
+      'a.png',
+      () => pngOf({ width: 10, height: 10 }, red, { width: 50_000, height: 50_000 }),
+      'has 50000 by 50000 pixels, more than the 50 million that are read',
+    ],
+    [
+      'is broken',
+      'a.png',
+      () => pngOf({ width: 10, height: 10 }, red, { width: 9000, height: 900 }),
+      'cannot be read as an image',
+    ],
+    [
+      'is of a type without a decoder',
+      'a.gif',
+      () => Buffer.concat([gif, Buffer.alloc(4 * 1024 * 1024)]),
+      'is of a type that cannot be made smaller here',
+    ],
+  ])('is told of when it %s', async (_why, name, bytes, reason) => {
+    const chat = await seeing();
+    const file = await chat.upload(name, bytes(), `image/${name.slice(2)}`);
+    await chat.ask('What is it?', file);
+    expect(lastPrompt(model)).toContain(reason);
+    expect(lastPrompt(model)).not.toContain('image_url');
+  });
+});
