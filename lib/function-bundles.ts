@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { type BuildResult, buildSync, type Metafile } from 'esbuild';
 
 const projectFolder = join(import.meta.dirname, '..');
@@ -15,11 +15,11 @@ export interface FunctionBundles extends Disposable {
 const folders = ['http', 'web', 'queues', 'workflow', 'schedules', 'tasks'];
 
 /** By function, the code of threads that it starts: each a file beside the function's own. */
-const threads: Readonly<Record<string, { name: string; source: string }>> = {
-  'prepare-attachment': {
-    name: 'extraction-thread',
-    source: 'functions/adapters/documents/extraction-thread.ts',
-  },
+const threads: Readonly<Record<string, readonly string[]>> = {
+  'prepare-attachment': [
+    'functions/adapters/documents/extraction-thread.ts',
+    'functions/adapters/images/shrinking-thread.ts',
+  ],
 };
 
 /**
@@ -60,11 +60,8 @@ function build(sources: ReadonlyMap<string, string>): BuildResult<{ metafile: tr
     absWorkingDir: projectFolder,
     entryPoints: Object.fromEntries(
       [...sources].flatMap(([name, source]) => {
-        const thread = threads[name];
-        return [
-          [`${name}/index`, source],
-          ...(thread === undefined ? [] : [[`${name}/${thread.name}`, thread.source]]),
-        ];
+        const beside = (threads[name] ?? []).map((thread) => [`${name}/${basename(thread, '.ts')}`, thread]);
+        return [[`${name}/index`, source], ...beside];
       }),
     ),
     outdir: outputFolder,

@@ -22,7 +22,8 @@ describe.each(functionNames)('%s', (name) => {
   const folder = bundles.folderOf(name);
 
   test('is one module and its source map: no native code, which would be of another processor', () => {
-    const modules = name === 'prepare-attachment' ? ['extraction-thread', 'index'] : ['index'];
+    const modules =
+      name === 'prepare-attachment' ? ['extraction-thread', 'index', 'shrinking-thread'] : ['index'];
     expect(readdirSync(folder, { recursive: true }).toSorted()).toEqual(
       modules.flatMap((module) => [`${module}.mjs`, `${module}.mjs.map`]),
     );

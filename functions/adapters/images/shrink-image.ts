@@ -48,7 +48,10 @@ const decoders: Readonly<Record<string, Decode>> = {
   },
 };
 
-export const canShrink = (mediaType: string): boolean => mediaType in decoders;
+export interface Shrinking {
+  image: { bytes: Uint8Array; mediaType: string };
+  most: { side: number; bytes: number; qualities: readonly number[] };
+}
 
 /**
  * Makes a JPEG whose sides are no longer than asked.
@@ -56,12 +59,12 @@ export const canShrink = (mediaType: string): boolean => mediaType in decoders;
  * @returns undefined when it has with none
  */
 export async function shrinkImage(
-  { bytes, mediaType }: { bytes: Uint8Array; mediaType: string },
-  most: { side: number; bytes: number; qualities: readonly number[] },
+  { bytes, mediaType }: Shrinking['image'],
+  most: Shrinking['most'],
 ): Promise<Uint8Array | undefined> {
   const pixels = await decoders[mediaType]?.(new Uint8Array(bytes).buffer);
   if (pixels === undefined) throw new Error(`There is no decoder for ${mediaType}`);
-  const small = onWhite(await fitSides(pixels, most.side));
+  const small = await fitSides(onWhite(pixels), most.side);
   await initJpegEncoder(new WebAssembly.Module(jpegEncoder));
   for (const quality of most.qualities) {
     const jpeg = await encodeJpeg(small as never, { quality });
@@ -77,8 +80,9 @@ async function fitSides(pixels: Pixels, side: number): Promise<Pixels> {
   return resize(pixels as never, {
     width: Math.max(1, Math.round(pixels.width * scale)),
     height: Math.max(1, Math.round(pixels.height * scale)),
-    // In linear light it would hold 16 bytes a pixel.
+    // Either would hold 16 bytes a pixel, and nothing shines through any more.
     linearRGB: false,
+    premultiply: false,
   });
 }
 
