@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Template } from 'aws-cdk-lib/assertions';
@@ -19,12 +19,21 @@ export interface Resource {
 let bundles: FunctionBundles | undefined;
 const outputFolder = mkdtempSync(join(tmpdir(), 'infra-test-'));
 
+/** What a template says of its functions' code is only where it lies: bundling all of them takes seconds. */
+const noCode = mkdtempSync(join(outputFolder, 'no-code-'));
+writeFileSync(join(noCode, 'index.mjs'), 'export const handler = () => undefined;\n');
+const withoutCode: FunctionBundles = {
+  folderOf: () => noCode,
+  metafile: { inputs: {}, outputs: {} },
+  [Symbol.dispose]: () => undefined,
+};
+
 afterAll(() => {
   bundles?.[Symbol.dispose]();
   rmSync(outputFolder, { recursive: true, force: true });
 });
 
-/** The bundles of this test file: made once. */
+/** The real bundles, for a test file that looks into them: made once. */
 export function theBundles(): FunctionBundles {
   bundles ??= bundleFunctions([...functionNames, ...webFunctionNames]);
   return bundles;
@@ -48,7 +57,7 @@ export function createService(context: Record<string, unknown> = {}): { app: App
   const app = createApp({ ...plain, ...context });
   return {
     app,
-    stack: new ServiceStack(app, 'AgentService', { stage: readStage(app.node), bundles: theBundles() }),
+    stack: new ServiceStack(app, 'AgentService', { stage: readStage(app.node), bundles: withoutCode }),
   };
 }
 
