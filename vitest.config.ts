@@ -6,8 +6,8 @@ const serviceSetup = 'test/support/global-setup.ts';
 
 export default defineConfig({
   test: {
-    // The tests that start engines and synthesize are many processes already.
-    maxWorkers: 2,
+    // Of two processors: two workers leave a third of their time unused, since much of a test is waiting.
+    maxWorkers: 3,
     projects: [
       { test: { name: 'unit', include: ['test/unit/**/*.test.ts'] } },
       {
