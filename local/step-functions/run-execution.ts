@@ -32,7 +32,8 @@ export function runExecution(
 ): RunningExecution {
   const ended = new AbortController();
   const hasEnded = () => new TaskError('States.Runtime', 'The execution has ended', { isFinal: true });
-  const deadline = performance.now() + (definition.TimeoutSeconds ?? Infinity) * 1000;
+  // The engine's timer for it may fire a millisecond early by this clock.
+  const deadline = performance.now() + (definition.TimeoutSeconds ?? Infinity) * 1000 - 2;
   const current = { Name: '', EnteredTime: '', RetryCount: 0 };
   let drawn: string | undefined;
 
