@@ -72,6 +72,7 @@ export class ServiceFunction extends LambdaFunction {
       role,
       logGroup,
       loggingFormat: LoggingFormat.JSON,
+      environment: { [variables.metricsNamespace]: Stack.of(scope).stackName },
     });
   }
 

@@ -63,6 +63,7 @@ export class UploadServer extends Construct {
       timeout: Duration.minutes(15),
       maxConcurrencyPerEnvironment: uploadsInOneEnvironment,
       environment: {
+        [variables.metricsNamespace]: Stack.of(this).stackName,
         [variables.dataTable]: table.tableName,
         [variables.fileBucket]: files.bucketName,
         [variables.originSecret]: originSecret.secretArn,

@@ -2,7 +2,7 @@ import middy from '@middy/core';
 import type { APIGatewayAuthorizerResult, APIGatewayRequestAuthorizerEvent } from 'aws-lambda';
 import { ServiceError } from '#contract/errors.ts';
 import { authorizeRequest } from '#domain/authorize-request.ts';
-import { logRequest } from '#runtime/log.ts';
+import { beginRequest } from '#runtime/invocation.ts';
 import { apiKeys, clock, workspaces } from '#runtime/services.ts';
 
 const authorize = authorizeRequest({ apiKeys: apiKeys(), clock, workspaces: workspaces() });
@@ -11,7 +11,7 @@ const authorize = authorizeRequest({ apiKeys: apiKeys(), clock, workspaces: work
 const unauthorized = () => new Error('Unauthorized');
 
 export const handler = middy<APIGatewayRequestAuthorizerEvent, APIGatewayAuthorizerResult>()
-  .before(({ event }) => logRequest(event))
+  .before(({ event, context }) => beginRequest(event, context))
   .handler(async (event) => {
     const header = Object.entries(event.headers ?? {}).find(([name]) => name.toLowerCase() === 'x-api-key');
     if (!header?.[1]) throw unauthorized();

@@ -3,7 +3,7 @@ import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
 import { success } from '#contract/envelope.ts';
 import { type RouteName, routes } from '#contract/routes.ts';
 import { failureResponse, jsonResponse } from './http-response.ts';
-import { logRequest } from './log.ts';
+import { observesRequests } from './invocation.ts';
 import { readRequest, type ValidRequest } from './read-request.ts';
 
 type Routes = typeof routes;
@@ -14,10 +14,10 @@ export const bufferedRoute = <Name extends RouteName>(
   answer: (request: ValidRequest<Routes[Name]>) => Promise<{ data: unknown; message?: string }>,
 ) =>
   middy<APIGatewayProxyEvent, APIGatewayProxyResult>()
-    .before(({ event }) => logRequest(event))
     .onError((request) => {
       request.response = failureResponse(request.error, request.event.requestContext.requestId);
     })
+    .use(observesRequests(name))
     .handler(async (event) => {
       const request = readRequest(routes[name], event);
       const { data, message = null } = await answer(request as ValidRequest<Routes[Name]>);

@@ -39,6 +39,7 @@ const schemas = {
   webSearchApiKeySecret: z.string().min(1),
   /** Undefined in a stage without a distribution. */
   originSecret: z.string().min(1).optional(),
+  metricsNamespace: z.string().min(1),
   httpEndpoint: z.string().regex(/^[^:]+:\d+$/),
 } as const satisfies Record<keyof typeof variables, z.ZodType>;
 

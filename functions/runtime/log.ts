@@ -1,9 +1,11 @@
 import { Logger } from '@aws-lambda-powertools/logger';
+import type { Context } from 'aws-lambda';
 import type { Log } from '#domain/ports/log.ts';
+import { serviceDimension } from './metric-names.ts';
 import { withSourcePositions } from './source-positions.ts';
 
-/** JSON lines with the request's id. */
-const logger = /* @__PURE__ */ new Logger({ serviceName: 'agent-service' });
+/** JSON lines with the request's id, at the level of the variable POWERTOOLS_LOG_LEVEL. */
+const logger = /* @__PURE__ */ new Logger({ serviceName: serviceDimension.service });
 
 type Fields = Record<string, unknown>;
 
@@ -30,15 +32,9 @@ export const log: Log = {
   error: (message, fields = {}) => logger.error(message, withoutContents(fields)),
 };
 
-/** Every line until the next call tells the request and, once it is known, the workspace. */
-export const logRequest = ({
-  requestContext,
-}: {
-  requestContext: { requestId: string; authorizer?: { workspaceId?: unknown } | null | undefined };
-}): void => {
+/** Every line until the next call tells these fields, which function it is, and whether it has just been started. */
+export function logInvocation(context: Context, fields: Record<string, string | undefined>): void {
   logger.resetKeys();
-  logger.appendKeys({
-    request_id: requestContext.requestId,
-    workspace_id: requestContext.authorizer?.workspaceId,
-  });
-};
+  logger.addContext(context);
+  logger.appendKeys(fields);
+}

@@ -7,6 +7,8 @@ import type { Caller } from '#domain/authorize-request.ts';
 import { environment } from './environment.ts';
 import { failureResponse, jsonResponse } from './http-response.ts';
 import { identifiers } from './identifiers.ts';
+import { countRequest } from './invocation.ts';
+import { Measurements } from './measurements.ts';
 import { isFromDistribution } from './origin-secret.ts';
 import { readToEnd } from './read-form.ts';
 import type { receiveUpload } from './receive-upload.ts';
@@ -54,6 +56,10 @@ async function resultOf(
   request: IncomingMessage,
   requestId: string,
 ): Promise<APIGatewayProxyResult> {
+  // One of its own: several requests are under way at once.
+  const measurements = new Measurements();
+  let workspaceId: string | undefined;
+  let failure: unknown;
   try {
     if (!(await isFromDistribution(request.headers))) throw new ServiceError('accessDenied', 'Access denied');
     const { method, path } = routes['upload-file'];
@@ -62,10 +68,14 @@ async function resultOf(
     const apiKey = request.headers['x-api-key'];
     if (typeof apiKey !== 'string' || apiKey === '')
       throw new ServiceError('unauthenticated', 'Missing or invalid API key');
-    const { workspaceId } = await authorize(apiKey);
+    workspaceId = (await authorize(apiKey)).workspaceId;
     const file = await receive({ workspaceId, contentType: request.headers['content-type'], body: request });
     return jsonResponse(routes['upload-file'].success.status, success(file), requestId);
   } catch (error) {
+    failure = error;
     return failureResponse(error, requestId);
+  } finally {
+    countRequest(measurements, 'upload-file', failure);
+    measurements.publish({ request_id: requestId, workspace_id: workspaceId });
   }
 }

@@ -2,7 +2,7 @@ import type { Writable } from 'node:stream';
 import type { APIGatewayProxyEvent, Context } from 'aws-lambda';
 import { type RouteName, routes } from '#contract/routes.ts';
 import { failureResponse } from './http-response.ts';
-import { logRequest } from './log.ts';
+import { beginRequest, endRequest } from './invocation.ts';
 import { readRequest, type ValidRequest } from './read-request.ts';
 
 /** What Lambda's managed Node.js runtime puts into the global scope. */
@@ -32,21 +32,27 @@ export const streamedRoute = <Name extends RouteName>(
     // API Gateway invokes once more behind a streamed response, with an event that is no request.
     if (event.requestContext === undefined) return endOf(stream);
     const { requestId } = event.requestContext;
-    logRequest(event);
+    beginRequest(event, context);
     let opened: Writable | undefined;
     const open: OpenResponse = (statusCode, headers) => {
       opened = awslambda.HttpResponseStream.from(stream, { statusCode, headers });
       return opened;
     };
+    let failure: unknown;
     try {
       const request = readRequest(routes[name], event);
       await answer(request as ValidRequest<Routes[Name]>, open, context);
     } catch (error) {
-      if (opened !== undefined) throw error;
+      failure = error;
+      if (opened !== undefined) {
+        endRequest(name, error);
+        throw error;
+      }
       const { statusCode, headers, body } = failureResponse(error, requestId);
       open(statusCode, headers as Record<string, string>).write(body);
     }
     await endOf(opened ?? stream);
+    endRequest(name, failure);
   });
 
 const endOf = (stream: Writable): Promise<void> => {

@@ -24,6 +24,8 @@ export const variables = {
   webSearchUrl: 'WEB_SEARCH_URL',
   webSearchApiKeySecret: 'WEB_SEARCH_API_KEY_SECRET_ARN',
   originSecret: 'ORIGIN_SECRET_ARN',
+  /** Where the metrics of this stack stand: the stack's name. */
+  metricsNamespace: 'METRICS_NAMESPACE',
   /** Where a web function listens: given by Lambda itself, `host:port`. */
   httpEndpoint: 'AWS_LAMBDA_HTTP_ENDPOINT',
 } as const;

@@ -14,6 +14,7 @@ export function functionEnvironment(
     AWS_DEFAULT_REGION: context.region,
     AWS_EXECUTION_ENV: `AWS_Lambda_${runtime}`,
     AWS_LAMBDA_FUNCTION_NAME: functionName,
+    AWS_LAMBDA_INITIALIZATION_TYPE: 'on-demand',
     AWS_REGION: context.region,
     LAMBDA_TASK_ROOT: taskRoot,
     TZ: ':UTC',

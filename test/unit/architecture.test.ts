@@ -26,7 +26,11 @@ const rooms: Readonly<Record<string, Room>> = {
   web: { folder: 'functions/web', ...handlers },
   queues: { folder: 'functions/queues', ...handlers },
   workflow: { folder: 'functions/workflow', ...handlers },
-  lib: { folder: 'lib', rooms: ['contract'], files: ['functions/runtime/variables.ts'] },
+  lib: {
+    folder: 'lib',
+    rooms: ['contract'],
+    files: ['functions/runtime/variables.ts', 'functions/runtime/metric-names.ts'],
+  },
   local: { folder: 'local', rooms: [] },
   bin: { folder: 'bin', rooms: ['contract', 'domain', 'runtime', 'lib', 'local'] },
   test: {

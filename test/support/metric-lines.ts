@@ -1,0 +1,41 @@
+/** What a function told of its measurements in one line of its log. */
+export interface MetricLine {
+  functionName: string;
+  namespace: string;
+  /** The sets of dimensions under which CloudWatch keeps every metric of the line, with their values. */
+  dimensions: Record<string, string>[];
+  metrics: Record<string, { unit: string; value: number | number[] }>;
+  properties: Record<string, unknown>;
+}
+
+interface EmbeddedMetrics {
+  _aws: {
+    CloudWatchMetrics: {
+      Namespace: string;
+      Dimensions: string[][];
+      Metrics: { Name: string; Unit: string }[];
+    }[];
+  };
+}
+
+/** Reads CloudWatch's embedded metric format as CloudWatch does; undefined for any other line. */
+export function readMetricLine(functionName: string, line: string): MetricLine | undefined {
+  if (!line.includes('"_aws"')) return undefined;
+  const parsed = JSON.parse(line) as EmbeddedMetrics & Record<string, unknown>;
+  const [directive] = parsed._aws.CloudWatchMetrics;
+  if (directive === undefined) throw new Error(`No metrics in ${line}`);
+  return {
+    functionName,
+    namespace: directive.Namespace,
+    dimensions: directive.Dimensions.map((set) =>
+      Object.fromEntries(set.map((name) => [name, parsed[name] as string])),
+    ),
+    metrics: Object.fromEntries(
+      directive.Metrics.map(({ Name, Unit }) => [
+        Name,
+        { unit: Unit, value: parsed[Name] as number | number[] },
+      ]),
+    ),
+    properties: parsed,
+  };
+}
