@@ -64,14 +64,14 @@ export class BatchWorkflow extends Construct {
     const reconciler = functionOf('reconcile-batches');
     for (const handler of [worker, undertaker, dispatcher, reconciler]) handler.sendsTo(this.queue);
     reconciler.looksAt(this.queue);
-    worker.addEventSource(
+    worker.live.addEventSource(
       new SqsEventSource(this.queue, {
         batchSize: requestsPerWorker,
         maxConcurrency: workersAtMost,
         reportBatchItemFailures: true,
       }),
     );
-    undertaker.addEventSource(
+    undertaker.live.addEventSource(
       new SqsEventSource(deadLetters, { batchSize: 10, reportBatchItemFailures: true }),
     );
 
@@ -105,7 +105,7 @@ export class BatchWorkflow extends Construct {
       description: 'Takes up what a crash has left lying',
       // What a crash costs a batch at most; each costs one read when no batch is open.
       schedule: Schedule.rate(Duration.minutes(5)),
-      targets: [new LambdaFunction(reconciler, { event: RuleTargetInput.fromObject({}) })],
+      targets: [new LambdaFunction(reconciler.live, { event: RuleTargetInput.fromObject({}) })],
     });
   }
 
@@ -127,7 +127,7 @@ export class BatchWorkflow extends Construct {
   ): StateMachine {
     const over = this.createDelivery(functions.deliverer);
     const giveUp = new LambdaInvoke(this, 'Fail what is left of the batch', {
-      lambdaFunction: functions.failer,
+      lambdaFunction: functions.failer.live,
       payload: this.names(),
       resultSelector: { 'webhook.$': '$.Payload.webhook' },
       resultPath: '$.look',
@@ -135,14 +135,14 @@ export class BatchWorkflow extends Construct {
     retryCrashes(giveUp);
     giveUp.next(over);
     const look = new LambdaInvoke(this, 'See what has become of the batch', {
-      lambdaFunction: functions.advancer,
+      lambdaFunction: functions.advancer.live,
       payload: this.names(),
       resultSelector: { 'stage.$': '$.Payload.stage', 'webhook.$': '$.Payload.webhook' },
       resultPath: '$.look',
     });
     const wait = (name: string, seconds: number): LambdaInvoke =>
       new LambdaInvoke(this, name, {
-        lambdaFunction: functions.dispatcher,
+        lambdaFunction: functions.dispatcher.live,
         integrationPattern: IntegrationPattern.WAIT_FOR_TASK_TOKEN,
         payload: this.names({ taskToken: JsonPath.taskToken }),
         // The backstop of the batch's own expiry, or of a worker's wake: whoever waits looks again.
@@ -171,20 +171,14 @@ export class BatchWorkflow extends Construct {
         .when(Condition.stringEquals('$.look.stage', 'finish'), waits[2])
         .otherwise(over),
     );
-    const machine = this.defineMachine(waits[0], settings);
-    for (const handler of Object.values(functions))
-      Validations.of(machine).acknowledge({
-        id: `AwsSolutions-IAM5[Resource::<${logicalIdOf(handler)}.Arn>:*]`,
-        reason: 'Versions of the function itself, which a state may name.',
-      });
-    return machine;
+    return this.defineMachine(waits[0], settings);
   }
 
   /** What is behind the end of a batch. The function says how long to wait for its next attempt, if there is one. */
   private createDelivery(deliverer: ServiceFunction): IChainable {
     const over = new Succeed(this, 'The batch is over');
     const deliver = new LambdaInvoke(this, 'Deliver the webhook', {
-      lambdaFunction: deliverer,
+      lambdaFunction: deliverer.live,
       payload: this.names(),
       resultSelector: { 'state.$': '$.Payload.state', 'seconds.$': '$.Payload.seconds' },
       resultPath: '$.delivery',

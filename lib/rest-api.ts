@@ -67,7 +67,7 @@ export class RestApi extends Construct {
       cloudWatchRole: true,
       defaultMethodOptions: {
         authorizer: new RequestAuthorizer(this, 'Authorizer', {
-          handler: authorizer,
+          handler: authorizer.live,
           identitySources: [IdentitySource.header('x-api-key')],
           resultsCacheTtl: Duration.seconds(settings.authorizerCacheSeconds),
         }),
@@ -95,8 +95,8 @@ export class RestApi extends Construct {
 }
 
 function integrate(route: Route, handler: ServiceFunction): LambdaIntegration {
-  if (route.transfer === 'buffered') return new LambdaIntegration(handler, { allowTestInvoke: false });
-  return new LambdaIntegration(handler, {
+  if (route.transfer === 'buffered') return new LambdaIntegration(handler.live, { allowTestInvoke: false });
+  return new LambdaIntegration(handler.live, {
     allowTestInvoke: false,
     responseTransferMode: ResponseTransferMode.STREAM,
     timeout: Duration.seconds(Math.min(route.timeoutSeconds + coldStartSeconds, streamedLimitSeconds)),

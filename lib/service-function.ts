@@ -2,8 +2,11 @@ import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import type { Key } from 'aws-cdk-lib/aws-kms';
 import {
+  Alias,
   Architecture,
   Code,
+  type IFunction,
+  type IVersion,
   Function as LambdaFunction,
   LoggingFormat,
   Runtime,
@@ -17,6 +20,7 @@ import { ArnFormat, Duration, RemovalPolicy, Stack } from 'aws-cdk-lib/core';
 import type { Construct } from 'constructs';
 import { variables } from '#runtime/variables.ts';
 import { bedrockStatements } from './bedrock-models.ts';
+import { pinLogicalId } from './logical-id.ts';
 import type { Settings } from './settings.ts';
 
 export type TableAction =
@@ -40,6 +44,9 @@ export type ObjectAction =
  * each grants exactly the named actions and tells the function, in one call, where to find the thing.
  */
 export class ServiceFunction extends LambdaFunction {
+  /** What callers call: it stays with the last version while a new one is tried, and goes back when that fails. */
+  readonly live: IFunction;
+
   constructor(
     scope: Construct,
     id: string,
@@ -60,6 +67,8 @@ export class ServiceFunction extends LambdaFunction {
     // A role of its own: the one that CDK would make may write to every log group of the account.
     const role = new Role(scope, `${id}Role`, { assumedBy: new ServicePrincipal('lambda.amazonaws.com') });
     logGroup.grantWrite(role);
+    // What the logs of a production stack tell outlives it, and is found again under the same name.
+    pinLogicalId(logGroup, `${id}Logs`);
 
     super(scope, id, {
       description: props.description,
@@ -74,6 +83,9 @@ export class ServiceFunction extends LambdaFunction {
       loggingFormat: LoggingFormat.JSON,
       environment: { [variables.metricsNamespace]: Stack.of(scope).stackName },
     });
+    // The library's classes and interfaces disagree under exactOptionalPropertyTypes.
+    const version = this.currentVersion as IVersion;
+    this.live = new Alias(this, 'Live', { aliasName: 'live', version }) as IFunction;
   }
 
   usesTable(table: TableV2, actions: readonly TableAction[]): void {
@@ -118,9 +130,9 @@ export class ServiceFunction extends LambdaFunction {
       this.addToRolePolicy(statement);
   }
 
-  invokes(called: LambdaFunction, variable: string): void {
-    this.allow(['lambda:InvokeFunction'], called.functionArn);
-    this.addEnvironment(variable, called.functionName);
+  invokes({ live }: ServiceFunction, variable: string): void {
+    this.allow(['lambda:InvokeFunction'], live.functionArn);
+    this.addEnvironment(variable, live.functionArn);
   }
 
   sendsTo(queue: Queue): void {

@@ -1,4 +1,6 @@
+import { findFunction } from '../lambda/find-function.ts';
 import type { InvokableFunction } from '../lambda/invokable-function.ts';
+import type { RunContext } from '../run-context.ts';
 import type { ApiAuthorizer, ApiModel } from './api-model.ts';
 import { GatewayFailure } from './gateway-failure.ts';
 import { type PolicyStatement, policyEffect } from './policy-effect.ts';
@@ -20,7 +22,7 @@ interface Verdict {
 }
 
 /** Calls request authorizers and keeps their verdicts for as long as the template says. */
-export function createAuthorize(api: ApiModel, functions: ReadonlyMap<string, InvokableFunction>): Authorize {
+export function createAuthorize(api: ApiModel, functions: RunContext['functions']): Authorize {
   const cache = new Map<string, { readonly verdict: Verdict; readonly expires: number }>();
 
   return async (authorizer, event, facts) => {
@@ -36,7 +38,11 @@ export function createAuthorize(api: ApiModel, functions: ReadonlyMap<string, In
     let verdict: Verdict;
     if (cached && cached.expires > Date.now()) verdict = cached.verdict;
     else {
-      verdict = await ask(functions.get(authorizer.functionArn), { type: 'REQUEST', methodArn, ...event });
+      verdict = await ask(findFunction({ functions }, authorizer.functionArn), {
+        type: 'REQUEST',
+        methodArn,
+        ...event,
+      });
       if (authorizer.cacheSeconds > 0) {
         cache.set(key, { verdict, expires: Date.now() + authorizer.cacheSeconds * 1000 });
       }

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { findFunction } from '../lambda/find-function.ts';
 import type { RunContext } from '../run-context.ts';
 import { answerBuffered } from './answer-buffered.ts';
 import { answerStreamed } from './answer-streamed.ts';
@@ -62,7 +63,7 @@ export async function serveRestApi(
       const isBinary = isBinaryType(api.binaryMediaTypes, facts.headerValue('content-type'));
       const payload = JSON.stringify(createProxyEvent(event, authorizer, body, isBinary));
       if (Buffer.byteLength(payload) > MAX_PAYLOAD_BYTES) throw new GatewayFailure('REQUEST_TOO_LARGE');
-      const fn = functions.get(method.functionArn);
+      const fn = findFunction({ functions }, method.functionArn);
       if (!fn) throw new GatewayFailure('DEFAULT_5XX');
       if (method.streamed) await answerStreamed(api, method, fn, payload, response);
       else await answerBuffered(api, method, fn, payload, facts, response);

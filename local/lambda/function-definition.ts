@@ -3,6 +3,8 @@ export interface FunctionDefinition {
   readonly logicalId: string;
   readonly functionName: string;
   readonly functionArn: string;
+  /** Its versions and aliases. */
+  readonly qualifiers: readonly string[];
   readonly taskRoot: string;
   readonly handler: string;
   readonly timeoutSeconds: number;

@@ -142,6 +142,7 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     logicalId: definition.logicalId,
     functionName: definition.functionName,
     functionArn: definition.functionArn,
+    qualifiers: definition.qualifiers,
     timeoutSeconds: definition.timeoutSeconds,
     invoke(payload, sink) {
       if (closed) return Promise.resolve(SHUT_DOWN);

@@ -20,6 +20,11 @@ interface FunctionProperties {
 }
 
 const FUNCTION = 'AWS::Lambda::Function';
+const VERSION = 'AWS::Lambda::Version';
+const ALIAS = 'AWS::Lambda::Alias';
+
+/** Nothing is ever deployed anew here: a version is the first one. */
+const THE_VERSION = '1';
 
 // Enough for every case here, few enough that a runaway loop does not take the machine down.
 const DEFAULT_MAX_CONCURRENCY = 64;
@@ -28,9 +33,9 @@ const DEFAULT_MAX_CONCURRENCY = 64;
 const DEFAULT_TIMEOUT_SECONDS = 3;
 const DEFAULT_MEMORY_MEGABYTES = 128;
 
-/** Lambda functions, each in worker threads. Versions and aliases are their function. */
+/** Lambda functions, each in worker threads. Versions and aliases have their own ARNs and run the function's code. */
 export const functions: ResourceKind = {
-  types: [FUNCTION, 'AWS::Lambda::Version', 'AWS::Lambda::Alias'],
+  types: [FUNCTION, VERSION, ALIAS],
 
   async open(resources, context) {
     const nameOf = (resource: TemplateResource): string => {
@@ -43,23 +48,32 @@ export const functions: ResourceKind = {
     };
     const arnOf = (resource: TemplateResource) =>
       `arn:aws:lambda:${context.region}:${context.accountId}:function:${nameOf(resource)}`;
+    const qualifierOf = ({ type, properties, logicalId }: TemplateResource): string =>
+      type === ALIAS ? String(context.resolve(properties.Name, logicalId)) : THE_VERSION;
+    const qualifiedArnOf = (resource: TemplateResource) => `${arnOf(resource)}:${qualifierOf(resource)}`;
     const ours = resources.filter(({ type }) => type === FUNCTION);
     const invocations = await serveInvocations((reference) => findFunction(context, reference));
     context.endpoints.lambda = invocations.endpoint;
 
     return {
-      ref: (resource) => (resource.type === FUNCTION ? nameOf(resource) : arnOf(resource)),
-      attribute: (resource, name) =>
-        ({
-          Arn: arnOf(resource),
-          FunctionArn: arnOf(resource),
-          AliasArn: arnOf(resource),
-          Version: '$LATEST',
-        })[name],
+      ref: (resource) => (resource.type === FUNCTION ? nameOf(resource) : qualifiedArnOf(resource)),
+      attribute(resource, name) {
+        if (resource.type === FUNCTION) return name === 'Arn' ? arnOf(resource) : undefined;
+        if (resource.type === ALIAS) return name === 'AliasArn' ? qualifiedArnOf(resource) : undefined;
+        return { FunctionArn: qualifiedArnOf(resource), Version: THE_VERSION }[name];
+      },
       environmentFor: () => ({ AWS_ENDPOINT_URL_LAMBDA: invocations.endpoint }),
       async begin() {
         for (const resource of ours) {
-          const definition = defineFunction(resource, nameOf(resource), arnOf(resource), context);
+          const functionName = nameOf(resource);
+          const qualifiers = resources
+            .filter((other) => other.type !== FUNCTION && nameOf(other) === functionName)
+            .map(qualifierOf);
+          const definition = defineFunction(
+            resource,
+            { functionName, functionArn: arnOf(resource), qualifiers },
+            context,
+          );
           const pool = createFunctionPool(definition, {
             maxConcurrency: context.options.maxConcurrency ?? DEFAULT_MAX_CONCURRENCY,
             onLine: (line) => context.options.onLog?.({ functionName: definition.functionName, line }),
@@ -85,8 +99,7 @@ async function prewarm({ serving, functions: pools }: RunContext): Promise<void>
 
 function defineFunction(
   { logicalId, properties }: TemplateResource,
-  functionName: string,
-  functionArn: string,
+  identity: Pick<FunctionDefinition, 'functionName' | 'functionArn' | 'qualifiers'>,
   context: RunContext,
 ): FunctionDefinition {
   const resolved = context.resolve(properties, logicalId) as FunctionProperties;
@@ -99,8 +112,7 @@ function defineFunction(
   const variables = Object.entries(resolved.Environment?.Variables ?? {});
   return {
     logicalId,
-    functionName,
-    functionArn,
+    ...identity,
     taskRoot,
     handler: resolved.Handler,
     timeoutSeconds: resolved.Timeout ?? DEFAULT_TIMEOUT_SECONDS,
@@ -111,7 +123,12 @@ function defineFunction(
       _HANDLER: resolved.Handler,
       AWS_LAMBDA_FUNCTION_MEMORY_SIZE: String(memoryMegabytes),
       AWS_LAMBDA_FUNCTION_VERSION: '$LATEST',
-      ...functionEnvironment(context, { logicalId, functionName, taskRoot, runtime: resolved.Runtime }),
+      ...functionEnvironment(context, {
+        logicalId,
+        functionName: identity.functionName,
+        taskRoot,
+        runtime: resolved.Runtime,
+      }),
     },
   };
 }

@@ -3,6 +3,8 @@ export interface InvokableFunction {
   readonly logicalId: string;
   readonly functionName: string;
   readonly functionArn: string;
+  /** Its versions and aliases. */
+  readonly qualifiers: readonly string[];
   readonly timeoutSeconds: number;
   /** Resolves in every case; what went wrong is in the result. */
   invoke(payload: string, sink?: ResponseSink): Promise<InvocationResult>;

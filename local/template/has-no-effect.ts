@@ -5,11 +5,13 @@ const WITHOUT_EFFECT = [
   'AWS::ApplicationAutoScaling::*',
   'AWS::CDK::Metadata',
   'AWS::CloudWatch::*',
+  'AWS::CodeDeploy::*', // nothing is deployed anew during a run
   'AWS::IAM::*',
   'AWS::Lambda::EventInvokeConfig',
   'AWS::Lambda::Permission',
   'AWS::Logs::*',
   'AWS::S3::BucketPolicy',
+  'AWS::SNS::*', // only alarms publish; a function that did would find no endpoint
   'AWS::SQS::QueuePolicy',
   'AWS::Scheduler::ScheduleGroup',
   'AWS::SecretsManager::ResourcePolicy',

@@ -59,6 +59,47 @@ test('every log group forgets', () => {
   for (const group of groups) expect(group.Properties).toMatchObject({ RetentionInDays: 30 });
 });
 
+test('whoever calls a function calls its alias: the gateway, queues, the workflow, the schedule, other functions', () => {
+  const aliases = Object.entries(resources('AWS::Lambda::Alias'));
+  expect(aliases).toHaveLength(functions.length);
+  for (const [id, { Properties }] of aliases) {
+    expect(Properties.Name).toBe('live');
+    expect(JSON.stringify(Properties.FunctionVersion)).toContain('CurrentVersion');
+    expect(id).toContain(String((Properties.FunctionName as { Ref: string }).Ref).slice(0, -8));
+  }
+  const callers = [
+    'AWS::ApiGateway::Authorizer',
+    'AWS::ApiGateway::Method',
+    'AWS::Events::Rule',
+    'AWS::Lambda::EventSourceMapping',
+    'AWS::Lambda::Function',
+    'AWS::Lambda::Permission',
+    'AWS::StepFunctions::StateMachine',
+  ];
+  const ids = Object.keys(resources('AWS::Lambda::Function'));
+  for (const type of callers)
+    for (const [id, { Properties }] of Object.entries(resources(type)))
+      expect([id, referredIn(Properties).filter((other) => ids.includes(other))]).toEqual([id, []]);
+  const statements = Object.values(resources('AWS::IAM::Policy')).flatMap(
+    ({ Properties }) =>
+      (Properties.PolicyDocument as { Statement: { Action: unknown; Resource: unknown }[] }).Statement,
+  );
+  const invocations = statements.filter(({ Action }) => Action === 'lambda:InvokeFunction');
+  expect(invocations.length).toBeGreaterThan(2);
+  for (const { Resource } of invocations)
+    for (const id of referredIn(Resource)) expect(aliases.map(([alias]) => alias)).toContain(id);
+});
+
+/** Logical ids behind Ref and Fn::GetAtt. */
+function referredIn(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, inner]) => {
+    if (name === 'Ref') return [String(inner)];
+    if (name === 'Fn::GetAtt') return [String((inner as unknown[])[0])];
+    return referredIn(inner);
+  });
+}
+
 const variablesOf = (id: string, context = {}) => {
   const { Variables } = synthesize(context).resource('AWS::Lambda::Function', id).Properties.Environment as {
     Variables: Record<string, string>;

@@ -152,15 +152,12 @@ test('no role is given a wildcard action', () => {
   expect(actions.filter((action) => action.includes('*'))).toEqual([]);
 });
 
-test('wildcard resources are object keys, executions, versions of functions, and what has no others', () => {
+test('wildcard resources are object keys, executions, and what has no others', () => {
   const join = (...parts: unknown[]) => JSON.stringify({ 'Fn::Join': ['', parts] });
   const idOf = (name: string, type: string): string =>
     Object.keys(resources(type)).find((id) => id.startsWith(name)) ?? name;
   const objectKeys = ['ContentBucket', 'FileBucket'].map((bucket) =>
     join({ 'Fn::GetAtt': [bucket, 'Arn'] }, '/*'),
-  );
-  const states = ['AdvanceBatch', 'DeliverWebhook', 'DispatchBatch', 'FailBatch'].map((name) =>
-    join({ 'Fn::GetAtt': [idOf(name, 'AWS::Lambda::Function'), 'Arn'] }, ':*'),
   );
   const executions = join(
     'arn:',
@@ -183,7 +180,7 @@ test('wildcard resources are object keys, executions, versions of functions, and
   // Delivery of logs and X-Ray.
   expect(new Set(everything.map(({ owner }) => owner))).toEqual(new Set(['BatchesMachine']));
   expect(new Set(wildcards.map(({ resource }) => resource))).toEqual(
-    new Set([...objectKeys, ...states, executions, '"*"']),
+    new Set([...objectKeys, executions, '"*"']),
   );
 });
 
@@ -204,7 +201,11 @@ test('API Gateway may call the functions of routes and the authorizer, a schedul
   ];
   expect([schedules.length, gateway.length]).toEqual([1, Object.keys(routes).length + 1]);
   expect(permissions).toHaveLength(schedules.length + gateway.length);
-  for (const permission of permissions) expect(permission.Action).toBe('lambda:InvokeFunction');
+  const aliases = Object.keys(resources('AWS::Lambda::Alias'));
+  for (const { Action, FunctionName } of permissions) {
+    expect(Action).toBe('lambda:InvokeFunction');
+    expect(aliases).toContain((FunctionName as { Ref: string }).Ref);
+  }
   expect(JSON.stringify(schedules[0])).toMatch(/ReconcileBatches.*BatchesReconciliation/);
   for (const { SourceArn } of gateway)
     expect(JSON.stringify(SourceArn)).toMatch(/authorizers|\/(GET|POST)\/v1\//);

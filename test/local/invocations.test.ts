@@ -43,6 +43,18 @@ it('tells of a function that throws, and of one that takes too long', async () =
   });
 });
 
+it('is reached by its aliases and versions, and by no other qualifier', async () => {
+  const idOf = (start: string) =>
+    Object.entries(run.physicalIds).find(([id]) => id.startsWith(start))?.[1] ?? 'none';
+  const [alias, version] = [idOf('EchoLive'), idOf('EchoCurrentVersion')];
+  expect([alias, version]).toEqual([expect.stringMatching(/:live$/), expect.stringMatching(/:1$/)]);
+  for (const reference of [alias, version, alias.split(':').slice(6).join(':')])
+    expect((await invoke(reference, {})).said).toMatchObject({ statusCode: 200 });
+  await expect(invoke(alias.replace(':live', ':next'), {})).rejects.toMatchObject({
+    name: 'ResourceNotFoundException',
+  });
+});
+
 it('says so when the function is not there', async () => {
   await expect(invoke('Nobody', {})).rejects.toMatchObject({ name: 'ResourceNotFoundException' });
 });
