@@ -18,6 +18,23 @@ const failuresOfEveryRoute: readonly ErrorKind[] = [
   'serverError',
 ];
 
+/** Of every answer to a workspace whose requests of that class are limited. */
+const rateHeaders = {
+  'x-ratelimit-limit': {
+    description: 'How many requests of its class a key may make at once.',
+    schema: { type: 'integer', minimum: 1 },
+  },
+  'x-ratelimit-remaining': {
+    description: 'How many of them it may make now, behind this one.',
+    schema: { type: 'integer', minimum: 0 },
+  },
+  'x-ratelimit-reset': {
+    description:
+      'Whole seconds until it may make all of them again, if it makes none before. No point in time.',
+    schema: { type: 'integer', minimum: 0 },
+  },
+} as const;
+
 const eventStream = `One \`data:\` line of JSON for each event, in the order of \`sequence_number\`.
 After the last event comes the line \`data: [DONE]\`, which is not JSON. Lines that start with \`:\` are comments, sent to keep the connection open.`;
 
@@ -75,9 +92,15 @@ export function openApiDocument(version: string): OpenApiDocument {
       headers: {
         'x-request-id': {
           description: 'Names the request in the logs of the service.',
+          required: true,
           schema: { type: 'string' },
         },
-        'retry-after': { description: 'Seconds to wait.', schema: { type: 'integer' } },
+        'retry-after': {
+          description: 'Whole seconds to wait before the same request is made again.',
+          required: true,
+          schema: { type: 'integer', minimum: 1 },
+        },
+        ...rateHeaders,
       },
     },
   });
@@ -105,7 +128,7 @@ function operation(name: string, route: Route): ZodOpenApiOperationObject {
   return {
     operationId: name.replaceAll(/-([a-z])/g, (_match, letter: string) => letter.toUpperCase()),
     summary: route.summary,
-    ...(route.description !== undefined && { description: route.description }),
+    description: [route.description, `Rate limit: ${route.rateClass}.`].filter(Boolean).join(' '),
     requestParams: { path: route.parameters, query: route.query, header: route.headers },
     ...(route.method === 'POST' && {
       requestBody: {
@@ -118,12 +141,14 @@ function operation(name: string, route: Route): ZodOpenApiOperationObject {
 }
 
 const json = (schema: z.ZodType) => ({ 'application/json': { schema } });
-const headerReference = (name: string) => ({ [name]: { $ref: `#/components/headers/${name}` } });
+const headerReferences = (...names: string[]) =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+const headersOfEveryAnswer = headerReferences('x-request-id', ...Object.keys(rateHeaders));
 
 function successResponse(route: Route) {
   return {
     description: route.serverSentEvents ? `The answer; as a stream of events: ${eventStream}` : 'The answer',
-    headers: headerReference('x-request-id'),
+    headers: headersOfEveryAnswer,
     content: {
       ...json(route.success.envelope),
       ...(route.serverSentEvents && { 'text/event-stream': { schema: streamEvent } }),
@@ -138,8 +163,8 @@ function failureResponses(route: Route): ZodOpenApiResponsesObject {
     responses[status as `${1 | 2 | 3 | 4 | 5}${string}`] = {
       description: (errors ?? []).map((error) => `${error.errorCode} ${error.name}`).join(', '),
       headers: {
-        ...headerReference('x-request-id'),
-        ...(Number(status) === errorTable.rateLimited.status && headerReference('retry-after')),
+        ...headersOfEveryAnswer,
+        ...(Number(status) === errorTable.rateLimited.status && headerReferences('retry-after')),
       },
       content: json(errorEnvelope),
     };

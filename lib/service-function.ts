@@ -21,6 +21,7 @@ import type { Construct } from 'constructs';
 import { variables } from '#runtime/variables.ts';
 import { bedrockStatements } from './bedrock-models.ts';
 import { pinLogicalId } from './logical-id.ts';
+import { rateBucketStatement } from './rate-bucket-statement.ts';
 import type { Settings } from './settings.ts';
 
 export type TableAction =
@@ -94,6 +95,10 @@ export class ServiceFunction extends LambdaFunction {
       table.tableArn,
     );
     this.addEnvironment(variables.dataTable, table.tableName);
+  }
+
+  takesFromRateBuckets(table: TableV2): void {
+    this.addToRolePolicy(rateBucketStatement(table));
   }
 
   usesObjects(bucket: Bucket, actions: readonly ObjectAction[], variable: string): void {

@@ -1,6 +1,7 @@
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { CfnOutput, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib/core';
 import type { Construct } from 'constructs';
+import { formatLimits } from '#contract/rate-limits.ts';
 import { type RouteName, routes } from '#contract/routes.ts';
 import { variables } from '#runtime/variables.ts';
 import { type BatchFunctionName, BatchWorkflow, workerTimeoutSeconds } from './batch-workflow.ts';
@@ -32,6 +33,7 @@ interface Access {
   replySettings?: true;
   batchSettings?: true;
   webhooks?: 'taken' | 'called';
+  stageLimits?: true;
 }
 
 const batchReader = ['GetItem', 'BatchGetItem', 'Query'] as const;
@@ -39,7 +41,7 @@ const batchWriter = [...batchReader, 'PutItem', 'UpdateItem', 'ConditionCheckIte
 
 /** Who needs what. A transaction needs the permissions of the single actions in it. */
 const access: Readonly<Record<FunctionName, Access>> = {
-  'authorize-request': { table: ['GetItem', 'BatchGetItem'] },
+  'authorize-request': { table: ['GetItem', 'BatchGetItem'], stageLimits: true },
   'list-published-agents': { table: ['GetItem', 'BatchGetItem', 'Query'] },
   'create-chat': { table: ['GetItem', 'BatchGetItem', 'PutItem'] },
   'list-chats': { table: ['GetItem', 'BatchGetItem'], links: true },
@@ -157,6 +159,7 @@ export class ServiceStack extends Stack {
     const webAccess = new WebAccess(this, 'WebAccess', settings);
     const webhooks = new Webhooks(this, 'Webhooks', settings);
 
+    const stageLimits = formatLimits({ ...settings.rateLimits, openBatches: settings.openBatches });
     const originSecret = settings.largeUploads ? this.createOriginSecret() : undefined;
 
     let prepareAttachment: ServiceFunction | undefined;
@@ -174,6 +177,7 @@ export class ServiceStack extends Stack {
       });
       const needs = access[name];
       handler.usesTable(table, needs.table);
+      if (name in routes) handler.takesFromRateBuckets(table);
       if (needs.content !== undefined) handler.usesObjects(content, needs.content, variables.contentBucket);
       if (needs.files !== undefined) handler.usesObjects(files, needs.files, variables.fileBucket);
       if (needs.links && originSecret !== undefined)
@@ -199,6 +203,7 @@ export class ServiceStack extends Stack {
         handler.addEnvironment(variables.batchTimeoutSeconds, String(settings.batchTimeoutSeconds));
         handler.addEnvironment(variables.batchItemSeconds, String(settings.batchItemSeconds));
       }
+      if (needs.stageLimits) handler.addEnvironment(variables.stageLimits, stageLimits);
       return handler;
     };
     const workflow = new BatchWorkflow(this, 'Batches', { functionOf: createFunction, settings });
@@ -216,7 +221,14 @@ export class ServiceStack extends Stack {
     let baseAddress = api.baseAddress;
     if (originSecret !== undefined) {
       const codeFolder = props.bundles.folderOf('receive-uploads');
-      const uploads = new UploadServer(this, 'Uploads', { codeFolder, table, files, originSecret, settings });
+      const uploads = new UploadServer(this, 'Uploads', {
+        codeFolder,
+        table,
+        files,
+        originSecret,
+        stageLimits,
+        settings,
+      });
       const { domainName } = new Distribution(this, 'Front', {
         apiDomainName: api.domainName,
         uploads: { domainName: uploads.domainName, path: api.basePath + routes['upload-file'].path },

@@ -3,6 +3,7 @@ import type { Node } from 'constructs';
 import * as z from 'zod';
 import { hostAndPort, hostAndPortForm } from '#contract/host-and-port.ts';
 import { limits } from '#contract/limits.ts';
+import { openBatchesLimit, rateLimit } from '#contract/rate-limits.ts';
 import { routes } from '#contract/routes.ts';
 import { bedrockModel } from './bedrock-models.ts';
 
@@ -49,6 +50,28 @@ const schema = z
      * gateway is the address, and an upload has about 4.5 MB.
      */
     largeUploads: z.boolean().default(true),
+
+    /**
+     * What each API key may ask for, of each class (contract/routes.ts): COUNT/UNIT:BURST, or none. `agentctl workspaces
+     * update` replaces one for a workspace.
+     */
+    rateLimits: z
+      .strictObject({
+        /** A screen with several lists that is looked at by several people. */
+        reads: rateLimit.prefault('20/s:40'),
+        /** What changes without a model being asked: chats, ratings, cancels. A hundred at once, as an import makes chats. */
+        writes: rateLimit.prefault('10/s:100'),
+        /** Each asks a model, which costs a thousand times what the rest does. */
+        sends: rateLimit.prefault('5/s:10'),
+        /** Of up to 50 MB. */
+        uploads: rateLimit.prefault('2/s:5'),
+        /** Of up to 1,000 requests: ten thousand a minute. */
+        batches: rateLimit.prefault('10/m'),
+      })
+      .prefault({}),
+
+    /** Batches that a workspace may have open at once: each holds workers and an execution. A number, or none. */
+    openBatches: openBatchesLimit.prefault('10'),
 
     /** Files that a message may attach: as many as a person would look through for one question. */
     attachedFiles: z.int().min(1).max(limits.attachedFiles).default(10),

@@ -12,6 +12,7 @@ import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { variables } from '#runtime/variables.ts';
+import { rateBucketStatement } from './rate-bucket-statement.ts';
 import type { Settings } from './settings.ts';
 
 /**
@@ -28,7 +29,14 @@ export class UploadServer extends Construct {
   constructor(
     scope: Construct,
     id: string,
-    props: { codeFolder: string; table: TableV2; files: Bucket; originSecret: Secret; settings: Settings },
+    props: {
+      codeFolder: string;
+      table: TableV2;
+      files: Bucket;
+      originSecret: Secret;
+      stageLimits: string;
+      settings: Settings;
+    },
   ) {
     super(scope, id);
     const { table, files, originSecret } = props;
@@ -42,6 +50,7 @@ export class UploadServer extends Construct {
     const allow = (actions: string[], resource: string) =>
       role.addToPolicy(new PolicyStatement({ actions, resources: [resource] }));
     allow(['dynamodb:GetItem', 'dynamodb:BatchGetItem', 'dynamodb:PutItem'], table.tableArn);
+    role.addToPolicy(rateBucketStatement(table));
     allow(
       ['s3:GetObject', 's3:PutObject', 's3:PutObjectTagging', 's3:DeleteObject', 's3:AbortMultipartUpload'],
       files.arnForObjects('*'),
@@ -67,6 +76,7 @@ export class UploadServer extends Construct {
         [variables.dataTable]: table.tableName,
         [variables.fileBucket]: files.bucketName,
         [variables.originSecret]: originSecret.secretArn,
+        [variables.stageLimits]: props.stageLimits,
       },
     });
     this.domainName = server.endpoint.domainName;

@@ -39,7 +39,10 @@ export function workspaceCommands(report: Report): Command {
     .argument('<workspace>')
     .addOption(onOff('--whitelist <on|off>', 'only listed external users may chat'))
     .addOption(
-      new Option('--limits <limits>', 'rate limits: kept, but not enforced yet').choices(['default', 'none']),
+      new Option('--limits <limits>', 'none: its requests and open batches are not limited').choices([
+        'default',
+        'none',
+      ]),
     )
     .addOption(onOff('--enabled <on|off>', 'off: every request is answered 403'))
     .addOption(onOff('--titles <on|off>', 'name chats by their first message'))

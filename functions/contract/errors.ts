@@ -17,15 +17,18 @@ export class ServiceError extends Error {
   readonly kind: ErrorKind;
   /** What the envelope carries as `data`. */
   readonly data: Record<string, unknown> | null;
+  /** Whole seconds until it is worth trying again, when that is known. */
+  readonly retryAfter: number | null;
 
   constructor(
     kind: ErrorKind,
     message: string,
-    options: ErrorOptions & { data?: Record<string, unknown> | null } = {},
+    options: ErrorOptions & { data?: Record<string, unknown> | null; retryAfter?: number } = {},
   ) {
     super(message, options);
     this.kind = kind;
     this.data = options.data ?? null;
+    this.retryAfter = options.retryAfter ?? null;
   }
 
   get status(): number {

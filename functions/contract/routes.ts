@@ -7,6 +7,7 @@ import type { ErrorKind } from './errors.ts';
 import { feedbackBody } from './feedback.ts';
 import { externalUserId, integerParameter, uuid } from './fields.ts';
 import { listMessagesQuery, message, sendMessageBody, uploadedFile } from './message.ts';
+import type { RateClass } from './rate-limits.ts';
 import { uploadForm } from './upload.ts';
 
 /** A route of the interface: the gateway, the handlers' types, the OpenAPI document and the tests are made from it. */
@@ -16,6 +17,8 @@ export interface Route {
   path: string;
   summary: string;
   description?: string;
+  /** Which of its key's buckets a request takes from. */
+  rateClass: RateClass;
   /**
    * `buffered`: one payload of at most 6 MB. `streamed`: written piece by piece, at most 200 MB in AWS;
    * taken by every route whose answer has no bound below it.
@@ -46,6 +49,7 @@ export const routes = {
     method: 'GET',
     path: '/chats/published-agents',
     summary: 'List the published agents of the workspace',
+    rateClass: 'reads',
     transfer: 'streamed',
     timeoutSeconds: 29,
     parameters: none,
@@ -59,6 +63,7 @@ export const routes = {
     method: 'POST',
     path: '/chats',
     summary: 'Create a chat bound to one agent',
+    rateClass: 'writes',
     transfer: 'buffered',
     timeoutSeconds: 29,
     parameters: none,
@@ -72,6 +77,7 @@ export const routes = {
     method: 'GET',
     path: '/chats',
     summary: 'List chats',
+    rateClass: 'reads',
     transfer: 'streamed',
     timeoutSeconds: 29,
     parameters: none,
@@ -85,6 +91,7 @@ export const routes = {
     method: 'GET',
     path: '/chats/{chat_id}/messages',
     summary: 'Read the history of a chat, oldest message first by default',
+    rateClass: 'reads',
     transfer: 'streamed',
     // Lambda lets 2 MB a second of a streamed answer through after its first 6 MB, and 200 MB in all.
     timeoutSeconds: 180,
@@ -99,6 +106,7 @@ export const routes = {
     method: 'POST',
     path: '/chats/{chat_id}/messages',
     summary: 'Send a message and get the reply, as a stream of events or as one JSON answer',
+    rateClass: 'sends',
     transfer: 'streamed',
     // The longest that API Gateway lets a streamed integration run is 15 minutes; five are more than any reply needs.
     timeoutSeconds: 300,
@@ -116,6 +124,7 @@ export const routes = {
     summary: 'Upload a file, to attach it to messages',
     description:
       'Files of up to 50 MB at a base address with large uploads, else of about 4.5 MB, the limit of the platform. The data of a refused upload describes the file: original_name, content_type, size, scope and error_msg.',
+    rateClass: 'uploads',
     transfer: 'buffered',
     timeoutSeconds: 29,
     parameters: none,
@@ -131,6 +140,7 @@ export const routes = {
     path: '/chats/{chat_id}/messages/{message_id}/feedbacks',
     summary: 'Rate a reply',
     description: 'Feedback by the same user on the same message replaces the earlier one.',
+    rateClass: 'writes',
     transfer: 'buffered',
     timeoutSeconds: 29,
     parameters: chatPath.extend({ message_id: integerParameter(1) }),
@@ -153,6 +163,7 @@ export const routes = {
     summary: 'Submit a batch of 1 to 1000 messages',
     description:
       'Everything is checked before anything is stored; an error names the request and the field. The body may have 6 MB, the limit of the platform.',
+    rateClass: 'batches',
     transfer: 'buffered',
     timeoutSeconds: 29,
     parameters: none,
@@ -166,6 +177,7 @@ export const routes = {
     method: 'GET',
     path: '/batches',
     summary: 'List batches, newest first',
+    rateClass: 'reads',
     transfer: 'streamed',
     timeoutSeconds: 29,
     parameters: none,
@@ -179,6 +191,7 @@ export const routes = {
     method: 'GET',
     path: '/batches/{batch_id}',
     summary: 'Read the status of a batch',
+    rateClass: 'reads',
     transfer: 'buffered',
     timeoutSeconds: 29,
     parameters: batchPath,
@@ -192,6 +205,7 @@ export const routes = {
     method: 'GET',
     path: '/batches/{batch_id}/results',
     summary: 'Read the results of a batch, in input order',
+    rateClass: 'reads',
     transfer: 'streamed',
     timeoutSeconds: 180,
     parameters: batchPath,
@@ -205,6 +219,7 @@ export const routes = {
     method: 'POST',
     path: '/batches/{batch_id}/cancel',
     summary: 'Cancel a batch that is in progress',
+    rateClass: 'writes',
     transfer: 'buffered',
     timeoutSeconds: 29,
     parameters: batchPath,

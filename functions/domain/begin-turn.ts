@@ -21,6 +21,8 @@ export interface SendInput {
   message: string;
   attachedFileUuids: string[];
   externalUserId: string | undefined;
+  /** Resolves when the send is let in, and rejects when it is not: nothing is written before. */
+  admitted: Promise<void>;
 }
 
 /** A user message that is stored and waits for its reply, under the chat's lease. */
@@ -43,7 +45,7 @@ type TurnServices = Pick<
 
 /**
  * Everything that can refuse a send, in the order of its answers; a refused send leaves nothing behind. Three round
- * trips: who and which agent; the lease; the user message beside the history.
+ * trips: who and which agent, beside the key's limit; the lease; the user message beside the history.
  * @throws clientNotAllowed, `Agent not found`, `Agent version not found`, `Chat not found`, `Agent mismatch`,
  *   unknown files, `A reply is already in progress for this chat` (specification, section 7.2)
  */
@@ -62,6 +64,7 @@ export const beginTurn =
         ? agentNotFound()
         : agentVersionNotFound();
     const attachments = await attachmentsOf(services, input);
+    await input.admitted;
 
     // A turn is taken again only after one that was given up has been settled, and each settling ends one turn.
     for (let attempt = 0; attempt < 5; attempt += 1) {

@@ -14,11 +14,15 @@ export const createChat =
     agentId: string;
     name: string;
     externalUserId: string | undefined;
+    /** Resolves when the request is let in, and rejects when it is not: nothing is written before. */
+    admitted: Promise<void>;
   }): Promise<Chat> => {
     const [, agent] = await Promise.all([
       findWorkspaceFor(services)(input.workspaceId, input.externalUserId),
       services.agents.get(input.workspaceId, input.agentId),
     ]);
     if (agent === undefined) throw agentNotFound();
-    return services.chats.create({ ...input, externalUserId: input.externalUserId ?? null });
+    const { admitted, externalUserId = null, ...chat } = input;
+    await admitted;
+    return services.chats.create({ ...chat, externalUserId });
   };

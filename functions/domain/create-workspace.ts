@@ -9,6 +9,7 @@ export const createWorkspace =
       ...input,
       enabled: true,
       titlesEnabled: true,
+      ownLimits: {},
       createdAt: services.clock.now().toISOString(),
     };
     await services.workspaces.put(workspace);

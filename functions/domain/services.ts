@@ -1,3 +1,4 @@
+import type { Limits } from '#contract/rate-limits.ts';
 import type { AgentRuntime } from './ports/agent-runtime.ts';
 import type { AgentStore } from './ports/agent-store.ts';
 import type { ApiKeyStore } from './ports/api-key-store.ts';
@@ -19,6 +20,7 @@ import type { KnowledgeStore } from './ports/knowledge-store.ts';
 import type { Log } from './ports/log.ts';
 import type { MessageStore } from './ports/message-store.ts';
 import type { PreparedAttachments } from './ports/prepared-attachments.ts';
+import type { RateBucketStore } from './ports/rate-bucket-store.ts';
 import type { SecretSealer } from './ports/secret-sealer.ts';
 import type { TextExtractor } from './ports/text-extractor.ts';
 import type { WebPages } from './ports/web-pages.ts';
@@ -50,8 +52,11 @@ export interface Services {
   log: Log;
   messages: MessageStore;
   preparedAttachments: PreparedAttachments;
+  rateBuckets: RateBucketStore;
   replySettings: ReplySettings;
   secretSealer: SecretSealer;
+  /** What workspaces are held to that have no limits of their own. */
+  stageLimits: Limits;
   textExtractor: TextExtractor;
   webPages: WebPages;
   /** Null where the stage has no provider. */

@@ -1,4 +1,5 @@
 import { ServiceError } from '#contract/errors.ts';
+import type { Limits } from '#contract/rate-limits.ts';
 
 export interface Workspace {
   id: string;
@@ -7,9 +8,16 @@ export interface Workspace {
   enabled: boolean;
   whitelistEnabled: boolean;
   titlesEnabled: boolean;
+  /** `none`: nothing is limited, whatever its own limits say. */
   limits: 'default' | 'none';
+  /** In place of the stage's. */
+  ownLimits: Partial<Limits>;
   createdAt: string;
 }
+
+/** What the workspace is held to; null when it is to nothing. */
+export const limitsOf = ({ limits, ownLimits }: Workspace, stage: Limits): Limits | null =>
+  limits === 'none' ? null : { ...stage, ...ownLimits };
 
 /**
  * Whitelist mode (specification, section 5.4).

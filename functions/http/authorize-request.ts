@@ -1,11 +1,17 @@
 import middy from '@middy/core';
 import type { APIGatewayAuthorizerResult, APIGatewayRequestAuthorizerEvent } from 'aws-lambda';
 import { ServiceError } from '#contract/errors.ts';
+import { formatLimits } from '#contract/rate-limits.ts';
 import { authorizeRequest } from '#domain/authorize-request.ts';
 import { beginRequest } from '#runtime/invocation.ts';
-import { apiKeys, clock, workspaces } from '#runtime/services.ts';
+import { apiKeys, clock, stageLimits, workspaces } from '#runtime/services.ts';
 
-const authorize = authorizeRequest({ apiKeys: apiKeys(), clock, workspaces: workspaces() });
+const authorize = authorizeRequest({
+  apiKeys: apiKeys(),
+  clock,
+  stageLimits: stageLimits(),
+  workspaces: workspaces(),
+});
 
 /** The gateway answers `Unauthorized` with 400/10001, a Deny with 403/10001, and everything else with 500/10005. */
 const unauthorized = () => new Error('Unauthorized');
@@ -16,8 +22,12 @@ export const handler = middy<APIGatewayRequestAuthorizerEvent, APIGatewayAuthori
     const header = Object.entries(event.headers ?? {}).find(([name]) => name.toLowerCase() === 'x-api-key');
     if (!header?.[1]) throw unauthorized();
     try {
-      const { workspaceId, apiKeyId } = await authorize(header[1]);
-      return policy('Allow', event.methodArn, apiKeyId, { workspaceId, apiKeyId });
+      const { workspaceId, apiKeyId, limits } = await authorize(header[1]);
+      return policy('Allow', event.methodArn, apiKeyId, {
+        workspaceId,
+        apiKeyId,
+        ...(limits !== null && { limits: formatLimits(limits) }),
+      });
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
       if (error.kind === 'accessDenied') return policy('Deny', event.methodArn, 'disabled', {});

@@ -4,7 +4,6 @@ import { answerTurn } from '#domain/answer-turn.ts';
 import { beginTurn } from '#domain/begin-turn.ts';
 import { environment } from '#runtime/environment.ts';
 import { eventStreamHeaders, openEventStream } from '#runtime/event-stream.ts';
-import { headersOf } from '#runtime/http-response.ts';
 import { identifiers } from '#runtime/identifiers.ts';
 import {
   agentRuntime,
@@ -38,7 +37,7 @@ const answer = answerTurn(services);
 const millisecondsToStore = 15_000;
 
 export const handler = streamedRoute('send-message', async (request, open, context) => {
-  const { body, workspaceId, parameters, requestId } = request;
+  const { body, workspaceId, parameters, admitted } = request;
   const turn = await begin({
     workspaceId,
     chatId: parameters.chat_id,
@@ -46,10 +45,11 @@ export const handler = streamedRoute('send-message', async (request, open, conte
     message: body.message,
     attachedFileUuids: body.attached_file_uuids,
     externalUserId: body.external_user_id,
+    admitted,
   });
   const deadline = context.getRemainingTimeInMillis() - millisecondsToStore;
   if (body.stream) {
-    const stream = open(200, { ...headersOf(requestId), ...eventStreamHeaders });
+    const stream = open(eventStreamHeaders);
     const responseId = `resp_${services.identifiers.uuid()}`;
     const events = openEventStream(stream, { responseId, chatId: turn.chat.id }, clock);
     await answer(turn, { emit: events.send, done: events.done }, deadline);
@@ -59,5 +59,5 @@ export const handler = streamedRoute('send-message', async (request, open, conte
   const unheard = { emit: () => undefined, done: () => undefined };
   const reply = await answer(turn, unheard, Math.min(deadline, plainDeadline));
   if (reply.error !== null) throw new ServiceError('serverError', reply.error.message);
-  open(200, headersOf(requestId)).write(JSON.stringify(success(reply.content)));
+  open().write(JSON.stringify(success(reply.content)));
 });

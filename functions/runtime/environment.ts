@@ -1,6 +1,7 @@
 import process from 'node:process';
 import * as z from 'zod';
 import { hostAndPort } from '#contract/host-and-port.ts';
+import { parseLimits } from '#contract/rate-limits.ts';
 import { variables } from './variables.ts';
 
 const hostsAndPorts = z
@@ -40,6 +41,7 @@ const schemas = {
   /** Undefined in a stage without a distribution. */
   originSecret: z.string().min(1).optional(),
   metricsNamespace: z.string().min(1),
+  stageLimits: z.string().transform(parseLimits),
   httpEndpoint: z.string().regex(/^[^:]+:\d+$/),
 } as const satisfies Record<keyof typeof variables, z.ZodType>;
 

@@ -12,9 +12,10 @@ export const jsonResponse = (
   status: number,
   envelope: Envelope,
   requestId: string,
+  headers: Record<string, string> = {},
 ): APIGatewayProxyResult => ({
   statusCode: status,
-  headers: headersOf(requestId),
+  headers: { ...headersOf(requestId), ...headers },
   body: JSON.stringify(envelope),
 });
 
@@ -23,10 +24,17 @@ export const errorCodeOf = (error: unknown): number =>
   error instanceof ServiceError ? error.errorCode : errorTable.serverError.errorCode;
 
 /** The answer to a request that failed. Text of a 5xx never leaves: it is logged, and the client gets the request id. */
-export function failureResponse(error: unknown, requestId: string): APIGatewayProxyResult {
+export function failureResponse(
+  error: unknown,
+  requestId: string,
+  headers: Record<string, string> = {},
+): APIGatewayProxyResult {
   if (error instanceof ServiceError && error.status < 500)
-    return jsonResponse(error.status, failure(error.errorCode, error.message, error.data), requestId);
+    return jsonResponse(error.status, failure(error.errorCode, error.message, error.data), requestId, {
+      ...headers,
+      ...(error.retryAfter !== null && { 'Retry-After': String(error.retryAfter) }),
+    });
   log.error('A request failed', { error, request_id: requestId });
   const { status, errorCode } = errorTable.serverError;
-  return jsonResponse(status, failure(errorCode, serverErrorMessage(requestId)), requestId);
+  return jsonResponse(status, failure(errorCode, serverErrorMessage(requestId)), requestId, headers);
 }

@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import { type Pagination, paginate } from '#contract/pagination.ts';
 import type { RouteName, routes } from '#contract/routes.ts';
-import { headersOf } from './http-response.ts';
 import type { ValidRequest } from './read-request.ts';
 import { streamedRoute } from './streamed-route.ts';
 
@@ -25,7 +24,8 @@ export const listRoute = <Name extends RouteName, Row>(
     const pagination = total === undefined ? undefined : await paginationOf(request, total);
     // The first piece is read before the status is sent: what fails until then is answered with its error.
     let piece = await rows.next();
-    const stream = open(200, headersOf(request.requestId));
+    await request.admitted;
+    const stream = open();
     for (; piece.done !== true; piece = await rows.next()) await write(stream, piece.value);
     await write(stream, endOfEnvelope(pagination));
   });

@@ -1,15 +1,22 @@
 import type { APIGatewayProxyEvent } from 'aws-lambda';
 import type * as z from 'zod';
 import { ServiceError } from '#contract/errors.ts';
+import { type Limits, parseLimits } from '#contract/rate-limits.ts';
 import type { Route } from '#contract/routes.ts';
+import type { Caller } from '#domain/authorize-request.ts';
 import { describeIssues } from './describe-issues.ts';
 import { isFromDistribution } from './origin-secret.ts';
+import type { RateGate } from './rate-gate.ts';
 import { viewerHostHeader } from './variables.ts';
 
 /** A request that has passed its route's schemas. */
 export interface ValidRequest<R extends Route> {
   workspaceId: string;
   requestId: string;
+  /** What the workspace is held to; null when it is to nothing. */
+  limits: Limits | null;
+  /** Resolves when the key's limit lets the request in: nothing may be written before that. */
+  admitted: Promise<void>;
   /** The address that the client asked for: the distribution's when it came through it, else the gateway's. */
   address: () => Promise<URL>;
   parameters: z.output<R['parameters']>;
@@ -22,9 +29,16 @@ export interface ValidRequest<R extends Route> {
  * Checks a request against its route's schemas.
  * @throws badRequest naming every field that is wrong (specification, section 7.1)
  */
-export function readRequest<R extends Route>(route: R, event: APIGatewayProxyEvent): ValidRequest<R> {
+export function readRequest<R extends Route>(
+  route: R,
+  event: APIGatewayProxyEvent,
+  { admitted }: Pick<RateGate, 'admitted'>,
+): ValidRequest<R> {
+  const { workspaceId, limits } = callerOf(event);
   return {
-    workspaceId: workspaceOf(event),
+    workspaceId,
+    limits,
+    admitted,
     requestId: event.requestContext.requestId,
     address: () => addressOf(event),
     parameters: parse(route.parameters, event.pathParameters ?? {}),
@@ -35,11 +49,17 @@ export function readRequest<R extends Route>(route: R, event: APIGatewayProxyEve
   } as ValidRequest<R>;
 }
 
-/** Whom the authorizer has let in. */
-export function workspaceOf(event: APIGatewayProxyEvent): string {
-  const workspaceId = event.requestContext.authorizer?.workspaceId as string | undefined;
-  if (workspaceId === undefined) throw new ServiceError('accessDenied', 'Access denied');
-  return workspaceId;
+/**
+ * Whom the authorizer has let in, and what it has said of its limits: nothing for a workspace without any, or when it was
+ * asked before a deployment that made limits.
+ */
+export function callerOf({ requestContext }: APIGatewayProxyEvent): Caller {
+  const { workspaceId, apiKeyId, limits } = (requestContext.authorizer ?? {}) as Partial<
+    Record<string, string>
+  >;
+  if (workspaceId === undefined || apiKeyId === undefined)
+    throw new ServiceError('accessDenied', 'Access denied');
+  return { workspaceId, apiKeyId, limits: limits === undefined ? null : parseLimits(limits) };
 }
 
 export const headerIn = (event: APIGatewayProxyEvent, name: string): string | undefined =>

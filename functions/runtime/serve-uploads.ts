@@ -10,6 +10,7 @@ import { identifiers } from './identifiers.ts';
 import { countRequest } from './invocation.ts';
 import { Measurements } from './measurements.ts';
 import { isFromDistribution } from './origin-secret.ts';
+import { openRateGate, rateHeadersOf } from './rate-gate.ts';
 import { readToEnd } from './read-form.ts';
 import type { receiveUpload } from './receive-upload.ts';
 
@@ -62,18 +63,27 @@ async function resultOf(
   let failure: unknown;
   try {
     if (!(await isFromDistribution(request.headers))) throw new ServiceError('accessDenied', 'Access denied');
-    const { method, path } = routes['upload-file'];
+    const { method, path, rateClass } = routes['upload-file'];
     if (request.method !== method || !new URL(request.url ?? '', 'http://any').pathname.endsWith(path))
       throw new ServiceError('notFound', 'Resource not found');
     const apiKey = request.headers['x-api-key'];
     if (typeof apiKey !== 'string' || apiKey === '')
       throw new ServiceError('unauthenticated', 'Missing or invalid API key');
-    workspaceId = (await authorize(apiKey)).workspaceId;
-    const file = await receive({ workspaceId, contentType: request.headers['content-type'], body: request });
-    return jsonResponse(routes['upload-file'].success.status, success(file), requestId);
+    const caller = await authorize(apiKey);
+    workspaceId = caller.workspaceId;
+    const gate = openRateGate(request, rateClass, caller);
+    const file = await gate.through(async () => {
+      await gate.admitted;
+      return receive({
+        workspaceId: caller.workspaceId,
+        contentType: request.headers['content-type'],
+        body: request,
+      });
+    });
+    return jsonResponse(routes['upload-file'].success.status, success(file), requestId, gate.headers());
   } catch (error) {
     failure = error;
-    return failureResponse(error, requestId);
+    return failureResponse(error, requestId, rateHeadersOf(request));
   } finally {
     countRequest(measurements, 'upload-file', failure);
     measurements.publish({ request_id: requestId, workspace_id: workspaceId });

@@ -8,6 +8,7 @@ import { LambdaClient } from '@aws-sdk/client-lambda';
 import { S3Client } from '@aws-sdk/client-s3';
 import { SFNClient } from '@aws-sdk/client-sfn';
 import { SQSClient } from '@aws-sdk/client-sqs';
+import { NodeHttpHandler } from '@smithy/node-http-handler';
 import { attachmentReader } from '#adapters/attachment-reader.ts';
 import { bedrockKnowledgeBase } from '#adapters/bedrock-knowledge-base.ts';
 import { threadedTextExtractor } from '#adapters/documents/threaded-text-extractor.ts';
@@ -21,6 +22,7 @@ import { dynamoFileIndex } from '#adapters/dynamo/file-index.ts';
 import { itemClientSettings, lightened } from '#adapters/dynamo/item-client.ts';
 import { dynamoKnowledgeTable } from '#adapters/dynamo/knowledge-table.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/message-store.ts';
+import { dynamoRateBucketStore } from '#adapters/dynamo/rate-bucket-store.ts';
 import { dynamoTable, type Table } from '#adapters/dynamo/table.ts';
 import { dynamoWorkspaceStore } from '#adapters/dynamo/workspace-store.ts';
 import { imageFitter } from '#adapters/images/fit-image.ts';
@@ -55,16 +57,21 @@ const lazily = <Value>(make: () => Value): (() => Value) => {
   };
 };
 
-/** Six tries: a reply that cannot be stored is lost, while a second more is only late. */
-const table = /* @__PURE__ */ lazily(
-  (): Table =>
-    dynamoTable(
-      lightened(
-        new DynamoDBClient({ ...itemClientSettings, maxAttempts: 6, requestHandler: clientTimeouts }),
-      ),
-      environment('dataTable'),
+const dynamoConnections = /* @__PURE__ */ lazily(() => new NodeHttpHandler(clientTimeouts));
+const tableWith = (maxAttempts: number): Table =>
+  dynamoTable(
+    lightened(
+      new DynamoDBClient({ ...itemClientSettings, maxAttempts, requestHandler: dynamoConnections() }),
     ),
-);
+    environment('dataTable'),
+  );
+
+/** Six tries: a reply that cannot be stored is lost, while a second more is only late. */
+const table = /* @__PURE__ */ lazily(() => tableWith(6));
+
+/** Two tries: who cannot be counted is let in, and must not wait for long. */
+export const rateBuckets = /* @__PURE__ */ lazily(() => dynamoRateBucketStore(tableWith(2)));
+export const stageLimits = /* @__PURE__ */ lazily(() => environment('stageLimits'));
 
 /** Texts of files have some megabytes. */
 export const preparedAttachments = /* @__PURE__ */ lazily(() =>

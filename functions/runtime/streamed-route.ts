@@ -1,9 +1,10 @@
 import type { Writable } from 'node:stream';
 import type { APIGatewayProxyEvent, Context } from 'aws-lambda';
 import { type RouteName, routes } from '#contract/routes.ts';
-import { failureResponse } from './http-response.ts';
+import { failureResponse, headersOf } from './http-response.ts';
 import { beginRequest, endRequest } from './invocation.ts';
-import { readRequest, type ValidRequest } from './read-request.ts';
+import { openRateGate, rateHeadersOf } from './rate-gate.ts';
+import { callerOf, readRequest, type ValidRequest } from './read-request.ts';
 
 /** What Lambda's managed Node.js runtime puts into the global scope. */
 declare const awslambda: {
@@ -17,8 +18,8 @@ declare const awslambda: {
 
 type Routes = typeof routes;
 
-/** Sends status and headers; what is written to the result follows them at once. */
-export type OpenResponse = (statusCode: number, headers: Record<string, string>) => Writable;
+/** Sends the status of success, the headers of every answer and these; what is written to the result follows at once. */
+export type OpenResponse = (headers?: Record<string, string>) => Writable;
 
 /**
  * The Lambda of a route that writes its answer piece by piece. An error before `open` becomes a failure envelope; after
@@ -34,21 +35,26 @@ export const streamedRoute = <Name extends RouteName>(
     const { requestId } = event.requestContext;
     beginRequest(event, context);
     let opened: Writable | undefined;
-    const open: OpenResponse = (statusCode, headers) => {
+    const open = (statusCode: number, headers: Record<string, string>): Writable => {
       opened = awslambda.HttpResponseStream.from(stream, { statusCode, headers });
       return opened;
     };
     let failure: unknown;
     try {
-      const request = readRequest(routes[name], event);
-      await answer(request as ValidRequest<Routes[Name]>, open, context);
+      const gate = openRateGate(event, routes[name].rateClass, callerOf(event));
+      await gate.through(async () => {
+        const request = readRequest(routes[name], event, gate);
+        const openSuccess: OpenResponse = (headers = {}) =>
+          open(routes[name].success.status, { ...headersOf(requestId), ...gate.headers(), ...headers });
+        await answer(request as ValidRequest<Routes[Name]>, openSuccess, context);
+      });
     } catch (error) {
       failure = error;
       if (opened !== undefined) {
         endRequest(name, error);
         throw error;
       }
-      const { statusCode, headers, body } = failureResponse(error, requestId);
+      const { statusCode, headers, body } = failureResponse(error, requestId, rateHeadersOf(event));
       open(statusCode, headers as Record<string, string>).write(body);
     }
     await endOf(opened ?? stream);

@@ -2,23 +2,31 @@ import { Readable } from 'node:stream';
 import middy from '@middy/core';
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
 import { success } from '#contract/envelope.ts';
+import { routes } from '#contract/routes.ts';
 import { failureResponse, jsonResponse } from './http-response.ts';
 import { observesRequests } from './invocation.ts';
-import { headerIn, workspaceOf } from './read-request.ts';
+import { openRateGate, rateHeadersOf } from './rate-gate.ts';
+import { callerOf, headerIn } from './read-request.ts';
 import type { receiveUpload } from './receive-upload.ts';
 
 /** The Lambda of a route whose body is a form: the gateway hands it over whole, in base64. */
 export const uploadRoute = (receive: ReturnType<typeof receiveUpload>) =>
   middy<APIGatewayProxyEvent, APIGatewayProxyResult>()
     .onError((request) => {
-      request.response = failureResponse(request.error, request.event.requestContext.requestId);
+      const { error, event } = request;
+      request.response = failureResponse(error, event.requestContext.requestId, rateHeadersOf(event));
     })
     .use(observesRequests('upload-file'))
     .handler(async (event) => {
-      const file = await receive({
-        workspaceId: workspaceOf(event),
-        contentType: headerIn(event, 'content-type'),
-        body: Readable.from([Buffer.from(event.body ?? '', event.isBase64Encoded ? 'base64' : 'utf8')]),
+      const caller = callerOf(event);
+      const gate = openRateGate(event, routes['upload-file'].rateClass, caller);
+      const file = await gate.through(async () => {
+        await gate.admitted;
+        return receive({
+          workspaceId: caller.workspaceId,
+          contentType: headerIn(event, 'content-type'),
+          body: Readable.from([Buffer.from(event.body ?? '', event.isBase64Encoded ? 'base64' : 'utf8')]),
+        });
       });
-      return jsonResponse(200, success(file), event.requestContext.requestId);
+      return jsonResponse(200, success(file), event.requestContext.requestId, gate.headers());
     });

@@ -26,6 +26,8 @@ export const variables = {
   originSecret: 'ORIGIN_SECRET_ARN',
   /** Where the metrics of this stack stand: the stack's name. */
   metricsNamespace: 'METRICS_NAMESPACE',
+  /** Of workspaces without their own, as `formatLimits` writes them. */
+  stageLimits: 'STAGE_LIMITS',
   /** Where a web function listens: given by Lambda itself, `host:port`. */
   httpEndpoint: 'AWS_LAMBDA_HTTP_ENDPOINT',
 } as const;

@@ -2,11 +2,25 @@ import { authorizeRequest } from '#domain/authorize-request.ts';
 import { identifiers } from '#runtime/identifiers.ts';
 import { receiveUpload } from '#runtime/receive-upload.ts';
 import { serveUploads } from '#runtime/serve-uploads.ts';
-import { apiKeys, clock, contentDetector, fileIndex, files, log, workspaces } from '#runtime/services.ts';
+import {
+  apiKeys,
+  clock,
+  contentDetector,
+  fileIndex,
+  files,
+  log,
+  stageLimits,
+  workspaces,
+} from '#runtime/services.ts';
 
 /** Files of up to 50 MB: the body is read as it comes. */
 serveUploads({
-  authorize: authorizeRequest({ apiKeys: apiKeys(), clock, workspaces: workspaces() }),
+  authorize: authorizeRequest({
+    apiKeys: apiKeys(),
+    clock,
+    stageLimits: stageLimits(),
+    workspaces: workspaces(),
+  }),
   receive: receiveUpload({
     clock,
     contentDetector,

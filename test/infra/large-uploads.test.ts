@@ -98,6 +98,7 @@ test('the web function runs for as long as an upload may take, and knows what it
         [variables.dataTable]: { Ref: 'DataTable' },
         [variables.fileBucket]: { Ref: 'FileBucket' },
         [variables.originSecret]: { Ref: expect.stringMatching(/^OriginSecret/) },
+        [variables.stageLimits]: expect.stringContaining('uploads=2/s:5'),
         AWS_LAMBDA_NODEJS_ENTRYPOINT: 'index.mjs',
       },
     },
@@ -109,12 +110,16 @@ test('the web function runs for as long as an upload may take, and knows what it
 
 test('its role may do exactly this', () => {
   const { Statement } = resource('AWS::IAM::Policy', 'UploadsRole').Properties.PolicyDocument as {
-    Statement: { Action: string | string[]; Resource: unknown }[];
+    Statement: { Action: string | string[]; Resource: unknown; Condition?: unknown }[];
   };
+  expect(Statement.find(({ Action }) => Action === 'dynamodb:UpdateItem')?.Condition).toEqual({
+    'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['W#*#RATE#*'] },
+  });
   expect(Statement.flatMap(({ Action }) => Action).toSorted()).toEqual([
     'dynamodb:BatchGetItem',
     'dynamodb:GetItem',
     'dynamodb:PutItem',
+    'dynamodb:UpdateItem',
     'logs:CreateLogStream',
     'logs:PutLogEvents',
     's3:AbortMultipartUpload',

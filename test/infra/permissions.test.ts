@@ -6,15 +6,20 @@ interface Statement {
   Effect: string;
   Action: string | string[];
   Resource: unknown;
+  Condition?: unknown;
 }
 
 const { resources } = synthesize();
 const list = <Value>(value: Value | Value[]): Value[] => (Array.isArray(value) ? value : [value]);
 
-const policies = Object.entries(resources('AWS::IAM::Policy')).map(([id, { Properties }]) => ({
-  owner: id.replace(/RoleDefaultPolicy.*$|[0-9A-F]{8}$/, ''),
-  statements: (Properties.PolicyDocument as { Statement: Statement[] }).Statement,
-}));
+const policies = Object.entries(resources('AWS::IAM::Policy')).map(([id, { Properties }]) => {
+  const { Statement: all } = Properties.PolicyDocument as { Statement: Statement[] };
+  return {
+    owner: id.replace(/RoleDefaultPolicy.*$|[0-9A-F]{8}$/, ''),
+    statements: all.filter(({ Condition }) => Condition === undefined),
+    conditional: all.filter(({ Condition }) => Condition !== undefined),
+  };
+});
 
 const logs = ['logs:CreateLogStream', 'logs:PutLogEvents'];
 const read = ['dynamodb:BatchGetItem', 'dynamodb:GetItem'];
@@ -144,6 +149,21 @@ test('every role may do exactly this', () => {
     ],
     BatchesMachine: machine,
   });
+});
+
+test('the functions of routes may take from rate buckets, and what they only read stays so', () => {
+  const takers = policies.filter(({ conditional }) => conditional.length > 0);
+  const names = Object.keys(routes).map((name) => name.replaceAll('-', ''));
+  expect(takers.map(({ owner }) => owner.toLowerCase()).toSorted()).toEqual(names.toSorted());
+  for (const { conditional } of takers)
+    expect(conditional).toEqual([
+      {
+        Effect: 'Allow',
+        Action: 'dynamodb:UpdateItem',
+        Resource: { 'Fn::GetAtt': ['DataTable', 'Arn'] },
+        Condition: { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['W#*#RATE#*'] } },
+      },
+    ]);
 });
 
 test('no role is given a wildcard action', () => {

@@ -51,6 +51,7 @@ const begin = (services: TurnServices, chatId: number, message: string) =>
     message,
     attachedFileUuids: [],
     externalUserId: undefined,
+    admitted: Promise.resolve(),
   });
 
 /** Lets the first call wait at a gate, and tells when it has come there. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type Client, clientOf } from '#support/client.ts';
 import { type DynamoProxy, startDynamoProxy } from '#support/dynamo-proxy.ts';
 import {
@@ -7,7 +7,7 @@ import {
   type ScriptedModel,
   startScriptedModel,
 } from '#support/scripted-model.ts';
-import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+import { createTenant, type Service, setLimits, startService, type Tenant } from '#support/service.ts';
 import { createChat, stepThrough } from '#support/turns.ts';
 
 let model: ScriptedModel;
@@ -26,7 +26,7 @@ beforeAll(async () => {
     maxConcurrency: 1,
   });
   proxy.engine = service.run.endpoints.dynamodb;
-  tenant = await createTenant({ model: 'openai:test', titles: false });
+  tenant = await createTenant({ model: 'openai:test', titles: false, limits: {} });
   client = clientOf(service, tenant);
 });
 afterAll(async () => {
@@ -37,11 +37,11 @@ afterAll(async () => {
 
 /**
  * The service's own part of a turn, warm, without a title, texts under 1 KB. Before the model is asked, three round
- * trips, each of which may refuse the send: (1) workspace and published agent, read together; (2) the lease, which also
- * finds the chat; (3) the user message stored beside the history's query. Four write units: lease, user message, reply,
- * lease again; a renewal every third of the lease's time adds one.
+ * trips, each of which may refuse the send: (1) workspace and published agent, read together, beside the key's rate
+ * limit; (2) the lease, which also finds the chat; (3) the user message stored beside the history's query. Five write
+ * units: rate limit, lease, user message, reply, lease again; a renewal every third of the lease's time adds one.
  */
-it('takes three round trips before the model is asked and four write units in all', async () => {
+it('takes three round trips before the model is asked and five write units in all', async () => {
   const chatId = await createChat(client, tenant);
   const body = (message: string) => ({ message, agent_id: tenant.agentId });
   await (await client.stream(chatId, body('warm'))).all();
@@ -66,6 +66,7 @@ it('takes three round trips before the model is asked and four write units in al
   const before = chain.length;
   expect(chain.map(({ target, depth }) => `${depth} ${target}`).sort()).toEqual([
     '1 BatchGetItem',
+    '1 UpdateItem',
     '2 UpdateItem',
     '3 PutItem',
     '3 Query',
@@ -86,5 +87,43 @@ it('takes three round trips before the model is asked and four write units in al
       `${units('writeUnits')} write units, ${units('readUnits')} read units`,
   );
   expect(deepest).toBeLessThanOrEqual(5);
-  expect(units('writeUnits')).toBeLessThanOrEqual(6);
+  expect(units('writeUnits')).toBeLessThanOrEqual(7);
+});
+
+it('writes nothing but the rate limit until that has let the send in, and nothing at all when it does not', async () => {
+  await setLimits(tenant.workspaceId, { sends: '1/h:2' });
+  const chatId = await createChat(client, tenant);
+  const body = { message: 'Hello', agent_id: tenant.agentId, stream: false };
+  const path = `/chats/${chatId}/messages`;
+  const admitted = Promise.withResolvers<void>();
+  const seen: string[] = [];
+  proxy.handle = async ({ target, functionName, body: { Key } }, pass) => {
+    if (!functionName.includes('SendMessage')) return pass();
+    const isBucket = JSON.stringify(Key ?? '').includes('#RATE#');
+    seen.push(isBucket ? 'bucket' : target);
+    const answer = await pass();
+    if (isBucket) await admitted.promise;
+    return answer;
+  };
+  const sent = client.post(path, body);
+  const asked = callFor('Hello');
+  await vi.waitFor(() => expect(seen.toSorted()).toEqual(['BatchGetItem', 'bucket']), 10_000);
+  // Whatever did not wait for the limit would be there by now.
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(seen).toHaveLength(2);
+  admitted.resolve();
+  const call = await asked;
+  call.piece('Hi');
+  call.finish();
+  expect((await sent).status).toBe(200);
+
+  proxy.handle = (_call, pass) => pass();
+  const last = callFor('Hello');
+  const second = client.post(path, body);
+  (await last).finish();
+  expect((await second).headers.get('x-ratelimit-remaining')).toBe('0');
+  const before = service.run.dynamoCalls().length;
+  expect((await client.post(path, body)).status).toBe(429);
+  const own = service.run.dynamoCalls().slice(before);
+  expect(own.filter(({ functionName }) => functionName?.includes('SendMessage'))).toEqual([]);
 });

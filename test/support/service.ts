@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { inject } from 'vitest';
 import type * as z from 'zod';
 import { agentDefinition } from '#contract/agent.ts';
+import { type RateClass, rateLimit } from '#contract/rate-limits.ts';
 import { createAgent } from '#domain/create-agent.ts';
 import { createApiKey } from '#domain/create-api-key.ts';
 import { createWorkspace } from '#domain/create-workspace.ts';
@@ -76,9 +77,16 @@ export const operator = () => ({
   workspaces: workspaces(),
 });
 
-/** A workspace of its own with a key and a published agent, so that no test meets another's data. */
+/** A workspace of its own with a key and a published agent, so that no test meets another's data; without limits. */
 export async function createTenant(
-  options: { whitelist?: string[]; model?: string; titles?: boolean; agent?: AgentFields } = {},
+  options: {
+    whitelist?: string[];
+    model?: string;
+    titles?: boolean;
+    agent?: AgentFields;
+    /** In place of the stage's, each as operators write it; `{}` holds the workspace to the stage's. */
+    limits?: { [Name in RateClass]?: string };
+  } = {},
 ): Promise<Tenant> {
   const services = operator();
   const { id: workspaceId } = await createWorkspace(services)({
@@ -86,11 +94,21 @@ export async function createTenant(
     whitelistEnabled: options.whitelist !== undefined,
     limits: 'none',
   });
+  if (options.limits !== undefined) await setLimits(workspaceId, options.limits);
   if (options.titles === false) await services.workspaces.update(workspaceId, { titlesEnabled: false });
   await services.workspaces.addToWhitelist(workspaceId, options.whitelist ?? []);
   const { apiKey } = await createApiKey(services)({ workspaceId, name: null, expiresAt: null });
   const fields = { ...(options.model !== undefined && { llm_model: options.model }), ...options.agent };
   return { workspaceId, apiKey, agentId: await createPublishedAgent(workspaceId, fields) };
+}
+
+/** Holds a workspace to the stage's limits but for these. */
+export async function setLimits(
+  workspaceId: string,
+  limits: { [Name in RateClass]?: string },
+): Promise<void> {
+  const own = Object.entries(limits).map(([name, text]) => [name, rateLimit.parse(text)]);
+  await workspaces().update(workspaceId, { limits: 'default', ownLimits: Object.fromEntries(own) });
 }
 
 /** What a test says of an agent; the rest is as an operator's agent.json leaves it out. */

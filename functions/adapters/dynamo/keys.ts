@@ -46,6 +46,11 @@ export const keys = {
     pk: `${workspace(workspaceId)}#WHITELIST`,
     sk: externalUserId,
   }),
+  /** In a partition of its own, since it is written by every request of a busy key; another limit has another bucket. */
+  rateBucket: (workspaceId: string, apiKeyId: string, rateClass: string, limit: string): Key => ({
+    pk: `${workspace(workspaceId)}#RATE#${apiKeyId}#${rateClass}`,
+    sk: limit,
+  }),
   agent: (workspaceId: string, agentId: string): Key => ({
     pk: `${workspace(workspaceId)}#AGENTS`,
     sk: `DRAFT#${agentId}`,

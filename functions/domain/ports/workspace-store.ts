@@ -1,8 +1,12 @@
+import type { Limits } from '#contract/rate-limits.ts';
 import type { Workspace } from '../workspace.ts';
 
 export type WorkspaceChanges = Partial<
   Pick<Workspace, 'enabled' | 'whitelistEnabled' | 'titlesEnabled' | 'limits'>
->;
+> & {
+  /** Those that are named change: to another, or to the stage's. */
+  ownLimits?: { [Name in keyof Limits]?: Limits[Name] | 'stage' };
+};
 
 export interface WorkspaceStore {
   get(workspaceId: string): Promise<Workspace | undefined>;

@@ -1,0 +1,314 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { keys } from '#adapters/dynamo/keys.ts';
+import type { ChatResource } from '#contract/chat.ts';
+import { rateClasses } from '#contract/rate-limits.ts';
+import { type RouteName, routes } from '#contract/routes.ts';
+import { createApiKey } from '#domain/create-api-key.ts';
+import { type Answer, clientOf } from '#support/client.ts';
+import { dataTableOf } from '#support/data-table.ts';
+import { fileBucketOf } from '#support/file-bucket.ts';
+import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { operator, type Service, setLimits, startService } from '#support/service.ts';
+import { uploaderOf } from '#support/upload.ts';
+
+const logged: string[] = [];
+let bucketsAreDown = false;
+let service: Service;
+let table: ReturnType<typeof dataTableOf>;
+beforeAll(async () => {
+  service = await startService({
+    recordCalls: true,
+    // Each is a cold start, and knows of the others' requests by the table alone.
+    maxConcurrency: 4,
+    onLog: ({ line }) => logged.push(line),
+    faults: { refuse: ({ body }) => bucketsAreDown && JSON.stringify(body).includes('#RATE#') },
+  });
+  table = dataTableOf(service);
+});
+afterAll(async () => {
+  table.close();
+  await service.close();
+});
+
+/** What an answer tells of its limit. */
+const toldBy = ({ headers }: Pick<Answer, 'headers'>) => ({
+  limit: headers.get('x-ratelimit-limit'),
+  remaining: headers.get('x-ratelimit-remaining'),
+  reset: headers.get('x-ratelimit-reset'),
+  retryAfter: headers.get('retry-after'),
+});
+const nothing = { limit: null, remaining: null, reset: null, retryAfter: null };
+
+/** All of an hour: what a test takes before its end comes back in so many seconds. */
+const twoAnHour = '2/h:2';
+const inHalfAnHour = expect.stringMatching(/^(1800|17[5-9]\d)$/);
+
+/** A request of every route, which succeeds as often as it is made. */
+async function requestsOf(tenant: OpenTenant): Promise<Record<RouteName, () => Promise<Answer>>> {
+  const chat = await tenant.createChat();
+  dataOf(await tenant.send(chat));
+  const reply = (await tenant.history(chat))[1]?.id;
+  const { client, agentId: agent_id } = tenant;
+  const uploader = uploaderOf(service, tenant);
+  const requests = [{ custom_id: 'a', message: 'Hello' }];
+  const createBatch = () => client.post<{ id: string }>('/batches', { agent_id, requests });
+  const { id: batchId } = dataOf(await createBatch());
+  return {
+    'list-published-agents': () => client.get('/chats/published-agents'),
+    'create-chat': () => client.post('/chats', { name: 'A chat', agent_id }),
+    'list-chats': () => client.get('/chats'),
+    'list-messages': () => client.get(`/chats/${chat.id}/messages?external_user_id=reader`),
+    'send-message': () => tenant.send(chat),
+    'upload-file': () => uploader.file('a.txt', 'Text'),
+    'record-feedback': () =>
+      client.post(`/chats/${chat.id}/messages/${reply}/feedbacks`, {
+        external_user_id: 'reader',
+        type: 'sys_helpful',
+      }),
+    'create-batch': createBatch,
+    'list-batches': () => client.get('/batches'),
+    'get-batch': () => client.get(`/batches/${batchId}`),
+    'list-batch-results': () => client.get(`/batches/${batchId}/results`),
+    'cancel-batch': () => client.post(`/batches/${batchId}/cancel`, undefined),
+  };
+}
+
+it('holds every route to the limit of its class, which is the stage’s or the workspace’s own', async () => {
+  const tenant = await openTenant(service);
+  const requests = await requestsOf(tenant);
+  const firstOf = {
+    reads: requests['list-chats'],
+    writes: requests['create-chat'],
+    sends: requests['send-message'],
+    uploads: requests['upload-file'],
+    batches: requests['create-batch'],
+  };
+  const limitsTold = async () => {
+    const told: Record<string, unknown> = {};
+    for (const rateClass of rateClasses) {
+      const { limit, remaining } = toldBy(await firstOf[rateClass]());
+      told[rateClass] = `${remaining} of ${limit}`;
+    }
+    return told;
+  };
+  await setLimits(tenant.workspaceId, {});
+  expect(await limitsTold()).toEqual({
+    reads: '39 of 40',
+    writes: '99 of 100',
+    sends: '9 of 10',
+    uploads: '4 of 5',
+    batches: '9 of 10',
+  });
+  const own = Object.fromEntries(rateClasses.map((name) => [name, twoAnHour]));
+  await setLimits(tenant.workspaceId, own);
+  for (const remaining of [1, 0])
+    expect(await limitsTold()).toEqual(
+      Object.fromEntries(rateClasses.map((name) => [name, `${remaining} of 2`])),
+    );
+  for (const [name, request] of Object.entries(requests)) {
+    const answer = await request();
+    const { rateClass } = routes[name as RouteName];
+    expect(summaryOf(answer), name).toMatch(
+      new RegExp(`^429/10029 Rate limit exceeded: ${rateClass} are limited to 2/h, try again in \\d+ s$`),
+    );
+    expect(answer.body.data).toBeNull();
+    expect(toldBy(answer)).toEqual({
+      limit: '2',
+      remaining: '0',
+      reset: expect.stringMatching(/^(3600|35\d\d)$/),
+      retryAfter: inHalfAnHour,
+    });
+  }
+});
+
+describe('a limit', () => {
+  it('lets exactly its burst of parallel requests in', async () => {
+    const { client } = await openTenant(service, { limits: { reads: '1/m:40' } });
+    const answers = await Promise.all(Array.from({ length: 100 }, () => client.get('/chats')));
+    const admitted = answers.filter(({ status }) => status === 200);
+    expect(admitted).toHaveLength(40);
+    expect(new Set(admitted.map(({ headers }) => headers.get('x-ratelimit-remaining'))).size).toBe(40);
+    expect(answers.filter(({ body }) => body.error_code === 10029)).toHaveLength(60);
+  });
+
+  it('lets a client in that comes back after Retry-After', async () => {
+    const { client } = await openTenant(service, { limits: { reads: '3/s:1' } });
+    expect((await client.get('/chats')).status).toBe(200);
+    const refused = await client.get('/batches');
+    expect(toldBy(refused)).toMatchObject({ remaining: '0', reset: '1', retryAfter: '1' });
+    await sleep(1000);
+    expect((await client.get('/batches')).status).toBe(200);
+  });
+
+  it('is of each key', async () => {
+    const { client, workspaceId } = await openTenant(service, { limits: { reads: twoAnHour } });
+    const { apiKey } = await createApiKey(operator())({ workspaceId, name: null, expiresAt: null });
+    const other = clientOf(service, { apiKey });
+    const statuses = [];
+    for (const each of [client, client, client, other, other, other])
+      statuses.push((await each.get('/chats')).status);
+    expect(statuses).toEqual([200, 200, 429, 200, 200, 429]);
+  });
+
+  it('counts requests that fail, and refuses before anything else is found wrong', async () => {
+    const { client } = await openTenant(service, { limits: { writes: twoAnHour } });
+    expect(toldBy(await client.post('/chats', {}))).toMatchObject({ remaining: '1' });
+    const unknown = { name: 'A', agent_id: '00000000-0000-4000-8000-000000000000' };
+    const notFound = await client.post('/chats', unknown);
+    expect(summaryOf(notFound)).toBe('404/10003 Agent not found');
+    expect(toldBy(notFound)).toMatchObject({ remaining: '0', retryAfter: null });
+    expect((await client.post('/chats', {})).status).toBe(429);
+    expect((await client.post('/chats', unknown)).status).toBe(429);
+  });
+
+  it('that an operator changes holds at once, with a full bucket', async () => {
+    const { client, workspaceId } = await openTenant(service, { limits: { reads: '1/h' } });
+    expect((await client.get('/chats')).status).toBe(200);
+    expect((await client.get('/chats')).status).toBe(429);
+    await setLimits(workspaceId, { reads: '3/h' });
+    expect(toldBy(await client.get('/chats'))).toMatchObject({ limit: '3', remaining: '2' });
+    await operator().workspaces.update(workspaceId, { limits: 'none' });
+    expect(toldBy(await client.get('/chats'))).toEqual(nothing);
+    await operator().workspaces.update(workspaceId, { limits: 'default', ownLimits: { reads: 'stage' } });
+    expect(toldBy(await client.get('/chats'))).toMatchObject({ limit: '40' });
+  });
+});
+
+describe('a send', () => {
+  const limits = { sends: '1/h' };
+
+  it('tells its limit with a stream and with one answer', async () => {
+    const tenant = await openTenant(service, { limits: { sends: twoAnHour } });
+    const chat = await tenant.createChat();
+    const stream = await tenant.client.stream(chat.id, { message: 'Hello', agent_id: tenant.agentId });
+    expect(toldBy(stream.response)).toMatchObject({ limit: '2', remaining: '1' });
+    expect(stream.response.headers.get('content-type')).toContain('text/event-stream');
+    await stream.all();
+    expect(toldBy(await tenant.send(chat))).toMatchObject({ limit: '2', remaining: '0' });
+  });
+
+  it('that is refused is an envelope, and leaves the chat as it was', async () => {
+    const tenant = await openTenant(service, { limits });
+    const chat = await tenant.createChat();
+    dataOf(await tenant.send(chat));
+    const everything = async () =>
+      (await table.readAll()).filter(({ pk }) => pk === keys.chat(tenant.workspaceId, chat.id).pk);
+    const before = await everything();
+    const send = (client: OpenTenant['client'], stream: boolean) =>
+      client.request('POST', `/chats/${chat.id}/messages`, {
+        body: { message: 'Once more', agent_id: tenant.agentId, stream },
+        headers: { Accept: 'text/event-stream' },
+      });
+    for (const stream of [true, false]) {
+      const response = await send(tenant.client, stream);
+      expect(response.status).toBe(429);
+      expect(response.headers.get('content-type')).toBe('application/json');
+      expect(response.headers.get('retry-after')).toMatch(/^\d+$/);
+      expect(response.headers.get('x-request-id')).toMatch(/./);
+      expect(await response.json()).toMatchObject({ data: null, error_code: 10029 });
+    }
+    expect(await everything()).toEqual(before);
+    expect(before.filter((item) => 'lease_id' in item)).toEqual([]);
+    expect(before).toHaveLength(3);
+  });
+
+  it('leaves nothing of the refused ones of many at once', async () => {
+    const tenant = await openTenant(service, { limits: { sends: '3/h' } });
+    const chats = await Promise.all(Array.from({ length: 8 }, () => tenant.createChat()));
+    const answers = await Promise.all(chats.map((chat) => tenant.send(chat)));
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 200, 200, ...Array(5).fill(429)]);
+    const rows = await table.readAll();
+    for (const [index, chat] of chats.entries()) {
+      const own = rows.filter(({ pk }) => pk === keys.chat(tenant.workspaceId, chat.id).pk);
+      expect(own).toHaveLength(answers[index]?.status === 200 ? 3 : 1);
+      expect(own.filter((row) => 'lease_id' in row)).toEqual([]);
+    }
+  });
+});
+
+describe('other writes that are refused leave nothing behind', () => {
+  it('chats', async () => {
+    const tenant = await openTenant(service, { limits: { writes: twoAnHour } });
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, () => tenant.client.post('/chats', { name: 'A', agent_id: tenant.agentId })),
+    );
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(2);
+    expect(dataOf(await tenant.client.get<ChatResource[]>('/chats'))).toHaveLength(2);
+  });
+
+  it('files, at either door', async () => {
+    const tenant = await openTenant(service, { limits: { uploads: twoAnHour } });
+    const gateway = { baseUrl: `${service.run.endpoints.gateway}/v1` };
+    const [large, small] = [uploaderOf(service, tenant), uploaderOf(gateway, tenant)];
+    expect(toldBy(await large.file('a.txt', 'Text'))).toMatchObject({ limit: '2', remaining: '1' });
+    expect(toldBy(await small.file('b.txt', 'Text'))).toMatchObject({ limit: '2', remaining: '0' });
+    for (const door of [large, small]) {
+      const refused = await door.file('c.txt', 'Text');
+      expect(summaryOf(refused)).toMatch(/^429\/10029 Rate limit exceeded: uploads/);
+      expect(toldBy(refused)).toMatchObject({ remaining: '0', retryAfter: inHalfAnHour });
+    }
+    expect((await fileBucketOf(service).holds(tenant.workspaceId)).objects).toHaveLength(2);
+  });
+});
+
+describe('what it costs', () => {
+  const costOf = async (work: () => Promise<unknown>) => {
+    const before = service.run.dynamoCalls().length;
+    await work();
+    return service.run
+      .dynamoCalls()
+      .slice(before)
+      .filter(({ functionName }) => functionName?.includes('ListBatches'))
+      .map(({ target, consumed }) => `${target} ${consumed.writeUnits}`)
+      .toSorted();
+  };
+
+  it('is one write unit for a request, none for one that is known to be refused, none without limits', async () => {
+    const { client, workspaceId } = await openTenant(service, { limits: { reads: '3/h' } });
+    const get = () => client.get('/batches');
+    // The thread that has answered last is the first to be asked again.
+    for (const _request of [1, 2, 3]) expect(await costOf(get)).toEqual(['GetItem 0', 'UpdateItem 1']);
+    expect(await costOf(get)).toEqual([]);
+    await operator().workspaces.update(workspaceId, { limits: 'none' });
+    expect(await costOf(get)).toEqual(['GetItem 0']);
+  });
+
+  it('is a row that goes by itself, once its bucket is full', async () => {
+    const { client, workspaceId } = await openTenant(service, { limits: { reads: '6/m:3' } });
+    await client.get('/chats');
+    const rows = (await table.readAll()).filter(({ pk }) => String(pk).startsWith(`W#${workspaceId}#RATE#`));
+    expect(rows).toEqual([
+      { pk: expect.any(String), sk: '6/m:3', full_at: expect.any(Number), ttl: expect.any(Number) },
+    ]);
+    const [row] = rows as [{ full_at: number; ttl: number }];
+    expect(row.full_at - Date.now()).toBeLessThanOrEqual(10_000);
+    expect(row.ttl - row.full_at / 1000).toBeGreaterThan(60);
+    expect(row.ttl - Date.now() / 1000).toBeLessThan(200);
+  });
+});
+
+it('lets requests in while buckets cannot be written, without a word of limits, and warns', async () => {
+  const tenant = await openTenant(service, { limits: { reads: '1/h', sends: '1/h' } });
+  const chat = await tenant.createChat();
+  bucketsAreDown = true;
+  try {
+    for (const _request of [1, 2]) {
+      const answer = await tenant.client.get('/chats');
+      expect([answer.status, toldBy(answer)]).toEqual([200, nothing]);
+    }
+    expect((await tenant.send(chat)).status).toBe(200);
+  } finally {
+    bucketsAreDown = false;
+  }
+  const lines = logged.filter((line) => line.includes('A rate limit was not checked'));
+  expect(lines).toHaveLength(3);
+  expect(JSON.parse(lines[0] ?? '')).toMatchObject({
+    level: 'WARN',
+    rateClass: 'reads',
+    workspace_id: tenant.workspaceId,
+    request_id: expect.any(String),
+  });
+  expect((await tenant.client.get('/chats')).status).toBe(200);
+  expect((await tenant.client.get('/chats')).status).toBe(429);
+});
