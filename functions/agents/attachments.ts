@@ -1,4 +1,4 @@
-import type { FilePart, TextPart } from 'ai';
+import type { LanguageModelV4FilePart, LanguageModelV4TextPart } from '@ai-sdk/provider';
 import type { AttachmentContent, AttachmentReader } from '#domain/ports/attachment-reader.ts';
 import type { StoredFile } from '#domain/stored-file.ts';
 
@@ -13,7 +13,7 @@ const charactersOfBeginning = 2000;
 const imagesShown = 10;
 
 export interface Shown {
-  parts: Map<string, TextPart | FilePart>;
+  parts: Map<string, LanguageModelV4TextPart | LanguageModelV4FilePart>;
   /** Some file is not whole in the prompt: it must be searched. */
   isSearchNeeded: boolean;
 }
@@ -39,7 +39,7 @@ export async function showAttachments(
       imagesLeft -= 1;
       parts.set(file.uuid, {
         type: 'file',
-        data: content.bytes,
+        data: { type: 'data', data: content.bytes },
         mediaType: content.mediaType,
         filename: file.name,
       });

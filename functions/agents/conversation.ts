@@ -1,10 +1,16 @@
-import type { FilePart, ModelMessage, TextPart, UserContent } from 'ai';
+import type {
+  LanguageModelV4FilePart,
+  LanguageModelV4Message,
+  LanguageModelV4Prompt,
+  LanguageModelV4TextPart,
+} from '@ai-sdk/provider';
 import type { ReasoningStep } from '#contract/message.ts';
 import type { Message, UserMessage } from '#domain/message.ts';
 import type { Shown } from './attachments.ts';
 import type { OfferedTool } from './tools/offered-tools.ts';
 
 type Asked = Pick<UserMessage, 'content' | 'attachments'>;
+type UserContent = (LanguageModelV4TextPart | LanguageModelV4FilePart)[];
 
 /**
  * Messages as a model takes them, each with its files before its text. A reply that failed before its first word has
@@ -16,8 +22,8 @@ export function conversationOf(
   history: readonly Message[],
   asked: Asked,
   { shown, offered }: { shown: Shown['parts']; offered: readonly OfferedTool[] },
-): ModelMessage[] {
-  const conversation: ModelMessage[] = [];
+): LanguageModelV4Prompt {
+  const conversation: LanguageModelV4Prompt = [];
   for (const earlier of history)
     if (earlier.role === 'user') addUserMessage(conversation, userContent(earlier, shown));
     else conversation.push(...replyMessages(earlier.content, earlier.reasoningSteps, offered));
@@ -25,31 +31,36 @@ export function conversationOf(
   return conversation;
 }
 
-function userContent({ content, attachments }: Asked, shown: Shown['parts']): UserContent {
-  const files = attachments.flatMap(({ uuid }) => shown.get(uuid) ?? []);
-  return files.length === 0 ? content : [...files, { type: 'text', text: content }];
-}
+const userContent = ({ content, attachments }: Asked, shown: Shown['parts']): UserContent => [
+  ...attachments.flatMap(({ uuid }) => shown.get(uuid) ?? []),
+  { type: 'text', text: content },
+];
 
-function addUserMessage(conversation: ModelMessage[], content: UserContent): void {
+/** Two texts that meet become one, as some servers take a content only as one text. */
+function addUserMessage(conversation: LanguageModelV4Prompt, content: UserContent): void {
   const last = conversation.at(-1);
-  if (last?.role !== 'user') conversation.push({ role: 'user', content });
-  else if (typeof last.content === 'string' && typeof content === 'string')
-    last.content = `${last.content}\n\n${content}`;
-  else last.content = [...partsOf(last.content), ...partsOf(content)];
+  if (last?.role !== 'user') {
+    conversation.push({ role: 'user', content });
+    return;
+  }
+  const [end, [start, ...rest]] = [last.content.at(-1), content];
+  if (end?.type === 'text' && start?.type === 'text')
+    last.content = [
+      ...last.content.slice(0, -1),
+      { type: 'text', text: `${end.text}\n\n${start.text}` },
+      ...rest,
+    ];
+  else last.content = [...last.content, ...content];
 }
-
-const partsOf = (content: UserContent): (TextPart | FilePart)[] =>
-  typeof content === 'string'
-    ? [{ type: 'text', text: content }]
-    : content.filter((part) => part.type === 'text' || part.type === 'file');
 
 function replyMessages(
   text: string,
   steps: readonly ReasoningStep[],
   offered: readonly OfferedTool[],
-): ModelMessage[] {
-  const said: ModelMessage[] = text === '' ? [] : [{ role: 'assistant', content: text }];
-  const asked = steps.flatMap((step): ModelMessage[] => {
+): LanguageModelV4Prompt {
+  const said: LanguageModelV4Prompt =
+    text === '' ? [] : [{ role: 'assistant', content: [{ type: 'text', text }] }];
+  const asked = steps.flatMap((step): LanguageModelV4Message[] => {
     const tool = offered.find((candidate) => candidate.tool.type === step.type && candidate.tool.handsOver);
     if (tool === undefined || step.result?.success !== true) return [];
     const call = { toolCallId: step.id, toolName: tool.name };

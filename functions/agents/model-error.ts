@@ -1,4 +1,4 @@
-import { APICallError } from 'ai';
+import { APICallError } from '@ai-sdk/provider';
 import { ModelFailure, type ModelFailureKind } from '#domain/model-failure.ts';
 
 /** Any error of a model's call, or inside its stream, as the domain knows it: without the provider's words. */

@@ -1,5 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider';
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4GenerateResult,
+  LanguageModelV4StreamPart,
+} from '@ai-sdk/provider';
 import { ModelFailure } from '#domain/model-failure.ts';
 import { modelFailureOf } from './model-error.ts';
 
@@ -30,26 +35,37 @@ const usualTiming: RetryTiming = {
 
 /**
  * A model that is asked again while it is throttled or unavailable, as long as it has said nothing: what was said once
- * cannot be taken back. All its failures are ModelFailures, also those that its stream tells: the AI SDK would make
- * errors of its own of them, without what they were.
+ * cannot be taken back. All its failures are ModelFailures that it throws, also those that its stream tells.
  */
-export function retryingModel(model: LanguageModelV4, timing: Partial<RetryTiming> = {}): LanguageModelV4 {
+export interface RetryingModel {
+  generate(options: LanguageModelV4CallOptions): Promise<LanguageModelV4GenerateResult>;
+  stream(options: LanguageModelV4CallOptions): AsyncIterable<LanguageModelV4StreamPart>;
+}
+
+export function retryingModel(model: LanguageModelV4, timing: Partial<RetryTiming> = {}): RetryingModel {
   const times = { ...usualTiming, ...timing };
   return {
-    specificationVersion: 'v4',
-    provider: model.provider,
-    modelId: model.modelId,
-    supportedUrls: model.supportedUrls,
-    doGenerate: (options) => retrying(() => model.doGenerate(options), options.abortSignal, times),
-    doStream: (options) =>
-      retrying(
-        async () => {
-          const { stream, ...answer } = await model.doStream(options);
-          return { ...answer, stream: await fromFirstOutput(stream) };
-        },
+    generate: (options) => retrying(() => model.doGenerate(options), options.abortSignal, times),
+    async *stream(options) {
+      const { held, reader } = await retrying(
+        async () => upToFirstOutput((await model.doStream(options)).stream.getReader()),
         options.abortSignal,
         times,
-      ),
+      );
+      try {
+        yield* held;
+        for (;;) {
+          const { done, value } = await reader.read();
+          if (done) return;
+          if (value.type === 'error') throw value.error;
+          yield value;
+        }
+      } catch (error) {
+        throw options.abortSignal?.aborted ? error : modelFailureOf(error);
+      } finally {
+        reader.cancel().catch(() => undefined);
+      }
+    },
   };
 }
 
@@ -93,14 +109,15 @@ const preamble: ReadonlySet<LanguageModelV4StreamPart['type']> = new Set([
   'reasoning-start',
 ] as const);
 
+type PartReader = ReadableStreamDefaultReader<LanguageModelV4StreamPart>;
+
 /**
- * The same stream, once the model has said something.
+ * What comes up to the first thing that the model says, and the reader of what follows.
  * @throws what the stream tells or fails with before
  */
-async function fromFirstOutput(
-  stream: ReadableStream<LanguageModelV4StreamPart>,
-): Promise<ReadableStream<LanguageModelV4StreamPart>> {
-  const reader = stream.getReader();
+async function upToFirstOutput(
+  reader: PartReader,
+): Promise<{ held: LanguageModelV4StreamPart[]; reader: PartReader }> {
   const held: LanguageModelV4StreamPart[] = [];
   for (let hasOutput = false; !hasOutput; ) {
     const { done, value } = await reader.read();
@@ -112,16 +129,5 @@ async function fromFirstOutput(
     held.push(value);
     hasOutput = !preamble.has(value.type);
   }
-  return new ReadableStream({
-    start(controller) {
-      for (const part of held) controller.enqueue(part);
-    },
-    async pull(controller) {
-      const { done, value } = await reader.read();
-      if (done) controller.close();
-      else
-        controller.enqueue(value.type === 'error' ? { ...value, error: modelFailureOf(value.error) } : value);
-    },
-    cancel: (reason) => reader.cancel(reason),
-  });
+  return { held, reader };
 }

@@ -1,5 +1,4 @@
-import type { LanguageModelV4 } from '@ai-sdk/provider';
-import { generateText } from 'ai';
+import type { RetryingModel } from './retrying-model.ts';
 
 const titleCharacters = 60;
 
@@ -13,19 +12,20 @@ const maxOutputTokens = 1024;
 
 /** A title made by a model; undefined when it gave none. */
 export async function titleOf(
-  model: LanguageModelV4,
+  model: RetryingModel,
   message: string,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const { text } = await generateText({
-    model,
-    instructions,
-    prompt: [...message].slice(0, messageCharacters).join(''),
+  const beginning = [...message].slice(0, messageCharacters).join('');
+  const { content } = await model.generate({
+    prompt: [
+      { role: 'system', content: instructions },
+      { role: 'user', content: [{ type: 'text', text: beginning }] },
+    ],
     maxOutputTokens,
-    maxRetries: 0,
     abortSignal: signal,
   });
-  return trimTitle(text);
+  return trimTitle(content.map((part) => (part.type === 'text' ? part.text : '')).join(''));
 }
 
 /**

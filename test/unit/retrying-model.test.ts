@@ -1,8 +1,8 @@
-import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider';
+import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { bedrock } from '#agents/models/bedrock.ts';
 import { openai } from '#agents/models/openai.ts';
-import { type RetryTiming, retryingModel } from '#agents/retrying-model.ts';
+import { type RetryingModel, type RetryTiming, retryingModel } from '#agents/retrying-model.ts';
 import { ModelFailure } from '#domain/model-failure.ts';
 import type { ModelCall, ScriptedModel } from '#support/model-server.ts';
 import { startScriptedBedrock } from '#support/scripted-bedrock.ts';
@@ -27,14 +27,11 @@ const wires = {
 const prompt = [{ role: 'user' as const, content: [{ type: 'text' as const, text: 'Top secret question' }] }];
 
 /** What the model said, and what it failed with. */
-async function ask(model: LanguageModelV4, signal?: AbortSignal): Promise<{ said: string; error?: unknown }> {
+async function ask(model: RetryingModel, signal?: AbortSignal): Promise<{ said: string; error?: unknown }> {
   let said = '';
   try {
-    const { stream } = await model.doStream({ prompt, ...(signal && { abortSignal: signal }) });
-    for await (const part of stream) {
+    for await (const part of model.stream({ prompt, ...(signal && { abortSignal: signal }) }))
       if (part.type === 'text-delta') said += part.delta;
-      if (part.type === 'error') return { said, error: part.error };
-    }
     return { said };
   } catch (error) {
     return { said, error };
@@ -43,7 +40,7 @@ async function ask(model: LanguageModelV4, signal?: AbortSignal): Promise<{ said
 
 describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelAt }) => {
   let server: ScriptedModel;
-  let model: LanguageModelV4;
+  let model: RetryingModel;
   beforeAll(async () => {
     server = await start();
   });
@@ -214,7 +211,7 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
       if (asked === 1) call.fail(503);
       else onPlainCall(call);
     };
-    const { content } = await model.doGenerate({ prompt });
+    const { content } = await model.generate({ prompt });
     server.onPlainCall = onPlainCall;
     expect(content).toEqual([{ type: 'text', text: 'Short answer' }]);
     expect(waits).toEqual([500]);
@@ -223,12 +220,11 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
   it('passes each piece on as it comes', async () => {
     const { promise: called, resolve } = Promise.withResolvers<ModelCall>();
     server.onCall = resolve;
-    const streaming = model.doStream({ prompt });
+    const deltas = textsOf(model.stream({ prompt }));
+    const first = deltas.next();
+    (await called).piece('One');
+    expect((await first).value).toBe('One');
     const call = await called;
-    call.piece('One');
-    const { stream } = await streaming;
-    const deltas = textsOf(stream)[Symbol.asyncIterator]();
-    expect((await deltas.next()).value).toBe('One');
     call.piece('two');
     expect((await deltas.next()).value).toBe('two');
     call.finish();
@@ -241,8 +237,9 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
       call.piece('One');
       resolve(call);
     };
-    const { stream } = await model.doStream({ prompt });
-    await stream.cancel();
+    const deltas = textsOf(model.stream({ prompt }));
+    await deltas.next();
+    await deltas.return(undefined);
     await (await called).gone;
   });
 
@@ -315,6 +312,6 @@ it('asks again when nobody listens, and tells why in the end', async () => {
   expect(waits).toEqual([500, 1000, 2000]);
 });
 
-async function* textsOf(stream: ReadableStream<LanguageModelV4StreamPart>): AsyncGenerator<string> {
+async function* textsOf(stream: AsyncIterable<LanguageModelV4StreamPart>): AsyncGenerator<string> {
   for await (const part of stream) if (part.type === 'text-delta') yield part.delta;
 }

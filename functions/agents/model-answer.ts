@@ -1,0 +1,86 @@
+import type {
+  LanguageModelV4FinishReason,
+  LanguageModelV4Message,
+  LanguageModelV4ReasoningPart,
+  LanguageModelV4StreamPart,
+  LanguageModelV4TextPart,
+  LanguageModelV4ToolCall,
+  LanguageModelV4Usage,
+} from '@ai-sdk/provider';
+import type { TokenUsage } from '#contract/message.ts';
+import { ModelFailure } from '#domain/model-failure.ts';
+
+type Content = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'];
+
+/** What a model said in one call. */
+export interface ModelAnswer {
+  /** As it is told back to the model when it is called again. */
+  content: Content;
+  finishReason: LanguageModelV4FinishReason['unified'];
+  usage: TokenUsage;
+}
+
+/**
+ * Hears one call of a model to its end.
+ * @throws ModelFailure when the stream ends without a finish
+ */
+export async function hearAnswer(
+  stream: AsyncIterable<LanguageModelV4StreamPart>,
+  listener: { text: (delta: string) => void; toolCall: (call: LanguageModelV4ToolCall) => object },
+): Promise<ModelAnswer> {
+  const content: Content = [];
+  const open = new Map<string, LanguageModelV4TextPart | LanguageModelV4ReasoningPart>();
+  let finish: Extract<LanguageModelV4StreamPart, { type: 'finish' }> | undefined;
+  for await (const part of stream)
+    switch (part.type) {
+      case 'text-start':
+      case 'reasoning-start': {
+        const type = part.type === 'text-start' ? 'text' : 'reasoning';
+        const block = { type, text: '', ...optionsOf(part) } as const;
+        open.set(`${type} ${part.id}`, block);
+        content.push(block);
+        break;
+      }
+      case 'text-delta':
+      case 'reasoning-delta':
+      case 'text-end':
+      case 'reasoning-end': {
+        const [type, moment] = part.type.split('-');
+        const block = open.get(`${type} ${part.id}`);
+        // What a model thinks is signed by its provider, which wants the signature back.
+        if (block !== undefined) Object.assign(block, optionsOf(part));
+        if (moment !== 'delta' || !('delta' in part) || part.delta === '') break;
+        if (block !== undefined) block.text += part.delta;
+        if (type === 'text') listener.text(part.delta);
+        break;
+      }
+      case 'tool-call': {
+        const { toolCallId, toolName } = part;
+        const input = listener.toolCall(part);
+        content.push({ type: 'tool-call', toolCallId, toolName, input, ...optionsOf(part) });
+        break;
+      }
+      case 'finish':
+        finish = part;
+    }
+  if (finish === undefined) throw new ModelFailure('failed', 'The model ended its reply without a finish');
+  return {
+    content: content.filter((block) => !('text' in block) || block.text !== '' || block.providerOptions),
+    finishReason: finish.finishReason.unified,
+    usage: usageOf(finish.usage),
+  };
+}
+
+const optionsOf = ({ providerMetadata }: Pick<LanguageModelV4ToolCall, 'providerMetadata'>) =>
+  providerMetadata === undefined ? {} : { providerOptions: providerMetadata };
+
+function usageOf({ inputTokens, outputTokens }: LanguageModelV4Usage): TokenUsage {
+  const prompt = inputTokens.total ?? 0;
+  const completion = outputTokens.total ?? 0;
+  return {
+    total_prompt_tokens: prompt,
+    total_completion_tokens: completion,
+    total_tokens: prompt + completion,
+    total_calls: 1,
+  };
+}
