@@ -19,6 +19,8 @@ export interface RunContext {
   environmentFor(functionLogicalId: string): Record<string, string>;
   /** By ARN; filled when the functions begin, which is before whatever calls them. */
   readonly functions: Map<string, FunctionPool>;
+  /** ARNs of functions, in the order in which requests of clients need them; filled when the gateway begins. */
+  readonly awaitedByClients: string[];
   /** What answers for a host name that a distribution may name as its origin. */
   readonly origins: Map<string, (request: IncomingMessage, response: ServerResponse) => Promise<void>>;
   /** Whether a distribution takes the run's own port. Known once every kind is open. */

@@ -1,4 +1,5 @@
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import type { PathNode } from './api-model.ts';
 import { readRestApi } from './read-rest-api.ts';
 import { type RestApiServer, serveRestApi } from './serve-rest-api.ts';
 
@@ -36,6 +37,7 @@ export const restApi: ResourceKind = {
         const api = readRestApi(resources, context);
         server = await serveRestApi(api, context, context.frontDoor ? 0 : context.options.port);
         context.endpoints.gateway = server.url;
+        context.awaitedByClients.push(...functionsOf(api.root));
         context.origins.set(`${api.apiId}.execute-api.${context.region}.amazonaws.com`, server.answer);
       },
       async close() {
@@ -44,3 +46,12 @@ export const restApi: ResourceKind = {
     };
   },
 };
+
+/** Authorizers before the methods that they guard. */
+const functionsOf = ({ methods, children }: PathNode): string[] => [
+  ...[...methods.values()].flatMap(({ authorizer, functionArn }) => [
+    ...(authorizer ? [authorizer.functionArn] : []),
+    functionArn,
+  ]),
+  ...children.flatMap(functionsOf),
+];

@@ -2,11 +2,12 @@ import { availableParallelism } from 'node:os';
 import type { FunctionDefinition, ThreadEvents } from './function-definition.ts';
 import { createFunctionThread, type FunctionThread } from './function-thread.ts';
 import type { InvocationResult, InvokableFunction, ResponseSink } from './invokable-function.ts';
-import { idleShare, type ProcessorTimes, readProcessorTimes } from './processor-idleness.ts';
 
 export interface FunctionPool extends InvokableFunction {
   /** Loads one thread ahead of the first invocation, and resolves when it is ready. */
   prewarm(): Promise<void>;
+  /** How long nobody has called: 0 during a call, endless before the first. */
+  quietMilliseconds(): number;
   threads(): readonly FunctionThread[];
   /** Ends all threads, busy ones too, and tells how many; the next invocation starts a new one. */
   killThreads(): number;
@@ -30,15 +31,15 @@ const IDLE_MILLISECONDS = 5 * 60_000;
 const STARTING_AT_ONCE = Math.max(2, availableParallelism());
 
 // A thread that is started begins cold: its first calls cost ten times a warm one's, and it keeps its memory. So a call
-// waits for a warm thread as long as ten short calls take; longer waits mean that threads are held by calls that wait
-// themselves, such as for a model.
-const WAIT_MILLISECONDS = 100;
+// waits for a warm thread as long as some short calls take.
+const WAIT_MILLISECONDS = 50;
 
-// When the processors are the bottleneck, more threads only share them; a call that waits so long gets one all the same.
-const BUSY_WAIT_MILLISECONDS = 500;
+// When this process has so much of the processors, a thread more would only take from the others; the engines need the
+// rest. When its threads wait, such as for a model, there is room.
+const BUSY_PROCESSORS = 0.6 * availableParallelism();
 
-// Less than this share of idle time, and one thread more would find nothing to run on.
-const IDLE_SHARE = 0.1;
+// Calls that compute for long may hold all threads: a call that waits so long gets one all the same.
+const LONG_WAIT_MILLISECONDS = 2000;
 
 const SHUT_DOWN: InvocationResult = {
   succeeded: false,
@@ -54,7 +55,8 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
   let starting = 0;
   let closed = false;
   let look: NodeJS.Timeout | undefined;
-  let times: ProcessorTimes | undefined;
+  let isRoomForMore = false;
+  let lastEnd = Number.NEGATIVE_INFINITY;
 
   async function startThread(): Promise<void> {
     const thread = createFunctionThread(definition, {
@@ -93,12 +95,10 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     if (threads.size === 0) return true;
     const waited = longest ? performance.now() - longest.since : 0;
     if (waited < WAIT_MILLISECONDS) return false;
-    return (
-      waited >= BUSY_WAIT_MILLISECONDS ||
-      (times !== undefined && idleShare(times, readProcessorTimes()) >= IDLE_SHARE)
-    );
+    return waited >= LONG_WAIT_MILLISECONDS || isRoomForMore;
   }
 
+  /** Measures for a moment as long as calls wait. */
   function lookAgain(): void {
     if (queue.length === 0 || closed) {
       clearTimeout(look);
@@ -106,9 +106,14 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
       return;
     }
     if (look) return;
-    times = readProcessorTimes();
+    const since = performance.now();
+    const used = process.cpuUsage();
+    isRoomForMore = false;
     look = setTimeout(() => {
       look = undefined;
+      const { user, system } = process.cpuUsage(used);
+      const processors = (user + system) / 1000 / (performance.now() - since);
+      isRoomForMore = processors < BUSY_PROCESSORS;
       startNeeded();
     }, WAIT_MILLISECONDS);
   }
@@ -126,6 +131,7 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     sink?: ResponseSink,
   ): Promise<InvocationResult> {
     const result = await thread.invoke(payload, sink);
+    lastEnd = performance.now();
     free(thread);
     // A thread that has ended leaves its queue to the others; the last one, to a new thread.
     if (threads.size === 0) startNeeded();
@@ -157,6 +163,8 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     async prewarm() {
       if (threads.size === 0 && !closed) await startThread();
     },
+    quietMilliseconds: () =>
+      queue.length > 0 || [...threads].some(({ busy }) => busy) ? 0 : performance.now() - lastEnd,
     threads: () => [...threads],
     killThreads() {
       const running = [...threads];

@@ -5,6 +5,7 @@ import { findFunction } from './find-function.ts';
 import type { FunctionDefinition } from './function-definition.ts';
 import { functionEnvironment } from './function-environment.ts';
 import { createFunctionPool } from './function-pool.ts';
+import { prewarm } from './prewarm.ts';
 import { serveInvocations } from './serve-invocations.ts';
 
 interface FunctionProperties {
@@ -90,12 +91,6 @@ export const functions: ResourceKind = {
     };
   },
 };
-
-/** One after another and behind the start, so that neither the start nor the first requests wait for their turn. */
-async function prewarm({ serving, functions: pools }: RunContext): Promise<void> {
-  await serving.promise;
-  for (const pool of pools.values()) await pool.prewarm();
-}
 
 function defineFunction(
   { logicalId, properties }: TemplateResource,

@@ -69,6 +69,7 @@ export async function openTemplate(
     serving: Promise.withResolvers(),
     violations: [],
     dynamoCalls: [],
+    awaitedByClients: [],
   };
 
   function find(logicalId: string): TemplateResource {
