@@ -28,11 +28,9 @@ interface Waiting {
 // As long as AWS usually keeps an idle environment warm.
 const IDLE_MILLISECONDS = 5 * 60_000;
 
-const STARTING_AT_ONCE = Math.max(2, availableParallelism());
-
 // A thread that is started begins cold: its first calls cost ten times a warm one's, and it keeps its memory. So a call
-// waits for a warm thread as long as some short calls take.
-const WAIT_MILLISECONDS = 50;
+// waits for a warm thread as long as ten short calls take.
+const WAIT_MILLISECONDS = 100;
 
 // When this process has so much of the processors, a thread more would only take from the others; the engines need the
 // rest. When its threads wait, such as for a model, there is room.
@@ -51,8 +49,11 @@ const SHUT_DOWN: InvocationResult = {
 export function createFunctionPool(definition: FunctionDefinition, options: PoolOptions): FunctionPool {
   const threads = new Set<FunctionThread>();
   const idle: { readonly thread: FunctionThread; readonly since: number }[] = [];
+  /** By thread, how many calls it has had: the more, the faster it is. */
+  const callsOf = new WeakMap<FunctionThread, number>();
   const queue: Waiting[] = [];
-  let starting = 0;
+  /** Two that load at once would but slow each other. */
+  let isStarting = false;
   let closed = false;
   let look: NodeJS.Timeout | undefined;
   let isRoomForMore = false;
@@ -69,25 +70,17 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
       },
     });
     threads.add(thread);
-    starting += 1;
+    isStarting = true;
     const failure = await thread.loaded;
-    starting -= 1;
+    isStarting = false;
     if (failure) queue.shift()?.resolve(failure);
     else free(thread);
     startNeeded();
   }
 
-  /** Only so many at a time: more would but slow each other, and a short call may well be over before they run. */
   function startNeeded(): void {
-    while (
-      !closed &&
-      queue.length > starting &&
-      starting < STARTING_AT_ONCE &&
-      threads.size < options.maxConcurrency &&
-      isWorthAThread(queue[0])
-    ) {
-      void startThread();
-    }
+    const isNeeded = queue.length > 0 && !isStarting && threads.size < options.maxConcurrency;
+    if (!closed && isNeeded && isWorthAThread(queue[0])) void startThread();
     lookAgain();
   }
 
@@ -125,11 +118,23 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     else idle.push({ thread, since: Date.now() });
   }
 
+  /** The one with the most calls behind it; the others can grow idle and end. */
+  function takeWarmest(): FunctionThread | undefined {
+    let warmest = 0;
+    for (const [index, { thread }] of idle.entries())
+      if (callsTo(thread) > callsTo(idle[warmest]?.thread)) warmest = index;
+    return idle.splice(warmest, 1)[0]?.thread;
+  }
+
+  const callsTo = (thread: FunctionThread | undefined): number =>
+    (thread !== undefined && callsOf.get(thread)) || 0;
+
   async function run(
     thread: FunctionThread,
     payload: string,
     sink?: ResponseSink,
   ): Promise<InvocationResult> {
+    callsOf.set(thread, callsTo(thread) + 1);
     const result = await thread.invoke(payload, sink);
     lastEnd = performance.now();
     free(thread);
@@ -152,8 +157,7 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     timeoutSeconds: definition.timeoutSeconds,
     invoke(payload, sink) {
       if (closed) return Promise.resolve(SHUT_DOWN);
-      // The one used last, so that the others can grow idle and end.
-      const thread = idle.pop()?.thread;
+      const thread = takeWarmest();
       if (thread) return run(thread, payload, sink);
       return new Promise((resolve) => {
         queue.push({ since: performance.now(), payload, sink, resolve });
