@@ -25,8 +25,8 @@ export const modelProviders: Record<string, ModelProvider> = {
 };
 
 /**
- * Makes each model once: the provider's package builds the schemas of a model's answers with it, 0.4 ms that would stand before every
- * call. As many as there are names in agents.
+ * Makes each model once: the provider's package builds the schemas of a model's answers with it, 0.4 ms that would stand
+ * before every call. As many as there are names in agents.
  */
 function keepingModels(provider: ModelProvider): ModelProvider {
   const models = new Map<string, ReturnType<ModelProvider['model']>>();
