@@ -4,6 +4,7 @@ import { webhookPayload } from '#contract/batch.ts';
 import { errorEnvelope } from '#contract/envelope.ts';
 import { type ErrorKind, errorTable } from '#contract/errors.ts';
 import { streamEvent } from '#contract/events.ts';
+import { replayedHeader } from '#contract/idempotency.ts';
 import { type Route, routes } from '#contract/routes.ts';
 
 type OpenApiDocument = ReturnType<typeof createDocument>;
@@ -95,6 +96,10 @@ export function openApiDocument(version: string): OpenApiDocument {
           required: true,
           schema: { type: 'string' },
         },
+        [replayedHeader.toLowerCase()]: {
+          description: '`true` on the answer to a request that an earlier one with the same key has made.',
+          schema: { type: 'string', enum: ['true'] },
+        },
         'retry-after': {
           description: 'Whole seconds to wait before the same request is made again.',
           required: true,
@@ -148,7 +153,10 @@ const headersOfEveryAnswer = headerReferences('x-request-id', ...Object.keys(rat
 function successResponse(route: Route) {
   return {
     description: route.serverSentEvents ? `The answer; as a stream of events: ${eventStream}` : 'The answer',
-    headers: headersOfEveryAnswer,
+    headers: {
+      ...headersOfEveryAnswer,
+      ...('idempotency-key' in route.headers.shape && headerReferences(replayedHeader.toLowerCase())),
+    },
     content: {
       ...json(route.success.envelope),
       ...(route.serverSentEvents && { 'text/event-stream': { schema: streamEvent } }),

@@ -19,16 +19,23 @@ export class ServiceError extends Error {
   readonly data: Record<string, unknown> | null;
   /** Whole seconds until it is worth trying again, when that is known. */
   readonly retryAfter: number | null;
+  /** What the answer carries besides the headers of every answer. */
+  readonly headers: Record<string, string>;
 
   constructor(
     kind: ErrorKind,
     message: string,
-    options: ErrorOptions & { data?: Record<string, unknown> | null; retryAfter?: number } = {},
+    options: ErrorOptions & {
+      data?: Record<string, unknown> | null;
+      retryAfter?: number;
+      headers?: Record<string, string>;
+    } = {},
   ) {
     super(message, options);
     this.kind = kind;
     this.data = options.data ?? null;
     this.retryAfter = options.retryAfter ?? null;
+    this.headers = options.headers ?? {};
   }
 
   get status(): number {
@@ -44,6 +51,8 @@ export class ServiceError extends Error {
 export const agentNotFound = () => new ServiceError('notFound', 'Agent not found');
 export const agentVersionNotFound = () => new ServiceError('notFound', 'Agent version not found');
 export const chatNotFound = () => new ServiceError('notFound', 'Chat not found');
+export const replyInProgress = () =>
+  new ServiceError('badRequest', 'A reply is already in progress for this chat');
 export const agentMismatch = () => new ServiceError('badRequest', 'Agent mismatch');
 
 /** Text of every 5xx: it tells the request id and nothing else. */

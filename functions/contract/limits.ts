@@ -21,6 +21,10 @@ export const limits = {
   batchRequests: 1000,
   customIdCharacters: 256,
   webhookSecretCharacters: 255,
+  /** Stripe's, and enough for any UUID, hash or path that a client makes its keys from. */
+  idempotencyKeyCharacters: 255,
+  /** A day: retries by machines take minutes, those by people until tomorrow. */
+  idempotencyHours: 24,
   /** What browsers and proxies take. */
   webhookUrlCharacters: 2048,
 } as const;

@@ -6,6 +6,7 @@ import { envelopeOf, listEnvelopeOf } from './envelope.ts';
 import type { ErrorKind } from './errors.ts';
 import { feedbackBody } from './feedback.ts';
 import { externalUserId, integerParameter, uuid } from './fields.ts';
+import { idempotencyHeaders } from './idempotency.ts';
 import { listMessagesQuery, message, sendMessageBody, uploadedFile } from './message.ts';
 import type { RateClass } from './rate-limits.ts';
 import { uploadForm } from './upload.ts';
@@ -68,7 +69,7 @@ export const routes = {
     timeoutSeconds: 29,
     parameters: none,
     query: none,
-    headers: none,
+    headers: idempotencyHeaders,
     body: createChatBody,
     success: { status: 200, envelope: envelopeOf(chat) },
     failures: ['clientNotAllowed', 'notFound'],
@@ -106,13 +107,14 @@ export const routes = {
     method: 'POST',
     path: '/chats/{chat_id}/messages',
     summary: 'Send a message and get the reply, as a stream of events or as one JSON answer',
+    description: 'Idempotency-Key is taken with "stream": false, and refused with a stream.',
     rateClass: 'sends',
     transfer: 'streamed',
     // The longest that API Gateway lets a streamed integration run is 15 minutes; five are more than any reply needs.
     timeoutSeconds: 300,
     parameters: chatPath,
     query: none,
-    headers: none,
+    headers: idempotencyHeaders,
     body: sendMessageBody,
     success: { status: 200, envelope: envelopeOf(z.string()) },
     failures: ['clientNotAllowed', 'notFound'],
@@ -168,7 +170,7 @@ export const routes = {
     timeoutSeconds: 29,
     parameters: none,
     query: none,
-    headers: none,
+    headers: idempotencyHeaders,
     body: createBatchBody,
     success: { status: 202, envelope: envelopeOf(batch) },
     failures: ['clientNotAllowed'],

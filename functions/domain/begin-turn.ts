@@ -3,13 +3,16 @@ import {
   agentNotFound,
   agentVersionNotFound,
   chatNotFound,
+  replyInProgress,
   ServiceError,
 } from '#contract/errors.ts';
 import type { AgentVersion } from './agent.ts';
 import { type Chat, isOpenTo, type Lease } from './chat.ts';
+import { continueTurn } from './continue-turn.ts';
 import { findAttachedFiles } from './find-attached-files.ts';
 import { findWorkspaceFor } from './find-workspace.ts';
-import { lastPosition, type Message, type UserMessage } from './message.ts';
+import { type AssistantMessage, lastPosition, type Message, type UserMessage } from './message.ts';
+import { earlierWork, type RequestKey } from './request-key.ts';
 import type { Services } from './services.ts';
 import { settleTurn } from './settle-turn.ts';
 import type { StoredFile } from './stored-file.ts';
@@ -38,31 +41,54 @@ export interface Turn {
   makesTitle: boolean;
 }
 
+/** A turn to answer, or the reply that it has already. */
+export type Begun = { turn: Turn } | { reply: AssistantMessage };
+
 type TurnServices = Pick<
   Services,
-  'agents' | 'chats' | 'clock' | 'fileIndex' | 'identifiers' | 'messages' | 'replySettings' | 'workspaces'
+  | 'agents'
+  | 'chats'
+  | 'clock'
+  | 'fileIndex'
+  | 'identifiers'
+  | 'messages'
+  | 'replySettings'
+  | 'requestKeys'
+  | 'workspaces'
 >;
 
 /**
  * Everything that can refuse a send, in the order of its answers; a refused send leaves nothing behind. Three round
  * trips: who and which agent, beside the key's limit; the lease; the user message beside the history.
- * @throws clientNotAllowed, `Agent not found`, `Agent version not found`, `Chat not found`, `Agent mismatch`,
+ * @param key of a request that may be made again: it finds the turn that it has begun, and goes on with it
+ * @throws clientNotAllowed, a key of another request, `Agent not found`, `Agent version not found`, `Chat not found`,
+ *   `Agent mismatch`,
  *   unknown files, `A reply is already in progress for this chat` (specification, section 7.2)
  */
 export const beginTurn =
   (services: TurnServices) =>
-  async (input: SendInput): Promise<Turn> => {
+  async (input: SendInput, key: RequestKey | null): Promise<Begun> => {
     const { attachedFiles } = services.replySettings;
     if (input.attachedFileUuids.length > attachedFiles)
       throw new ServiceError('badRequest', `attached_file_uuids must have at most ${attachedFiles} elements`);
-    const [workspace, agent] = await Promise.all([
+    const [workspace, published, kept] = await Promise.all([
       findWorkspaceFor(services)(input.workspaceId, input.externalUserId),
       services.agents.published(input.workspaceId, input.agentId),
+      key === null ? undefined : services.requestKeys.find(key),
     ]);
-    if (agent === undefined)
-      throw (await services.agents.get(input.workspaceId, input.agentId)) === undefined
-        ? agentNotFound()
-        : agentVersionNotFound();
+    const answering = async (): Promise<AgentVersion> => {
+      if (published !== undefined) return published;
+      const agent = await services.agents.get(input.workspaceId, input.agentId);
+      throw agent === undefined ? agentNotFound() : agentVersionNotFound();
+    };
+    const goOn = (earlier: { chatId: number; position: number }): Promise<Begun> =>
+      continueTurn(services)({ workspace, ...earlier, answering });
+    const earlier = earlierWork(kept, key, 'turn');
+    if (earlier !== undefined) {
+      await input.admitted;
+      return goOn(earlier);
+    }
+    const agent = await answering();
     const attachments = await attachmentsOf(services, input);
     await input.admitted;
 
@@ -76,29 +102,32 @@ export const beginTurn =
         throw new ServiceError('badRequest', `The chat is full: it holds ${lastPosition - 1} messages`);
       }
       const characters = agent.definition.meta.max_history_characters;
-      const [stored, history] = await storeBesideHistory(
+      const [outcome, history] = await storeBesideHistory(
         services,
         chat,
         { role: 'user', position, content: input.message, attachments },
-        characters,
+        { key, characters },
       );
-      if (stored)
+      if (outcome === 'done')
         return {
-          chat,
-          lease: chat.lease,
-          agent,
-          position,
-          message: input.message,
-          attachments,
-          history,
-          makesTitle: position === 1 && workspace.titlesEnabled,
+          turn: {
+            chat,
+            lease: chat.lease,
+            agent,
+            position,
+            message: input.message,
+            attachments,
+            history,
+            makesTitle: position === 1 && workspace.titlesEnabled,
+          },
         };
       await settleTurn(services)(chat);
+      if (outcome === 'place taken' || key === null) continue;
+      const meanwhile = earlierWork(await services.requestKeys.find(key), key, 'turn');
+      if (meanwhile !== undefined) return goOn(meanwhile);
     }
     throw replyInProgress();
   };
-
-const replyInProgress = () => new ServiceError('badRequest', 'A reply is already in progress for this chat');
 
 /** The chat under a new lease; undefined when an abandoned turn was in the way and has been settled. */
 async function takeChat(
@@ -128,21 +157,32 @@ async function storeBesideHistory(
   services: TurnServices,
   chat: Chat & { lease: Lease },
   message: Omit<UserMessage, 'createdAt'>,
-  historyCharacters = services.replySettings.historyCharacters,
-): Promise<[stored: boolean, history: Message[]]> {
+  { key, characters }: { key: RequestKey | null; characters: number | undefined },
+): Promise<[outcome: 'done' | 'place taken' | 'key in use', history: Message[]]> {
   try {
     return await Promise.all([
-      services.messages.put(chat, {
-        ...message,
-        createdAt: services.clock.now().toISOString(),
-      }),
-      services.messages.recent(chat, chat.messageCount, historyCharacters),
+      storeUserMessage(services, chat, { ...message, createdAt: services.clock.now().toISOString() }, key),
+      services.messages.recent(
+        chat,
+        chat.messageCount,
+        characters ?? services.replySettings.historyCharacters,
+      ),
     ]);
   } catch (error) {
     // What was stored is unknown; if settling fails too, the lease runs out and the next sender settles.
     await settleTurn(services)(chat).catch(() => undefined);
     throw error;
   }
+}
+
+async function storeUserMessage(
+  services: TurnServices,
+  chat: Chat,
+  message: UserMessage,
+  key: RequestKey | null,
+): Promise<'done' | 'place taken' | 'key in use'> {
+  if (key !== null) return services.messages.putWithKey(chat, message, key);
+  return (await services.messages.put(chat, message)) ? 'done' : 'place taken';
 }
 
 async function attachmentsOf(services: TurnServices, input: SendInput): Promise<StoredFile[]> {

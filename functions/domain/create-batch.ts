@@ -3,6 +3,7 @@ import { ServiceError } from '#contract/errors.ts';
 import type { Batch, BatchRequest } from './batch.ts';
 import { type Chat, isOpenTo } from './chat.ts';
 import { findAttachedFiles } from './find-attached-files.ts';
+import { earlierWork, type RequestKey } from './request-key.ts';
 import type { Services } from './services.ts';
 import { refuseForbiddenWebhook, sealedWebhook } from './take-webhook.ts';
 
@@ -18,21 +19,38 @@ type CreateServices = Pick<
   | 'identifiers'
   | 'log'
   | 'replySettings'
+  | 'requestKeys'
   | 'secretSealer'
   | 'webhookSender'
   | 'workspaces'
 >;
 
+/** A request with the same key is making the batch, or has died while it was: looked for so often, then made. */
+const looksForBatch = 12;
+const millisecondsBetweenLooks = 250;
+
 /**
  * Takes a batch in: everything is checked before anything is written.
+ * @param key of a request that may be made again: the batch that it has made is told as it was then
  * @throws clientNotAllowed, then badRequest, each naming the request and the field (specification, sections 4.2 and 5.4)
  */
 export const createBatch =
   (services: CreateServices) =>
-  async (workspaceId: string, body: CreateBatchBody): Promise<Batch> => {
+  async (
+    workspaceId: string,
+    body: CreateBatchBody,
+    key: RequestKey | null,
+  ): Promise<{ batch: Batch; replayed: boolean }> => {
     const requests = requestsOf(body);
     refuseRepeatedIds(requests);
-    await admitUsers(services, workspaceId, requests);
+    const [kept] = await Promise.all([
+      key === null ? undefined : services.requestKeys.find(key),
+      admitUsers(services, workspaceId, requests),
+    ]);
+    const earlier = earlierWork(kept, key, 'batch');
+    const made = earlier && (await awaitBatch(services, workspaceId, earlier.batchId));
+    if (made !== undefined) return { batch: asCreated(made), replayed: true };
+
     // Looked up together; of several that are wrong, the same one is always told.
     const checks = await Promise.allSettled([
       refuseUnpublishedAgents(services, workspaceId, body, requests),
@@ -42,8 +60,13 @@ export const createBatch =
     ]);
     for (const check of checks) if (check.status === 'rejected') throw check.reason;
 
+    const drawn = services.identifiers.uuid();
+    const id = earlier?.batchId ?? (await keepId(services, key, drawn));
+    if (earlier === undefined && id !== drawn) {
+      const meanwhile = await awaitBatch(services, workspaceId, id);
+      if (meanwhile !== undefined) return { batch: asCreated(meanwhile), replayed: true };
+    }
     const now = services.clock.now();
-    const id = services.identifiers.uuid();
     const batch: Batch = {
       id,
       workspaceId,
@@ -62,15 +85,50 @@ export const createBatch =
       taskToken: null,
       dispatchedAt: null,
     };
-    await services.batches.create(batch, requests);
+    if (!(await services.batches.create(batch, requests))) {
+      const first = await services.batches.get(workspaceId, id);
+      if (first === undefined) throw new Error(`The batch ${id} is there and is not`);
+      return { batch: asCreated(first), replayed: true };
+    }
     try {
       await services.batchWorkflow.start(batch);
     } catch (error) {
       // The batch stands; the reconciler starts it.
       services.log.warn('The workflow of a batch was not started', { batchId: batch.id, error });
     }
-    return batch;
+    return { batch, replayed: false };
   };
+
+/** The id that the batch has or will have, whoever of several that make the same request is the one to make it. */
+async function keepId(services: CreateServices, key: RequestKey | null, drawn: string): Promise<string> {
+  if (key === null) return drawn;
+  const kept = await services.requestKeys.keep(key, { is: 'batch', batchId: drawn });
+  return earlierWork(kept, key, 'batch')?.batchId ?? drawn;
+}
+
+/** To make it again would write the same, but all of it: so it is waited for, as long as making it may take. */
+async function awaitBatch(
+  services: CreateServices,
+  workspaceId: string,
+  batchId: string,
+): Promise<Batch | undefined> {
+  for (let look = 1; look <= looksForBatch; look += 1) {
+    const batch = await services.batches.get(workspaceId, batchId);
+    if (batch !== undefined) return batch;
+    await new Promise<void>((over) => services.clock.after(millisecondsBetweenLooks, over));
+  }
+  return undefined;
+}
+
+/** As its first answer told it, whatever has become of it since. */
+const asCreated = (batch: Batch): Batch => ({
+  ...batch,
+  status: 'in_progress',
+  completed: 0,
+  failed: 0,
+  completedAt: null,
+  cancelledAt: null,
+});
 
 /** Requests that continue the same history form a chain, in input order. */
 function requestsOf(body: CreateBatchBody): BatchRequest[] {

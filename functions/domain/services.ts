@@ -21,6 +21,7 @@ import type { Log } from './ports/log.ts';
 import type { MessageStore } from './ports/message-store.ts';
 import type { PreparedAttachments } from './ports/prepared-attachments.ts';
 import type { RateBucketStore } from './ports/rate-bucket-store.ts';
+import type { RequestKeyStore } from './ports/request-key-store.ts';
 import type { SecretSealer } from './ports/secret-sealer.ts';
 import type { TextExtractor } from './ports/text-extractor.ts';
 import type { WebPages } from './ports/web-pages.ts';
@@ -54,6 +55,7 @@ export interface Services {
   preparedAttachments: PreparedAttachments;
   rateBuckets: RateBucketStore;
   replySettings: ReplySettings;
+  requestKeys: RequestKeyStore;
   secretSealer: SecretSealer;
   /** What workspaces are held to that have no limits of their own. */
   stageLimits: Limits;

@@ -2,6 +2,7 @@ import { batchResource } from '#domain/batch.ts';
 import { createBatch } from '#domain/create-batch.ts';
 import { bufferedRoute } from '#runtime/buffered-route.ts';
 import { identifiers } from '#runtime/identifiers.ts';
+import { replayHeaders, requestKeyOf } from '#runtime/request-key.ts';
 import {
   agents,
   batches,
@@ -12,6 +13,7 @@ import {
   fileIndex,
   log,
   replySettings,
+  requestKeys,
   secretSealer,
   webhookSender,
   workspaces,
@@ -28,11 +30,14 @@ const create = createBatch({
   identifiers,
   log,
   replySettings: replySettings(),
+  requestKeys: requestKeys(),
   secretSealer: secretSealer(),
   webhookSender: webhookSender(),
   workspaces: workspaces(),
 });
 
-export const handler = bufferedRoute('create-batch', async ({ workspaceId, body }) => ({
-  data: batchResource(await create(workspaceId, body)),
-}));
+export const handler = bufferedRoute('create-batch', async (request) => {
+  const key = requestKeyOf('create-batch', request);
+  const { batch, replayed } = await create(request.workspaceId, request.body, key);
+  return { data: batchResource(batch), headers: replayHeaders(replayed) };
+});

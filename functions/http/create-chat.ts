@@ -1,22 +1,31 @@
 import { chatResource } from '#domain/chat.ts';
 import { createChat } from '#domain/create-chat.ts';
 import { bufferedRoute } from '#runtime/buffered-route.ts';
-import { agents, chats, workspaces } from '#runtime/services.ts';
+import { replayHeaders, requestKeyOf } from '#runtime/request-key.ts';
+import { agents, chats, requestKeys, workspaces } from '#runtime/services.ts';
 
-const create = createChat({ agents: agents(), chats: chats(), workspaces: workspaces() });
+const create = createChat({
+  agents: agents(),
+  chats: chats(),
+  requestKeys: requestKeys(),
+  workspaces: workspaces(),
+});
 
 export const handler = bufferedRoute(
   'create-chat',
-  async ({ workspaceId, body, admitted }) => ({
-    data: chatResource(
-      await create({
+  async (request) => {
+    const { workspaceId, body, admitted } = request;
+    const { chat, replayed } = await create(
+      {
         workspaceId,
         agentId: body.agent_id,
         name: body.name,
         externalUserId: body.external_user_id,
         admitted,
-      }),
-    ),
-  }),
+      },
+      requestKeyOf('create-chat', request),
+    );
+    return { data: chatResource(chat), headers: replayHeaders(replayed) };
+  },
   { waits: true },
 );

@@ -2,9 +2,11 @@ import { success } from '#contract/envelope.ts';
 import { ServiceError } from '#contract/errors.ts';
 import { answerTurn } from '#domain/answer-turn.ts';
 import { beginTurn } from '#domain/begin-turn.ts';
+import type { Reply } from '#domain/gather-reply.ts';
 import { environment } from '#runtime/environment.ts';
 import { eventStreamHeaders, openEventStream } from '#runtime/event-stream.ts';
 import { identifiers } from '#runtime/identifiers.ts';
+import { replayHeaders, requestKeyOf } from '#runtime/request-key.ts';
 import {
   agentRuntime,
   agents,
@@ -14,6 +16,7 @@ import {
   log,
   messages,
   replySettings,
+  requestKeys,
   workspaces,
 } from '#runtime/services.ts';
 import { streamedRoute } from '#runtime/streamed-route.ts';
@@ -28,6 +31,7 @@ const services = {
   log,
   messages: messages(),
   replySettings: replySettings(),
+  requestKeys: requestKeys(),
   workspaces: workspaces(),
 };
 const begin = beginTurn(services);
@@ -38,15 +42,31 @@ const millisecondsToStore = 15_000;
 
 export const handler = streamedRoute('send-message', async (request, open, context) => {
   const { body, workspaceId, parameters, admitted } = request;
-  const turn = await begin({
-    workspaceId,
-    chatId: parameters.chat_id,
-    agentId: body.agent_id,
-    message: body.message,
-    attachedFileUuids: body.attached_file_uuids,
-    externalUserId: body.external_user_id,
-    admitted,
-  });
+  const key = requestKeyOf('send-message', request);
+  if (body.stream && key !== null)
+    throw new ServiceError(
+      'badRequest',
+      'Idempotency-Key needs "stream": false: a stream that has broken off is not sent again',
+    );
+  const begun = await begin(
+    {
+      workspaceId,
+      chatId: parameters.chat_id,
+      agentId: body.agent_id,
+      message: body.message,
+      attachedFileUuids: body.attached_file_uuids,
+      externalUserId: body.external_user_id,
+      admitted,
+    },
+    key,
+  );
+  const answerWhole = ({ error, content }: Pick<Reply, 'error' | 'content'>, replayed: boolean): void => {
+    const headers = replayHeaders(replayed);
+    if (error !== null) throw new ServiceError('serverError', error.message, { headers });
+    open(headers).write(JSON.stringify(success(content)));
+  };
+  if ('reply' in begun) return answerWhole(begun.reply, true);
+  const { turn } = begun;
   const deadline = context.getRemainingTimeInMillis() - millisecondsToStore;
   if (body.stream) {
     const stream = open(eventStreamHeaders);
@@ -57,7 +77,5 @@ export const handler = streamedRoute('send-message', async (request, open, conte
   }
   const plainDeadline = environment('plainReplySeconds') * 1000;
   const unheard = { emit: () => undefined, done: () => undefined };
-  const reply = await answer(turn, unheard, Math.min(deadline, plainDeadline));
-  if (reply.error !== null) throw new ServiceError('serverError', reply.error.message);
-  open().write(JSON.stringify(success(reply.content)));
+  answerWhole(await answer(turn, unheard, Math.min(deadline, plainDeadline)), false);
 });

@@ -15,7 +15,9 @@ type Routes = typeof routes;
  */
 export const bufferedRoute = <Name extends RouteName>(
   name: Name,
-  answer: (request: ValidRequest<Routes[Name]>) => Promise<{ data: unknown; message?: string }>,
+  answer: (
+    request: ValidRequest<Routes[Name]>,
+  ) => Promise<{ data: unknown; message?: string; headers?: Record<string, string> }>,
   { waits = routes[name].method === 'GET' } = {},
 ) =>
   middy<APIGatewayProxyEvent, APIGatewayProxyResult>()
@@ -27,11 +29,16 @@ export const bufferedRoute = <Name extends RouteName>(
     .handler(async (event) => {
       const { rateClass, success: succeeded } = routes[name];
       const gate = openRateGate(event, rateClass, callerOf(event));
-      const { data, message = null } = await gate.through(async () => {
+      const {
+        data,
+        message = null,
+        headers,
+      } = await gate.through(async () => {
         const request = readRequest(routes[name], event, gate);
         if (!waits) await gate.admitted;
         return answer(request as ValidRequest<Routes[Name]>);
       });
       const { requestId } = event.requestContext;
-      return jsonResponse(succeeded.status, success(data, message), requestId, gate.headers());
+      const allHeaders = { ...gate.headers(), ...headers };
+      return jsonResponse(succeeded.status, success(data, message), requestId, allHeaders);
     });

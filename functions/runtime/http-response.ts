@@ -27,8 +27,10 @@ export const errorCodeOf = (error: unknown): number =>
 export function failureResponse(
   error: unknown,
   requestId: string,
-  headers: Record<string, string> = {},
+  headersOfEvery: Record<string, string> = {},
 ): APIGatewayProxyResult {
+  const own = error instanceof ServiceError ? error.headers : {};
+  const headers = { ...headersOfEvery, ...own };
   if (error instanceof ServiceError && error.status < 500)
     return jsonResponse(error.status, failure(error.errorCode, error.message, error.data), requestId, {
       ...headers,

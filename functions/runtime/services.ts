@@ -23,6 +23,7 @@ import { itemClientSettings, lightened } from '#adapters/dynamo/item-client.ts';
 import { dynamoKnowledgeTable } from '#adapters/dynamo/knowledge-table.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/message-store.ts';
 import { dynamoRateBucketStore } from '#adapters/dynamo/rate-bucket-store.ts';
+import { dynamoRequestKeyStore } from '#adapters/dynamo/request-key-store.ts';
 import { dynamoTable, type Table } from '#adapters/dynamo/table.ts';
 import { dynamoWorkspaceStore } from '#adapters/dynamo/workspace-store.ts';
 import { imageFitter } from '#adapters/images/fit-image.ts';
@@ -173,6 +174,7 @@ export const batchSettings = /* @__PURE__ */ lazily((): Services['batchSettings'
   timeout: environment('batchTimeoutSeconds') * 1000,
   item: environment('batchItemSeconds') * 1000,
 }));
+export const requestKeys = /* @__PURE__ */ lazily(() => dynamoRequestKeyStore(table()));
 export const deliveries = /* @__PURE__ */ lazily(() => dynamoDeliveryStore(table()));
 export const secretSealer = /* @__PURE__ */ lazily(() =>
   kmsSecretSealer(new KMSClient({ requestHandler: clientTimeouts }), environment('webhookKey')),

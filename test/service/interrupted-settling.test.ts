@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { answerTurn } from '#domain/answer-turn.ts';
-import { beginTurn } from '#domain/begin-turn.ts';
+import { beginTurn, type Turn } from '#domain/begin-turn.ts';
 import type { AgentRuntime } from '#domain/ports/agent-runtime.ts';
+import type { RequestKey } from '#domain/request-key.ts';
 import { identifiers } from '#runtime/identifiers.ts';
-import { agents, chats, clock, fileIndex, messages, workspaces } from '#runtime/services.ts';
+import { agents, chats, clock, fileIndex, messages, requestKeys, workspaces } from '#runtime/services.ts';
 import { variables } from '#runtime/variables.ts';
 import { clientOf } from '#support/client.ts';
 import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
@@ -39,12 +40,18 @@ const functionWith = (held: Partial<TurnServices> = {}, lease = 60_000): TurnSer
   log: { info: () => undefined, warn: () => undefined, error: () => undefined },
   messages: messages(),
   replySettings: { streamTimeout: 90_000, lease, historyCharacters: 1000, attachedFiles: 10 },
+  requestKeys: requestKeys(),
   workspaces: workspaces(),
   ...held,
 });
 
-const begin = (services: TurnServices, chatId: number, message: string) =>
-  beginTurn(services)({
+async function begin(
+  services: TurnServices,
+  chatId: number,
+  message: string,
+  key: RequestKey | null = null,
+): Promise<Turn> {
+  const input = {
     workspaceId: tenant.workspaceId,
     chatId,
     agentId: tenant.agentId,
@@ -52,7 +59,11 @@ const begin = (services: TurnServices, chatId: number, message: string) =>
     attachedFileUuids: [],
     externalUserId: undefined,
     admitted: Promise.resolve(),
-  });
+  };
+  const begun = await beginTurn(services)(input, key);
+  if (!('turn' in begun)) throw new Error('The turn has its reply already');
+  return begun.turn;
+}
 
 /** Lets the first call wait at a gate, and tells when it has come there. */
 function heldBack<Inputs extends unknown[], Value>(call: (...inputs: Inputs) => Promise<Value>) {
@@ -121,5 +132,50 @@ describe('a turn that was given up', () => {
       error: null,
     });
     expect(contentsOf(await historyOf(client, chatId))).toEqual(['from the first', 'the answer']);
+  });
+});
+
+describe('a send that is made again', () => {
+  const keyOf = (hash: string): RequestKey => ({
+    workspaceId: tenant.workspaceId,
+    hash,
+    fingerprint: 'of the send',
+    at: Date.now(),
+  });
+
+  it('has one turn and one reply when its first function wakes up beside it', async () => {
+    const client = clientOf(service, tenant);
+    const chatId = await createChat(client, tenant);
+    // Its lease has run out as soon as it is taken.
+    const first = await begin(functionWith({}, -1), chatId, 'once', keyOf('wakes up'));
+    const second = await begin(functionWith(), chatId, 'once', keyOf('wakes up'));
+    expect([second.position, second.message, second.lease.id === first.lease.id]).toEqual([1, 'once', false]);
+    await expect(begin(functionWith(), chatId, 'once', keyOf('wakes up'))).rejects.toThrow(busy);
+
+    expect(await answerTurn(functionWith())(first, unheard, 60_000)).toMatchObject({ error: null });
+    await answerTurn(functionWith())(second, unheard, 60_000);
+    expect(contentsOf(await historyOf(client, chatId))).toEqual(['once', 'the answer']);
+    const again = { workspaceId: tenant.workspaceId, chatId, agentId: tenant.agentId, message: 'once' };
+    expect(
+      await beginTurn(functionWith())(
+        { ...again, attachedFileUuids: [], externalUserId: undefined, admitted: Promise.resolve() },
+        keyOf('wakes up'),
+      ),
+    ).toMatchObject({ reply: { content: 'the answer' } });
+  });
+
+  it('leaves the chat alone when the other one of two has begun the turn', async () => {
+    const client = clientOf(service, tenant);
+    const chatId = await createChat(client, tenant);
+    const put = heldBack(messages().putWithKey);
+    const held = { messages: { ...messages(), putWithKey: put.call } };
+    const late = begin(functionWith(held, -1), chatId, 'once', keyOf('two'));
+    await put.arrived;
+    const first = functionWith();
+    const turn = await begin(first, chatId, 'once', keyOf('two'));
+    put.open();
+    await expect(late).rejects.toThrow(busy);
+    await answerTurn(first)(turn, unheard, 60_000);
+    expect(contentsOf(await historyOf(client, chatId))).toEqual(['once', 'the answer']);
   });
 });

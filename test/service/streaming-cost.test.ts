@@ -49,10 +49,13 @@ it('takes three round trips before the model is asked and five write units in al
   // How many answers each call may have waited for: one more than the deepest that was over when it began.
   let deepest = 0;
   const chain: { target: string; depth: number }[] = [];
+  let itemsRead = 0;
   proxy.handle = async (call, pass) => {
     if (!call.functionName.includes('SendMessage')) return pass();
     const depth = deepest + 1;
     chain.push({ target: call.target, depth });
+    const asked = call.body.RequestItems as Record<string, { Keys: unknown[] }> | undefined;
+    for (const { Keys } of Object.values(asked ?? {})) itemsRead += Keys.length;
     const answer = await pass();
     // Calls that were sent together are here by now.
     await new Promise((resolve) => setTimeout(resolve, 30));
@@ -71,6 +74,8 @@ it('takes three round trips before the model is asked and five write units in al
     '3 PutItem',
     '3 Query',
   ]);
+  // Without an Idempotency-Key no key is looked for.
+  expect(itemsRead).toBe(2);
   call.piece('x'.repeat(500));
   call.finish();
   expect((await events.rest()).at(-1)).toBe('[DONE]');

@@ -19,8 +19,11 @@ export interface DynamoProxy {
   url: string;
   /** Where calls go on to: known only when the service runs. */
   engine: string;
-  /** Decides about each call; `undefined` loses its answer: the connection breaks. */
-  handle: (call: ProxiedCall, pass: () => Promise<ProxiedAnswer>) => Promise<ProxiedAnswer | undefined>;
+  /** Decides about each call; `undefined` loses its answer: the connection breaks, as when the engine's has. */
+  handle: (
+    call: ProxiedCall,
+    pass: () => Promise<ProxiedAnswer | undefined>,
+  ) => Promise<ProxiedAnswer | undefined>;
   close(): Promise<void>;
 }
 
@@ -34,14 +37,18 @@ export async function startDynamoProxy(): Promise<DynamoProxy> {
       functionName: String(request.headers['x-amz-security-token']),
       body: JSON.parse(text) as Record<string, unknown>,
     };
-    const pass = async (): Promise<ProxiedAnswer> => {
+    const pass = async (): Promise<ProxiedAnswer | undefined> => {
       const { host: _, connection: __, 'content-length': ___, ...headers } = request.headers;
-      const answer = await fetch(proxy.engine, {
-        method: 'POST',
-        headers: headers as Record<string, string>,
-        body: text,
-      });
-      return { status: answer.status, body: await answer.text() };
+      try {
+        const answer = await fetch(proxy.engine, {
+          method: 'POST',
+          headers: headers as Record<string, string>,
+          body: text,
+        });
+        return { status: answer.status, body: await answer.text() };
+      } catch {
+        return undefined;
+      }
     };
     const answer = await proxy.handle(call, pass);
     if (answer === undefined) return void request.socket.destroy();

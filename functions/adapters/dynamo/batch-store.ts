@@ -44,7 +44,7 @@ export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
 
     async create(batch, requests) {
       await table.putAll(requestRows(batch, requests));
-      await transact(async () => {
+      return transact(async () => {
         const head = await readHead<string>(table, keys.batchList(batch.workspaceId, 'all'));
         const mark = { workspace_id: batch.workspaceId, created_at: batch.createdAt };
         return (TableName) => [

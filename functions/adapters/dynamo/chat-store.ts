@@ -1,15 +1,17 @@
 import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import type { Chat } from '#domain/chat.ts';
-import type { ChatFilter, ChatStore } from '#domain/ports/chat-store.ts';
+import type { ChatFilter, ChatStore, NewChat } from '#domain/ports/chat-store.ts';
 import type { Clock } from '#domain/ports/clock.ts';
+import type { RequestKey, Work } from '#domain/request-key.ts';
 import { backOff } from './back-off.ts';
 import { chatOf } from './chat-item.ts';
 import { readHead, readIds } from './id-lists.ts';
 import { keys } from './keys.ts';
 import { planChats } from './plan-chats.ts';
 import { type Release, releasing } from './release-lease.ts';
-import { isConflict, type Table } from './table.ts';
+import { keepingWith } from './request-key-store.ts';
+import { failedConditions, isConflict, type Table } from './table.ts';
 
 /** A hundred chats created at once in one workspace need 40 at the most; a request ends at 29 s. */
 const attemptsToCreate = 200;
@@ -27,6 +29,25 @@ export function dynamoChatStore(table: Table, clock: Clock): ChatStore {
     }
   };
 
+  /** Undefined when the key is in use. */
+  const make = async (newChat: NewChat, key: RequestKey | null): Promise<Chat | undefined> => {
+    for (let attempt = 1; ; attempt += 1) {
+      const { chats, writes } = await planChats(table, clock, newChat.workspaceId, [
+        { ...newChat, lease: null },
+      ]);
+      const chat = chats[0] as Chat;
+      const kept: Work = { is: 'chat', chatId: chat.id, createdAt: chat.createdAt };
+      try {
+        await table.transact((TableName) => [...keepingWith(TableName, key, kept), ...writes(TableName)]);
+        return chat;
+      } catch (error) {
+        if (key !== null && failedConditions(error)[0] === true) return undefined;
+        if (!isConflict(error) || attempt === attemptsToCreate) throw error;
+      }
+      await backOff(attempt);
+    }
+  };
+
   return {
     async get(workspaceId, chatId) {
       const item = await table.get(keys.chat(workspaceId, chatId));
@@ -34,19 +55,10 @@ export function dynamoChatStore(table: Table, clock: Clock): ChatStore {
     },
 
     async create(newChat) {
-      for (let attempt = 1; ; attempt += 1) {
-        const { chats, writes } = await planChats(table, clock, newChat.workspaceId, [
-          { ...newChat, lease: null },
-        ]);
-        try {
-          await table.transact(writes);
-          return chats[0] as Chat;
-        } catch (error) {
-          if (!isConflict(error) || attempt === attemptsToCreate) throw error;
-        }
-        await backOff(attempt);
-      }
+      return (await make(newChat, null)) as Chat;
     },
+
+    createWithKey: make,
 
     async page(filter, { limit, offset, ascending }) {
       const { total, idsAt } = await openList(table, filter);
@@ -87,6 +99,31 @@ export function dynamoChatStore(table: Table, clock: Clock): ChatStore {
         // Taken by this very request: DynamoDB's answer got lost, and the SDK sent it once more.
         if (chat?.lease?.id === lease.id) return { taken: true, chat };
         return { taken: false, chat };
+      }
+    },
+
+    async takeOverLease(chat, lease) {
+      const { lease: before } = chat;
+      try {
+        await table.update({
+          Key: keyOf(chat),
+          UpdateExpression: 'SET lease_id = :lease, lease_until = :until',
+          ConditionExpression: `message_count = :count AND ${
+            before === null ? 'attribute_not_exists(lease_id)' : 'lease_id = :before AND lease_until = :ended'
+          }`,
+          ExpressionAttributeValues: {
+            ':lease': lease.id,
+            ':until': lease.until,
+            ':count': chat.messageCount,
+            ...(before !== null && { ':before': before.id, ':ended': before.until }),
+          },
+          ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+        });
+        return true;
+      } catch (error) {
+        if (!(error instanceof ConditionalCheckFailedException)) throw error;
+        // Taken by this very request: DynamoDB's answer got lost, and the SDK sent it once more.
+        return error.Item?.lease_id?.S === lease.id;
       }
     },
 

@@ -97,6 +97,11 @@ export const keys = {
     pk: `${workspace(workspaceId)}#KNOWLEDGE`,
     sk: `DOCUMENT#${documentId}`,
   }),
+  /** By the hash of an Idempotency-Key: what the request that it names has become. */
+  requestKey: (workspaceId: string, hash: string): Key => ({
+    pk: `${workspace(workspaceId)}#REQUEST#${hash}`,
+    sk: 'REQUEST',
+  }),
   batch: (workspaceId: string, batchId: string): Key => ({ pk: batch(workspaceId, batchId), sk: 'BATCH' }),
   /** Whether requests of the batch may be begun: apart from the batch, whose counters change all the time. */
   batchGate: (workspaceId: string, batchId: string): Key => ({

@@ -5,17 +5,19 @@ import type { Chat } from '#domain/chat.ts';
 import type { Message } from '#domain/message.ts';
 import type { ContentStore } from '#domain/ports/content-store.ts';
 import type { MessageStore, RatedMessage } from '#domain/ports/message-store.ts';
+import type { Work } from '#domain/request-key.ts';
 import { backOff } from './back-off.ts';
 import { keys } from './keys.ts';
 import { attributesOf, messageOf, textsOf } from './message-item.ts';
 import { releasing } from './release-lease.ts';
-import { failedConditions, type Item, isConflict, type Table } from './table.ts';
+import { keepingWith } from './request-key-store.ts';
+import { failedConditions, type Item, isConflict, type Table, type Write } from './table.ts';
 
 /** What content and steps may have together in an item of 400 KB; the rest is for the message's other attributes. */
 const inlineBytes = 300_000;
 
-/** Others that write the chat or the message in the same moment are few: those who settle the same turn. */
-const attemptsToRelease = 20;
+/** Others that write the same items in the same moment are few: who settles the same turn, or makes the same request. */
+const attemptsToWrite = 20;
 
 /** Messages asked for at once when a history is read backwards: more than most windows need, one page. */
 const messagesPerLook = 50;
@@ -54,6 +56,21 @@ export function dynamoMessageStore(table: Table, contents: ContentStore): Messag
     return { item, names };
   };
 
+  /** Writes all or nothing. @returns which write's condition did not hold, from 0; undefined when all did */
+  const refusedOf = async (writes: (TableName: string) => Write[]): Promise<number | undefined> => {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        await table.transact(writes);
+        return undefined;
+      } catch (error) {
+        const refused = failedConditions(error).indexOf(true);
+        if (refused >= 0) return refused;
+        if (!isConflict(error) || attempt === attemptsToWrite) throw error;
+      }
+      await backOff(attempt);
+    }
+  };
+
   const pagesBetween = (
     chat: Chat,
     range: { first: number; last: number; ascending: boolean; limit?: number },
@@ -87,32 +104,23 @@ export function dynamoMessageStore(table: Table, contents: ContentStore): Messag
       }
     },
 
+    async putWithKey(chat, message, key) {
+      const work: Work = { is: 'turn', chatId: chat.id, position: message.position };
+      const refused = await refusedOf((TableName) => [
+        ...keepingWith(TableName, key, work),
+        putting(TableName, chat, message),
+      ]);
+      if (refused === undefined) return 'done';
+      return refused === 0 ? 'key in use' : 'place taken';
+    },
+
     async putAndRelease(chat, leaseId, message) {
-      for (let attempt = 1; ; attempt += 1) {
-        try {
-          await table.transact((TableName) => [
-            { Update: { TableName, ...releasing(chat, leaseId, message.position) } },
-            {
-              Put: {
-                TableName,
-                Item: {
-                  ...keys.message(chat.workspaceId, chat.id, message.position),
-                  ...attributesOf(message),
-                  ...textsOf(message),
-                },
-                ConditionExpression: 'attribute_not_exists(pk)',
-              },
-            },
-          ]);
-          return 'done';
-        } catch (error) {
-          const [lease, place] = failedConditions(error);
-          if (lease) return 'lease gone';
-          if (place) return 'place taken';
-          if (!isConflict(error) || attempt === attemptsToRelease) throw error;
-        }
-        await backOff(attempt);
-      }
+      const refused = await refusedOf((TableName) => [
+        { Update: { TableName, ...releasing(chat, leaseId, message.position) } },
+        putting(TableName, chat, message),
+      ]);
+      if (refused === undefined) return 'done';
+      return refused === 0 ? 'lease gone' : 'place taken';
     },
 
     async *range(chat, { first, last, ascending }) {
@@ -150,6 +158,19 @@ export function dynamoMessageStore(table: Table, contents: ContentStore): Messag
     },
   };
 }
+
+/** A message that is small enough for its item, at a free place. */
+const putting = (TableName: string, chat: Chat, message: Message): Write => ({
+  Put: {
+    TableName,
+    Item: {
+      ...keys.message(chat.workspaceId, chat.id, message.position),
+      ...attributesOf(message),
+      ...textsOf(message),
+    },
+    ConditionExpression: 'attribute_not_exists(pk)',
+  },
+});
 
 /** Whether the item in the way is the one to be stored: DynamoDB's answer got lost, and the SDK sent it once more. */
 const isSame = (stored: ConditionalCheckFailedException['Item'], item: Item): boolean =>

@@ -21,8 +21,11 @@ export interface HeldItem {
 }
 
 export interface BatchStore {
-  /** Stores all requests, then the batch: half of one is never seen. */
-  create(batch: Batch, requests: readonly BatchRequest[]): Promise<void>;
+  /**
+   * Stores all requests, then the batch: half of one is never seen. Done again with the same id it changes nothing.
+   * False when a batch of this id is there already.
+   */
+  create(batch: Batch, requests: readonly BatchRequest[]): Promise<boolean>;
   get(workspaceId: string, batchId: string): Promise<Batch | undefined>;
   /** One page, newest first, and how many there are in all. */
   page(

@@ -1,4 +1,5 @@
 import type { Chat, Lease } from '../chat.ts';
+import type { RequestKey } from '../request-key.ts';
 
 export interface ChatFilter {
   workspaceId: string;
@@ -26,6 +27,8 @@ export interface ChatStore {
   get(workspaceId: string, chatId: number): Promise<Chat | undefined>;
   /** Gives the chat the next id of its workspace and its place in every list, in one transaction. */
   create(chat: NewChat): Promise<Chat>;
+  /** The same, and the key of its request is kept with it. Undefined when the key is in use: then nothing is made. */
+  createWithKey(chat: NewChat, key: RequestKey): Promise<Chat | undefined>;
   /** One page of a list, and how many chats the list has in all. */
   page(
     filter: ChatFilter,
@@ -38,6 +41,8 @@ export interface ChatStore {
   takeLease(
     request: LeaseRequest,
   ): Promise<{ taken: true; chat: Chat } | { taken: false; chat: Chat | undefined }>;
+  /** Takes the lease of a turn that its holder has given up. False when anything of chat or lease has changed since. */
+  takeOverLease(chat: Chat, lease: Lease): Promise<boolean>;
   /** Which of the two messages of the turn behind the last one that ended are stored. */
   openTurn(chat: Chat): Promise<{ user: boolean; reply: boolean }>;
   /** False when the lease is no longer the holder's. */

@@ -1,5 +1,6 @@
 import type { Chat } from '../chat.ts';
-import type { Message } from '../message.ts';
+import type { Message, UserMessage } from '../message.ts';
+import type { RequestKey } from '../request-key.ts';
 
 export interface RatedMessage {
   message: Message;
@@ -10,6 +11,12 @@ export interface RatedMessage {
 export interface MessageStore {
   /** Stores a message at its position. False when another message stands there. */
   put(chat: Chat, message: Message): Promise<boolean>;
+  /** Stores a user's message, and keeps the key of its request with it: both, or nothing. */
+  putWithKey(
+    chat: Chat,
+    message: UserMessage,
+    key: RequestKey,
+  ): Promise<'done' | 'place taken' | 'key in use'>;
   /** Stores a turn's last message, frees the chat and moves its count to it: all of it, or nothing. */
   putAndRelease(
     chat: Chat,

@@ -1,0 +1,332 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { BatchResource } from '#contract/batch.ts';
+import type { ChatResource } from '#contract/chat.ts';
+import { endOf } from '#support/batches.ts';
+import type { Answer } from '#support/client.ts';
+import { dataTableOf } from '#support/data-table.ts';
+import { type DynamoProxy, type ProxiedCall, startDynamoProxy } from '#support/dynamo-proxy.ts';
+import { isReplayed, type KeyedRequest, keyedRequests, postWithKey, rowOf } from '#support/keyed-requests.ts';
+import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
+import {
+  callsByMessage,
+  type ModelCall,
+  type ScriptedModel,
+  startScriptedModel,
+} from '#support/scripted-model.ts';
+import { type Service, startService } from '#support/service.ts';
+import { contentsOf, historyOf, interrupted, refusedWhileAnswering } from '#support/turns.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
+
+let model: ScriptedModel;
+let proxy: DynamoProxy;
+let service: Service;
+let table: ReturnType<typeof dataTableOf>;
+let callFor: (message: string) => Promise<ModelCall>;
+beforeAll(async () => {
+  model = await startScriptedModel();
+  callFor = callsByMessage(model);
+  proxy = await startDynamoProxy();
+  service = await startService({
+    // A lease ends when a test says so.
+    variables: {
+      OPENAI_BASE_URL: model.url,
+      AWS_ENDPOINT_URL_DYNAMODB: proxy.url,
+      LEASE_SECONDS: '240',
+    },
+    maxConcurrency: 3,
+    recordCalls: true,
+    faults: { transactionConflicts: true },
+  });
+  proxy.engine = service.run.endpoints.dynamodb;
+  table = dataTableOf(service);
+});
+beforeEach(() => {
+  proxy.handle = (_, pass) => pass();
+});
+afterAll(async () => {
+  table.close();
+  await service.close();
+  await model.close();
+  await proxy.close();
+});
+
+const open = (): Promise<OpenTenant> => openTenant(service, { model: 'openai:test', titles: false });
+const newKey = (): string => crypto.randomUUID();
+
+const functionOf: Readonly<Record<string, string>> = {
+  'POST /chats': 'CreateChat',
+  'POST /batches': 'CreateBatch',
+  'POST /chats/{chat_id}/messages': 'SendMessage',
+};
+/** One more than there are: the chat with its key; key, requests, batch; lease, message with its key, reply, release. */
+const expectedWrites: Readonly<Record<string, number>> = {
+  'POST /chats': 2,
+  'POST /batches': 4,
+  'POST /chats/{chat_id}/messages': 5,
+};
+const isWriteOf = (route: string, { target, functionName }: ProxiedCall): boolean =>
+  functionName.includes(functionOf[route] ?? '?') && /^(Put|Update|BatchWrite|TransactWrite)/.test(target);
+
+describe.each(Object.entries(keyedRequests))('%s with a key', (route, requestOf) => {
+  const status = route === 'POST /batches' ? 202 : 200;
+  let tenant: OpenTenant;
+  let request: KeyedRequest;
+  beforeEach(async () => {
+    tenant = await open();
+    request = await requestOf(tenant);
+  });
+
+  it('is done once, with one answer; another request is refused; what is kept has no texts and expires', async () => {
+    const key = newKey().padEnd(255, '~ !');
+    const first = await postWithKey(tenant, request, key);
+    expect([first.status, isReplayed(first)]).toEqual([status, false]);
+    const body = Object.fromEntries(Object.entries(request.body).reverse());
+    const again = await postWithKey(tenant, { ...request, body }, key);
+    expect([again.status, again.body, isReplayed(again)]).toEqual([status, first.body, true]);
+
+    const others = await Promise.all(Object.values(keyedRequests).map((another) => another(tenant)));
+    const changes = { external_user_id: 'bob', webhook: { url: 'https://example.com/' } };
+    others.push({ ...request, body: { ...request.body, ...changes } });
+    for (const other of others.filter(({ path, body: its }) => path !== request.path || 'webhook' in its))
+      expect(summaryOf(await postWithKey(tenant, other, key))).toMatch(
+        /^400\/10006 Idempotency-Key was used for another request/,
+      );
+    expect(await request.timesDone()).toBe(1);
+
+    const stranger = await open();
+    const theirs = await requestOf(stranger);
+    expect(isReplayed(await postWithKey(stranger, theirs, key))).toBe(false);
+    expect([await request.timesDone(), await theirs.timesDone()]).toEqual([1, 1]);
+
+    const row = await table.read(rowOf(tenant, key));
+    expect(JSON.stringify(row)).not.toMatch(/Once|One|ada|~/);
+    expect(Math.abs(Number(row?.ttl) - Date.now() / 1000 - 86_400)).toBeLessThan(60);
+    await table.change(rowOf(tenant, key), { ttl: Math.floor(Date.now() / 1000) });
+    const later = [await postWithKey(tenant, request, key), await postWithKey(tenant, request, key)];
+    expect(later.map(isReplayed)).toEqual([false, true]);
+    expect(await request.timesDone()).toBe(2);
+  });
+
+  it('is done once when it is made twenty times at once', async () => {
+    const key = newKey();
+    const answers = await Promise.all(Array.from({ length: 20 }, () => postWithKey(tenant, request, key)));
+    const done = answers.filter((answer) => answer.status === status);
+    expect(new Set(done.map(({ body }) => JSON.stringify(body))).size).toBe(1);
+    expect(done.filter((answer) => !isReplayed(answer)).length).toBe(1);
+    // Only a chat that is answering refuses.
+    for (const answer of answers.filter((one) => !done.includes(one)))
+      expect(answer).toMatchObject(refusedWhileAnswering);
+    if (!request.path.endsWith('messages')) expect(done.length).toBe(20);
+    expect(await request.timesDone()).toBe(1);
+  });
+
+  it('is done once when its function is killed behind any of its writes', async () => {
+    for (let write = 1; ; write += 1) {
+      const killedRequest = await requestOf(tenant);
+      const before = await killedRequest.timesDone();
+      const key = newKey();
+      let writes = 0;
+      proxy.handle = async (call, pass) => {
+        const answer = await pass();
+        if (!isWriteOf(route, call)) return answer;
+        writes += 1;
+        if (writes !== write) return answer;
+        expect(service.run.killWorkers(functionOf[route] ?? '')).toBeGreaterThan(0);
+        return undefined;
+      };
+      const killed = await postWithKey(tenant, killedRequest, key);
+      proxy.handle = (_, pass) => pass();
+      if (writes < write) {
+        expect([killed.status, write]).toEqual([status, expectedWrites[route]]);
+        break;
+      }
+      expect(killed.status).toBe(500);
+      let answer = await postWithKey(tenant, killedRequest, key);
+      if (answer.status === 400) {
+        expect(answer).toMatchObject(refusedWhileAnswering);
+        await table.endLease({ ...tenant, chatId: Number(killedRequest.path.split('/')[2]) });
+        answer = await postWithKey(tenant, killedRequest, key);
+      }
+      expect([summaryOf(answer), await killedRequest.timesDone()]).toEqual([
+        `${status}/0 success`,
+        before + 1,
+      ]);
+    }
+  });
+});
+
+describe('a send with a key', () => {
+  const begin = async (message: string) => {
+    const tenant = await open();
+    const chat = await tenant.createChat();
+    const key = newKey();
+    const body = { message, agent_id: tenant.agentId, stream: false };
+    const send = () => postWithKey<string>(tenant, { path: `/chats/${chat.id}/messages`, body }, key);
+    return { tenant, chat, send, history: () => historyOf(tenant.client, chat.id) };
+  };
+
+  it('that is being answered says so, and then has the answer', async () => {
+    const { send, history } = await begin('Wait for me');
+    const called = callFor('Wait for me');
+    const first = send();
+    const call = await called;
+    expect(await send()).toMatchObject(refusedWhileAnswering);
+    call.piece('Here I am');
+    call.finish();
+    expect((await first).body.data).toBe('Here I am');
+    const again = await send();
+    expect([again.body.data, isReplayed(again)]).toEqual(['Here I am', true]);
+    expect(contentsOf(await history())).toEqual(['Wait for me', 'Here I am']);
+  });
+
+  it('that has failed has failed for good', async () => {
+    const { send, history } = await begin('Fail');
+    const calls = model.calls.length;
+    const called = callFor('Fail');
+    const first = send();
+    (await called).fail(400);
+    expect([(await first).status, isReplayed(await first)]).toEqual([500, false]);
+    const again = await send();
+    expect([again.status, again.body.error_code, isReplayed(again)]).toEqual([500, 10005, true]);
+    expect([(await history()).length, model.calls.length - calls]).toEqual([2, 1]);
+  });
+
+  it('whose function has died goes on with the same turn: what the model is told is the same', async () => {
+    const { tenant, chat, send, history } = await begin('Go on');
+    dataOf(await tenant.send(chat, { message: 'Before' }));
+    const called = callFor('Go on');
+    const first = send();
+    const { request } = await called;
+    service.run.killWorkers('SendMessage');
+    expect((await first).status).toBe(500);
+    expect(await send()).toMatchObject(refusedWhileAnswering);
+    await table.endLease({ ...tenant, chatId: chat.id });
+    const calledAgain = callFor('Go on');
+    const second = send();
+    const call = await calledAgain;
+    expect(call.request.messages).toEqual(request.messages);
+    expect(await send()).toMatchObject(refusedWhileAnswering);
+    call.piece('Gone on');
+    call.finish();
+    expect([(await second).body.data, isReplayed(await second)]).toEqual(['Gone on', false]);
+    expect(contentsOf(await history())).toEqual(['Before', 'Hello', 'Go on', 'Gone on']);
+    expect(isReplayed(await send())).toBe(true);
+  });
+
+  it('whose function has died has failed when another message came before it was made again', async () => {
+    const { tenant, chat, send, history } = await begin('Die');
+    const called = callFor('Die');
+    const first = send();
+    await called;
+    service.run.killWorkers('SendMessage');
+    expect((await first).status).toBe(500);
+    await table.endLease({ ...tenant, chatId: chat.id });
+    dataOf(await tenant.send(chat, { message: 'Another' }));
+    const again = await send();
+    expect([again.status, isReplayed(again)]).toEqual([500, true]);
+    const messages = await history();
+    expect(contentsOf(messages)).toEqual(['Die', '', 'Another', 'Hello']);
+    expect(messages[1]?.meta.error).toEqual(interrupted);
+  });
+});
+
+it('answers a batch and a chat as they were made, whatever has become of them', async () => {
+  const tenant = await open();
+  const [batchRequest, chatRequest] = await Promise.all(
+    ['POST /batches', 'POST /chats'].map((route) => keyedRequests[route]?.(tenant)),
+  );
+  if (batchRequest === undefined || chatRequest === undefined) throw new Error('No such route');
+  const batch = await postWithKey<BatchResource>(tenant, batchRequest, 'batch');
+  const chat = await postWithKey<ChatResource>(tenant, chatRequest, 'chat');
+  expect(await endOf(tenant.client, batch.body.data.id)).toMatchObject({ completed_requests: 1 });
+  dataOf(await tenant.send(chat.body.data, { message: 'Hello' }));
+  expect((await postWithKey(tenant, batchRequest, 'batch')).body).toEqual(batch.body);
+  expect((await postWithKey(tenant, chatRequest, 'chat')).body).toEqual(chat.body);
+});
+
+it('does each request once whose answers from the table get lost', async () => {
+  const tenant = await open();
+  for (const [route, requestOf] of Object.entries(keyedRequests)) {
+    const request = await requestOf(tenant);
+    const before = await request.timesDone();
+    const lost = new Set<string>();
+    proxy.handle = async (call, pass) => {
+      const answer = await pass();
+      const write = JSON.stringify([call.target, call.body.UpdateExpression, call.body.Item]);
+      if (!isWriteOf(route, call) || lost.has(write)) return answer;
+      lost.add(write);
+      return undefined;
+    };
+    const key = newKey();
+    const first = await postWithKey(tenant, request, key);
+    proxy.handle = (_, pass) => pass();
+    expect([first.status < 300, isReplayed(first), lost.size]).toEqual([
+      true,
+      false,
+      (expectedWrites[route] ?? 0) - 1,
+    ]);
+    expect((await postWithKey(tenant, request, key)).body).toEqual(first.body);
+    expect(await request.timesDone()).toBe(before + 1);
+  }
+});
+
+it('refuses a key that is none, and one with a stream', async () => {
+  const tenant = await open();
+  const requests = await Promise.all(Object.values(keyedRequests).map((requestOf) => requestOf(tenant)));
+  const refusals: Promise<Answer>[] = requests.flatMap((request) =>
+    ['', 'x'.repeat(256), 'caf\u00e9'].map((key) => postWithKey(tenant, request, key)),
+  );
+  for (const refusal of refusals)
+    expect(summaryOf(await refusal)).toBe(
+      '400/10006 idempotency-key must be 1 to 255 printable ASCII characters',
+    );
+  const [send] = requests.slice(-1);
+  if (send === undefined) throw new Error('No such route');
+  for (const stream of [true, undefined])
+    expect(
+      summaryOf(await postWithKey(tenant, { ...send, body: { ...send.body, stream } }, newKey())),
+    ).toMatch(/^400\/10006 Idempotency-Key needs "stream": false/);
+  expect(await Promise.all(requests.map(({ timesDone }) => timesDone()))).toEqual([0, 0, 0]);
+});
+
+it('costs no round trip and few units with a key, and nothing without', async () => {
+  const tenant = await open();
+  const expected: Readonly<Record<string, { calls: string[]; units: number }>> = {
+    // A second item in the transaction.
+    'POST /chats': { calls: [], units: 2 },
+    // The id is kept before the batch is made.
+    'POST /batches': { calls: ['PutItem'], units: 1 },
+    // Two items in a transaction in place of one alone.
+    'POST /chats/{chat_id}/messages': { calls: [], units: 3 },
+  };
+  for (const [route, requestOf] of Object.entries(keyedRequests)) {
+    const costOf = async (key: string | null) => {
+      const request = await requestOf(tenant);
+      const bodies: string[] = [];
+      proxy.handle = (call, pass) => {
+        bodies.push(JSON.stringify(call.body));
+        return pass();
+      };
+      const recorded = service.run.dynamoCalls().length;
+      if (key === null) dataOf(await tenant.client.post(request.path, request.body));
+      else dataOf(await postWithKey(tenant, request, key));
+      const own = service.run
+        .dynamoCalls()
+        .slice(recorded)
+        .filter(({ functionName }) => functionName?.includes(functionOf[route] ?? '?'));
+      expect(bodies.some((body) => body.includes('#REQUEST#'))).toBe(key !== null);
+      return {
+        // A put of a message becomes a transaction.
+        calls: own.map(({ target }) => target.replace(/^(Put|TransactWrite)Items?$/, 'Put')).sort(),
+        units: own.reduce((sum, { consumed }) => sum + consumed.writeUnits, 0),
+      };
+    };
+    const without = await costOf(null);
+    const withKey = await costOf(newKey());
+    console.log(`${route}: ${JSON.stringify({ without, withKey })}`);
+    const more = expected[route];
+    expect(withKey.units - without.units).toBe(more?.units);
+    expect(withKey.calls.length - without.calls.length).toBe(more?.calls.length);
+  }
+});

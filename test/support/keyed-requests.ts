@@ -1,0 +1,59 @@
+import { createHash } from 'node:crypto';
+import { expect } from 'vitest';
+import { keys } from '#adapters/dynamo/keys.ts';
+import type { Answer } from './client.ts';
+import type { OpenTenant } from './open-tenant.ts';
+import { historyOf } from './turns.ts';
+
+/** A request that may be made again under a key. */
+export interface KeyedRequest {
+  path: string;
+  body: Record<string, unknown>;
+  /** How often it has been done. */
+  timesDone: () => Promise<number>;
+}
+
+/** One of each route that takes the header Idempotency-Key. */
+export const keyedRequests: Readonly<Record<string, (tenant: OpenTenant) => Promise<KeyedRequest>>> = {
+  'POST /chats': async ({ client, agentId }) => ({
+    path: '/chats',
+    body: { name: 'Once', agent_id: agentId, external_user_id: 'ada' },
+    timesDone: async () => {
+      const totals = await Promise.all(
+        ['', `&agent_id=${agentId}`].map(async (query) => {
+          const { body } = await client.get(`/chats?limit=1&external_user_id=ada${query}`);
+          return body.pagination?.total_records ?? -1;
+        }),
+      );
+      expect(new Set(totals).size).toBe(1);
+      return totals[0] ?? -1;
+    },
+  }),
+  'POST /batches': async ({ client, agentId }) => ({
+    path: '/batches',
+    body: { agent_id: agentId, requests: [{ custom_id: 'a', message: 'One' }] },
+    timesDone: async () => (await client.get('/batches?limit=1')).body.pagination?.total_records ?? -1,
+  }),
+  'POST /chats/{chat_id}/messages': async ({ client, agentId, createChat }) => {
+    const { id } = await createChat();
+    return {
+      path: `/chats/${id}/messages`,
+      body: { message: 'Once', agent_id: agentId, stream: false },
+      timesDone: async () =>
+        (await historyOf(client, id)).filter(({ role, content }) => role === 'user' && content === 'Once')
+          .length,
+    };
+  },
+};
+
+export const postWithKey = <Data = unknown>(
+  { client }: Pick<OpenTenant, 'client'>,
+  { path, body }: Pick<KeyedRequest, 'path' | 'body'>,
+  key: string,
+): Promise<Answer<Data>> => client.post<Data>(path, body, { headers: { 'Idempotency-Key': key } });
+
+export const isReplayed = ({ headers }: Answer): boolean => headers.get('idempotency-replayed') === 'true';
+
+/** Where what a key stands for is kept. */
+export const rowOf = ({ workspaceId }: { workspaceId: string }, key: string) =>
+  keys.requestKey(workspaceId, createHash('sha256').update(key).digest('base64url'));
