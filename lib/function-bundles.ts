@@ -79,6 +79,7 @@ function build(sources: ReadonlyMap<string, string>): BuildResult<{ metafile: tr
     },
     // `module` first: under `node` the AWS SDK offers CommonJS, which cannot be shaken and needs `require`.
     conditions: ['module', 'import'],
+    alias: { '@aws-sdk/credential-provider-node': './functions/runtime/lambda-credentials.ts' },
     // WebAssembly of image codecs stands in the code, as one file on both kinds of processor.
     loader: { '.wasm': 'binary' },
     minify: true,

@@ -1,5 +1,4 @@
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
-import { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { cachedSecret } from '#adapters/cached-secret.ts';
 import { bedrock } from '#agents/models/bedrock.ts';
 import { demo } from '#agents/models/demo.ts';
@@ -7,11 +6,11 @@ import type { ModelProvider } from '#agents/models/model-provider.ts';
 import { openai } from '#agents/models/openai.ts';
 import { clientTimeouts } from './client-timeouts.ts';
 import { environment } from './environment.ts';
+import { defaultProvider } from './lambda-credentials.ts';
 
 /** The providers that an agent's `llm_model` can name: one line each. */
 export const modelProviders: Record<string, ModelProvider> = {
   demo,
-  // A chain made once would keep what it has found; in Lambda it looks no further than the environment.
   bedrock: keepingModels(bedrock({ credentials: () => defaultProvider()() })),
   openai: keepingModels(
     openai({

@@ -3,8 +3,10 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { formatLimits } from '#contract/rate-limits.ts';
 import { bundleFunctions } from '#lib/function-bundles.ts';
 import { functionNames } from '#lib/service-stack.ts';
+import { parseSettings } from '#lib/settings.ts';
 import { variables } from '#runtime/variables.ts';
 import { theBundles } from './synthesize.ts';
 
@@ -40,6 +42,7 @@ describe.each(functionNames)('%s', (name) => {
        if (typeof handler !== 'function') throw new Error('no handler');
        process.exit(0);`,
     );
+    const { rateLimits, openBatches } = parseSettings({});
     const numbers = Object.fromEntries(Object.values(variables).map((variable) => [variable, '30']));
     const run = spawnSync(process.execPath, [program, join(folder, 'index.mjs')], {
       env: {
@@ -48,6 +51,7 @@ describe.each(functionNames)('%s', (name) => {
         [variables.openAiBaseUrl]: 'https://models.example/v1',
         [variables.batchQueueUrl]: 'https://queue.example/requests',
         [variables.webhookAllow]: '127.0.0.1:443',
+        [variables.stageLimits]: formatLimits({ ...rateLimits, openBatches }),
       },
       encoding: 'utf8',
     });
