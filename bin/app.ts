@@ -4,6 +4,7 @@ import {
   type IPolicyValidationPlugin,
   Validations,
 } from 'aws-cdk-lib/core';
+import { FirewallStack } from '#lib/firewall-stack.ts';
 import { bundleFunctions } from '#lib/function-bundles.ts';
 import { functionNames, ServiceStack, webFunctionNames } from '#lib/service-stack.ts';
 import { readStage } from '#lib/settings.ts';
@@ -17,7 +18,10 @@ const app = new App({
 });
 const stage = readStage(app.node);
 using bundles = bundleFunctions([...functionNames, ...webFunctionNames]);
-new ServiceStack(app, 'AgentService', { stage, bundles });
+const service = new ServiceStack(app, 'AgentService', { stage, bundles });
+const { firewall, largeUploads } = stage.settings;
+if (firewall !== undefined && largeUploads)
+  service.addDependency(new FirewallStack(app, 'Firewall', { stage, firewall }));
 if (stage.settings.checkedTemplate) {
   // Loaded only here: it takes 0.4 s.
   const { AwsSolutionsChecks } = await import('cdk-nag');

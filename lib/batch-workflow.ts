@@ -22,6 +22,7 @@ import {
 import { LambdaInvoke } from 'aws-cdk-lib/aws-stepfunctions-tasks';
 import { type CfnElement, Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
+import { pinLogicalId } from './logical-id.ts';
 import type { ServiceFunction } from './service-function.ts';
 import type { Settings } from './settings.ts';
 
@@ -47,6 +48,7 @@ export type BatchFunctionName =
 /** How a batch is carried: a queue of its requests with its workers, and a state machine that waits for their end. */
 export class BatchWorkflow extends Construct {
   readonly queue: Queue;
+  readonly deadLetters: Queue;
   readonly machine: StateMachine;
 
   constructor(
@@ -56,8 +58,8 @@ export class BatchWorkflow extends Construct {
   ) {
     super(scope, id);
     const { functionOf, settings } = props;
-    const deadLetters = this.createQueue('DeadLetters');
-    this.queue = this.createQueue('Requests', deadLetters);
+    this.deadLetters = this.createQueue('DeadLetters');
+    this.queue = this.createQueue('Requests', this.deadLetters);
     const worker = functionOf('process-batch-items');
     const undertaker = functionOf('fail-dead-letters');
     const dispatcher = functionOf('dispatch-batch');
@@ -72,7 +74,7 @@ export class BatchWorkflow extends Construct {
       }),
     );
     undertaker.live.addEventSource(
-      new SqsEventSource(deadLetters, { batchSize: 10, reportBatchItemFailures: true }),
+      new SqsEventSource(this.deadLetters, { batchSize: 10, reportBatchItemFailures: true }),
     );
 
     this.machine = this.createMachine(
@@ -207,15 +209,17 @@ export class BatchWorkflow extends Construct {
   }
 
   private defineMachine(first: IChainable, settings: Settings): StateMachine {
+    const logGroup = new LogGroup(this, 'Logs', {
+      retention: settings.logRetentionDays,
+      removalPolicy: settings.production ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
+    });
+    pinLogicalId(logGroup, 'BatchWorkflowLogs');
     const machine = new StateMachine(this, 'Machine', {
       comment: 'Carries one batch from its first request to its end',
       definitionBody: DefinitionBody.fromChainable(first),
       tracingEnabled: true,
       logs: {
-        destination: new LogGroup(this, 'Logs', {
-          retention: settings.logRetentionDays,
-          removalPolicy: settings.production ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
-        }),
+        destination: logGroup,
         level: LogLevel.ALL,
       },
     });

@@ -1,3 +1,4 @@
+import { Certificate } from 'aws-cdk-lib/aws-certificatemanager';
 import {
   AllowedMethods,
   CachePolicy,
@@ -9,13 +10,18 @@ import {
   HttpVersion,
   OriginRequestPolicy,
   PriceClass,
+  SecurityPolicyProtocol,
   ViewerProtocolPolicy,
 } from 'aws-cdk-lib/aws-cloudfront';
 import { HttpOrigin } from 'aws-cdk-lib/aws-cloudfront-origins';
+import type { Metric, MetricOptions } from 'aws-cdk-lib/aws-cloudwatch';
+import { CloudFrontTarget } from 'aws-cdk-lib/aws-route53-targets';
 import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Duration, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { originSecretHeader, viewerHostHeader } from '#runtime/variables.ts';
+import { pinLogicalId } from './logical-id.ts';
+import { type OwnDomain, pointDomain } from './own-domain.ts';
 
 /** The longest that CloudFront waits for an origin to begin, or to go on with, an answer. */
 const readTimeout = Duration.seconds(120);
@@ -30,11 +36,18 @@ const tellViewerHost = `function handler(event) {
 /** One address for the gateway and, under the path of uploads, for the server that takes large ones. Nothing is cached. */
 export class Distribution extends Construct {
   readonly domainName: string;
+  private readonly distribution: CloudFrontDistribution;
 
   constructor(
     scope: Construct,
     id: string,
-    props: { apiDomainName: string; uploads: { domainName: string; path: string }; originSecret: Secret },
+    props: {
+      apiDomainName: string;
+      uploads: { domainName: string; path: string };
+      originSecret: Secret;
+      domain: OwnDomain | undefined;
+      webAclArn: string | undefined;
+    },
   ) {
     super(scope, id);
     const origin = (domainName: string) =>
@@ -69,8 +82,19 @@ export class Distribution extends Construct {
       },
       httpVersion: HttpVersion.HTTP2_AND_3,
       priceClass: PriceClass.PRICE_CLASS_ALL,
+      ...(props.webAclArn !== undefined && { webAclId: props.webAclArn }),
+      ...(props.domain !== undefined && {
+        domainNames: [props.domain.name],
+        certificate: Certificate.fromCertificateArn(this, 'Certificate', props.domain.certificateArn),
+        minimumProtocolVersion: SecurityPolicyProtocol.TLS_V1_2_2025,
+      }),
     });
-    this.domainName = distribution.distributionDomainName;
+    // The address of clients: were it made anew, it would be another one.
+    pinLogicalId(distribution, 'Distribution');
+    this.domainName = props.domain?.name ?? distribution.distributionDomainName;
+    this.distribution = distribution;
+    if (props.domain !== undefined)
+      pointDomain(this, props.domain, new CloudFrontTarget(distribution), { ipv6: true });
     Validations.of(distribution).acknowledge(
       { id: 'AwsSolutions-CFR1', reason: 'Where clients may be is for whoever operates the stack to say.' },
       {
@@ -88,5 +112,9 @@ export class Distribution extends Construct {
           'CloudFront lets nobody choose for its own domain; who has one gives it a certificate and TLS 1.2.',
       },
     );
+  }
+  /** Percent of requests that were answered with 500 and above. */
+  metricServerErrorRate(options: MetricOptions): Metric {
+    return this.distribution.metric5xxErrorRate({ statistic: 'Average', region: 'us-east-1', ...options });
   }
 }

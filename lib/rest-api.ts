@@ -1,19 +1,29 @@
 import {
   AccessLogFormat,
+  DomainName,
   EndpointType,
   RestApi as GatewayRestApi,
   IdentitySource,
+  type IRestApi,
   LambdaIntegration,
   LogGroupLogDestination,
   MethodLoggingLevel,
   RequestAuthorizer,
   ResponseTransferMode,
+  SecurityPolicy,
 } from 'aws-cdk-lib/aws-apigateway';
+import { Certificate } from 'aws-cdk-lib/aws-certificatemanager';
+import type { Metric, MetricOptions } from 'aws-cdk-lib/aws-cloudwatch';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
+import { ApiGatewayDomain } from 'aws-cdk-lib/aws-route53-targets';
+import { CfnWebACLAssociation } from 'aws-cdk-lib/aws-wafv2';
 import { Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { type Route, type RouteName, routes } from '#contract/routes.ts';
+import { Firewall, type FirewallSettings } from './firewall.ts';
 import { addGatewayResponses } from './gateway-responses.ts';
+import { pinLogicalId } from './logical-id.ts';
+import { type OwnDomain, pointDomain } from './own-domain.ts';
 import type { ServiceFunction } from './service-function.ts';
 import type { Settings } from './settings.ts';
 
@@ -32,6 +42,7 @@ export class RestApi extends Construct {
   readonly baseAddress: string;
   readonly basePath = `/${stageName}/${versionPath}`;
   readonly domainName: string;
+  private readonly api: GatewayRestApi;
 
   constructor(
     scope: Construct,
@@ -39,19 +50,63 @@ export class RestApi extends Construct {
     props: {
       authorizer: ServiceFunction;
       handlerOf: (route: RouteName) => ServiceFunction;
+      /** Its own name, where no distribution has it. */
+      domain: OwnDomain | undefined;
+      firewall: FirewallSettings | undefined;
       settings: Settings;
     },
   ) {
     super(scope, id);
     const api = this.createApi(props.settings, props.authorizer);
+    this.api = api;
     for (const [name, route] of Object.entries(routes) as [RouteName, Route][])
       api.root
         .resourceForPath(versionPath + route.path)
         .addMethod(route.method, integrate(route, props.handlerOf(name)));
     addGatewayResponses(api);
-    this.baseAddress = api.urlForPath(`/${versionPath}`);
+    if (props.domain !== undefined) this.takeDomain(api, props.domain);
+    if (props.firewall !== undefined) this.protect(api, props.firewall);
+    this.baseAddress =
+      props.domain === undefined
+        ? api.urlForPath(`/${versionPath}`)
+        : `https://${props.domain.name}${this.basePath}`;
     const { region, urlSuffix } = Stack.of(this);
     this.domainName = `${api.restApiId}.execute-api.${region}.${urlSuffix}`;
+  }
+
+  metricRequests(options: MetricOptions): Metric {
+    return this.api.metricCount(options);
+  }
+
+  /** Answers of 500 and above. */
+  metricServerErrors(options: MetricOptions): Metric {
+    return this.api.metricServerError({ statistic: 'Sum', ...options });
+  }
+
+  metricClientErrors(options: MetricOptions): Metric {
+    return this.api.metricClientError({ statistic: 'Sum', ...options });
+  }
+
+  private takeDomain(api: GatewayRestApi, domain: OwnDomain): void {
+    const name = new DomainName(this, 'Domain', {
+      domainName: domain.name,
+      certificate: Certificate.fromCertificateArn(this, 'Certificate', domain.certificateArn),
+      endpointType: EndpointType.REGIONAL,
+      securityPolicy: SecurityPolicy.TLS_1_2,
+      // The library's classes and interfaces disagree under exactOptionalPropertyTypes.
+      mapping: api as IRestApi,
+      // As at the gateway's own address, so that links are right at both.
+      basePath: stageName,
+    });
+    pointDomain(this, domain, new ApiGatewayDomain(name), { ipv6: false });
+  }
+
+  private protect(api: GatewayRestApi, firewall: FirewallSettings): void {
+    const { attrArn } = new Firewall(this, 'Firewall', { firewall, inFrontOf: 'gateway' });
+    new CfnWebACLAssociation(this, 'FirewallOfStage', {
+      resourceArn: api.deploymentStage.stageArn,
+      webAclArn: attrArn,
+    });
   }
 
   private createApi(settings: Settings, authorizer: ServiceFunction): GatewayRestApi {
@@ -59,7 +114,11 @@ export class RestApi extends Construct {
       retention: settings.logRetentionDays,
       removalPolicy: settings.production ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
     };
+    const accessLogs = new LogGroup(this, 'AccessLogs', logs);
+    pinLogicalId(accessLogs, 'GatewayAccessLogs');
     const api = new GatewayRestApi(this, 'Gateway', {
+      // Its metrics are found by this name: the library's own would be the same in every stage.
+      restApiName: Stack.of(this).stackName,
       description: 'Chats with published agents',
       // An edge-optimised endpoint cuts a stream that is silent for 30 s; a Regional one after five minutes.
       endpointTypes: [EndpointType.REGIONAL],
@@ -74,13 +133,15 @@ export class RestApi extends Construct {
       },
       deployOptions: {
         stageName,
-        accessLogDestination: new LogGroupLogDestination(new LogGroup(this, 'AccessLogs', logs)),
+        accessLogDestination: new LogGroupLogDestination(accessLogs),
         accessLogFormat: accessLogFormat(),
         loggingLevel: MethodLoggingLevel.ERROR,
         // Would log whole requests, messages and keys among them.
         dataTraceEnabled: false,
       },
     });
+    // The address of clients, where no distribution is: were it made anew, it would be another one.
+    pinLogicalId(api, 'Gateway');
     // The base address is the output of the stack; this one lacks /v1.
     api.node.tryRemoveChild('Endpoint');
     // API Gateway would make this group itself, and keep its lines for ever.
@@ -88,6 +149,7 @@ export class RestApi extends Construct {
       logGroupName: `API-Gateway-Execution-Logs_${api.restApiId}/${stageName}`,
       ...logs,
     });
+    pinLogicalId(executionLogs, 'GatewayExecutionLogs');
     api.deploymentStage.node.addDependency(executionLogs);
     acknowledgeRules(api);
     return api;

@@ -47,6 +47,7 @@ export type ObjectAction =
 export class ServiceFunction extends LambdaFunction {
   /** What callers call: it stays with the last version while a new one is tried, and goes back when that fails. */
   readonly live: IFunction;
+  readonly alias: Alias;
 
   constructor(
     scope: Construct,
@@ -86,7 +87,8 @@ export class ServiceFunction extends LambdaFunction {
     });
     // The library's classes and interfaces disagree under exactOptionalPropertyTypes.
     const version = this.currentVersion as IVersion;
-    this.live = new Alias(this, 'Live', { aliasName: 'live', version }) as IFunction;
+    this.alias = new Alias(this, 'Live', { aliasName: 'live', version });
+    this.live = this.alias as IFunction;
   }
 
   usesTable(table: TableV2, actions: readonly TableAction[]): void {

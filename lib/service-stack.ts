@@ -1,20 +1,25 @@
+import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { CfnOutput, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib/core';
 import type { Construct } from 'constructs';
 import { formatLimits } from '#contract/rate-limits.ts';
 import { type RouteName, routes } from '#contract/routes.ts';
 import { variables } from '#runtime/variables.ts';
+import { Alarms } from './alarms.ts';
 import { type BatchFunctionName, BatchWorkflow, workerTimeoutSeconds } from './batch-workflow.ts';
 import { acknowledgeRegions } from './bedrock-models.ts';
 import { ContentBucket } from './content-bucket.ts';
+import { Dashboard } from './dashboard.ts';
 import { DataTables } from './data-tables.ts';
 import { Distribution } from './distribution.ts';
 import { FileBucket } from './file-bucket.ts';
+import { webAclArnOf } from './firewall-stack.ts';
 import type { FunctionBundles } from './function-bundles.ts';
 import { createProviderKey } from './provider-key.ts';
 import { RestApi } from './rest-api.ts';
+import { Rollout } from './rollout.ts';
 import { type ObjectAction, ServiceFunction, type TableAction } from './service-function.ts';
-import type { Stage } from './settings.ts';
+import type { Settings, Stage } from './settings.ts';
 import { UploadServer } from './upload-server.ts';
 import { WebAccess } from './web-access.ts';
 import { Webhooks } from './webhooks.ts';
@@ -167,6 +172,7 @@ export class ServiceStack extends Stack {
       prepareAttachment ??= createFunction('prepare-attachment');
       return prepareAttachment;
     };
+    const functions = new Map<FunctionName, ServiceFunction>();
     const createFunction = (name: FunctionName): ServiceFunction => {
       const handler = new ServiceFunction(this, pascalCase(name), {
         ...(name in routes
@@ -175,6 +181,7 @@ export class ServiceStack extends Stack {
         codeFolder: props.bundles.folderOf(name),
         settings,
       });
+      functions.set(name, handler);
       const needs = access[name];
       handler.usesTable(table, needs.table);
       if (name in routes) handler.takesFromRateBuckets(table);
@@ -215,8 +222,13 @@ export class ServiceStack extends Stack {
         if (name === 'cancel-batch') handler.wakes(workflow.machine);
         return handler;
       },
+      // With a distribution, domain and firewall are its.
+      domain: settings.largeUploads ? undefined : settings.domain,
+      firewall: settings.largeUploads ? undefined : settings.firewall,
       settings,
     });
+
+    const alarms = this.watch(settings, { functions, table, workflow, api });
 
     let baseAddress = api.baseAddress;
     if (originSecret !== undefined) {
@@ -229,15 +241,19 @@ export class ServiceStack extends Stack {
         stageLimits,
         settings,
       });
-      const { domainName } = new Distribution(this, 'Front', {
+      const distribution = new Distribution(this, 'Front', {
         apiDomainName: api.domainName,
         uploads: { domainName: uploads.domainName, path: api.basePath + routes['upload-file'].path },
         originSecret,
+        domain: settings.domain,
+        webAclArn: settings.firewall === undefined ? undefined : webAclArnOf(props.stage),
       });
-      baseAddress = `https://${domainName}${api.basePath}`;
+      alarms.watchDistribution(distribution);
+      baseAddress = `https://${distribution.domainName}${api.basePath}`;
     }
 
     new CfnOutput(this, 'BaseAddress', { value: baseAddress });
+    new CfnOutput(this, 'AlarmTopicArn', { value: alarms.topic.topicArn });
     new CfnOutput(this, 'BatchWorkflowArn', { value: workflow.machine.stateMachineArn });
     new CfnOutput(this, 'DataTableName', { value: table.tableName });
     new CfnOutput(this, 'ContentBucketName', { value: content.bucketName });
@@ -251,6 +267,50 @@ export class ServiceStack extends Stack {
         id: `AwsSolutions-IAM5[Resource::<${bucket}.Arn>/*]`,
         reason: 'Keys of objects are made at run time, and the bucket holds nothing but them.',
       });
+  }
+
+  /** Alarms, the dashboard, and new code that goes back when one of the alarms goes off. */
+  private watch(
+    settings: Settings,
+    {
+      functions,
+      table,
+      workflow,
+      api,
+    }: {
+      functions: ReadonlyMap<FunctionName, ServiceFunction>;
+      table: TableV2;
+      workflow: BatchWorkflow;
+      api: RestApi;
+    },
+  ): Alarms {
+    const functionOf = (name: FunctionName): ServiceFunction => {
+      const handler = functions.get(name);
+      if (handler === undefined) throw new Error(`The function ${name} was not made`);
+      return handler;
+    };
+    const alarms = new Alarms(this, 'Alarms', settings);
+    const gatewayErrors = alarms.watchGateway(api);
+    const rollout =
+      settings.rollout === 'AllAtOnce' ? undefined : new Rollout(this, 'Rollout', settings.rollout);
+    for (const [name, handler] of functions) {
+      // What it throws for a key that is not known counts as its error; what fails in it, the gateway answers with 500.
+      const own = name === 'authorize-request' ? [] : [alarms.watchFunction(handler)];
+      rollout?.of(handler, [...own, gatewayErrors]);
+    }
+    alarms.watchConcurrency();
+    alarms.watchTable(table);
+    alarms.watchBatches(workflow, functionOf('reconcile-batches'));
+    alarms.watchReplies();
+    const { address } = new Dashboard(this, 'Dashboard', {
+      api,
+      table,
+      batches: workflow,
+      functions: [...functions.values()],
+      answering: [functionOf('send-message'), functionOf('process-batch-items')],
+    });
+    new CfnOutput(this, 'DashboardAddress', { value: address });
+    return alarms;
   }
 
   /** Known to the distribution and to whoever it calls. */

@@ -6,6 +6,7 @@ import { limits } from '#contract/limits.ts';
 import { openBatchesLimit, rateLimit } from '#contract/rate-limits.ts';
 import { routes } from '#contract/routes.ts';
 import { bedrockModel } from './bedrock-models.ts';
+import { rollouts } from './rollout-names.ts';
 
 const httpUrl = z.url({ protocol: /^https?$/ });
 const isHostAndPort = (text: string): boolean => hostAndPort.safeParse(text).success;
@@ -153,6 +154,57 @@ const schema = z
       .max(20)
       .default([]),
 
+    /**
+     * A domain of one's own, with its certificate: of us-east-1 with `largeUploads`, since CloudFront takes no other, else of
+     * the stack's Region. With its zone in Route 53 the record is made too.
+     */
+    domain: z
+      .strictObject({
+        name: z.hostname().refine((name) => name.includes('.'), { error: 'must be a full domain name' }),
+        certificateArn: z
+          .string()
+          .regex(
+            /^arn:aws[a-z-]*:acm:[a-z0-9-]+:[0-9]{12}:certificate\/[a-z0-9-]+$/,
+            'must be the ARN of a certificate',
+          ),
+        hostedZone: z
+          .strictObject({
+            id: z.string().regex(/^Z[0-9A-Z]+$/, 'must be the id of a hosted zone'),
+            name: z.hostname(),
+          })
+          .optional(),
+      })
+      .optional(),
+
+    /**
+     * AWS WAF in front: about ten dollars a month. `count` lets all requests pass and only counts what would be refused,
+     * which is how to begin. An address may send 2,000 requests in five minutes: some companies have but one.
+     */
+    firewall: z
+      .strictObject({
+        mode: z.enum(['block', 'count']).default('block'),
+        requestsInFiveMinutes: z.int().min(10).max(2_000_000_000).default(2000),
+      })
+      .optional(),
+
+    /** Who is told when an alarm goes off. Each address must confirm its subscription once. */
+    alarmEmails: z.array(z.email()).default([]),
+
+    /** An alarm goes off when five of a hundred replies begin later: people go away from a screen that does nothing. */
+    firstDeltaSeconds: z.number().positive().default(10),
+
+    /**
+     * How many functions the account may run at once in its Region, of all stacks: AWS's quota, of which four fifths raise an
+     * alarm. 1,000 unless AWS gave it another; new accounts may have 10.
+     */
+    accountConcurrency: z.int().min(1).default(1000),
+
+    /**
+     * How new code takes over: a tenth of the calls for five minutes, then all; back when an alarm goes off meanwhile.
+     * `AllAtOnce` is done in a moment, and goes back only with a deployment that fails.
+     */
+    rollout: z.enum(rollouts).default('Canary10Percent5Minutes'),
+
     /** One month: long enough to look into a complaint, short enough to stay cheap. */
     logRetentionDays: z.enum(RetentionDays).default(RetentionDays.ONE_MONTH),
 
@@ -166,6 +218,18 @@ const schema = z
     path: ['streamTimeoutSeconds'],
     error: `must be less than the ${replyTimeoutSeconds} s that send-message may run`,
   })
+  .refine(
+    ({ domain, largeUploads }) =>
+      domain === undefined || !largeUploads || domain.certificateArn.split(':')[3] === 'us-east-1',
+    { path: ['domain', 'certificateArn'], error: 'must be of us-east-1 when largeUploads is on' },
+  )
+  .refine(
+    ({ domain }) =>
+      domain?.hostedZone === undefined ||
+      domain.name === domain.hostedZone.name ||
+      domain.name.endsWith(`.${domain.hostedZone.name}`),
+    { path: ['domain', 'hostedZone', 'name'], error: 'must be the zone of the domain' },
+  )
   .refine((settings) => settings.leaseSeconds < replyTimeoutSeconds, {
     path: ['leaseSeconds'],
     error: `must be less than the ${replyTimeoutSeconds} s that send-message may run`,

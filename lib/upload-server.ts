@@ -12,6 +12,7 @@ import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { variables } from '#runtime/variables.ts';
+import { pinLogicalId } from './logical-id.ts';
 import { rateBucketStatement } from './rate-bucket-statement.ts';
 import type { Settings } from './settings.ts';
 
@@ -45,6 +46,7 @@ export class UploadServer extends Construct {
       removalPolicy: props.settings.production ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
     };
     const logGroup = new LogGroup(this, 'Logs', logs);
+    pinLogicalId(logGroup, 'ReceiveUploadsLogs');
     const role = new Role(this, 'Role', { assumedBy: new ServicePrincipal('lambda.amazonaws.com') });
     logGroup.grantWrite(role);
     const allow = (actions: string[], resource: string) =>

@@ -19,9 +19,12 @@ type DeliverServices = Pick<
 export interface DeliveryProgress {
   state: 'settled' | 'waiting';
   seconds: number;
+  /** The last attempt has failed, and there is no other. */
+  isGivenUp?: true;
 }
 
 const settled: DeliveryProgress = { state: 'settled', seconds: 0 };
+const givenUp: DeliveryProgress = { ...settled, isGivenUp: true };
 
 /** Makes the next attempt to deliver a batch's event, if it is due. What was done and when to go on stands in the row. */
 export const deliverWebhook =
@@ -37,7 +40,7 @@ export const deliverWebhook =
     const { retryDelays, timeout } = services.webhookSettings;
     if (delivery.attempts > retryDelays.length) {
       await services.deliveries.giveUp(delivery);
-      return settled;
+      return givenUp;
     }
     const { secret } = batch.webhook;
     // Before the attempt is taken: what keeps it from being made is nobody's failed attempt.
@@ -73,7 +76,8 @@ async function attempt(
   const { retryDelays } = services.webhookSettings;
   const then = nextOf(delivery, answer, retryDelays, now);
   await services.deliveries.end(delivery, { ...begun.attempt, duration, status, failure }, then);
-  return then.state === 'pending' ? waiting(then.nextAt, now) : settled;
+  if (then.state === 'pending') return waiting(then.nextAt, now);
+  return then.state === 'exhausted' ? givenUp : settled;
 }
 
 type Answer = { [Field in keyof WebhookAnswer]: WebhookAnswer[Field] | null } & { failure: string | null };

@@ -12,16 +12,30 @@ type ReconcileServices = Pick<
 /** A queue that never goes empty must not hide that a batch's messages are lost. */
 const millisecondsBetweenDispatches = 60 * 60 * 1000;
 
-/** Takes up again what a crash has left lying, of every open batch. Doing it twice, or beside the work, does no harm. */
-export const reconcileBatches = (services: ReconcileServices) => async (): Promise<void> => {
+/**
+ * An item's time, a worker's and the lease of one that died are over by then, and the reconciler has been there twice:
+ * a batch that is still open has something wrong with it that nothing mends by itself.
+ */
+const overdueAfterMilliseconds = 15 * 60 * 1000;
+
+/**
+ * Takes up again what a crash has left lying, of every open batch. Doing it twice, or beside the work, does no harm.
+ * @returns how many batches were open long after their time was up
+ */
+export const reconcileBatches = (services: ReconcileServices) => async (): Promise<{ overdue: number }> => {
+  let overdue = 0;
   const queueIsEmpty = await services.batchQueue.isEmpty();
   for await (const batches of services.batches.allOpen())
-    for (const batch of batches)
+    for (const batch of batches) {
+      const late = services.clock.now().getTime() - Date.parse(batch.expiresAt);
+      if (isOpen(batch) && late > overdueAfterMilliseconds) overdue += 1;
       try {
         await reconcile(services, batch, queueIsEmpty);
       } catch (error) {
         services.log.error('A batch was not reconciled', { batchId: batch.id, error });
       }
+    }
+  return { overdue };
 };
 
 async function reconcile(services: ReconcileServices, batch: Batch, queueIsEmpty: boolean): Promise<void> {

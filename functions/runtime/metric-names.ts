@@ -74,6 +74,11 @@ export const metrics = {
   /** From the creation of a batch to its end: as many values as batches that ended. */
   batchAge: { name: 'BatchAge', unit: 'Seconds', dimensions: one('status') },
 
+  /** Batches that are open a quarter of an hour after their time was up: told at every run of the reconciler. */
+  overdueBatches: { name: 'OverdueBatches', unit: 'Count', dimensions: [[]] },
+
+  /** Webhooks whose last attempt has failed. */
+  webhooksGivenUp: { name: 'WebhooksGivenUp', unit: 'Count', dimensions: [[]] },
   webhookAttempts: { name: 'WebhookAttempts', unit: 'Count', dimensions: one('outcome') },
 
   /** Writes of usage that failed for good: what `agentctl usage` tells is too low by so many turns or invocations. */

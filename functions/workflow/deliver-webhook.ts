@@ -1,4 +1,7 @@
-import { deliverWebhook } from '#domain/deliver-webhook.ts';
+import type { Context } from 'aws-lambda';
+import { type DeliveryProgress, deliverWebhook } from '#domain/deliver-webhook.ts';
+import type { DeliveryOwner } from '#domain/webhook-delivery.ts';
+import { beginInvocation, endInvocation, measurements } from '#runtime/invocation.ts';
 import {
   batches,
   clock,
@@ -9,8 +12,7 @@ import {
   webhookSettings,
 } from '#runtime/services.ts';
 
-/** Makes the next attempt to deliver a batch's event, if it is due, and says when to come back. */
-export const handler = deliverWebhook({
+const deliver = deliverWebhook({
   batches: batches(),
   clock,
   deliveries: deliveries(),
@@ -19,3 +21,12 @@ export const handler = deliverWebhook({
   webhookSender: webhookSender(),
   webhookSettings: webhookSettings(),
 });
+
+/** Makes the next attempt to deliver a batch's event, if it is due, and says when to come back. */
+export const handler = async (owner: DeliveryOwner, context: Context): Promise<DeliveryProgress> => {
+  beginInvocation(context, { request_id: context.awsRequestId, workspace_id: owner.workspaceId });
+  const progress = await deliver(owner);
+  if (progress.isGivenUp) measurements.add('webhooksGivenUp', 1, {});
+  endInvocation();
+  return progress;
+};

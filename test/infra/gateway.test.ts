@@ -167,11 +167,13 @@ test('the base address of the outputs ends in /api/v1', () => {
   expect(parts.at(-2)).toHaveProperty('Ref', expect.stringContaining('DeploymentStageapi'));
   expect(parts.at(-1)).toBe('/v1');
   expect(Object.keys(template.findOutputs('*')).toSorted()).toEqual([
+    'AlarmTopicArn',
     'BaseAddress',
     'BatchWorkflowArn',
     'BedrockKnowledgeBases',
     'BedrockModels',
     'ContentBucketName',
+    'DashboardAddress',
     'DataTableName',
     'FileBucketName',
     'OpenAiApiKeySecretArn',

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { routes } from '#contract/routes.ts';
+import { functionNames } from '#lib/service-stack.ts';
 import { synthesize } from './synthesize.ts';
 
 interface Statement {
@@ -20,6 +21,9 @@ const policies = Object.entries(resources('AWS::IAM::Policy')).map(([id, { Prope
     conditional: all.filter(({ Condition }) => Condition !== undefined),
   };
 });
+
+const pascalCase = (name: string): string =>
+  name.replaceAll(/(?:^|-)([a-z])/g, (_match, letter: string) => letter.toUpperCase());
 
 const logs = ['logs:CreateLogStream', 'logs:PutLogEvents'];
 const read = ['dynamodb:BatchGetItem', 'dynamodb:GetItem'];
@@ -148,6 +152,14 @@ test('every role may do exactly this', () => {
       'states:StartExecution',
     ],
     BatchesMachine: machine,
+    // CodeDeploy, which moves aliases.
+    Rollout: ['cloudwatch:DescribeAlarms'],
+    ...Object.fromEntries(
+      functionNames.map((name) => [
+        `Rollout${pascalCase(name)}Policy`,
+        ['lambda:GetAlias', 'lambda:GetProvisionedConcurrencyConfig', 'lambda:UpdateAlias'],
+      ]),
+    ),
   });
 });
 
@@ -197,8 +209,8 @@ test('wildcard resources are object keys, executions, and what has no others', (
       .filter(({ resource }) => resource.includes('*')),
   );
   const everything = wildcards.filter(({ resource }) => resource === '"*"');
-  // Delivery of logs and X-Ray.
-  expect(new Set(everything.map(({ owner }) => owner))).toEqual(new Set(['BatchesMachine']));
+  // Delivery of logs and X-Ray; alarms, which CodeDeploy reads in lists.
+  expect(new Set(everything.map(({ owner }) => owner))).toEqual(new Set(['BatchesMachine', 'Rollout']));
   expect(new Set(wildcards.map(({ resource }) => resource))).toEqual(
     new Set([...objectKeys, executions, '"*"']),
   );

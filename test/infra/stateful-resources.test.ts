@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { synthesize } from './synthesize.ts';
+import { functionNames } from '#lib/service-stack.ts';
+import { type Resource, synthesize } from './synthesize.ts';
 
 /** A changed logical id is a new resource and, in a stage without protection, the loss of the old one's data. */
 const stateful = [
@@ -11,13 +12,18 @@ const stateful = [
   ['AWS::KMS::Key', 'WebhookKey'],
 ] as const;
 
+const pascalCase = (name: string): string =>
+  name.replaceAll(/(?:^|-)([a-z])/g, (_match, letter: string) => letter.toUpperCase());
+
 const production = synthesize();
 const development = synthesize({ stage: 'development' });
 
 describe.each(stateful)('%s', (type, logicalId) => {
   test(`is ${logicalId} in the template`, () => {
     const expected = stateful.filter(([other]) => other === type).map(([, id]) => id);
-    expect(Object.keys(production.resources(type))).toEqual(expected);
+    // The key of the topic keeps nothing.
+    const found = Object.keys(production.resources(type)).filter((id) => !id.startsWith('AlarmsTopicKey'));
+    expect(found).toEqual(expected);
     expect(expected).toContain(logicalId);
   });
 
@@ -39,6 +45,47 @@ describe.each(stateful)('%s', (type, logicalId) => {
     for (const name of ['TableName', 'BucketName', 'Name'])
       expect(production.resource(type, logicalId).Properties).not.toHaveProperty(name);
   });
+});
+
+/** What a stack that is deleted leaves behind, and what another one takes over by `cdk import` (docs/deploy.md). */
+const retainedLogs = [
+  ...functionNames.map((name) => `${pascalCase(name)}Logs`),
+  'BatchWorkflowLogs',
+  'GatewayAccessLogs',
+  'GatewayExecutionLogs',
+];
+
+test('what logs tell outlives a production stack too, under names of its own', () => {
+  const groups = production.resources('AWS::Logs::LogGroup');
+  expect(Object.keys(groups).toSorted()).toEqual(retainedLogs.toSorted());
+  for (const group of Object.values(groups)) expect(group.DeletionPolicy).toBe('Retain');
+  for (const group of Object.values(development.resources('AWS::Logs::LogGroup')))
+    expect(group.DeletionPolicy).toBe('Delete');
+  const withUploads = synthesize({ settings: { largeUploads: true } });
+  expect(withUploads.resource('AWS::Logs::LogGroup', 'ReceiveUploadsLogs').DeletionPolicy).toBe('Retain');
+});
+
+test('nothing else outlives a stack', () => {
+  const all = Object.entries(production.template.toJSON().Resources as Record<string, Resource>);
+  const retained = all
+    .filter(([, { DeletionPolicy }]) => DeletionPolicy === 'Retain')
+    .map(([id]) => id)
+    // API Gateway's role for logs, which an account has once in a Region.
+    .filter((id) => !/^ApiGateway(Account|CloudWatchRole)/.test(id));
+  expect(retained.toSorted()).toEqual([...stateful.map(([, id]) => id), ...retainedLogs].toSorted());
+});
+
+test('resources with data need no other, so that a new stack can begin by taking them over', () => {
+  for (const [type, id] of stateful) {
+    const text = JSON.stringify(production.resource(type, id));
+    expect([id, text.match(/"Ref":"(?!AWS::)|"Fn::GetAtt"|"DependsOn"/)]).toEqual([id, null]);
+  }
+});
+
+test('what clients know the address of keeps its logical id', () => {
+  expect(Object.keys(production.resources('AWS::ApiGateway::RestApi'))).toEqual(['Gateway']);
+  const withUploads = synthesize({ settings: { largeUploads: true } });
+  expect(Object.keys(withUploads.resources('AWS::CloudFront::Distribution'))).toEqual(['Distribution']);
 });
 
 test('the table can be restored to any second, forgets by ttl, and in production cannot be deleted', () => {
@@ -105,6 +152,8 @@ test('no resource is custom: everything in the template is what CloudFormation i
   expect(new Set(types.map((type) => type.split('::').slice(0, 2).join('::')))).toEqual(
     new Set([
       'AWS::ApiGateway',
+      'AWS::CloudWatch',
+      'AWS::CodeDeploy',
       'AWS::DynamoDB',
       'AWS::Events',
       'AWS::IAM',
@@ -112,6 +161,7 @@ test('no resource is custom: everything in the template is what CloudFormation i
       'AWS::Lambda',
       'AWS::Logs',
       'AWS::S3',
+      'AWS::SNS',
       'AWS::SQS',
       'AWS::SecretsManager',
       'AWS::StepFunctions',

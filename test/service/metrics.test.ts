@@ -52,3 +52,11 @@ it('counts an error by its route, and by its code', async () => {
     metrics: { [metrics.errors.name]: { unit: 'Count', value: 1 } },
   });
 });
+
+it('tells at every run of the reconciler how many batches are open long after their time', async () => {
+  const told = () => lines.find(({ metrics: told }) => metrics.overdueBatches.name in told);
+  await expect.poll(told, { timeout: 20_000 }).toMatchObject({
+    dimensions: [serviceDimension],
+    metrics: { [metrics.overdueBatches.name]: { unit: 'Count', value: 0 } },
+  });
+});

@@ -218,9 +218,12 @@ describe('a receiver', () => {
 
   it('that goes on failing is given up after the last attempt', async () => {
     const { calls, url } = await receive(status(503));
+    const givenUp = () => logged.filter((line) => line.includes('"WebhooksGivenUp":1'));
+    const before = givenUp().length;
     const batch = await tenant.create({ url });
     expect(await tenant.settled(batch)).toMatchObject({ state: 'exhausted', attempts: 3 });
     expect(calls).toHaveLength(3);
+    await expect.poll(() => givenUp().length).toBe(before + 1);
   });
 
   it('that is gone is not called again', async () => {

@@ -1,0 +1,208 @@
+import {
+  Dashboard as CloudWatchDashboard,
+  GraphWidget,
+  type GraphWidgetProps,
+  type IMetric,
+  LogQueryVisualizationType,
+  LogQueryWidget,
+  MathExpression,
+  Metric,
+  Stats,
+  TextWidget,
+} from 'aws-cdk-lib/aws-cloudwatch';
+import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb';
+import { Duration, Stack } from 'aws-cdk-lib/core';
+import { Construct } from 'constructs';
+import type { BatchWorkflow } from './batch-workflow.ts';
+import type { RestApi } from './rest-api.ts';
+import type { ServiceFunction } from './service-function.ts';
+import { type DimensionsOf, everyServiceMetric, serviceMetric } from './service-metric.ts';
+
+const period = Duration.minutes(5);
+
+/** What is looked at from day to day, and first when an alarm goes off: what clients see, models, batches, what costs money. */
+export class Dashboard extends Construct {
+  /** Where it is seen. */
+  readonly address: string;
+
+  constructor(
+    scope: Construct,
+    id: string,
+    props: {
+      api: RestApi;
+      batches: BatchWorkflow;
+      table: TableV2;
+      /** All functions. */
+      functions: readonly ServiceFunction[];
+      /** Functions whose log lines tell tokens and workspaces. */
+      answering: readonly ServiceFunction[];
+    },
+  ) {
+    super(scope, id);
+    const { region, stackName, partition } = Stack.of(this);
+    const dashboard = new CloudWatchDashboard(this, 'Dashboard', { defaultInterval: Duration.days(1) });
+    dashboard.addWidgets(...this.clients(props.api));
+    dashboard.addWidgets(...this.models(props.answering));
+    dashboard.addWidgets(...this.batches(props.batches));
+    dashboard.addWidgets(...this.costs(props));
+    const console = partition === 'aws' ? 'console.aws.amazon.com' : 'console.amazonaws.cn';
+    this.address = `https://${console}/cloudwatch/home?region=${region}#dashboards/dashboard/${dashboard.dashboardName}`;
+    dashboard.addWidgets(
+      new TextWidget({
+        width: 24,
+        height: 2,
+        markdown: `${stackName}: what to do about an alarm is told in docs/runbook.md, what things cost in docs/deploy.md.`,
+      }),
+    );
+  }
+
+  private clients(api: RestApi): GraphWidget[] {
+    return [
+      graph('Requests by route', { left: [this.search('requests', 'route')] }),
+      graph('Errors by code', { left: [this.search('errors', 'error_code')] }),
+      graph('Answers of the gateway', {
+        left: [
+          api.metricRequests({ label: 'all', period }),
+          api.metricClientErrors({ label: '4xx', period }),
+          api.metricServerErrors({ label: '5xx', period }),
+        ],
+      }),
+      graph('Time to the first delta, ms', {
+        left: ['p50', 'p95', 'p99'].map((statistic) =>
+          serviceMetric(
+            this,
+            'timeToFirstDelta',
+            { route: 'send-message' },
+            { period, statistic, label: statistic },
+          ),
+        ),
+      }),
+    ];
+  }
+
+  private models(answering: readonly ServiceFunction[]) {
+    return [
+      graph('Tokens by model', {
+        left: [this.search('promptTokens', 'model', 'prompt')],
+        right: [this.search('completionTokens', 'model', 'completion')],
+      }),
+      graph('Failures of models', {
+        left: [this.search('modelFailures', 'model', 'ended a reply')],
+        right: [this.search('modelRetries', 'model', 'asked again')],
+      }),
+      new LogQueryWidget({
+        title: 'Tokens by workspace',
+        width: 12,
+        view: LogQueryVisualizationType.TABLE,
+        logGroupNames: answering.map(({ logGroup }) => logGroup.logGroupName),
+        queryLines: [
+          'filter ispresent(PromptTokens)',
+          'stats sum(PromptTokens) as prompt, sum(CompletionTokens) as completion, sum(ModelCalls) as calls by workspace_id',
+          'sort prompt desc',
+          'limit 20',
+        ],
+      }),
+    ];
+  }
+
+  private batches({ queue, deadLetters, machine }: BatchWorkflow): GraphWidget[] {
+    return [
+      graph('Requests of batches', {
+        left: [
+          serviceMetric(this, 'batchRequestsDone', {}, { period, label: 'done' }),
+          serviceMetric(this, 'batchRequestsFailed', {}, { period, label: 'failed' }),
+          serviceMetric(this, 'batchRequestsPutOff', {}, { period, label: 'put off' }),
+        ],
+        right: [queue.metricApproximateNumberOfMessagesVisible({ period, label: 'in the queue' })],
+      }),
+      graph('Age of batches at their end, s', {
+        left: [this.search('batchAge', 'status', '', Stats.percentile(95))],
+        right: [
+          serviceMetric(this, 'overdueBatches', {}, { period, statistic: 'Maximum', label: 'overdue' }),
+        ],
+      }),
+      graph('What waits', {
+        left: [queue.metricApproximateAgeOfOldestMessage({ period, label: 'oldest request, s' })],
+        right: [
+          deadLetters.metricNumberOfMessagesReceived({ period, label: 'dead letters' }),
+          machine.metricFailed({ period, label: 'failed executions' }),
+        ],
+      }),
+      graph('Webhooks', {
+        left: [this.search('webhookAttempts', 'outcome')],
+        right: [serviceMetric(this, 'webhooksGivenUp', {}, { period, label: 'given up' })],
+      }),
+    ];
+  }
+
+  private costs({
+    batches: { queue, deadLetters },
+    functions,
+    table,
+  }: {
+    batches: BatchWorkflow;
+    functions: readonly ServiceFunction[];
+    table: TableV2;
+  }): GraphWidget[] {
+    const sum = { period, statistic: 'Sum' };
+    const ofAccount = (service: string, resource: string, label: string) =>
+      new Metric({
+        namespace: 'AWS/Usage',
+        metricName: 'CallCount',
+        dimensionsMap: { Service: service, Type: 'API', Resource: resource, Class: 'None' },
+        label,
+        ...sum,
+      });
+    return [
+      graph('Units of the table', {
+        left: [
+          table.metricConsumedWriteCapacityUnits({ ...sum, label: 'write' }),
+          table.metricConsumedReadCapacityUnits({ ...sum, label: 'read' }),
+        ],
+      }),
+      graph('Time of functions, ms', {
+        left: functions.map((handler) => handler.metricDuration({ ...sum, label: handler.node.id })),
+        stacked: true,
+      }),
+      graph('Calls of functions', {
+        left: functions.map((handler) => handler.metricInvocations({ ...sum, label: handler.node.id })),
+        stacked: true,
+      }),
+      graph('Queues, workflow, keys and secrets (the last three of the whole account)', {
+        left: [
+          ...[queue, deadLetters].flatMap((each) => [
+            each.metricNumberOfMessagesSent({ ...sum }),
+            each.metricNumberOfMessagesReceived({ ...sum }),
+            each.metricNumberOfEmptyReceives({ ...sum }),
+          ]),
+          new Metric({
+            namespace: 'AWS/States',
+            metricName: 'ConsumedCapacity',
+            dimensionsMap: { ServiceMetric: 'StateTransition' },
+            label: 'state transitions',
+            ...sum,
+          }),
+          ofAccount('KMS', 'CryptographicOperationsSymmetric', 'KMS'),
+          ofAccount('Secrets Manager', 'GetSecretValue', 'secrets'),
+        ],
+      }),
+    ];
+  }
+
+  private search<Name extends Parameters<typeof everyServiceMetric>[1]>(
+    name: Name,
+    dimension: keyof DimensionsOf<Name> & string,
+    label = '',
+    statistic = 'Sum',
+  ): IMetric {
+    return new MathExpression({
+      expression: everyServiceMetric(this, name, dimension, statistic),
+      usingMetrics: {},
+      label,
+      period,
+    });
+  }
+}
+
+const graph = (title: string, props: GraphWidgetProps): GraphWidget =>
+  new GraphWidget({ title, width: 6, height: 6, period, ...props });

@@ -1,0 +1,100 @@
+import { CfnWebACL } from 'aws-cdk-lib/aws-wafv2';
+import { Stack } from 'aws-cdk-lib/core';
+import type { Construct } from 'constructs';
+import { failure } from '#contract/envelope.ts';
+import { errorTable } from '#contract/errors.ts';
+import type { Settings } from './settings.ts';
+
+export type FirewallSettings = NonNullable<Settings['firewall']>;
+
+/**
+ * Groups that AWS keeps up, with the rules of them that only count. Whatever looks into bodies does: messages quote code,
+ * markup and addresses, and files may have 50 MB. And a program that calls an API need not say which program it is.
+ */
+const managedGroups: readonly { name: string; counting: readonly string[] }[] = [
+  { name: 'AWSManagedRulesAmazonIpReputationList', counting: [] },
+  {
+    name: 'AWSManagedRulesCommonRuleSet',
+    counting: [
+      'NoUserAgent_HEADER',
+      'SizeRestrictions_BODY',
+      'EC2MetaDataSSRF_BODY',
+      'GenericLFI_BODY',
+      'GenericRFI_BODY',
+      'CrossSiteScripting_BODY',
+    ],
+  },
+  {
+    name: 'AWSManagedRulesKnownBadInputsRuleSet',
+    counting: ['JavaDeserializationRCE_BODY', 'Log4JRCE_BODY'],
+  },
+];
+
+/** Refuses requests before the service sees them: known bad senders and forms, and addresses that send too much. */
+export class Firewall extends CfnWebACL {
+  constructor(
+    scope: Construct,
+    id: string,
+    { firewall, inFrontOf }: { firewall: FirewallSettings; inFrontOf: 'gateway' | 'distribution' },
+  ) {
+    const { status, errorCode } = errorTable.rateLimited;
+    const counts = firewall.mode === 'count';
+    const measured = (metricName: string): CfnWebACL.VisibilityConfigProperty => ({
+      cloudWatchMetricsEnabled: true,
+      metricName,
+      sampledRequestsEnabled: true,
+    });
+    super(scope, id, {
+      scope: inFrontOf === 'gateway' ? 'REGIONAL' : 'CLOUDFRONT',
+      description: 'Before the gateway of chats and batches',
+      defaultAction: { allow: {} },
+      visibilityConfig: measured(`${Stack.of(scope).stackName}-firewall`),
+      customResponseBodies: {
+        TooManyRequests: {
+          contentType: 'APPLICATION_JSON',
+          content: JSON.stringify(failure(errorCode, 'Rate limit exceeded')),
+        },
+      },
+      rules: [
+        {
+          name: 'RateOfAnAddress',
+          priority: 0,
+          statement: {
+            rateBasedStatement: {
+              aggregateKeyType: 'IP',
+              limit: firewall.requestsInFiveMinutes,
+              evaluationWindowSec: 300,
+            },
+          },
+          action: counts
+            ? { count: {} }
+            : {
+                block: {
+                  customResponse: {
+                    responseCode: status,
+                    customResponseBodyKey: 'TooManyRequests',
+                    responseHeaders: [{ name: 'Retry-After', value: '60' }],
+                  },
+                },
+              },
+          visibilityConfig: measured('RateOfAnAddress'),
+        },
+        ...managedGroups.map(
+          ({ name, counting }, index): CfnWebACL.RuleProperty => ({
+            name,
+            priority: index + 1,
+            statement: {
+              managedRuleGroupStatement: {
+                vendorName: 'AWS',
+                name,
+                ruleActionOverrides: counting.map((rule) => ({ name: rule, actionToUse: { count: {} } })),
+              },
+            },
+            overrideAction: counts ? { count: {} } : { none: {} },
+            visibilityConfig: measured(name),
+          }),
+        ),
+      ],
+    });
+  }
+}

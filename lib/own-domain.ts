@@ -1,0 +1,30 @@
+import {
+  AaaaRecord,
+  ARecord,
+  HostedZone,
+  type IAliasRecordTarget,
+  type IHostedZone,
+  RecordTarget,
+} from 'aws-cdk-lib/aws-route53';
+import type { Construct } from 'constructs';
+import type { Settings } from './settings.ts';
+
+export type OwnDomain = NonNullable<Settings['domain']>;
+
+/** Points a domain's name to what answers there, where its zone is known; else that is for whoever keeps the zone. */
+export function pointDomain(
+  scope: Construct,
+  { name, hostedZone }: OwnDomain,
+  target: IAliasRecordTarget,
+  options: { ipv6: boolean },
+): void {
+  if (hostedZone === undefined) return;
+  const zone: IHostedZone = HostedZone.fromHostedZoneAttributes(scope, 'Zone', {
+    hostedZoneId: hostedZone.id,
+    zoneName: hostedZone.name,
+  });
+  // Absolute: else the zone's name would be put behind it.
+  const record = { zone, recordName: `${name}.`, target: RecordTarget.fromAlias(target) };
+  new ARecord(scope, 'Address', record);
+  if (options.ipv6) new AaaaRecord(scope, 'AddressV6', record);
+}

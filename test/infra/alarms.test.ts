@@ -1,0 +1,205 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { metrics } from '#runtime/metric-names.ts';
+import { synthesize } from './synthesize.ts';
+
+const settings = { largeUploads: true, alarmEmails: ['someone@example.com'] };
+const { template, resources, resource } = synthesize({ settings });
+
+interface AlarmProperties {
+  AlarmActions?: unknown[];
+  AlarmDescription: string;
+  ComparisonOperator: string;
+  Metrics?: {
+    MetricStat?: { Metric: { Namespace: string; MetricName: string; Dimensions?: Dimension[] } };
+  }[];
+  Namespace?: string;
+  MetricName?: string;
+  Dimensions?: Dimension[];
+  Threshold: number;
+  TreatMissingData: string;
+}
+interface Dimension {
+  Name: string;
+  Value: unknown;
+}
+
+const alarms = Object.entries(resources('AWS::CloudWatch::Alarm')).map(([id, { Properties }]) => ({
+  id: id.replace(/^Alarms|[0-9A-F]{8}$/g, ''),
+  ...(Properties as unknown as AlarmProperties),
+}));
+const headingOf = ({ AlarmDescription }: AlarmProperties): string =>
+  / See docs\/runbook\.md#([a-z0-9-]+)$/.exec(AlarmDescription)?.[1] ?? `none in: ${AlarmDescription}`;
+
+const runbook = readFileSync(join(import.meta.dirname, '../../docs/runbook.md'), 'utf8');
+const parts = runbook.split(/^## /m).slice(1);
+const slugOf = (part: string): string => (part.split('\n')[0] ?? '').toLowerCase().replaceAll(' ', '-');
+
+test('every alarm has its part of the runbook, and every part an alarm', () => {
+  expect(alarms.length).toBeGreaterThan(30);
+  expect(new Set(alarms.map(headingOf))).toEqual(new Set(parts.map(slugOf)));
+});
+
+test('every part of the runbook says what it means, where to look and what to do', () => {
+  for (const part of parts)
+    for (const word of ['**Means**', '**Look**', /\*\*(Act|act)\*\*/]) expect(part).toMatch(word);
+  const links = [...runbook.matchAll(/\]\(#([a-z0-9-]+)\)/g)].map(([, link]) => link);
+  expect(links.length).toBeGreaterThan(5);
+  for (const link of links) expect(parts.map(slugOf)).toContain(link);
+});
+
+test('every alarm tells the topic, which is encrypted and which CloudWatch alone may tell anything', () => {
+  const [topicId] = Object.keys(resources('AWS::SNS::Topic'));
+  for (const { id, AlarmActions } of alarms) expect([id, AlarmActions]).toEqual([id, [{ Ref: topicId }]]);
+  const { KmsMasterKeyId } = resource('AWS::SNS::Topic').Properties as {
+    KmsMasterKeyId: { 'Fn::GetAtt': [string, string] };
+  };
+  const key = resources('AWS::KMS::Key')[KmsMasterKeyId['Fn::GetAtt'][0]];
+  expect(key?.Properties.KeyPolicy).toMatchObject({
+    Statement: expect.arrayContaining([
+      expect.objectContaining({
+        Principal: { Service: 'cloudwatch.amazonaws.com' },
+        Action: ['kms:Decrypt', 'kms:GenerateDataKey', 'kms:GenerateDataKeyWithoutPlaintext'],
+      }),
+    ]),
+  });
+  const { Statement } = resource('AWS::SNS::TopicPolicy').Properties.PolicyDocument as {
+    Statement: { Effect: string; Principal: unknown; Action: string }[];
+  };
+  expect(
+    Statement.map(({ Effect, Principal, Action }) => [Effect, JSON.stringify(Principal), Action]),
+  ).toEqual(
+    expect.arrayContaining([
+      ['Deny', '"*"', 'sns:Publish'],
+      ['Allow', '{"Service":"cloudwatch.amazonaws.com"}', 'sns:Publish'],
+    ]),
+  );
+  expect(resource('AWS::SNS::Subscription').Properties).toMatchObject({
+    Protocol: 'email',
+    Endpoint: 'someone@example.com',
+  });
+});
+
+test('silence is well, but of the reconciler', () => {
+  for (const { id, TreatMissingData, ComparisonOperator } of alarms)
+    expect([id, TreatMissingData, ComparisonOperator]).toEqual(
+      id === 'ReconcilerSilent'
+        ? [id, 'breaching', 'LessThanThreshold']
+        : [id, 'notBreaching', 'GreaterThanOrEqualToThreshold'],
+    );
+});
+
+test('there is one for each function whose errors are crashes, and none for the authorizer, which throws at wrong keys', () => {
+  const functions = Object.keys(resources('AWS::Lambda::Function'))
+    .filter((id) => !id.startsWith('Custom') && !id.startsWith('AWSCDK'))
+    .map((id) => id.replace(/[0-9A-F]{8}$/, ''));
+  const watched = alarms
+    .filter((alarm) => headingOf(alarm) === 'function-errors')
+    .map(({ id }) => id.replace(/Errors$/, ''));
+  expect(watched.toSorted()).toEqual(functions.filter((name) => name !== 'AuthorizeRequest').toSorted());
+});
+
+test('the alarms of the service’s own metrics name such as functions tell', () => {
+  const own = alarms.flatMap(({ Metrics, Namespace, MetricName, Dimensions }) =>
+    [...(Metrics ?? []).map(({ MetricStat }) => MetricStat?.Metric), { Namespace, MetricName, Dimensions }]
+      .filter((metric) => metric?.Namespace === 'agent-service-production')
+      .map((metric) => [
+        metric?.MetricName,
+        metric?.Dimensions?.map(({ Name, Value }) => `${Name}=${Value}`).join(),
+      ]),
+  );
+  expect(own).toContainEqual([metrics.overdueBatches.name, 'service=agent-service']);
+  expect(own).toContainEqual([metrics.webhooksGivenUp.name, 'service=agent-service']);
+  expect(own).toContainEqual([metrics.timeToFirstDelta.name, 'route=send-message,service=agent-service']);
+  expect(own).toContainEqual([metrics.modelFailures.name, 'failure=stalled,service=agent-service']);
+  const known = Object.values(metrics).map(({ name }) => name as string);
+  for (const [name] of own) expect(known).toContain(name);
+});
+
+test('the alarm of CloudFront is made where CloudFront tells its metrics', () => {
+  const [alarm] = Object.entries(template.findResources('AWS::CloudWatch::Alarm')).filter(([id]) =>
+    id.includes('DistributionErrors'),
+  );
+  const { Conditions } = template.toJSON() as { Conditions: Record<string, unknown> };
+  expect(Conditions[alarm?.[1].Condition]).toEqual({
+    'Fn::Equals': [{ Ref: 'AWS::Region' }, 'us-east-1'],
+  });
+});
+
+test('dead letters count that a function has taken away at once', () => {
+  const { Metrics } = resource('AWS::CloudWatch::Alarm', 'AlarmsDeadLetters').Properties as {
+    Metrics: { MetricStat?: { Metric: { MetricName: string; Dimensions: Dimension[] } } }[];
+  };
+  const names = Metrics.flatMap(({ MetricStat }) => MetricStat?.Metric.MetricName ?? []);
+  expect(names.toSorted()).toEqual(['ApproximateNumberOfMessagesVisible', 'NumberOfMessagesReceived']);
+  expect(JSON.stringify(Metrics)).toContain('BatchesDeadLetters');
+});
+
+test('a rollout goes back when the function crashes or the gateway answers with errors; CodeDeploy takes ten alarms', () => {
+  const groups = Object.entries(resources('AWS::CodeDeploy::DeploymentGroup'));
+  const aliases = Object.values(template.findResources('AWS::Lambda::Alias'));
+  expect(groups).toHaveLength(aliases.length);
+  for (const { UpdatePolicy } of aliases)
+    expect(groups.map(([id]) => id)).toContain(
+      UpdatePolicy.CodeDeployLambdaAliasUpdate.DeploymentGroupName.Ref,
+    );
+  for (const [id, { Properties }] of groups) {
+    const { Alarms } = Properties.AlarmConfiguration as { Alarms: { Name: { Ref: string } }[] };
+    const own = id.startsWith('RolloutAuthorizeRequest') ? [] : [/Errors/];
+    expect(Alarms.map(({ Name }) => Name.Ref)).toEqual(
+      [...own, /^AlarmsGatewayErrors/].map((name) => expect.stringMatching(name)),
+    );
+    expect(Properties).toMatchObject({
+      DeploymentConfigName: 'CodeDeployDefault.LambdaCanary10Percent5Minutes',
+      AutoRollbackConfiguration: {
+        Enabled: true,
+        Events: ['DEPLOYMENT_FAILURE', 'DEPLOYMENT_STOP_ON_ALARM'],
+      },
+    });
+  }
+});
+
+test('all at once needs no CodeDeploy', () => {
+  const development = synthesize({ stage: 'development' });
+  expect(development.resources('AWS::CodeDeploy::DeploymentGroup')).toEqual({});
+  expect(JSON.stringify(development.template.toJSON())).not.toContain('CodeDeploy');
+});
+
+test('the dashboard shows clients, models, batches and costs, of metrics that there are', () => {
+  const { DashboardBody } = resource('AWS::CloudWatch::Dashboard').Properties as {
+    DashboardBody: { 'Fn::Join': [string, unknown[]] };
+  };
+  const body = DashboardBody['Fn::Join'][1]
+    .map((part) => (typeof part === 'string' ? part : 'name'))
+    .join('');
+  const { widgets } = JSON.parse(body) as { widgets: { properties: { title?: string } }[] };
+  expect(widgets.flatMap(({ properties }) => properties.title ?? [])).toEqual([
+    'Requests by route',
+    'Errors by code',
+    'Answers of the gateway',
+    'Time to the first delta, ms',
+    'Tokens by model',
+    'Failures of models',
+    'Tokens by workspace',
+    'Requests of batches',
+    'Age of batches at their end, s',
+    'What waits',
+    'Webhooks',
+    'Units of the table',
+    'Time of functions, ms',
+    'Calls of functions',
+    'Queues, workflow, keys and secrets (the last three of the whole account)',
+  ]);
+  const known = Object.values(metrics).map(({ name }) => name as string);
+  const searched = [
+    ...body.matchAll(/SEARCH\('\{\\"agent-service-production\\",service,(\w+)\} MetricName=\\"(\w+)\\"'/g),
+  ];
+  expect(searched.length).toBeGreaterThan(5);
+  for (const [, dimension, name] of searched) {
+    expect(known).toContain(name);
+    const metric = Object.values(metrics).find((each) => each.name === name);
+    expect(metric?.dimensions.map((set) => set.join())).toContain(dimension);
+  }
+  expect(body).toContain('sum(PromptTokens) as prompt');
+});
