@@ -6,7 +6,8 @@ import {
 } from 'aws-cdk-lib/core';
 import { FirewallStack } from '#lib/firewall-stack.ts';
 import { bundleFunctions } from '#lib/function-bundles.ts';
-import { functionNames, ServiceStack, webFunctionNames } from '#lib/service-stack.ts';
+import { functionNames, webFunctionNames } from '#lib/function-table.ts';
+import { ServiceStack } from '#lib/service-stack.ts';
 import { readStage } from '#lib/settings.ts';
 import configuration from '../cdk.json' with { type: 'json' };
 

@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { formatLimits } from '#contract/rate-limits.ts';
 import { bundleFunctions } from '#lib/function-bundles.ts';
-import { functionNames } from '#lib/service-stack.ts';
+import { functionNames } from '#lib/function-table.ts';
 import { parseSettings } from '#lib/settings.ts';
 import { variables } from '#runtime/variables.ts';
 import { theBundles } from './synthesize.ts';
@@ -30,6 +30,12 @@ describe.each(functionNames)('%s', (name) => {
       modules.flatMap((module) => [`${module}.mjs`, `${module}.mjs.map`]),
     );
     expect(sourcesOf(name).filter((source) => source.endsWith('.node'))).toEqual([]);
+  });
+
+  test('is far from the 50 MB that Lambda takes at once, and the 250 MB that it unpacks', () => {
+    const bytes = readdirSync(folder).reduce((sum, file) => sum + statSync(join(folder, file)).size, 0);
+    expect(bytes).toBeGreaterThan(1000);
+    expect(bytes).toBeLessThan(25_000_000);
   });
 
   test('loads as Lambda loads it: as an ES module, which has no require of its own', () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { routes } from '#contract/routes.ts';
-import { functionNames } from '#lib/service-stack.ts';
+import { functionNames } from '#lib/function-table.ts';
 import { synthesize } from './synthesize.ts';
 
 interface Statement {

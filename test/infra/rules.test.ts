@@ -2,13 +2,23 @@ import { AwsSolutionsChecks } from 'cdk-nag';
 import { expect, test } from 'vitest';
 import { createService, synthesize } from './synthesize.ts';
 
-test.each(['production', 'development', 'local'])(
-  '%s breaks no rule of cdk-nag that is not acknowledged',
-  (stage) => {
-    const { app } = createService({ stage, settings: {} });
-    expect(new AwsSolutionsChecks(app).validateScope(app).violations).toEqual([]);
-  },
-);
+const domain = {
+  name: 'agents.example.com',
+  certificateArn: 'arn:aws:acm:us-east-1:123456789012:certificate/0a1b2c3d',
+  hostedZone: { id: 'Z0123456789', name: 'example.com' },
+};
+const everything = { domain, firewall: {}, alarmEmails: ['someone@example.com'] };
+
+test.each([
+  ['production', {}],
+  ['production', everything],
+  ['production', { ...everything, largeUploads: false }],
+  ['development', {}],
+  ['local', {}],
+])('%s with %j breaks no rule of cdk-nag that is not acknowledged', (stage, settings) => {
+  const { app } = createService({ stage, settings });
+  expect(new AwsSolutionsChecks(app).validateScope(app).violations).toEqual([]);
+});
 
 test('the rules are looked at: without its acknowledgements the stack breaks some', () => {
   const { app } = createService({ settings: {} });

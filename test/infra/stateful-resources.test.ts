@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { functionNames } from '#lib/service-stack.ts';
+import { functionNames } from '#lib/function-table.ts';
 import { type Resource, synthesize } from './synthesize.ts';
 
 /** A changed logical id is a new resource and, in a stage without protection, the loss of the old one's data. */

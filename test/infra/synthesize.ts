@@ -5,7 +5,8 @@ import { Template } from 'aws-cdk-lib/assertions';
 import { App } from 'aws-cdk-lib/core';
 import { afterAll } from 'vitest';
 import { bundleFunctions, type FunctionBundles } from '#lib/function-bundles.ts';
-import { functionNames, ServiceStack, webFunctionNames } from '#lib/service-stack.ts';
+import { functionNames, webFunctionNames } from '#lib/function-table.ts';
+import { ServiceStack } from '#lib/service-stack.ts';
 import { readStage } from '#lib/settings.ts';
 import configuration from '../../cdk.json' with { type: 'json' };
 

@@ -1,0 +1,147 @@
+import { Template } from 'aws-cdk-lib/assertions';
+import { describe, expect, test } from 'vitest';
+import { FirewallStack } from '#lib/firewall-stack.ts';
+import { parseSettings } from '#lib/settings.ts';
+import { createApp, synthesize } from './synthesize.ts';
+
+const certificateArn = 'arn:aws:acm:us-east-1:123456789012:certificate/0a1b2c3d-0000-0000-0000-000000000000';
+const domain = {
+  name: 'agents.example.com',
+  certificateArn,
+  hostedZone: { id: 'Z0123456789ABCDEFGHIJ', name: 'example.com' },
+};
+const firewall = { mode: 'block', requestsInFiveMinutes: 500 };
+
+describe('with a distribution, domain and firewall', () => {
+  const { template, resource, resources } = synthesize({
+    settings: { largeUploads: true, domain, firewall },
+  });
+  const { DistributionConfig: config } = resource('AWS::CloudFront::Distribution').Properties;
+
+  test('the distribution has the name, its certificate, and TLS 1.2 at least', () => {
+    expect(config).toMatchObject({
+      Aliases: ['agents.example.com'],
+      ViewerCertificate: {
+        AcmCertificateArn: certificateArn,
+        MinimumProtocolVersion: 'TLSv1.2_2025',
+        SslSupportMethod: 'sni-only',
+      },
+    });
+    expect(template.findOutputs('BaseAddress').BaseAddress?.Value).toBe('https://agents.example.com/api/v1');
+  });
+
+  test('the zone points to it, by IPv4 and IPv6', () => {
+    const records = Object.values(resources('AWS::Route53::RecordSet')).map(({ Properties }) => Properties);
+    expect(records.map(({ Name, Type, HostedZoneId }) => [Name, Type, HostedZoneId])).toEqual([
+      ['agents.example.com.', 'A', 'Z0123456789ABCDEFGHIJ'],
+      ['agents.example.com.', 'AAAA', 'Z0123456789ABCDEFGHIJ'],
+    ]);
+  });
+
+  test('the distribution reads its firewall from the stack in us-east-1, and the gateway has neither', () => {
+    expect(config).toMatchObject({
+      WebACLId: {
+        'Fn::GetStackOutput': {
+          StackName: 'agent-service-production-firewall',
+          OutputName: 'WebAclArn',
+          Region: 'us-east-1',
+        },
+      },
+    });
+    expect(resources('AWS::WAFv2::WebACL')).toEqual({});
+    expect(resources('AWS::ApiGateway::DomainName')).toEqual({});
+  });
+
+  test('that stack has the output, and a firewall of CloudFront', () => {
+    const settings = parseSettings({ domain, firewall });
+    const stack = new FirewallStack(createApp(), 'Firewall', {
+      stage: { name: 'production', settings },
+      firewall: { mode: 'block', requestsInFiveMinutes: 500 },
+    });
+    expect([stack.region, stack.stackName]).toEqual(['us-east-1', 'agent-service-production-firewall']);
+    const own = Template.fromStack(stack);
+    own.hasResourceProperties('AWS::WAFv2::WebACL', { Scope: 'CLOUDFRONT' });
+    expect(Object.keys(own.findOutputs('*'))).toEqual(['WebAclArn']);
+  });
+});
+
+describe('without a distribution', () => {
+  const { template, resource } = synthesize({ settings: { largeUploads: false, domain, firewall } });
+
+  test('the gateway has the name, and its path is the same as at its own address', () => {
+    expect(resource('AWS::ApiGateway::DomainName').Properties).toMatchObject({
+      DomainName: 'agents.example.com',
+      RegionalCertificateArn: certificateArn,
+      SecurityPolicy: 'TLS_1_2',
+    });
+    expect(resource('AWS::ApiGateway::BasePathMapping').Properties).toMatchObject({ BasePath: 'api' });
+    expect(resource('AWS::Route53::RecordSet').Properties).toMatchObject({ Type: 'A' });
+    expect(template.findOutputs('BaseAddress').BaseAddress?.Value).toBe('https://agents.example.com/api/v1');
+  });
+
+  test('the firewall stands before the gateway’s stage', () => {
+    template.hasResourceProperties('AWS::WAFv2::WebACL', { Scope: 'REGIONAL', DefaultAction: { Allow: {} } });
+    expect(JSON.stringify(resource('AWS::WAFv2::WebACLAssociation').Properties.ResourceArn)).toMatch(
+      /\/restapis\/.*DeploymentStageapi/,
+    );
+  });
+
+  test('it limits the rate of an address in the words of the service', () => {
+    const { Rules, CustomResponseBodies } = resource('AWS::WAFv2::WebACL').Properties as {
+      Rules: { Name: string; Action?: object; Statement: object }[];
+      CustomResponseBodies: Record<string, { Content: string }>;
+    };
+    expect(Rules[0]).toMatchObject({
+      Statement: { RateBasedStatement: { AggregateKeyType: 'IP', Limit: 500, EvaluationWindowSec: 300 } },
+      Action: { Block: { CustomResponse: { ResponseCode: 429 } } },
+    });
+    expect(JSON.parse(CustomResponseBodies.TooManyRequests?.Content ?? '')).toEqual({
+      data: null,
+      message: 'Rate limit exceeded',
+      error_code: 10029,
+    });
+  });
+
+  test('no rule of AWS refuses a body, which may be a message about anything or a file', () => {
+    const { Rules } = resource('AWS::WAFv2::WebACL').Properties as {
+      Rules: {
+        Statement: { ManagedRuleGroupStatement?: { Name: string; RuleActionOverrides?: object[] } };
+      }[];
+    };
+    const groups = Rules.flatMap(({ Statement }) => Statement.ManagedRuleGroupStatement ?? []);
+    expect(groups.map(({ Name }) => Name)).toHaveLength(3);
+    const counting = groups.flatMap(({ RuleActionOverrides = [] }) => RuleActionOverrides);
+    expect(counting).toContainEqual({ Name: 'SizeRestrictions_BODY', ActionToUse: { Count: {} } });
+    expect(counting).toContainEqual({ Name: 'CrossSiteScripting_BODY', ActionToUse: { Count: {} } });
+    expect(counting).toContainEqual({ Name: 'Log4JRCE_BODY', ActionToUse: { Count: {} } });
+  });
+
+  test('one that counts lets everything pass', () => {
+    const counting = synthesize({ settings: { largeUploads: false, firewall: { mode: 'count' } } });
+    const { Rules } = counting.resource('AWS::WAFv2::WebACL').Properties as {
+      Rules: { Action?: object; OverrideAction?: object }[];
+    };
+    expect(Rules.map(({ Action, OverrideAction }) => Action ?? OverrideAction)).toEqual(
+      Rules.map(() => ({ Count: {} })),
+    );
+  });
+});
+
+test.each([
+  [{ domain: { name: 'agents', certificateArn } }, 'must be a full domain name'],
+  [{ domain: { name: 'agents.example.com', certificateArn: 'arn:aws:iam::1:x' } }, 'ARN of a certificate'],
+  [
+    { domain: { ...domain, certificateArn: certificateArn.replace('us-east-1', 'eu-west-1') } },
+    'domain.certificateArn: must be of us-east-1 when largeUploads is on',
+  ],
+  [
+    { domain: { ...domain, hostedZone: { ...domain.hostedZone, name: 'example.org' } } },
+    'must be the zone of the domain',
+  ],
+  [{ firewall: { mode: 'watch' } }, 'firewall.mode'],
+  [{ firewall: { requestsInFiveMinutes: 9 } }, 'firewall.requestsInFiveMinutes'],
+  [{ alarmEmails: ['nobody'] }, 'alarmEmails.0'],
+  [{ rollout: 'Sometimes' }, 'rollout'],
+])('%j is refused', (settings, problem) => {
+  expect(() => parseSettings(settings)).toThrow(problem);
+});

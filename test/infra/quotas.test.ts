@@ -1,0 +1,144 @@
+import { expect, test } from 'vitest';
+import { routes } from '#contract/routes.ts';
+import { synthesize } from './synthesize.ts';
+
+/** The largest template that settings make. */
+const { template, resources, resource } = synthesize({
+  settings: {
+    largeUploads: true,
+    firewall: {},
+    alarmEmails: ['someone@example.com'],
+    webSearch: { provider: 'brave' },
+    bedrockModels: Array.from({ length: 20 }, (_, n) => `eu.vendor.model-of-some-length-${n}-v1:0`),
+    bedrockKnowledgeBases: Array.from({ length: 20 }, (_, n) => `KNOWLEDGE${String.fromCharCode(65 + n)}`),
+  },
+});
+const whole = template.toJSON() as {
+  Description: string;
+  Outputs: Record<string, unknown>;
+  Resources: Record<string, { Type: string; Properties?: Record<string, unknown> }>;
+};
+const bytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
+const functions = Object.entries(resources('AWS::Lambda::Function'));
+/** As long as an ARN gets in AWS: what a template says shorter by Ref and GetAtt is written out there. */
+const arnCharacters = 140;
+
+test('CloudFormation: 500 resources, 1 MB, 200 outputs, and a description of 1,024 bytes', () => {
+  expect(Object.keys(whole.Resources).length).toBeLessThanOrEqual(500);
+  // As the library writes it, with spaces.
+  expect(Buffer.byteLength(JSON.stringify(whole, undefined, 1))).toBeLessThan(1_000_000);
+  expect(Object.keys(whole.Outputs).length).toBeLessThanOrEqual(200);
+  expect(bytes(whole.Description)).toBeLessThanOrEqual(1024);
+});
+
+test('IAM: the policies of a role have 10,240 characters, and their references written out fit too', () => {
+  const sizes = new Map<string, number>();
+  for (const { Properties } of Object.values(resources('AWS::IAM::Policy'))) {
+    const document = JSON.stringify(Properties.PolicyDocument)
+      .replaceAll(/\{"Fn::(?:Join|GetAtt)":(?:[^{}]|\{[^{}]*\})*\}/g, `"${'x'.repeat(arnCharacters)}"`)
+      .replaceAll(/\{"Ref":"[^"]+"\}/g, `"${'x'.repeat(arnCharacters)}"`);
+    for (const role of Properties.Roles as { Ref: string }[])
+      sizes.set(role.Ref, (sizes.get(role.Ref) ?? 0) + document.length);
+  }
+  expect(sizes.size).toBeGreaterThan(20);
+  for (const [role, size] of sizes) expect([role, size <= 10_240, size]).toEqual([role, true, size]);
+});
+
+test('Lambda: 4 KB of variables, 256 characters of description, 15 minutes, 10,240 MB', () => {
+  expect(functions.length).toBeGreaterThan(20);
+  for (const [id, { Properties }] of functions) {
+    const { Variables = {} } = (Properties.Environment ?? {}) as { Variables?: Record<string, unknown> };
+    const room = Object.entries(Variables).reduce(
+      (sum, [name, value]) =>
+        sum + name.length + (typeof value === 'string' ? Buffer.byteLength(value) : arnCharacters),
+      0,
+    );
+    expect([id, room <= 4096, room]).toEqual([id, true, room]);
+    expect(String(Properties.Description ?? '').length).toBeLessThanOrEqual(256);
+    expect(Number(Properties.Timeout ?? 3)).toBeLessThanOrEqual(900);
+    expect(Number(Properties.MemorySize ?? 128)).toBeLessThanOrEqual(10_240);
+  }
+});
+
+test('SQS and Lambda: a queue hides its messages for six times as long as their function may run', () => {
+  const mappings = Object.values(resources('AWS::Lambda::EventSourceMapping'));
+  expect(mappings).toHaveLength(2);
+  for (const { Properties } of mappings) {
+    const name = JSON.stringify(Properties.FunctionName);
+    const [, handler] = functions.find(([id]) => name.includes(id.slice(0, -8))) ?? [];
+    const queueId = (Properties.EventSourceArn as { 'Fn::GetAtt': [string, string] })['Fn::GetAtt'][0];
+    const { VisibilityTimeout } = resource('AWS::SQS::Queue', queueId).Properties;
+    expect(Number(VisibilityTimeout)).toBeGreaterThanOrEqual(6 * Number(handler?.Properties.Timeout));
+    expect(Number(VisibilityTimeout)).toBeLessThanOrEqual(43_200);
+    const { MaximumConcurrency = 2 } = (Properties.ScalingConfig ?? {}) as { MaximumConcurrency?: number };
+    expect(MaximumConcurrency).toBeGreaterThanOrEqual(2);
+    expect(MaximumConcurrency).toBeLessThanOrEqual(1000);
+  }
+});
+
+test('API Gateway: 300 resources, 29 s buffered and 15 minutes streamed, and functions that end before', () => {
+  expect(Object.keys(resources('AWS::ApiGateway::Resource')).length).toBeLessThanOrEqual(300);
+  expect(Object.keys(resources('AWS::ApiGateway::Method'))).toHaveLength(Object.keys(routes).length);
+  for (const { Properties } of Object.values(resources('AWS::ApiGateway::Method'))) {
+    const { ResponseTransferMode, TimeoutInMillis = 29_000 } = Properties.Integration as {
+      ResponseTransferMode?: string;
+      TimeoutInMillis?: number;
+    };
+    expect(TimeoutInMillis).toBeGreaterThanOrEqual(50);
+    expect(TimeoutInMillis).toBeLessThanOrEqual(ResponseTransferMode === 'STREAM' ? 900_000 : 29_000);
+  }
+});
+
+test('Step Functions: a definition of 1 MB, states of 80 characters', () => {
+  const { DefinitionString } = resource('AWS::StepFunctions::StateMachine').Properties as {
+    DefinitionString: { 'Fn::Join': [string, unknown[]] };
+  };
+  const text = DefinitionString['Fn::Join'][1]
+    .map((part) => (typeof part === 'string' ? part : 'x'.repeat(arnCharacters)))
+    .join('');
+  expect(Buffer.byteLength(text)).toBeLessThanOrEqual(1024 * 1024);
+  for (const name of Object.keys((JSON.parse(text) as { States: object }).States))
+    expect(name.length).toBeLessThanOrEqual(80);
+});
+
+test('CloudWatch: ten metrics an alarm, 500 widgets and 1,024 characters of description', () => {
+  for (const { Properties } of Object.values(resources('AWS::CloudWatch::Alarm'))) {
+    expect(((Properties.Metrics ?? []) as object[]).length).toBeLessThanOrEqual(10);
+    expect(String(Properties.AlarmDescription).length).toBeLessThanOrEqual(1024);
+  }
+});
+
+test('no resource has a name of its own that would stand in the way of its successor', () => {
+  const names = Object.entries(whole.Resources).flatMap(([id, { Type, Properties = {} }]) =>
+    Object.entries(Properties)
+      .filter(([property]) => isNameOf(Type, property))
+      .map(() => `${Type} ${id.replace(/[0-9A-F]{8}$/, '')}`),
+  );
+  expect(names.toSorted()).toEqual([
+    // An alias and a gateway response are named within their function and API.
+    // The group that API Gateway would make itself has the API's id in its name.
+    'AWS::CloudFront::Function FrontTellViewerHost',
+    'AWS::Logs::LogGroup GatewayExecutionLogs',
+  ]);
+});
+
+/** The property by which CloudFormation would name a resource of this type for the account or the Region. */
+const isNameOf = (type: string, property: string): boolean =>
+  ({
+    'AWS::CloudFront::Function': 'Name',
+    'AWS::CloudWatch::Alarm': 'AlarmName',
+    'AWS::CloudWatch::Dashboard': 'DashboardName',
+    'AWS::CodeDeploy::Application': 'ApplicationName',
+    'AWS::DynamoDB::GlobalTable': 'TableName',
+    'AWS::Events::Rule': 'Name',
+    'AWS::IAM::Role': 'RoleName',
+    'AWS::KMS::Alias': 'AliasName',
+    'AWS::Lambda::Function': 'FunctionName',
+    'AWS::Logs::LogGroup': 'LogGroupName',
+    'AWS::S3::Bucket': 'BucketName',
+    'AWS::SNS::Topic': 'TopicName',
+    'AWS::SQS::Queue': 'QueueName',
+    'AWS::SecretsManager::Secret': 'Name',
+    'AWS::StepFunctions::StateMachine': 'StateMachineName',
+    'AWS::WAFv2::WebACL': 'Name',
+  })[type] === property;
