@@ -136,6 +136,9 @@ export class RestApi extends Construct {
         accessLogDestination: new LogGroupLogDestination(accessLogs),
         accessLogFormat: accessLogFormat(),
         loggingLevel: MethodLoggingLevel.ERROR,
+        // Each method has a bucket of its own with these.
+        throttlingRateLimit: settings.gatewayRequestsPerSecond,
+        throttlingBurstLimit: settings.gatewayBurst,
         // Would log whole requests, messages and keys among them.
         dataTraceEnabled: false,
       },

@@ -74,6 +74,14 @@ const schema = z
     /** Batches that a workspace may have open at once: each holds workers and an execution. A number, or none. */
     openBatches: openBatchesLimit.prefault('10'),
 
+    /**
+     * What the gateway takes of each route, whoever asks: a backstop behind the limits of keys, and all that stands
+     * against wrong keys, each of which is an execution of the authorizer. An account has 10,000 requests a second and
+     * 5,000 at once for all its gateways in a Region; a tenth of it leaves the rest of them alone.
+     */
+    gatewayRequestsPerSecond: z.int().min(1).max(10_000).default(1000),
+    gatewayBurst: z.int().min(1).max(5000).default(500),
+
     /** Files that a message may attach: as many as a person would look through for one question. */
     attachedFiles: z.int().min(1).max(limits.attachedFiles).default(10),
 

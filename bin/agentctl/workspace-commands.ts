@@ -1,4 +1,13 @@
-import { Command, Option } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import type * as z from 'zod';
+import {
+  formatOpenBatches,
+  formatRateLimit,
+  openBatchesLimit,
+  rateClasses,
+  rateLimit,
+  rateLimitForm,
+} from '#contract/rate-limits.ts';
 import { createWorkspace } from '#domain/create-workspace.ts';
 import type { WorkspaceChanges } from '#domain/ports/workspace-store.ts';
 import type { Workspace } from '#domain/workspace.ts';
@@ -13,7 +22,10 @@ interface UpdateOptions {
   limits?: Workspace['limits'];
   enabled?: 'on' | 'off';
   titles?: 'on' | 'off';
+  limit: OwnLimits;
 }
+
+type OwnLimits = NonNullable<WorkspaceChanges['ownLimits']>;
 
 export function workspaceCommands(report: Report): Command {
   const group = new Command('workspaces').description('Tenants: each has its own keys, agents and chats.');
@@ -44,14 +56,32 @@ export function workspaceCommands(report: Report): Command {
         'none',
       ]),
     )
+    .option(
+      '--limit <name=limit>',
+      `in place of the stage's, or "default" for it; may be repeated. Name: ${limitNames.join(', ')}. ` +
+        `Limit, for each key: ${rateLimitForm}; of open-batches, for the workspace: a number or none`,
+      addLimit,
+      {},
+    )
     .addOption(onOff('--enabled <on|off>', 'off: every request is answered 403'))
     .addOption(onOff('--titles <on|off>', 'name chats by their first message'))
     .action(
       report(async (workspaceId: string, options: UpdateOptions) => {
         const changes = changesOf(options);
         if (Object.keys(changes).length === 0)
-          throw new Error('Nothing to change: give --whitelist, --limits, --enabled or --titles');
+          throw new Error('Nothing to change: give --whitelist, --limits, --limit, --enabled or --titles');
         const workspace = await workspaces().update(workspaceId, changes);
+        if (workspace === undefined) throw new Error(`Workspace ${workspaceId} not found`);
+        return resultOf(workspace);
+      }),
+    );
+  group
+    .command('get')
+    .description('show a workspace')
+    .argument('<workspace>')
+    .action(
+      report(async (workspaceId: string) => {
+        const workspace = await workspaces().get(workspaceId);
         if (workspace === undefined) throw new Error(`Workspace ${workspaceId} not found`);
         return resultOf(workspace);
       }),
@@ -68,12 +98,31 @@ export function workspaceCommands(report: Report): Command {
   return group;
 }
 
-function changesOf({ whitelist, limits, enabled, titles }: UpdateOptions): WorkspaceChanges {
+const limitNames = [...rateClasses, 'open-batches'] as const;
+
+function addLimit(text: string, earlier: OwnLimits): OwnLimits {
+  const [, given, value = ''] = /^([^=]*)=(.*)$/.exec(text) ?? [];
+  const name = limitNames.find((known) => known === given);
+  if (name === undefined)
+    throw new InvalidArgumentError(`It must be NAME=LIMIT with one of ${limitNames.join(', ')} as NAME.`);
+  if (name === 'open-batches')
+    return { ...earlier, openBatches: value === 'default' ? 'stage' : valid(openBatchesLimit, value) };
+  return { ...earlier, [name]: value === 'default' ? 'stage' : valid(rateLimit, value) };
+}
+
+function valid<Limit>(schema: z.ZodType<Limit>, value: string): Limit {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw new InvalidArgumentError(`It ${parsed.error.issues.map(({ message }) => message).join('; it ')}.`);
+}
+
+function changesOf({ whitelist, limits, enabled, titles, limit }: UpdateOptions): WorkspaceChanges {
   return {
     ...(whitelist !== undefined && { whitelistEnabled: whitelist === 'on' }),
     ...(limits !== undefined && { limits }),
     ...(enabled !== undefined && { enabled: enabled === 'on' }),
     ...(titles !== undefined && { titlesEnabled: titles === 'on' }),
+    ...(Object.keys(limit).length > 0 && { ownLimits: limit }),
   };
 }
 
@@ -86,8 +135,18 @@ const jsonOf = (workspace: Workspace) => ({
   whitelist: workspace.whitelistEnabled,
   titles: workspace.titlesEnabled,
   limits: workspace.limits,
+  own_limits: ownLimitsOf(workspace),
   created_at: workspace.createdAt,
 });
+
+/** Each as `--limit` takes it. */
+function ownLimitsOf({ ownLimits }: Workspace): Record<string, string> {
+  const own: Record<string, string> = {};
+  for (const name of rateClasses)
+    if (ownLimits[name] !== undefined) own[name] = formatRateLimit(ownLimits[name]);
+  if (ownLimits.openBatches !== undefined) own['open-batches'] = formatOpenBatches(ownLimits.openBatches);
+  return own;
+}
 
 const lineOf = (workspace: Workspace): string =>
   [
@@ -95,6 +154,8 @@ const lineOf = (workspace: Workspace): string =>
     workspace.enabled ? 'enabled' : 'disabled',
     `whitelist ${workspace.whitelistEnabled ? 'on' : 'off'}`,
     `titles ${workspace.titlesEnabled ? 'on' : 'off'}`,
-    `limits ${workspace.limits}`,
+    ['limits', workspace.limits, ...Object.entries(ownLimitsOf(workspace)).map((own) => own.join('='))].join(
+      ' ',
+    ),
     workspace.name,
   ].join('  ');

@@ -1,52 +1,28 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { cp, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 
 const project = resolve(import.meta.dirname, '../..');
 /** All that a template is made from, besides the packages that the lock file names. */
 const sources = ['bin/app.ts', 'cdk.json', 'functions', 'lib', 'package.json', 'package-lock.json'];
 
-/** What has been synthesized before, by what it was made from: a new data folder takes a copy. */
-const cache = join(project, 'node_modules/.cache/agent-service');
-/** The last ones used, 40 MB each: those of the settings that one works with. */
-const assembliesKept = 4;
-
 /**
- * Synthesizes the app for the local stage, unless just that has been done before.
+ * Synthesizes the app for the local stage, unless the folder holds just that already.
  * @param settings stage settings that replace those of cdk.json
+ * @returns whether it had to be done
  * @throws Error with what the app printed when it fails
  */
-export async function synthesize(folder: string, settings: Record<string, unknown>): Promise<void> {
+export async function synthesize(folder: string, settings: Record<string, unknown>): Promise<boolean> {
   const context = JSON.stringify({ stage: 'local', settings });
   const made = await digest(context);
   const mark = join(folder, 'made-from');
-  if ((await readFile(mark, 'utf8').catch(() => '')) === made) return;
+  if ((await readFile(mark, 'utf8').catch(() => '')) === made) return false;
   await rm(folder, { recursive: true, force: true });
-  const kept = join(cache, made);
-  if (existsSync(kept)) {
-    await utimes(kept, new Date(), new Date());
-    await cp(kept, folder, { recursive: true });
-  } else {
-    await runApp(resolve(folder), context);
-    await keep(folder, kept);
-  }
+  await mkdir(folder, { recursive: true });
+  await runApp(resolve(folder), context);
   await writeFile(mark, made);
-}
-
-/** Seen by others once it is whole. */
-async function keep(folder: string, kept: string): Promise<void> {
-  const draft = `${kept}.${process.pid}`;
-  await cp(folder, draft, { recursive: true });
-  await rename(draft, kept).catch(() => rm(draft, { recursive: true }));
-  const names = await readdir(cache);
-  const ages = await Promise.all(names.map(async (name) => (await stat(join(cache, name))).mtimeMs));
-  const newestFirst = names.toSorted(
-    (one, other) => (ages[names.indexOf(other)] ?? 0) - (ages[names.indexOf(one)] ?? 0),
-  );
-  for (const name of newestFirst.slice(assembliesKept))
-    await rm(join(cache, name), { recursive: true, force: true });
+  return true;
 }
 
 async function digest(context: string): Promise<string> {

@@ -7,12 +7,14 @@ import { wakeBatch } from './wake-batch.ts';
 
 /**
  * Cancels a batch that is in progress: what has not been begun has failed from now on (specification, section 3.1).
+ * @param admitted resolves when the request is let in, and rejects when it is not: nothing is written before
  * @throws notFound, or badRequest in any other state
  */
 export const cancelBatch =
   (services: Pick<Services, 'batchWorkflow' | 'batches' | 'clock' | 'log'>) =>
-  async (workspaceId: string, batchId: string): Promise<Batch> => {
+  async (workspaceId: string, batchId: string, admitted: Promise<void>): Promise<Batch> => {
     const found = await findBatch(services)(workspaceId, batchId);
+    await admitted;
     const stopped = found.status === 'in_progress' && (await stopBatch(services, found, 'cancelled'));
     if (!stopped) {
       const { status, stop } = await findBatch(services)(workspaceId, batchId);

@@ -32,14 +32,16 @@ const millisecondsBetweenLooks = 250;
 /**
  * Takes a batch in: everything is checked before anything is written.
  * @param key of a request that may be made again: the batch that it has made is told as it was then
- * @throws clientNotAllowed, then badRequest, each naming the request and the field (specification, sections 4.2 and 5.4)
+ * @param mostOpen how many batches of the workspace may then be open; null for any number
+ * @throws clientNotAllowed, then badRequest, each naming the request and the field (specification, sections 4.2 and 5.4);
+ *   rateLimited when as many are open
  */
 export const createBatch =
   (services: CreateServices) =>
   async (
     workspaceId: string,
     body: CreateBatchBody,
-    key: RequestKey | null,
+    { key, mostOpen }: { key: RequestKey | null; mostOpen: number | null },
   ): Promise<{ batch: Batch; replayed: boolean }> => {
     const requests = requestsOf(body);
     refuseRepeatedIds(requests);
@@ -57,6 +59,7 @@ export const createBatch =
       refuseForeignHistories(services, workspaceId, requests),
       refuseUnknownFiles(services, workspaceId, requests),
       refuseForbiddenWebhook(services, body),
+      refuseOneTooMany(services, workspaceId, mostOpen),
     ]);
     for (const check of checks) if (check.status === 'rejected') throw check.reason;
 
@@ -85,7 +88,9 @@ export const createBatch =
       taskToken: null,
       dispatchedAt: null,
     };
-    if (!(await services.batches.create(batch, requests))) {
+    // Counted once more, for several at once, which were few enough a moment ago.
+    const admit = mostOpen === null ? null : refuseAt(mostOpen);
+    if (!(await services.batches.create(batch, requests, admit))) {
       const first = await services.batches.get(workspaceId, id);
       if (first === undefined) throw new Error(`The batch ${id} is there and is not`);
       return { batch: asCreated(first), replayed: true };
@@ -98,6 +103,26 @@ export const createBatch =
     }
     return { batch, replayed: false };
   };
+
+/** Seconds: a batch of few requests takes some, and nobody knows of the others. */
+const secondsToLookAgain = 30;
+
+const refuseAt = (most: number) => (open: number) => {
+  if (open >= most)
+    throw new ServiceError(
+      'rateLimited',
+      `The workspace has ${open} open batches, as many as it may have: wait for the end of one, or cancel one`,
+      { retryAfter: secondsToLookAgain },
+    );
+};
+
+async function refuseOneTooMany(
+  { batches }: CreateServices,
+  workspaceId: string,
+  mostOpen: number | null,
+): Promise<void> {
+  if (mostOpen !== null) refuseAt(mostOpen)(await batches.countOpen(workspaceId));
+}
 
 /** The id that the batch has or will have, whoever of several that make the same request is the one to make it. */
 async function keepId(services: CreateServices, key: RequestKey | null, drawn: string): Promise<string> {

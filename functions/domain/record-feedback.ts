@@ -19,6 +19,8 @@ export const recordFeedback =
     externalUserId: string;
     type: FeedbackType;
     content: string | undefined;
+    /** Resolves when the request is let in, and rejects when it is not: nothing is written before. */
+    admitted: Promise<void>;
   }): Promise<void> => {
     const [, chat] = await Promise.all([
       findWorkspaceFor(services)(input.workspaceId, input.externalUserId),
@@ -30,6 +32,7 @@ export const recordFeedback =
       throw new ServiceError('notFound', 'Message not found');
     if (!isReplyPosition(position))
       throw new ServiceError('badRequest', 'message_id must be the id of an assistant message');
+    await input.admitted;
     await services.feedback.record(chat, position, {
       externalUserId: input.externalUserId,
       type: input.type,

@@ -5,6 +5,10 @@ import { batches, batchWorkflow, clock, log } from '#runtime/services.ts';
 
 const cancel = cancelBatch({ batches: batches(), batchWorkflow: batchWorkflow(), clock, log });
 
-export const handler = bufferedRoute('cancel-batch', async ({ workspaceId, parameters }) => ({
-  data: batchResource(await cancel(workspaceId, parameters.batch_id)),
-}));
+export const handler = bufferedRoute(
+  'cancel-batch',
+  async ({ workspaceId, parameters, admitted }) => ({
+    data: batchResource(await cancel(workspaceId, parameters.batch_id, admitted)),
+  }),
+  { waits: true },
+);

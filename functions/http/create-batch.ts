@@ -37,7 +37,9 @@ const create = createBatch({
 });
 
 export const handler = bufferedRoute('create-batch', async (request) => {
+  const { workspaceId, body, limits } = request;
   const key = requestKeyOf('create-batch', request);
-  const { batch, replayed } = await create(request.workspaceId, request.body, key);
+  const mostOpen = limits?.openBatches ?? null;
+  const { batch, replayed } = await create(workspaceId, body, { key, mostOpen });
   return { data: batchResource(batch), headers: replayHeaders(replayed) };
 });

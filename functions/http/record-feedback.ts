@@ -9,14 +9,19 @@ const record = recordFeedback({
   workspaces: workspaces(),
 });
 
-export const handler = bufferedRoute('record-feedback', async ({ workspaceId, parameters, body }) => {
-  await record({
-    workspaceId,
-    chatId: parameters.chat_id,
-    messageId: parameters.message_id,
-    externalUserId: body.external_user_id,
-    type: body.type,
-    content: body.content,
-  });
-  return { data: null, message: 'Feedback created' };
-});
+export const handler = bufferedRoute(
+  'record-feedback',
+  async ({ workspaceId, parameters, body, admitted }) => {
+    await record({
+      workspaceId,
+      chatId: parameters.chat_id,
+      messageId: parameters.message_id,
+      externalUserId: body.external_user_id,
+      type: body.type,
+      content: body.content,
+      admitted,
+    });
+    return { data: null, message: 'Feedback created' };
+  },
+  { waits: true },
+);

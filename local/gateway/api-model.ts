@@ -30,6 +30,13 @@ export interface ApiMethod {
   readonly streamed: boolean;
   readonly timeoutMilliseconds: number;
   readonly authorizer: ApiAuthorizer | undefined;
+  readonly throttle: Throttle;
+}
+
+/** A bucket of so many tokens, into which so many come back in a second. */
+export interface Throttle {
+  readonly requestsPerSecond: number;
+  readonly burst: number;
 }
 
 export interface ApiAuthorizer {

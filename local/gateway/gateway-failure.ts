@@ -8,6 +8,7 @@ const FAILURES = {
   INTEGRATION_TIMEOUT: [504, 'Endpoint request timed out', 'InternalServerErrorException'],
   MISSING_AUTHENTICATION_TOKEN: [403, 'Missing Authentication Token', 'MissingAuthenticationTokenException'],
   REQUEST_TOO_LARGE: [413, 'Request Too Long', 'RequestEntityTooLargeException'],
+  THROTTLED: [429, 'Too Many Requests', 'TooManyRequestsException'],
   UNAUTHORIZED: [401, 'Unauthorized', 'UnauthorizedException'],
 } as const;
 

@@ -1,6 +1,7 @@
 import type { RunContext } from '../run-context.ts';
 import type { TemplateResource } from '../template/resource-kind.ts';
 import type { ApiAuthorizer, ApiMethod, ApiModel, GatewayResponse, PathNode } from './api-model.ts';
+import { type MethodSetting, readThrottle } from './method-throttles.ts';
 
 // API Gateway's own: 29 s unless the method says otherwise, streamed or not.
 const DEFAULT_TIMEOUT_MILLISECONDS = 29_000;
@@ -54,7 +55,11 @@ export function readRestApi(resources: readonly TemplateResource[], context: Run
     readonly EndpointConfiguration?: { readonly Types?: string[] };
   }>(api);
   if (apiProperties.Body) refuse(api, 'an API from an OpenAPI body cannot run locally');
-  const stageProperties = read<{ StageName: string; Variables?: Record<string, string> }>(stage);
+  const stageProperties = read<{
+    readonly MethodSettings?: readonly MethodSetting[];
+    readonly StageName: string;
+    readonly Variables?: Record<string, string>;
+  }>(stage);
 
   const authorizers = new Map<string, ApiAuthorizer>();
   for (const resource of ofType('Authorizer')) {
@@ -108,7 +113,11 @@ export function readRestApi(resources: readonly TemplateResource[], context: Run
   };
   for (const resource of ofType('Resource')) addNode(resource);
 
-  const readMethod = (resource: TemplateResource, properties: MethodProperties): ApiMethod => {
+  const readMethod = (
+    resource: TemplateResource,
+    properties: MethodProperties,
+    { resourcePath }: PathNode,
+  ): ApiMethod => {
     const { Integration: integration, AuthorizationType = 'NONE' } = properties;
     if (properties.ApiKeyRequired) refuse(resource, 'API keys cannot run locally');
     if (properties.RequestValidatorId) refuse(resource, 'request validators cannot run locally');
@@ -130,6 +139,7 @@ export function readRestApi(resources: readonly TemplateResource[], context: Run
       streamed,
       timeoutMilliseconds: integration.TimeoutInMillis ?? DEFAULT_TIMEOUT_MILLISECONDS,
       authorizer: AuthorizationType === 'CUSTOM' ? authorizer : undefined,
+      throttle: readThrottle(stageProperties.MethodSettings ?? [], resourcePath, properties.HttpMethod),
     };
   };
   for (const resource of ofType('Method')) {
@@ -137,7 +147,7 @@ export function readRestApi(resources: readonly TemplateResource[], context: Run
     const node = nodes.get(properties.ResourceId);
     if (!node)
       throw new Error(`${resource.logicalId} (${resource.type}): its resource is not in the template`);
-    node.methods.set(properties.HttpMethod, readMethod(resource, properties));
+    node.methods.set(properties.HttpMethod, readMethod(resource, properties, node));
   }
 
   const responses = ofType('GatewayResponse').map((resource): [string, GatewayResponse] => {

@@ -9,6 +9,7 @@ import { createAuthorize } from './authorize.ts';
 import { GatewayFailure } from './gateway-failure.ts';
 import { isBinaryType } from './is-binary-type.ts';
 import { matchRoute } from './match-route.ts';
+import { createThrottle } from './method-throttles.ts';
 import { createProxyEvent, createRequestEvent, type RequestFacts, readRequestFacts } from './proxy-event.ts';
 import { readBody } from './read-body.ts';
 import { renderGatewayResponse } from './render-gateway-response.ts';
@@ -36,6 +37,7 @@ export async function serveRestApi(
   port: number,
 ): Promise<RestApiServer> {
   const authorize = createAuthorize(api, functions);
+  const goesOn = createThrottle();
 
   async function answer(
     request: IncomingMessage,
@@ -57,6 +59,7 @@ export async function serveRestApi(
       const method = route?.node.methods.get(facts.httpMethod) ?? route?.node.methods.get('ANY');
       if (!route || !method) throw new GatewayFailure('MISSING_AUTHENTICATION_TOKEN');
       facts.resourcePath = route.node.resourcePath;
+      if (!goesOn(method, method.throttle)) throw new GatewayFailure('THROTTLED');
       const body = await receiving;
       const event = createRequestEvent(api, route, facts);
       const authorizer = method.authorizer && (await authorize(method.authorizer, event, facts));

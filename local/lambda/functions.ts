@@ -112,7 +112,7 @@ function defineFunction(
     handler: resolved.Handler,
     timeoutSeconds: resolved.Timeout ?? DEFAULT_TIMEOUT_SECONDS,
     memoryMegabytes,
-    compileCacheFolder: path.join(path.dirname(taskRoot), 'compile-cache'),
+    compileCacheFolder: path.join(context.options.dataDir, 'compile-cache'),
     environment: {
       ...Object.fromEntries(variables.map(([name, value]) => [name, String(value)])),
       _HANDLER: resolved.Handler,

@@ -100,7 +100,7 @@ function startServer(revision: TemplateResource, domainName: string, context: Ru
     functionName,
     domainName,
     entry: path.join(taskRoot, environment.AWS_LAMBDA_NODEJS_ENTRYPOINT ?? 'index.js'),
-    compileCacheFolder: path.join(path.dirname(taskRoot), 'compile-cache'),
+    compileCacheFolder: path.join(context.options.dataDir, 'compile-cache'),
     environment,
     timeoutSeconds: resolved.ServiceConfig.TimeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS,
     prewarm: context.options.prewarm ?? false,

@@ -151,6 +151,18 @@ test('the access log is JSON, names the request, and holds no key', () => {
   });
 });
 
+test('every method is throttled, as the settings say', () => {
+  const throttled = (rate: number, burst: number) => ({
+    MethodSettings: [
+      { HttpMethod: '*', ResourcePath: '/*', ThrottlingRateLimit: rate, ThrottlingBurstLimit: burst },
+    ],
+  });
+  template.hasResourceProperties('AWS::ApiGateway::Stage', throttled(1000, 500));
+  synthesize({
+    settings: { gatewayRequestsPerSecond: 20, gatewayBurst: 30 },
+  }).template.hasResourceProperties('AWS::ApiGateway::Stage', throttled(20, 30));
+});
+
 test('the API is Regional: an edge would cut a stream that is silent for 30 s', () => {
   template.hasResourceProperties('AWS::ApiGateway::RestApi', {
     EndpointConfiguration: { Types: ['REGIONAL'] },

@@ -83,3 +83,25 @@ describe('many short calls at once', () => {
     expect(threads.length).toBeLessThanOrEqual(10);
   });
 });
+
+describe('a method that the stage throttles', () => {
+  const call = (path: string, method = 'GET', word = 'somebody') =>
+    run.fetch(path, { method, headers: { Authorization: word } });
+
+  it('takes its burst, whoever asks for whatever parameter, and answers 429 before the authorizer is asked', async () => {
+    expect((await call('throttled/1')).status).toBe(200);
+    expect((await call('throttled/2', 'GET', 'deny')).status).toBe(403);
+    for (const word of ['somebody', 'another', 'deny', '']) {
+      const response = await call('throttled/3', 'GET', word);
+      expect(response.status).toBe(429);
+      expect(response.headers.get('retry-after')).toBe('1');
+      expect(response.headers.get('x-amzn-errortype')).toBe('TooManyRequestsException');
+      expect(await response.json()).toEqual({ throttled: 'Too Many Requests' });
+    }
+  });
+
+  it('leaves the others alone', async () => {
+    expect((await call('throttled/1', 'POST')).status).toBe(200);
+    expect((await call('fresh')).status).toBe(200);
+  });
+});

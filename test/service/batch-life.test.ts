@@ -14,7 +14,7 @@ import {
 } from '#support/batches.ts';
 import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
-import { createPublishedAgent, operator, type Service, startService } from '#support/service.ts';
+import { createPublishedAgent, operator, type Service, setLimits, startService } from '#support/service.ts';
 import { contentsOf, createChat, historyOf, send } from '#support/turns.ts';
 
 vi.setConfig({ testTimeout: 90_000 });
@@ -227,4 +227,42 @@ it('a batch of a workspace that is switched off fails as a whole', async () => {
   const ended = await endOf(tenant.client, batch.id);
   expect(tally(await checkEnded(tenant.client, ended, requests))).toEqual({ success: 40, 'failed 500': 20 });
   expect(held).toHaveLength(0);
+});
+
+it('a workspace has at most ten open batches, however many are submitted at once', async () => {
+  const tenant = await open();
+  await setLimits(tenant.workspaceId, { batches: 'none' });
+  const { client, agentId: agent_id } = tenant;
+  const create = (name: string) =>
+    client.post<BatchResource>('/batches', {
+      agent_id,
+      requests: [{ custom_id: name, message: `Hold ${name}` }],
+    });
+  const answers = await Promise.all(Array.from({ length: 13 }, (_, index) => create(`one of many ${index}`)));
+  const created = answers.filter(({ status }) => status === 202).map(({ body }) => body.data.id);
+  expect(created).toHaveLength(10);
+  const another = await create('the eleventh');
+  for (const refused of [...answers.filter(({ status }) => status !== 202), another]) {
+    expect(summaryOf(refused)).toBe(
+      '429/10029 The workspace has 10 open batches, as many as it may have: wait for the end of one, or cancel one',
+    );
+    expect(refused.headers.get('retry-after')).toBe('30');
+  }
+  const listed = await client.get<BatchResource[]>('/batches');
+  expect(listed.body.data.map(({ id }) => id).toSorted()).toEqual(created.toSorted());
+
+  await setLimits(tenant.workspaceId, { openBatches: '11' });
+  const own = await create('with a limit of its own');
+  expect(own.status).toBe(202);
+  expect((await create('beyond that')).status).toBe(429);
+  const answering = setInterval(() => held.splice(0).forEach((call) => void answer(call)), 20);
+  try {
+    for (const id of [...created, own.body.data.id])
+      expect((await endOf(client, id)).status).toBe('completed');
+    const after = await create('once they have ended');
+    expect(after.status).toBe(202);
+    await endOf(client, after.body.data.id);
+  } finally {
+    clearInterval(answering);
+  }
 });

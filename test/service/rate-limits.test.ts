@@ -1,16 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { keys } from '#adapters/dynamo/keys.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import { rateClasses } from '#contract/rate-limits.ts';
 import { type RouteName, routes } from '#contract/routes.ts';
 import { createApiKey } from '#domain/create-api-key.ts';
+import { agentctlOf } from '#support/agentctl.ts';
 import { type Answer, clientOf } from '#support/client.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { fileBucketOf } from '#support/file-bucket.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { operator, type Service, setLimits, startService } from '#support/service.ts';
 import { uploaderOf } from '#support/upload.ts';
+
+// Every route's function starts cold here.
+vi.setConfig({ testTimeout: 120_000 });
 
 const logged: string[] = [];
 let bucketsAreDown = false;
@@ -133,12 +137,14 @@ describe('a limit', () => {
   });
 
   it('lets a client in that comes back after Retry-After', async () => {
-    const { client } = await openTenant(service, { limits: { reads: '3/s:1' } });
+    const { client } = await openTenant(service, { limits: { reads: '40/m:1' } });
+    let refused = await client.get('/chats');
+    // On a busy machine a request may take longer than a token.
+    while (refused.status === 200) refused = await client.get('/batches');
+    const { retryAfter } = toldBy(refused);
+    expect(retryAfter).toMatch(/^[12]$/);
+    await sleep(Number(retryAfter) * 1000);
     expect((await client.get('/chats')).status).toBe(200);
-    const refused = await client.get('/batches');
-    expect(toldBy(refused)).toMatchObject({ remaining: '0', reset: '1', retryAfter: '1' });
-    await sleep(1000);
-    expect((await client.get('/batches')).status).toBe(200);
   });
 
   it('is of each key', async () => {
@@ -237,6 +243,25 @@ describe('other writes that are refused leave nothing behind', () => {
     expect(dataOf(await tenant.client.get<ChatResource[]>('/chats'))).toHaveLength(2);
   });
 
+  it('keys of requests that may be made again', async () => {
+    const tenant = await openTenant(service, { limits: { writes: '1/h', sends: '1/h' } });
+    const chat = await tenant.createChat();
+    dataOf(await tenant.send(chat));
+    const message = { message: 'Again', agent_id: tenant.agentId, stream: false };
+    const tries = ['/chats', `/chats/${chat.id}/messages`].map(
+      (path) => () =>
+        tenant.client.post(path, path === '/chats' ? { ...message, name: 'A' } : message, {
+          headers: { 'Idempotency-Key': `refused once ${path}` },
+        }),
+    );
+    for (const attempt of tries) expect((await attempt()).status).toBe(429);
+    await operator().workspaces.update(tenant.workspaceId, { limits: 'none' });
+    for (const attempt of tries) {
+      const answer = await attempt();
+      expect([answer.status, answer.headers.get('idempotency-replayed')]).toEqual([200, null]);
+    }
+  });
+
   it('files, at either door', async () => {
     const tenant = await openTenant(service, { limits: { uploads: twoAnHour } });
     const gateway = { baseUrl: `${service.run.endpoints.gateway}/v1` };
@@ -311,4 +336,27 @@ it('lets requests in while buckets cannot be written, without a word of limits, 
   });
   expect((await tenant.client.get('/chats')).status).toBe(200);
   expect((await tenant.client.get('/chats')).status).toBe(429);
+});
+
+it('is set by operators, one for one, and shown', async () => {
+  const { workspaceId, client } = await openTenant(service);
+  const { run, json } = agentctlOf(service);
+  const changed = await json<object>(
+    ...['workspaces', 'update', workspaceId, '--limits', 'default', '--limit', 'sends=50/s:100'],
+    ...['--limit', 'reads=7/m', '--limit', 'uploads=none', '--limit', 'open-batches=25'],
+  );
+  expect(changed).toMatchObject({
+    limits: 'default',
+    own_limits: { reads: '7/m', sends: '50/s:100', uploads: 'none', 'open-batches': '25' },
+  });
+  expect(toldBy(await client.get('/chats'))).toMatchObject({ limit: '7' });
+  await json('workspaces', 'update', workspaceId, '--limit', 'reads=default', '--limit', 'uploads=default');
+  expect(await json('workspaces', 'get', workspaceId)).toEqual({
+    ...changed,
+    own_limits: { sends: '50/s:100', 'open-batches': '25' },
+  });
+  expect(toldBy(await client.get('/chats'))).toMatchObject({ limit: '40' });
+  const wrong = await run('workspaces', 'update', workspaceId, '--limit', 'sends=5');
+  expect(wrong.code).toBe(1);
+  expect(wrong.stderr).toContain('It must be COUNT/UNIT');
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { inject } from 'vitest';
 import type * as z from 'zod';
 import { agentDefinition } from '#contract/agent.ts';
-import { type RateClass, rateLimit } from '#contract/rate-limits.ts';
+import { type Limits, openBatchesLimit, rateLimit } from '#contract/rate-limits.ts';
 import { createAgent } from '#domain/create-agent.ts';
 import { createApiKey } from '#domain/create-api-key.ts';
 import { createWorkspace } from '#domain/create-workspace.ts';
@@ -85,7 +85,7 @@ export async function createTenant(
     titles?: boolean;
     agent?: AgentFields;
     /** In place of the stage's, each as operators write it; `{}` holds the workspace to the stage's. */
-    limits?: { [Name in RateClass]?: string };
+    limits?: LimitTexts;
   } = {},
 ): Promise<Tenant> {
   const services = operator();
@@ -102,12 +102,14 @@ export async function createTenant(
   return { workspaceId, apiKey, agentId: await createPublishedAgent(workspaceId, fields) };
 }
 
-/** Holds a workspace to the stage's limits but for these. */
-export async function setLimits(
-  workspaceId: string,
-  limits: { [Name in RateClass]?: string },
-): Promise<void> {
-  const own = Object.entries(limits).map(([name, text]) => [name, rateLimit.parse(text)]);
+type LimitTexts = { [Name in keyof Limits]?: string };
+
+/** Holds a workspace to the stage's limits but for these, and those that were set before. */
+export async function setLimits(workspaceId: string, limits: LimitTexts): Promise<void> {
+  const own = Object.entries(limits).map(([name, text]) => [
+    name,
+    name === 'openBatches' ? openBatchesLimit.parse(text) : rateLimit.parse(text),
+  ]);
   await workspaces().update(workspaceId, { limits: 'default', ownLimits: Object.fromEntries(own) });
 }
 

@@ -41,11 +41,15 @@ export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
 
   return {
     get,
+    countOpen: async (workspaceId) => (await openIds(table, workspaceId)).length,
 
-    async create(batch, requests) {
+    async create(batch, requests, admit) {
       await table.putAll(requestRows(batch, requests));
       return transact(async () => {
         const head = await readHead<string>(table, keys.batchList(batch.workspaceId, 'all'));
+        // Behind the head: whatever is created since then changes it, and this is planned anew.
+        if (admit !== null)
+          admit((await openIds(table, batch.workspaceId)).filter((id) => id !== batch.id).length);
         const mark = { workspace_id: batch.workspaceId, created_at: batch.createdAt };
         return (TableName) => [
           { Put: { TableName, Item: batchRow(batch), ConditionExpression: 'attribute_not_exists(pk)' } },

@@ -24,8 +24,14 @@ export interface BatchStore {
   /**
    * Stores all requests, then the batch: half of one is never seen. Done again with the same id it changes nothing.
    * False when a batch of this id is there already.
+   * @param admit is told how many others of the workspace are open, and throws when another one is too many; null for any
    */
-  create(batch: Batch, requests: readonly BatchRequest[]): Promise<boolean>;
+  create(
+    batch: Batch,
+    requests: readonly BatchRequest[],
+    admit: ((open: number) => void) | null,
+  ): Promise<boolean>;
+  countOpen(workspaceId: string): Promise<number>;
   get(workspaceId: string, batchId: string): Promise<Batch | undefined>;
   /** One page, newest first, and how many there are in all. */
   page(
