@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { Logger } from '@aws-lambda-powertools/logger';
 import type { Context } from 'aws-lambda';
 import type { Log } from '#domain/ports/log.ts';
@@ -26,11 +27,23 @@ function describe(error: unknown): unknown {
   };
 }
 
+/** What lines tell of the request that they come from, where several are under way side by side. */
+const requestFields = /* @__PURE__ */ new AsyncLocalStorage<Fields>();
+
+const told = (fields: Fields): Fields => ({ ...requestFields.getStore(), ...withoutContents(fields) });
+
 export const log: Log = {
-  info: (message, fields = {}) => logger.info(message, withoutContents(fields)),
-  warn: (message, fields = {}) => logger.warn(message, withoutContents(fields)),
-  error: (message, fields = {}) => logger.error(message, withoutContents(fields)),
+  info: (message, fields = {}) => logger.info(message, told(fields)),
+  warn: (message, fields = {}) => logger.warn(message, told(fields)),
+  error: (message, fields = {}) => logger.error(message, told(fields)),
 };
+
+/** Every line of this work tells these fields. */
+export const loggingAs = <Result>(fields: Fields, work: () => Result): Result =>
+  requestFields.run({ ...fields }, work);
+
+/** From now on, every line of the work that this is called in tells these fields too. */
+export const tellInLog = (fields: Fields): void => void Object.assign(requestFields.getStore() ?? {}, fields);
 
 /** Every line until the next call tells these fields, which function it is, and whether it has just been started. */
 export function logInvocation(context: Context, fields: Record<string, string | undefined>): void {

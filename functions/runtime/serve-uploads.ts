@@ -8,6 +8,7 @@ import { environment } from './environment.ts';
 import { failureResponse, jsonResponse } from './http-response.ts';
 import { identifiers } from './identifiers.ts';
 import { countRequest } from './invocation.ts';
+import { loggingAs, tellInLog } from './log.ts';
 import { Measurements } from './measurements.ts';
 import { isFromDistribution } from './origin-secret.ts';
 import { openRateGate, rateHeadersOf } from './rate-gate.ts';
@@ -41,7 +42,9 @@ async function answer(
   response: ServerResponse,
 ): Promise<void> {
   const requestId = String(request.headers['lambda-web-request-id'] ?? identifiers.uuid());
-  const { statusCode, headers, body } = await resultOf(services, request, requestId);
+  const { statusCode, headers, body } = await loggingAs({ request_id: requestId }, () =>
+    resultOf(services, request, requestId),
+  );
   // The way in is closed before the way out opens; but nobody waits for a body longer than any upload.
   await readToEnd(request).catch(() => {});
   response.writeHead(statusCode, {
@@ -71,6 +74,7 @@ async function resultOf(
       throw new ServiceError('unauthenticated', 'Missing or invalid API key');
     const caller = await authorize(apiKey);
     workspaceId = caller.workspaceId;
+    tellInLog({ workspace_id: workspaceId });
     const gate = openRateGate(request, rateClass, caller);
     const file = await gate.through(async () => {
       await gate.admitted;
