@@ -75,7 +75,8 @@ custom_id is line-<n> unless given. Blank lines are passed over. A wrong line is
 anything of its batch is sent.
 
 The journal FILE.jsonl.submission tells what has been accepted. After an interruption the same command goes on behind
-it; what was being sent is first looked for among the batches of the workspace, so that nothing is submitted twice.`;
+it; what was being sent is sent again under its Idempotency-Key, so that nothing is submitted twice. After 23 hours, or
+with other lines, it is first looked for among the batches of the workspace.`;
 
 function readEvents(text: string): string[] {
   const events = text.split(',').map((event) => event.trim());

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import type { BatchResource } from '#contract/batch.ts';
+import { limits } from '#contract/limits.ts';
 import { lockFile } from '#local/data/lock-file.ts';
 import { awaitSubmittedBatch, findSubmittedBatch, newestBatch } from './find-submitted-batch.ts';
 import { type HttpClient, Refusal, secondsForAnAnswer, TemporaryFailure } from './http-client.ts';
@@ -38,9 +39,13 @@ export interface Submitted {
  */
 const workSeconds = 35;
 
+/** For so long the service makes no second batch of a key: its time, less an hour in which clocks may differ. */
+const millisecondsOfKey = (limits.idempotencyHours - 1) * 60 * 60 * 1000;
+
 /**
- * Sends a file of requests, a batch after the other. A journal beside the file tells a later run what has been accepted;
- * what a broken run was sending is looked for before it is sent again.
+ * Sends a file of requests, a batch after the other. A journal beside the file tells a later run what has been accepted.
+ * What a broken run was sending is sent again under its key; when its key is forgotten, or its lines have changed since,
+ * its batch is looked for first.
  */
 export async function submitFile(client: HttpClient, options: SubmitOptions): Promise<Submitted> {
   const { file, submission, anew } = options;
@@ -69,15 +74,17 @@ async function goOn(
   total: number,
 ): Promise<Submitted> {
   const earlier = journal.accepted.length;
-  const left = await settle(client, journal, options);
+  if (!(await isToBeSentAgain(journal, options))) await settle(client, journal, options);
   let requests = 0;
   let from: number | undefined;
   let newest: string | null | undefined = journal.accepted.at(-1)?.batchId;
   for await (const portion of readPortions(options.file, [...journal.accepted])) {
     newest ??= await newestBatch(client);
-    const isSame = left?.sha256 === portion.sha256 && left.toLine === portion.toLine;
-    await journal.sending(isSame ? left : intentOf(portion, newest));
-    newest = await sendPortion(client, journal, portion, options);
+    const isAgain = journal.unsettled !== undefined;
+    if (isAgain)
+      options.tell(`Sending lines ${portion.fromLine} to ${portion.toLine} again, under their key`);
+    else await journal.sending(intentOf(portion, newest));
+    newest = await sendPortion(client, journal, portion, { ...options, isAgain });
     requests += portion.requests.length;
     from ??= portion.start;
     const batches = journal.accepted.length - earlier;
@@ -86,14 +93,23 @@ async function goOn(
   return { batches: journal.accepted, earlier };
 }
 
-/** Finds out what has become of the portion that an earlier run was sending. Returns it if it has become nothing. */
+/** Whether what an earlier run was sending can be sent again as it was, without becoming a second batch. */
+async function isToBeSentAgain(journal: SubmissionJournal, { file }: SubmitOptions): Promise<boolean> {
+  const intent = journal.unsettled;
+  if (intent === undefined || Date.now() > Date.parse(intent.at) + millisecondsOfKey) return false;
+  for await (const { sha256, toLine } of readPortions(file, journal.accepted))
+    return sha256 === intent.sha256 && toLine === intent.toLine;
+  return false;
+}
+
+/** Finds out what has become of the portion that an earlier run was sending. */
 async function settle(
   client: HttpClient,
   journal: SubmissionJournal,
   { submission, tell }: SubmitOptions,
-): Promise<Intent | undefined> {
+): Promise<void> {
   const intent = journal.unsettled;
-  if (intent === undefined) return undefined;
+  if (intent === undefined) return;
   tell(`Looking what has become of lines ${intent.fromLine} to ${intent.toLine}, sent without an answer`);
   // The run that sent it is over: by now, or when its time for an answer was up.
   const ended = Math.min(Date.now(), Date.parse(intent.at) + secondsForAnAnswer * 1000);
@@ -101,9 +117,8 @@ async function settle(
     () => findSubmittedBatch(client, submission.agent_id, intent, idsOf(journal)),
     ended + workSeconds * 1000,
   );
-  if (found === undefined) return intent;
-  await journal.becameBatch(found);
-  return undefined;
+  if (found === undefined) await journal.becameNothing();
+  else await journal.becameBatch(found);
 }
 
 /** @returns the batch's id */
@@ -111,28 +126,19 @@ async function sendPortion(
   client: HttpClient,
   journal: SubmissionJournal,
   portion: Portion,
-  options: SubmitOptions,
+  options: SubmitOptions & { isAgain: boolean },
 ): Promise<string> {
   const intent = journal.unsettled;
   if (intent === undefined) throw new Error('The journal does not tell what is being sent');
   const body = bodyOf(portion, options);
-  let uncertain: { outcome: TemporaryFailure['outcome']; at: number } | undefined;
+  const headers = { 'Idempotency-Key': intent.key };
+  let isUncertain = options.isAgain;
   const attempt = async (): Promise<string> => {
-    if (uncertain !== undefined) {
-      const found = await awaitSubmittedBatch(
-        () => findSubmittedBatch(client, options.submission.agent_id, intent, idsOf(journal)),
-        uncertain.outcome === 'lost' ? uncertain.at + workSeconds * 1000 : 0,
-      );
-      if (found !== undefined) return found;
-      uncertain = undefined;
-    }
     try {
-      const headers = { 'Idempotency-Key': intent.key };
       return (await client.once<BatchResource>('/batches', { body, headers })).data.id;
     } catch (error) {
       const outcome = error instanceof TemporaryFailure ? error.outcome : 'failed';
-      const isCertain = error instanceof Refusal || outcome === 'too many' || outcome === 'unconnected';
-      if (!isCertain) uncertain = { outcome, at: Date.now() };
+      isUncertain ||= !(error instanceof Refusal || outcome === 'too many' || outcome === 'unconnected');
       throw error;
     }
   };
@@ -141,8 +147,8 @@ async function sendPortion(
     await journal.becameBatch(id);
     return id;
   } catch (error) {
-    // What may have become a batch stays in the journal as being sent: the next run looks for it.
-    if (uncertain === undefined) await journal.becameNothing();
+    // What may have become a batch stays in the journal as being sent: the next run sends it again.
+    if (!isUncertain) await journal.becameNothing();
     if (!(error instanceof Refusal)) throw error;
     throw new Error(`${options.file} ${describeRefusal(error, portion)}`);
   }

@@ -69,6 +69,9 @@ async function openRequest(
       method,
       headers: {
         'x-api-key': String(headers['x-api-key']),
+        ...(headers['idempotency-key'] !== undefined && {
+          'idempotency-key': String(headers['idempotency-key']),
+        }),
         ...(body !== '' && { 'Content-Type': 'application/json' }),
       },
       ...(body !== '' && { body }),

@@ -1,9 +1,12 @@
+import { expect } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import { envelope, type FrontRequest } from './front-server.ts';
 
 interface TakenBatch {
   resource: BatchResource;
   customIds: string[];
+  key: string | string[] | undefined;
+  body: string;
 }
 
 /** Batches as the interface shows them, which nobody answers: submissions of thousands of requests cost nothing. */
@@ -15,7 +18,17 @@ export class ScriptedBatches {
     return this.taken.flatMap(({ customIds }) => customIds);
   }
 
-  take({ body }: Pick<FrontRequest, 'body'>): BatchResource {
+  /** Once for each key; a request without one is another each time. */
+  take({
+    body,
+    headers,
+  }: Pick<FrontRequest, 'body'> & Partial<Pick<FrontRequest, 'headers'>>): BatchResource {
+    const key = headers?.['idempotency-key'];
+    const earlier = this.taken.find((batch) => key !== undefined && batch.key === key);
+    if (earlier !== undefined) {
+      expect(body).toBe(earlier.body);
+      return earlier.resource;
+    }
     const { agent_id, requests } = JSON.parse(body) as {
       agent_id: string;
       requests: { custom_id: string }[];
@@ -33,7 +46,7 @@ export class ScriptedBatches {
       cancelled_at: null,
       expires_at: new Date(now + 86_400_000).toISOString(),
     };
-    this.taken.push({ resource, customIds: requests.map(({ custom_id }) => custom_id) });
+    this.taken.push({ resource, customIds: requests.map(({ custom_id }) => custom_id), key, body });
     return resource;
   }
 
