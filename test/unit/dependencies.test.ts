@@ -1,0 +1,171 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+
+interface Locked {
+  version: string;
+  resolved?: string;
+  integrity?: string;
+  license?: string;
+  hasInstallScript?: true;
+  inBundle?: true;
+  optional?: true;
+  os?: string[];
+}
+
+const project = join(import.meta.dirname, '../..');
+const read = (file: string): string => readFileSync(join(project, file), 'utf8');
+const manifest = JSON.parse(read('package.json'));
+const lock = JSON.parse(read('package-lock.json')) as { packages: Record<string, Locked> };
+const document = read('docs/dependencies.md');
+
+const declared: Record<string, string> = {
+  ...manifest.dependencies,
+  ...manifest.devDependencies,
+  ...manifest.optionalDependencies,
+};
+const locked = Object.entries(lock.packages).filter(([path]) => path !== '');
+const nameOf = (path: string): string =>
+  path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
+
+/** The first cells of a document's tables, and the others of their rows. */
+const rowsOf = (text: string): string[][] =>
+  text
+    .split('\n')
+    .filter((line) => line.startsWith('|') && !/^\|[ -]+\|/.test(line))
+    .map((line) =>
+      line
+        .split('|')
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    )
+    .filter(([first]) => first !== 'package');
+const [ours = '', licences = ''] = document.split('## Licences');
+
+/** Names in backticks; a scope holds for the names behind it in its cell that have none, as `@aws-sdk/a`, `b`. */
+function namesIn(cell: string): string[] {
+  let scope = '';
+  return [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => {
+    if (name.startsWith('@')) scope = name.slice(0, name.indexOf('/') + 1);
+    return name.startsWith('@') || name in declared ? name : scope + name;
+  });
+}
+
+test('every version is pinned exactly, in the manifest and in the lock file', () => {
+  expect(Object.keys(declared).length).toBeGreaterThan(50);
+  for (const [name, version] of Object.entries(declared)) {
+    expect([name, version]).toEqual([name, expect.stringMatching(/^\d+\.\d+\.\d+$/)]);
+    expect([name, lock.packages[`node_modules/${name}`]?.version]).toEqual([name, version]);
+  }
+});
+
+test('every package is known by its hash, and comes from the registry', () => {
+  expect(locked.length).toBeGreaterThan(400);
+  for (const [path, { integrity, inBundle, optional, os, resolved }] of locked) {
+    // Part of another package; or binaries of other platforms, for which npm writes no hash.
+    if (!inBundle && !(optional && os !== undefined))
+      expect([path, integrity]).toEqual([path, expect.stringMatching(/^sha512-/)]);
+    // Which registry is for whoever installs.
+    expect([path, resolved]).toEqual([path, undefined]);
+  }
+});
+
+test('only packages that are allowed by name run scripts when they are installed, and npm holds them to it', () => {
+  const running = locked.filter(([, { hasInstallScript }]) => hasInstallScript).map(([path]) => nameOf(path));
+  expect(manifest.allowScripts).toEqual(Object.fromEntries(running.map((name) => [name, true])));
+  expect(read('.npmrc')).toMatch(/^strict-allow-scripts=true$/m);
+  const [, introduction = ''] = /^# Dependencies\n([^#]*)/.exec(document) ?? [];
+  for (const name of running) expect(introduction).toContain(`\`${name}\``);
+});
+
+describe('docs/dependencies.md', () => {
+  const rows = rowsOf(ours);
+  const named = rows.flatMap(([cell = '']) => namesIn(cell));
+  const covers = (name: string, dependency: string): boolean =>
+    name.endsWith('/*') ? dependency.startsWith(name.slice(0, -1)) : name === dependency;
+
+  test('has every dependency, with its licence and a reason', () => {
+    for (const dependency of Object.keys(declared))
+      expect([dependency, named.some((name) => covers(name, dependency))]).toEqual([dependency, true]);
+    for (const [cell, licence = '', reason = ''] of rows)
+      expect([cell, licence.length > 2, reason.length > 10]).toEqual([cell, true, true]);
+  });
+
+  test('has none that is gone', () => {
+    for (const name of named)
+      expect([name, Object.keys(declared).some((dependency) => covers(name, dependency))]).toEqual([
+        name,
+        true,
+      ]);
+  });
+});
+
+/** Licences that ask for no more than their own text and the names of authors. */
+const allowed = new Set([
+  'MIT',
+  'MIT-0',
+  'Apache-2.0',
+  'ISC',
+  'BSD-2-Clause',
+  'BSD-3-Clause',
+  '0BSD',
+  'BlueOak-1.0.0',
+  'Zlib',
+]);
+
+/** An SPDX expression of licences, with OR and AND, whose parentheses hold all of it. */
+const isAllowed = (expression: string): boolean =>
+  expression
+    .replace(/^\((.*)\)$/, '$1')
+    .split(' OR ')
+    .some((choice) => choice.split(' AND ').every((licence) => allowed.has(licence)));
+
+/** Also where a package tells its licence in an older form than the lock file knows. */
+function licenceOf(path: string, { license }: Locked): string {
+  if (license !== undefined) return license;
+  const file = join(project, path, 'package.json');
+  if (!existsSync(file)) return 'unknown';
+  const { license: own, licenses = [] } = JSON.parse(readFileSync(file, 'utf8'));
+  return own?.type ?? own ?? licenses[0]?.type ?? 'unknown';
+}
+
+describe('licences', () => {
+  const exceptions = rowsOf(licences);
+  const isException = (path: string): boolean =>
+    exceptions.some(([cell = '']) =>
+      [...cell.matchAll(/`([^`]+)`/g)].some(([, pattern = '']) =>
+        pattern.endsWith('*') ? nameOf(path).startsWith(pattern.slice(0, -1)) : nameOf(path) === pattern,
+      ),
+    );
+  const other = locked.filter(([path, entry]) => !isAllowed(licenceOf(path, entry)));
+
+  test('are such as need no more than a notice, or are named with their reason', () => {
+    expect(other.map(([path]) => path).filter((path) => !isException(path))).toEqual([]);
+  });
+
+  test('no exception is named that is none any more', () => {
+    for (const [cell = '', licence = '', reason = ''] of exceptions) {
+      expect([licence.length > 2, reason.length > 10]).toEqual([true, true]);
+      for (const [, pattern = ''] of cell.matchAll(/`([^`]+)`/g))
+        expect([
+          pattern,
+          other.some(([path]) =>
+            pattern.endsWith('*') ? nameOf(path).startsWith(pattern.slice(0, -1)) : nameOf(path) === pattern,
+          ),
+        ]).toEqual([pattern, true]);
+    }
+  });
+
+  test('of expressions are understood', () => {
+    expect(['(MIT OR GPL-3.0-or-later)', '(MIT AND Zlib)', 'Apache-2.0'].map(isAllowed)).toEqual([
+      true,
+      true,
+      true,
+    ]);
+    expect(['GPL-3.0-only', '(MIT AND GPL-2.0-only)', 'unknown'].map(isAllowed)).toEqual([
+      false,
+      false,
+      false,
+    ]);
+  });
+});
