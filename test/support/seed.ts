@@ -45,15 +45,16 @@ export function* chatItems(seeded: SeededChats): Generator<Item> {
 const idsFrom = (first: number, count: number): number[] =>
   Array.from({ length: count }, (_, index) => first + index);
 
-/** A chat's messages 1 to `count`. */
+/** So many of a chat's messages, from the position `first` on, which is 1 unless it is given. */
 export function* messageItems(seeded: {
   workspaceId: string;
   chatId: number;
+  first?: number;
   count: number;
   content: (position: number) => string;
 }): Generator<Item> {
-  const { workspaceId, chatId, count, content } = seeded;
-  for (let position = 1; position <= count; position += 1)
+  const { workspaceId, chatId, first = 1, count, content } = seeded;
+  for (let position = first; position < first + count; position += 1)
     yield {
       ...keys.message(workspaceId, chatId, position),
       ...attributesOf(messageAt(position, content(position))),

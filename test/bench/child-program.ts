@@ -1,0 +1,53 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { setTimeout as after } from 'node:timers/promises';
+
+/** How long a program may take until it says that it is ready, and until it has ended. */
+const readySeconds = 60;
+const endSeconds = 15;
+
+/**
+ * Starts a program of this folder that says where it listens as one line of JSON, and ends when its standard input does:
+ * so it goes with whoever started it, however that ends.
+ */
+export async function startProgram<Ready>(
+  file: string,
+  options: Record<string, unknown>,
+): Promise<{ child: ChildProcess; ready: Ready }> {
+  const child = spawn(process.execPath, [file, JSON.stringify(options)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const lines = createInterface({ input: child.stdout });
+  const signal = AbortSignal.timeout(readySeconds * 1000);
+  const [line] = (await Promise.race([
+    once(lines, 'line', { signal }),
+    once(child, 'exit').then(() => {
+      throw new Error(`${file} ended with code ${child.exitCode} before it was ready`);
+    }),
+  ])) as [string];
+  return { child, ready: JSON.parse(line) as Ready };
+}
+
+/** Ends a process that this one started: asked to, then, when it does not, forced to. */
+export async function endChild(child: ChildProcess): Promise<void> {
+  const ended = hasEnded(child) ? Promise.resolve() : once(child, 'exit');
+  child.stdin?.end();
+  child.kill('SIGTERM');
+  const stop = new AbortController();
+  const late = after(endSeconds * 1000, undefined, { signal: stop.signal }).then(
+    () => child.kill('SIGKILL'),
+    () => {},
+  );
+  await ended;
+  stop.abort();
+  await late;
+}
+
+export const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean =>
+  exitCode !== null || signalCode !== null;
+
+/** For the programs themselves. */
+export function endWithInput(): void {
+  process.stdin.on('end', () => process.exit(0)).resume();
+}

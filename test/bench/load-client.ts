@@ -1,0 +1,187 @@
+import { randomUUID } from 'node:crypto';
+import { Agent, request as httpRequest } from 'node:http';
+
+export interface Target {
+  /** With `/api/v1`, or what stands for it. */
+  baseUrl: string;
+  apiKey: string;
+  agentId: string;
+}
+
+/** Whose chats they are; a chat of a user costs its lists, as it does in use. */
+export const externalUserId = 'bench';
+
+export interface TimedReply {
+  text: string;
+  /** Milliseconds since the request, the first two of a stream alone. */
+  firstByte: number;
+  firstDelta: number;
+  closed: number;
+}
+
+export interface BatchState {
+  id: string;
+  status: string;
+  completed_requests: number;
+  failed_requests: number;
+}
+
+export interface BatchAnswer {
+  custom_id: string;
+  response_content: string | null;
+  processed_at: string | null;
+}
+
+/** A socket that says nothing for so long is given up. */
+const silentSeconds = 60;
+
+interface Sent {
+  method: string;
+  path: string;
+  json?: unknown;
+  form?: { body: Buffer; boundary: string };
+  onText?: (text: string) => void;
+}
+
+/** The benchmark's client: bare `node:http` on kept connections, so that little of a figure is its own. */
+export function loadClientOf({ baseUrl, apiKey, agentId }: Target) {
+  const agent = new Agent({ keepAlive: true });
+
+  /** The answer's body. @throws Error with the answer unless its status is 2xx */
+  function exchange({ method, path, json, form, onText }: Sent): Promise<string> {
+    const { promise, resolve, reject } = Promise.withResolvers<string>();
+    const body = form?.body ?? (json === undefined ? undefined : JSON.stringify(json));
+    const type = form ? `multipart/form-data; boundary=${form.boundary}` : 'application/json';
+    const call = httpRequest(baseUrl + path, {
+      method,
+      agent,
+      headers: {
+        'x-api-key': apiKey,
+        ...(body !== undefined && { 'Content-Type': type, 'Content-Length': Buffer.byteLength(body) }),
+      },
+    });
+    call.setTimeout(silentSeconds * 1000, () =>
+      call.destroy(new Error(`${method} ${path} said nothing for ${silentSeconds} s`)),
+    );
+    call.on('error', reject);
+    call.on('response', (response) => {
+      const { statusCode = 0 } = response;
+      const isGood = statusCode >= 200 && statusCode < 300;
+      let text = '';
+      response
+        .setEncoding('utf8')
+        .on('data', (chunk: string) => {
+          if (isGood && onText !== undefined) onText(chunk);
+          else text += chunk;
+        })
+        .on('end', () => {
+          if (isGood) resolve(text);
+          else reject(new Error(`${method} ${path} was answered with ${statusCode}: ${text.slice(0, 300)}`));
+        })
+        .on('error', reject);
+    });
+    call.end(body);
+    return promise;
+  }
+  const ask = async <Answer>(method: string, path: string, json?: unknown): Promise<Answer> =>
+    JSON.parse(await exchange({ method, path, ...(json !== undefined && { json }) })) as Answer;
+
+  return {
+    async createChat(): Promise<number> {
+      const body = { name: 'Bench', agent_id: agentId, external_user_id: externalUserId };
+      return (await ask<{ data: { id: number } }>('POST', '/chats', body)).data.id;
+    },
+
+    async streamReply(chatId: number, message: string): Promise<TimedReply> {
+      const events = new EventTexts();
+      let firstByte = Number.NaN;
+      let firstDelta = Number.NaN;
+      const start = performance.now();
+      await exchange({
+        method: 'POST',
+        path: `/chats/${chatId}/messages`,
+        json: { message, agent_id: agentId, external_user_id: externalUserId, stream: true },
+        onText(text) {
+          const now = performance.now() - start;
+          if (Number.isNaN(firstByte)) firstByte = now;
+          if (events.read(text) && Number.isNaN(firstDelta)) firstDelta = now;
+        },
+      });
+      const closed = performance.now() - start;
+      if (!events.isWhole) throw new Error(`The stream ended early, after ${JSON.stringify(events.reply)}`);
+      return { text: events.reply, firstByte, firstDelta, closed };
+    },
+
+    async sendPlain(chatId: number, message: string): Promise<TimedReply> {
+      const start = performance.now();
+      const { data } = await ask<{ data: string }>('POST', `/chats/${chatId}/messages`, {
+        message,
+        agent_id: agentId,
+        external_user_id: externalUserId,
+        stream: false,
+      });
+      return { text: data, firstByte: Number.NaN, firstDelta: Number.NaN, closed: performance.now() - start };
+    },
+
+    /** @returns milliseconds until the answer was there */
+    async upload(content: Buffer): Promise<number> {
+      const boundary = `bench-${randomUUID()}`;
+      const head = `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="bench.txt"\r\nContent-Type: text/plain\r\n\r\n`;
+      const body = Buffer.concat([Buffer.from(head), content, Buffer.from(`\r\n--${boundary}--\r\n`)]);
+      const start = performance.now();
+      const answer = await exchange({ method: 'POST', path: '/chats/upload-file', form: { body, boundary } });
+      const took = performance.now() - start;
+      const { size } = (JSON.parse(answer) as { data: { size: number } }).data;
+      if (size !== content.length) throw new Error(`Of ${content.length} bytes ${size} have arrived`);
+      return took;
+    },
+
+    async submitBatch(requests: { custom_id: string; message: string }[]): Promise<BatchState> {
+      return (await ask<{ data: BatchState }>('POST', '/batches', { agent_id: agentId, requests })).data;
+    },
+    async readBatch(id: string): Promise<BatchState> {
+      return (await ask<{ data: BatchState }>('GET', `/batches/${id}`)).data;
+    },
+    async readResults(id: string): Promise<BatchAnswer[]> {
+      return (await ask<{ data: BatchAnswer[] }>('GET', `/batches/${id}/results?limit=1000`)).data;
+    },
+
+    /** @returns how many rows the page has, and milliseconds until it was read */
+    async readPage(path: string): Promise<{ rows: number; total: number; took: number }> {
+      const start = performance.now();
+      const text = await exchange({ method: 'GET', path });
+      const took = performance.now() - start;
+      const { data, pagination } = JSON.parse(text) as {
+        data: unknown[];
+        pagination: { total_records: number };
+      };
+      return { rows: data.length, total: pagination.total_records, took };
+    },
+
+    close: () => agent.destroy(),
+  };
+}
+
+export type LoadClient = ReturnType<typeof loadClientOf>;
+
+/** Joins the deltas of a stream of events, however it was cut on its way. */
+class EventTexts {
+  reply = '';
+  isWhole = false;
+  #rest = '';
+
+  /** @returns whether a delta has come */
+  read(text: string): boolean {
+    this.#rest += text;
+    const before = this.reply.length;
+    for (let end = this.#rest.indexOf('\n\n'); end >= 0; end = this.#rest.indexOf('\n\n')) {
+      const event = this.#rest.slice(0, end);
+      this.#rest = this.#rest.slice(end + 2);
+      if (event === 'data: [DONE]') this.isWhole = true;
+      if (!event.startsWith('event: response.output_text.delta\n')) continue;
+      const payload = event.slice(event.indexOf('\ndata: ') + '\ndata: '.length);
+      this.reply += (JSON.parse(payload) as { delta: string }).delta;
+    }
+    return this.reply.length > before;
+  }
+}

@@ -1,0 +1,64 @@
+import { setTimeout as after } from 'node:timers/promises';
+import type { LoadClient } from './load-client.ts';
+import { processorMilliseconds } from './measure-replies.ts';
+import { replyTo } from './reply-text.ts';
+
+export interface MeasuredBatch {
+  /** Seconds since the submission. */
+  accepted: number;
+  ended: number;
+  /** When each request ended, as its result says; ascending. */
+  endings: number[];
+  /** Results that are there once and right. */
+  complete: number;
+  processorMilliseconds: number;
+  errors: string[];
+}
+
+/** Rarely enough to cost a server little, often enough for the end of a batch of a second. */
+const lookEveryMilliseconds = 50;
+
+/** One batch, from its submission to its end; each of its results is read and checked. */
+export async function measureBatch(
+  client: LoadClient,
+  pid: number,
+  { count, seconds }: { count: number; seconds: number },
+): Promise<MeasuredBatch> {
+  const requests = Array.from({ length: count }, (_, index) => ({
+    custom_id: `request-${index}`,
+    message: `Message of request ${index}`,
+  }));
+  const processor = await processorMilliseconds(pid);
+  const startedAt = Date.now();
+  const start = performance.now();
+  const since = () => (performance.now() - start) / 1000;
+  const { id } = await client.submitBatch(requests);
+  const accepted = since();
+  for (;;) {
+    const { status } = await client.readBatch(id);
+    if (status === 'completed') break;
+    if (status !== 'in_progress') throw new Error(`The batch is ${status}`);
+    if (since() > seconds) throw new Error(`The batch has not ended after ${seconds} s`);
+    await after(lookEveryMilliseconds);
+  }
+  const ended = since();
+  const used = (await processorMilliseconds(pid)) - processor;
+
+  const results = new Map((await client.readResults(id)).map((result) => [result.custom_id, result]));
+  const wrong = requests.filter(
+    ({ custom_id, message }) => results.get(custom_id)?.response_content !== replyTo(message),
+  );
+  const endings = [...results.values()]
+    .filter(({ processed_at }) => processed_at !== null)
+    .map(({ processed_at }) => (Date.parse(processed_at ?? '') - startedAt) / 1000);
+  return {
+    accepted,
+    ended,
+    endings: endings.toSorted((one, other) => one - other),
+    complete: count - wrong.length,
+    processorMilliseconds: used,
+    errors: wrong
+      .slice(0, 3)
+      .map(({ custom_id }) => `${custom_id} ended as ${JSON.stringify(results.get(custom_id))}`),
+  };
+}

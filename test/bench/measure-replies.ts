@@ -1,0 +1,84 @@
+import { processTree } from '#support/process-tree.ts';
+import type { LoadClient, TimedReply } from './load-client.ts';
+import { replyTo } from './reply-text.ts';
+import { turnsPerChat } from './sizes.ts';
+
+export interface RepliesOptions {
+  client: Pick<LoadClient, 'createChat' | 'streamReply' | 'sendPlain'>;
+  /** Of the server, for the processor time of its process tree. */
+  pid: number;
+  count: number;
+  atOnce: number;
+  streamed: boolean;
+  /** No reply is begun after so many seconds. */
+  seconds: number;
+}
+
+export interface Replies {
+  replies: TimedReply[];
+  /** From the first request to the last answer. */
+  seconds: number;
+  processorMilliseconds: number;
+  errors: string[];
+}
+
+/** Chats of one workspace are created one after the other, so more of them at once only wait. */
+const chatsAtOnce = 4;
+
+/** As many errors show that nothing works. */
+const mostErrors = 20;
+
+/**
+ * Sends messages, at most five in a chat one after the other, in so many chats at once. The chats are made before the clock starts.
+ * Every reply's text is checked.
+ */
+export async function measureReplies(options: RepliesOptions): Promise<Replies> {
+  const { client, pid, count, atOnce, streamed } = options;
+  const chats = await createChats(client, Math.max(atOnce, Math.ceil(count / turnsPerChat)));
+  const replies: TimedReply[] = [];
+  const errors: string[] = [];
+  const processor = await processorMilliseconds(pid);
+  const start = performance.now();
+  const until = start + options.seconds * 1000;
+  let begun = 0;
+  await repeatAtOnce(atOnce, chats, async (chatId) => {
+    for (let turn = 1; turn <= turnsPerChat; turn += 1) {
+      if (begun === count || performance.now() > until || errors.length >= mostErrors) return;
+      begun += 1;
+      const message = `Message ${turn} of chat ${chatId}`;
+      try {
+        const reply = await (streamed ? client.streamReply : client.sendPlain)(chatId, message);
+        if (reply.text === replyTo(message)) replies.push(reply);
+        else errors.push(`${message} was answered with ${JSON.stringify(reply.text)}`);
+      } catch (error) {
+        errors.push(`${message}: ${error}`);
+      }
+    }
+  });
+  const seconds = (performance.now() - start) / 1000;
+  return { replies, seconds, processorMilliseconds: (await processorMilliseconds(pid)) - processor, errors };
+}
+
+/** Of a process and all that it has started, since its start. */
+export const processorMilliseconds = async (pid: number): Promise<number> =>
+  (await processTree(pid)).reduce((sum, { processorSeconds }) => sum + processorSeconds * 1000, 0);
+
+async function createChats(client: RepliesOptions['client'], count: number): Promise<number[]> {
+  const chats: number[] = [];
+  await repeatAtOnce(chatsAtOnce, Array.from({ length: count }), async () => {
+    chats.push(await client.createChat());
+  });
+  return chats;
+}
+
+async function repeatAtOnce<Each>(
+  atOnce: number,
+  each: readonly Each[],
+  work: (one: Each) => Promise<void>,
+): Promise<void> {
+  const left = each.values();
+  const worker = async () => {
+    for (const one of left) await work(one);
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+}

@@ -1,0 +1,179 @@
+import { processTree } from '#support/process-tree.ts';
+import { type Figures, type PhaseName, pageOffsets, uploadMegabytes } from './figures.ts';
+import { externalUserId, type LoadClient, loadClientOf } from './load-client.ts';
+import { measureBatch } from './measure-batch.ts';
+import { measureReplies, type Replies } from './measure-replies.ts';
+import type { Provider } from './provider.ts';
+import type { RunReport } from './report.ts';
+import { pageLength } from './seeded-pages.ts';
+import { type Sizes, width } from './sizes.ts';
+import { percentile, percentiles } from './statistics.ts';
+import type { StartedSubject, Subject } from './subject.ts';
+
+export interface MeasureOptions {
+  started: StartedSubject;
+  provider: Provider;
+  sizes: Sizes;
+  phases: ReadonlySet<PhaseName>;
+  tell(line: string): void;
+}
+
+type Measured = Omit<RunReport, 'run' | 'subject'>;
+
+const megabyte = 1024 * 1024;
+const paced = { first: 100, piece: 10 };
+const median = (values: readonly number[]) => percentile(values, 0.5);
+
+/** All phases of one run of one server, in a fixed order, on one store. */
+export async function measureSubject(options: MeasureOptions): Promise<Measured> {
+  const { started, provider, sizes, phases, tell } = options;
+  const { subject, firstStart } = started;
+  const measured: Measured = { figures: {}, distributions: {}, errors: [] };
+  const add = (figures: Figures) => Object.assign(measured.figures, figures);
+
+  const steps: Partial<Record<PhaseName, () => Promise<void>>> = {
+    async start() {
+      add({ firstStart, laterStart: await subject.restart() });
+    },
+    async single() {
+      const { replies, ...all } = await send({ count: sizes.single, atOnce: 1, streamed: true });
+      const firstDeltas = replies.map(({ firstDelta }) => firstDelta);
+      measured.distributions.single = percentiles(firstDeltas).map(rounded);
+      add({
+        singleFirstByte: median(replies.map(({ firstByte }) => firstByte)),
+        singleFirstDelta: median(firstDeltas),
+        singleFirstDelta95: percentile(firstDeltas, 0.95),
+        singleClosed: median(replies.map(({ closed }) => closed)),
+        singleProcessor: all.processorMilliseconds / replies.length,
+      });
+    },
+    async parallel() {
+      const before = await provider.calls();
+      const { replies, ...all } = await send({ count: sizes.parallel, atOnce: width, streamed: true });
+      const firstDeltas = replies.map(({ firstDelta }) => firstDelta);
+      measured.distributions.parallel = percentiles(firstDeltas).map(rounded);
+      add({
+        parallelFirstByte: median(replies.map(({ firstByte }) => firstByte)),
+        parallelFirstDelta: median(firstDeltas),
+        parallelFirstDelta95: percentile(firstDeltas, 0.95),
+        parallelRate: replies.length / all.seconds,
+        parallelProcessor: all.processorMilliseconds / replies.length,
+        parallelModelCalls: ((await provider.calls()) - before) / replies.length,
+      });
+    },
+    async paced() {
+      await provider.setPace(paced);
+      const { replies, seconds } = await send({
+        count: sizes.paced,
+        atOnce: width,
+        streamed: true,
+      }).finally(() => provider.setPace({ first: 0, piece: 0 }));
+      add({
+        pacedFirstByte: median(replies.map(({ firstByte }) => firstByte)),
+        pacedFirstDelta: median(replies.map(({ firstDelta }) => firstDelta - paced.first)),
+        pacedRate: replies.length / seconds,
+      });
+    },
+    async plain() {
+      const { replies, ...all } = await send({ count: sizes.plain, atOnce: width, streamed: false });
+      add({
+        plainClosed: median(replies.map(({ closed }) => closed)),
+        plainRate: replies.length / all.seconds,
+        plainProcessor: all.processorMilliseconds / replies.length,
+      });
+    },
+    async batch() {
+      const batch = await measureBatch(client, subject.pid, {
+        count: sizes.batch,
+        seconds: sizes.batchSeconds,
+      });
+      measured.errors.push(...batch.errors);
+      measured.batchSeconds = batch.endings;
+      add({
+        batchAccepted: batch.accepted,
+        batchEnded: batch.ended,
+        batchRate: sizes.batch / batch.ended,
+        batchComplete: batch.complete,
+        batchProcessor: batch.processorMilliseconds / sizes.batch,
+      });
+    },
+    async uploads() {
+      for (const megabytes of uploadMegabytes) {
+        const content = Buffer.alloc(megabytes * megabyte, 'A line of an uploaded file.\n');
+        const took = await repeat(sizes.uploads, () => client.upload(content));
+        add({ [`upload${megabytes}`]: median(took) });
+      }
+    },
+    async lists() {
+      add(await measurePages(subject, client, sizes.pages));
+    },
+    async memory() {
+      const [server, ...engines] = await processTree(subject.pid);
+      if (server === undefined) throw new Error(`The server ${subject.name} has ended`);
+      const all = [server, ...engines];
+      add({
+        serverMemory: server.residentBytes / megabyte,
+        engineMemory: sumOf(engines, ({ residentBytes }) => residentBytes) / megabyte,
+        peakMemory: sumOf(all, ({ peakBytes }) => peakBytes) / megabyte,
+        threads: sumOf(all, ({ threads }) => threads),
+      });
+    },
+  };
+
+  async function send(kind: { count: number; atOnce: number; streamed: boolean }): Promise<Replies> {
+    const all = await measureReplies({ client, pid: subject.pid, seconds: sizes.phaseSeconds, ...kind });
+    measured.errors.push(...all.errors);
+    if (all.replies.length === 0) throw new Error(`No reply came: ${all.errors[0]}`);
+    return all;
+  }
+
+  if (phases.has('start')) await steps.start?.();
+  const client = loadClientOf(subject.target);
+  try {
+    for (const streamed of [true, false]) await send({ count: sizes.warmUp / 2, atOnce: 4, streamed });
+    for (const [phase, step] of Object.entries(steps) as [PhaseName, () => Promise<void>][]) {
+      if (phase === 'start' || !phases.has(phase)) continue;
+      const from = performance.now();
+      await step();
+      tell(`${phase}, ${((performance.now() - from) / 1000).toFixed(1)} s`);
+    }
+  } finally {
+    client.close();
+  }
+  return measured;
+}
+
+/** Not counted: what a list's function does once. */
+const readsBefore = 3;
+
+async function measurePages(subject: Subject, client: LoadClient, count: number): Promise<Figures> {
+  const { total, chatId } = await subject.seedPages();
+  const figures: Record<string, number> = {};
+  const lists = {
+    chats: '/chats?',
+    messages: `/chats/${chatId}/messages?external_user_id=${externalUserId}&`,
+  };
+  for (const [list, path] of Object.entries(lists))
+    for (const offset of pageOffsets) {
+      const read = async () => {
+        const page = await client.readPage(`${path}limit=${pageLength}&offset=${offset}`);
+        if (page.rows !== pageLength || page.total !== total)
+          throw new Error(`${list} at ${offset}: ${page.rows} rows of ${page.total}`);
+        return page.took;
+      };
+      await repeat(readsBefore, read);
+      figures[`${list}${offset}`] = median(await repeat(count, read));
+    }
+  return figures;
+}
+
+async function repeat<Result>(count: number, work: () => Promise<Result>): Promise<Result[]> {
+  const results: Result[] = [];
+  for (let time = 0; time < count; time += 1) results.push(await work());
+  return results;
+}
+
+const rounded = (value: number): number => Math.round(value * 1000) / 1000;
+
+const sumOf = <Each>(all: readonly Each[], value: (one: Each) => number): number =>
+  all.reduce((sum, one) => sum + value(one), 0);

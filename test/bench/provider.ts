@@ -1,0 +1,30 @@
+import { join } from 'node:path';
+import { endChild, startProgram } from './child-program.ts';
+import type { Pace, ProviderCounts } from './scripted-provider.ts';
+
+const program = join(import.meta.dirname, 'scripted-provider.ts');
+
+export interface Provider {
+  /** For OPENAI_BASE_URL. */
+  url: string;
+  setPace(pace: Pace): Promise<void>;
+  /** So many calls it has had. */
+  calls(): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** The scripted provider, in a process of its own. */
+export async function startProvider(): Promise<Provider> {
+  const { child, ready } = await startProgram<{ port: number }>(program, {});
+  const address = `http://127.0.0.1:${ready.port}`;
+  return {
+    url: `${address}/v1`,
+    async setPace(pace) {
+      await fetch(`${address}/pace`, { method: 'PUT', body: JSON.stringify(pace) });
+    },
+    async calls() {
+      return ((await (await fetch(`${address}/counts`)).json()) as ProviderCounts).calls;
+    },
+    close: () => endChild(child),
+  };
+}

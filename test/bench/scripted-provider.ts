@@ -1,0 +1,110 @@
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { setTimeout as after } from 'node:timers/promises';
+import { endWithInput } from './child-program.ts';
+import { piecesOfReply, piecesPerReply, replyTo } from './reply-text.ts';
+
+/** Between a call and its first piece, and between two pieces; milliseconds. With 0 a reply is one write. */
+export interface Pace {
+  first: number;
+  piece: number;
+}
+
+export interface ProviderCounts {
+  /** Of calls since the start. */
+  calls: number;
+}
+
+interface CompletionRequest {
+  model: string;
+  stream?: boolean;
+  stream_options?: { include_usage?: boolean };
+  messages: { role: string; content: string }[];
+}
+
+// A provider of models in a process of its own, so that its work is in no figure of a server's: OpenAI's chat
+// completions, answered at once or at a pace. `PUT /pace` sets that, `GET /counts` tells what was asked.
+let pace: Pace = { first: 0, piece: 0 };
+const counts: ProviderCounts = { calls: 0 };
+
+const usage = { prompt_tokens: 10, completion_tokens: piecesPerReply, total_tokens: 10 + piecesPerReply };
+
+const server = createServer((request, response) => {
+  answer(request.method, request.url, request).catch((error: unknown) => {
+    response.writeHead(400, { 'Content-Type': 'application/json' });
+    response.end(JSON.stringify({ error: { message: String(error), type: 'invalid_request_error' } }));
+  });
+
+  async function answer(method = '', url = '', body: NodeJS.ReadableStream): Promise<void> {
+    const sent = await text(body);
+    if (method === 'GET' && url === '/counts') return json(response, counts);
+    if (method === 'PUT' && url === '/pace') {
+      pace = JSON.parse(sent) as Pace;
+      return json(response, pace);
+    }
+    if (method !== 'POST' || url !== '/v1/chat/completions')
+      throw new Error(`No such route: ${method} ${url}`);
+    counts.calls += 1;
+    const completion = JSON.parse(sent) as CompletionRequest;
+    await (completion.stream ? stream : whole)(response, completion);
+  }
+});
+
+function json(response: ServerResponse, body: unknown): void {
+  response.writeHead(200, { 'Content-Type': 'application/json' });
+  response.end(JSON.stringify(body));
+}
+
+const asked = ({ messages }: CompletionRequest): string => messages.at(-1)?.content ?? '';
+
+async function whole(response: ServerResponse, completion: CompletionRequest): Promise<void> {
+  const wait = pace.first + pace.piece * (piecesPerReply - 1);
+  if (wait > 0) await after(wait);
+  const message = { role: 'assistant', content: replyTo(asked(completion)) };
+  json(response, {
+    id: `call-${counts.calls}`,
+    object: 'chat.completion',
+    created: 1,
+    model: completion.model,
+    choices: [{ index: 0, message, finish_reason: 'stop' }],
+    usage,
+  });
+}
+
+async function stream(response: ServerResponse, completion: CompletionRequest): Promise<void> {
+  const header = {
+    id: `call-${counts.calls}`,
+    object: 'chat.completion.chunk',
+    created: 1,
+    model: completion.model,
+  };
+  const event = (fields: Record<string, unknown>) => `data: ${JSON.stringify({ ...header, ...fields })}\n\n`;
+  const delta = (fields: Record<string, unknown>, finish: string | null) =>
+    event({ choices: [{ index: 0, delta: fields, finish_reason: finish }] });
+  const end =
+    delta({}, 'stop') +
+    (completion.stream_options?.include_usage ? event({ choices: [], usage }) : '') +
+    'data: [DONE]\n\n';
+  const pieces = piecesOfReply(asked(completion)).map((content) =>
+    delta({ role: 'assistant', content }, null),
+  );
+
+  const { first, piece } = pace;
+  if (first > 0) await after(first);
+  response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+  if (piece === 0) {
+    response.end(pieces.join('') + end);
+    return;
+  }
+  for (const [index, text] of pieces.entries()) {
+    if (index > 0) await after(piece);
+    response.write(text);
+  }
+  response.end(end);
+}
+
+server.listen(0, '127.0.0.1', () => {
+  console.log(JSON.stringify({ port: (server.address() as AddressInfo).port }));
+});
+endWithInput();

@@ -1,0 +1,141 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { mkdir, open, readFile, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { setTimeout as after } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { processTree } from '#support/process-tree.ts';
+import { type Connection, readConnection } from '../../bin/local/connection.ts';
+import { endChild, hasEnded } from './child-program.ts';
+import { loadClientOf, type Target } from './load-client.ts';
+import { seedServicePages } from './seed-service-pages.ts';
+import type { StartedSubject, SubjectOptions } from './subject.ts';
+
+const project = resolve(import.meta.dirname, '../..');
+
+/** A cold start on a machine that has much else to do takes a minute. */
+const startSeconds = 180;
+const lookEveryMilliseconds = 20;
+
+const agentDefinition = {
+  name: 'Bench',
+  description: '',
+  system_prompt: 'You are helpful.',
+  llm_model: 'openai:scripted',
+};
+
+/** What `npm start` runs, as a process of its own with a data folder of its own. */
+export async function startService({ folder, model }: SubjectOptions): Promise<StartedSubject> {
+  const data = join(folder, 'data');
+  const log = join(folder, 'service.log');
+  await mkdir(data, { recursive: true });
+
+  let child: ChildProcess | undefined;
+  let isClosed = false;
+  const start = async () => {
+    const output = await open(log, 'a');
+    if (isClosed) throw new Error('The service has been ended');
+    const from = performance.now();
+    const own = spawn(process.execPath, [join(project, 'bin/local.ts'), '--port', '0', '--data', data], {
+      cwd: project,
+      env: { ...environment(), OPENAI_BASE_URL: model, OPENAI_API_KEY: 'bench' },
+      stdio: ['ignore', output.fd, output.fd],
+    });
+    child = own;
+    await output.close();
+    try {
+      const connection = await connectionOf(own, data);
+      const target = {
+        baseUrl: connection.base_url,
+        apiKey: connection.api_key,
+        agentId: connection.agent_id,
+      };
+      const client = loadClientOf(target);
+      await client.readPage('/chats');
+      client.close();
+      return { pid: own.pid ?? 0, connection, target, seconds: (performance.now() - from) / 1000 };
+    } catch (error) {
+      await end(own, data);
+      throw new Error(`The service did not start: ${error}\n${await readFile(log, 'utf8')}`);
+    }
+  };
+
+  const close = async () => {
+    isClosed = true;
+    if (child !== undefined) await end(child, data);
+  };
+
+  let running = await start();
+  const { seconds: firstStart } = running;
+  let agentId: string;
+  try {
+    agentId = await publishAgent(folder, data, running.connection);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    firstStart,
+    subject: {
+      name: 'service',
+      get pid() {
+        return running.pid;
+      },
+      get target(): Target {
+        return { ...running.target, agentId };
+      },
+      seedPages: () => seedServicePages(running.connection, agentId),
+      async restart() {
+        if (child !== undefined) await end(child, data);
+        running = await start();
+        return running.seconds;
+      },
+      close,
+    },
+  };
+}
+
+/** What would lead a run to other engines or models than its own is not passed on. */
+const environment = (): NodeJS.ProcessEnv =>
+  Object.fromEntries(
+    Object.entries(process.env).filter(
+      ([name]) => !/^(AWS_|OPENAI_|BRAVE_|SEARXNG_|NODE_OPTIONS$)/.test(name),
+    ),
+  );
+
+/** The file is written before the first request is looked at; one of an earlier start names another process. */
+async function connectionOf(child: ChildProcess, data: string): Promise<Connection> {
+  for (const end = performance.now() + startSeconds * 1000; performance.now() < end; ) {
+    if (hasEnded(child)) throw new Error(`it ended with code ${child.exitCode}`);
+    // A file that is being written cannot be read yet.
+    const connection = await readConnection(data).catch(() => undefined);
+    if (connection !== undefined && connection.pid === child.pid) return connection;
+    await after(lookEveryMilliseconds);
+  }
+  throw new Error(`no answer after ${startSeconds} s`);
+}
+
+async function publishAgent(folder: string, data: string, { workspace_id }: Connection): Promise<string> {
+  const file = join(folder, 'agent.json');
+  await writeFile(file, JSON.stringify(agentDefinition));
+  const agentctl = async (...words: string[]): Promise<{ agent_id: string }> => {
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      [join(project, 'bin/agentctl.ts'), ...words, '--data', data, '--json'],
+      { env: environment(), timeout: startSeconds * 1000 },
+    );
+    return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as { agent_id: string };
+  };
+  const { agent_id } = await agentctl('agents', 'create', '--workspace', workspace_id, '--file', file);
+  await agentctl('agents', 'publish', agent_id);
+  return agent_id;
+}
+
+/** The run ends its engines itself; those that a run which had to be forced left behind are ended here. */
+async function end(child: ChildProcess, data: string): Promise<void> {
+  const own = await processTree(child.pid ?? 0);
+  await endChild(child);
+  for (const { pid } of own) {
+    const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+    if (line.includes(data)) process.kill(pid, 'SIGKILL');
+  }
+}

@@ -1,0 +1,53 @@
+import { readdir, readFile } from 'node:fs/promises';
+
+export interface ProcessState {
+  pid: number;
+  parent: number;
+  /** Its threads', living and ended, in user and kernel mode. */
+  processorSeconds: number;
+  residentBytes: number;
+  /** The most that was ever resident. */
+  peakBytes: number;
+  threads: number;
+}
+
+/** Linux tells processor time in ticks of this length to all programs, whatever the kernel's own tick is. */
+const ticksPerSecond = 100;
+
+/** Reads `/proc/<pid>/stat` and `/proc/<pid>/status`. The command's name, in brackets, may hold anything. */
+export function readProcessState(pid: number, stat: string, status: string): ProcessState {
+  // Field 3 of proc(5) is the first behind the name.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const field = (number: number): number => Number(fields[number - 3]);
+  const kilobytes = (name: string): number =>
+    Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1] ?? 0) * 1024;
+  return {
+    pid,
+    parent: field(4),
+    processorSeconds: (field(14) + field(15)) / ticksPerSecond,
+    residentBytes: kilobytes('VmRSS'),
+    peakBytes: kilobytes('VmHWM'),
+    threads: field(20),
+  };
+}
+
+/** A process and all that it has started, itself first. Empty when it has ended. */
+export async function processTree(root: number): Promise<ProcessState[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
+  // Empty for one that has ended meanwhile.
+  const read = (pid: number, file: string) => readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '');
+  const stats = new Map(
+    await Promise.all(pids.map(async (pid): Promise<[number, string]> => [pid, await read(pid, 'stat')])),
+  );
+  const parents = new Map([...stats].map(([pid, stat]) => [pid, readProcessState(pid, stat, '').parent]));
+  const isOf = (pid: number | undefined): boolean =>
+    pid !== undefined && pid > 1 && (pid === root || isOf(parents.get(pid)));
+  const states = await Promise.all(
+    pids
+      .filter(isOf)
+      .map(async (pid) => readProcessState(pid, stats.get(pid) ?? '', await read(pid, 'status'))),
+  );
+  return states
+    .filter(({ parent }) => !Number.isNaN(parent))
+    .sort((one, other) => Number(other.pid === root) - Number(one.pid === root));
+}

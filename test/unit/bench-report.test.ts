@@ -1,0 +1,82 @@
+import { expect, it } from 'vitest';
+import { measureReplies } from '../bench/measure-replies.ts';
+import { replyTo } from '../bench/reply-text.ts';
+import type { RunReport } from '../bench/report.ts';
+import { reportTable } from '../bench/report-table.ts';
+
+const runOf = (run: number, subject: RunReport['subject'], figures: RunReport['figures']): RunReport => ({
+  run,
+  subject,
+  figures,
+  distributions: {},
+  errors: [],
+});
+
+const cellsOf = (table: string): string[][] =>
+  table.split('\n').map((line) =>
+    line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
+
+it('compares each run of the service with the bare one of the same run', () => {
+  // Twice as slow in the second run, both: the ratios are 10, 10 and 4, whatever the medians are.
+  const table = reportTable({
+    runs: [
+      runOf(1, 'bare', { singleFirstDelta: 1 }),
+      runOf(1, 'service', { singleFirstDelta: 10 }),
+      runOf(2, 'service', { singleFirstDelta: 20 }),
+      runOf(2, 'bare', { singleFirstDelta: 2 }),
+      runOf(3, 'bare', { singleFirstDelta: 1.2345 }),
+      runOf(3, 'service', { singleFirstDelta: 4.938 }),
+    ],
+  });
+  expect(cellsOf(table)).toEqual([
+    ['median (least to greatest)', 'bare, 3 runs', 'service, 3 runs', 'service / bare'],
+    expect.anything(),
+    ['one at a time: first delta, ms', '1.23 (1 to 2)', '10 (4.94 to 20)', '10 (4 to 10)'],
+  ]);
+});
+
+it('leaves out what nobody measured, and tells no ratio to nothing', () => {
+  const table = reportTable({
+    runs: [
+      runOf(1, 'bare', { engineMemory: 0, threads: 11 }),
+      runOf(1, 'service', { engineMemory: 12.34, threads: 47, batchRate: 123.4 }),
+    ],
+  });
+  expect(cellsOf(table).slice(2)).toEqual([
+    ['batch: requests ended, a second', '–', '123', '–'],
+    ['resident after the run: engine processes, MB', '0', '12.3', '–'],
+    ['threads after the run, all processes', '11', '47', '4.27'],
+  ]);
+});
+
+it('counts no reply that says something else, and tells of it', async () => {
+  const timed = { firstByte: 1, firstDelta: 2, closed: 3 };
+  let created = 0;
+  const { replies, errors } = await measureReplies({
+    client: {
+      async createChat() {
+        created += 1;
+        return created;
+      },
+      async streamReply(chatId, message) {
+        if (chatId === 3) throw new Error('refused');
+        // Of another chat of the same time.
+        return { ...timed, text: replyTo(chatId === 2 ? message.replace('chat 2', 'chat 1') : message) };
+      },
+      sendPlain: () => Promise.reject(new Error('not asked for')),
+    },
+    pid: process.pid,
+    count: 20,
+    atOnce: 4,
+    streamed: true,
+    seconds: 10,
+  });
+  expect(created).toBe(4);
+  expect(replies).toHaveLength(10);
+  expect(errors.filter((error) => error.includes('was answered with'))).toHaveLength(5);
+  expect(errors.filter((error) => error.includes('refused'))).toHaveLength(5);
+});
