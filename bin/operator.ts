@@ -1,4 +1,6 @@
+import { userInfo } from 'node:os';
 import process from 'node:process';
+import { actAs } from '#runtime/actor.ts';
 import { variables } from '#runtime/variables.ts';
 
 /** Points the stores at a local run's bucket, whose engine knows this one pair of keys; the table's takes any. */
@@ -12,8 +14,9 @@ export function useLocalContents(bucket: string, endpoint: string): void {
   process.env.AWS_RESPONSE_CHECKSUM_VALIDATION = 'WHEN_REQUIRED';
 }
 
-/** Points the stores at a local run's table; in AWS the SDK finds account and region by itself. */
+/** Points the stores at a local run's table, on which the user of this machine acts; in AWS the SDK finds account and region by itself. */
 export function useLocalTable(table: string, endpoint: string): void {
+  actAs(`local user ${userName()}`);
   process.env[variables.dataTable] = table;
   process.env.AWS_ENDPOINT_URL_DYNAMODB = endpoint;
   process.env.AWS_REGION = 'us-east-1';
@@ -25,4 +28,13 @@ export function useLocalTable(table: string, endpoint: string): void {
 export function useLocalWorkflow(machineArn: string, endpoint: string): void {
   process.env[variables.batchWorkflowArn] = machineArn;
   process.env.AWS_ENDPOINT_URL_SFN = endpoint;
+}
+
+/** A container may run as a user without a name. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return String(process.getuid?.() ?? 'unknown');
+  }
 }

@@ -1,6 +1,7 @@
 import { type RouteName, routes } from '#contract/routes.ts';
 import { type BatchFunctionName, workerTimeoutSeconds } from './batch-workflow.ts';
 import type { ObjectAction, TableAction } from './service-function.ts';
+import type { UpdatedRows } from './update-statement.ts';
 
 type Other = Exclude<FunctionName, RouteName>;
 /** Named as its source file, by the verb of what it does. */
@@ -25,6 +26,8 @@ interface Access {
   batchSettings?: true;
   webhooks?: 'taken' | 'called';
   stageLimits?: true;
+  /** Counts what is used. */
+  usage?: true;
 }
 
 const batchReader = ['GetItem', 'BatchGetItem', 'Query'] as const;
@@ -47,9 +50,11 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     content: ['GetObject', 'PutObject', 'DeleteObject'],
     files: ['GetObject'],
     model: true,
+    usage: true,
   },
   'upload-file': {
     table: ['PutItem'],
+    usage: true,
     files: ['GetObject', 'PutObject', 'PutObjectTagging', 'DeleteObject', 'AbortMultipartUpload'],
   },
   'prepare-attachment': { table: ['GetItem'], content: ['PutObject'], files: ['GetObject'] },
@@ -69,6 +74,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     content: ['GetObject', 'PutObject', 'DeleteObject'],
     files: ['GetObject'],
     model: true,
+    usage: true,
     batchSettings: true,
   },
   'fail-dead-letters': { table: batchWriter, replySettings: true },
@@ -130,6 +136,13 @@ export function propertiesOf(name: FunctionName): FunctionProperties {
   if (!isRoute(name)) return others[name];
   const { summary, timeoutSeconds } = routes[name];
   return { description: summary, timeoutSeconds };
+}
+
+/** Rows that a function updates, of a table in which it may otherwise update nothing. */
+export function updatedRowsOf(name: FunctionName): UpdatedRows[] {
+  if (name === 'authorize-request') return ['apiKeys'];
+  if (name === 'upload-file') return ['rateBuckets', 'usage'];
+  return isRoute(name) ? ['rateBuckets'] : [];
 }
 
 export const functionNames = Object.keys(access) as readonly FunctionName[];

@@ -21,8 +21,8 @@ import type { Construct } from 'constructs';
 import { variables } from '#runtime/variables.ts';
 import { bedrockStatements } from './bedrock-models.ts';
 import { pinLogicalId } from './logical-id.ts';
-import { rateBucketStatement } from './rate-bucket-statement.ts';
 import type { Settings } from './settings.ts';
+import { type UpdatedRows, updateStatement } from './update-statement.ts';
 
 export type TableAction =
   | 'GetItem'
@@ -99,8 +99,8 @@ export class ServiceFunction extends LambdaFunction {
     this.addEnvironment(variables.dataTable, table.tableName);
   }
 
-  takesFromRateBuckets(table: TableV2): void {
-    this.addToRolePolicy(rateBucketStatement(table));
+  updatesRows(table: TableV2, rows: readonly UpdatedRows[]): void {
+    this.addToRolePolicy(updateStatement(table, rows));
   }
 
   usesObjects(bucket: Bucket, actions: readonly ObjectAction[], variable: string): void {

@@ -15,7 +15,7 @@ import { Distribution } from './distribution.ts';
 import { FileBucket } from './file-bucket.ts';
 import { webAclArnOf } from './firewall-stack.ts';
 import type { FunctionBundles } from './function-bundles.ts';
-import { access, type FunctionName, propertiesOf } from './function-table.ts';
+import { access, type FunctionName, propertiesOf, updatedRowsOf } from './function-table.ts';
 import { createProviderKey } from './provider-key.ts';
 import { RestApi } from './rest-api.ts';
 import { Rollout } from './rollout.ts';
@@ -62,7 +62,8 @@ export class ServiceStack extends Stack {
       functions.set(name, handler);
       const needs = access[name];
       handler.usesTable(table, needs.table);
-      if (name in routes) handler.takesFromRateBuckets(table);
+      const updated = updatedRowsOf(name);
+      if (updated.length > 0) handler.updatesRows(table, updated);
       if (needs.content !== undefined) handler.usesObjects(content, needs.content, variables.contentBucket);
       if (needs.files !== undefined) handler.usesObjects(files, needs.files, variables.fileBucket);
       if (needs.links && originSecret !== undefined)
@@ -82,6 +83,7 @@ export class ServiceStack extends Stack {
         handler.addEnvironment(variables.historyCharacters, String(settings.historyCharacters));
         handler.addEnvironment(variables.attachedFiles, String(settings.attachedFiles));
       }
+      if (needs.usage) handler.addEnvironment(variables.usageDays, String(settings.usageDays));
       if (needs.webhooks === 'taken') webhooks.areTakenBy(handler);
       if (needs.webhooks === 'called') webhooks.areCalledBy(handler);
       if (needs.batchSettings) {

@@ -213,6 +213,13 @@ const schema = z
      */
     rollout: z.enum(rollouts).default('Canary10Percent5Minutes'),
 
+    /** How long agentctl can tell what was used on a day: a year's figures, and a month to look at them. */
+    usageDays: z
+      .int()
+      .min(1)
+      .max(10 * 365)
+      .default(400),
+
     /** One month: long enough to look into a complaint, short enough to stay cheap. */
     logRetentionDays: z.enum(RetentionDays).default(RetentionDays.ONE_MONTH),
 

@@ -13,8 +13,8 @@ import { Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { variables } from '#runtime/variables.ts';
 import { pinLogicalId } from './logical-id.ts';
-import { rateBucketStatement } from './rate-bucket-statement.ts';
 import type { Settings } from './settings.ts';
+import { updateStatement } from './update-statement.ts';
 
 /**
  * Uploads in one environment at a time. Each holds a part of 5 MB and the buffers of two connections, so 32 of them
@@ -52,7 +52,7 @@ export class UploadServer extends Construct {
     const allow = (actions: string[], resource: string) =>
       role.addToPolicy(new PolicyStatement({ actions, resources: [resource] }));
     allow(['dynamodb:GetItem', 'dynamodb:BatchGetItem', 'dynamodb:PutItem'], table.tableArn);
-    role.addToPolicy(rateBucketStatement(table));
+    role.addToPolicy(updateStatement(table, ['rateBuckets', 'usage', 'apiKeys']));
     allow(
       ['s3:GetObject', 's3:PutObject', 's3:PutObjectTagging', 's3:DeleteObject', 's3:AbortMultipartUpload'],
       files.arnForObjects('*'),
@@ -75,6 +75,7 @@ export class UploadServer extends Construct {
       maxConcurrencyPerEnvironment: uploadsInOneEnvironment,
       environment: {
         [variables.metricsNamespace]: Stack.of(this).stackName,
+        [variables.usageDays]: String(props.settings.usageDays),
         [variables.dataTable]: table.tableName,
         [variables.fileBucket]: files.bucketName,
         [variables.originSecret]: originSecret.secretArn,

@@ -1,9 +1,11 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { type ApiKey, isUsable } from '#domain/api-key.ts';
 import { createApiKey } from '#domain/create-api-key.ts';
+import { rotateApiKey } from '#domain/rotate-api-key.ts';
 import { identifiers } from '#runtime/identifiers.ts';
 import { apiKeys, clock, workspaces } from '#runtime/services.ts';
 import type { Report } from './run-agentctl.ts';
+import { textTable } from './text-table.ts';
 
 export function keyCommands(report: Report): Command {
   const group = new Command('keys').description('API keys of a workspace.');
@@ -32,13 +34,52 @@ export function keyCommands(report: Report): Command {
       }),
     );
   group
+    .command('rotate')
+    .description('issue a key in place of another, which works on for a while')
+    .argument('<key-id>')
+    .option(
+      '--overlap <time>',
+      'how long the old key works on, such as 30m, 24h or 7d',
+      readTime,
+      readTime('24h'),
+    )
+    .option('--expires <date>', 'when the new key stops working; never unless said', readDate)
+    .action(
+      report(async (keyId: string, options: { overlap: number; expires?: Date }) => {
+        const services = { apiKeys: apiKeys(), clock, identifiers };
+        const { key, apiKey, old } = await rotateApiKey(services)({
+          keyId,
+          overlap: options.overlap,
+          expiresAt: options.expires ?? null,
+        });
+        return {
+          json: { key_id: key.id, api_key: apiKey, old: jsonOf(old) },
+          lines: [
+            `Key  ${key.id}`,
+            `API key  ${apiKey}`,
+            'Keep it: it is stored nowhere and cannot be shown again.',
+            `Old key  ${old.id} works until ${old.expiresAt}`,
+          ],
+        };
+      }),
+    );
+  group
     .command('list')
     .description('list the keys of a workspace')
     .requiredOption('--workspace <workspace>', 'whose keys')
     .action(
       report(async ({ workspace }: { workspace: string }) => {
         const all = await apiKeys().list(workspace);
-        return { json: { keys: all.map(jsonOf) }, lines: all.map(lineOf) };
+        return {
+          json: { keys: all.map(jsonOf) },
+          lines:
+            all.length === 0
+              ? ['No keys']
+              : textTable(
+                  ['key', 'shows as', 'state', 'created', 'expires', 'last used', 'name'],
+                  all.map(cellsOf),
+                ),
+        };
       }),
     );
   group
@@ -49,7 +90,7 @@ export function keyCommands(report: Report): Command {
       report(async (keyId: string) => {
         const key = await apiKeys().revoke(keyId, clock.now().toISOString());
         if (key === undefined) throw new Error(`Key ${keyId} not found`);
-        return { json: jsonOf(key), lines: [lineOf(key)] };
+        return { json: jsonOf(key), lines: [cellsOf(key).join('  ')] };
       }),
     );
   return group;
@@ -62,6 +103,16 @@ function readDate(text: string): Date {
   return date;
 }
 
+const milliseconds: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+function readTime(text: string): number {
+  const [, count, unit = ''] = /^(\d{1,4})([mhd])$/.exec(text) ?? [];
+  const time = milliseconds[unit];
+  if (time === undefined)
+    throw new InvalidArgumentError('It must be a time such as 30m, 24h or 7d; 0m for at once.');
+  return Number(count) * time;
+}
+
 const jsonOf = (key: ApiKey) => ({
   key_id: key.id,
   name: key.name,
@@ -70,13 +121,15 @@ const jsonOf = (key: ApiKey) => ({
   created_at: key.createdAt,
   expires_at: key.expiresAt,
   revoked_at: key.revokedAt,
+  last_used_on: key.lastUsedOn,
 });
 
-const lineOf = (key: ApiKey): string =>
-  [
-    key.id,
-    `${key.prefix}…${key.lastFour}`,
-    isUsable(key, clock.now()) ? 'usable' : key.revokedAt === null ? 'expired' : 'revoked',
-    key.expiresAt === null ? 'never expires' : `expires ${key.expiresAt}`,
-    key.name ?? '',
-  ].join('  ');
+const cellsOf = (key: ApiKey): string[] => [
+  key.id,
+  `${key.prefix}…${key.lastFour}`,
+  isUsable(key, clock.now()) ? 'usable' : key.revokedAt === null ? 'expired' : `revoked ${key.revokedAt}`,
+  key.createdAt,
+  key.expiresAt ?? 'never',
+  key.lastUsedOn ?? 'never',
+  key.name ?? '',
+];

@@ -1,10 +1,12 @@
 import { Command, CommanderError } from 'commander';
 import { agentCommands } from './agent-commands.ts';
+import { auditCommand } from './audit-command.ts';
 import { batchCommands } from './batch-commands.ts';
 import { chatCommand } from './chat-commands.ts';
 import { keyCommands } from './key-commands.ts';
 import { knowledgeCommands } from './knowledge-commands.ts';
 import { type TargetOptions, useTarget } from './target.ts';
+import { usageCommand } from './usage-command.ts';
 import { webhookCommands } from './webhook-commands.ts';
 import { whitelistCommands } from './whitelist-commands.ts';
 import { workspaceCommands } from './workspace-commands.ts';
@@ -48,6 +50,8 @@ export async function runAgentctl(argv: string[]): Promise<void> {
     agentCommands,
     whitelistCommands,
     knowledgeCommands,
+    usageCommand,
+    auditCommand,
   ])
     program.addCommand(commands(report));
   program.addCommand(chatCommand()).addCommand(batchCommands(clientReport));

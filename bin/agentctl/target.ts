@@ -1,5 +1,7 @@
 import { resolve } from 'node:path';
 import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
+import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
+import { actAs } from '#runtime/actor.ts';
 import { variables } from '#runtime/variables.ts';
 import { readConnection } from '../local/connection.ts';
 import { useLocalContents, useLocalTable, useLocalWorkflow } from '../operator.ts';
@@ -17,6 +19,8 @@ export async function useTarget({ data, stack }: TargetOptions): Promise<void> {
     const outputOf = await readOutputs(stack);
     const table = outputOf('DataTableName');
     if (table === undefined) throw new Error(`The stack ${stack} has no output DataTableName`);
+    const { Arn } = await new STSClient().send(new GetCallerIdentityCommand());
+    actAs(Arn ?? 'unknown');
     process.env[variables.dataTable] = table;
     const workflow = outputOf('BatchWorkflowArn');
     if (workflow !== undefined) process.env[variables.batchWorkflowArn] = workflow;

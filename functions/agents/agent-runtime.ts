@@ -1,8 +1,8 @@
-import type { LanguageModelV4Prompt, LanguageModelV4ToolCall } from '@ai-sdk/provider';
+import type { LanguageModelV4, LanguageModelV4Prompt, LanguageModelV4ToolCall } from '@ai-sdk/provider';
 import type { TokenUsage } from '#contract/message.ts';
 import type { AgentVersion } from '#domain/agent.ts';
 import { noUsage, sumOfUsage } from '#domain/message.ts';
-import { ModelFailure, modelFailureTexts } from '#domain/model-failure.ts';
+import { ModelFailure, type ModelFailureKind, modelFailureTexts } from '#domain/model-failure.ts';
 import type { AgentRuntime, ReplyPart, ReplyRequest } from '#domain/ports/agent-runtime.ts';
 import type { AttachmentReader } from '#domain/ports/attachment-reader.ts';
 import { type Shown, showAttachments } from './attachments.ts';
@@ -10,7 +10,7 @@ import { conversationOf } from './conversation.ts';
 import { hearAnswer, type ModelAnswer } from './model-answer.ts';
 import { modelFailureOf } from './model-error.ts';
 import { findProvider, type ModelProvider } from './models/model-provider.ts';
-import { retryingModel } from './retrying-model.ts';
+import { type RetryingModel, retryingModel } from './retrying-model.ts';
 import { titleOf } from './title.ts';
 import { type AgentTool, ToolFailure, type ToolUse } from './tools/agent-tool.ts';
 import { type OfferedTool, offeredTools } from './tools/offered-tools.ts';
@@ -31,6 +31,8 @@ export interface AgentRuntimeSettings {
   attachments: () => AttachmentReader;
   /** Milliseconds that one use of a tool may take. */
   toolTimeout: number;
+  /** Told when a model is asked again. */
+  onRetry: (model: string, failure: ModelFailureKind) => void;
 }
 
 type Tell = (part: ReplyPart) => void;
@@ -49,10 +51,13 @@ export function aiAgentRuntime(settings: AgentRuntimeSettings): AgentRuntime {
     async title({ agent, message, signal }) {
       const { provider, name } = findProvider(settings.providers, agent.definition.llm_model);
       if (provider.title !== undefined) return provider.title(message);
-      return titleOf(retryingModel(provider.model(name)), message, signal);
+      return titleOf(askedModel(settings, agent.definition.llm_model, provider.model(name)), message, signal);
     },
   };
 }
+
+const askedModel = (settings: AgentRuntimeSettings, name: string, model: LanguageModelV4): RetryingModel =>
+  retryingModel(model, { onRetry: (failure) => settings.onRetry(name, failure) });
 
 async function reply(
   settings: AgentRuntimeSettings,
@@ -82,7 +87,7 @@ async function runLoop(
   const offered = offeredTools(settings.tools, definition, isSearchNeeded ? ['consultant_lookup'] : []);
   const maxOutputTokens = meta.max_output_tokens ?? defaults.maxOutputTokens;
   const maxSteps = meta.max_steps ?? defaults.maxSteps;
-  const model = retryingModel(provider.model(name));
+  const model = askedModel(settings, definition.llm_model, provider.model(name));
   const instructions: LanguageModelV4Prompt =
     definition.system_prompt === '' ? [] : [{ role: 'system', content: definition.system_prompt }];
   const prompt = [

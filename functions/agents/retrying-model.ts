@@ -5,7 +5,7 @@ import type {
   LanguageModelV4GenerateResult,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
-import { ModelFailure } from '#domain/model-failure.ts';
+import { ModelFailure, type ModelFailureKind } from '#domain/model-failure.ts';
 import { modelFailureOf } from './model-error.ts';
 
 export interface RetryTiming {
@@ -17,6 +17,8 @@ export interface RetryTiming {
   longestRetryAfter: number;
   /** From 0 to 1. */
   random: () => number;
+  /** Told before each wait. */
+  onRetry: (failure: ModelFailureKind) => void;
   /** Rejects when the signal aborts. */
   wait: (milliseconds: number, signal: AbortSignal | undefined) => Promise<unknown>;
 }
@@ -30,6 +32,7 @@ const usualTiming: RetryTiming = {
   firstDelay: 500,
   longestRetryAfter: 20_000,
   random: Math.random,
+  onRetry: () => undefined,
   wait: (milliseconds, signal) => sleep(milliseconds, undefined, signal && { signal }),
 };
 
@@ -79,7 +82,10 @@ async function retrying<Result>(
       return await call();
     } catch (error) {
       if (signal?.aborted) throw error;
-      await timing.wait(delayAfter(modelFailureOf(error), attempt, timing), signal);
+      const failure = modelFailureOf(error);
+      const delay = delayAfter(failure, attempt, timing);
+      timing.onRetry(failure.kind);
+      await timing.wait(delay, signal);
     }
 }
 

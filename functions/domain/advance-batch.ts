@@ -3,7 +3,7 @@ import { isNothingLeft, type OpenRequests, openRequests } from './open-requests.
 import type { Services } from './services.ts';
 import { deliveryOf } from './webhook-delivery.ts';
 
-type AdvanceServices = Pick<Services, 'batches' | 'clock'>;
+type AdvanceServices = Pick<Services, 'batches' | 'clock' | 'meter'>;
 
 /**
  * `wait`: requests are to be done; `finish`: some are being done, and no more are begun; `over`: the batch has ended.
@@ -58,7 +58,7 @@ async function read(
 
 /** From this write on nothing of the batch can be begun. Undefined when another stop, or the end, came first. */
 export const stopBatch = (
-  services: AdvanceServices,
+  services: Pick<Services, 'batches' | 'clock'>,
   batch: Batch,
   reason: StopReason,
 ): Promise<Batch | undefined> =>
@@ -82,8 +82,9 @@ const abandoned = (batch: Batch, item: BatchItem): BatchItem => {
   return { ...item, status: 'failed', error, processedAt };
 };
 
-function closeBatch(services: AdvanceServices, batch: Batch, left: OpenRequests): Promise<boolean> {
-  const at = services.clock.now().toISOString();
+async function closeBatch(services: AdvanceServices, batch: Batch, left: OpenRequests): Promise<void> {
+  const now = services.clock.now();
+  const at = now.toISOString();
   const status =
     batch.stop?.reason === 'cancelled'
       ? 'cancelled'
@@ -97,5 +98,6 @@ function closeBatch(services: AdvanceServices, batch: Batch, left: OpenRequests)
     completedAt: status === 'cancelled' ? null : at,
     cancelledAt: status === 'cancelled' ? at : null,
   } as const;
-  return services.batches.close(batch, final, deliveryOf({ ...batch, ...final }));
+  if (await services.batches.close(batch, final, deliveryOf({ ...batch, ...final })))
+    services.meter.batchEnded(status, now.getTime() - Date.parse(batch.createdAt));
 }

@@ -13,7 +13,15 @@ import type { StoredFile } from './stored-file.ts';
 
 export type AnswerItemServices = Pick<
   Services,
-  'agentRuntime' | 'batches' | 'batchSettings' | 'chats' | 'clock' | 'log' | 'messages' | 'replySettings'
+  | 'agentRuntime'
+  | 'batches'
+  | 'batchSettings'
+  | 'chats'
+  | 'clock'
+  | 'log'
+  | 'messages'
+  | 'meter'
+  | 'replySettings'
 >;
 
 /** What a request is answered with, as it was found when it was begun. */
@@ -44,10 +52,17 @@ export const chatLease = ({ batchSettings }: Pick<Services, 'batchSettings'>): n
 /**
  * Answers one request of a batch under its claim. Message and reply are stored when the model has done, since the text
  * is safe in the batch until then; so a try that failed leaves nothing in the chat.
+ * @param spend is told the calls of this try, however it ends, and those of an earlier one whose worker died before it
+ *   could count them
  */
 export const answerBatchItem =
   (services: AnswerItemServices) =>
-  async (batch: Batch, held: HeldItem, { agent, attachments }: Prepared): Promise<ItemEnd> => {
+  async (
+    batch: Batch,
+    held: HeldItem,
+    { agent, attachments }: Prepared,
+    spend: (calls: readonly CountedCall[]) => void,
+  ): Promise<ItemEnd> => {
     const { request } = held;
     let { item } = held;
     const leaseId = chatLeaseOf(batch, request.position);
@@ -59,7 +74,10 @@ export const answerBatchItem =
     const lease = keepLease(services, renew, stop);
     try {
       const earlier = await readStoredReply(services, batch, held, agent);
-      if (earlier !== undefined) return ended(services, item, earlier);
+      if (earlier !== undefined) {
+        spend(earlier.calls);
+        return ended(services, item, earlier);
+      }
 
       const chat = held.newChat ?? (await takeChat(services, batch, held));
       if (chat === undefined) return { type: 'again', item, retryAfter: undefined };
@@ -82,6 +100,7 @@ export const answerBatchItem =
         { agent, chat, history, message: request.message, attachments },
         { emit: () => undefined, stop, deadline: services.batchSettings.item },
       );
+      spend(reply.calls);
       if (error instanceof Interruption && error.kind === 'lost') return { type: 'lost' };
       if (error !== undefined) {
         const waits = isPassing(error, reply);

@@ -1,6 +1,7 @@
 import type { StreamEventBody } from '#contract/events.ts';
 import type { Turn } from './begin-turn.ts';
 import { collectReply, failure } from './collect-reply.ts';
+import { countUsage } from './count-usage.ts';
 import { interrupted, type Reply } from './gather-reply.ts';
 import { keepLease } from './keep-lease.ts';
 import { nameChat } from './name-chat.ts';
@@ -10,7 +11,7 @@ import { untilAborted } from './until-aborted.ts';
 
 type AnswerServices = Pick<
   Services,
-  'agentRuntime' | 'chats' | 'clock' | 'log' | 'messages' | 'replySettings'
+  'agentRuntime' | 'chats' | 'clock' | 'log' | 'messages' | 'meter' | 'replySettings' | 'usage'
 >;
 
 /** How long a title that is not ready by the end of the reply may hold the stream open, milliseconds. */
@@ -68,13 +69,30 @@ async function storeReply(services: AnswerServices, turn: Turn, reply: Reply): P
       tokenUsage: reply.usage,
       error: reply.error,
     });
-    await freeChat(services, turn, stored);
+    await Promise.all([
+      freeChat(services, turn, stored),
+      countTurn(services, turn, reply, stored && reply.error === null),
+    ]);
     return stored ? reply : { ...reply, error: failure(interrupted) };
   } catch (error) {
     services.log.error('A reply was not stored', { chatId: turn.chat.id, error });
+    await countTurn(services, turn, reply, false);
     return { ...reply, error: failure('The reply could not be stored') };
   }
 }
+
+/** The model was asked, whatever became of the reply. */
+const countTurn = (
+  services: AnswerServices,
+  { chat: { workspaceId }, apiKeyId, agent: { agentId } }: Turn,
+  { calls }: Reply,
+  isWhole: boolean,
+): Promise<void> =>
+  countUsage(services)({
+    ...{ workspaceId, apiKeyId, agentId },
+    counts: { turns: 1, failedTurns: isWhole ? 0 : 1 },
+    calls,
+  });
 
 async function freeChat(services: AnswerServices, turn: Turn, stored: boolean): Promise<void> {
   try {

@@ -14,6 +14,8 @@ export interface Batch {
   id: string;
   workspaceId: string;
   agentId: string;
+  /** Of the key that it was created with: what it uses is that key's usage. */
+  apiKeyId: string;
   status: BatchStatus;
   total: number;
   /** Requests that ended so far: exact once the batch has ended, before that at most behind. */

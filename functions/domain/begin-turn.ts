@@ -19,6 +19,8 @@ import type { StoredFile } from './stored-file.ts';
 
 export interface SendInput {
   workspaceId: string;
+  /** Whose usage it is. */
+  apiKeyId: string;
   chatId: number;
   agentId: string;
   message: string;
@@ -30,6 +32,7 @@ export interface SendInput {
 
 /** A user message that is stored and waits for its reply, under the chat's lease. */
 export interface Turn {
+  apiKeyId: string;
   chat: Chat;
   lease: Lease;
   agent: AgentVersion;
@@ -82,7 +85,7 @@ export const beginTurn =
       throw agent === undefined ? agentNotFound() : agentVersionNotFound();
     };
     const goOn = (earlier: { chatId: number; position: number }): Promise<Begun> =>
-      continueTurn(services)({ workspace, ...earlier, answering });
+      continueTurn(services)({ workspace, apiKeyId: input.apiKeyId, ...earlier, answering });
     const earlier = earlierWork(kept, key, 'turn');
     if (earlier !== undefined) {
       await input.admitted;
@@ -111,6 +114,7 @@ export const beginTurn =
       if (outcome === 'done')
         return {
           turn: {
+            apiKeyId: input.apiKeyId,
             chat,
             lease: chat.lease,
             agent,

@@ -4,6 +4,7 @@ import type { ReplyError } from '#contract/message.ts';
 import { gatherReply, type Reply } from './gather-reply.ts';
 import { ModelFailure, modelFailureTexts } from './model-failure.ts';
 import type { ReplyRequest } from './ports/agent-runtime.ts';
+import type { FailureOfModel } from './ports/meter.ts';
 import type { Services } from './services.ts';
 import { untilAborted } from './until-aborted.ts';
 
@@ -31,7 +32,7 @@ export const failure = (message: string): ReplyError => ({ code: errorTable.serv
  * @returns the reply, whole or not, and what it failed with when the model did not end it
  */
 export const collectReply =
-  (services: Pick<Services, 'agentRuntime' | 'clock' | 'log' | 'replySettings'>) =>
+  (services: Pick<Services, 'agentRuntime' | 'clock' | 'log' | 'meter' | 'replySettings'>) =>
   async (
     request: Omit<ReplyRequest, 'signal'>,
     {
@@ -71,16 +72,25 @@ export const collectReply =
         agentId: request.agent.agentId,
         error,
       });
+      const kind = failureOf(error);
+      if (kind !== undefined) services.meter.modelFailed(request.agent.definition.llm_model, kind);
       gathered.reply.error = failure(textFor(error));
       // What is still under way when a reply is aborted, or when the model fails beside it, has no end of its own.
       gathered.endOpenSteps();
       stop.abort(error);
       return { reply: gathered.reply, error };
     } finally {
+      services.meter.replied(gathered.reply);
       cancelWatch();
       cancelDeadline();
     }
   };
+
+/** Undefined when someone else has taken over, which is not the model's failure. */
+function failureOf(error: unknown): FailureOfModel | undefined {
+  if (!(error instanceof Interruption)) return error instanceof ModelFailure ? error.kind : 'failed';
+  return ({ stall: 'stalled', slow: 'slow', lost: undefined } as const)[error.kind];
+}
 
 function textFor(error: unknown): string {
   if (error instanceof Interruption) return error.message;

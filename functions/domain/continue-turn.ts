@@ -21,11 +21,13 @@ export const continueTurn =
   (services: ContinueServices) =>
   async ({
     workspace,
+    apiKeyId,
     chatId,
     position,
     answering,
   }: {
     workspace: Workspace;
+    apiKeyId: string;
     chatId: number;
     position: number;
     answering: () => Promise<AgentVersion>;
@@ -47,6 +49,7 @@ export const continueTurn =
       if (chat.messageCount !== position - 1 || !(await services.chats.takeOverLease(chat, lease))) continue;
       return {
         turn: {
+          apiKeyId,
           chat: { ...chat, lease },
           lease,
           agent,

@@ -1,5 +1,6 @@
 import { ServiceError } from '#contract/errors.ts';
-import { type ApiKey, hashApiKey } from './api-key.ts';
+import type { ApiKey } from './api-key.ts';
+import { makeApiKey } from './make-api-key.ts';
 import type { Services } from './services.ts';
 
 /** Issues a key. The key itself is returned this once and stored nowhere. */
@@ -12,18 +13,7 @@ export const createApiKey =
   }): Promise<{ key: ApiKey; apiKey: string }> => {
     if ((await services.workspaces.get(input.workspaceId)) === undefined)
       throw new ServiceError('notFound', `Workspace ${input.workspaceId} not found`);
-    const apiKey = services.identifiers.apiKey();
-    const key: ApiKey = {
-      id: services.identifiers.apiKeyId(),
-      workspaceId: input.workspaceId,
-      hash: hashApiKey(apiKey),
-      prefix: apiKey.slice(0, 7),
-      lastFour: apiKey.slice(-4),
-      name: input.name,
-      createdAt: services.clock.now().toISOString(),
-      expiresAt: input.expiresAt?.toISOString() ?? null,
-      revokedAt: null,
-    };
-    await services.apiKeys.put(key);
-    return { key, apiKey };
+    const made = makeApiKey(services, input);
+    await services.apiKeys.put(made.key);
+    return made;
   };

@@ -39,8 +39,7 @@ const millisecondsBetweenLooks = 250;
 export const createBatch =
   (services: CreateServices) =>
   async (
-    workspaceId: string,
-    body: CreateBatchBody,
+    { workspaceId, apiKeyId, body }: { workspaceId: string; apiKeyId: string; body: CreateBatchBody },
     { key, mostOpen }: { key: RequestKey | null; mostOpen: number | null },
   ): Promise<{ batch: Batch; replayed: boolean }> => {
     const requests = requestsOf(body);
@@ -74,6 +73,7 @@ export const createBatch =
       id,
       workspaceId,
       agentId: body.agent_id,
+      apiKeyId,
       status: 'in_progress',
       total: requests.length,
       completed: 0,

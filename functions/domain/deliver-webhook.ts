@@ -12,7 +12,7 @@ import {
 
 type DeliverServices = Pick<
   Services,
-  'batches' | 'clock' | 'deliveries' | 'log' | 'secretSealer' | 'webhookSender' | 'webhookSettings'
+  'batches' | 'clock' | 'deliveries' | 'log' | 'meter' | 'secretSealer' | 'webhookSender' | 'webhookSettings'
 >;
 
 /** `waiting`: there is more to do, after some whole seconds. */
@@ -74,6 +74,7 @@ async function attempt(
     duration,
   });
   const { retryDelays } = services.webhookSettings;
+  services.meter.webhookCalled(outcomeOf(answer));
   const then = nextOf(delivery, answer, retryDelays, now);
   await services.deliveries.end(delivery, { ...begun.attempt, duration, status, failure }, then);
   if (then.state === 'pending') return waiting(then.nextAt, now);
@@ -93,6 +94,12 @@ async function answerOf(
     if (!(error instanceof OutboundFailure)) throw error;
     return { status: null, retryAfter: null, failure: error.message };
   }
+}
+
+function outcomeOf({ status }: Answer): 'delivered' | 'refused' | 'unreachable' | 'gone' {
+  if (status === null) return 'unreachable';
+  if (status === 410) return 'gone';
+  return status >= 200 && status <= 299 ? 'delivered' : 'refused';
 }
 
 function nextOf(

@@ -8,7 +8,15 @@ import {
   type Prepared,
   refused,
 } from './answer-batch-item.ts';
-import { type Batch, type BatchItem, type BatchRequest, isOpen, mayBeOver } from './batch.ts';
+import {
+  type Batch,
+  type BatchItem,
+  type BatchRequest,
+  type CountedCall,
+  isOpen,
+  mayBeOver,
+} from './batch.ts';
+import { countUsage } from './count-usage.ts';
 import { findAttachedFiles } from './find-attached-files.ts';
 import type { QueuedRequest } from './ports/batch-queue.ts';
 import type { Claim, HeldItem } from './ports/batch-store.ts';
@@ -29,7 +37,9 @@ export type ProcessServices = Pick<
   | 'fileIndex'
   | 'log'
   | 'messages'
+  | 'meter'
   | 'replySettings'
+  | 'usage'
   | 'workspaces'
 >;
 
@@ -175,6 +185,8 @@ async function mayUse(
 interface Finished {
   request: BatchRequest;
   outcome: 'success' | 'failed' | 'later' | 'lost' | 'not handled';
+  /** Of the model, in this try. */
+  calls: readonly CountedCall[];
 }
 
 async function finish(
@@ -184,20 +196,21 @@ async function finish(
   prepared: ReadonlyMap<number, Prepared | Invalid>,
 ): Promise<Finished> {
   const { request } = held;
+  const calls: CountedCall[] = [];
   try {
     const found = prepared.get(request.position);
     const end: ItemEnd =
       found === undefined || 'invalid' in found
         ? refused(services, held.item, found?.invalid ?? 'The request is gone')
-        : await answerBatchItem(services)(batch, held, found);
-    return { request, outcome: await save(services, batch, end) };
+        : await answerBatchItem(services)(batch, held, found, (made) => calls.push(...made));
+    return { request, outcome: await save(services, batch, end), calls };
   } catch (error) {
     services.log.error('A request of a batch was not handled', {
       batchId: batch.id,
       position: request.position,
       error,
     });
-    return { request, outcome: 'not handled' };
+    return { request, outcome: 'not handled', calls };
   }
 }
 
@@ -225,16 +238,49 @@ function waitOf({ attempt, position }: BatchItem, retryAfter = 0): number {
 
 /** Counts what has ended, lets the next requests of histories go, and wakes the workflow when it may be the end. */
 async function tell(services: ProcessServices, batch: Batch, finished: readonly Finished[]): Promise<void> {
-  const ended = finished.filter(({ outcome }) => outcome === 'success' || outcome === 'failed');
-  if (ended.length === 0) return;
+  const countOf = (wanted: Finished['outcome']): number =>
+    finished.filter(({ outcome }) => outcome === wanted).length;
+  services.meter.requestsWorked({
+    done: countOf('success'),
+    failed: countOf('failed'),
+    putOff: countOf('later'),
+  });
+  const ended = finished.filter(hasEnded);
+  if (ended.length === 0) return countRequests(services, batch, finished);
   await sendSuccessors(
     services,
     batch,
     ended.map(({ request }) => request),
   );
   const completed = ended.filter(({ outcome }) => outcome === 'success').length;
-  const counted = await services.batches.count(batch, { completed, failed: ended.length - completed });
+  const [counted] = await Promise.all([
+    services.batches.count(batch, { completed, failed: ended.length - completed }),
+    countRequests(services, batch, finished),
+  ]);
   if (counted !== undefined && mayBeOver(counted)) await wakeBatch(services)(counted);
+}
+
+const hasEnded = ({ outcome }: Finished): boolean => outcome === 'success' || outcome === 'failed';
+
+/** One write for each agent that was asked: nearly always one. */
+async function countRequests(
+  services: ProcessServices,
+  { workspaceId, apiKeyId }: Batch,
+  finished: readonly Finished[],
+): Promise<void> {
+  const byAgent = Map.groupBy(finished, ({ request }) => request.agentId);
+  await Promise.all(
+    [...byAgent].map(([agentId, requests]) =>
+      countUsage(services)({
+        ...{ workspaceId, apiKeyId, agentId },
+        counts: {
+          batchRequests: requests.filter(hasEnded).length,
+          failedBatchRequests: requests.filter(({ outcome }) => outcome === 'failed').length,
+        },
+        calls: requests.flatMap(({ calls }) => calls),
+      }),
+    ),
+  );
 }
 
 async function sendSuccessors(

@@ -3,6 +3,7 @@ import type { AgentRuntime } from './ports/agent-runtime.ts';
 import type { AgentStore } from './ports/agent-store.ts';
 import type { ApiKeyStore } from './ports/api-key-store.ts';
 import type { AttachmentReader } from './ports/attachment-reader.ts';
+import type { AuditLog } from './ports/audit-log.ts';
 import type { BatchQueue } from './ports/batch-queue.ts';
 import type { BatchStore } from './ports/batch-store.ts';
 import type { BatchWorkflow } from './ports/batch-workflow.ts';
@@ -19,11 +20,13 @@ import type { KnowledgeBase } from './ports/knowledge-base.ts';
 import type { KnowledgeStore } from './ports/knowledge-store.ts';
 import type { Log } from './ports/log.ts';
 import type { MessageStore } from './ports/message-store.ts';
+import type { Meter } from './ports/meter.ts';
 import type { PreparedAttachments } from './ports/prepared-attachments.ts';
 import type { RateBucketStore } from './ports/rate-bucket-store.ts';
 import type { RequestKeyStore } from './ports/request-key-store.ts';
 import type { SecretSealer } from './ports/secret-sealer.ts';
 import type { TextExtractor } from './ports/text-extractor.ts';
+import type { UsageStore } from './ports/usage-store.ts';
 import type { WebPages } from './ports/web-pages.ts';
 import type { WebSearch } from './ports/web-search.ts';
 import type { WebhookSender } from './ports/webhook-sender.ts';
@@ -35,6 +38,7 @@ export interface Services {
   agents: AgentStore;
   apiKeys: ApiKeyStore;
   attachments: AttachmentReader;
+  auditLog: AuditLog;
   batchQueue: BatchQueue;
   batchSettings: BatchSettings;
   batchWorkflow: BatchWorkflow;
@@ -52,6 +56,7 @@ export interface Services {
   knowledgeBase: KnowledgeBase;
   log: Log;
   messages: MessageStore;
+  meter: Meter;
   preparedAttachments: PreparedAttachments;
   rateBuckets: RateBucketStore;
   replySettings: ReplySettings;
@@ -60,6 +65,7 @@ export interface Services {
   /** What workspaces are held to that have no limits of their own. */
   stageLimits: Limits;
   textExtractor: TextExtractor;
+  usage: UsageStore;
   webPages: WebPages;
   /** Null where the stage has no provider. */
   webSearch: WebSearch | null;

@@ -3,15 +3,17 @@ import { limits } from '#contract/limits.ts';
 import type { UploadScope } from '#contract/message.ts';
 import { uploadData, uploadFailures } from '#contract/upload.ts';
 import { describeWrongContent, describeWrongFile, typeFor } from './check-upload.ts';
+import { countUsage } from './count-usage.ts';
 import { bytesToDetect } from './ports/content-detector.ts';
 import type { FileWriter } from './ports/file-store.ts';
 import type { Services } from './services.ts';
 import type { StoredFile } from './stored-file.ts';
 import type { UploadPart } from './upload-part.ts';
+import type { KeyOwner } from './usage.ts';
 
 type UploadServices = Pick<
   Services,
-  'clock' | 'contentDetector' | 'fileIndex' | 'files' | 'identifiers' | 'log'
+  'clock' | 'contentDetector' | 'fileIndex' | 'files' | 'identifiers' | 'log' | 'meter' | 'usage'
 >;
 
 /** What has been learnt of the file; a refusal describes it (specification, section 2.7). */
@@ -31,7 +33,7 @@ interface Received {
  */
 export const storeUpload =
   (services: UploadServices) =>
-  async (workspaceId: string, parts: AsyncIterable<UploadPart>): Promise<StoredFile> => {
+  async (caller: KeyOwner, parts: AsyncIterable<UploadPart>): Promise<StoredFile> => {
     const form: { file?: Received; scope: UploadScope; data?: string; wrong?: string } = {
       scope: 'persistent',
     };
@@ -42,7 +44,7 @@ export const storeUpload =
           form.data = part.text;
         } else if (form.file === undefined) {
           form.file = describe(services, part);
-          await receive(services, workspaceId, form.file, part.content);
+          await receive(services, caller.workspaceId, form.file, part.content);
         } else {
           form.wrong ??= 'file is given more than once';
           for await (const _bytes of part.content);
@@ -53,7 +55,7 @@ export const storeUpload =
       if (form.file === undefined) throw new ServiceError('badRequest', form.wrong ?? 'file is required');
       const wrong = form.file.wrong ?? form.wrong;
       if (wrong !== undefined) throw refusal(wrong);
-      return await finish(services, workspaceId, form.file, form.scope);
+      return await finish(services, caller, form.file, form.scope);
     } catch (error) {
       await form.file?.writer
         ?.abort()
@@ -143,7 +145,7 @@ function readData(text: string | undefined): { scope: UploadScope } | { wrong: s
 /** The row comes last but one: whatever is left undone before it, the file store sweeps away by itself. */
 async function finish(
   services: UploadServices,
-  workspaceId: string,
+  { workspaceId, apiKeyId }: KeyOwner,
   { uuid, name, contentType, size, writer }: Received,
   scope: UploadScope,
 ): Promise<StoredFile> {
@@ -163,6 +165,13 @@ async function finish(
         : null,
   };
   await services.fileIndex.put(file);
-  if (scope === 'persistent') await writer?.keep();
+  await Promise.all([
+    scope === 'persistent' ? writer?.keep() : undefined,
+    countUsage(services)({
+      ...{ workspaceId, apiKeyId, agentId: null },
+      counts: { uploads: 1, uploadedBytes: size },
+      calls: [],
+    }),
+  ]);
   return file;
 }

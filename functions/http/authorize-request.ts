@@ -3,12 +3,14 @@ import type { APIGatewayAuthorizerResult, APIGatewayRequestAuthorizerEvent } fro
 import { ServiceError } from '#contract/errors.ts';
 import { formatLimits } from '#contract/rate-limits.ts';
 import { authorizeRequest } from '#domain/authorize-request.ts';
-import { beginRequest } from '#runtime/invocation.ts';
-import { apiKeys, clock, stageLimits, workspaces } from '#runtime/services.ts';
+import { beginRequest, endInvocation } from '#runtime/invocation.ts';
+import { apiKeys, clock, log, meter, stageLimits, workspaces } from '#runtime/services.ts';
 
 const authorize = authorizeRequest({
   apiKeys: apiKeys(),
   clock,
+  log,
+  meter,
   stageLimits: stageLimits(),
   workspaces: workspaces(),
 });
@@ -18,14 +20,17 @@ const unauthorized = () => new Error('Unauthorized');
 
 export const handler = middy<APIGatewayRequestAuthorizerEvent, APIGatewayAuthorizerResult>()
   .before(({ event, context }) => beginRequest(event, context))
+  .after(endInvocation)
+  .onError(endInvocation)
   .handler(async (event) => {
     const header = Object.entries(event.headers ?? {}).find(([name]) => name.toLowerCase() === 'x-api-key');
     if (!header?.[1]) throw unauthorized();
     try {
-      const { workspaceId, apiKeyId, limits } = await authorize(header[1]);
+      const { workspaceId, apiKeyId, expiresAt, limits } = await authorize(header[1]);
       return policy('Allow', event.methodArn, apiKeyId, {
         workspaceId,
         apiKeyId,
+        ...(expiresAt !== null && { apiKeyExpiresAt: expiresAt }),
         ...(limits !== null && { limits: formatLimits(limits) }),
       });
     } catch (error) {

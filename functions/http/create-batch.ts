@@ -37,9 +37,9 @@ const create = createBatch({
 });
 
 export const handler = bufferedRoute('create-batch', async (request) => {
-  const { workspaceId, body, limits } = request;
+  const { workspaceId, apiKeyId, body, limits } = request;
   const key = requestKeyOf('create-batch', request);
   const mostOpen = limits?.openBatches ?? null;
-  const { batch, replayed } = await create(workspaceId, body, { key, mostOpen });
+  const { batch, replayed } = await create({ workspaceId, apiKeyId, body }, { key, mostOpen });
   return { data: batchResource(batch), headers: replayHeaders(replayed) };
 });

@@ -15,11 +15,14 @@ import {
   fileIndex,
   log,
   messages,
+  meter,
   replySettings,
   requestKeys,
+  usage,
   workspaces,
 } from '#runtime/services.ts';
 import { streamedRoute } from '#runtime/streamed-route.ts';
+import { timeReply } from '#runtime/time-reply.ts';
 
 const services = {
   agentRuntime: agentRuntime(),
@@ -29,9 +32,11 @@ const services = {
   fileIndex: fileIndex(),
   identifiers,
   log,
+  meter,
   messages: messages(),
   replySettings: replySettings(),
   requestKeys: requestKeys(),
+  usage: usage(),
   workspaces: workspaces(),
 };
 const begin = beginTurn(services);
@@ -41,7 +46,8 @@ const answer = answerTurn(services);
 const millisecondsToStore = 15_000;
 
 export const handler = streamedRoute('send-message', async (request, open, context) => {
-  const { body, workspaceId, parameters, admitted } = request;
+  const heard = timeReply(performance.now());
+  const { body, workspaceId, apiKeyId, parameters, admitted } = request;
   const key = requestKeyOf('send-message', request);
   if (body.stream && key !== null)
     throw new ServiceError(
@@ -51,6 +57,7 @@ export const handler = streamedRoute('send-message', async (request, open, conte
   const begun = await begin(
     {
       workspaceId,
+      apiKeyId,
       chatId: parameters.chat_id,
       agentId: body.agent_id,
       message: body.message,
@@ -72,10 +79,13 @@ export const handler = streamedRoute('send-message', async (request, open, conte
     const stream = open(eventStreamHeaders);
     const responseId = `resp_${services.identifiers.uuid()}`;
     const events = openEventStream(stream, { responseId, chatId: turn.chat.id }, clock);
-    await answer(turn, { emit: events.send, done: events.done }, deadline);
+    const emit = heard.listening(events.send);
+    heard.ended(await answer(turn, { emit, done: events.done }, deadline));
     return;
   }
   const plainDeadline = environment('plainReplySeconds') * 1000;
-  const unheard = { emit: () => undefined, done: () => undefined };
-  answerWhole(await answer(turn, unheard, Math.min(deadline, plainDeadline)), false);
+  const unheard = { emit: heard.listening(() => undefined), done: () => undefined };
+  const reply = await answer(turn, unheard, Math.min(deadline, plainDeadline));
+  heard.ended(reply);
+  answerWhole(reply, false);
 });

@@ -1,6 +1,7 @@
 import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
 import { failBatchItem } from '#domain/fail-batch-item.ts';
 import type { QueuedRequest } from '#domain/ports/batch-queue.ts';
+import { observed } from '#runtime/observed.ts';
 import { batches, batchQueue, batchWorkflow, clock, log, replySettings } from '#runtime/services.ts';
 
 const fail = failBatchItem({
@@ -12,7 +13,7 @@ const fail = failBatchItem({
 });
 
 /** Ends the requests of batches that the queue has given up. */
-export const handler = async ({ Records }: SQSEvent): Promise<SQSBatchResponse> => {
+export const handler = observed(async ({ Records }: SQSEvent): Promise<SQSBatchResponse> => {
   const outcomes = await Promise.allSettled(
     Records.map(({ body }) => fail(JSON.parse(body) as QueuedRequest)),
   );
@@ -23,4 +24,4 @@ export const handler = async ({ Records }: SQSEvent): Promise<SQSBatchResponse> 
   return {
     batchItemFailures: failures.map(({ record }) => ({ itemIdentifier: record?.messageId ?? '' })),
   };
-};
+});

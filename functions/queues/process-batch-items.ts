@@ -1,6 +1,7 @@
 import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
 import type { QueuedRequest } from '#domain/ports/batch-queue.ts';
 import { processBatchItems } from '#domain/process-batch-items.ts';
+import { observed } from '#runtime/observed.ts';
 import {
   agentRuntime,
   agents,
@@ -13,7 +14,9 @@ import {
   fileIndex,
   log,
   messages,
+  meter,
   replySettings,
+  usage,
   workspaces,
 } from '#runtime/services.ts';
 
@@ -28,13 +31,15 @@ const process = processBatchItems({
   clock,
   fileIndex: fileIndex(),
   log,
+  meter,
   messages: messages(),
   replySettings: replySettings(),
+  usage: usage(),
   workspaces: workspaces(),
 });
 
 /** Does requests of batches. Those that it could not handle stay in the queue. */
-export const handler = async ({ Records }: SQSEvent): Promise<SQSBatchResponse> => {
+export const handler = observed(async ({ Records }: SQSEvent): Promise<SQSBatchResponse> => {
   const delivered = Records.map(({ messageId, body }) => ({
     ...(JSON.parse(body) as QueuedRequest),
     messageId,
@@ -45,4 +50,4 @@ export const handler = async ({ Records }: SQSEvent): Promise<SQSBatchResponse> 
   return {
     batchItemFailures: delivered.filter(isFailed).map(({ messageId }) => ({ itemIdentifier: messageId })),
   };
-};
+});

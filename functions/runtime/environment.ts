@@ -38,6 +38,7 @@ const schemas = {
   webSearchProvider: z.enum(['searxng', 'brave']).optional(),
   webSearchUrl: z.url(),
   webSearchApiKeySecret: z.string().min(1),
+  usageDays: z.coerce.number().int().positive(),
   /** Undefined in a stage without a distribution. */
   originSecret: z.string().min(1).optional(),
   metricsNamespace: z.string().min(1),

@@ -10,6 +10,7 @@ export const measurements = /* @__PURE__ */ new Measurements();
 interface Properties extends Record<string, string | undefined> {
   request_id: string;
   workspace_id: string | undefined;
+  batch_id?: string | undefined;
 }
 
 let properties: Properties | undefined;
@@ -38,13 +39,13 @@ export const beginRequest = (
   });
 
 /** Counts a request, and the error that it was answered with. */
-export function countRequest(into: Measurements, route: RouteName, error: unknown): void {
-  into.add('requests', 1, { route });
-  if (error !== undefined) into.add('errors', 1, { route, error_code: String(errorCodeOf(error)) });
+export function countRequest(route: RouteName, error: unknown): void {
+  measurements.add('requests', 1, { route });
+  if (error !== undefined) measurements.add('errors', 1, { route, error_code: String(errorCodeOf(error)) });
 }
 
 export function endRequest(route: RouteName, error?: unknown): void {
-  countRequest(measurements, route, error);
+  countRequest(route, error);
   endInvocation();
 }
 

@@ -3,7 +3,9 @@ import type * as z from 'zod';
 import { ServiceError } from '#contract/errors.ts';
 import { type Limits, parseLimits } from '#contract/rate-limits.ts';
 import type { Route } from '#contract/routes.ts';
+import { isExpired } from '#domain/api-key.ts';
 import type { Caller } from '#domain/authorize-request.ts';
+import { clock } from './clock.ts';
 import { describeIssues } from './describe-issues.ts';
 import { isFromDistribution } from './origin-secret.ts';
 import type { RateGate } from './rate-gate.ts';
@@ -12,6 +14,8 @@ import { viewerHostHeader } from './variables.ts';
 /** A request that has passed its route's schemas. */
 export interface ValidRequest<R extends Route> {
   workspaceId: string;
+  /** Of the key that it was sent with. */
+  apiKeyId: string;
   requestId: string;
   /** What the workspace is held to; null when it is to nothing. */
   limits: Limits | null;
@@ -34,9 +38,10 @@ export function readRequest<R extends Route>(
   event: APIGatewayProxyEvent,
   { admitted }: Pick<RateGate, 'admitted'>,
 ): ValidRequest<R> {
-  const { workspaceId, limits } = callerOf(event);
+  const { workspaceId, apiKeyId, limits } = callerOf(event);
   return {
     workspaceId,
+    apiKeyId,
     limits,
     admitted,
     requestId: event.requestContext.requestId,
@@ -54,12 +59,20 @@ export function readRequest<R extends Route>(
  * asked before a deployment that made limits.
  */
 export function callerOf({ requestContext }: APIGatewayProxyEvent): Caller {
-  const { workspaceId, apiKeyId, limits } = (requestContext.authorizer ?? {}) as Partial<
+  const { workspaceId, apiKeyId, apiKeyExpiresAt, limits } = (requestContext.authorizer ?? {}) as Partial<
     Record<string, string>
   >;
   if (workspaceId === undefined || apiKeyId === undefined)
     throw new ServiceError('accessDenied', 'Access denied');
-  return { workspaceId, apiKeyId, limits: limits === undefined ? null : parseLimits(limits) };
+  // The authorizer's answer is cached for longer than a key may have had.
+  if (isExpired(apiKeyExpiresAt ?? null, clock.now()))
+    throw new ServiceError('unauthenticated', 'Missing or invalid API key');
+  return {
+    workspaceId,
+    apiKeyId,
+    expiresAt: apiKeyExpiresAt ?? null,
+    limits: limits === undefined ? null : parseLimits(limits),
+  };
 }
 
 export const headerIn = (event: APIGatewayProxyEvent, name: string): string | undefined =>

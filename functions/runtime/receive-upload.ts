@@ -3,6 +3,7 @@ import type { UploadedFile } from '#contract/message.ts';
 import type { Services } from '#domain/services.ts';
 import { storeUpload } from '#domain/store-upload.ts';
 import { uploadedFileResource } from '#domain/uploaded-file-resource.ts';
+import type { KeyOwner } from '#domain/usage.ts';
 import { readForm } from './read-form.ts';
 
 type UploadServices = Parameters<typeof storeUpload>[0] & Pick<Services, 'files' | 'clock'>;
@@ -12,9 +13,9 @@ export const receiveUpload = (services: UploadServices) => {
   const store = storeUpload(services);
   const resource = uploadedFileResource(services);
   return async (upload: {
-    workspaceId: string;
+    caller: KeyOwner;
     contentType: string | undefined;
     body: Readable;
   }): Promise<UploadedFile> =>
-    resource(await store(upload.workspaceId, readForm(upload.contentType, upload.body)));
+    resource(await store(upload.caller, readForm(upload.contentType, upload.body)));
 };

@@ -7,9 +7,8 @@ import type { Caller } from '#domain/authorize-request.ts';
 import { environment } from './environment.ts';
 import { failureResponse, jsonResponse } from './http-response.ts';
 import { identifiers } from './identifiers.ts';
-import { countRequest } from './invocation.ts';
+import { countRequest, measurements } from './invocation.ts';
 import { loggingAs, tellInLog } from './log.ts';
-import { Measurements } from './measurements.ts';
 import { isFromDistribution } from './origin-secret.ts';
 import { openRateGate, rateHeadersOf } from './rate-gate.ts';
 import { readToEnd } from './read-form.ts';
@@ -60,9 +59,7 @@ async function resultOf(
   request: IncomingMessage,
   requestId: string,
 ): Promise<APIGatewayProxyResult> {
-  // One of its own: several requests are under way at once.
-  const measurements = new Measurements();
-  let workspaceId: string | undefined;
+  let caller: Caller | undefined;
   let failure: unknown;
   try {
     if (!(await isFromDistribution(request.headers))) throw new ServiceError('accessDenied', 'Access denied');
@@ -72,24 +69,25 @@ async function resultOf(
     const apiKey = request.headers['x-api-key'];
     if (typeof apiKey !== 'string' || apiKey === '')
       throw new ServiceError('unauthenticated', 'Missing or invalid API key');
-    const caller = await authorize(apiKey);
-    workspaceId = caller.workspaceId;
-    tellInLog({ workspace_id: workspaceId });
+    caller = await authorize(apiKey);
+    tellInLog({ workspace_id: caller.workspaceId });
     const gate = openRateGate(request, rateClass, caller);
+    const { workspaceId, apiKeyId } = caller;
     const file = await gate.through(async () => {
       await gate.admitted;
       return receive({
-        workspaceId: caller.workspaceId,
+        caller: { workspaceId, apiKeyId },
         contentType: request.headers['content-type'],
         body: request,
       });
     });
+    measurements.add('uploadedBytes', file.size, { route: 'upload-file' });
     return jsonResponse(routes['upload-file'].success.status, success(file), requestId, gate.headers());
   } catch (error) {
     failure = error;
     return failureResponse(error, requestId, rateHeadersOf(request));
   } finally {
-    countRequest(measurements, 'upload-file', failure);
-    measurements.publish({ request_id: requestId, workspace_id: workspaceId });
+    countRequest('upload-file', failure);
+    measurements.publish({ request_id: requestId, workspace_id: caller?.workspaceId });
   }
 }

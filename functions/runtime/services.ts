@@ -14,6 +14,7 @@ import { bedrockKnowledgeBase } from '#adapters/bedrock-knowledge-base.ts';
 import { threadedTextExtractor } from '#adapters/documents/threaded-text-extractor.ts';
 import { dynamoAgentStore } from '#adapters/dynamo/agent-store.ts';
 import { dynamoApiKeyStore } from '#adapters/dynamo/api-key-store.ts';
+import { auditBy, dynamoAuditLog } from '#adapters/dynamo/audit-log.ts';
 import { dynamoBatchStore } from '#adapters/dynamo/batch-store.ts';
 import { dynamoChatStore } from '#adapters/dynamo/chat-store.ts';
 import { dynamoDeliveryStore } from '#adapters/dynamo/delivery-store.ts';
@@ -25,6 +26,7 @@ import { dynamoMessageStore } from '#adapters/dynamo/message-store.ts';
 import { dynamoRateBucketStore } from '#adapters/dynamo/rate-bucket-store.ts';
 import { dynamoRequestKeyStore } from '#adapters/dynamo/request-key-store.ts';
 import { dynamoTable, type Table } from '#adapters/dynamo/table.ts';
+import { dynamoUsageStore } from '#adapters/dynamo/usage-store.ts';
 import { dynamoWorkspaceStore } from '#adapters/dynamo/workspace-store.ts';
 import { imageFitter } from '#adapters/images/fit-image.ts';
 import { kmsSecretSealer } from '#adapters/kms-secret-sealer.ts';
@@ -40,12 +42,14 @@ import { sqsBatchQueue } from '#adapters/sqs-batch-queue.ts';
 import { stepFunctionsBatchWorkflow } from '#adapters/step-functions-batch-workflow.ts';
 import { aiAgentRuntime } from '#agents/agent-runtime.ts';
 import type { Services } from '#domain/services.ts';
+import { actor } from './actor.ts';
 import { agentTools } from './agent-tools.ts';
 import { clientTimeouts } from './client-timeouts.ts';
 import { clock } from './clock.ts';
 import { environment } from './environment.ts';
 import { makeKnowledgeBaseClient } from './knowledge-base-client.ts';
 import { log } from './log.ts';
+import { meter } from './meter.ts';
 import { modelProviders } from './model-providers.ts';
 import { ownServices } from './own-services.ts';
 import { makeWebSearch } from './web-search.ts';
@@ -94,9 +98,12 @@ export const files = /* @__PURE__ */ lazily(() =>
   ),
 );
 
-export const workspaces = /* @__PURE__ */ lazily(() => dynamoWorkspaceStore(table()));
-export const apiKeys = /* @__PURE__ */ lazily(() => dynamoApiKeyStore(table()));
-export const agents = /* @__PURE__ */ lazily(() => dynamoAgentStore(table()));
+const audit = /* @__PURE__ */ auditBy(clock, actor);
+export const auditLog = /* @__PURE__ */ lazily(() => dynamoAuditLog(table()));
+export const workspaces = /* @__PURE__ */ lazily(() => dynamoWorkspaceStore(table(), audit));
+export const usage = /* @__PURE__ */ lazily(() => dynamoUsageStore(table(), () => environment('usageDays')));
+export const apiKeys = /* @__PURE__ */ lazily(() => dynamoApiKeyStore(table(), audit));
+export const agents = /* @__PURE__ */ lazily(() => dynamoAgentStore(table(), audit));
 export const chats = /* @__PURE__ */ lazily(() => dynamoChatStore(table(), clock));
 export const messages = /* @__PURE__ */ lazily(() => dynamoMessageStore(table(), contents()));
 export const fileIndex = /* @__PURE__ */ lazily(() => dynamoFileIndex(table()));
@@ -110,7 +117,7 @@ export const replySettings = /* @__PURE__ */ lazily((): Services['replySettings'
 /** A workspace's index is some megabytes, which agentctl sends over whatever line an operator has. */
 export const knowledge = /* @__PURE__ */ lazily(() =>
   knowledgeStore(
-    dynamoKnowledgeTable(table()),
+    dynamoKnowledgeTable(table(), audit),
     s3IndexObjects(
       new S3Client({ requestHandler: { ...clientTimeouts, requestTimeout: 60_000 } }),
       environment('contentBucket'),
@@ -156,6 +163,7 @@ export const agentRuntime = /* @__PURE__ */ lazily(() =>
     tools: agentTools({ agents, attachments, knowledge, knowledgeBase, messages, webPages, webSearch }),
     // While a tool is at work clients hear nothing: it ends before the stream times out, 80 s of 90.
     toolTimeout: Math.floor((replySettings().streamTimeout * 8) / 9),
+    onRetry: meter.modelRetried,
   }),
 );
 export const batches = /* @__PURE__ */ lazily(() => dynamoBatchStore(table(), clock));
@@ -175,7 +183,7 @@ export const batchSettings = /* @__PURE__ */ lazily((): Services['batchSettings'
   item: environment('batchItemSeconds') * 1000,
 }));
 export const requestKeys = /* @__PURE__ */ lazily(() => dynamoRequestKeyStore(table()));
-export const deliveries = /* @__PURE__ */ lazily(() => dynamoDeliveryStore(table()));
+export const deliveries = /* @__PURE__ */ lazily(() => dynamoDeliveryStore(table(), audit));
 export const secretSealer = /* @__PURE__ */ lazily(() =>
   kmsSecretSealer(new KMSClient({ requestHandler: clientTimeouts }), environment('webhookKey')),
 );
@@ -190,4 +198,4 @@ export const webhookSender = /* @__PURE__ */ lazily(() =>
     clock,
   }),
 );
-export { clock, imageFitter, log, magicBytes as contentDetector };
+export { clock, imageFitter, log, magicBytes as contentDetector, meter };

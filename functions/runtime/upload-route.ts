@@ -4,7 +4,7 @@ import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
 import { success } from '#contract/envelope.ts';
 import { routes } from '#contract/routes.ts';
 import { failureResponse, jsonResponse } from './http-response.ts';
-import { observesRequests } from './invocation.ts';
+import { measurements, observesRequests } from './invocation.ts';
 import { openRateGate, rateHeadersOf } from './rate-gate.ts';
 import { callerOf, headerIn } from './read-request.ts';
 import type { receiveUpload } from './receive-upload.ts';
@@ -23,10 +23,11 @@ export const uploadRoute = (receive: ReturnType<typeof receiveUpload>) =>
       const file = await gate.through(async () => {
         await gate.admitted;
         return receive({
-          workspaceId: caller.workspaceId,
+          caller,
           contentType: headerIn(event, 'content-type'),
           body: Readable.from([Buffer.from(event.body ?? '', event.isBase64Encoded ? 'base64' : 'utf8')]),
         });
       });
+      measurements.add('uploadedBytes', file.size, { route: 'upload-file' });
       return jsonResponse(200, success(file), event.requestContext.requestId, gate.headers());
     });

@@ -23,6 +23,7 @@ export const variables = {
   webSearchProvider: 'WEB_SEARCH_PROVIDER',
   webSearchUrl: 'WEB_SEARCH_URL',
   webSearchApiKeySecret: 'WEB_SEARCH_API_KEY_SECRET_ARN',
+  usageDays: 'USAGE_DAYS',
   originSecret: 'ORIGIN_SECRET_ARN',
   /** Where the metrics of this stack stand: the stack's name. */
   metricsNamespace: 'METRICS_NAMESPACE',

@@ -1,6 +1,6 @@
-import type { Context } from 'aws-lambda';
 import { reconcileBatches } from '#domain/reconcile-batches.ts';
-import { beginInvocation, endInvocation, measurements } from '#runtime/invocation.ts';
+import { measurements } from '#runtime/invocation.ts';
+import { observed } from '#runtime/observed.ts';
 import { batches, batchQueue, batchWorkflow, clock, log, replySettings } from '#runtime/services.ts';
 
 const reconcile = reconcileBatches({
@@ -13,9 +13,7 @@ const reconcile = reconcileBatches({
 });
 
 /** Takes up what a crash has left lying. */
-export const handler = async (_event: unknown, context: Context): Promise<void> => {
-  beginInvocation(context, { request_id: context.awsRequestId, workspace_id: undefined });
+export const handler = observed(async (_event: unknown): Promise<void> => {
   const { overdue } = await reconcile();
   measurements.add('overdueBatches', overdue, {});
-  endInvocation();
-};
+});

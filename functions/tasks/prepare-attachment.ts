@@ -1,4 +1,5 @@
 import { prepareAttachment } from '#domain/prepare-attachment.ts';
+import { observed } from '#runtime/observed.ts';
 import {
   fileIndex,
   files,
@@ -8,10 +9,12 @@ import {
 } from '#runtime/services.ts';
 
 /** Makes of an uploaded file what models can be given. A hostile one holds this function alone. */
-export const handler = prepareAttachment({
-  fileIndex: fileIndex(),
-  files: files(),
-  imageFitter,
-  preparedAttachments: preparedAttachments(),
-  textExtractor: functionTextExtractor(),
-});
+export const handler = observed(
+  prepareAttachment({
+    fileIndex: fileIndex(),
+    files: files(),
+    imageFitter,
+    preparedAttachments: preparedAttachments(),
+    textExtractor: functionTextExtractor(),
+  }),
+);

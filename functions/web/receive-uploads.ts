@@ -9,7 +9,9 @@ import {
   fileIndex,
   files,
   log,
+  meter,
   stageLimits,
+  usage,
   workspaces,
 } from '#runtime/services.ts';
 
@@ -18,6 +20,8 @@ serveUploads({
   authorize: authorizeRequest({
     apiKeys: apiKeys(),
     clock,
+    log,
+    meter,
     stageLimits: stageLimits(),
     workspaces: workspaces(),
   }),
@@ -28,5 +32,7 @@ serveUploads({
     files: files(),
     identifiers,
     log,
+    meter,
+    usage: usage(),
   }),
 });

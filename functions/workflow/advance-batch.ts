@@ -1,14 +1,14 @@
 import { advanceBatch } from '#domain/advance-batch.ts';
 import { wantsWebhook } from '#domain/batch.ts';
-import { batches, clock } from '#runtime/services.ts';
+import { observed } from '#runtime/observed.ts';
+import { batches, clock, meter } from '#runtime/services.ts';
 
-const advance = advanceBatch({ batches: batches(), clock });
+const advance = advanceBatch({ batches: batches(), clock, meter });
 
 /** Looks what has become of a batch, and says how the workflow goes on. */
-export const handler = async (input: {
-  workspaceId: string;
-  batchId: string;
-}): Promise<{ stage: string; webhook: boolean }> => {
-  const { stage, batch } = await advance(input);
-  return { stage, webhook: wantsWebhook(batch) };
-};
+export const handler = observed(
+  async (input: { workspaceId: string; batchId: string }): Promise<{ stage: string; webhook: boolean }> => {
+    const { stage, batch } = await advance(input);
+    return { stage, webhook: wantsWebhook(batch) };
+  },
+);

@@ -1,10 +1,13 @@
 import { dispatchBatch } from '#domain/dispatch-batch.ts';
+import { observed } from '#runtime/observed.ts';
 import { batches, batchQueue, batchWorkflow, clock } from '#runtime/services.ts';
 
 /** Begins a wait of the workflow: whoever ends the last request of the batch wakes it. */
-export const handler = dispatchBatch({
-  batches: batches(),
-  batchQueue: batchQueue(),
-  batchWorkflow: batchWorkflow(),
-  clock,
-});
+export const handler = observed(
+  dispatchBatch({
+    batches: batches(),
+    batchQueue: batchQueue(),
+    batchWorkflow: batchWorkflow(),
+    clock,
+  }),
+);

@@ -113,7 +113,7 @@ test('its role may do exactly this', () => {
     Statement: { Action: string | string[]; Resource: unknown; Condition?: unknown }[];
   };
   expect(Statement.find(({ Action }) => Action === 'dynamodb:UpdateItem')?.Condition).toEqual({
-    'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['W#*#RATE#*'] },
+    'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['W#*#RATE#*', 'W#*#USAGE', 'KEY#*'] },
   });
   expect(Statement.flatMap(({ Action }) => Action).toSorted()).toEqual([
     'dynamodb:BatchGetItem',

@@ -163,17 +163,23 @@ test('every role may do exactly this', () => {
   });
 });
 
-test('the functions of routes may take from rate buckets, and what they only read stays so', () => {
+test('the functions of routes may take from rate buckets, the authorizer mark keys, and what they only read stays so', () => {
   const takers = policies.filter(({ conditional }) => conditional.length > 0);
-  const names = Object.keys(routes).map((name) => name.replaceAll('-', ''));
+  const names = [...Object.keys(routes), 'authorize-request'].map((name) => name.replaceAll('-', ''));
   expect(takers.map(({ owner }) => owner.toLowerCase()).toSorted()).toEqual(names.toSorted());
-  for (const { conditional } of takers)
+  const rowsOf: Partial<Record<string, string[]>> = {
+    AuthorizeRequest: ['KEY#*'],
+    UploadFile: ['W#*#RATE#*', 'W#*#USAGE'],
+  };
+  for (const { owner, conditional } of takers)
     expect(conditional).toEqual([
       {
         Effect: 'Allow',
         Action: 'dynamodb:UpdateItem',
         Resource: { 'Fn::GetAtt': ['DataTable', 'Arn'] },
-        Condition: { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['W#*#RATE#*'] } },
+        Condition: {
+          'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': rowsOf[owner] ?? ['W#*#RATE#*'] },
+        },
       },
     ]);
 });

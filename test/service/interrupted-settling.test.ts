@@ -4,7 +4,17 @@ import { beginTurn, type Turn } from '#domain/begin-turn.ts';
 import type { AgentRuntime } from '#domain/ports/agent-runtime.ts';
 import type { RequestKey } from '#domain/request-key.ts';
 import { identifiers } from '#runtime/identifiers.ts';
-import { agents, chats, clock, fileIndex, messages, requestKeys, workspaces } from '#runtime/services.ts';
+import {
+  agents,
+  chats,
+  clock,
+  fileIndex,
+  messages,
+  meter,
+  requestKeys,
+  usage,
+  workspaces,
+} from '#runtime/services.ts';
 import { variables } from '#runtime/variables.ts';
 import { clientOf } from '#support/client.ts';
 import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
@@ -39,8 +49,10 @@ const functionWith = (held: Partial<TurnServices> = {}, lease = 60_000): TurnSer
   identifiers,
   log: { info: () => undefined, warn: () => undefined, error: () => undefined },
   messages: messages(),
+  meter,
   replySettings: { streamTimeout: 90_000, lease, historyCharacters: 1000, attachedFiles: 10 },
   requestKeys: requestKeys(),
+  usage: usage(),
   workspaces: workspaces(),
   ...held,
 });
@@ -53,6 +65,7 @@ async function begin(
 ): Promise<Turn> {
   const input = {
     workspaceId: tenant.workspaceId,
+    apiKeyId: tenant.apiKeyId,
     chatId,
     agentId: tenant.agentId,
     message,
@@ -155,7 +168,8 @@ describe('a send that is made again', () => {
     expect(await answerTurn(functionWith())(first, unheard, 60_000)).toMatchObject({ error: null });
     await answerTurn(functionWith())(second, unheard, 60_000);
     expect(contentsOf(await historyOf(client, chatId))).toEqual(['once', 'the answer']);
-    const again = { workspaceId: tenant.workspaceId, chatId, agentId: tenant.agentId, message: 'once' };
+    const { workspaceId, apiKeyId } = tenant;
+    const again = { workspaceId, apiKeyId, chatId, agentId: tenant.agentId, message: 'once' };
     expect(
       await beginTurn(functionWith())(
         { ...again, attachedFileUuids: [], externalUserId: undefined, admitted: Promise.resolve() },

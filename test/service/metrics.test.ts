@@ -1,62 +1,193 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { metrics, serviceDimension } from '#runtime/metric-names.ts';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { type MetricName, metrics, serviceDimension } from '#runtime/metric-names.ts';
+import { endOf } from '#support/batches.ts';
+import { clientOf } from '#support/client.ts';
 import { type MetricLine, readMetricLine } from '#support/metric-lines.ts';
-import { type OpenTenant, openTenant } from '#support/open-tenant.ts';
-import { type Service, startService } from '#support/service.ts';
+import { dataOf, summaryOf } from '#support/open-tenant.ts';
+import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import { createPublishedAgent, type Service, startService } from '#support/service.ts';
+import { createChat, send } from '#support/turns.ts';
+import { uploaderOf } from '#support/upload.ts';
+import { openWebhookTenant, type WebhookTenant } from '#support/webhook-batches.ts';
+import { startWebhookReceiver, status, type WebhookReceiver } from '#support/webhook-receiver.ts';
+
+vi.setConfig({ testTimeout: 120_000 });
 
 let service: Service;
-let tenant: OpenTenant;
-const lines: MetricLine[] = [];
+let model: ScriptedModel;
+let receiver: WebhookReceiver;
+let tenant: WebhookTenant;
+const logged: { functionName: string; line: string }[] = [];
 
 beforeAll(async () => {
+  model = await startScriptedModel();
+  receiver = await startWebhookReceiver(status(500), status(200));
   service = await startService({
-    onLog({ functionName, line }) {
-      const read = readMetricLine(functionName, line);
-      if (read !== undefined) lines.push(read);
-    },
+    variables: { OPENAI_BASE_URL: model.url, WEBHOOK_RETRY_SECONDS: '0.1,2' },
+    maxConcurrency: 2,
+    onLog: (entry) => logged.push(entry),
   });
-  tenant = await openTenant(service);
+  tenant = await openWebhookTenant(service, {
+    model: 'openai:test',
+    titles: false,
+    agent: { system_prompt: 'canary-prompt' },
+  });
 });
-afterAll(() => service.close());
+afterAll(async () => {
+  await service.close();
+  await receiver.close();
+  await model.close();
+});
 
-/** The lines of one request, by its id: they come a moment behind its answer. */
-const linesOf = (requestId: string | null, atLeast: number): Promise<MetricLine[]> => {
-  const found = () => lines.filter(({ properties }) => properties.request_id === requestId);
-  return expect
-    .poll(found, { timeout: 10_000, message: `${atLeast} lines of request ${requestId}` })
-    .toSatisfy((read: MetricLine[]) => read.length >= atLeast)
-    .then(found);
+const linesRead = (): MetricLine[] =>
+  logged.flatMap(({ functionName, line }) => readMetricLine(functionName, line) ?? []);
+
+/** What was told of a metric, under each set of its dimensions. */
+const told = (name: MetricName): [dimensions: string, value: number | number[]][] =>
+  linesRead().flatMap((line): [string, number | number[]][] => {
+    const metric = line.metrics[metrics[name].name];
+    if (metric === undefined) return [];
+    expect(metric.unit).toBe(metrics[name].unit);
+    return line.dimensions.map(({ service: stack, ...dimensions }) => {
+      expect(stack).toBe(serviceDimension.service);
+      return [Object.values(dimensions).join(' '), metric.value];
+    });
+  });
+
+const sumOf = (name: MetricName, dimensions: string): number =>
+  told(name)
+    .filter(([found]) => found === dimensions)
+    .flatMap(([, value]) => value)
+    .reduce((sum, value) => sum + value, 0);
+
+/** The lines of a request come a moment behind its answer. */
+const requestsCounted = (route: string): Promise<void> => {
+  const before = sumOf('requests', route);
+  return expect.poll(() => sumOf('requests', route), { timeout: 10_000 }).toBeGreaterThan(before);
 };
 
-it('counts a request under its route, in the namespace of its stack', async () => {
+it('counts requests by route, errors by route and by code, in the namespace of the stack', async () => {
+  const counted = requestsCounted('list-chats');
   const { headers } = await tenant.client.get('/chats');
-  const [line, ...others] = await linesOf(headers.get('x-request-id'), 1);
-  expect(others).toEqual([]);
-  expect(line).toMatchObject({
-    namespace: 'agent-service-local',
-    dimensions: [{ ...serviceDimension, route: 'list-chats' }],
-    metrics: { [metrics.requests.name]: { unit: 'Count', value: 1 } },
-    properties: { workspace_id: tenant.workspaceId },
-  });
+  await counted;
+  const found = linesRead().filter(({ properties }) => properties.request_id === headers.get('x-request-id'));
+  expect(found).toMatchObject([
+    {
+      namespace: 'agent-service-local',
+      metrics: { [metrics.requests.name]: { unit: 'Count', value: 1 } },
+      properties: { workspace_id: tenant.workspaceId },
+    },
+  ]);
+  const refused = requestsCounted('list-chats');
+  await tenant.client.get('/chats?limit=many');
+  await refused;
+  await expect.poll(() => sumOf('errors', '10006')).toBe(1);
+  expect(sumOf('errors', 'list-chats')).toBe(1);
+  expect(sumOf('requests', 'list-chats')).toBe(2);
 });
 
-it('counts an error by its route, and by its code', async () => {
-  const { headers } = await tenant.client.get('/chats?limit=many');
-  const read = await linesOf(headers.get('x-request-id'), 2);
-  expect(read).toHaveLength(2);
-  expect(read.find((line) => metrics.errors.name in line.metrics)).toMatchObject({
-    dimensions: [
-      { ...serviceDimension, route: 'list-chats' },
-      { ...serviceDimension, error_code: '10006' },
-    ],
-    metrics: { [metrics.errors.name]: { unit: 'Count', value: 1 } },
+it('tells what turns, uploads, batches and webhooks take and cost, and no text, key or secret of them', async () => {
+  let calls = 0;
+  model.onCall = (call) => {
+    calls += 1;
+    if (calls === 1) return call.fail(429, { 'retry-after-ms': '5' });
+    if (call.request.messages.at(-1)?.content.includes('refused')) return call.fail(400);
+    call.piece('canary-reply');
+    call.finish({ prompt_tokens: 10, completion_tokens: 2 });
+  };
+  const { client } = tenant;
+  const chat = await createChat(client, tenant, { name: 'canary-name' });
+  await (await client.stream(chat, { message: 'canary-message', agent_id: tenant.agentId })).all();
+  expect((await send(client, tenant, chat, 'canary-refused')).status).toBe(500);
+  const seeker = await createPublishedAgent(tenant.workspaceId, {
+    unified_tools: [{ type: 'consultant_lookup' }],
   });
+  const asking = await createChat(client, { agentId: seeker });
+  const looked = await send(
+    client,
+    { agentId: seeker },
+    asking,
+    'consultant_lookup {"query":"canary-query"}',
+  );
+  expect(looked.status).toBe(200);
+  const file = dataOf(
+    await uploaderOf(service, tenant).file('canary-file.txt', 'canary-content'),
+  ) as unknown as { uuid: string };
+  await send(client, tenant, chat, 'canary-attached', { attached_file_uuids: [file.uuid] });
+  const batch = await tenant.create(
+    { url: `${receiver.url}?canary-query`, secret: 'canary-secret' },
+    'canary-request',
+  );
+  await endOf(client, batch.id);
+  expect(await tenant.settled(batch)).toMatchObject({ state: 'delivered', attempts: 2 });
+  expect(summaryOf(await clientOf(service, { apiKey: 'ak_canary' }).get('/chats'))).toContain('400/10001');
+  await client.post('/chats', { name: 'canary-chat', agent_id: 'canary-agent' });
+
+  const sums = () => ({
+    sends: sumOf('requests', 'send-message'),
+    serverErrors: sumOf('errors', '10005'),
+    failedReplies: sumOf('failedReplies', 'send-message'),
+    calls: sumOf('modelCalls', 'openai:test'),
+    prompt: sumOf('promptTokens', 'openai:test'),
+    completion: sumOf('completionTokens', 'openai:test'),
+    retries: sumOf('modelRetries', 'throttled'),
+    retriesOfModel: sumOf('modelRetries', 'openai:test'),
+    refusals: sumOf('modelFailures', 'refused'),
+    steps: sumOf('steps', 'consultant_lookup'),
+    failedSteps: sumOf('failedSteps', 'consultant_lookup'),
+    bytes: sumOf('uploadedBytes', 'upload-file'),
+    done: sumOf('batchRequestsDone', ''),
+    failed: sumOf('batchRequestsFailed', ''),
+    batches: told('batchAge').map(([ended]) => ended),
+    webhooks: [sumOf('webhookAttempts', 'refused'), sumOf('webhookAttempts', 'delivered')],
+    keys: sumOf('refusedKeys', 'unknown'),
+    lost: told('lostUsage'),
+  });
+  await expect.poll(sums, { timeout: 10_000 }).toEqual({
+    sends: 4,
+    serverErrors: 1,
+    failedReplies: 1,
+    calls: 3,
+    prompt: 30,
+    completion: 6,
+    retries: 1,
+    retriesOfModel: 1,
+    refusals: 1,
+    steps: 1,
+    failedSteps: 0,
+    bytes: 'canary-content'.length,
+    done: 1,
+    failed: 0,
+    batches: ['completed'],
+    webhooks: [1, 1],
+    keys: 1,
+    lost: [],
+  });
+  const times = (name: MetricName) => told(name).flatMap(([, value]) => value);
+  // The refused turn has not spoken.
+  expect(times('timeToFirstDelta')).toHaveLength(3);
+  expect(times('replyTime')).toHaveLength(4);
+  expect(times('replyTime').every((time) => time >= 0)).toBe(true);
+
+  expect(logged.length).toBeGreaterThan(20);
+  for (const { functionName, line } of logged) {
+    expect(line).not.toContain('canary');
+    expect(line).not.toContain(tenant.apiKey);
+    expect(line, functionName).toMatch(/^\{.*\}$/);
+    const fields = JSON.parse(line) as Record<string, unknown>;
+    if (fields._aws !== undefined) continue;
+    expect(fields).toMatchObject({
+      service: serviceDimension.service,
+      request_id: expect.any(String),
+      function_name: expect.any(String),
+      cold_start: expect.any(Boolean),
+    });
+  }
+  // There were lines of failures among them, with what failed but not with its texts.
+  expect(logged.filter(({ line }) => line.includes('A reply was not completed'))).toHaveLength(1);
+  expect(logged.filter(({ line }) => line.includes('A webhook was called'))).toHaveLength(2);
 });
 
 it('tells at every run of the reconciler how many batches are open long after their time', async () => {
-  const told = () => lines.find(({ metrics: told }) => metrics.overdueBatches.name in told);
-  await expect.poll(told, { timeout: 20_000 }).toMatchObject({
-    dimensions: [serviceDimension],
-    metrics: { [metrics.overdueBatches.name]: { unit: 'Count', value: 0 } },
-  });
+  await expect.poll(() => told('overdueBatches'), { timeout: 20_000 }).toContainEqual(['', 0]);
 });

@@ -93,7 +93,7 @@ it('finds everything again after a kill in the middle of a reply', async () => {
       endpoints: { dynamodb: connection.dynamodb_endpoint },
     },
   });
-  const tenantOf = (connection: Connection): Tenant => ({
+  const tenantOf = (connection: Connection): Omit<Tenant, 'apiKeyId'> => ({
     workspaceId: connection.workspace_id,
     apiKey: connection.api_key,
     agentId: connection.agent_id,

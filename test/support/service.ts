@@ -64,6 +64,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
 export interface Tenant {
   workspaceId: string;
   apiKey: string;
+  apiKeyId: string;
   /** Published, answered by the model given. */
   agentId: string;
 }
@@ -97,9 +98,9 @@ export async function createTenant(
   if (options.limits !== undefined) await setLimits(workspaceId, options.limits);
   if (options.titles === false) await services.workspaces.update(workspaceId, { titlesEnabled: false });
   await services.workspaces.addToWhitelist(workspaceId, options.whitelist ?? []);
-  const { apiKey } = await createApiKey(services)({ workspaceId, name: null, expiresAt: null });
+  const { apiKey, key } = await createApiKey(services)({ workspaceId, name: null, expiresAt: null });
   const fields = { ...(options.model !== undefined && { llm_model: options.model }), ...options.agent };
-  return { workspaceId, apiKey, agentId: await createPublishedAgent(workspaceId, fields) };
+  return { workspaceId, apiKey, apiKeyId: key.id, agentId: await createPublishedAgent(workspaceId, fields) };
 }
 
 type LimitTexts = { [Name in keyof Limits]?: string };

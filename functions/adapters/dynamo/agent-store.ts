@@ -1,7 +1,9 @@
 import type { AgentDefinition } from '#contract/agent.ts';
 import { ServiceError } from '#contract/errors.ts';
 import type { Agent, AgentVersion } from '#domain/agent.ts';
+import { type AuditEntry, changesOf } from '#domain/audit.ts';
 import type { AgentStore } from '#domain/ports/agent-store.ts';
+import type { Audit } from './audit-log.ts';
 import { keys } from './keys.ts';
 import { failedConditions, type Item, type Table, type Write } from './table.ts';
 
@@ -55,7 +57,7 @@ const versionItemOf = (version: AgentVersion): Item => ({
 /** Of up to 350 KB each: 9 MB, less than the 16 MB of one batch read. */
 const agentsAtOnce = 25;
 
-export function dynamoAgentStore(table: Table): AgentStore {
+export function dynamoAgentStore(table: Table, audit: Audit): AgentStore {
   const pagesOf = (key: { pk: string; sk: string }) =>
     table.queryPages({
       KeyConditionExpression: 'pk = :pk AND begins_with(sk, :kind)',
@@ -99,11 +101,20 @@ export function dynamoAgentStore(table: Table): AgentStore {
             Item: { ...keys.operatorsAgent(agent.id), workspace_id: agent.workspaceId },
           },
         },
+        ...audit(TableName, {
+          ...{ action: 'agent created', workspaceId: agent.workspaceId, target: agent.id },
+          changes: { name: agent.definition.name, llm_model: agent.definition.llm_model },
+        }),
       ]);
     },
     async save(agent, published) {
+      const before = await table.get(keys.agent(agent.workspaceId, agent.id));
+      const done = describe(agent, published, before && agentOf(before));
       try {
-        await table.transact((TableName) => saving(TableName, agent, published));
+        await table.transact((TableName) => [
+          ...saving(TableName, agent, published),
+          ...audit(TableName, { ...done, workspaceId: agent.workspaceId, target: agent.id }),
+        ]);
       } catch (error) {
         if (!failedConditions(error).includes(true)) throw error;
         throw new ServiceError(
@@ -114,6 +125,26 @@ export function dynamoAgentStore(table: Table): AgentStore {
           },
         );
       }
+    },
+  };
+}
+
+/** Of an agent's texts it says that they are others: what they were stands in the versions. */
+function describe(
+  { definition }: Agent,
+  published: AgentVersion | 'unchanged' | null,
+  before: Agent | undefined,
+): Pick<AuditEntry, 'action' | 'changes'> {
+  if (published === null) return { action: 'agent unpublished', changes: {} };
+  if (published !== 'unchanged')
+    return { action: 'agent published', changes: { version: published.number, version_id: published.id } };
+  const changed = changesOf(before?.definition ?? {}, definition);
+  return {
+    action: 'agent updated',
+    changes: {
+      fields: Object.keys(changed).toSorted(),
+      ...(changed.name !== undefined && { name: changed.name }),
+      ...(changed.llm_model !== undefined && { llm_model: changed.llm_model }),
     },
   };
 }

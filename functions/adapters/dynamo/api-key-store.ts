@@ -1,7 +1,9 @@
+import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import type { ApiKey } from '#domain/api-key.ts';
 import type { ApiKeyStore } from '#domain/ports/api-key-store.ts';
+import type { Audit } from './audit-log.ts';
 import { keys } from './keys.ts';
-import type { Item, Table } from './table.ts';
+import { failedConditions, type Item, type Table, type Write } from './table.ts';
 
 const apiKeyOf = (item: Item): ApiKey => ({
   id: item.id as string,
@@ -13,6 +15,7 @@ const apiKeyOf = (item: Item): ApiKey => ({
   createdAt: item.created_at as string,
   expiresAt: item.expires_at as string | null,
   revokedAt: item.revoked_at as string | null,
+  lastUsedOn: (item.last_used_on as string | undefined) ?? null,
 });
 
 const itemOf = (key: ApiKey): Item => ({
@@ -27,19 +30,41 @@ const itemOf = (key: ApiKey): Item => ({
   revoked_at: key.revokedAt,
 });
 
-export function dynamoApiKeyStore(table: Table): ApiKeyStore {
+/** A new key, and how operators find it: by its workspace, and by its id. */
+function putting(TableName: string, key: ApiKey): Write[] {
+  const pointer = { hash: key.hash };
+  return [
+    { ...keys.apiKey(key.hash), ...itemOf(key) },
+    { ...keys.apiKeyOfWorkspace(key.workspaceId, key.id), ...pointer },
+    { ...keys.operatorsApiKey(key.id), ...pointer },
+  ].map((Item) => ({ Put: { TableName, Item } }));
+}
+
+const named = ({ name, expiresAt, prefix, lastFour }: ApiKey) => ({
+  name,
+  expires_at: expiresAt,
+  key: `${prefix}…${lastFour}`,
+});
+
+export function dynamoApiKeyStore(table: Table, audit: Audit): ApiKeyStore {
   const byHash = async (hash: string): Promise<ApiKey | undefined> => {
     const item = await table.get(keys.apiKey(hash));
     return item && apiKeyOf(item);
   };
+  const byId = async (keyId: string): Promise<ApiKey | undefined> => {
+    const pointer = await table.get(keys.operatorsApiKey(keyId));
+    return pointer && byHash(pointer.hash as string);
+  };
   return {
     byHash,
+    byId,
     async put(key) {
-      const pointer = { hash: key.hash };
       await table.transact((TableName) => [
-        { Put: { TableName, Item: { ...keys.apiKey(key.hash), ...itemOf(key) } } },
-        { Put: { TableName, Item: { ...keys.apiKeyOfWorkspace(key.workspaceId, key.id), ...pointer } } },
-        { Put: { TableName, Item: { ...keys.operatorsApiKey(key.id), ...pointer } } },
+        ...putting(TableName, key),
+        ...audit(TableName, {
+          ...{ action: 'key created', workspaceId: key.workspaceId, target: key.id },
+          changes: named(key),
+        }),
       ]);
     },
     async list(workspaceId) {
@@ -55,17 +80,69 @@ export function dynamoApiKeyStore(table: Table): ApiKeyStore {
         .sort((one, other) => one.createdAt.localeCompare(other.createdAt));
     },
     async revoke(keyId, at) {
-      const pointer = await table.get(keys.operatorsApiKey(keyId));
-      if (pointer === undefined) return undefined;
-      return apiKeyOf(
-        await table.update({
-          Key: keys.apiKey(pointer.hash as string),
-          UpdateExpression: 'SET revoked_at = :at',
-          ConditionExpression: 'attribute_exists(pk)',
-          ExpressionAttributeValues: { ':at': at },
-          ReturnValues: 'ALL_NEW',
+      const key = await byId(keyId);
+      if (key === undefined || key.revokedAt !== null) return key;
+      await table.transact((TableName) => [
+        {
+          Update: {
+            TableName,
+            Key: keys.apiKey(key.hash),
+            UpdateExpression: 'SET revoked_at = :at',
+            ConditionExpression: 'attribute_exists(pk)',
+            ExpressionAttributeValues: { ':at': at },
+          },
+        },
+        ...audit(TableName, {
+          ...{ action: 'key revoked', workspaceId: key.workspaceId, target: key.id },
+          changes: { revoked_at: at },
         }),
-      );
+      ]);
+      return { ...key, revokedAt: at };
+    },
+    async replace(old, expiresAt, key) {
+      try {
+        await table.transact((TableName) => [
+          {
+            Update: {
+              TableName,
+              Key: keys.apiKey(old.hash),
+              UpdateExpression: 'SET expires_at = :then',
+              ConditionExpression: 'revoked_at = :never AND expires_at = :read',
+              ExpressionAttributeValues: { ':then': expiresAt, ':never': null, ':read': old.expiresAt },
+            },
+          },
+          ...putting(TableName, key),
+          ...audit(TableName, {
+            ...{ action: 'key rotated', workspaceId: old.workspaceId, target: old.id },
+            changes: {
+              ends: { from: old.expiresAt, to: expiresAt },
+              new_key_id: key.id,
+              ...named(key),
+            },
+          }),
+        ]);
+        return true;
+      } catch (error) {
+        if (failedConditions(error)[0] === true) return false;
+        throw error;
+      }
+    },
+    async markUsed({ hash }, day, signal) {
+      try {
+        await table.update(
+          {
+            Key: keys.apiKey(hash),
+            UpdateExpression: 'SET last_used_on = :day',
+            ConditionExpression:
+              'attribute_exists(pk) AND (attribute_not_exists(last_used_on) OR last_used_on < :day)',
+            ExpressionAttributeValues: { ':day': day },
+          },
+          signal,
+        );
+      } catch (error) {
+        // Another request of the same moment has said so.
+        if (!(error instanceof ConditionalCheckFailedException)) throw error;
+      }
     },
   };
 }

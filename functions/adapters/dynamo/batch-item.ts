@@ -8,6 +8,7 @@ export const batchRow = (batch: Batch): Item => ({
   id: batch.id,
   workspace_id: batch.workspaceId,
   agent_id: batch.agentId,
+  api_key_id: batch.apiKeyId,
   status: batch.status,
   total: batch.total,
   completed: batch.completed,
@@ -22,6 +23,8 @@ export const batchOf = (row: Item): Batch => ({
   id: row.id as string,
   workspaceId: row.workspace_id as string,
   agentId: row.agent_id as string,
+  // Of a batch from before usage was counted.
+  apiKeyId: (row.api_key_id as string | undefined) ?? 'unknown',
   status: row.status as BatchStatus,
   total: row.total as number,
   completed: row.completed as number,

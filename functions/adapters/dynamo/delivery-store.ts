@@ -1,10 +1,11 @@
 import type { DeliveryStore } from '#domain/ports/delivery-store.ts';
 import type { DeliveryAttempt, DeliveryOwner, WebhookDelivery } from '#domain/webhook-delivery.ts';
+import type { Audit } from './audit-log.ts';
 import { type Key, keys } from './keys.ts';
 import type { Item, Table, Write } from './table.ts';
 import { writeTogether } from './write-together.ts';
 
-export function dynamoDeliveryStore(table: Table): DeliveryStore {
+export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
   return {
     async get(owner) {
       const row = await table.get(keyOf(owner));
@@ -70,6 +71,10 @@ export function dynamoDeliveryStore(table: Table): DeliveryStore {
             },
           },
         },
+        ...audit(TableName, {
+          ...{ action: 'webhook resent', workspaceId: delivery.workspaceId, target: delivery.batchId },
+          changes: { round: restarted.round },
+        }),
       ]);
       return isDone ? restarted : undefined;
     },

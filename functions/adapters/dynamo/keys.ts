@@ -102,6 +102,11 @@ export const keys = {
     pk: `${workspace(workspaceId)}#REQUEST#${hash}`,
     sk: 'REQUEST',
   }),
+  /** What a key has used of an agent on a day, `2027-01-31`: one write a turn, of a thousand a second that a partition takes. */
+  usage: (workspaceId: string, day: string, apiKeyId: string, agentId: string | null): Key => ({
+    pk: `${workspace(workspaceId)}#USAGE`,
+    sk: `${day}#${apiKeyId}#${agentId ?? ''}`,
+  }),
   batch: (workspaceId: string, batchId: string): Key => ({ pk: batch(workspaceId, batchId), sk: 'BATCH' }),
   /** Whether requests of the batch may be begun: apart from the batch, whose counters change all the time. */
   batchGate: (workspaceId: string, batchId: string): Key => ({
@@ -145,6 +150,12 @@ export const keys = {
   /** All open batches, and those whose webhook is not settled, read by the reconciler: the index that knows no workspace. */
   operatorsOpenBatch: (batchId: string): Key => ({ pk: 'OPERATOR#OPEN-BATCHES', sk: batchId }),
   operatorsBatch: (batchId: string): Key => ({ pk: `OPERATOR#BATCH#${batchId}`, sk: 'BATCH' }),
+  /** What operators did, by time: of a workspace, and of all. */
+  audit: (workspaceId: string, at: string, id: string): Key => ({
+    pk: `${workspace(workspaceId)}#AUDIT`,
+    sk: `${at}#${id}`,
+  }),
+  operatorsAudit: (at: string, id: string): Key => ({ pk: 'OPERATOR#AUDIT', sk: `${at}#${id}` }),
   operatorsWorkspace: (workspaceId: string): Key => ({ pk: 'OPERATOR#WORKSPACES', sk: workspaceId }),
   operatorsAgent: (agentId: string): Key => ({ pk: `OPERATOR#AGENT#${agentId}`, sk: 'AGENT' }),
   operatorsApiKey: (keyId: string): Key => ({ pk: `OPERATOR#KEY#${keyId}`, sk: 'KEY' }),

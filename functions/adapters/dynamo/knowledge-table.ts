@@ -1,5 +1,6 @@
 import type { KnowledgeDocument } from '#domain/knowledge.ts';
 import type { KnowledgeChange } from '#domain/ports/knowledge-store.ts';
+import type { Audit } from './audit-log.ts';
 import { keys } from './keys.ts';
 import { type Item, isConflict, type Table, type Write } from './table.ts';
 
@@ -48,7 +49,7 @@ const itemOf = (workspaceId: string, document: KnowledgeDocument): Item => ({
   added_at: document.addedAt,
 });
 
-export function dynamoKnowledgeTable(table: Table): KnowledgeTable {
+export function dynamoKnowledgeTable(table: Table, audit: Audit): KnowledgeTable {
   return {
     async head(workspaceId) {
       const item = await table.get(keys.knowledgeHead(workspaceId));
@@ -92,6 +93,15 @@ export function dynamoKnowledgeTable(table: Table): KnowledgeTable {
           ...remove.map((id) => ({
             Delete: { TableName, Key: keys.knowledgeDocument(workspaceId, id) },
           })),
+          ...audit(TableName, {
+            action: 'knowledge changed',
+            workspaceId,
+            target: workspaceId,
+            changes: {
+              put: put.map(({ document: { id, name } }) => ({ document_id: id, name })),
+              removed: remove,
+            },
+          }),
         ]);
         return true;
       } catch (error) {

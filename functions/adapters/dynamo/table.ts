@@ -48,7 +48,7 @@ export interface Table {
   /** Puts new items in no order, in requests of 25. */
   putAll(items: readonly Item[]): Promise<void>;
   /** The item's attributes as `ReturnValues` asks for them. */
-  update(input: WithoutTable<UpdateCommandInput>): Promise<Item>;
+  update(input: WithoutTable<UpdateCommandInput>, signal?: AbortSignal): Promise<Item>;
   queryPages(input: WithoutTable<QueryCommandInput>): AsyncGenerator<Item[]>;
   transact(writes: (tableName: string) => Write[]): Promise<void>;
 }
@@ -90,10 +90,9 @@ export function dynamoTable(client: DynamoDBClient, name: string): Table {
         requests.push(items.slice(first, first + writesPerRequest));
       await Promise.all(requests.map((request) => putTogether(client, name, request)));
     },
-    async update(input) {
-      const answer = await besideTransactions(() =>
-        client.send(new UpdateItemCommand({ TableName: name, ...toWire(input) })),
-      );
+    async update(input, signal) {
+      const command = new UpdateItemCommand({ TableName: name, ...toWire(input) });
+      const answer = await besideTransactions(() => client.send(command, signal && { abortSignal: signal }));
       return answer.Attributes === undefined ? {} : unmarshall(answer.Attributes);
     },
     async *queryPages(input) {

@@ -1,4 +1,3 @@
-import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import {
   formatOpenBatches,
   formatRateLimit,
@@ -7,10 +6,12 @@ import {
   rateClasses,
   rateLimit,
 } from '#contract/rate-limits.ts';
+import { changesOf } from '#domain/audit.ts';
 import type { WorkspaceChanges, WorkspaceStore } from '#domain/ports/workspace-store.ts';
 import type { Workspace } from '#domain/workspace.ts';
-import { keys } from './keys.ts';
-import type { Item, Table } from './table.ts';
+import { type Audit, auditWrites } from './audit-log.ts';
+import { type Key, keys } from './keys.ts';
+import { failedConditions, type Item, type Table, type Write } from './table.ts';
 
 const workspaceOf = (item: Item): Workspace => ({
   id: item.id as string,
@@ -65,10 +66,28 @@ function ownLimitsOf(item: Item): Partial<Limits> {
   return own;
 }
 
-export function dynamoWorkspaceStore(table: Table): WorkspaceStore {
+/** Of a whitelist, in one transaction: a hundred writes less those of its audit. */
+const usersAtOnce = 100 - auditWrites;
+
+export function dynamoWorkspaceStore(table: Table, audit: Audit): WorkspaceStore {
   const get = async (workspaceId: string): Promise<Workspace | undefined> => {
     const item = await table.get(keys.workspace(workspaceId));
     return item && workspaceOf(item);
+  };
+  const changeWhitelist = async (
+    action: 'whitelist extended' | 'whitelist reduced',
+    workspaceId: string,
+    externalUserIds: readonly string[],
+    write: (tableName: string, key: Key) => Write,
+  ): Promise<void> => {
+    const distinct = [...new Set(externalUserIds)];
+    for (let first = 0; first < distinct.length; first += usersAtOnce) {
+      const users = distinct.slice(first, first + usersAtOnce);
+      await table.transact((TableName) => [
+        ...users.map((user) => write(TableName, keys.whitelistEntry(workspaceId, user))),
+        ...audit(TableName, { action, workspaceId, target: workspaceId, changes: { users } }),
+      ]);
+    }
   };
   return {
     get,
@@ -79,11 +98,22 @@ export function dynamoWorkspaceStore(table: Table): WorkspaceStore {
       await table.transact((TableName) => [
         { Put: { TableName, Item: { ...keys.workspace(workspace.id), ...itemOf(workspace) } } },
         { Put: { TableName, Item: keys.operatorsWorkspace(workspace.id) } },
+        ...audit(TableName, {
+          action: 'workspace created',
+          workspaceId: workspace.id,
+          target: workspace.id,
+          changes: {
+            name: workspace.name,
+            whitelistEnabled: workspace.whitelistEnabled,
+            limits: workspace.limits,
+          },
+        }),
       ]);
     },
     async update(workspaceId, changes) {
       const changed = Object.entries(itemOf(changes)).filter(([, value]) => value !== undefined);
-      if (changed.length === 0) return get(workspaceId);
+      const before = await get(workspaceId);
+      if (before === undefined || changed.length === 0) return before;
       const [set, removed] = [
         changed.filter(([, value]) => value !== null),
         changed.filter(([, value]) => value === null),
@@ -91,31 +121,42 @@ export function dynamoWorkspaceStore(table: Table): WorkspaceStore {
       const clause = (verb: string, parts: string[]) =>
         parts.length === 0 ? [] : [`${verb} ${parts.join(', ')}`];
       try {
-        return workspaceOf(
-          await table.update({
-            Key: keys.workspace(workspaceId),
-            UpdateExpression: [
-              ...clause(
-                'SET',
-                set.map(([name]) => `#${name} = :${name}`),
-              ),
-              ...clause(
-                'REMOVE',
-                removed.map(([name]) => `#${name}`),
-              ),
-            ].join(' '),
-            ConditionExpression: 'attribute_exists(pk)',
-            ExpressionAttributeNames: Object.fromEntries(changed.map(([name]) => [`#${name}`, name])),
-            ...(set.length > 0 && {
-              ExpressionAttributeValues: Object.fromEntries(set.map(([name, value]) => [`:${name}`, value])),
-            }),
-            ReturnValues: 'ALL_NEW',
+        await table.transact((TableName) => [
+          {
+            Update: {
+              TableName,
+              Key: keys.workspace(workspaceId),
+              UpdateExpression: [
+                ...clause(
+                  'SET',
+                  set.map(([name]) => `#${name} = :${name}`),
+                ),
+                ...clause(
+                  'REMOVE',
+                  removed.map(([name]) => `#${name}`),
+                ),
+              ].join(' '),
+              ConditionExpression: 'attribute_exists(pk)',
+              ExpressionAttributeNames: Object.fromEntries(changed.map(([name]) => [`#${name}`, name])),
+              ...(set.length > 0 && {
+                ExpressionAttributeValues: Object.fromEntries(
+                  set.map(([name, value]) => [`:${name}`, value]),
+                ),
+              }),
+            },
+          },
+          ...audit(TableName, {
+            action: 'workspace updated',
+            workspaceId,
+            target: workspaceId,
+            changes: changesOf(before, changes),
           }),
-        );
+        ]);
       } catch (error) {
-        if (error instanceof ConditionalCheckFailedException) return undefined;
+        if (failedConditions(error)[0] === true) return undefined;
         throw error;
       }
+      return get(workspaceId);
     },
     async list() {
       const workspaces: (Workspace | undefined)[] = [];
@@ -127,14 +168,13 @@ export function dynamoWorkspaceStore(table: Table): WorkspaceStore {
         workspaces.push(...(await Promise.all(page.map((item) => get(item.sk as string)))));
       return workspaces.filter((workspace) => workspace !== undefined);
     },
-    async addToWhitelist(workspaceId, externalUserIds) {
-      for (const user of externalUserIds) await table.put({ Item: keys.whitelistEntry(workspaceId, user) });
-    },
-    async removeFromWhitelist(workspaceId, externalUserIds) {
-      for (const user of externalUserIds)
-        await table.transact((TableName) => [
-          { Delete: { TableName, Key: keys.whitelistEntry(workspaceId, user) } },
-        ]);
-    },
+    addToWhitelist: (workspaceId, externalUserIds) =>
+      changeWhitelist('whitelist extended', workspaceId, externalUserIds, (TableName, Item) => ({
+        Put: { TableName, Item },
+      })),
+    removeFromWhitelist: (workspaceId, externalUserIds) =>
+      changeWhitelist('whitelist reduced', workspaceId, externalUserIds, (TableName, Key) => ({
+        Delete: { TableName, Key },
+      })),
   };
 }

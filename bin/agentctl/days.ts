@@ -1,0 +1,34 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { dayOf } from '#domain/usage.ts';
+import { clock } from '#runtime/services.ts';
+
+/** In UTC, both included, such as 2027-01-31. */
+export interface Days {
+  from: string;
+  to: string;
+}
+
+const milliseconds30Days = 30 * 86_400_000;
+
+/** `--from` and `--to`: the last thirty days and today, unless said. */
+export function withDays(command: Command): Command {
+  const now = clock.now();
+  return command
+    .option(
+      '--from <day>',
+      'the first day, in UTC',
+      readDay,
+      dayOf(new Date(now.getTime() - milliseconds30Days)),
+    )
+    .option('--to <day>', 'the last day', readDay, dayOf(now));
+}
+
+export function refuseOrder({ from, to }: Days): void {
+  if (from > to) throw new Error(`--from ${from} is behind --to ${to}`);
+}
+
+function readDay(text: string): string {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text) || Number.isNaN(Date.parse(text)) || dayOf(new Date(text)) !== text)
+    throw new InvalidArgumentError('It must be a day, such as 2027-01-31.');
+  return text;
+}

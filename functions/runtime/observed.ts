@@ -1,0 +1,23 @@
+import type { Context } from 'aws-lambda';
+import { beginInvocation, endInvocation } from './invocation.ts';
+
+/** The Lambda behind a queue, a schedule or the workflow: its lines tell which invocation they are of, and its figures come at its end. */
+export const observed =
+  <Event, Result>(handler: (event: Event) => Promise<Result>) =>
+  async (event: Event, context: Context): Promise<Result> => {
+    beginInvocation(context, { request_id: context.awsRequestId, ...namesIn(event) });
+    try {
+      return await handler(event);
+    } finally {
+      endInvocation();
+    }
+  };
+
+/** Of an event that is about one workspace, and perhaps one of its batches. */
+function namesIn(event: unknown): { workspace_id: string | undefined; batch_id: string | undefined } {
+  const { workspaceId, batchId } = (event ?? {}) as { workspaceId?: unknown; batchId?: unknown };
+  return {
+    workspace_id: typeof workspaceId === 'string' ? workspaceId : undefined,
+    batch_id: typeof batchId === 'string' ? batchId : undefined,
+  };
+}

@@ -1,0 +1,27 @@
+import type { StreamEventBody } from '#contract/events.ts';
+import type { ReplyError } from '#contract/message.ts';
+import { measurements } from './invocation.ts';
+
+type Emit = (event: StreamEventBody) => void;
+
+const route = 'send-message';
+
+/** Takes the times of a reply, from the moment on when its invocation began. */
+export function timeReply(began: number): {
+  listening: (emit: Emit) => Emit;
+  ended: (reply: { error: ReplyError | null }) => void;
+} {
+  let hasSpoken = false;
+  return {
+    listening: (emit) => (event) => {
+      emit(event);
+      if (hasSpoken || event.type !== 'response.output_text.delta') return;
+      hasSpoken = true;
+      measurements.add('timeToFirstDelta', Math.round(performance.now() - began), { route });
+    },
+    ended({ error }) {
+      measurements.add('replyTime', Math.round(performance.now() - began), { route });
+      if (error !== null) measurements.add('failedReplies', 1, { route });
+    },
+  };
+}

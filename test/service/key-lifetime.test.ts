@@ -1,0 +1,113 @@
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, inject, it, vi } from 'vitest';
+import { createApiKey } from '#domain/create-api-key.ts';
+import { rotateApiKey } from '#domain/rotate-api-key.ts';
+import { clientOf } from '#support/client.ts';
+import { type DynamoProxy, startDynamoProxy } from '#support/dynamo-proxy.ts';
+import { openTenant, summaryOf } from '#support/open-tenant.ts';
+import { operator, type Service, startService } from '#support/service.ts';
+
+/** As a stage has it unless it says otherwise; without a cache, a revoked key is refused at once: authentication.test.ts. */
+const cacheSeconds = 60;
+
+const allowed = '200/0 success';
+const refused = '400/10001 Missing or invalid API key';
+
+/** The template of all tests, whose authorizer's answers are kept for so many seconds. */
+async function assemblyCaching(seconds: number): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'service-caching-'));
+  await cp(inject('assembly'), folder, { recursive: true });
+  const [template] = (await readdir(folder)).filter((name) => name.endsWith('.template.json'));
+  const file = join(folder, template ?? '');
+  const parsed = JSON.parse(await readFile(file, 'utf8')) as {
+    Resources: Record<string, { Type: string; Properties: Record<string, unknown> }>;
+  };
+  for (const { Type, Properties } of Object.values(parsed.Resources))
+    if (Type === 'AWS::ApiGateway::Authorizer') Properties.AuthorizerResultTtlInSeconds = seconds;
+  await writeFile(file, JSON.stringify(parsed));
+  return folder;
+}
+
+let service: Service;
+let proxy: DynamoProxy;
+let assembly: string;
+beforeAll(async () => {
+  assembly = await assemblyCaching(cacheSeconds);
+  proxy = await startDynamoProxy();
+  service = await startService({ assembly, variables: { AWS_ENDPOINT_URL_DYNAMODB: proxy.url } });
+  proxy.engine = service.run.endpoints.dynamodb;
+});
+afterEach(() => vi.useRealTimers());
+afterAll(async () => {
+  await service.close();
+  await proxy.close();
+  await rm(assembly, { recursive: true });
+});
+
+const summaryWith = async (apiKey: string): Promise<string> =>
+  summaryOf(await clientOf(service, { apiKey }).get('/chats'));
+
+/** The gateway's clock, whose cache it is; functions keep to the machine's. */
+const letCacheExpire = (): void => void vi.setSystemTime(Date.now() + cacheSeconds * 1000);
+
+it('a revoked key works for as long as the authorizer’s answer is kept, and no longer', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  const { workspaceId } = await openTenant(service);
+  const { key, apiKey } = await createApiKey(operator())({ workspaceId, name: null, expiresAt: null });
+  expect(await summaryWith(apiKey)).toBe(allowed);
+  await operator().apiKeys.revoke(key.id, new Date().toISOString());
+  vi.setSystemTime(Date.now() + 59_900);
+  expect(await summaryWith(apiKey)).toBe(allowed);
+  vi.setSystemTime(Date.now() + 200);
+  expect(await summaryWith(apiKey)).toBe(refused);
+});
+
+it('a key that expires is refused from that moment on', async () => {
+  const { workspaceId } = await openTenant(service);
+  const expiresAt = new Date(Date.now() + 6000);
+  const { apiKey } = await createApiKey(operator())({ workspaceId, name: null, expiresAt });
+  expect(await summaryWith(apiKey)).toBe(allowed);
+  await expect.poll(() => summaryWith(apiKey), { timeout: 40_000 }).toBe(refused);
+  expect(Date.now()).toBeGreaterThanOrEqual(expiresAt.getTime());
+});
+it('a rotated key works beside the new one until its overlap is over, and never longer than it had', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  const { workspaceId } = await openTenant(service);
+  const { key, apiKey } = await createApiKey(operator())({ workspaceId, name: 'shop', expiresAt: null });
+  const first = await rotateApiKey(operator())({ keyId: key.id, overlap: 3_600_000, expiresAt: null });
+  expect(first.old.expiresAt).not.toBeNull();
+  expect(await summaryWith(apiKey)).toBe(allowed);
+  expect(await summaryWith(first.apiKey)).toBe(allowed);
+  const again = await rotateApiKey(operator())({ keyId: key.id, overlap: 86_400_000, expiresAt: null });
+  expect(again.old.expiresAt).toBe(first.old.expiresAt);
+  // By the machine's clock, which functions go by.
+  vi.useRealTimers();
+  const last = await rotateApiKey(operator())({ keyId: key.id, overlap: 0, expiresAt: null });
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + cacheSeconds * 1000 });
+  expect(await summaryWith(apiKey)).toBe(refused);
+  expect(await summaryWith(last.apiKey)).toBe(allowed);
+  expect(last.key.name).toBe('shop');
+  await expect(rotateApiKey(operator())({ keyId: key.id, overlap: 0, expiresAt: null })).rejects.toThrow(
+    `Key ${key.id} has expired: create a new one`,
+  );
+});
+
+it('the last day of a key’s use is noted down once, and nobody is kept out when it cannot be', async () => {
+  const { apiKey, apiKeyId } = await openTenant(service);
+  const today = new Date().toISOString().slice(0, 10);
+  vi.useFakeTimers({ toFake: ['Date'] });
+  const marks: string[] = [];
+  proxy.handle = async ({ target, functionName, body }, pass) => {
+    if (target !== 'UpdateItem' || !functionName.includes('Authorize')) return pass();
+    marks.push(JSON.stringify(body.ExpressionAttributeValues));
+    return marks.length === 1 ? { status: 400, body: '{"__type":"AccessDeniedException"}' } : pass();
+  };
+  for (let request = 0; request < 4; request += 1) {
+    expect(await summaryWith(apiKey)).toBe(allowed);
+    letCacheExpire();
+  }
+  expect(marks).toEqual([expect.stringContaining(today), expect.stringContaining(today)]);
+  expect((await operator().apiKeys.byId(apiKeyId))?.lastUsedOn).toBe(today);
+});

@@ -1,0 +1,177 @@
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { createApiKey } from '#domain/create-api-key.ts';
+import { summarizeUsage, type UsageGrouping, type UsageLine } from '#domain/summarize-usage.ts';
+import { noCounts, noModelUsage } from '#domain/usage.ts';
+import { usage, workspaces } from '#runtime/services.ts';
+import { agentctlOf } from '#support/agentctl.ts';
+import { endOf, requestsOf, submit } from '#support/batches.ts';
+import { clientOf } from '#support/client.ts';
+import { type DynamoProxy, startDynamoProxy } from '#support/dynamo-proxy.ts';
+import { openTenant } from '#support/open-tenant.ts';
+import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import { createPublishedAgent, operator, type Service, startService } from '#support/service.ts';
+import { createChat, historyOf, send } from '#support/turns.ts';
+import { uploaderOf } from '#support/upload.ts';
+
+vi.setConfig({ testTimeout: 120_000 });
+
+let model: ScriptedModel;
+let proxy: DynamoProxy;
+let service: Service;
+const logged: string[] = [];
+beforeAll(async () => {
+  model = await startScriptedModel();
+  // The provider refuses what it is told to refuse, and counts 10 tokens in and 2 out.
+  model.onCall = (call) => {
+    if (call.request.messages.at(-1)?.content.includes('Refuse')) return call.fail(400);
+    call.piece('An answer');
+    call.finish({ prompt_tokens: 10, completion_tokens: 2 });
+  };
+  proxy = await startDynamoProxy();
+  service = await startService({
+    variables: { OPENAI_BASE_URL: model.url, AWS_ENDPOINT_URL_DYNAMODB: proxy.url },
+    maxConcurrency: 2,
+    onLog: ({ line }) => logged.push(line),
+  });
+  proxy.engine = service.run.endpoints.dynamodb;
+});
+afterAll(async () => {
+  await service.close();
+  await model.close();
+  await proxy.close();
+});
+
+const today = new Date().toISOString().slice(0, 10);
+
+/** By the use case that agentctl calls: a process for every look would take longer than all else here. */
+const usageOf = async (workspaceId: string, by: UsageGrouping = 'day', from = today, to = today) => {
+  const services = { usage: usage(), workspaces: workspaces() };
+  const { lines, total } = await summarizeUsage(services)({ workspaceId, from, to, by });
+  const figures = ({ counts, calls }: UsageLine) => ({ ...counts, ...calls });
+  return {
+    lines: Object.fromEntries(lines.map((line) => [line.name ?? 'none', figures(line)])),
+    total: figures(total),
+  };
+};
+
+/** That a call of a function adds to a usage row. */
+const isUsage = (body: Record<string, unknown>): boolean => JSON.stringify(body.Key).includes('#USAGE');
+
+it('tells turns, requests of batches, calls, tokens and uploads by day, key, agent and model', async () => {
+  const tenant = await openTenant(service, { model: 'openai:test', titles: false });
+  const { workspaceId, agentId, client } = tenant;
+  const caller = await createPublishedAgent(workspaceId, {
+    unified_tools: [{ type: 'consultant_call_agent', config: { agent_id: agentId } }],
+  });
+  const second = await createApiKey(operator())({ workspaceId, name: 'second', expiresAt: null });
+
+  const chat = await createChat(client, tenant);
+  expect((await send(client, tenant, chat, 'Hello')).status).toBe(200);
+  expect((await send(client, tenant, chat, 'Refuse this')).status).toBe(500);
+  const asking = await createChat(client, { agentId: caller });
+  const other = clientOf(service, second);
+  await send(other, { agentId: caller }, asking, 'consultant_call_agent {"message":"Hello"}');
+  const requests = requestsOf(4, (index) => ({ message: index === 3 ? 'Refuse this' : 'Hello' }));
+  await endOf(client, (await submit(client, tenant, requests)).id);
+  await uploaderOf(service, second).file('note.txt', 'twelve bytes');
+
+  const [, asked] = await historyOf(client, asking);
+  const sum = asked?.meta.token_usage;
+  if (sum === undefined) throw new Error('The reply has no usage');
+  expect(sum.total_calls).toBe(3);
+  // One turn and three requests of a batch: the fourth, and the second turn, were refused.
+  const ofFirst = { calls: 4, promptTokens: 40, completionTokens: 8 };
+  const ofSecond = {
+    calls: 3,
+    promptTokens: sum.total_prompt_tokens,
+    completionTokens: sum.total_completion_tokens,
+  };
+  const first = {
+    ...noCounts,
+    turns: 2,
+    failedTurns: 1,
+    batchRequests: 4,
+    failedBatchRequests: 1,
+    ...ofFirst,
+  };
+  const upload = { uploads: 1, uploadedBytes: 12 };
+  const { lines: byKey } = await usageOf(workspaceId, 'key');
+  expect(byKey).toEqual({
+    [tenant.apiKeyId]: first,
+    [second.key.id]: { ...noCounts, turns: 1, ...upload, ...ofSecond },
+  });
+  const { lines: byAgent } = await usageOf(workspaceId, 'agent');
+  expect(byAgent).toEqual({
+    none: { ...noCounts, ...noModelUsage, ...upload },
+    [agentId]: first,
+    // The calls of the agent that it asked are in its sum.
+    [caller]: { ...noCounts, turns: 1, ...ofSecond },
+  });
+  const { lines: byModel } = await usageOf(workspaceId, 'model');
+  expect(byModel).toEqual({
+    'openai:test': { ...noCounts, calls: 5, promptTokens: 50, completionTokens: 10 },
+    demo: {
+      ...noCounts,
+      calls: 2,
+      promptTokens: ofSecond.promptTokens - 10,
+      completionTokens: ofSecond.completionTokens - 2,
+    },
+  });
+
+  expect((await usageOf(workspaceId, 'day', '2020-01-01', '2020-12-31')).lines).toEqual({});
+
+  const { run } = agentctlOf(service);
+  const [day, ...refusals] = await Promise.all([
+    run('usage', '--workspace', workspaceId, '--from', today, '--to', today),
+    run('usage', '--workspace', workspaceId, '--from', '2027-02-02', '--to', '2027-02-01'),
+  ]);
+  const figures = {
+    turns: 3,
+    failed_turns: 1,
+    batch_requests: 4,
+    failed_batch_requests: 1,
+    uploads: 1,
+    uploaded_bytes: 12,
+    model_calls: 7,
+    prompt_tokens: 40 + ofSecond.promptTokens,
+    completion_tokens: 8 + ofSecond.completionTokens,
+    total_tokens: 48 + ofSecond.promptTokens + ofSecond.completionTokens,
+  };
+  expect(JSON.parse(day?.stdout ?? '')).toMatchObject({ by: 'day', usage: [{ day: today }], total: figures });
+  expect(refusals.map(({ stderr }) => stderr.split('\n')[0])).toEqual([
+    '--from 2027-02-02 is behind --to 2027-02-01',
+  ]);
+});
+
+it('counts a turn once when the answer to its counting gets lost', async () => {
+  const tenant = await openTenant(service, { model: 'openai:test', titles: false });
+  const chat = await createChat(tenant.client, tenant);
+  let lost = 0;
+  proxy.handle = async ({ target, body }, pass) => {
+    const answer = await pass();
+    if (target !== 'UpdateItem' || !isUsage(body) || lost > 0) return answer;
+    lost += 1;
+    return undefined;
+  };
+  await send(tenant.client, tenant, chat, 'Hello');
+  expect(lost).toBe(1);
+  expect((await usageOf(tenant.workspaceId)).total).toMatchObject({ turns: 1, promptTokens: 10 });
+});
+
+it('lets a reply stand whose usage cannot be written, and logs what was not counted', async () => {
+  const tenant = await openTenant(service, { model: 'openai:test', titles: false });
+  const chat = await createChat(tenant.client, tenant);
+  proxy.handle = async ({ target, body }, pass) =>
+    target === 'UpdateItem' && isUsage(body)
+      ? { status: 400, body: JSON.stringify({ __type: 'ValidationException', message: 'no' }) }
+      : pass();
+  expect(await send(tenant.client, tenant, chat, 'Hello')).toMatchObject({
+    status: 200,
+    body: { data: 'An answer' },
+  });
+  proxy.handle = (_, pass) => pass();
+  expect((await usageOf(tenant.workspaceId)).total).toMatchObject({ turns: 0 });
+  await expect
+    .poll(() => logged.find((line) => line.includes('Usage was not counted')))
+    .toContain(`"apiKeyId":"${tenant.apiKeyId}"`);
+});
