@@ -124,6 +124,8 @@ it('holds every route to the limit of its class, which is the stage’s or the w
       retryAfter: inHalfAnHour,
     });
   }
+  const feedback = (await table.readAll()).filter(({ pk, sk }) => /#F#|FEEDBACK/.test(`${pk} ${sk}`));
+  expect(feedback).toEqual([]);
 });
 
 describe('a limit', () => {

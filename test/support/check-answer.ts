@@ -19,7 +19,7 @@ export interface JsonAnswer {
  * @throws Error that says what the contract does not allow
  */
 export function checkAnswer(answer: JsonAnswer): void {
-  const problem = headersProblem(answer.headers) ?? bodyProblem(answer);
+  const problem = headersProblem(answer) ?? bodyProblem(answer);
   if (problem === undefined) return;
   const { method, path, status, body } = answer;
   throw new Error(
@@ -27,9 +27,17 @@ export function checkAnswer(answer: JsonAnswer): void {
   );
 }
 
-function headersProblem(headers: Headers): string | undefined {
+function headersProblem({ status, headers }: JsonAnswer): string | undefined {
   if (!headers.get('content-type')?.startsWith('application/json')) return 'the Content-Type is not JSON';
-  return headers.get('x-request-id') ? undefined : 'the header x-request-id is missing';
+  if (!headers.get('x-request-id')) return 'the header x-request-id is missing';
+  const told = ['limit', 'remaining', 'reset'].flatMap((name) => headers.get(`x-ratelimit-${name}`) ?? []);
+  if (![0, 3].includes(told.length) || told.some((text) => !/^\d+$/.test(text)))
+    return 'the limit is told neither wholly nor not at all';
+  const retryAfter = headers.get('retry-after');
+  if ((status === 429) !== (retryAfter !== null)) return 'Retry-After is there on 429 alone';
+  return retryAfter === null || /^[1-9]\d*$/.test(retryAfter)
+    ? undefined
+    : 'Retry-After is no number of seconds';
 }
 
 function bodyProblem({ method, path, status, body }: JsonAnswer): string | undefined {
