@@ -161,7 +161,13 @@ describe('a send that is made again', () => {
     const chatId = await createChat(client, tenant);
     // Its lease has run out as soon as it is taken.
     const first = await begin(functionWith({}, -1), chatId, 'once', keyOf('wakes up'));
+    const takeOver = heldBack(chats().takeOverLease);
+    const slow = functionWith({ chats: { ...chats(), takeOverLease: takeOver.call } });
+    const slower = begin(slow, chatId, 'once', keyOf('wakes up'));
+    await takeOver.arrived;
     const second = await begin(functionWith(), chatId, 'once', keyOf('wakes up'));
+    takeOver.open();
+    await expect(slower).rejects.toThrow(busy);
     expect([second.position, second.message, second.lease.id === first.lease.id]).toEqual([1, 'once', false]);
     await expect(begin(functionWith(), chatId, 'once', keyOf('wakes up'))).rejects.toThrow(busy);
 
