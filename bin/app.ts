@@ -22,7 +22,7 @@ using bundles = bundleFunctions([...functionNames, ...webFunctionNames]);
 const service = new ServiceStack(app, 'AgentService', { stage, bundles });
 const { firewall, largeUploads } = stage.settings;
 if (firewall !== undefined && largeUploads)
-  service.addDependency(new FirewallStack(app, 'Firewall', { stage, firewall }));
+  service.addStackDependency(new FirewallStack(app, 'Firewall', { stage, firewall }));
 if (stage.settings.checkedTemplate) {
   // Loaded only here: it takes 0.4 s.
   const { AwsSolutionsChecks } = await import('cdk-nag');
