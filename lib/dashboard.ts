@@ -135,6 +135,7 @@ export class Dashboard extends Construct {
     ];
   }
 
+  /** Without the requests of S3, which it counts only for money; functions and turns tell them well enough. */
   private costs({
     batches: { queue, deadLetters },
     functions,

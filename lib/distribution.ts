@@ -14,7 +14,7 @@ import {
   ViewerProtocolPolicy,
 } from 'aws-cdk-lib/aws-cloudfront';
 import { HttpOrigin } from 'aws-cdk-lib/aws-cloudfront-origins';
-import type { Metric, MetricOptions } from 'aws-cdk-lib/aws-cloudwatch';
+import { Metric, type MetricOptions } from 'aws-cdk-lib/aws-cloudwatch';
 import { CloudFrontTarget } from 'aws-cdk-lib/aws-route53-targets';
 import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Duration, Stack, Validations } from 'aws-cdk-lib/core';
@@ -113,8 +113,16 @@ export class Distribution extends Construct {
       },
     );
   }
+
   /** Percent of requests that were answered with 500 and above. */
   metricServerErrorRate(options: MetricOptions): Metric {
-    return this.distribution.metric5xxErrorRate({ statistic: 'Average', region: 'us-east-1', ...options });
+    // The library's metric lacks the Region that CloudFront tells it under, and would never have a value.
+    return new Metric({
+      namespace: 'AWS/CloudFront',
+      metricName: '5xxErrorRate',
+      dimensionsMap: { DistributionId: this.distribution.distributionId, Region: 'Global' },
+      statistic: 'Average',
+      ...options,
+    });
   }
 }

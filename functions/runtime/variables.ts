@@ -12,7 +12,7 @@ export const variables = {
   batchWorkflowArn: 'BATCH_WORKFLOW_ARN',
   batchTimeoutSeconds: 'BATCH_TIMEOUT_SECONDS',
   batchItemSeconds: 'BATCH_ITEM_SECONDS',
-  prepareAttachmentFunction: 'PREPARE_ATTACHMENT_FUNCTION_NAME',
+  prepareAttachmentFunction: 'PREPARE_ATTACHMENT_FUNCTION_ARN',
   historyCharacters: 'HISTORY_CHARACTERS',
   attachedFiles: 'ATTACHED_FILES',
   outboundAllow: 'OUTBOUND_ALLOW',

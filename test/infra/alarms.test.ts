@@ -117,7 +117,7 @@ test('the alarms of the service’s own metrics name such as functions tell', ()
   for (const [name] of own) expect(known).toContain(name);
 });
 
-test('the alarm of CloudFront is made where CloudFront tells its metrics', () => {
+test('the alarm of CloudFront is made where CloudFront tells its metrics, of dimensions that they have', () => {
   const [alarm] = Object.entries(template.findResources('AWS::CloudWatch::Alarm')).filter(([id]) =>
     id.includes('DistributionErrors'),
   );
@@ -125,6 +125,10 @@ test('the alarm of CloudFront is made where CloudFront tells its metrics', () =>
   expect(Conditions[alarm?.[1].Condition]).toEqual({
     'Fn::Equals': [{ Ref: 'AWS::Region' }, 'us-east-1'],
   });
+  expect(alarm?.[1].Properties.Dimensions).toEqual([
+    { Name: 'DistributionId', Value: { Ref: 'Distribution' } },
+    { Name: 'Region', Value: 'Global' },
+  ]);
 });
 
 test('dead letters count that a function has taken away at once', () => {
