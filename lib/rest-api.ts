@@ -141,6 +141,8 @@ export class RestApi extends Construct {
         throttlingBurstLimit: settings.gatewayBurst,
         // Would log whole requests, messages and keys among them.
         dataTraceEnabled: false,
+        // With it functions' traces begin where the request came in.
+        tracingEnabled: true,
       },
     });
     // The address of clients, where no distribution is: were it made anew, it would be another one.

@@ -20,8 +20,8 @@ const unauthorized = () => new Error('Unauthorized');
 
 export const handler = middy<APIGatewayRequestAuthorizerEvent, APIGatewayAuthorizerResult>()
   .before(({ event, context }) => beginRequest(event, context))
-  .after(endInvocation)
-  .onError(endInvocation)
+  .after(() => endInvocation())
+  .onError(() => endInvocation())
   .handler(async (event) => {
     const header = Object.entries(event.headers ?? {}).find(([name]) => name.toLowerCase() === 'x-api-key');
     if (!header?.[1]) throw unauthorized();

@@ -6,6 +6,7 @@ import type { Reply } from '#domain/gather-reply.ts';
 import { environment } from '#runtime/environment.ts';
 import { eventStreamHeaders, openEventStream } from '#runtime/event-stream.ts';
 import { identifiers } from '#runtime/identifiers.ts';
+import { tellInvocation } from '#runtime/invocation.ts';
 import { replayHeaders, requestKeyOf } from '#runtime/request-key.ts';
 import {
   agentRuntime,
@@ -48,6 +49,7 @@ const millisecondsToStore = 15_000;
 export const handler = streamedRoute('send-message', async (request, open, context) => {
   const heard = timeReply(performance.now());
   const { body, workspaceId, apiKeyId, parameters, admitted } = request;
+  tellInvocation({ chat_id: String(parameters.chat_id) });
   const key = requestKeyOf('send-message', request);
   if (body.stream && key !== null)
     throw new ServiceError(

@@ -51,3 +51,6 @@ export function logInvocation(context: Context, fields: Record<string, string | 
   logger.addContext(context);
   logger.appendKeys(fields);
 }
+
+/** Lines of this invocation tell these fields too. */
+export const logAlso = (fields: Record<string, string>): void => logger.appendKeys(fields);

@@ -1,5 +1,5 @@
 import type { Meter } from '#domain/ports/meter.ts';
-import { measurements } from './invocation.ts';
+import { measurements, traced } from './invocation.ts';
 
 /** Counts into what the invocation tells at its end. */
 export const meter: Meter = {
@@ -9,7 +9,12 @@ export const meter: Meter = {
       measurements.add('promptTokens', promptTokens, { model });
       measurements.add('completionTokens', completionTokens, { model });
     }
-    for (const { type: tool, result } of reasoningSteps) {
+    for (const { type: tool, result, started_at, ended_at } of reasoningSteps) {
+      const [start, end] = [started_at, ended_at ?? started_at].map((at) => Date.parse(at)) as [
+        number,
+        number,
+      ];
+      traced({ name: tool, start, end, outcome: result?.success === true ? 'ok' : 'fault' });
       measurements.add('steps', 1, { tool });
       if (result?.success !== true) measurements.add('failedSteps', 1, { tool });
     }

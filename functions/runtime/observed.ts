@@ -6,10 +6,13 @@ export const observed =
   <Event, Result>(handler: (event: Event) => Promise<Result>) =>
   async (event: Event, context: Context): Promise<Result> => {
     beginInvocation(context, { request_id: context.awsRequestId, ...namesIn(event) });
+    let outcome: 'ok' | 'fault' = 'fault';
     try {
-      return await handler(event);
+      const result = await handler(event);
+      outcome = 'ok';
+      return result;
     } finally {
-      endInvocation();
+      await endInvocation(outcome);
     }
   };
 

@@ -33,7 +33,7 @@ export const streamedRoute = <Name extends RouteName>(
     // API Gateway invokes once more behind a streamed response, with an event that is no request.
     if (event.requestContext === undefined) return endOf(stream);
     const { requestId } = event.requestContext;
-    beginRequest(event, context);
+    beginRequest(event, context, name);
     let opened: Writable | undefined;
     const open = (statusCode: number, headers: Record<string, string>): Writable => {
       opened = awslambda.HttpResponseStream.from(stream, { statusCode, headers });
@@ -51,14 +51,14 @@ export const streamedRoute = <Name extends RouteName>(
     } catch (error) {
       failure = error;
       if (opened !== undefined) {
-        endRequest(name, error);
+        await endRequest(name, error);
         throw error;
       }
       const { statusCode, headers, body } = failureResponse(error, requestId, rateHeadersOf(event));
       open(statusCode, headers as Record<string, string>).write(body);
     }
     await endOf(opened ?? stream);
-    endRequest(name, failure);
+    await endRequest(name, failure);
   });
 
 const endOf = (stream: Writable): Promise<void> => {

@@ -1,6 +1,6 @@
 import type { StreamEventBody } from '#contract/events.ts';
 import type { ReplyError } from '#contract/message.ts';
-import { measurements } from './invocation.ts';
+import { measurements, traced } from './invocation.ts';
 
 type Emit = (event: StreamEventBody) => void;
 
@@ -12,14 +12,18 @@ export function timeReply(began: number): {
   ended: (reply: { error: ReplyError | null }) => void;
 } {
   let hasSpoken = false;
+  let asked = 0;
   return {
     listening: (emit) => (event) => {
       emit(event);
+      if (event.type === 'response.created') asked = Date.now();
       if (hasSpoken || event.type !== 'response.output_text.delta') return;
       hasSpoken = true;
+      traced({ name: 'until the first delta', start: asked, end: Date.now(), outcome: 'ok' });
       measurements.add('timeToFirstDelta', Math.round(performance.now() - began), { route });
     },
     ended({ error }) {
+      traced({ name: 'reply', start: asked, end: Date.now(), outcome: error === null ? 'ok' : 'fault' });
       measurements.add('replyTime', Math.round(performance.now() - began), { route });
       if (error !== null) measurements.add('failedReplies', 1, { route });
     },

@@ -13,11 +13,16 @@ interface Statement {
 const { resources } = synthesize();
 const list = <Value>(value: Value | Value[]): Value[] => (Array.isArray(value) ? value : [value]);
 
+/** What a function that X-Ray traces needs: there are no traces of a single resource's. */
+const isTracing = ({ Action, Resource }: Statement): boolean =>
+  Resource === '*' && list(Action).toSorted().join() === 'xray:PutTelemetryRecords,xray:PutTraceSegments';
+
 const policies = Object.entries(resources('AWS::IAM::Policy')).map(([id, { Properties }]) => {
   const { Statement: all } = Properties.PolicyDocument as { Statement: Statement[] };
   return {
     owner: id.replace(/RoleDefaultPolicy.*$|[0-9A-F]{8}$/, ''),
-    statements: all.filter(({ Condition }) => Condition === undefined),
+    statements: all.filter((statement) => statement.Condition === undefined && !isTracing(statement)),
+    tracing: all.filter(isTracing),
     conditional: all.filter(({ Condition }) => Condition !== undefined),
   };
 });
@@ -182,6 +187,20 @@ test('the functions of routes may take from rate buckets, the authorizer mark ke
         },
       },
     ]);
+});
+
+test('every function tells its traces, and nobody else does', () => {
+  const tracing = policies.filter((policy) => policy.tracing.length > 0);
+  expect(tracing).toHaveLength(functionNames.length);
+  expect(tracing.every((policy) => policy.tracing.length === 1)).toBe(true);
+  const modes = Object.values(resources('AWS::Lambda::Function')).flatMap(
+    ({ Properties }) => Properties.TracingConfig ?? [],
+  );
+  expect(modes).toEqual(functionNames.map(() => ({ Mode: 'Active' })));
+  const [gateway] = Object.values(resources('AWS::ApiGateway::Stage'));
+  expect(gateway?.Properties.TracingEnabled).toBe(true);
+  const [workflow] = Object.values(resources('AWS::StepFunctions::StateMachine'));
+  expect(workflow?.Properties.TracingConfiguration).toEqual({ Enabled: true });
 });
 
 test('no role is given a wildcard action', () => {

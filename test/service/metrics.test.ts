@@ -1,3 +1,4 @@
+import { createSocket, type Socket } from 'node:dgram';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type MetricName, metrics, serviceDimension } from '#runtime/metric-names.ts';
 import { endOf } from '#support/batches.ts';
@@ -17,13 +18,24 @@ let service: Service;
 let model: ScriptedModel;
 let receiver: WebhookReceiver;
 let tenant: WebhookTenant;
+/** As Lambda gives them to a function whose invocation is traced. */
+const root = '1-5759e988-bd862e3fe1be46a994272793';
+let daemon: Socket;
+const traces: string[] = [];
 const logged: { functionName: string; line: string }[] = [];
 
 beforeAll(async () => {
   model = await startScriptedModel();
   receiver = await startWebhookReceiver(status(500), status(200));
+  daemon = createSocket('udp4').on('message', (message) => traces.push(message.toString()));
+  await new Promise<void>((listening) => daemon.bind(0, '127.0.0.1', listening));
   service = await startService({
-    variables: { OPENAI_BASE_URL: model.url, WEBHOOK_RETRY_SECONDS: '0.1,2' },
+    variables: {
+      OPENAI_BASE_URL: model.url,
+      WEBHOOK_RETRY_SECONDS: '0.1,2',
+      AWS_XRAY_DAEMON_ADDRESS: `127.0.0.1:${daemon.address().port}`,
+      _X_AMZN_TRACE_ID: `Root=${root};Parent=53995c3f42cd8ad8;Sampled=1`,
+    },
     maxConcurrency: 2,
     onLog: (entry) => logged.push(entry),
   });
@@ -35,6 +47,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await service.close();
+  await new Promise<void>((closed) => daemon.close(closed));
   await receiver.close();
   await model.close();
 });
@@ -181,8 +194,34 @@ it('tells what turns, uploads, batches and webhooks take and cost, and no text, 
       request_id: expect.any(String),
       function_name: expect.any(String),
       cold_start: expect.any(Boolean),
+      xray_trace_id: root,
     });
   }
+  const read = traces.map((text) => JSON.parse(text.split('\n')[1] ?? '') as Record<string, unknown>);
+  const ofRequest = { request_id: expect.any(String), workspace_id: tenant.workspaceId };
+  for (const name of ['send-message', 'create-chat', 'create-batch', 'invocation'])
+    expect(
+      read.some((trace) => trace.name === name && trace.trace_id === root),
+      name,
+    ).toBe(true);
+  const ofAsking = read.find(
+    ({ annotations }) => (annotations as Record<string, string>).chat_id === `${asking}`,
+  );
+  expect(ofAsking).toMatchObject({
+    name: 'send-message',
+    annotations: { ...ofRequest, chat_id: `${asking}` },
+  });
+  const parts = (ofAsking?.subsegments ?? []) as { name: string }[];
+  expect(parts.map(({ name }) => name).toSorted()).toEqual([
+    'consultant_lookup',
+    'reply',
+    'until the first delta',
+  ]);
+  expect(read).toContainEqual(
+    expect.objectContaining({ annotations: expect.objectContaining({ batch_id: batch.id }) }),
+  );
+  expect(read.filter(({ fault }) => fault === true).map(({ name }) => name)).toEqual(['send-message']);
+  expect(traces.join()).not.toContain('canary');
   // There were lines of failures among them, with what failed but not with its texts.
   expect(logged.filter(({ line }) => line.includes('A reply was not completed'))).toHaveLength(1);
   expect(logged.filter(({ line }) => line.includes('A webhook was called'))).toHaveLength(2);
