@@ -1,14 +1,14 @@
 import { userInfo } from 'node:os';
 import process from 'node:process';
+import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { actAs } from '#runtime/actor.ts';
 import { variables } from '#runtime/variables.ts';
 
-/** Points the stores at a local run's bucket, whose engine knows this one pair of keys; the table's takes any. */
+/** Points the stores at a local run's bucket. */
 export function useLocalContents(bucket: string, endpoint: string): void {
   process.env[variables.contentBucket] = bucket;
   process.env.AWS_ENDPOINT_URL_S3 = endpoint;
-  process.env.AWS_ACCESS_KEY_ID = 'S3RVER';
-  process.env.AWS_SECRET_ACCESS_KEY = 'S3RVER';
+  useOperatorCredentials();
   // It would store the framing of a checksummed upload as part of the object.
   process.env.AWS_REQUEST_CHECKSUM_CALCULATION = 'WHEN_REQUIRED';
   process.env.AWS_RESPONSE_CHECKSUM_VALIDATION = 'WHEN_REQUIRED';
@@ -20,8 +20,13 @@ export function useLocalTable(table: string, endpoint: string): void {
   process.env[variables.dataTable] = table;
   process.env.AWS_ENDPOINT_URL_DYNAMODB = endpoint;
   process.env.AWS_REGION = 'us-east-1';
-  process.env.AWS_ACCESS_KEY_ID = 'local';
-  process.env.AWS_SECRET_ACCESS_KEY = 'local';
+  useOperatorCredentials();
+}
+
+/** Whose calls a local run lets pass, whatever they are. */
+function useOperatorCredentials(): void {
+  process.env.AWS_ACCESS_KEY_ID = operatorCredentials.accessKeyId;
+  process.env.AWS_SECRET_ACCESS_KEY = operatorCredentials.secretAccessKey;
 }
 
 /** Points the workflow of batches at a local run's. */

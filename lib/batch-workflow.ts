@@ -1,7 +1,6 @@
 import { Rule, RuleTargetInput, Schedule } from 'aws-cdk-lib/aws-events';
 import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
 import { Policy, PolicyStatement } from 'aws-cdk-lib/aws-iam';
-import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
 import {
@@ -66,16 +65,8 @@ export class BatchWorkflow extends Construct {
     const reconciler = functionOf('reconcile-batches');
     for (const handler of [worker, undertaker, dispatcher, reconciler]) handler.sendsTo(this.queue);
     reconciler.looksAt(this.queue);
-    worker.live.addEventSource(
-      new SqsEventSource(this.queue, {
-        batchSize: requestsPerWorker,
-        maxConcurrency: workersAtMost,
-        reportBatchItemFailures: true,
-      }),
-    );
-    undertaker.live.addEventSource(
-      new SqsEventSource(this.deadLetters, { batchSize: 10, reportBatchItemFailures: true }),
-    );
+    worker.receivesFrom(this.queue, { batchSize: requestsPerWorker, maxConcurrency: workersAtMost });
+    undertaker.receivesFrom(this.deadLetters, { batchSize: 10 });
 
     this.machine = this.createMachine(
       {

@@ -47,8 +47,8 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   },
   'send-message': {
     table: ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'UpdateItem'],
-    content: ['GetObject', 'PutObject', 'DeleteObject'],
-    files: ['GetObject'],
+    content: ['GetObject', 'ListBucket', 'PutObject', 'DeleteObject'],
+    files: ['GetObject', 'ListBucket'],
     model: true,
     usage: true,
   },
@@ -57,7 +57,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     usage: true,
     files: ['GetObject', 'PutObject', 'PutObjectTagging', 'DeleteObject', 'AbortMultipartUpload'],
   },
-  'prepare-attachment': { table: ['GetItem'], content: ['PutObject'], files: ['GetObject'] },
+  'prepare-attachment': { table: ['GetItem'], content: ['PutObject'], files: ['GetObject', 'ListBucket'] },
   'record-feedback': { table: ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem'] },
   'create-batch': {
     table: ['GetItem', 'BatchGetItem', 'PutItem', 'BatchWriteItem'],
@@ -71,8 +71,8 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   'cancel-batch': { table: ['GetItem', 'UpdateItem'] },
   'process-batch-items': {
     table: batchWriter,
-    content: ['GetObject', 'PutObject', 'DeleteObject'],
-    files: ['GetObject'],
+    content: ['GetObject', 'ListBucket', 'PutObject', 'DeleteObject'],
+    files: ['GetObject', 'ListBucket'],
     model: true,
     usage: true,
     batchSettings: true,

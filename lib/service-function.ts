@@ -17,7 +17,7 @@ import type { Bucket } from 'aws-cdk-lib/aws-s3';
 import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import type { StateMachine } from 'aws-cdk-lib/aws-stepfunctions';
-import { ArnFormat, Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib/core';
+import { ArnFormat, Duration, Names, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib/core';
 import type { Construct } from 'constructs';
 import { variables } from '#runtime/variables.ts';
 import { bedrockStatements } from './bedrock-models.ts';
@@ -39,6 +39,7 @@ export type ObjectAction =
   | 'PutObject'
   | 'PutObjectTagging'
   | 'DeleteObject'
+  | 'ListBucket'
   | 'AbortMultipartUpload';
 
 /**
@@ -109,11 +110,13 @@ export class ServiceFunction extends LambdaFunction {
     this.addToRolePolicy(updateStatement(table, rows));
   }
 
+  /** Who may not list a bucket is told of an object that is not there, as of one that it may not read: ListBucket is for that. */
   usesObjects(bucket: Bucket, actions: readonly ObjectAction[], variable: string): void {
     this.allow(
-      actions.map((action) => `s3:${action}`),
+      actions.filter((action) => action !== 'ListBucket').map((action) => `s3:${action}`),
       bucket.arnForObjects('*'),
     );
+    if (actions.includes('ListBucket')) this.allow(['s3:ListBucket'], bucket.bucketArn);
     this.addEnvironment(variable, bucket.bucketName);
   }
 
@@ -146,6 +149,19 @@ export class ServiceFunction extends LambdaFunction {
   invokes({ live }: ServiceFunction, variable: string): void {
     this.allow(['lambda:InvokeFunction'], live.functionArn);
     this.addEnvironment(variable, live.functionArn);
+  }
+
+  /**
+   * Is called with the messages of a queue, and may fail some of them. Lambda receives and deletes in the name of the
+   * function's role; the library's own event source would grant more than Lambda's documentation asks for.
+   */
+  receivesFrom(queue: Queue, limits: { readonly batchSize: number; readonly maxConcurrency?: number }): void {
+    this.allow(['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes'], queue.queueArn);
+    this.live.addEventSourceMapping(`SqsEventSource:${Names.nodeUniqueId(queue.node)}`, {
+      eventSourceArn: queue.queueArn,
+      reportBatchItemFailures: true,
+      ...limits,
+    });
   }
 
   sendsTo(queue: Queue): void {

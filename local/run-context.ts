@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DynamoCall } from './dynamodb/dynamo-call.ts';
+import type { AccessControl } from './iam/access-control.ts';
 import type { FunctionPool } from './lambda/function-pool.ts';
 import type { RunOptions } from './run-options.ts';
 
@@ -17,6 +18,8 @@ export interface RunContext {
   assetFolder(objectKey: string): string;
   /** What all kinds together tell this function. Complete once every kind is open. */
   environmentFor(functionLogicalId: string): Record<string, string>;
+  /** Who may call what. Roles are known once every kind is open, all rules once every kind has begun. */
+  readonly access: AccessControl;
   /** By ARN; filled when the functions begin, which is before whatever calls them. */
   readonly functions: Map<string, FunctionPool>;
   /** ARNs of functions, in the order in which requests of clients need them; filled when the gateway begins. */

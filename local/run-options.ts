@@ -30,6 +30,8 @@ export interface RunOptions {
   /** Awaited when every engine is up and the gateway's address is known, before the first request is looked at. */
   readonly beforeServing?: (run: StartedEngines) => Promise<void>;
   readonly onProgress?: (line: string) => void;
+  /** A call that the template's policies do not allow: who wanted what, and why not. */
+  readonly onRefusal?: (message: string) => void;
   /** A line that a function wrote to stdout or stderr. */
   readonly onLog?: (entry: { functionName: string; line: string }) => void;
 }

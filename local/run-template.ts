@@ -13,7 +13,7 @@ export interface RunningTemplate extends StartedEngines {
   /** Ends the threads of the functions whose logical id starts so, busy ones too, and tells how many. */
   killWorkers(logicalIdPrefix: string): number;
   workers(): { functionName: string; busy: boolean }[];
-  /** What would have gone wrong in AWS without showing here. */
+  /** What would have gone wrong in AWS without showing here, and calls that no policy allows. */
   violations(): string[];
   /** Calls recorded so far; empty unless `recordCalls` is on. */
   dynamoCalls(): DynamoCall[];

@@ -95,6 +95,8 @@ async function start(options: Options): Promise<RunningTemplate> {
       ...(process.env.OPENAI_API_KEY && { OpenAiApiKey: process.env.OPENAI_API_KEY }),
       ...(process.env.BRAVE_API_KEY && { BraveApiKey: process.env.BRAVE_API_KEY }),
     },
+    // What would fail in AWS is told whether or not logs are wanted.
+    onRefusal: (message) => console.error(`Access denied. ${message}`),
     ...(options.logs && { onLog: ({ functionName, line }) => console.log(`${functionName}: ${line}`) }),
     // Whoever gets the first answer finds the file in place.
     async beforeServing(engines) {

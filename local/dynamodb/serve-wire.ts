@@ -1,9 +1,14 @@
 import { Agent, createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { AccessControl } from '../iam/access-control.ts';
+import { operatorCredentials } from '../iam/operator-credentials.ts';
 import type { DynamoFaults } from '../run-options.ts';
+import { accessKeyOf } from '../wire/access-key-of.ts';
+import { refusedAwsJson } from '../wire/refuse-aws-json.ts';
 import { createFaults, type Unprocessed } from './create-faults.ts';
 import type { DynamoCall } from './dynamo-call.ts';
 import { type DynamoError, internalServerError } from './dynamo-error.ts';
+import { neededPermissions } from './needed-permissions.ts';
 import type { DynamoRequest, TableShape } from './touched-items.ts';
 
 export interface WireOptions {
@@ -12,6 +17,7 @@ export interface WireOptions {
   readonly shapes: ReadonlyMap<string, TableShape>;
   readonly faults: DynamoFaults;
   readonly record: ((call: DynamoCall) => void) | undefined;
+  readonly access: Pick<AccessControl, 'refusalOf' | 'rules'>;
   /** Whether a caller's session token, which for a function is its name, is that of a function. */
   isFunction(name: string): boolean;
 }
@@ -37,18 +43,34 @@ const WRITES = new Set(['PutItem', 'UpdateItem', 'DeleteItem', 'BatchWriteItem',
 // These report what they consumed when asked to.
 const MEASURED = new Set([...WRITES, 'GetItem', 'Query', 'Scan', 'BatchGetItem', 'TransactGetItems']);
 
-/** Stands between functions and engine, adds the refusals that a single-machine engine lacks, and keeps a record. */
-export async function serveWire({ engine, shapes, faults, record, isFunction }: WireOptions): Promise<Wire> {
+/**
+ * Stands between functions and engine: lets nobody call what no policy allows, adds the refusals that a single-machine
+ * engine lacks, and keeps a record. What it need not look into it passes on as it came.
+ */
+export async function serveWire(options: WireOptions): Promise<Wire> {
+  const { engine, shapes, faults, record, isFunction, access } = options;
   const agent = new Agent({ keepAlive: true });
+  const looksInside = record !== undefined || Object.keys(faults).length > 0;
   const { admit } = createFaults(shapes, faults);
 
-  function forward(request: IncomingMessage, body: string): Promise<Answer> {
+  function forward(request: IncomingMessage, body: string | Buffer): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      const { host: _, 'content-length': __, 'accept-encoding': ___, ...headers } = request.headers;
+      const {
+        host: _,
+        'content-length': __,
+        'accept-encoding': ___,
+        authorization = '',
+        ...headers
+      } = request.headers;
+      // Some engines keep a database for each key. None looks at signatures.
+      const signed = authorization.replace(
+        /Credential=[^/]+/,
+        `Credential=${operatorCredentials.accessKeyId}`,
+      );
       const outgoing = httpRequest(engine, {
         agent,
         method: request.method ?? 'POST',
-        headers: { ...headers, 'content-length': Buffer.byteLength(body) },
+        headers: { ...headers, authorization: signed, 'content-length': Buffer.byteLength(body) },
       });
       outgoing.on('error', reject);
       outgoing.on('response', (incoming) => {
@@ -64,7 +86,12 @@ export async function serveWire({ engine, shapes, faults, record, isFunction }: 
   async function exchange(request: IncomingMessage): Promise<Answer> {
     const at = Date.now();
     const target = String(request.headers['x-amz-target']).split('.').pop() ?? '';
-    const input = JSON.parse((await readAll(request)).toString() || '{}') as DynamoRequest;
+    const body = await readAll(request);
+    const input = JSON.parse(body.toString() || '{}') as DynamoRequest;
+    const needed = neededPermissions(target, input, shapes, access.rules);
+    const refusal = access.refusalOf(accessKeyOf(request.headers), needed);
+    if (refusal) return errorAnswer({ status: 400, body: refusedAwsJson(refusal) });
+    if (!looksInside) return await forward(request, body);
     const caller = String(request.headers['x-amz-security-token']);
     const functionName = isFunction(caller) ? caller : undefined;
     const keep = (status: number, capacity: readonly Capacity[]) => {

@@ -1,10 +1,27 @@
 import path from 'node:path';
 import type { CreateTableCommandInput } from '@aws-sdk/client-dynamodb';
+import { operatorCredentials } from '../iam/operator-credentials.ts';
+import { keyArnOf } from '../kms/key-arn-of.ts';
 import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import { serveWire, type Wire } from './serve-wire.ts';
 import { type Engine, startDynoxide } from './start-dynoxide.ts';
 import type { TableShape } from './touched-items.ts';
+
+interface KeyProperties {
+  readonly KMSMasterKeyId?: string;
+}
+
+interface ResourcePolicyProperties {
+  readonly PolicyDocument: unknown;
+}
+
+/** Of a global table: what belongs to one Region. */
+interface ReplicaProperties {
+  readonly Region?: string;
+  readonly ResourcePolicy?: ResourcePolicyProperties;
+  readonly SSESpecification?: KeyProperties;
+}
 
 interface TableProperties {
   readonly TableName?: string;
@@ -15,6 +32,9 @@ interface TableProperties {
   readonly StreamSpecification?: CreateTableCommandInput['StreamSpecification'];
   readonly TimeToLiveSpecification?: { readonly AttributeName?: string; readonly Enabled?: boolean };
   readonly BillingMode?: string;
+  readonly Replicas?: readonly ReplicaProperties[];
+  readonly ResourcePolicy?: ResourcePolicyProperties;
+  readonly SSESpecification?: KeyProperties;
 }
 
 /** DynamoDB tables. A table that exists is kept as it is. */
@@ -35,43 +55,60 @@ export const tables: ResourceKind = {
       throw error;
     }
     const wire = await startWire(engine.endpoint, resources, nameOf, context);
-    context.endpoints.dynamodb = wire?.endpoint ?? engine.endpoint;
+    context.endpoints.dynamodb = wire.endpoint;
     return {
       ref: nameOf,
       attribute: (resource, name) =>
         ({ Arn: arnOf(resource), TableId: nameOf(resource), StreamArn: `${arnOf(resource)}/stream/local` })[
           name
         ],
-      environmentFor: () => ({ AWS_ENDPOINT_URL_DYNAMODB: wire?.endpoint ?? engine.endpoint }),
+      environmentFor: () => ({ AWS_ENDPOINT_URL_DYNAMODB: wire.endpoint }),
+      async begin() {
+        for (const resource of resources) ruleAccess(resource, arnOf(resource), context);
+      },
       async close() {
-        await wire?.close();
+        await wire.close();
         await engine.close();
       },
     };
   },
 };
 
-/** Only when there is something for it to do: without it functions reach the engine by one hop. */
+/** The policy and the key that a table has of its own. */
+function ruleAccess({ logicalId, properties }: TemplateResource, arn: string, context: RunContext): void {
+  const table = context.resolve(properties, logicalId) as TableProperties;
+  const replica = table.Replicas?.find(({ Region }) => Region === context.region);
+  const policy = table.ResourcePolicy ?? replica?.ResourcePolicy;
+  if (policy) context.access.attachPolicy(arn, policy.PolicyDocument, logicalId);
+  const specification = replica?.SSESpecification ?? table.SSESpecification;
+  const key = keyArnOf(specification?.KMSMasterKeyId, context);
+  if (key !== undefined) context.access.rules.encryptionKeys.set(arn, key);
+}
+
 async function startWire(
   engine: string,
   resources: readonly TemplateResource[],
   nameOf: (resource: TemplateResource) => string,
   context: RunContext,
-): Promise<Wire | undefined> {
+): Promise<Wire> {
   const { faults, recordCalls } = context.options;
-  if (!faults && !recordCalls) return undefined;
   const shapes = resources.map((resource): [string, TableShape] => {
-    const { KeySchema, BillingMode } = context.resolve(
+    const { KeySchema, BillingMode, GlobalSecondaryIndexes, LocalSecondaryIndexes } = context.resolve(
       resource.properties,
       resource.logicalId,
     ) as TableProperties;
     const keyOf = (type: string) => KeySchema?.find(({ KeyType }) => KeyType === type)?.AttributeName;
+    const indexes = [...(GlobalSecondaryIndexes ?? []), ...(LocalSecondaryIndexes ?? [])].map((index) => [
+      index.IndexName,
+      index.KeySchema?.find(({ KeyType }) => KeyType === 'HASH')?.AttributeName,
+    ]);
     return [
       nameOf(resource),
       {
         partitionKey: keyOf('HASH') ?? '',
         sortKey: keyOf('RANGE'),
         isOnDemand: BillingMode === 'PAY_PER_REQUEST',
+        indexes: Object.fromEntries(indexes) as Record<string, string>,
       },
     ];
   });
@@ -80,6 +117,7 @@ async function startWire(
     shapes: new Map(shapes),
     faults: faults ?? {},
     record: recordCalls ? (call) => context.dynamoCalls.push(call) : undefined,
+    access: context.access,
     isFunction: (name) => [...context.functions.values()].some(({ functionName }) => functionName === name),
   });
 }
@@ -103,7 +141,7 @@ async function createTables(
   const client = new DynamoDBClient({
     endpoint,
     region: context.region,
-    credentials: { accessKeyId: 'local', secretAccessKey: 'local' },
+    credentials: operatorCredentials,
   });
   const create = async (resource: TemplateResource): Promise<void> => {
     const TableName = nameOf(resource);

@@ -6,6 +6,8 @@ export interface TableShape {
   readonly partitionKey: string;
   readonly sortKey: string | undefined;
   readonly isOnDemand: boolean;
+  /** Partition keys by the name of a secondary index. */
+  readonly indexes?: Readonly<Record<string, string>>;
 }
 
 /** One item that a request reads in a transaction or writes. */

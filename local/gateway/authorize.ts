@@ -22,7 +22,10 @@ interface Verdict {
 }
 
 /** Calls request authorizers and keeps their verdicts for as long as the template says. */
-export function createAuthorize(api: ApiModel, functions: RunContext['functions']): Authorize {
+export function createAuthorize(
+  api: ApiModel,
+  { functions, access }: Pick<RunContext, 'functions' | 'access'>,
+): Authorize {
   const cache = new Map<string, { readonly verdict: Verdict; readonly expires: number }>();
 
   return async (authorizer, event, facts) => {
@@ -31,13 +34,20 @@ export function createAuthorize(api: ApiModel, functions: RunContext['functions'
     if (identity.some((value) => !value)) throw new GatewayFailure('UNAUTHORIZED');
 
     const resource = `${api.stage}/${facts.httpMethod}${facts.path}`;
-    const methodArn = `arn:aws:execute-api:${api.region}:${api.accountId}:${api.apiId}/${resource}`;
+    const apiArn = `arn:aws:execute-api:${api.region}:${api.accountId}:${api.apiId}`;
+    const methodArn = `${apiArn}/${resource}`;
     const key = JSON.stringify([authorizer.logicalId, ...identity]);
     const cached = cache.get(key);
     const started = performance.now();
     let verdict: Verdict;
     if (cached && cached.expires > Date.now()) verdict = cached.verdict;
     else {
+      const refusal = access.refusalOfService(
+        'apigateway.amazonaws.com',
+        `${apiArn}/authorizers/${authorizer.logicalId}`,
+        { action: 'lambda:InvokeFunction', resource: authorizer.functionArn },
+      );
+      if (refusal) throw new GatewayFailure('AUTHORIZER_CONFIGURATION_ERROR');
       verdict = await ask(findFunction({ functions }, authorizer.functionArn), {
         type: 'REQUEST',
         methodArn,

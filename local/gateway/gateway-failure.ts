@@ -1,6 +1,7 @@
 /** What API Gateway answers by itself, by response type: status, message and the name in x-amzn-ErrorType. */
 const FAILURES = {
   ACCESS_DENIED: [403, 'User is not authorized to access this resource', 'AccessDeniedException'],
+  API_CONFIGURATION_ERROR: [500, 'Internal server error', 'InternalServerErrorException'],
   AUTHORIZER_CONFIGURATION_ERROR: [500, null, 'AuthorizerConfigurationException'],
   AUTHORIZER_FAILURE: [500, null, 'AuthorizerConfigurationException'],
   // No type of its own: a function that failed or answered what is no proxy response.

@@ -1,3 +1,5 @@
+import { matchesPattern } from '../iam/matches-pattern.ts';
+
 export interface PolicyStatement {
   readonly Action?: string | readonly string[];
   readonly Effect?: string;
@@ -10,8 +12,8 @@ export type PolicyEffect = 'allow' | 'explicit deny' | 'implicit deny';
 export function policyEffect(statements: readonly PolicyStatement[], methodArn: string): PolicyEffect {
   const matching = statements.filter(
     ({ Action, Resource }) =>
-      listOf(Action).some((action) => matches(action.toLowerCase(), 'execute-api:invoke')) &&
-      listOf(Resource).some((resource) => matches(resource, methodArn)),
+      listOf(Action).some((action) => matchesPattern(action.toLowerCase(), 'execute-api:invoke')) &&
+      listOf(Resource).some((resource) => matchesPattern(resource, methodArn)),
   );
   if (matching.some(({ Effect }) => Effect === 'Deny')) return 'explicit deny';
   return matching.some(({ Effect }) => Effect === 'Allow') ? 'allow' : 'implicit deny';
@@ -19,12 +21,4 @@ export function policyEffect(statements: readonly PolicyStatement[], methodArn: 
 
 function listOf(value: string | readonly string[] | undefined): readonly string[] {
   return typeof value === 'string' ? [value] : (value ?? []);
-}
-
-function matches(pattern: string, text: string): boolean {
-  const expression = pattern
-    .replace(/[.+^${}()|[\]\\]/g, '\\$&')
-    .replaceAll('*', '.*')
-    .replaceAll('?', '.');
-  return new RegExp(`^${expression}$`, 's').test(text);
 }

@@ -8,7 +8,7 @@ import type { ApiModel } from './api-model.ts';
 import { createAuthorize } from './authorize.ts';
 import { GatewayFailure } from './gateway-failure.ts';
 import { isBinaryType } from './is-binary-type.ts';
-import { matchRoute } from './match-route.ts';
+import { matchRoute, type RouteMatch } from './match-route.ts';
 import { createThrottle } from './method-throttles.ts';
 import { createProxyEvent, createRequestEvent, type RequestFacts, readRequestFacts } from './proxy-event.ts';
 import { readBody } from './read-body.ts';
@@ -33,10 +33,10 @@ const KEEP_ALIVE_MILLISECONDS = 350_000;
 /** Serves a REST API's routes under its stage. */
 export async function serveRestApi(
   api: ApiModel,
-  { functions, serving }: Pick<RunContext, 'functions' | 'serving'>,
+  { functions, serving, access }: Pick<RunContext, 'functions' | 'serving' | 'access'>,
   port: number,
 ): Promise<RestApiServer> {
-  const authorize = createAuthorize(api, functions);
+  const authorize = createAuthorize(api, { functions, access });
   const goesOn = createThrottle();
 
   async function answer(
@@ -68,6 +68,11 @@ export async function serveRestApi(
       if (Buffer.byteLength(payload) > MAX_PAYLOAD_BYTES) throw new GatewayFailure('REQUEST_TOO_LARGE');
       const fn = findFunction({ functions }, method.functionArn);
       if (!fn) throw new GatewayFailure('DEFAULT_5XX');
+      const refusal = access.refusalOfService('apigateway.amazonaws.com', methodArn(api, route, facts), {
+        action: 'lambda:InvokeFunction',
+        resource: method.functionArn,
+      });
+      if (refusal) throw new GatewayFailure('API_CONFIGURATION_ERROR');
       if (method.streamed) await answerStreamed(api, method, fn, payload, response);
       else await answerBuffered(api, method, fn, payload, facts, response);
     } catch (error) {
@@ -111,6 +116,11 @@ export async function serveRestApi(
         server.closeAllConnections();
       }),
   };
+}
+
+/** What a function's permission names the caller by: the method, with the names of path parameters. */
+function methodArn({ region, accountId, apiId, stage }: ApiModel, { node }: RouteMatch, facts: RequestFacts) {
+  return `arn:aws:execute-api:${region}:${accountId}:${apiId}/${stage}/${facts.httpMethod}${node.resourcePath}`;
 }
 
 function headerBytes({ method = '', url = '', rawHeaders }: IncomingMessage): number {

@@ -1,11 +1,14 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { openKeptValues } from '../data/kept-values.ts';
+import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import { serveAwsJson } from '../wire/serve-aws-json.ts';
+import { keyIdOf } from './ciphertext.ts';
 import { type Key, keyOperations } from './key-operations.ts';
 
 interface KeyProperties {
   readonly Enabled?: boolean;
+  readonly KeyPolicy?: unknown;
   readonly KeySpec?: string;
   readonly KeyUsage?: string;
 }
@@ -49,7 +52,27 @@ export const keys: ResourceKind = {
       const key = { id, arn: arnOf(resource), enabled: Enabled ?? true, material };
       known.set(id, key).set(key.arn, key);
     }
-    const server = await serveAwsJson(keyOperations((reference) => known.get(reference)));
+    const find = (reference: string) => known.get(reference);
+    const server = await serveAwsJson(keyOperations(find), {
+      refusalOf: context.access.refusalOf,
+      needed(operation, { KeyId, CiphertextBlob, EncryptionContext }) {
+        const reference =
+          CiphertextBlob === undefined
+            ? String(KeyId)
+            : (keyIdOf(Buffer.from(String(CiphertextBlob), 'base64')) ?? String(KeyId));
+        const entries = Object.entries((EncryptionContext ?? {}) as Record<string, string>);
+        return [
+          {
+            action: `kms:${operation}`,
+            resource:
+              find(reference)?.arn ?? `arn:aws:kms:${context.region}:${context.accountId}:key/${reference}`,
+            context: Object.fromEntries(
+              entries.map(([name, value]) => [`kms:encryptioncontext:${name.toLowerCase()}`, value]),
+            ),
+          },
+        ];
+      },
+    });
     context.endpoints.kms = server.endpoint;
 
     return {
@@ -58,6 +81,14 @@ export const keys: ResourceKind = {
         resource.type === KEY ? { Arn: arnOf(resource), KeyId: idOf(resource) }[name] : undefined,
       environmentFor: () => ({ AWS_ENDPOINT_URL_KMS: server.endpoint }),
       async begin() {
+        for (const resource of resources.filter(({ type }) => type === KEY)) {
+          const { KeyPolicy } = context.resolve(resource.properties, resource.logicalId) as KeyProperties;
+          context.access.attachPolicy(
+            arnOf(resource),
+            KeyPolicy ?? defaultPolicy(context),
+            resource.logicalId,
+          );
+        }
         for (const resource of resources.filter(({ type }) => type !== KEY)) {
           const { TargetKeyId } = context.resolve(resource.properties, resource.logicalId) as AliasProperties;
           const key = known.get(TargetKeyId);
@@ -73,3 +104,13 @@ export const keys: ResourceKind = {
     };
   },
 };
+
+/** A key without a policy of its own leaves all to the policies of its account. */
+const defaultPolicy = ({ accountId }: Pick<RunContext, 'accountId'>) => ({
+  Statement: {
+    Effect: 'Allow',
+    Principal: { AWS: `arn:aws:iam::${accountId}:root` },
+    Action: 'kms:*',
+    Resource: '*',
+  },
+});

@@ -5,6 +5,8 @@ export interface FunctionDefinition {
   readonly functionArn: string;
   /** Its versions and aliases. */
   readonly qualifiers: readonly string[];
+  /** Of the session of its role. */
+  readonly accessKeyId: string;
   readonly taskRoot: string;
   readonly handler: string;
   readonly timeoutSeconds: number;

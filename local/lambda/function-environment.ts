@@ -8,8 +8,14 @@ export function functionEnvironment(
     functionName,
     taskRoot,
     runtime,
-  }: Record<'logicalId' | 'functionName' | 'taskRoot' | 'runtime', string>,
+    roleArn,
+  }: Record<'logicalId' | 'functionName' | 'taskRoot' | 'runtime' | 'roleArn', string>,
 ): Record<string, string> {
+  const { accessKeyId, secretAccessKey } = context.access.assume({
+    roleArn,
+    service: 'lambda.amazonaws.com',
+    sessionName: functionName,
+  });
   return {
     AWS_DEFAULT_REGION: context.region,
     AWS_EXECUTION_ENV: `AWS_Lambda_${runtime}`,
@@ -18,10 +24,10 @@ export function functionEnvironment(
     AWS_REGION: context.region,
     LAMBDA_TASK_ROOT: taskRoot,
     TZ: ':UTC',
-    // The one key pair that s3rver knows; no other engine looks at it.
-    AWS_ACCESS_KEY_ID: 'S3RVER',
-    AWS_SECRET_ACCESS_KEY: 'S3RVER',
-    // Goes with every signed call, so an engine can tell who makes it.
+    // By the access key the engines know whose role a call is made with.
+    AWS_ACCESS_KEY_ID: accessKeyId,
+    AWS_SECRET_ACCESS_KEY: secretAccessKey,
+    // Goes with every signed call, so that records can name the function.
     AWS_SESSION_TOKEN: functionName,
     ...context.environmentFor(logicalId),
     ...context.options.environment,

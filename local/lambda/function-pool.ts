@@ -154,6 +154,7 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     functionName: definition.functionName,
     functionArn: definition.functionArn,
     qualifiers: definition.qualifiers,
+    accessKeyId: definition.accessKeyId,
     timeoutSeconds: definition.timeoutSeconds,
     invoke(payload, sink) {
       if (closed) return Promise.resolve(SHUT_DOWN);

@@ -17,6 +17,7 @@ interface FunctionProperties {
   readonly PackageType?: string;
   readonly Runtime?: string;
   readonly Layers?: readonly string[];
+  readonly Role?: string;
   readonly Timeout?: number;
 }
 
@@ -53,7 +54,10 @@ export const functions: ResourceKind = {
       type === ALIAS ? String(context.resolve(properties.Name, logicalId)) : THE_VERSION;
     const qualifiedArnOf = (resource: TemplateResource) => `${arnOf(resource)}:${qualifierOf(resource)}`;
     const ours = resources.filter(({ type }) => type === FUNCTION);
-    const invocations = await serveInvocations((reference) => findFunction(context, reference));
+    const invocations = await serveInvocations(
+      (reference) => findFunction(context, reference),
+      context.access,
+    );
     context.endpoints.lambda = invocations.endpoint;
 
     return {
@@ -104,10 +108,19 @@ function defineFunction(
   if (resolved.Layers?.length) throw new Error(`${logicalId} (${FUNCTION}): layers cannot run locally`);
   const taskRoot = context.assetFolder(resolved.Code.S3Key);
   const memoryMegabytes = resolved.MemorySize ?? DEFAULT_MEMORY_MEGABYTES;
+  const { Runtime: runtime, Role: roleArn = '' } = resolved;
+  const environment = functionEnvironment(context, {
+    logicalId,
+    functionName: identity.functionName,
+    taskRoot,
+    runtime,
+    roleArn,
+  });
   const variables = Object.entries(resolved.Environment?.Variables ?? {});
   return {
     logicalId,
     ...identity,
+    accessKeyId: environment.AWS_ACCESS_KEY_ID ?? '',
     taskRoot,
     handler: resolved.Handler,
     timeoutSeconds: resolved.Timeout ?? DEFAULT_TIMEOUT_SECONDS,
@@ -118,12 +131,7 @@ function defineFunction(
       _HANDLER: resolved.Handler,
       AWS_LAMBDA_FUNCTION_MEMORY_SIZE: String(memoryMegabytes),
       AWS_LAMBDA_FUNCTION_VERSION: '$LATEST',
-      ...functionEnvironment(context, {
-        logicalId,
-        functionName: identity.functionName,
-        taskRoot,
-        runtime: resolved.Runtime,
-      }),
+      ...environment,
     },
   };
 }

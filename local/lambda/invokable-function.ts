@@ -5,6 +5,8 @@ export interface InvokableFunction {
   readonly functionArn: string;
   /** Its versions and aliases. */
   readonly qualifiers: readonly string[];
+  /** By which the engines know its role. */
+  readonly accessKeyId: string;
   readonly timeoutSeconds: number;
   /** Resolves in every case; what went wrong is in the result. */
   invoke(payload: string, sink?: ResponseSink): Promise<InvocationResult>;

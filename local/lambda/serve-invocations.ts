@@ -1,7 +1,17 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import type { Refusal } from '../iam/access-rules.ts';
+import type { Judge } from '../iam/judge.ts';
+import { accessKeyOf } from '../wire/access-key-of.ts';
 import type { InvokableFunction } from './invokable-function.ts';
+import { invokedArn } from './invoked-arn.ts';
+
+const REFUSALS: Readonly<Record<Refusal['reason'], string>> = {
+  denied: 'AccessDeniedException',
+  'no-credentials': 'MissingAuthenticationTokenException',
+  'unknown-key': 'UnrecognizedClientException',
+};
 
 const INVOKE = /^\/2015-03-31\/functions\/([^/?]+)\/invocations/;
 
@@ -13,9 +23,10 @@ export interface InvocationServer {
 /** Lambda's own API: Invoke, which waits for the answer. Invocations as events have no queue here. */
 export async function serveInvocations(
   find: (reference: string) => InvokableFunction | undefined,
+  judge: Pick<Judge, 'refusalOf'>,
 ): Promise<InvocationServer> {
   const server = createServer((request, response) => {
-    answer(find, request, response).catch((error) =>
+    answer(find, judge, request, response).catch((error) =>
       refuse(response, 500, 'ServiceException', String(error)),
     );
   });
@@ -32,11 +43,16 @@ export async function serveInvocations(
 
 async function answer(
   find: (reference: string) => InvokableFunction | undefined,
+  { refusalOf }: Pick<Judge, 'refusalOf'>,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   const reference = decodeURIComponent(INVOKE.exec(request.url ?? '')?.[1] ?? '');
   const called = request.method === 'POST' ? find(reference) : undefined;
+  const refusal = refusalOf(accessKeyOf(request.headers), [
+    { action: 'lambda:InvokeFunction', resource: called ? invokedArn(called, reference) : '*' },
+  ]);
+  if (refusal) return refuse(response, 403, REFUSALS[refusal.reason], refusal.message);
   if (called === undefined)
     return refuse(response, 404, 'ResourceNotFoundException', `Function not found: ${reference}`);
   const kind = request.headers['x-amz-invocation-type'] ?? 'RequestResponse';

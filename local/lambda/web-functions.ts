@@ -12,6 +12,7 @@ interface RevisionProperties {
   };
   readonly ServiceConfig: {
     readonly EnvironmentVariables?: Readonly<Record<string, unknown>>;
+    readonly ExecutionRoleArn?: string;
     readonly TimeoutSeconds?: number;
   };
 }
@@ -92,9 +93,10 @@ function startServer(revision: TemplateResource, domainName: string, context: Ru
     ([name, value]) => [name, String(value)] as const,
   );
   const functionName = resolved.FunctionName.split('/').at(-1) ?? logicalId;
+  const { ExecutionRoleArn: roleArn = '' } = resolved.ServiceConfig;
   const environment = {
     ...Object.fromEntries(variables),
-    ...functionEnvironment(context, { logicalId, functionName, taskRoot, runtime }),
+    ...functionEnvironment(context, { logicalId, functionName, taskRoot, runtime, roleArn }),
   };
   return startWebFunction({
     functionName,

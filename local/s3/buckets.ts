@@ -1,6 +1,22 @@
 import path from 'node:path';
 import { Worker } from 'node:worker_threads';
+import type { PermissionUse } from '../iam/access-rules.ts';
+import { keyArnOf } from '../kms/key-arn-of.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+
+/** What the thread tells. */
+export type MessageFromBuckets =
+  | { readonly kind: 'listening'; readonly port: number }
+  | { readonly kind: 'use'; readonly use: PermissionUse }
+  | { readonly kind: 'refusal'; readonly message: string };
+
+interface BucketProperties {
+  readonly BucketEncryption?: {
+    readonly ServerSideEncryptionConfiguration?: readonly {
+      readonly ServerSideEncryptionByDefault?: { readonly KMSMasterKeyID?: string };
+    }[];
+  };
+}
 
 /** S3 buckets, on disk. */
 export const buckets: ResourceKind = {
@@ -16,10 +32,14 @@ export const buckets: ResourceKind = {
       execArgv: [],
       workerData: { directory: path.join(context.options.dataDir, 's3'), buckets: resources.map(nameOf) },
     });
-    const port = await new Promise<number>((resolve, reject) => {
-      worker.once('message', resolve);
-      worker.once('error', reject);
+    const listening = Promise.withResolvers<number>();
+    worker.once('error', listening.reject);
+    worker.on('message', (message: MessageFromBuckets) => {
+      if (message.kind === 'listening') listening.resolve(message.port);
+      else if (message.kind === 'use') context.access.notes.onUse(message.use);
+      else context.access.notes.onRefusal(message.message);
     });
+    const port = await listening.promise;
     // An IP address as the endpoint makes every SDK client address buckets by path.
     const endpoint = `http://127.0.0.1:${port}`;
     context.endpoints.s3 = endpoint;
@@ -40,6 +60,19 @@ export const buckets: ResourceKind = {
         AWS_REQUEST_CHECKSUM_CALCULATION: 'WHEN_REQUIRED',
         AWS_RESPONSE_CHECKSUM_VALIDATION: 'WHEN_REQUIRED',
       }),
+      async begin() {
+        for (const resource of resources) {
+          const { BucketEncryption } = context.resolve(
+            resource.properties,
+            resource.logicalId,
+          ) as BucketProperties;
+          const [rule] = BucketEncryption?.ServerSideEncryptionConfiguration ?? [];
+          const key = keyArnOf(rule?.ServerSideEncryptionByDefault?.KMSMasterKeyID, context);
+          if (key !== undefined)
+            context.access.rules.encryptionKeys.set(`arn:aws:s3:::${nameOf(resource)}`, key);
+        }
+      },
+      complete: () => worker.postMessage(context.access.rules),
       async close() {
         await worker.terminate();
       },

@@ -1,7 +1,10 @@
 import type { AddressInfo } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
 import S3rver from 's3rver';
+import type { AccessRules } from '../iam/access-rules.ts';
+import type { MessageFromBuckets } from './buckets.ts';
 import { completeEngine } from './complete-engine.ts';
+import { guardEngine } from './guard-engine.ts';
 
 // The body of a worker thread: objects of tens of megabytes then never hold up the gateway's event loop.
 const { directory, buckets } = workerData as { directory: string; buckets: string[] };
@@ -15,5 +18,12 @@ const server = new S3rver({
   configureBuckets: buckets.map((name) => ({ name })),
 });
 completeEngine(server);
+const rules = Promise.withResolvers<AccessRules>();
+const send = (message: MessageFromBuckets) => parentPort?.postMessage(message);
+parentPort?.once('message', rules.resolve);
+guardEngine(server, rules.promise, {
+  onUse: (use) => send({ kind: 'use', use }),
+  onRefusal: (message) => send({ kind: 'refusal', message }),
+});
 const address = (await server.run()) as AddressInfo;
-parentPort?.postMessage(address.port);
+send({ kind: 'listening', port: address.port });

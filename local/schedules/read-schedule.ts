@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import type { Refusal } from '../iam/access-rules.ts';
 import { findFunction } from '../lambda/find-function.ts';
 import type { InvokableFunction } from '../lambda/invokable-function.ts';
+import { invokedArn } from '../lambda/invoked-arn.ts';
 import type { RunContext } from '../run-context.ts';
 import type { TemplateResource } from '../template/resource-kind.ts';
 
@@ -11,6 +13,8 @@ export interface Schedule {
 
 export interface ScheduledTarget {
   readonly function: InvokableFunction;
+  /** Asked before each call: why it may not be made. */
+  refusal(): Refusal | undefined;
   payload(at: Date): string;
 }
 
@@ -24,6 +28,7 @@ interface ScheduleProperties {
 interface Target {
   readonly Arn: string;
   readonly Input?: string;
+  readonly RoleArn?: string;
 }
 
 export const RULE = 'AWS::Events::Rule';
@@ -77,7 +82,19 @@ export function readSchedule(
       target.Input === undefined
         ? JSON.stringify(standardEvent(type, arn, at, context))
         : fillIn(target.Input, arn, at);
-    return { function: called, payload };
+    const needed = { action: 'lambda:InvokeFunction', resource: invokedArn(called, target.Arn) };
+    if (type === RULE)
+      return {
+        function: called,
+        payload,
+        refusal: () => context.access.refusalOfService('events.amazonaws.com', arn, needed),
+      };
+    const { accessKeyId } = context.access.assume({
+      roleArn: target.RoleArn ?? '',
+      service: 'scheduler.amazonaws.com',
+      sessionName: logicalId,
+    });
+    return { function: called, payload, refusal: () => context.access.refusalOf(accessKeyId, [needed]) };
   });
   return resolved.State === 'DISABLED' ? undefined : { periodMilliseconds, targets };
 }

@@ -54,7 +54,12 @@ function follow({ periodMilliseconds, targets }: Schedule, context: RunContext):
 
   function run(): void {
     const at = new Date();
-    for (const { function: target, payload } of targets) {
+    for (const { function: target, payload, refusal } of targets) {
+      const refused = refusal();
+      if (refused) {
+        context.options.onLog?.({ functionName: target.functionName, line: refused.message });
+        continue;
+      }
       // As AWS does: whether the last one has ended makes no difference.
       void target.invoke(payload(at)).then((result) => {
         if (result.succeeded || stopped) return;

@@ -1,9 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { openKeptValues } from '../data/kept-values.ts';
+import { keyArnOf } from '../kms/key-arn-of.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
-import { AwsJsonError, serveAwsJson } from '../wire/serve-aws-json.ts';
+import { AwsJsonError, type AwsJsonOperation, serveAwsJson } from '../wire/serve-aws-json.ts';
 
 interface SecretProperties {
+  readonly KmsKeyId?: string;
   readonly Name?: string;
   readonly SecretString?: string;
   readonly GenerateSecretString?: {
@@ -38,15 +40,18 @@ export const secrets: ResourceKind = {
         (await kept.keep(logicalId, () => drawValue(resolved)));
       const arn = `arn:aws:secretsmanager:${context.region}:${context.accountId}:secret:${name}-${suffix}`;
       known.set(logicalId, { name, arn, value });
+      const key = keyArnOf(resolved.KmsKeyId, context);
+      if (key !== undefined) context.access.rules.encryptionKeys.set(arn, key);
     }
 
+    const findKnown = (id: unknown) => [...known.values()].find(({ name, arn }) => id === name || id === arn);
     const find = (id: unknown): Secret => {
-      const found = [...known.values()].find(({ name, arn }) => id === name || id === arn);
+      const found = findKnown(id);
       if (found) return found;
       throw new AwsJsonError('ResourceNotFoundException', "Secrets Manager can't find the specified secret.");
     };
     const arnOf = ({ logicalId }: TemplateResource) => known.get(logicalId)?.arn ?? '';
-    const server = await serveAwsJson({
+    const operations: Record<string, AwsJsonOperation> = {
       GetSecretValue({ SecretId }) {
         const { arn, name, value } = find(SecretId);
         return {
@@ -61,6 +66,12 @@ export const secrets: ResourceKind = {
         const { arn, name } = find(SecretId);
         return { ARN: arn, Name: name, VersionIdsToStages: { local: ['AWSCURRENT'] } };
       },
+    };
+    const server = await serveAwsJson(operations, {
+      refusalOf: context.access.refusalOf,
+      needed: (operation, { SecretId }) => [
+        { action: `secretsmanager:${operation}`, resource: findKnown(SecretId)?.arn ?? String(SecretId) },
+      ],
     });
     context.endpoints.secretsmanager = server.endpoint;
 

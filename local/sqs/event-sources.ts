@@ -4,6 +4,9 @@ import { callAwsJson } from '../wire/call-aws-json.ts';
 import { type Poller, pollQueue } from './poll-queue.ts';
 import { readEventSource } from './read-event-source.ts';
 
+/** What Lambda does with a queue in the name of the function's role, and asks for when the mapping is made. */
+const NEEDED = ['ReceiveMessage', 'DeleteMessage', 'GetQueueAttributes'];
+
 /** Lambda's event source mappings of queues: what moves messages from a queue into a function. */
 export const eventSources: ResourceKind = {
   types: ['AWS::Lambda::EventSourceMapping'],
@@ -29,6 +32,16 @@ export const eventSources: ResourceKind = {
 async function startPoller(resource: TemplateResource, context: RunContext): Promise<Poller[]> {
   const source = readEventSource(resource, context);
   const { target, queueArn } = source;
+  for (const operation of NEEDED) {
+    const refusal = context.access.refusalOf(target.accessKeyId, [
+      { action: `sqs:${operation}`, resource: queueArn },
+    ]);
+    if (refusal) {
+      throw new Error(
+        `${resource.logicalId} (${resource.type}): The function execution role does not have permissions to call ${operation} on SQS: ${refusal.message}`,
+      );
+    }
+  }
   const endpoint = context.endpoints.sqs ?? '';
   const queueUrl = `${endpoint}/${context.accountId}/${queueArn.split(':').pop()}`;
   const { Attributes } = await callAwsJson<{ Attributes: { VisibilityTimeout: string } }>(

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { operatorCredentials } from '../iam/operator-credentials.ts';
 import { callAwsJson } from '../wire/call-aws-json.ts';
 import { failedMessages } from './failed-messages.ts';
 import { createFairBacklog } from './fair-backlog.ts';
@@ -62,8 +63,10 @@ export function pollQueue(options: PollOptions): Poller {
   let windowIsOver = windowSeconds === 0;
   let window: NodeJS.Timeout | undefined;
 
-  const call = <Output>(operation: string, input: object) =>
-    callAwsJson<Output>(options.endpoint, `AmazonSQS.${operation}`, { QueueUrl: queueUrl, ...input });
+  const call = <Output>(operation: string, input: object, accessKeyId = target.accessKeyId) => {
+    const whole = { QueueUrl: queueUrl, ...input };
+    return callAwsJson<Output>(options.endpoint, `AmazonSQS.${operation}`, whole, accessKeyId);
+  };
 
   async function receive(): Promise<void> {
     while (!stopped) {
@@ -162,9 +165,12 @@ export function pollQueue(options: PollOptions): Poller {
 
   function changeVisibility(items: readonly Held[], VisibilityTimeout: number): Promise<void> {
     return inPortions(items, (entries) =>
-      call('ChangeMessageVisibilityBatch', {
-        Entries: entries.map((entry) => ({ ...entry, VisibilityTimeout })),
-      }),
+      // Lambda keeps the time of messages by itself: the role need not have the permission.
+      call(
+        'ChangeMessageVisibilityBatch',
+        { Entries: entries.map((entry) => ({ ...entry, VisibilityTimeout })) },
+        operatorCredentials.accessKeyId,
+      ),
     );
   }
 

@@ -1,3 +1,4 @@
+import { keyArnOf } from '../kms/key-arn-of.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import { callAwsJson } from '../wire/call-aws-json.ts';
 import { serveQueues } from './serve-queues.ts';
@@ -21,18 +22,21 @@ export const queues: ResourceKind = {
   types: ['AWS::SQS::Queue'],
 
   async open(resources, context) {
-    const server = await serveQueues(context.region, context.accountId);
+    const server = await serveQueues(context.region, context.accountId, context.access);
     context.endpoints.sqs = server.endpoint;
 
     const nameOf = ({ logicalId, properties }: TemplateResource): string =>
       String(context.resolve(properties.QueueName, logicalId) ?? context.nameOf(logicalId));
+
+    const arnOf = (resource: TemplateResource) =>
+      `arn:aws:sqs:${context.region}:${context.accountId}:${nameOf(resource)}`;
 
     return {
       // With the engine's own address, since SDK clients send to the host of a queue's URL.
       ref: (resource) => server.urlOf(nameOf(resource)),
       attribute: (resource, name) =>
         ({
-          Arn: `arn:aws:sqs:${context.region}:${context.accountId}:${nameOf(resource)}`,
+          Arn: arnOf(resource),
           QueueName: nameOf(resource),
           QueueUrl: server.urlOf(nameOf(resource)),
         })[name],
@@ -41,6 +45,8 @@ export const queues: ResourceKind = {
         for (const resource of resources) {
           const { logicalId, type, properties } = resource;
           const resolved = context.resolve(properties, logicalId) as Record<string, unknown>;
+          const key = keyArnOf(resolved.KmsMasterKeyId, context);
+          if (key !== undefined) context.access.rules.encryptionKeys.set(arnOf(resource), key);
           const input = { QueueName: nameOf(resource), Attributes: attributesOf(resolved) };
           await callAwsJson(server.endpoint, 'AmazonSQS.CreateQueue', input).catch((error: Error) => {
             throw new Error(`${logicalId} (${type}): ${error.message}`);

@@ -1,3 +1,6 @@
+import type { Judge } from '../iam/judge.ts';
+import { accessKeyOf } from '../wire/access-key-of.ts';
+import { refusedAwsJson } from '../wire/refuse-aws-json.ts';
 import { keepGroups } from './message-groups.ts';
 
 export interface QueueServer {
@@ -7,7 +10,11 @@ export interface QueueServer {
 }
 
 /** The engine, on 127.0.0.1 alone: by its own start function it would listen on all addresses. */
-export async function serveQueues(region: string, accountId: string): Promise<QueueServer> {
+export async function serveQueues(
+  region: string,
+  accountId: string,
+  { refusalOf }: Pick<Judge, 'refusalOf'>,
+): Promise<QueueServer> {
   const { buildApp } = await import('fauxqs');
   const app = buildApp({ logger: false, defaultRegion: region });
   let endpoint = '';
@@ -15,9 +22,19 @@ export async function serveQueues(region: string, accountId: string): Promise<Qu
   // The engine's own host name in queue URLs does not resolve on every machine.
   const ownUrl = (url: string) => urlOf(url.split('/').pop() ?? '');
 
+  const arnIn = (body: unknown): string => {
+    const { QueueUrl, QueueName } = (body ?? {}) as { QueueUrl?: string; QueueName?: string };
+    const name = QueueUrl?.split('/').pop() ?? QueueName;
+    return name === undefined ? '*' : `arn:aws:sqs:${region}:${accountId}:${name}`;
+  };
   const answering = new WeakMap<object, (answer: unknown) => void>();
-  app.addHook('preHandler', async (request) => {
+  app.addHook('preHandler', async (request, reply) => {
     const action = String(request.headers['x-amz-target']).split('.').pop() ?? '';
+    const refusal = refusalOf(accessKeyOf(request.headers), [
+      // Each entry of a batch is one such action.
+      { action: `sqs:${action.replace(/Batch$/, '')}`, resource: arnIn(request.body) },
+    ]);
+    if (refusal) return reply.code(400).send(refusedAwsJson(refusal));
     if (request.body) answering.set(request, keepGroups(action, request.body));
   });
   app.addHook('preSerialization', async (request, _reply, payload: unknown) => {

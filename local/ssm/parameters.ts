@@ -27,7 +27,15 @@ export const parameters: ResourceKind = {
 
   async open(resources, context) {
     const kept = await openKeptValues(context.options.dataDir, 'parameters');
-    const server = await serveAwsJson(parameterOperations(kept, context));
+    const prefix = `arn:aws:ssm:${context.region}:${context.accountId}:parameter/`;
+    const server = await serveAwsJson(parameterOperations(kept, context), {
+      refusalOf: context.access.refusalOf,
+      needed: (operation, { Name, Names }) =>
+        [(Names as unknown[] | undefined) ?? Name].flat().map((name) => ({
+          action: `ssm:${operation}`,
+          resource: String(name).startsWith(prefix) ? String(name) : prefix + String(name).replace(/^\//, ''),
+        })),
+    });
     context.endpoints.ssm = server.endpoint;
 
     const nameOf = ({ logicalId, properties }: TemplateResource): string =>

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Permission, Session } from '../iam/access-rules.ts';
 import type { RunContext } from '../run-context.ts';
 import { AwsJsonError, type AwsJsonOperation } from '../wire/serve-aws-json.ts';
 import type { Definition } from './definition.ts';
@@ -10,7 +11,7 @@ import { createTaskTokens } from './task-tokens.ts';
 export interface Machine {
   readonly arn: string;
   readonly name: string;
-  readonly roleArn: string;
+  readonly role: Session;
   readonly definition: Definition;
 }
 
@@ -54,8 +55,8 @@ export function createExecutions(
     await log.put(execution);
     // Stopped already, or the run is at its end.
     if (closed || log.find(execution.arn)?.status !== 'RUNNING') return;
-    const { name: machineName, roleArn, definition } = machine;
-    const run = runExecution(execution, { engine, definition, machineName, roleArn, tokens, context });
+    const { name: machineName, role, definition } = machine;
+    const run = runExecution(execution, { engine, definition, machineName, role, tokens, context });
     running.set(execution.arn, run);
     void finish(execution, run);
   }
@@ -142,8 +143,18 @@ export function createExecutions(
     },
   };
 
+  /** What IAM checks of a call: of a task's token, the machine that gave it out. */
+  function needed(operation: string, { stateMachineArn, executionArn, taskToken }: Input): Permission[] {
+    const resource =
+      taskToken === undefined
+        ? (executionArn ?? stateMachineArn)
+        : [...machines.keys()].find((arn) => tokens.isOf(taskToken, arn));
+    return resource === undefined ? [] : [{ action: `states:${operation}`, resource: String(resource) }];
+  }
+
   return {
     operations,
+    needed,
     async close(): Promise<void> {
       closed = true;
       for (const { stop } of running.values()) stop();

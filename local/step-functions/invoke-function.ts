@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import type { Session } from '../iam/access-rules.ts';
 import { findFunction } from '../lambda/find-function.ts';
+import { invokedArn } from '../lambda/invoked-arn.ts';
 import type { RunContext } from '../run-context.ts';
 import { TaskError } from './task-error.ts';
 
@@ -15,11 +17,21 @@ export const STATE_BYTES = 256 * 1024;
 /** The result of `lambda:invoke`, with the function's own in Payload. */
 export async function invokeFunction(
   { FunctionName = '', Payload }: Invocation,
+  { accessKeyId }: Session,
   context: RunContext,
 ): Promise<unknown> {
   const target = findFunction(context, FunctionName);
   if (!target) {
     throw new TaskError('Lambda.ResourceNotFoundException', `Function not found: ${FunctionName}`);
+  }
+  const refusal = context.access.refusalOf(accessKeyId, [
+    { action: 'lambda:InvokeFunction', resource: invokedArn(target, FunctionName) },
+  ]);
+  if (refusal) {
+    throw new TaskError(
+      'Lambda.AWSLambdaException',
+      `${refusal.message} (Service: Lambda, Status Code: 403, Request ID: ${randomUUID()})`,
+    );
   }
   const payload = JSON.stringify(Payload ?? {});
   checkSize(payload);

@@ -1,3 +1,4 @@
+import type { Session } from '../iam/access-rules.ts';
 import type { RunContext } from '../run-context.ts';
 import { callsDirectly, type Definition, type State, waitsForToken } from './definition.ts';
 import type { Execution } from './execution-log.ts';
@@ -20,7 +21,7 @@ export interface ExecutionEnvironment {
   readonly engine: Engine;
   readonly definition: Definition;
   readonly machineName: string;
-  readonly roleArn: string;
+  readonly role: Session;
   readonly tokens: TaskTokens;
   readonly context: RunContext;
 }
@@ -28,7 +29,7 @@ export interface ExecutionEnvironment {
 /** Interprets the definition once. */
 export function runExecution(
   execution: Execution,
-  { engine, definition, machineName, roleArn, tokens, context }: ExecutionEnvironment,
+  { engine, definition, machineName, role, tokens, context }: ExecutionEnvironment,
 ): RunningExecution {
   const ended = new AbortController();
   const hasEnded = () => new TaskError('States.Runtime', 'The execution has ended', { isFinal: true });
@@ -38,7 +39,7 @@ export function runExecution(
   let drawn: string | undefined;
 
   const contextObject = {
-    Execution: { Id: execution.arn, Name: execution.name, RoleArn: roleArn, RedriveCount: 0 },
+    Execution: { Id: execution.arn, Name: execution.name, RoleArn: role.roleArn, RedriveCount: 0 },
     StateMachine: { Id: execution.machineArn, Name: machineName },
     State: current,
     Task: {
@@ -46,7 +47,7 @@ export function runExecution(
       get Token(): string | undefined {
         const state = definition.States[current.Name];
         if (!state || !waitsForToken(state)) return undefined;
-        drawn ??= tokens.draw();
+        drawn ??= tokens.draw(execution.machineArn);
         return drawn;
       },
     },
@@ -61,7 +62,7 @@ export function runExecution(
   async function runTask(state: State, input: never): Promise<never> {
     // An end wakes the engine's waits too, and one before a retry would go on with it.
     if (ended.signal.aborted || performance.now() >= deadline) throw hasEnded();
-    const token = drawn ?? tokens.draw();
+    const token = drawn ?? tokens.draw(execution.machineArn);
     drawn = undefined;
     current.RetryCount += 1;
     const task = Promise.withResolvers<unknown>();
@@ -77,8 +78,8 @@ export function runExecution(
       });
     }
     const call = callsDirectly(state)
-      ? invokeFunction({ FunctionName: state.Resource ?? '', Payload: input }, context)
-      : invokeFunction(input, context);
+      ? invokeFunction({ FunctionName: state.Resource ?? '', Payload: input }, role, context)
+      : invokeFunction(input, role, context);
     call.then((result) => {
       if (waitsForToken(state)) return;
       task.resolve(callsDirectly(state) ? (result as { Payload: unknown }).Payload : result);

@@ -34,7 +34,10 @@ export const stateMachines: ResourceKind = {
     const engine = await import('aws-local-stepfunctions');
     const log = await openExecutionLog(context.options.dataDir);
     const executions = createExecutions(machines, log, engine, context);
-    const server = await serveAwsJson(executions.operations);
+    const server = await serveAwsJson(executions.operations, {
+      needed: executions.needed,
+      refusalOf: context.access.refusalOf,
+    });
     context.endpoints.sfn = server.endpoint;
 
     return {
@@ -52,7 +55,11 @@ export const stateMachines: ResourceKind = {
           const isChecked = checked.get(arn) === digest;
           const definition = naming(resource, () => readDefinition(text, engine, context, { isChecked }));
           if (!isChecked) await checked.put(arn, digest);
-          machines.set(arn, { arn, name: nameOf(resource), roleArn, definition });
+          const name = nameOf(resource);
+          const role = naming(resource, () =>
+            context.access.assume({ roleArn, service: 'states.amazonaws.com', sessionName: name }),
+          );
+          machines.set(arn, { arn, name, role, definition });
         }
       },
       async close() {

@@ -8,7 +8,9 @@ export interface WaitingTask {
 }
 
 export interface TaskTokens {
-  draw(): string;
+  draw(machineArn: string): string;
+  /** Whether a token was given out for this machine, in this run or an earlier one. */
+  isOf(token: unknown, machineArn: string): boolean;
   open(token: string, task: WaitingTask): void;
   close(token: string): void;
   /** The task that waits; or the error that AWS answers. */
@@ -16,7 +18,8 @@ export interface TaskTokens {
 }
 
 const RUN_BYTES = 8;
-const RANDOM_BYTES = 24;
+const MACHINE_BYTES = 8;
+const RANDOM_BYTES = 16;
 const CHECK_BYTES = 8;
 
 /** Tokens tell by themselves whether they were ever given out and in which run, so closed ones need not be kept. */
@@ -24,9 +27,13 @@ export function createTaskTokens(): TaskTokens {
   const run = randomBytes(RUN_BYTES);
   const waiting = new Map<string, WaitingTask>();
   return {
-    draw() {
-      const body = Buffer.concat([run, randomBytes(RANDOM_BYTES)]);
+    draw(machineArn) {
+      const body = Buffer.concat([run, markOf(machineArn), randomBytes(RANDOM_BYTES)]);
       return Buffer.concat([body, check(body)]).toString('base64');
+    },
+    isOf(token, machineArn) {
+      const bytes = Buffer.from(String(token), 'base64');
+      return bytes.subarray(RUN_BYTES, RUN_BYTES + MACHINE_BYTES).equals(markOf(machineArn));
     },
     open: (token, task) => void waiting.set(token, task),
     close: (token) => void waiting.delete(token),
@@ -35,7 +42,10 @@ export function createTaskTokens(): TaskTokens {
       if (task) return task;
       const bytes = Buffer.from(String(token), 'base64');
       const body = bytes.subarray(0, -CHECK_BYTES);
-      if (body.length !== RUN_BYTES + RANDOM_BYTES || !bytes.subarray(-CHECK_BYTES).equals(check(body))) {
+      if (
+        body.length !== RUN_BYTES + MACHINE_BYTES + RANDOM_BYTES ||
+        !bytes.subarray(-CHECK_BYTES).equals(check(body))
+      ) {
         throw new AwsJsonError('InvalidToken', "Invalid Token: 'Invalid token'");
       }
       if (body.subarray(0, RUN_BYTES).equals(run)) {
@@ -44,6 +54,10 @@ export function createTaskTokens(): TaskTokens {
       throw new AwsJsonError('TaskDoesNotExist', "Task does not exist: 'Its execution ended with its run'");
     },
   };
+}
+
+function markOf(machineArn: string): Buffer {
+  return createHash('sha256').update(machineArn).digest().subarray(0, MACHINE_BYTES);
 }
 
 function check(body: Buffer): Buffer {

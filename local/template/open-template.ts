@@ -1,3 +1,5 @@
+import { createAccessControl } from '../iam/access-control.ts';
+import { openPermissionNotes } from '../iam/permission-uses.ts';
 import type { RunContext } from '../run-context.ts';
 import type { RunOptions } from '../run-options.ts';
 import { hasNoEffect } from './has-no-effect.ts';
@@ -42,7 +44,7 @@ export async function openTemplate(
     },
     attribute(logicalId, name) {
       const resource = find(logicalId);
-      // Roles, keys, log groups: nothing here looks at what these hold.
+      // Log groups, alarms: nothing here looks at what these hold.
       if (isIdle(resource)) return `arn:aws:local:${REGION}:${ACCOUNT_ID}:${logicalId}/${name}`;
       const value = openKindOf(resource).attribute(resource, name);
       if (value !== undefined) return value;
@@ -51,6 +53,20 @@ export async function openTemplate(
   });
 
   const nameOf = (logicalId: string) => physicalName(stackName, logicalId);
+
+  const violations: string[] = [];
+  const permissionNotes = openPermissionNotes(stackName);
+  const access = createAccessControl(
+    { accountId: ACCOUNT_ID, region: REGION },
+    {
+      onUse: permissionNotes.use,
+      onRefusal(message) {
+        options.onRefusal?.(message);
+        if (!violations.includes(message)) violations.push(message);
+      },
+    },
+  );
+  access.onAssumed.push(permissionNotes.grant);
 
   const context: RunContext = {
     options,
@@ -62,12 +78,13 @@ export async function openTemplate(
     assetFolder,
     environmentFor: (functionLogicalId) =>
       Object.assign({}, ...[...opened.values()].map((kind) => kind.environmentFor?.(functionLogicalId))),
+    access,
     functions: new Map(),
     origins: new Map(),
     frontDoor: false,
     endpoints: {},
     serving: Promise.withResolvers(),
-    violations: [],
+    violations,
     dynamoCalls: [],
     awaitedByClients: [],
   };
@@ -124,6 +141,7 @@ export async function openTemplate(
       for (const attempt of attempts) if (attempt.status === 'rejected') throw attempt.reason;
     }
     for (const { kind } of present) await opened.get(kind)?.begin?.();
+    for (const { kind } of present) opened.get(kind)?.complete?.();
     progress('The template runs');
     const physicalIds = [...resources.keys()].map((id) => [id, String(context.resolve({ Ref: id }, id))]);
     const outputs = Object.entries(template.Outputs ?? {})

@@ -25,5 +25,7 @@ export interface OpenKind {
   environmentFor?(functionLogicalId: string): Record<string, string>;
   /** Called when every kind is open: from here on, all references resolve. */
   begin?(): Promise<void>;
+  /** Called when every kind has begun: all rules of access are known. */
+  complete?(): void;
   close?(): Promise<void>;
 }

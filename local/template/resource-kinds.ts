@@ -1,8 +1,10 @@
 import { distributions } from '../cloudfront/distributions.ts';
 import { tables } from '../dynamodb/tables.ts';
 import { restApi } from '../gateway/rest-api.ts';
+import { policies } from '../iam/policies.ts';
 import { keys } from '../kms/keys.ts';
 import { functions } from '../lambda/functions.ts';
+import { permissions } from '../lambda/permissions.ts';
 import { webFunctions } from '../lambda/web-functions.ts';
 import { buckets } from '../s3/buckets.ts';
 import { schedules } from '../schedules/schedules.ts';
@@ -15,6 +17,7 @@ import type { ResourceKind } from './resource-kind.ts';
 
 /** In the order in which they begin; they are closed in the opposite one, so callers stop before the called. */
 export const resourceKinds: readonly ResourceKind[] = [
+  policies,
   keys,
   parameters,
   tables,
@@ -23,6 +26,7 @@ export const resourceKinds: readonly ResourceKind[] = [
   queues,
   functions,
   webFunctions,
+  permissions,
   stateMachines,
   eventSources,
   schedules,

@@ -1,5 +1,9 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Permission } from '../iam/access-rules.ts';
+import type { Judge } from '../iam/judge.ts';
+import { accessKeyOf } from './access-key-of.ts';
+import { refusedAwsJson } from './refuse-aws-json.ts';
 
 /** One operation, from its input to its output. */
 export type AwsJsonOperation = (input: Record<string, unknown>) => unknown;
@@ -20,8 +24,17 @@ export interface AwsJsonServer {
   close(): Promise<void>;
 }
 
+/** Who may call the operations. */
+export interface AwsJsonGuard extends Pick<Judge, 'refusalOf'> {
+  /** What IAM checks of a call. */
+  needed(operation: string, input: Record<string, unknown>): readonly Permission[];
+}
+
 /** A service that speaks AWS's JSON protocol, given its operations by name. */
-export async function serveAwsJson(operations: Record<string, AwsJsonOperation>): Promise<AwsJsonServer> {
+export async function serveAwsJson(
+  operations: Record<string, AwsJsonOperation>,
+  { needed, refusalOf }: AwsJsonGuard,
+): Promise<AwsJsonServer> {
   const server = createServer(async (request, response) => {
     const answer = async (): Promise<[status: number, body: unknown]> => {
       try {
@@ -29,7 +42,10 @@ export async function serveAwsJson(operations: Record<string, AwsJsonOperation>)
         const operation = operations[target];
         if (!operation)
           throw new AwsJsonError('UnknownOperationException', `${target} is not available locally`);
-        return [200, await operation(JSON.parse(await readText(request)))];
+        const input = JSON.parse(await readText(request)) as Record<string, unknown>;
+        const refusal = refusalOf(accessKeyOf(request.headers), needed(target, input));
+        if (refusal) return [400, refusedAwsJson(refusal)];
+        return [200, await operation(input)];
       } catch (error) {
         if (error instanceof AwsJsonError)
           return [error.status, { __type: error.name, message: error.message }];

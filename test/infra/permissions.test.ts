@@ -34,13 +34,7 @@ const logs = ['logs:CreateLogStream', 'logs:PutLogEvents'];
 const read = ['dynamodb:BatchGetItem', 'dynamodb:GetItem'];
 const write = ['dynamodb:PutItem', 'dynamodb:UpdateItem'];
 /** What Lambda does in a function's name with the queue that calls it. */
-const receive = [
-  'sqs:ChangeMessageVisibility',
-  'sqs:DeleteMessage',
-  'sqs:GetQueueAttributes',
-  'sqs:GetQueueUrl',
-  'sqs:ReceiveMessage',
-];
+const receive = ['sqs:DeleteMessage', 'sqs:GetQueueAttributes', 'sqs:ReceiveMessage'];
 /** To claim requests: in one transaction with a look at the batch's gate. */
 const claim = [
   'dynamodb:BatchGetItem',
@@ -99,10 +93,11 @@ test('every role may do exactly this', () => {
       's3:DeleteObject',
       's3:GetObject',
       's3:GetObject',
+      's3:ListBucket',
       's3:PutObject',
       'secretsmanager:GetSecretValue',
     ],
-    PrepareAttachment: ['dynamodb:GetItem', ...logs, 's3:GetObject', 's3:PutObject'],
+    PrepareAttachment: ['dynamodb:GetItem', ...logs, 's3:GetObject', 's3:ListBucket', 's3:PutObject'],
     UploadFile: [
       'dynamodb:PutItem',
       ...logs,
@@ -133,6 +128,7 @@ test('every role may do exactly this', () => {
       's3:DeleteObject',
       's3:GetObject',
       's3:GetObject',
+      's3:ListBucket',
       's3:PutObject',
       'secretsmanager:GetSecretValue',
       ...receive,

@@ -8,6 +8,7 @@ import {
   TransactWriteItemsCommand,
 } from '@aws-sdk/client-dynamodb';
 import { afterEach, describe, expect, it } from 'vitest';
+import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import type { RunOptions } from '#local/run-template.ts';
 import { type FixtureRun, startFixture } from './fixture/start-fixture.ts';
 
@@ -25,7 +26,7 @@ async function start(options: Partial<RunOptions>): Promise<void> {
   client = new DynamoDBClient({
     endpoint: run.endpoints.dynamodb,
     region: 'us-east-1',
-    credentials: { accessKeyId: 'a', secretAccessKey: 'b' },
+    credentials: operatorCredentials,
     maxAttempts: 1,
   });
 }

@@ -1,5 +1,6 @@
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { type FixtureRun, startFixture } from './fixture/start-fixture.ts';
 
 let run: FixtureRun;
@@ -10,7 +11,7 @@ beforeAll(async () => {
   client = new LambdaClient({
     endpoint: run.endpoints.lambda,
     region: 'us-east-1',
-    credentials: { accessKeyId: 'a', secretAccessKey: 'b' },
+    credentials: operatorCredentials,
   });
   await run.act({ do: 'count' });
   name = run.workers().find(({ functionName }) => /-Act[0-9A-F]{8}$/.test(functionName))?.functionName ?? '';

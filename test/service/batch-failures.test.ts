@@ -1,5 +1,6 @@
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { checkChats, checkEnded, endOf, requestsOf, resultsOf, submit, tally } from '#support/batches.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
@@ -122,7 +123,7 @@ it.concurrent('a request that the queue gives up fails, unless it is over or bei
   const sqs = new SQSClient({
     endpoint: service.run.endpoints.sqs,
     region: 'us-east-1',
-    credentials: { accessKeyId: 'local', secretAccessKey: 'local' },
+    credentials: operatorCredentials,
     useQueueUrlAsEndpoint: false,
   });
   const [deadLetters] = Object.entries(service.run.physicalIds).filter(([id]) => /DeadLetters/.test(id));

@@ -2,6 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DeleteObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { chatWithTool, type Found } from '#support/demo-tools.ts';
 import { pdfOf, presentation } from '#support/office-documents.ts';
@@ -57,7 +58,7 @@ const bucket = () =>
   new S3Client({
     endpoint: service.run.endpoints.s3,
     region: 'us-east-1',
-    credentials: { accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' },
+    credentials: operatorCredentials,
   });
 const Bucket = () => service.run.outputs.ContentBucketName ?? '';
 const objectsOf = async ({ workspaceId }: Tenant): Promise<string[]> => {

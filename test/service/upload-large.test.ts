@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { UploadedFile } from '#contract/message.ts';
 import { fileBucketOf } from '#support/file-bucket.ts';
@@ -136,8 +139,11 @@ describe('the distribution', () => {
   });
 
   it('is known by its secret: without it no upload is taken, and no host believed', async () => {
-    // Any other secret than the one that the distribution sends.
-    const variables = { ORIGIN_SECRET_ARN: service.run.outputs.OpenAiApiKeySecretArn ?? '' };
+    // Tells functions any other secret than the one that the distribution sends.
+    const secrets = createServer((_, response) => void response.end('{"SecretString":"another"}')).listen(0);
+    await once(secrets, 'listening');
+    const { port } = secrets.address() as AddressInfo;
+    const variables = { AWS_ENDPOINT_URL_SECRETS_MANAGER: `http://127.0.0.1:${port}` };
     const stranger = await startService({ variables });
     try {
       const own = await openTenant(stranger);
@@ -148,6 +154,7 @@ describe('the distribution', () => {
       expect(new URL(body.pagination?.next_page ?? '').host).toMatch(/\.execute-api\./);
     } finally {
       await stranger.close();
+      secrets.close();
     }
   });
 

@@ -7,6 +7,7 @@ import {
   UpdateCommand,
 } from '@aws-sdk/lib-dynamodb';
 import { keys } from '#adapters/dynamo/keys.ts';
+import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import type { Service } from './service.ts';
 
 /** The data table of a running service, reached past the service itself. */
@@ -18,7 +19,7 @@ export function dataTableOf(service: {
     new DynamoDBClient({
       endpoint: service.run.endpoints.dynamodb,
       region: 'us-east-1',
-      credentials: { accessKeyId: 'local', secretAccessKey: 'local' },
+      credentials: operatorCredentials,
     }),
   );
   return {

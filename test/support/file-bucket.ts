@@ -4,6 +4,7 @@ import {
   ListObjectsV2Command,
   S3Client,
 } from '@aws-sdk/client-s3';
+import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import type { Service } from './service.ts';
 
 /** The bucket of uploaded files of a running service, reached past the service itself. */
@@ -12,7 +13,7 @@ export function fileBucketOf({ run }: Pick<Service, 'run'>) {
   const client = new S3Client({
     endpoint: run.endpoints.s3,
     region: 'us-east-1',
-    credentials: { accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' },
+    credentials: operatorCredentials,
     forcePathStyle: true,
   });
   return {

@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { DescribeTableCommand, DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb';
 import { marshall } from '@aws-sdk/util-dynamodb';
+import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { startService } from './service.ts';
 
 /**
@@ -22,7 +23,7 @@ export async function fillDataFolder(
   const client = new DynamoDBClient({
     endpoint: service.run.endpoints.dynamodb,
     region: 'us-east-1',
-    credentials: { accessKeyId: 'local', secretAccessKey: 'local' },
+    credentials: operatorCredentials,
   });
   const items = await prepare();
   const { Table } = await client.send(new DescribeTableCommand({ TableName }));

@@ -28,6 +28,7 @@ const run = await runTemplate({
   environment: options.environment,
   maxConcurrency: 4,
   timer: quickTimer,
+  onRefusal: (message) => console.error(`Access denied. ${message}`),
   faults: {
     transactionConflicts: true,
     throttling: true,

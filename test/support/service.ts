@@ -42,6 +42,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     assembly: inject('assembly'),
     dataDir,
     port: 0,
+    onRefusal: (message) => console.error(`Access denied. ${message}`),
     ...others,
     ...(variables !== undefined && { environment: variables }),
   });

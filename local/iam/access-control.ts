@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto';
+import type { AccessRules, PolicyStatement, Session } from './access-rules.ts';
+import { createJudge, type Judge, type JudgeNotes } from './judge.ts';
+import { readPolicy } from './read-policy.ts';
+
+/** A role of the template with everything resolved. */
+export interface Role {
+  readonly logicalId: string;
+  readonly name: string;
+  readonly arn: string;
+  readonly trust: readonly PolicyStatement[];
+  readonly statements: readonly PolicyStatement[];
+}
+
+export interface AccessControl extends Judge {
+  readonly rules: AccessRules;
+  /** Told also by judges in other threads. */
+  readonly notes: JudgeNotes;
+  /** Told of each role that something has assumed. */
+  readonly onAssumed: ((role: Role) => void)[];
+  /** Finds the template's roles; set by their kind when all kinds are open. */
+  findRole: (arn: string) => Role | undefined;
+  /** @throws Error when the policy says what cannot be held to here */
+  attachPolicy(resourceArn: string, document: unknown, source: string): void;
+  /**
+   * The role in the hands of a function or machine, the same at every start.
+   * @throws Error when there is no such role, or the service may not assume it
+   */
+  assume(how: { readonly roleArn: string; readonly service: string; readonly sessionName: string }): Session;
+}
+
+/** Who may do what in a run, by the policies of its template. */
+export function createAccessControl(
+  { accountId, region }: Pick<AccessRules, 'accountId' | 'region'>,
+  notes: JudgeNotes,
+): AccessControl {
+  const rules: AccessRules = {
+    accountId,
+    region,
+    sessions: new Map(),
+    resourcePolicies: new Map(),
+    encryptionKeys: new Map(),
+  };
+  const control: AccessControl = {
+    ...createJudge(rules, notes),
+    rules,
+    notes,
+    onAssumed: [],
+    findRole: () => undefined,
+
+    attachPolicy(resourceArn, document, source) {
+      const earlier = rules.resourcePolicies.get(resourceArn) ?? [];
+      rules.resourcePolicies.set(resourceArn, [...earlier, ...readPolicy(document, source)]);
+    },
+
+    assume({ roleArn, service, sessionName }) {
+      const role = control.findRole(roleArn);
+      if (!role) throw new Error(`the role ${roleArn} is not in the template`);
+      const known = [...rules.sessions.values()].find(({ arn }) => arn === sessionArn(role, sessionName));
+      if (known) return known;
+      if (!trusts(role, service)) throw new Error(`the role ${role.name} cannot be assumed by ${service}`);
+      const digest = createHash('sha256').update(`${role.arn} ${sessionName}`).digest();
+      const session: Session = {
+        // ASIA begins the access keys of roles.
+        accessKeyId: `ASIA${digest.toString('hex').slice(0, 16).toUpperCase()}`,
+        secretAccessKey: digest.toString('base64url').slice(0, 40),
+        arn: sessionArn(role, sessionName),
+        roleArn: role.arn,
+        roleLogicalId: role.logicalId,
+        statements: role.statements,
+      };
+      rules.sessions.set(session.accessKeyId, session);
+      for (const told of control.onAssumed) told(role);
+      return session;
+    },
+  };
+  const sessionArn = ({ name }: Role, sessionName: string) =>
+    `arn:aws:sts::${accountId}:assumed-role/${name}/${sessionName}`;
+  return control;
+}
+
+/** Conditions of a trust narrow who of the service may assume the role; here there is nobody else. */
+function trusts({ trust }: Role, service: string): boolean {
+  return trust.some(
+    ({ effect, actions, principals }) =>
+      effect === 'Allow' && actions?.includes('sts:AssumeRole') && principals?.includes(`Service:${service}`),
+  );
+}

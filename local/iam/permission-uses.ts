@@ -1,0 +1,39 @@
+import { randomUUID } from 'node:crypto';
+import { appendFileSync, mkdirSync } from 'node:fs';
+import path from 'node:path';
+import type { Role } from './access-control.ts';
+import type { PermissionUse } from './access-rules.ts';
+
+/** A line of the notes: a statement that a role has, or a permission of one that let a call through. */
+export type PermissionNote =
+  | {
+      readonly kind: 'grant';
+      readonly stack: string;
+      readonly role: string;
+      readonly statement: string;
+      readonly actions: readonly string[];
+      readonly resources: readonly string[];
+    }
+  | ({ readonly kind: 'use'; readonly stack: string } & PermissionUse);
+
+/** Names the folder in which every run notes which permissions were used: one file a run, so that runs can overlap. */
+export const PERMISSION_NOTES = 'PERMISSION_NOTES';
+
+/** Notes at once what it is told, so that a run that is killed has noted all. */
+export function openPermissionNotes(stack: string) {
+  const folder = process.env[PERMISSION_NOTES];
+  if (!folder) return { grant: () => {}, use: () => {} };
+  mkdirSync(folder, { recursive: true });
+  const file = path.join(folder, `${randomUUID()}.jsonl`);
+  const write = (note: PermissionNote) => appendFileSync(file, `${JSON.stringify(note)}\n`);
+  return {
+    grant({ logicalId: role, statements }: Role): void {
+      for (const { source: statement, effect, actions = ['*'], resources = ['*'] } of statements)
+        if (effect === 'Allow') write({ kind: 'grant', stack, role, statement, actions, resources });
+    },
+    // What a resource's own policy allows belongs to no role.
+    use(use: PermissionUse): void {
+      if (use.role !== '') write({ kind: 'use', stack, ...use });
+    },
+  };
+}

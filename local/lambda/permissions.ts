@@ -1,0 +1,53 @@
+import type { ResourceKind } from '../template/resource-kind.ts';
+import { findFunction } from './find-function.ts';
+import { invokedArn } from './invoked-arn.ts';
+
+interface PermissionProperties {
+  readonly Action: string;
+  readonly FunctionName: string;
+  readonly Principal: string;
+  readonly SourceAccount?: string;
+  readonly SourceArn?: string;
+}
+
+const UNDERSTOOD = ['Action', 'FunctionName', 'Principal', 'SourceAccount', 'SourceArn'];
+
+/** What the policies of functions say: who else may call them. */
+export const permissions: ResourceKind = {
+  types: ['AWS::Lambda::Permission'],
+
+  async open(resources, context) {
+    return {
+      ref: ({ logicalId }) => logicalId,
+      attribute: () => undefined,
+      async begin() {
+        for (const { logicalId, type, properties } of resources) {
+          const resolved = context.resolve(properties, logicalId) as PermissionProperties;
+          const strange = Object.keys(resolved).find((name) => !UNDERSTOOD.includes(name));
+          if (strange) throw new Error(`${logicalId} (${type}): ${strange} is not available locally`);
+          const { Action, FunctionName, Principal, SourceAccount, SourceArn } = resolved;
+          const called = findFunction(context, FunctionName);
+          // A function that only a deployment calls does not run here.
+          if (!called) continue;
+          const arn = invokedArn(called, FunctionName);
+          const statement = {
+            Effect: 'Allow',
+            Action,
+            Principal: principalOf(Principal),
+            Resource: arn,
+            Condition: {
+              ...(SourceArn !== undefined && { ArnLike: { 'aws:SourceArn': SourceArn } }),
+              ...(SourceAccount !== undefined && { StringEquals: { 'aws:SourceAccount': SourceAccount } }),
+            },
+          };
+          context.access.attachPolicy(arn, { Statement: statement }, logicalId);
+        }
+      },
+    };
+  },
+};
+
+function principalOf(principal: string): unknown {
+  if (principal === '*') return '*';
+  return principal.endsWith('.amazonaws.com') ? { Service: principal } : { AWS: principal };
+}

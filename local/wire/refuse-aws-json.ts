@@ -1,0 +1,13 @@
+import type { Refusal } from '../iam/access-rules.ts';
+
+const NAMES = {
+  denied: 'AccessDeniedException',
+  'no-credentials': 'MissingAuthenticationTokenException',
+  'unknown-key': 'UnrecognizedClientException',
+} as const;
+
+/** A refusal as services with AWS's JSON protocol tell it. */
+export const refusedAwsJson = ({ reason, message }: Refusal) => ({
+  __type: `com.amazon.coral.service#${NAMES[reason]}`,
+  Message: message,
+});
