@@ -17,6 +17,7 @@ const pascalCase = (name: string): string =>
 
 const production = synthesize();
 const development = synthesize({ stage: 'development' });
+const withUploads = synthesize({ settings: { largeUploads: true } });
 
 describe.each(stateful)('%s', (type, logicalId) => {
   test(`is ${logicalId} in the template`, () => {
@@ -61,7 +62,6 @@ test('what logs tell outlives a production stack too, under names of its own', (
   for (const group of Object.values(groups)) expect(group.DeletionPolicy).toBe('Retain');
   for (const group of Object.values(development.resources('AWS::Logs::LogGroup')))
     expect(group.DeletionPolicy).toBe('Delete');
-  const withUploads = synthesize({ settings: { largeUploads: true } });
   expect(withUploads.resource('AWS::Logs::LogGroup', 'ReceiveUploadsLogs').DeletionPolicy).toBe('Retain');
 });
 
@@ -84,7 +84,6 @@ test('resources with data need no other, so that a new stack can begin by taking
 
 test('what clients know the address of keeps its logical id', () => {
   expect(Object.keys(production.resources('AWS::ApiGateway::RestApi'))).toEqual(['Gateway']);
-  const withUploads = synthesize({ settings: { largeUploads: true } });
   expect(Object.keys(withUploads.resources('AWS::CloudFront::Distribution'))).toEqual(['Distribution']);
 });
 
