@@ -90,7 +90,10 @@ export class ServiceFunction extends LambdaFunction {
       logGroup,
       loggingFormat: LoggingFormat.JSON,
       tracing: Tracing.ACTIVE,
-      environment: { [variables.metricsNamespace]: Stack.of(scope).stackName },
+      environment: {
+        [variables.metricsNamespace]: Stack.of(scope).stackName,
+        [variables.logLevel]: settings.logLevel,
+      },
     });
     // The library's classes and interfaces disagree under exactOptionalPropertyTypes.
     const version = this.currentVersion as IVersion;

@@ -220,6 +220,9 @@ const schema = z
       .max(10 * 365)
       .default(400),
 
+    /** What is logged: `WARN` leaves out what went as it should. Metrics are told whatever this says. */
+    logLevel: z.enum(['DEBUG', 'INFO', 'WARN', 'ERROR']).default('INFO'),
+
     /** One month: long enough to look into a complaint, short enough to stay cheap. */
     logRetentionDays: z.enum(RetentionDays).default(RetentionDays.ONE_MONTH),
 

@@ -75,6 +75,7 @@ export class UploadServer extends Construct {
       maxConcurrencyPerEnvironment: uploadsInOneEnvironment,
       environment: {
         [variables.metricsNamespace]: Stack.of(this).stackName,
+        [variables.logLevel]: props.settings.logLevel,
         [variables.usageDays]: String(props.settings.usageDays),
         [variables.dataTable]: table.tableName,
         [variables.fileBucket]: files.bucketName,

@@ -41,6 +41,7 @@ const schemas = {
   usageDays: z.coerce.number().int().positive(),
   /** Undefined in a stage without a distribution. */
   originSecret: z.string().min(1).optional(),
+  logLevel: z.string().optional(),
   metricsNamespace: z.string().min(1),
   stageLimits: z.string().transform(parseLimits),
   httpEndpoint: z.string().regex(/^[^:]+:\d+$/),

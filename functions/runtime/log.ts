@@ -5,7 +5,7 @@ import type { Log } from '#domain/ports/log.ts';
 import { serviceDimension } from './metric-names.ts';
 import { withSourcePositions } from './source-positions.ts';
 
-/** JSON lines with the request's id, at the level of the variable POWERTOOLS_LOG_LEVEL. */
+/** JSON lines with the request's id, at the level that the stage says (`variables.logLevel`). */
 const logger = /* @__PURE__ */ new Logger({ serviceName: serviceDimension.service });
 
 type Fields = Record<string, unknown>;

@@ -25,6 +25,8 @@ export const variables = {
   webSearchApiKeySecret: 'WEB_SEARCH_API_KEY_SECRET_ARN',
   usageDays: 'USAGE_DAYS',
   originSecret: 'ORIGIN_SECRET_ARN',
+  /** Read by Powertools. */
+  logLevel: 'POWERTOOLS_LOG_LEVEL',
   /** Where the metrics of this stack stand: the stack's name. */
   metricsNamespace: 'METRICS_NAMESPACE',
   /** Of workspaces without their own, as `formatLimits` writes them. */

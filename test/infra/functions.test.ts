@@ -125,11 +125,15 @@ test('the settings of a stage reach the function that asks models', () => {
     streamTimeoutSeconds: 2,
     openAiBaseUrl: 'http://models.example:8080/v1',
     historyCharacters: 5000,
+    logLevel: 'WARN',
+    usageDays: 30,
   };
   expect(variablesOf('SendMessage', { settings: JSON.stringify(settings) })).toMatchObject({
     [variables.streamTimeoutSeconds]: '2',
     [variables.openAiBaseUrl]: 'http://models.example:8080/v1',
     [variables.historyCharacters]: '5000',
+    [variables.logLevel]: 'WARN',
+    [variables.usageDays]: '30',
     [variables.openAiApiKeySecret]: { Ref: 'OpenAiApiKey' },
   });
 });
