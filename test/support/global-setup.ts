@@ -1,24 +1,55 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import type { TestProject } from 'vitest/node';
 import { synthesize } from '../../bin/local/synthesize.ts';
 import { certificate } from './certificate.ts';
+import type { SharedService } from './run-shared-service.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** The folder of the template that every test file runs. */
     assembly: string;
+    sharedService: SharedService;
   }
 }
 
-/** Synthesizes the local stage once for all files; what a test needs otherwise it sets by a function's variables. */
+/** Synthesizes the local stage once for all files, and runs it once for those that want nothing else of it. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), 'service-assembly-'));
-  await synthesize(folder, {});
-  project.provide('assembly', folder);
+  const assembly = join(folder, 'assembly');
+  await synthesize(assembly, {});
+  project.provide('assembly', assembly);
   // Read when a process starts: those of the test files, which start later, trust the receivers of webhooks.
   process.env.NODE_EXTRA_CA_CERTS = join(folder, 'authority.pem');
   await writeFile(process.env.NODE_EXTRA_CA_CERTS, certificate.cert);
-  return () => rm(folder, { recursive: true, force: true });
+  const { shared, stop } = await runShared(assembly, join(folder, 'data'));
+  project.provide('sharedService', shared);
+  return async () => {
+    await stop();
+    await rm(folder, { recursive: true, force: true });
+  };
+}
+
+async function runShared(assembly: string, dataDir: string) {
+  const program = join(import.meta.dirname, 'run-shared-service.ts');
+  const child = spawn(process.execPath, [program, assembly, dataDir], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const exit = once(child, 'exit');
+  const first = await Promise.race([once(createInterface({ input: child.stdout }), 'line'), exit]);
+  if (child.exitCode !== null)
+    throw new Error(`The shared service did not start: exit code ${child.exitCode}`);
+  return {
+    shared: JSON.parse(String(first[0])) as SharedService,
+    async stop() {
+      if (child.exitCode !== null || child.signalCode !== null)
+        throw new Error('The shared service ended before the tests did');
+      child.stdin.end();
+      await exit;
+    },
+  };
 }

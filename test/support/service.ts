@@ -9,7 +9,7 @@ import { createAgent } from '#domain/create-agent.ts';
 import { createApiKey } from '#domain/create-api-key.ts';
 import { createWorkspace } from '#domain/create-workspace.ts';
 import { publishAgent } from '#domain/publish-agent.ts';
-import { type RunningTemplate, type RunOptions, runTemplate } from '#local/run-template.ts';
+import type { RunningTemplate, RunOptions } from '#local/run-template.ts';
 import { identifiers } from '#runtime/identifiers.ts';
 import { agents, apiKeys, clock, workspaces } from '#runtime/services.ts';
 import { useLocalTable } from '../../bin/operator.ts';
@@ -34,10 +34,45 @@ export interface Service {
 
 const givenEngine = process.env.AWS_ENDPOINT_URL_DYNAMODB;
 
-/** The whole service on this machine, on the real wires. The operator's stores keep to a test file's first one. */
-export async function startService(options: ServiceOptions = {}): Promise<Service> {
+/**
+ * The whole service on this machine, on the real wires. The operator's stores keep to a test file's first one.
+ * Without options it is the one that all such files share: starting one costs as much as a hundred requests.
+ */
+export const startService = (options?: ServiceOptions): Promise<Service> =>
+  options === undefined ? joinService() : startOwnService(options);
+
+async function joinService(): Promise<Service> {
+  const { run, violationsUrl } = inject('sharedService');
+  const dataDir = await mkdtemp(join(tmpdir(), 'service-data-'));
+  useLocalTable(run.outputs.DataTableName ?? '', run.endpoints.dynamodb ?? '');
+  const unshared = (): never => {
+    throw new Error('This concerns all files that share the service: start one of its own, with options');
+  };
+  return {
+    baseUrl: `${run.url}/v1`,
+    run: {
+      ...run,
+      endpoints: run.endpoints as RunningTemplate['endpoints'],
+      killWorkers: unshared,
+      workers: unshared,
+      dynamoCalls: unshared,
+      violations: unshared,
+      close: unshared,
+    },
+    dataDir,
+    async close() {
+      forgetEngine();
+      await rm(dataDir, { recursive: true, force: true });
+      refuseViolations((await (await fetch(violationsUrl)).json()) as string[]);
+    },
+  };
+}
+
+async function startOwnService(options: ServiceOptions): Promise<Service> {
   const { variables, dataDir: kept, ...others } = options;
   const dataDir = kept ?? (await mkdtemp(join(tmpdir(), 'service-data-')));
+  // Files that share a service need nothing of the runner.
+  const { runTemplate } = await import('#local/run-template.ts');
   const run = await runTemplate({
     assembly: inject('assembly'),
     dataDir,
@@ -53,13 +88,21 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     dataDir,
     async close() {
       await run.close();
-      // A later start must not take this run's engine for one that it was given.
-      if (givenEngine === undefined) delete process.env.AWS_ENDPOINT_URL_DYNAMODB;
-      else process.env.AWS_ENDPOINT_URL_DYNAMODB = givenEngine;
+      forgetEngine();
       if (kept === undefined) await rm(dataDir, { recursive: true, force: true });
-      if (run.violations().length > 0) throw new Error(run.violations().join('\n'));
+      refuseViolations(run.violations());
     },
   };
+}
+
+/** A later start must not take this run's engine for one that it was given. */
+function forgetEngine(): void {
+  if (givenEngine === undefined) delete process.env.AWS_ENDPOINT_URL_DYNAMODB;
+  else process.env.AWS_ENDPOINT_URL_DYNAMODB = givenEngine;
+}
+
+function refuseViolations(violations: string[]): void {
+  if (violations.length > 0) throw new Error(violations.join('\n'));
 }
 
 export interface Tenant {
