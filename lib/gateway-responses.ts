@@ -19,7 +19,7 @@ const badRequest = { kind: 'badRequest', message: 'Bad request' } as const;
 const tooLarge = {
   kind: 'badRequest',
   message:
-    'The request body is too large: at most 6 MB, for an upload about 4.5 MB; larger files, up to 50 MB, are taken at the address of a stage with large uploads',
+    'The request body is too large: at most 6 MB, for an upload about 4.5 MB; larger files, up to 50 MB, are taken at the address of a stage with large uploads. Or its address and headers are: at most 10 KB together',
 } as const;
 const rateLimited = { kind: 'rateLimited', message: 'Rate limit exceeded' } as const;
 const serverError = { kind: 'serverError', message: serverErrorMessage('$context.requestId') } as const;

@@ -54,6 +54,7 @@ const webhook = z.object({
   events: z
     .array(z.enum(webhookEvents))
     .min(1, { error: 'must have at least 1 element' })
+    .max(webhookEvents.length, { error: `must have at most ${webhookEvents.length} elements` })
     .default(['completed', 'failed']),
   secret: text(limits.webhookSecretCharacters).optional(),
 });

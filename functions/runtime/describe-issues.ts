@@ -34,6 +34,8 @@ const typeNames: Record<string, string> = {
   record: 'an object',
 };
 
+const isNumeric = ({ origin }: { origin: string }): boolean => origin === 'number' || origin === 'int';
+
 function problemOf(issue: Issue): string {
   switch (issue.code) {
     case 'invalid_type':
@@ -46,6 +48,10 @@ function problemOf(issue: Issue): string {
         : `must be one of ${issue.values.map(String).join(', ')}`;
     case 'unrecognized_keys':
       return `has the unknown field${issue.keys.length === 1 ? '' : 's'} ${issue.keys.join(', ')}`;
+    case 'too_small':
+      return isNumeric(issue) ? `must be at least ${issue.minimum}` : issue.message;
+    case 'too_big':
+      return isNumeric(issue) ? `must be at most ${issue.maximum}` : issue.message;
     case 'invalid_format':
       return issue.format === 'guid' ? 'must be a UUID' : issue.message;
     default:

@@ -14,6 +14,9 @@ const headerBytes = 16 * 1024;
 /** `{"scope": "ephemeral"}`, and room for whatever comes to stand beside it. */
 const dataBytes = 64 * 1024;
 
+/** What the parser takes; RFC 2046 allows 70. */
+const boundaryCharacters = 250;
+
 type PartHeaders = Readonly<Record<string, string[] | undefined>>;
 
 /**
@@ -128,6 +131,8 @@ function boundaryOf(contentType: string | undefined): string {
   if (type !== 'multipart/form-data')
     throw new ServiceError('badRequest', 'Content-Type must be multipart/form-data');
   if (!parameters.boundary) throw malformed('Content-Type names no boundary');
+  if (parameters.boundary.length > boundaryCharacters)
+    throw malformed(`its boundary is longer than ${boundaryCharacters} characters`);
   return parameters.boundary;
 }
 

@@ -105,6 +105,9 @@ function bodyOf(event: APIGatewayProxyEvent): unknown {
   const type = headerIn(event, 'content-type')?.split(';')[0]?.trim().toLowerCase();
   if (type !== 'application/json' && !type?.endsWith('+json'))
     throw new ServiceError('badRequest', 'Content-Type must be application/json');
+  const coding = headerIn(event, 'content-encoding')?.trim().toLowerCase() ?? 'identity';
+  if (coding !== 'identity')
+    throw new ServiceError('badRequest', 'Content-Encoding must be identity: a compressed body is not read');
   const text = event.isBase64Encoded ? Buffer.from(event.body ?? '', 'base64').toString() : event.body;
   try {
     return JSON.parse(text ?? '');
@@ -113,11 +116,17 @@ function bodyOf(event: APIGatewayProxyEvent): unknown {
   }
 }
 
+/** A name, an IPv4 or an IPv6 address, with a port or without. */
+const hostForm = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/i;
+
 async function addressOf(event: APIGatewayProxyEvent): Promise<URL> {
   const headers = lowerCased(event.headers);
   const viewerHost = (await isFromDistribution(headers)) ? headers[viewerHostHeader] : undefined;
-  const host = viewerHost ?? headers.host ?? event.requestContext.domainName;
-  const address = new URL(`${headers['x-forwarded-proto'] ?? 'https'}://${host}${event.requestContext.path}`);
+  const host = viewerHost ?? headers.host ?? event.requestContext.domainName ?? '';
+  const origin = `${headers['x-forwarded-proto'] ?? 'https'}://${host}`;
+  if (!hostForm.test(host) || !URL.canParse(origin))
+    throw new ServiceError('badRequest', 'The header Host is not the name of a host');
+  const address = new URL(origin + event.requestContext.path);
   for (const [name, value] of Object.entries(queryOf(event))) address.searchParams.set(name, value);
   return address;
 }

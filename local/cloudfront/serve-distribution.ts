@@ -20,19 +20,26 @@ export async function serveDistribution(
   { behaviors }: Distribution,
   { options: { port }, origins }: Pick<RunContext, 'options' | 'origins'>,
 ): Promise<DistributionServer> {
+  const serve = (request: IncomingMessage, response: ServerResponse): void => {
+    const [path = '/'] = (request.url ?? '/').split('?');
+    const behavior = behaviors.find(({ pattern }) => pattern.test(path));
+    const answer = behavior && origins.get(behavior.origin.domainName);
+    if (!behavior || !answer) refuse(response, 502);
+    else if (!behavior.methods.includes(request.method ?? '')) refuse(response, 403);
+    // Only HTTP/1.0 can do without; which distribution is asked would be unknown.
+    else if (request.headers.host === undefined) refuse(response, 400);
+    else {
+      prepare(request, path, behavior);
+      void answer(request, response);
+    }
+  };
   const server = createServer(
     // An upload may take as long as its origin lets it.
     { keepAliveTimeout: KEEP_ALIVE_MILLISECONDS, maxHeaderSize: 4 * MAX_HEADER_BYTES, requestTimeout: 0 },
-    (request, response) => {
-      const [path = '/'] = (request.url ?? '/').split('?');
-      const behavior = behaviors.find(({ pattern }) => pattern.test(path));
-      const answer = behavior && origins.get(behavior.origin.domainName);
-      if (!behavior || !answer) return refuse(response, 502);
-      if (!behavior.methods.includes(request.method ?? '')) return refuse(response, 403);
-      prepare(request, path, behavior);
-      void answer(request, response);
-    },
+    serve,
   );
+  // CloudFront takes the header away; Node.js would answer what it does not know by itself.
+  server.on('checkExpectation', serve);
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
       reject(error.code === 'EADDRINUSE' ? new Error(`Port ${port} is in use`) : error),

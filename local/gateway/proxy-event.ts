@@ -39,7 +39,8 @@ const NOT_PASSED_ON = new Set([
 export function readRequestFacts(request: IncomingMessage, stage: string): RequestFacts {
   const [stagePath = '/', query = ''] = (request.url ?? '/').split(/\?(.*)/s);
   const inStage = stagePath === `/${stage}` || stagePath.startsWith(`/${stage}/`);
-  const multiValueHeaders: Record<string, string[]> = {};
+  // Without a prototype: a client may name a header, or a parameter below, `__proto__`.
+  const multiValueHeaders: Record<string, string[]> = Object.create(null);
   const spelling = new Map<string, string>();
   const add = (name: string, value: string) => {
     const lower = name.toLowerCase();
@@ -91,8 +92,8 @@ export function readRequestFacts(request: IncomingMessage, stage: string): Reque
 
 /** What authorizer and integration are both told. */
 export function createRequestEvent(api: ApiModel, { node, pathParameters }: RouteMatch, facts: RequestFacts) {
-  const single: Record<string, string> = {};
-  const multiple: Record<string, string[]> = {};
+  const single: Record<string, string> = Object.create(null);
+  const multiple: Record<string, string[]> = Object.create(null);
   for (const [name, value] of new URLSearchParams(facts.query)) {
     single[name] = value;
     multiple[name] = [...(multiple[name] ?? []), value];

@@ -101,6 +101,8 @@ export async function serveRestApi(
     { keepAliveTimeout: KEEP_ALIVE_MILLISECONDS, maxHeaderSize: 8 * MAX_HEADER_BYTES },
     (request, response) => void serve(request, response),
   );
+  // Node.js would answer what it does not know by itself; in AWS the header goes no further.
+  server.on('checkExpectation', (request, response) => void serve(request, response));
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
       reject(error.code === 'EADDRINUSE' ? new Error(`Port ${port} is in use`) : error),

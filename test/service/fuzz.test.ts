@@ -1,0 +1,107 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type RouteName, routes } from '#contract/routes.ts';
+import { type FuzzRequest, fuzzRequests } from '#support/fuzz/fuzz-requests.ts';
+import { type FuzzWorld, openFuzzWorld } from '#support/fuzz/fuzz-world.ts';
+import { judgeAnswer, type Secrets } from '#support/fuzz/judge-answer.ts';
+import { exchange } from '#support/fuzz/raw-exchange.ts';
+import { dataOf } from '#support/open-tenant.ts';
+import { type Service, startService } from '#support/service.ts';
+
+/** `FUZZ_SEED=… FUZZ_ONLY=…` sends one request of a run again. */
+const seed = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const only = process.env.FUZZ_ONLY;
+const count = Number(process.env.FUZZ_REQUESTS ?? (process.env.SOAK === undefined ? 1500 : 50_000));
+
+/** As many at once keep two processors busy and let no request wait for long. */
+const atOnce = 8;
+const shownAtMost = 20;
+
+let service: Service;
+let world: FuzzWorld;
+let secrets: Secrets;
+beforeAll(async () => {
+  service = await startService();
+  world = await openFuzzWorld(service);
+  const { outputs, physicalIds } = service.run;
+  secrets = {
+    canaries: world.canaries,
+    internals: [...Object.values(outputs), ...Object.values(physicalIds)].filter(
+      // The base address is no secret, and short ids are words.
+      (name) => name.length > 12 && !name.startsWith('http'),
+    ),
+  };
+});
+afterAll(() => service.close());
+
+function portOf(door: FuzzRequest['door']): number {
+  return Number(new URL(door === 'front' ? service.baseUrl : service.run.endpoints.gateway).port);
+}
+
+/** How often each route gave each status. */
+type Statuses = Map<RouteName, Map<number, number>>;
+
+/** Sends the requests of these places in the run, and tells what was wrong with their answers. */
+async function sendAll(indexes: number[], statuses: Statuses): Promise<string[]> {
+  const requests = fuzzRequests(world.tenant.apiKey, world.known);
+  const problems: string[] = [];
+  const queue = indexes.values();
+  const work = async (): Promise<void> => {
+    for (const index of queue) {
+      // Each from its own seed, so that one can be had again without all before it.
+      const [request] = fc.sample(requests, { seed: (seed + index) | 0, numRuns: 1 }) as [FuzzRequest];
+      const { route, door, method, target, what } = request;
+      let told = '';
+      let problem: string | undefined;
+      try {
+        const answer = await exchange(portOf(door), { ...request, target: `/api/v1${target}` });
+        const counts = statuses.get(route) ?? new Map<number, number>();
+        statuses.set(route, counts.set(answer?.status ?? 0, (counts.get(answer?.status ?? 0) ?? 0) + 1));
+        told = `${answer?.status} ${answer?.text.slice(0, 600)}`;
+        problem = judgeAnswer(request, answer, secrets);
+      } catch (error) {
+        problem = (error as Error).message;
+      }
+      if (only !== undefined) console.log(request, request.body.toString().slice(0, 2000), told);
+      if (problem !== undefined)
+        problems.push(
+          `FUZZ_ONLY=${index} ${door} ${method} ${target.slice(0, 200)}, ${what}\n  ${problem}\n  ${told}`,
+        );
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, work));
+  return problems;
+}
+
+it(`answers every request as the contract says, whatever it is (seed ${seed})`, {
+  timeout: 30_000 + count * 100,
+}, async () => {
+  const indexes = only === undefined ? Array.from({ length: count }, (_, index) => index) : [Number(only)];
+  const statuses: Statuses = new Map();
+  const problems = await sendAll(indexes, statuses);
+  const lines = [...statuses].map(
+    ([route, counts]) => `${route} ${JSON.stringify(Object.fromEntries(counts))}`,
+  );
+  console.log(`FUZZ_SEED=${seed}, ${indexes.length} requests\n${lines.sort().join('\n')}`);
+  if (problems.length > 0)
+    throw new Error(
+      `${problems.length} of ${indexes.length} with FUZZ_SEED=${seed}:\n${problems.slice(0, shownAtMost).join('\n')}`,
+    );
+  if (only !== undefined) return;
+  // What refuses everything, or is never reached, would pass too. The batches are over, and none can be cancelled.
+  const names = (Object.keys(routes) as RouteName[]).filter((route) => route !== 'cancel-batch');
+  const reached = names.filter(
+    (route) => statuses.get(route)?.has(routes[route].success.status) && statuses.get(route)?.has(400),
+  );
+  expect(reached).toEqual(names);
+});
+
+it('is as well as before', async () => {
+  const chat = await world.tenant.createChat();
+  expect(dataOf(await world.tenant.send(chat, { message: 'Still there' }))).toMatch(/Still there/);
+  const events = await world.tenant.client.stream(chat.id, {
+    message: 'And here',
+    agent_id: world.tenant.agentId,
+  });
+  expect((await events.all()).at(-1)).toBe('[DONE]');
+});

@@ -1,0 +1,282 @@
+import fc from 'fast-check';
+import { type Route, type RouteName, routes } from '#contract/routes.ts';
+import { hostileForm } from './hostile-forms.ts';
+import { type Change, changesOf, write } from './hostile-json.ts';
+import {
+  brokenHttp,
+  hostileHeaders,
+  hostilePaths,
+  hostileQueries,
+  hostileTexts,
+  longHeaders,
+  longTexts,
+  methods,
+} from './hostile-lines.ts';
+import type { RawRequest } from './raw-exchange.ts';
+import { inputNode, type Known, type Path, places, type SchemaNode, valid } from './schema-nodes.ts';
+import { wrappedTexts } from './wrapped-texts.ts';
+
+/** A request of one route, with at most one thing wrong. */
+export interface FuzzRequest extends RawRequest {
+  route: RouteName;
+  /** What is wrong with it, in a few words. */
+  what: string;
+  /** Through the distribution, or straight to the gateway. */
+  door: 'front' | 'gateway';
+  /**
+   * What the route's schemas are given, when they say what must become of the request; otherwise it may be refused in
+   * any of the ways of the error table.
+   */
+  judged?: { parameters: object; query: object; headers: object; body: string };
+  /** Whether HTTP itself is broken, so that whatever reads it may refuse it without an envelope, or close. */
+  isNoHttp?: true;
+}
+
+interface Parts {
+  name: RouteName;
+  route: Route;
+  parameters: Record<string, unknown>;
+  query: [string, string][];
+  headers: [string, string][];
+  body: unknown;
+  node: SchemaNode;
+}
+
+const weigh = <Value>(...entries: [number, fc.Arbitrary<Value>][]): fc.Arbitrary<Value> =>
+  fc.oneof(...entries.map(([weight, arbitrary]) => ({ weight, arbitrary })));
+
+/** Of most values a cheap one, of one in forty one that costs bytes or depth. */
+const oneOf = <Value>(cheap: readonly Value[], dear: readonly (() => Value)[]): fc.Arbitrary<Value> =>
+  weigh([39, fc.constantFrom(...cheap)], [1, fc.constantFrom(...dear).map((make) => make())]);
+
+/** Every request of every route that the table has, for a client with this key. */
+export function fuzzRequests(apiKey: string, known: readonly Known[]): fc.Arbitrary<FuzzRequest> {
+  const partsOf = (name: RouteName): fc.Arbitrary<Parts> => {
+    const route: Route = routes[name];
+    const node = route.method === 'POST' && !route.multipart ? inputNode(route.body) : {};
+    const hasBody = node.type !== undefined;
+    return fc.constantFrom(...known).chain((ids) =>
+      fc.record({
+        name: fc.constant(name),
+        route: fc.constant(route),
+        parameters: valid(inputNode(route.parameters), ids) as fc.Arbitrary<Record<string, unknown>>,
+        query: valid(inputNode(route.query), ids).map(pairsOf),
+        headers: valid(inputNode(route.headers), ids).map((given) =>
+          pairsOf(given).map(([header, value]): [string, string] => [
+            header,
+            Buffer.from(value).toString('latin1'),
+          ]),
+        ),
+        body: hasBody
+          ? valid(node, ids).filter((body) => route.body.safeParse(body).success)
+          : fc.constant(undefined),
+        node: fc.constant(node),
+      }),
+    );
+  };
+  const request = (
+    parts: Parts,
+    what: string,
+    changes: Partial<FuzzRequest> & { text?: string } = {},
+  ): FuzzRequest => {
+    const { text = parts.body === undefined ? '' : write(parts.body, undefined, unchanged), ...others } =
+      changes;
+    return {
+      route: parts.name,
+      what,
+      door: 'front',
+      method: parts.route.method,
+      target: targetOf(parts),
+      headers: [
+        ['x-api-key', apiKey],
+        ...(parts.body === undefined ? [] : [['Content-Type', 'application/json'] as const]),
+        ...parts.headers,
+      ],
+      body: Buffer.from(text),
+      framing: parts.body === undefined ? 'none' : 'length',
+      ...others,
+    };
+  };
+  const judgedOf = (parts: Parts, text?: string): Pick<FuzzRequest, 'judged'> => ({
+    judged: {
+      parameters: Object.fromEntries(
+        Object.entries(parts.parameters).map(([key, value]) => [key, String(value)]),
+      ),
+      query: Object.fromEntries(parts.query),
+      headers: Object.fromEntries(parts.headers),
+      body: text ?? (parts.body === undefined ? '' : JSON.stringify(parts.body)),
+    },
+  });
+  const names = Object.keys(routes) as RouteName[];
+  const json = names.filter((name) => inputTypeOf(name) === 'object');
+  const plain = names.filter((name) => !('multipart' in routes[name]));
+  const some = (from: readonly RouteName[]) => fc.constantFrom(...from).chain(partsOf);
+
+  const untouched = some(plain).map((parts) => request(parts, 'nothing', judgedOf(parts)));
+
+  const changedBody = some(json).chain((parts) =>
+    fc
+      .constantFrom(...places(parts.node, parts.body))
+      .chain(({ path, node }: { path: Path; node: SchemaNode }) => {
+        const { cheap, dear } = changesOf(node, path);
+        return oneOf<Change>(cheap, dear).map((change) => {
+          const text = write(parts.body, path, change);
+          return request(parts, `body at ${JSON.stringify(path)}: ${describe(change)}`, {
+            text,
+            ...judgedOf(parts, text),
+          });
+        });
+      }),
+  );
+
+  const changedText = some(json).chain((parts) => {
+    const text = JSON.stringify(parts.body);
+    return fc.constantFrom(...wrappedTexts(text)).map(([what, body, headers = []]) => {
+      const made = request(parts, what, { body });
+      const own = new Set(headers.map(([name]) => name.toLowerCase()));
+      return {
+        ...made,
+        headers: [...made.headers.filter(([name]) => !own.has(name.toLowerCase())), ...headers],
+      };
+    });
+  });
+
+  const changedParameters = some(plain.filter((name) => routes[name].path.includes('{'))).chain((parts) =>
+    fc.constantFrom(...Object.keys(parts.parameters)).chain((key) =>
+      oneOf(hostileTexts, longTexts).map((value) => {
+        const changed = { ...parts, parameters: { ...parts.parameters, [key]: value } };
+        // An empty one, or one that is no single step, makes another path.
+        const isStep = value !== '' && !/[/%.]/.test(value) && value.length < 5000;
+        return request(changed, `path ${key}: ${value.slice(0, 80)}`, isStep ? judgedOf(changed) : {});
+      }),
+    ),
+  );
+
+  const changedQuery = some(plain).chain((parts) => {
+    const keys = [...Object.keys(parts.route.query.shape), 'unknown', '__proto__', 'constructor', ''];
+    return fc.constantFrom(...keys).chain((key) =>
+      weigh(
+        [
+          6,
+          oneOf(hostileTexts, longTexts).map((value) => {
+            const changed = {
+              ...parts,
+              query: [...parts.query.filter(([name]) => name !== key), pair(key, value)],
+            };
+            const fits = value.length < 5000 && key !== '__proto__';
+            return request(changed, `query ${key}: ${value.slice(0, 80)}`, fits ? judgedOf(changed) : {});
+          }),
+        ],
+        [
+          2,
+          fc.constantFrom(...hostileQueries(key)).map((query) =>
+            request(parts, `query ${query.slice(0, 80)}`, {
+              target: `${targetOf({ ...parts, query: [] })}?${query}`,
+            }),
+          ),
+        ],
+      ),
+    );
+  });
+
+  const changedHeaders = some(plain).chain((parts) =>
+    oneOf(hostileHeaders(apiKey), longHeaders).map(([what, headers]) => {
+      const made = request(parts, `headers: ${what}`);
+      const own = new Set(headers.map(([name]) => name.toLowerCase()));
+      return {
+        ...made,
+        headers: [...made.headers.filter(([name]) => !own.has(name.toLowerCase())), ...headers],
+      };
+    }),
+  );
+
+  const changedLine = some(names).chain((parts) =>
+    weigh(
+      [1, fc.constantFrom(...methods).map((method) => request(parts, `method ${method}`, { method }))],
+      [
+        1,
+        fc
+          .constantFrom(...hostilePaths(targetOf(parts)))
+          .map((target) => request(parts, `path ${target.slice(0, 80)}`, { target })),
+      ],
+    ),
+  );
+
+  const forms = hostileForm().map(
+    ({ what, contentType, body }): FuzzRequest => ({
+      route: 'upload-file',
+      what: `form: ${what}`,
+      door: 'front',
+      method: 'POST',
+      target: routes['upload-file'].path,
+      headers: [
+        ['x-api-key', apiKey],
+        ...(contentType === undefined ? [] : [['Content-Type', contentType] as const]),
+      ],
+      body,
+      framing: 'length',
+    }),
+  );
+
+  const noHttp = some(plain).chain((parts) =>
+    fc.constantFrom(...brokenHttp).map(([what, headers, ends]) => {
+      const made = request(parts, `HTTP: ${what}`, {
+        isNoHttp: true,
+        framing: 'none',
+        ...(ends && { ends }),
+      });
+      return { ...made, headers: [...made.headers, ...headers] };
+    }),
+  );
+
+  return weigh(
+    [8, untouched],
+    [50, changedBody],
+    [8, changedText],
+    [8, changedParameters],
+    [12, changedQuery],
+    [10, changedHeaders],
+    [6, changedLine],
+    [10, forms],
+    [2, noHttp],
+  )
+    .chain((made) =>
+      weigh([5, fc.constant('front' as const)], [1, fc.constant('gateway' as const)]).map((door) => ({
+        ...made,
+        door,
+      })),
+    )
+    .chain((made) =>
+      made.framing === 'length'
+        ? weigh([6, fc.constant('length' as const)], [1, fc.constant('chunked' as const)]).map((framing) => ({
+            ...made,
+            framing,
+          }))
+        : fc.constant(made),
+    );
+}
+
+const unchanged: Change = { kind: 'remove' };
+const inputTypeOf = (name: RouteName): string | undefined => {
+  const route: Route = routes[name];
+  return route.method === 'POST' && !route.multipart ? inputNode(route.body).type : undefined;
+};
+
+const describe = (change: Change): string =>
+  change.kind === 'replace' ? `${change.text.slice(0, 60)} (${change.text.length})` : JSON.stringify(change);
+
+const pair = (name: string, value: string): [string, string] => [name, value];
+const pairsOf = (given: unknown): [string, string][] =>
+  Object.entries(given as object).map(([name, value]) => pair(name, String(value)));
+
+function targetOf({ route, parameters, query }: Pick<Parts, 'route' | 'parameters' | 'query'>): string {
+  const path = route.path.replaceAll(/\{(\w+)\}/g, (_, key: string) =>
+    encodeURIComponent(wellFormed(String(parameters[key]))),
+  );
+  const text = query.map(
+    ([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(wellFormed(value))}`,
+  );
+  return text.length === 0 ? path : `${path}?${text.join('&')}`;
+}
+
+const wellFormed = (text: string): string => text.toWellFormed();

@@ -1,0 +1,39 @@
+import fc from 'fast-check';
+import { furnishWorkspace } from '../furnish-workspace.ts';
+import type { OpenTenant } from '../open-tenant.ts';
+import type { Service } from '../service.ts';
+import type { Known } from './schema-nodes.ts';
+
+export interface FuzzWorld {
+  tenant: OpenTenant;
+  /** Ids of one chat each, with all that goes with it. */
+  known: readonly Known[];
+  /** What belongs to the other workspace: never in an answer. */
+  canaries: readonly string[];
+}
+
+export async function openFuzzWorld(service: Service): Promise<FuzzWorld> {
+  const mark = `canary-${crypto.randomUUID().slice(0, 8)}`;
+  const [own, other] = [await furnishWorkspace(service, 'own'), await furnishWorkspace(service, mark)];
+  return {
+    tenant: own.tenant,
+    known: own.chats.map((ids) => ({
+      ...ids,
+      history_id: ids.chat_id,
+      agent_id: own.tenant.agentId,
+      batch_id: own.batchId,
+      attached_file_uuids: own.fileUuid,
+      'idempotency-key': fc.uuid(),
+      // Its port is nobody's: what is delivered to it is refused at once.
+      url: 'https://localhost:9/hook',
+    })),
+    canaries: [
+      mark,
+      other.tenant.workspaceId,
+      other.tenant.apiKey,
+      other.tenant.agentId,
+      other.fileUuid,
+      other.batchId,
+    ],
+  };
+}
