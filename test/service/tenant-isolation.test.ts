@@ -1,7 +1,17 @@
+import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, clientOf } from '#support/client.ts';
+import type * as z from 'zod';
+import type { ChatResource } from '#contract/chat.ts';
+import { type Route, type RouteName, routes } from '#contract/routes.ts';
+import { endOf } from '#support/batches.ts';
+import { clientOf } from '#support/client.ts';
+import { furnishWorkspace } from '#support/furnish-workspace.ts';
+import { write } from '#support/fuzz/hostile-json.ts';
+import { inputNode, type Path, valid } from '#support/fuzz/schema-nodes.ts';
+import { type IdPlace, idPlaces } from '#support/id-places.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { operator, type Service, startService } from '#support/service.ts';
+import { uploaderOf } from '#support/upload.ts';
 
 let service: Service;
 beforeAll(async () => {
@@ -11,7 +21,6 @@ afterAll(() => service.close());
 
 const secret = 'The secret of the first workspace';
 const unknown = { chat: 999_999, message: 999_999, agent: '00000000-0000-4000-8000-000000000000' };
-type Ids = typeof unknown;
 
 /**
  * A workspace with a chat, and another whose chats are fewer, so that it has none of the first one's chat id.
@@ -27,45 +36,178 @@ async function openTwo() {
   return { owner, chat, stranger, ids: { chat: chat.id, message, agent: owner.agentId } };
 }
 
-/** Every operation that takes an id, as a stranger tries it. */
-const attempts: Record<string, (stranger: OpenTenant, ids: Ids) => Promise<Answer>> = {
-  'creating a chat with its agent': ({ client }, { agent }) =>
-    client.post('/chats', { name: 'Mine', agent_id: agent, external_user_id: 'ann' }),
-  'listing the chats of its agent': ({ client }, { agent }) => client.get(`/chats?agent_id=${agent}`),
-  'reading its history': ({ client }, { chat }) => client.get(`/chats/${chat}/messages?external_user_id=ann`),
-  'sending to its chat and its agent': ({ client }, { chat, agent }) =>
-    client.post(`/chats/${chat}/messages`, {
-      message: 'Hi',
-      stream: false,
-      agent_id: agent,
-      external_user_id: 'ann',
-    }),
-  'sending to its chat with an own agent': ({ client, agentId }, { chat }) =>
-    client.post(`/chats/${chat}/messages`, {
-      message: 'Hi',
-      stream: false,
-      agent_id: agentId,
-      external_user_id: 'ann',
-    }),
-  'rating its reply': ({ client }, { chat, message }) =>
-    client.post(`/chats/${chat}/messages/${message}/feedbacks`, {
-      type: 'sys_helpful',
-      external_user_id: 'ann',
-    }),
-};
+describe('an id of another workspace', () => {
+  const mark = `secret-${crypto.randomUUID()}`;
+  /** By the name of a place: the owner's, and one that nobody has. A place with another name needs its case here. */
+  const unknownValues = {
+    chat_id: 999_999,
+    history_id: 999_999,
+    message_id: 999_999,
+    agent_id: unknown.agent,
+    batch_id: unknown.agent,
+    attached_file_uuids: unknown.agent,
+    external_user_id: 'nobody',
+    'x-external-user-id': 'nobody',
+    custom_id: 'nobody-s',
+    'idempotency-key': 'nobody-s',
+  };
+  const found = idPlaces();
 
-describe.each(Object.entries(attempts))('%s', (_name, attempt) => {
-  it('is answered as if it did not exist, and changes nothing', async () => {
-    const { owner, chat, stranger, ids } = await openTwo();
-    const before = [await owner.history(chat), (await owner.client.get('/chats')).body];
-    const answer = await attempt(stranger, ids);
-    const reference = await attempt(stranger, unknown);
-    expect(summaryOf(answer)).toBe(summaryOf(reference));
-    expect(answer.body.data).toEqual(reference.body.data);
-    expect(JSON.stringify(answer.body)).not.toContain(secret);
-    expect([await owner.history(chat), (await owner.client.get('/chats')).body]).toEqual(before);
+  let owner: Awaited<ReturnType<typeof furnishWorkspace>>;
+  let stranger: Awaited<ReturnType<typeof furnishWorkspace>>;
+  let ofUser: ChatResource;
+  let ownedValues: typeof unknownValues;
+  let before: unknown;
+  beforeAll(async () => {
+    owner = await furnishWorkspace(service, mark, { chatsBefore: 20 });
+    stranger = await furnishWorkspace(service, 'stranger');
+    const { chat_id, message_id } = owner.chats.at(-1) ?? unknownValues;
+    ownedValues = {
+      chat_id,
+      message_id,
+      history_id: chat_id,
+      agent_id: owner.tenant.agentId,
+      batch_id: owner.batchId,
+      attached_file_uuids: owner.fileUuid,
+      external_user_id: mark,
+      'x-external-user-id': mark,
+      custom_id: 'id-0',
+      'idempotency-key': mark,
+    };
+    const user = { external_user_id: mark };
+    ofUser = await owner.tenant.createChat({ name: mark, ...user });
+    dataOf(await owner.tenant.send(ofUser, { message: mark }));
+    // What the owner has done once, under a key of its own.
+    for (const route of new Set(
+      found.filter(({ name }) => name === 'idempotency-key').map(({ route }) => route),
+    ))
+      expect(await ask(owner, route, { headers: { 'idempotency-key': `${mark}-${route}` } })).toMatchObject({
+        text: expect.stringContaining('"error_code":0'),
+      });
+    const batches = dataOf(await owner.tenant.client.get<{ id: string }[]>('/batches'));
+    for (const { id } of batches) await endOf(owner.tenant.client, id);
+    before = await everythingOf(owner);
+  }, 180_000);
+
+  /** A request of a route for what the workspace itself has, but for one place. */
+  async function ask(
+    { tenant, chats, batchId, fileUuid }: typeof owner,
+    name: RouteName,
+    {
+      parameters,
+      query,
+      headers,
+      body,
+    }: Partial<Record<IdPlace['part'], Record<string, unknown>>> & { body?: unknown },
+    place?: { path: Path; value: unknown },
+  ) {
+    const route: Route = routes[name];
+    const own = {
+      ...chats[0],
+      history_id: chats[0]?.chat_id,
+      agent_id: tenant.agentId,
+      batch_id: batchId,
+      attached_file_uuids: fileUuid,
+      external_user_id: 'someone',
+      type: 'sys_helpful',
+      url: 'https://localhost:9/hook',
+    };
+    // Parameters are texts on the way, so only a body is as its schema says.
+    const sampleOf = (schema: z.ZodType, fits = (_value: unknown) => true) =>
+      fc.sample(valid(inputNode(schema), own).filter(fits), { seed: 1, numRuns: 1 })[0];
+    const sampleBody = () => ({
+      ...(sampleOf(route.body, (value) => route.body.safeParse(value).success) as object),
+      ...('stream' in (inputNode(route.body).properties ?? {}) && { stream: false }),
+    });
+    const given = { ...(sampleOf(route.parameters) as object), ...parameters } as Record<string, unknown>;
+    const path = route.path.replaceAll(/\{(\w+)\}/g, (_, key: string) => String(given[key]));
+    const search = new URLSearchParams({
+      ...('external_user_id' in route.query.shape && { external_user_id: 'someone' }),
+      ...(query as Record<string, string>),
+    });
+    const hasBody = route.body.type !== 'unknown';
+    const text =
+      body === undefined
+        ? hasBody
+          ? write(sampleBody(), place?.path, { kind: 'replace', text: JSON.stringify(place?.value) })
+          : undefined
+        : JSON.stringify(body);
+    const response = await tenant.client.request(route.method, `${path}?${search}`, {
+      headers: headers as Record<string, string>,
+      ...(text !== undefined && { body: text }),
+    });
+    return { status: response.status, text: await response.text() };
+  }
+
+  /** What the workspace can see of itself, but for addresses that are signed anew each time. */
+  async function everythingOf({ tenant: { client }, chats, batchId }: typeof owner): Promise<unknown> {
+    const answers = await Promise.all(
+      [
+        ...chats.map(({ chat_id }) => `/chats/${chat_id}/messages?external_user_id=reader`),
+        `/chats/${ofUser.id}/messages?external_user_id=${mark}`,
+        ...['/chats?limit=1000', '/chats/published-agents', '/batches', `/batches/${batchId}/results`],
+      ].map((path) => client.get(path)),
+    );
+    const text = JSON.stringify(answers.map(({ body }) => body));
+    return JSON.parse(text.replaceAll(/"file_url":"[^"]*"/g, '"file_url":""'));
+  }
+
+  it('has a case for every place of every route that takes one, and no route was forgotten', () => {
+    expect([...new Set(found.map(({ name }) => name))].sort()).toEqual(Object.keys(unknownValues).sort());
+    const without = (Object.keys(routes) as RouteName[]).filter(
+      (name) => !found.some(({ route }) => route === name),
+    );
+    // These name nothing: their lists and the files that come in are looked at below.
+    expect(without).toEqual(['list-published-agents', 'upload-file', 'list-batches']);
+    expect(found.length).toBeGreaterThan(20);
+  });
+
+  it.each(found.map((place) => [`${place.route}, ${place.part} ${place.path.join('.')}`, place] as const))(
+    'is answered as one that nobody has: %s',
+    async (_what, { route, part, path, name, isList }) => {
+      const answerTo = async (values: typeof unknownValues) => {
+        const plain = values[name as keyof typeof unknownValues];
+        const value = name === 'idempotency-key' ? `${plain}-${route}` : plain;
+        const answer =
+          part === 'body'
+            ? await ask(stranger, route, {}, { path, value: isList ? [value] : value })
+            : await ask(stranger, route, { [part]: { [name]: value } });
+        return { status: answer.status, text: masked(answer.text.replaceAll(String(value), 'ID')) };
+      };
+      const reference = await answerTo(unknownValues);
+      const answer = await answerTo(ownedValues);
+      expect(answer).toEqual(reference);
+      for (const secret of [mark, owner.tenant.workspaceId, owner.tenant.apiKey])
+        expect(answer.text).not.toContain(secret);
+    },
+  );
+
+  it('has changed nothing of what its owner sees, whoever tried', async () => {
+    expect(await everythingOf(owner)).toEqual(before);
+  });
+
+  it('is unknown also when it is that of a file, through whichever door it came', async () => {
+    for (const baseUrl of [service.baseUrl, `${service.run.endpoints.gateway}/v1`]) {
+      const upload = await uploaderOf({ baseUrl }, owner.tenant).file('a.txt', mark);
+      const { uuid } = dataOf(upload) as { uuid: string };
+      const chat = await stranger.tenant.createChat();
+      const attach = async (tenant: OpenTenant, to: typeof chat) =>
+        summaryOf(await tenant.send(to, { attached_file_uuids: [uuid] }));
+      expect(await attach(stranger.tenant, chat)).toBe(
+        '400/10006 attached_file_uuids[0] is not a file of this workspace',
+      );
+      expect(await attach(owner.tenant, await owner.tenant.createChat())).toBe('200/0 success');
+    }
   });
 });
+
+/** An answer without what is another in each: ids that were made for it, times, and replies, which tell of the turn. */
+const masked = (text: string): string =>
+  text
+    .replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'UUID')
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
+    .replaceAll(/"id":\d+/g, '"id":0')
+    .replace(/"data":"(?:[^"\\]|\\.)*"/, '"data":"REPLY"');
 
 it('a stranger’s lists hold nothing of others', async () => {
   const { owner, stranger } = await openTwo();
