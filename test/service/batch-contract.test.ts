@@ -212,7 +212,7 @@ it('takes 1000 requests of the longest fields', async () => {
   await checkEnded(other.client, await endOf(other.client, batch.id), requests);
 });
 
-it('takes a body of nearly 6 MB, and names the limit to a larger one', async () => {
+it('takes a body of nearly 6 MB, and names the limit to a larger one', { timeout: 90_000 }, async () => {
   const other = await openTenant(service);
   const requests = requestsOf(23, (index) => ({ message: `${index}`.padEnd(256 * 1024, 'x') }));
   expect(JSON.stringify(requests).length).toBeLessThan(6 * 1024 * 1024);
