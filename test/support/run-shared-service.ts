@@ -12,7 +12,12 @@ export interface SharedService {
 
 // A process of its own, so that neither the tests' runner nor a test file holds up its answers.
 const [assembly = '', dataDir = ''] = process.argv.slice(2);
-const run = await runTemplate({ assembly, dataDir, port: 0 });
+const run = await runTemplate({
+  assembly,
+  dataDir,
+  port: 0,
+  onRefusal: (message) => console.error(`Access denied. ${message}`),
+});
 const server = createServer((_request, response) => response.end(JSON.stringify(run.violations())));
 await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
 const { url, endpoints, outputs, physicalIds } = run;
