@@ -60,7 +60,8 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   'prepare-attachment': { table: ['GetItem'], content: ['PutObject'], files: ['GetObject', 'ListBucket'] },
   'record-feedback': { table: ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem'] },
   'create-batch': {
-    table: ['GetItem', 'BatchGetItem', 'PutItem', 'BatchWriteItem'],
+    // It counts the batches that are open.
+    table: ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'BatchWriteItem'],
     replySettings: true,
     batchSettings: true,
     webhooks: 'taken',

@@ -113,6 +113,7 @@ test('every role may do exactly this', () => {
       'dynamodb:BatchWriteItem',
       'dynamodb:GetItem',
       'dynamodb:PutItem',
+      'dynamodb:Query',
       'kms:Encrypt',
       ...logs,
       'states:StartExecution',
