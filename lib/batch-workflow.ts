@@ -21,6 +21,7 @@ import {
 import { LambdaInvoke } from 'aws-cdk-lib/aws-stepfunctions-tasks';
 import { type CfnElement, Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
+import { variables } from '#runtime/variables.ts';
 import { pinLogicalId } from './logical-id.ts';
 import type { ServiceFunction } from './service-function.ts';
 import type { Settings } from './settings.ts';
@@ -29,8 +30,7 @@ import type { Settings } from './settings.ts';
 export const workerTimeoutSeconds = 300;
 /** Lambda asks for six times the function's time, so that what is being done is never delivered again. */
 const visibilitySeconds = 6 * workerTimeoutSeconds;
-const requestsPerWorker = 10;
-/** 200 requests are in work at most: twenty workers of ten. */
+/** Each is given one message, which names ten requests: 200 are in work at most. */
 const workersAtMost = 20;
 /** A request is put back by a new message; only crashes bring a message back, and ten are no accident. */
 const deliveriesAtMost = 10;
@@ -63,9 +63,14 @@ export class BatchWorkflow extends Construct {
     const undertaker = functionOf('fail-dead-letters');
     const dispatcher = functionOf('dispatch-batch');
     const reconciler = functionOf('reconcile-batches');
-    for (const handler of [worker, undertaker, dispatcher, reconciler]) handler.sendsTo(this.queue);
+    const places = Math.max(Math.floor(settings.batchWorkspaceShare * workersAtMost), 1);
+    for (const handler of [worker, undertaker, dispatcher, reconciler]) {
+      handler.sendsTo(this.queue);
+      handler.addEnvironment(variables.batchWorkspacePlaces, String(places));
+    }
     reconciler.looksAt(this.queue);
-    worker.receivesFrom(this.queue, { batchSize: requestsPerWorker, maxConcurrency: workersAtMost });
+    // With more, how many workers a workspace holds would hang on how its messages come together.
+    worker.receivesFrom(this.queue, { batchSize: 1, maxConcurrency: workersAtMost });
     undertaker.receivesFrom(this.deadLetters, { batchSize: 10 });
 
     this.machine = this.createMachine(

@@ -79,7 +79,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     batchSettings: true,
   },
   'fail-dead-letters': { table: batchWriter, replySettings: true },
-  'dispatch-batch': { table: [...batchReader, 'UpdateItem'] },
+  'dispatch-batch': { table: [...batchReader, 'UpdateItem'], replySettings: true },
   'advance-batch': { table: [...batchReader, 'PutItem', 'UpdateItem', 'DeleteItem'] },
   'fail-batch': { table: [...batchReader, 'PutItem', 'UpdateItem', 'DeleteItem'] },
   'deliver-webhook': {

@@ -95,6 +95,12 @@ const schema = z
     /** How long one request of a batch may take its model: a worker's 300 s, less what storing its reply may take. */
     batchItemSeconds: z.int().min(1).max(270).default(240),
 
+    /**
+     * Which share of the workers of batches one workspace may hold: a quarter of them is always left to others, and one
+     * workspace alone takes a third longer for it.
+     */
+    batchWorkspaceShare: z.number().positive().max(1).default(0.75),
+
     /** Whatever speaks OpenAI's chat completions. */
     openAiBaseUrl: z.url({ protocol: /^https?$/ }).default('https://api.openai.com/v1'),
 

@@ -1,21 +1,21 @@
 import { GetQueueAttributesCommand, SendMessageBatchCommand, type SQSClient } from '@aws-sdk/client-sqs';
-import type { BatchQueue, QueuedRequest } from '#domain/ports/batch-queue.ts';
+import type { BatchQueue, QueuedRequests, QueueLevel } from '#domain/ports/batch-queue.ts';
 
 /** SQS's limit of one call. */
 const messagesPerCall = 10;
-/** A thousand requests are a hundred calls: so many at a time keep their sockets busy and no queue of them. */
+/** After a crash a thousand requests may be a hundred calls: so many at a time keep their sockets busy. */
 const callsAtOnce = 10;
 
 /** Messages carry only ids. Their group is the workspace, so that fair queues let no workspace starve another. */
 export function sqsBatchQueue(client: SQSClient, url: string): BatchQueue {
-  const sendTogether = async (requests: readonly QueuedRequest[], delay: number): Promise<void> => {
+  const sendTogether = async (messages: readonly QueuedRequests[], delay: number): Promise<void> => {
     const { Failed = [] } = await client.send(
       new SendMessageBatchCommand({
         QueueUrl: url,
-        Entries: requests.map((request, index) => ({
+        Entries: messages.map((message, index) => ({
           Id: String(index),
-          MessageBody: JSON.stringify(request),
-          MessageGroupId: request.workspaceId,
+          MessageBody: JSON.stringify(message),
+          MessageGroupId: message.workspaceId,
           ...(delay > 0 && { DelaySeconds: delay }),
         })),
       }),
@@ -26,10 +26,10 @@ export function sqsBatchQueue(client: SQSClient, url: string): BatchQueue {
   };
 
   return {
-    async send(requests, delay = 0) {
-      const calls: (readonly QueuedRequest[])[] = [];
-      for (let first = 0; first < requests.length; first += messagesPerCall)
-        calls.push(requests.slice(first, first + messagesPerCall));
+    async send(messages, delay = 0) {
+      const calls: (readonly QueuedRequests[])[] = [];
+      for (let first = 0; first < messages.length; first += messagesPerCall)
+        calls.push(messages.slice(first, first + messagesPerCall));
       const sendNext = async (): Promise<void> => {
         for (let call = calls.shift(); call !== undefined; call = calls.shift())
           await sendTogether(call, delay);
@@ -37,7 +37,7 @@ export function sqsBatchQueue(client: SQSClient, url: string): BatchQueue {
       await Promise.all(Array.from({ length: callsAtOnce }, sendNext));
     },
 
-    async isEmpty() {
+    async level(): Promise<QueueLevel> {
       const { Attributes = {} } = await client.send(
         new GetQueueAttributesCommand({
           QueueUrl: url,
@@ -48,7 +48,8 @@ export function sqsBatchQueue(client: SQSClient, url: string): BatchQueue {
           ],
         }),
       );
-      return Object.values(Attributes).every((count) => count === '0');
+      if (Attributes.ApproximateNumberOfMessages !== '0') return 'filled';
+      return Object.values(Attributes).every((count) => count === '0') ? 'empty' : 'drained';
     },
   };
 }

@@ -1,9 +1,11 @@
 import { type Batch, type BatchItem, isOpen, outcomeOf, type StopReason } from './batch.ts';
+import { freeChats } from './free-chats.ts';
 import { isNothingLeft, type OpenRequests, openRequests } from './open-requests.ts';
 import type { Services } from './services.ts';
+import type { SettleServices } from './settle-turn.ts';
 import { deliveryOf } from './webhook-delivery.ts';
 
-type AdvanceServices = Pick<Services, 'batches' | 'clock' | 'meter'>;
+interface AdvanceServices extends SettleServices, Pick<Services, 'batches' | 'meter'> {}
 
 /**
  * `wait`: requests are to be done; `finish`: some are being done, and no more are begun; `over`: the batch has ended.
@@ -48,7 +50,7 @@ export const failBatch =
   };
 
 async function read(
-  services: AdvanceServices,
+  services: Pick<Services, 'batches'>,
   { workspaceId, batchId }: { workspaceId: string; batchId: string },
 ): Promise<Batch> {
   const batch = await services.batches.get(workspaceId, batchId);
@@ -69,7 +71,7 @@ export const stopBatch = (
   });
 
 /** Of a stopped batch, what a worker began and left lying is not begun again. */
-async function giveUpAbandoned(services: AdvanceServices, batch: Batch): Promise<void> {
+async function giveUpAbandoned(services: Pick<Services, 'batches' | 'clock'>, batch: Batch): Promise<void> {
   const now = services.clock.now().getTime();
   const { processing } = await openRequests(services, batch);
   for (const item of processing.filter(({ leaseUntil }) => leaseUntil < now))
@@ -83,6 +85,8 @@ const abandoned = (batch: Batch, item: BatchItem): BatchItem => {
 };
 
 async function closeBatch(services: AdvanceServices, batch: Batch, left: OpenRequests): Promise<void> {
+  // Before the close: behind it nobody looks at the batch again.
+  await freeChats(services)(batch, left.unanswered);
   const now = services.clock.now();
   const at = now.toISOString();
   const status =

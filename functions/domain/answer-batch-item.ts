@@ -1,5 +1,5 @@
 import type { AgentVersion } from './agent.ts';
-import type { Batch, BatchItem, CountedCall } from './batch.ts';
+import { type Batch, type BatchItem, type CountedCall, chatLeaseOf } from './batch.ts';
 import type { Chat } from './chat.ts';
 import { collectReply, Interruption } from './collect-reply.ts';
 import type { Reply } from './gather-reply.ts';
@@ -41,9 +41,6 @@ const brokenRepliesAtMost = 3;
 
 /** The chat's lease outlives a reply, so that only the item's, which is shorter, needs to be renewed. */
 const chatLeaseMargin = 30_000;
-
-export const chatLeaseOf = (batch: Pick<Batch, 'id'>, position: number): string =>
-  `batch:${batch.id}:${position}`;
 
 /** Milliseconds. */
 export const chatLease = ({ batchSettings }: Pick<Services, 'batchSettings'>): number =>

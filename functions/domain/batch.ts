@@ -32,9 +32,24 @@ export interface Batch {
   run: number;
   /** What wakes the workflow from its wait. */
   taskToken: string | null;
-  /** When the requests that wait were last put into the queue. */
+  /** When its first requests had been put into the queue. */
   dispatchedAt: string | null;
+  /** When further ones last were, or such as had been lost. */
+  sentAt: string | null;
+  /** How many groups of its requests, in input order, were put into the queue so far. */
+  groupsSent: number;
+  /** Messages of the batch that are in the queue or being done, as far as crashes let anyone know. */
+  places: number;
 }
+
+/** Requests that one message names, and one call of a worker does. */
+export const requestsPerGroup = 10;
+
+/** The reply lease of a request's chat is the request's, whoever does it: its next attempt finds its own. */
+export const chatLeaseOf = (batch: Pick<Batch, 'id'>, position: number): string =>
+  `batch:${batch.id}:${position}`;
+
+export const groupsOf = ({ total }: Pick<Batch, 'total'>): number => Math.ceil(total / requestsPerGroup);
 
 export const isOpen = ({ status }: Pick<Batch, 'status'>): boolean =>
   status === 'in_progress' || status === 'cancelling';
@@ -60,6 +75,8 @@ export interface BatchRequest {
   historyId: number | null;
   /** The next request of the same history, begun when this one has ended; null when there is none. */
   next: number | null;
+  /** The one before it. */
+  previous: number | null;
 }
 
 /** A request's part in all that does not need its text. */

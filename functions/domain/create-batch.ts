@@ -87,6 +87,9 @@ export const createBatch =
       run: 1,
       taskToken: null,
       dispatchedAt: null,
+      sentAt: null,
+      groupsSent: 0,
+      places: 0,
     };
     // Counted once more, for several at once, which were few enough a moment ago.
     const admit = mostOpen === null ? null : refuseAt(mostOpen);
@@ -168,13 +171,17 @@ function requestsOf(body: CreateBatchBody): BatchRequest[] {
       attachedFileUuids: request.attached_file_uuids,
       historyId: request.history_id ?? null,
       next: null,
+      previous: null,
     }),
   );
   const lastOfHistory = new Map<number, BatchRequest>();
   for (const request of requests) {
     if (request.historyId === null) continue;
     const before = lastOfHistory.get(request.historyId);
-    if (before !== undefined) before.next = request.position;
+    if (before !== undefined) {
+      before.next = request.position;
+      request.previous = before.position;
+    }
     lastOfHistory.set(request.historyId, request);
   }
   return requests;

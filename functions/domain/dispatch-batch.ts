@@ -1,12 +1,19 @@
-import { type Batch, isOpen } from './batch.ts';
+import { isOpen } from './batch.ts';
 import { isNothingLeft, openRequests } from './open-requests.ts';
+import { sendAgain } from './send-again.ts';
+import { groupMessages, groupsLeft, placesOf } from './send-requests.ts';
 import type { Services } from './services.ts';
 
-type DispatchServices = Pick<Services, 'batchQueue' | 'batchWorkflow' | 'batches' | 'clock'>;
+type DispatchServices = Pick<
+  Services,
+  'batchQueue' | 'batchWorkflow' | 'batches' | 'clock' | 'queueSettings' | 'replySettings'
+>;
 
 /**
- * Notes down what wakes the workflow, and then puts the requests into the queue, once for a batch. When there is
- * nothing to wait for, it wakes the workflow itself: what ended before the token was noted has told nobody.
+ * Notes down what wakes the workflow, and then puts the first requests into the queue, once for a batch: as many as it has
+ * places for; who ends some sends the next. When there is nothing to wait for, it wakes the workflow itself: what ended
+ * before the token was noted has told nobody. When there is something, but no message that could do it, since the answer
+ * to a write got lost and its sender took other requests for those to be sent, they are sent now.
  */
 export const dispatchBatch =
   (services: DispatchServices) =>
@@ -15,27 +22,14 @@ export const dispatchBatch =
     if (found === undefined) throw new Error(`There is no batch ${input.batchId}`);
     const batch = await services.batches.saveToken(found, input.taskToken);
     if (isOpen(batch) && batch.stop === null && batch.dispatchedAt === null) {
-      await sendReady(services, batch);
+      const groups = Math.min(await placesOf(services, batch), groupsLeft(batch));
+      // A call that died behind this write left it to the next one to send them.
+      const begun = batch.groupsSent > 0 ? batch : await services.batches.begin(batch, groups);
+      await services.batchQueue.send(groupMessages(begun, 0, begun.groupsSent));
+      await services.batches.saveDispatch(begun, services.clock.now().toISOString());
       return;
     }
-    if (!isOpen(batch) || isNothingLeft(batch, await openRequests(services, batch)))
-      await services.batchWorkflow.wake(input.taskToken);
+    const left = isOpen(batch) ? await openRequests(services, batch) : undefined;
+    if (left === undefined || isNothingLeft(batch, left)) await services.batchWorkflow.wake(input.taskToken);
+    else if (batch.stop === null && batch.places <= 0) await sendAgain(services)(batch, left, 'unbegun');
   };
-
-/** The queue learns of every request that could be begun now, or is to be tried later; the row learns that it did. */
-export async function sendReady(
-  services: Pick<Services, 'batchQueue' | 'batches' | 'clock'>,
-  batch: Batch,
-): Promise<void> {
-  const { ready } = await openRequests(services, batch);
-  const { workspaceId, id: batchId } = batch;
-  const now = services.clock.now();
-  const delayOf = (due: number | null): number =>
-    due === null ? 0 : Math.max(Math.ceil((due - now.getTime()) / 1000), 0);
-  for (const [delay, requests] of Map.groupBy(ready, ({ due }) => delayOf(due)))
-    await services.batchQueue.send(
-      requests.map(({ position }) => ({ workspaceId, batchId, position })),
-      delay,
-    );
-  await services.batches.saveDispatch(batch, now.toISOString());
-}

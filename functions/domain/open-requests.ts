@@ -6,11 +6,15 @@ interface ReadyRequest {
   position: number;
   /** Milliseconds since the epoch: when its message is, or was, to come; null when that was when the batch was. */
   due: number | null;
+  /** How often it was begun. */
+  attempt: number;
 }
 
 export interface OpenRequests {
   completed: number;
   failed: number;
+  /** Begun, and neither being done nor answered. */
+  unanswered: BatchItem[];
   /** Being done, under a lease that stands or does not. */
   processing: BatchItem[];
   /** Neither over nor being done, and with no unfinished request of the same history before them. */
@@ -34,15 +38,16 @@ export async function openRequests(services: Pick<Services, 'batches'>, batch: B
     .filter((position) => ['waiting', undefined].includes(itemAt.get(position)?.status));
   const ready = waiting.flatMap((position): ReadyRequest[] => {
     const item = itemAt.get(position);
-    if (item !== undefined) return [{ position, due: item.leaseUntil }];
+    if (item !== undefined) return [{ position, due: item.leaseUntil, attempt: item.attempt }];
     const earlier = before.get(position);
-    if (earlier === undefined) return [{ position, due: null }];
+    if (earlier === undefined) return [{ position, due: null, attempt: 0 }];
     const processedAt = itemAt.get(earlier)?.processedAt;
-    return processedAt == null ? [] : [{ position, due: Date.parse(processedAt) }];
+    return processedAt == null ? [] : [{ position, due: Date.parse(processedAt), attempt: 0 }];
   });
   return {
     completed: items.filter(({ status }) => status === 'success').length,
     failed: items.filter(({ status }) => status === 'failed').length,
+    unanswered: items.filter(({ status }) => status === 'waiting' || status === 'failed'),
     processing: items.filter(({ status }) => status === 'processing'),
     ready,
     waiting: waiting.length,

@@ -1,25 +1,21 @@
 import { ServiceError } from '#contract/errors.ts';
 import { stopBatch } from './advance-batch.ts';
-import {
-  answerBatchItem,
-  chatLease,
-  chatLeaseOf,
-  type ItemEnd,
-  type Prepared,
-  refused,
-} from './answer-batch-item.ts';
+import { answerBatchItem, chatLease, type ItemEnd, type Prepared, refused } from './answer-batch-item.ts';
 import {
   type Batch,
   type BatchItem,
   type BatchRequest,
   type CountedCall,
+  chatLeaseOf,
   isOpen,
-  mayBeOver,
+  requestsPerGroup,
 } from './batch.ts';
 import { countUsage } from './count-usage.ts';
 import { findAttachedFiles } from './find-attached-files.ts';
-import type { QueuedRequest } from './ports/batch-queue.ts';
+import { type DoneWithMessage, handOnPlace } from './hand-on-place.ts';
+import type { QueuedRequests } from './ports/batch-queue.ts';
 import type { Claim, HeldItem } from './ports/batch-store.ts';
+import { messagesFor } from './send-requests.ts';
 import type { Services } from './services.ts';
 import { wakeBatch } from './wake-batch.ts';
 import type { Workspace } from './workspace.ts';
@@ -38,6 +34,7 @@ export type ProcessServices = Pick<
   | 'log'
   | 'messages'
   | 'meter'
+  | 'queueSettings'
   | 'replySettings'
   | 'usage'
   | 'workspaces'
@@ -50,36 +47,39 @@ const longestWait = 300;
 const longestDelay = 900;
 /** Milliseconds that two functions' clocks may differ, less than the shortest wait. */
 const clockDifference = 1000;
+/**
+ * While a model is only busy, a batch sends it no more than it has places for. One that is out of reach for longer, some
+ * half a minute, must not keep requests to others waiting: those that wait for it give their places up.
+ */
+const triesWithPlace = 3;
 
 /**
- * Does requests that the queue has delivered. However often one is delivered, it ends once; whatever stops this
- * function, another delivery takes the request up where it stands.
- * @returns those that could not be handled, to be delivered again
+ * Does the requests that a message of the queue names. However often one is delivered, each ends once; whatever stops this
+ * function, another delivery takes them up where they stand.
+ * @param again whether the message was delivered before
+ * @returns false when some could not be handled, and the message is to be delivered again
  */
 export const processBatchItems =
   (services: ProcessServices) =>
-  async (delivered: readonly QueuedRequest[]): Promise<QueuedRequest[]> => {
-    const groups = Map.groupBy(delivered, ({ workspaceId, batchId }) => `${workspaceId} ${batchId}`);
-    const failed = await Promise.all(
-      [...groups.values()].map(async (group) => {
-        try {
-          return await processGroup(services, group);
-        } catch (error) {
-          services.log.error('Requests of a batch were not handled', { batchId: group[0]?.batchId, error });
-          return group;
-        }
-      }),
-    );
-    return failed.flat();
+  async (message: QueuedRequests, again: boolean): Promise<boolean> => {
+    try {
+      return await processMessage(services, message, again);
+    } catch (error) {
+      services.log.error('Requests of a batch were not handled', { batchId: message.batchId, error });
+      return false;
+    }
   };
 
-async function processGroup(services: ProcessServices, group: QueuedRequest[]): Promise<QueuedRequest[]> {
-  const [{ workspaceId, batchId }] = group as [QueuedRequest];
-  const positions = [...new Set(group.map(({ position }) => position))];
+async function processMessage(
+  services: ProcessServices,
+  message: QueuedRequests,
+  again: boolean,
+): Promise<boolean> {
+  const { workspaceId, batchId, positions } = message;
   const batch = await services.batches.get(workspaceId, batchId);
   // The queue may deliver what is over for long.
-  if (batch === undefined || !isOpen(batch)) return [];
-  if (batch.stop !== null) return [];
+  if (batch === undefined || !isOpen(batch)) return true;
+  if (batch.stop !== null) return true;
   const [workspace, items, requests] = await Promise.all([
     services.workspaces.get(workspaceId),
     services.batches.items(batch, positions),
@@ -88,20 +88,66 @@ async function processGroup(services: ProcessServices, group: QueuedRequest[]): 
   if (workspace?.enabled !== true) {
     await stopBatch(services, batch, 'failed');
     await wakeBatch(services)(batch);
-    return [];
+    return true;
   }
   // What is over, being done, or to be tried later needs nothing from here: a message more than that is one too many.
   const itemAt = new Map(positions.map((position, index) => [position, items[index]]));
   const now = services.clock.now();
   const free = requests.filter(({ position }) => isFree(itemAt.get(position), now));
-  const prepared = await prepareAll(services, workspace, free);
-  const claims = free.map(
+  if (free.length === 0) return true;
+  if (again && free.length > 1) {
+    await sendOneByOne(services, batch, message, free);
+    return true;
+  }
+  const begun = await claimReady(services, { batch, workspace }, free, itemAt);
+  // Someone else has them all, and the place with them.
+  if (begun.ready > 0 && begun.held.length === 0) return true;
+  const outcomes = await Promise.all(begun.held.map((each) => finish(services, batch, each, begun.prepared)));
+  const requestsThat = (outcome: Finished['outcome']): BatchRequest[] =>
+    outcomes.filter((each) => each.outcome === outcome).map(({ request }) => request);
+  const unhandled = requestsThat('not handled');
+  measure(services, outcomes);
+  await Promise.all([
+    handOnPlace(services)(batch, {
+      message,
+      succeeded: requestsThat('success'),
+      failed: requestsThat('failed'),
+      waiting: outcomes.flatMap(({ request, later }) => (later ? [{ request, ...later }] : [])),
+      comesAgain: unhandled.length > 0,
+    }),
+    countRequests(services, batch, outcomes),
+  ]);
+  return unhandled.length === 0;
+}
+
+/** One of them may be what the last worker died of: it shall not take the others with it, ten times. */
+async function sendOneByOne(
+  services: ProcessServices,
+  batch: Batch,
+  { holdsPlace }: QueuedRequests,
+  free: readonly BatchRequest[],
+): Promise<void> {
+  const positions = free.map(({ position }) => position);
+  await services.batchQueue.send(messagesFor(batch, positions, { holdsPlace, size: 1 }));
+  if (holdsPlace)
+    await services.batches.count(batch, { completed: 0, failed: 0, places: positions.length - 1 });
+}
+
+async function claimReady(
+  services: ProcessServices,
+  { batch, workspace }: { batch: Batch; workspace: Workspace },
+  free: readonly BatchRequest[],
+  itemAt: ReadonlyMap<number, BatchItem | undefined>,
+): Promise<{ ready: number; held: HeldItem[]; prepared: Map<number, Prepared | Invalid> }> {
+  const ready = await withoutUnfinishedPrevious(services, batch, free);
+  const prepared = await prepareAll(services, workspace, ready);
+  const claims = ready.map(
     (request): Claim => ({
       request,
       item: itemAt.get(request.position),
       newChat: needsChat(request, itemAt.get(request.position), prepared.get(request.position))
         ? {
-            workspaceId,
+            workspaceId: workspace.id,
             agentId: request.agentId,
             name: request.name,
             externalUserId: request.externalUserId,
@@ -113,11 +159,22 @@ async function processGroup(services: ProcessServices, group: QueuedRequest[]): 
     milliseconds: services.replySettings.lease,
     chat: { idOf: (position) => chatLeaseOf(batch, position), milliseconds: chatLease(services) },
   });
-  const outcomes = await Promise.all(held.map((each) => finish(services, batch, each, prepared)));
-  await tell(services, batch, outcomes);
-  return outcomes
-    .filter(({ outcome }) => outcome === 'not handled')
-    .map(({ request: { position } }) => ({ workspaceId, batchId, position }));
+  return { ready: ready.length, held, prepared };
+}
+
+/** A request that continues a history has its turn, and its message, when the one before it has ended. */
+async function withoutUnfinishedPrevious(
+  services: ProcessServices,
+  batch: Batch,
+  requests: readonly BatchRequest[],
+): Promise<BatchRequest[]> {
+  const previous = requests.flatMap((request) => request.previous ?? []);
+  if (previous.length === 0) return [...requests];
+  const items = await services.batches.items(batch, previous);
+  const ended = new Set(
+    items.flatMap((item) => (item?.status === 'success' || item?.status === 'failed' ? [item.position] : [])),
+  );
+  return requests.filter((request) => request.previous === null || ended.has(request.previous));
 }
 
 /**
@@ -187,6 +244,7 @@ interface Finished {
   outcome: 'success' | 'failed' | 'later' | 'lost' | 'not handled';
   /** Of the model, in this try. */
   calls: readonly CountedCall[];
+  later?: Omit<DoneWithMessage['waiting'][number], 'request'>;
 }
 
 async function finish(
@@ -203,7 +261,7 @@ async function finish(
       found === undefined || 'invalid' in found
         ? refused(services, held.item, found?.invalid ?? 'The request is gone')
         : await answerBatchItem(services)(batch, held, found, (made) => calls.push(...made));
-    return { request, outcome: await save(services, batch, end), calls };
+    return { request, ...(await save(services, batch, end)), calls };
   } catch (error) {
     services.log.error('A request of a batch was not handled', {
       batchId: batch.id,
@@ -214,50 +272,35 @@ async function finish(
   }
 }
 
-async function save(services: ProcessServices, batch: Batch, end: ItemEnd): Promise<Finished['outcome']> {
-  if (end.type === 'lost') return 'lost';
+async function save(
+  services: ProcessServices,
+  batch: Batch,
+  end: ItemEnd,
+): Promise<Omit<Finished, 'request' | 'calls'>> {
+  if (end.type === 'lost') return { outcome: 'lost' };
   if (end.type === 'ended') {
     const isSaved = await services.batches.save(batch, end.item);
-    if (!isSaved) return 'lost';
-    return end.item.status === 'success' ? 'success' : 'failed';
+    if (!isSaved) return { outcome: 'lost' };
+    return { outcome: end.item.status === 'success' ? 'success' : 'failed' };
   }
-  const { position } = end.item;
   const wait = waitOf(end.item, end.retryAfter);
-  const leaseUntil = services.clock.now().getTime() + wait * 1000;
-  if (!(await services.batches.save(batch, { ...end.item, status: 'waiting', leaseUntil }))) return 'lost';
-  await services.batchQueue.send([{ workspaceId: batch.workspaceId, batchId: batch.id, position }], wait);
-  return 'later';
+  const due = services.clock.now().getTime() + wait * 1000;
+  if (!(await services.batches.save(batch, { ...end.item, status: 'waiting', leaseUntil: due })))
+    return { outcome: 'lost' };
+  return { outcome: 'later', later: { due, wait, keepsPlace: end.item.attempt <= triesWithPlace } };
 }
 
-/** Seconds. A quarter more or less, so that what failed together does not come back together. */
+/** Seconds. A quarter more or less, so that not all that failed together comes back together; a group does. */
 function waitOf({ attempt, position }: BatchItem, retryAfter = 0): number {
   const wait = Math.min(firstWait * 2 ** (attempt - 1), longestWait);
-  const spread = 0.75 + (position % 10) / 20;
+  const spread = 0.75 + (Math.floor(position / requestsPerGroup) % 10) / 20;
   return Math.min(Math.ceil(Math.max(retryAfter / 1000, wait * spread)), longestDelay);
 }
 
-/** Counts what has ended, lets the next requests of histories go, and wakes the workflow when it may be the end. */
-async function tell(services: ProcessServices, batch: Batch, finished: readonly Finished[]): Promise<void> {
+function measure({ meter }: ProcessServices, finished: readonly Finished[]): void {
   const countOf = (wanted: Finished['outcome']): number =>
     finished.filter(({ outcome }) => outcome === wanted).length;
-  services.meter.requestsWorked({
-    done: countOf('success'),
-    failed: countOf('failed'),
-    putOff: countOf('later'),
-  });
-  const ended = finished.filter(hasEnded);
-  if (ended.length === 0) return countRequests(services, batch, finished);
-  await sendSuccessors(
-    services,
-    batch,
-    ended.map(({ request }) => request),
-  );
-  const completed = ended.filter(({ outcome }) => outcome === 'success').length;
-  const [counted] = await Promise.all([
-    services.batches.count(batch, { completed, failed: ended.length - completed }),
-    countRequests(services, batch, finished),
-  ]);
-  if (counted !== undefined && mayBeOver(counted)) await wakeBatch(services)(counted);
+  meter.requestsWorked({ done: countOf('success'), failed: countOf('failed'), putOff: countOf('later') });
 }
 
 const hasEnded = ({ outcome }: Finished): boolean => outcome === 'success' || outcome === 'failed';
@@ -281,15 +324,4 @@ async function countRequests(
       }),
     ),
   );
-}
-
-async function sendSuccessors(
-  services: ProcessServices,
-  { workspaceId, id: batchId }: Batch,
-  ended: readonly BatchRequest[],
-): Promise<void> {
-  const next = ended.flatMap(({ next: position }) =>
-    position === null ? [] : [{ workspaceId, batchId, position }],
-  );
-  if (next.length > 0) await services.batchQueue.send(next);
 }

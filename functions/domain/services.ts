@@ -58,6 +58,7 @@ export interface Services {
   messages: MessageStore;
   meter: Meter;
   preparedAttachments: PreparedAttachments;
+  queueSettings: QueueSettings;
   rateBuckets: RateBucketStore;
   replySettings: ReplySettings;
   requestKeys: RequestKeyStore;
@@ -92,6 +93,11 @@ export interface BatchSettings {
   timeout: number;
   /** How long one request may take its model. */
   item: number;
+}
+
+export interface QueueSettings {
+  /** Messages of one workspace that are in the queue or being done: its share of the workers. */
+  workspacePlaces: number;
 }
 
 /** Times in milliseconds. */

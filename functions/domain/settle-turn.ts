@@ -3,13 +3,18 @@ import type { Chat } from './chat.ts';
 import { noUsage } from './message.ts';
 import type { Services } from './services.ts';
 
+/** Whoever settles a turn stores a message without a text, and reads none. */
+export interface SettleServices extends Pick<Services, 'chats' | 'clock'> {
+  messages: Pick<Services['messages'], 'putAndRelease'>;
+}
+
 /**
  * Ends a turn that its holder did not end: a user message without a reply gets one that says so, and the chat is free.
  * Whatever is written holds only while the lease is the one that was found, so that several may settle at once, and
  * beside a holder that is late, without touching a turn that came after it.
  */
 export const settleTurn =
-  (services: Pick<Services, 'chats' | 'clock' | 'messages'>) =>
+  (services: SettleServices) =>
   async (chat: Chat): Promise<void> => {
     if (chat.lease === null) return;
     const position = chat.messageCount + 1;

@@ -1,5 +1,5 @@
 import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
-import type { QueuedRequest } from '#domain/ports/batch-queue.ts';
+import type { QueuedRequests } from '#domain/ports/batch-queue.ts';
 import { processBatchItems } from '#domain/process-batch-items.ts';
 import { observed } from '#runtime/observed.ts';
 import {
@@ -15,6 +15,7 @@ import {
   log,
   messages,
   meter,
+  queueSettings,
   replySettings,
   usage,
   workspaces,
@@ -33,21 +34,20 @@ const process = processBatchItems({
   log,
   meter,
   messages: messages(),
+  queueSettings: queueSettings(),
   replySettings: replySettings(),
   usage: usage(),
   workspaces: workspaces(),
 });
 
-/** Does requests of batches. Those that it could not handle stay in the queue. */
+/** Does requests of batches. A message with some that it could not handle stays in the queue. */
 export const handler = observed(async ({ Records }: SQSEvent): Promise<SQSBatchResponse> => {
-  const delivered = Records.map(({ messageId, body }) => ({
-    ...(JSON.parse(body) as QueuedRequest),
-    messageId,
-  }));
-  const failed = await process(delivered);
-  const isFailed = ({ batchId, position }: QueuedRequest): boolean =>
-    failed.some((request) => request.batchId === batchId && request.position === position);
-  return {
-    batchItemFailures: delivered.filter(isFailed).map(({ messageId }) => ({ itemIdentifier: messageId })),
-  };
+  const failures = await Promise.all(
+    Records.map(async ({ messageId, body, attributes }) => {
+      const wasDeliveredBefore = Number(attributes.ApproximateReceiveCount) > 1;
+      const isDone = await process(JSON.parse(body) as QueuedRequests, wasDeliveredBefore);
+      return isDone ? [] : [{ itemIdentifier: messageId }];
+    }),
+  );
+  return { batchItemFailures: failures.flat() };
 });

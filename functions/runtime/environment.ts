@@ -23,6 +23,7 @@ const schemas = {
   batchWorkflowArn: z.string().min(1),
   batchTimeoutSeconds: z.coerce.number().positive(),
   batchItemSeconds: z.coerce.number().positive(),
+  batchWorkspacePlaces: z.coerce.number().int().positive(),
   prepareAttachmentFunction: z.string().min(1),
   historyCharacters: z.coerce.number().int().nonnegative(),
   attachedFiles: z.coerce.number().int().positive(),

@@ -105,7 +105,14 @@ export const usage = /* @__PURE__ */ lazily(() => dynamoUsageStore(table(), () =
 export const apiKeys = /* @__PURE__ */ lazily(() => dynamoApiKeyStore(table(), audit));
 export const agents = /* @__PURE__ */ lazily(() => dynamoAgentStore(table(), audit));
 export const chats = /* @__PURE__ */ lazily(() => dynamoChatStore(table(), clock));
-export const messages = /* @__PURE__ */ lazily(() => dynamoMessageStore(table(), contents()));
+export const messages = /* @__PURE__ */ lazily(() => dynamoMessageStore(table(), contents));
+/** For functions that end turns of others and keep no text: without what keeps large ones. */
+export const turns = /* @__PURE__ */ lazily(
+  (): Pick<Services['messages'], 'putAndRelease'> =>
+    dynamoMessageStore(table(), () => {
+      throw new Error('This function reads and keeps no texts outside of the table');
+    }),
+);
 export const fileIndex = /* @__PURE__ */ lazily(() => dynamoFileIndex(table()));
 export const feedback = /* @__PURE__ */ lazily(() => dynamoFeedbackStore(table()));
 export const replySettings = /* @__PURE__ */ lazily((): Services['replySettings'] => ({
@@ -183,6 +190,9 @@ export const batchSettings = /* @__PURE__ */ lazily((): Services['batchSettings'
   item: environment('batchItemSeconds') * 1000,
 }));
 export const requestKeys = /* @__PURE__ */ lazily(() => dynamoRequestKeyStore(table()));
+export const queueSettings = /* @__PURE__ */ lazily((): Services['queueSettings'] => ({
+  workspacePlaces: environment('batchWorkspacePlaces'),
+}));
 export const deliveries = /* @__PURE__ */ lazily(() => dynamoDeliveryStore(table(), audit));
 export const secretSealer = /* @__PURE__ */ lazily(() =>
   kmsSecretSealer(new KMSClient({ requestHandler: clientTimeouts }), environment('webhookKey')),

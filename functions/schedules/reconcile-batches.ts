@@ -1,7 +1,15 @@
 import { reconcileBatches } from '#domain/reconcile-batches.ts';
 import { measurements } from '#runtime/invocation.ts';
 import { observed } from '#runtime/observed.ts';
-import { batches, batchQueue, batchWorkflow, clock, log, replySettings } from '#runtime/services.ts';
+import {
+  batches,
+  batchQueue,
+  batchWorkflow,
+  clock,
+  log,
+  queueSettings,
+  replySettings,
+} from '#runtime/services.ts';
 
 const reconcile = reconcileBatches({
   batches: batches(),
@@ -9,6 +17,7 @@ const reconcile = reconcileBatches({
   batchWorkflow: batchWorkflow(),
   clock,
   log,
+  queueSettings: queueSettings(),
   replySettings: replySettings(),
 });
 

@@ -1,6 +1,13 @@
 import { dispatchBatch } from '#domain/dispatch-batch.ts';
 import { observed } from '#runtime/observed.ts';
-import { batches, batchQueue, batchWorkflow, clock } from '#runtime/services.ts';
+import {
+  batches,
+  batchQueue,
+  batchWorkflow,
+  clock,
+  queueSettings,
+  replySettings,
+} from '#runtime/services.ts';
 
 /** Begins a wait of the workflow: whoever ends the last request of the batch wakes it. */
 export const handler = observed(
@@ -9,5 +16,7 @@ export const handler = observed(
     batchQueue: batchQueue(),
     batchWorkflow: batchWorkflow(),
     clock,
+    queueSettings: queueSettings(),
+    replySettings: replySettings(),
   }),
 );

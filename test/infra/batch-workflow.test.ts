@@ -84,18 +84,27 @@ test('messages stay hidden for six times as long as a worker may take, and ten c
   expect(requests.Properties.RedrivePolicy).toMatchObject({ maxReceiveCount: 10 });
 });
 
-test('a worker has ten requests at most, 200 are in work at most, and single failures come again', () => {
+test('a worker has one message, twenty work at most, and a workspace has places for three quarters of them', () => {
   const sources = Object.values(resources('AWS::Lambda::EventSourceMapping')).map(
     ({ Properties }) => Properties,
   );
   expect(sources).toHaveLength(2);
   expect(sources).toContainEqual(
     expect.objectContaining({
-      BatchSize: 10,
+      BatchSize: 1,
       ScalingConfig: { MaximumConcurrency: 20 },
       FunctionResponseTypes: ['ReportBatchItemFailures'],
     }),
   );
+  const placesOf = (id: string, given = resource) =>
+    (given('AWS::Lambda::Function', id).Properties.Environment as { Variables: Record<string, string> })
+      .Variables.BATCH_WORKSPACE_PLACES;
+  for (const id of ['ProcessBatchItems', 'FailDeadLetters', 'DispatchBatch', 'ReconcileBatches'])
+    expect(placesOf(id)).toBe('15');
+  const { resource: of } = synthesize({
+    settings: JSON.stringify({ largeUploads: false, batchWorkspaceShare: 0.01 }),
+  });
+  expect(placesOf('DispatchBatch', of)).toBe('1');
 });
 
 test('times stand in order: lease, a request, its worker', () => {

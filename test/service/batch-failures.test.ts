@@ -131,7 +131,12 @@ it.concurrent('a request that the queue gives up fails, unless it is over or bei
     await sqs.send(
       new SendMessageCommand({
         QueueUrl: deadLetters?.[1],
-        MessageBody: JSON.stringify({ workspaceId: tenant.workspaceId, batchId: batch.id, position }),
+        MessageBody: JSON.stringify({
+          workspaceId: tenant.workspaceId,
+          batchId: batch.id,
+          positions: [position],
+          holdsPlace: true,
+        }),
       }),
     );
   await expect.poll(statuses, { timeout: 30_000 }).toEqual(['success', 'processing', 'failed']);

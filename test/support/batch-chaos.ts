@@ -12,6 +12,7 @@ import { type ModelCall, startScriptedModel } from './scripted-model.ts';
 import { seededRandom } from './seeded-random.ts';
 import { createTenant } from './service.ts';
 import { contentsOf, createChat, historyOf } from './turns.ts';
+import { expectedSignature, startWebhookReceiver, status, type WebhookReceiver } from './webhook-receiver.ts';
 
 export interface ChaosOptions {
   assembly: string;
@@ -27,12 +28,14 @@ export interface ChaosOptions {
 /**
  * A batch while everything breaks: the service is killed and started again, its workers are killed in between, every
  * message comes twice, the table refuses one call in twenty, has conflicts and throttles, and every third call of the
- * model fails. Afterwards everything is as if nothing had happened.
+ * model fails, and a webhook is refused twice. Afterwards everything is as if nothing had happened.
  */
 export async function runChaos(options: ChaosOptions): Promise<void> {
   const random = seededRandom(options.seed);
   const folder = await mkdtemp(join(tmpdir(), 'chaos-'));
   const model = await startScriptedModel();
+  // Its first two calls are lost on a receiver that is not well.
+  const receiver = await startWebhookReceiver(status(500), status(503), status(200));
   let calls = 0;
   model.onCall = (call) => {
     calls += 1;
@@ -47,7 +50,11 @@ export async function runChaos(options: ChaosOptions): Promise<void> {
     startKillableService({
       assembly: options.assembly,
       dataDir: join(folder, 'data'),
-      environment: { OPENAI_BASE_URL: model.url, LEASE_SECONDS: '3' },
+      environment: {
+        OPENAI_BASE_URL: model.url,
+        LEASE_SECONDS: '3',
+        WEBHOOK_RETRY_SECONDS: Array(30).fill(1).join(','),
+      },
       seed: Math.floor(random() * 2 ** 31),
       killsWorkersAfter: isLast ? 0 : Math.floor(options.life * (0.4 + random() * 0.3)),
     });
@@ -62,7 +69,13 @@ export async function runChaos(options: ChaosOptions): Promise<void> {
       index % 10 === 3 ? { history_id: chatId } : {},
     );
     const { id } = await persistently(async () =>
-      dataOf(await client().post<BatchResource>('/batches', { agent_id: tenant.agentId, requests })),
+      dataOf(
+        await client().post<BatchResource>('/batches', {
+          agent_id: tenant.agentId,
+          requests,
+          webhook: { url: receiver.url, secret: 'chaos' },
+        }),
+      ),
     );
     const end = performance.now() + options.seconds * 1000;
     const read = () => persistently(async () => dataOf(await client().get<BatchResource>(`/batches/${id}`)));
@@ -91,12 +104,28 @@ export async function runChaos(options: ChaosOptions): Promise<void> {
       results,
       chatId,
     );
+    await checkEvent(receiver, batch);
     console.log(`${options.requests} requests took ${calls} calls of the model`);
   } finally {
     await service.kill();
-    await model.close();
+    await Promise.all([model.close(), receiver.close()]);
     await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   }
+}
+
+/** The end is told until it is taken, under one id and in the same words, signed each time. */
+async function checkEvent(receiver: WebhookReceiver, batch: BatchResource): Promise<void> {
+  await receiver.called(3);
+  const calls = receiver.calls.filter(({ payload }) => payload.data.id === batch.id);
+  expect(calls.length).toBeGreaterThanOrEqual(3);
+  expect(new Set(calls.map(({ headers }) => headers['x-service-event-id'])).size).toBe(1);
+  expect(new Set(calls.map(({ body }) => body)).size).toBe(1);
+  expect(calls[0]?.payload).toMatchObject({
+    event: 'batch.completed',
+    data: { status: 'completed', completed_requests: batch.total_requests, failed_requests: 0 },
+  });
+  for (const call of calls)
+    expect(call.headers['x-service-signature']).toBe(expectedSignature('chaos', call));
 }
 
 function failOneWay(call: ModelCall, chance: number): void {

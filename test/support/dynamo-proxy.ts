@@ -15,7 +15,7 @@ interface ProxiedAnswer {
 }
 
 export interface DynamoProxy {
-  /** For AWS_ENDPOINT_URL_DYNAMODB. */
+  /** For AWS_ENDPOINT_URL_DYNAMODB, or another service that speaks JSON. */
   url: string;
   /** Where calls go on to: known only when the service runs. */
   engine: string;
@@ -27,7 +27,7 @@ export interface DynamoProxy {
   close(): Promise<void>;
 }
 
-/** Stands between the functions and DynamoDB: for what goes wrong behind a call that was carried out. */
+/** Stands between the functions and a service of AWS: for what goes wrong behind a call that was carried out. */
 export async function startDynamoProxy(): Promise<DynamoProxy> {
   const proxy: Pick<DynamoProxy, 'engine' | 'handle'> = { engine: '', handle: (_, pass) => pass() };
   const server = createServer(async (request, response) => {

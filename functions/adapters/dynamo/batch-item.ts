@@ -41,6 +41,9 @@ export const batchOf = (row: Item): Batch => ({
   run: row.run as number,
   taskToken: (row.task_token as string | undefined) ?? null,
   dispatchedAt: (row.dispatched_at as string | undefined) ?? null,
+  sentAt: (row.sent_at as string | undefined) ?? null,
+  groupsSent: (row.groups_sent as number | undefined) ?? 0,
+  places: (row.places as number | undefined) ?? 0,
 });
 
 /** Written at every claim and end: short names and no texts keep it one write unit. */

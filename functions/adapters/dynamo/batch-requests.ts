@@ -50,6 +50,7 @@ const entryOf = (request: BatchRequest, apart: boolean): Item => ({
   ...(request.attachedFileUuids.length > 0 && { files: request.attachedFileUuids }),
   ...(request.historyId !== null && { history_id: request.historyId }),
   ...(request.next !== null && { next: request.next }),
+  ...(request.previous !== null && { previous: request.previous }),
 });
 
 function outlineRows(batch: Owner, requests: readonly BatchRequest[]): Item[] {
@@ -116,5 +117,6 @@ async function readRequest(table: Table, batch: Batch, position: number): Promis
     attachedFileUuids: (entry.files as string[] | undefined) ?? [],
     historyId: (entry.history_id as number | undefined) ?? null,
     next: (entry.next as number | undefined) ?? null,
+    previous: (entry.previous as number | undefined) ?? null,
   };
 }

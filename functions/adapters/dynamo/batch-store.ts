@@ -1,7 +1,7 @@
 import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import type { BatchStatus } from '#contract/batch.ts';
-import { type Batch, isOpen } from '#domain/batch.ts';
+import { type Batch, groupsOf, isOpen } from '#domain/batch.ts';
 import type { BatchStore } from '#domain/ports/batch-store.ts';
 import type { Clock } from '#domain/ports/clock.ts';
 import { claimItems } from './batch-claims.ts';
@@ -149,13 +149,33 @@ export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
         },
       }),
 
-    count: (batch, { completed, failed }) =>
+    count: (batch, { completed, failed, places }) =>
       update(batch, {
-        UpdateExpression: 'ADD completed :completed, failed :failed',
+        UpdateExpression: 'ADD completed :completed, failed :failed, places :places',
         // Behind the end the counts are exact, and include these.
         ConditionExpression: '#status IN (:progress, :cancelling)',
         ExpressionAttributeNames: statusNames,
-        ExpressionAttributeValues: { ':completed': completed, ':failed': failed, ...openStatuses },
+        ExpressionAttributeValues: {
+          ...{ ':completed': completed, ':failed': failed, ':places': places },
+          ...openStatuses,
+        },
+      }),
+
+    countAndBegin: (batch, { completed, failed, places }, { groups, placesAtMost, at }) =>
+      update(batch, {
+        UpdateExpression:
+          'SET sent_at = :at ADD completed :completed, failed :failed, places :places, groups_sent :groups',
+        ConditionExpression:
+          '#status = :progress AND attribute_not_exists(stop_reason) AND places <= :most AND groups_sent <= :sent',
+        ExpressionAttributeNames: statusNames,
+        ExpressionAttributeValues: {
+          ...{ ':completed': completed, ':failed': failed, ':at': at },
+          ':places': places + groups,
+          ':groups': groups,
+          ':most': placesAtMost - places - groups,
+          ':sent': groupsOf(batch) - groups,
+          ':progress': openStatuses[':progress'],
+        },
       }),
 
     async stop(batch, { reason, at, status }) {
@@ -205,18 +225,31 @@ export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
         ExpressionAttributeValues: { ':next': batch.run + 1, ':run': batch.run },
       }),
 
-    async saveDispatch(batch, at) {
-      const saved = await update(batch, {
-        UpdateExpression: 'SET dispatched_at = :at',
-        ConditionExpression:
-          batch.dispatchedAt === null ? 'attribute_not_exists(dispatched_at)' : 'dispatched_at = :before',
-        ExpressionAttributeValues: {
-          ':at': at,
-          ...(batch.dispatchedAt !== null && { ':before': batch.dispatchedAt }),
-        },
+    async begin(batch, groups) {
+      const begun = await update(batch, {
+        UpdateExpression: 'SET groups_sent = :groups, places = :groups',
+        ConditionExpression: 'attribute_not_exists(groups_sent)',
+        ExpressionAttributeValues: { ':groups': groups },
       });
-      return saved !== undefined;
+      return begun ?? batchOf(await table.getNamed(keyOf(batch)));
     },
+
+    async saveDispatch(batch, at) {
+      await update(batch, {
+        UpdateExpression: 'SET dispatched_at = if_not_exists(dispatched_at, :at)',
+        ExpressionAttributeValues: { ':at': at },
+      });
+    },
+
+    beginAgain: (batch, { at, groupsSent, places }) =>
+      update(batch, {
+        UpdateExpression: 'SET sent_at = :at, groups_sent = :groups, places = :places',
+        ConditionExpression: batch.sentAt === null ? 'attribute_not_exists(sent_at)' : 'sent_at = :before',
+        ExpressionAttributeValues: {
+          ...{ ':at': at, ':groups': groupsSent, ':places': places },
+          ...(batch.sentAt !== null && { ':before': batch.sentAt }),
+        },
+      }),
 
     close: (batch, final, delivery) =>
       transact(async () => {

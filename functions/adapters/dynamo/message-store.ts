@@ -22,10 +22,11 @@ const attemptsToWrite = 20;
 /** Messages asked for at once when a history is read backwards: more than most windows need, one page. */
 const messagesPerLook = 50;
 
-export function dynamoMessageStore(table: Table, contents: ContentStore): MessageStore {
+/** @param contents asked for when a text is too large for its item, or was */
+export function dynamoMessageStore(table: Table, contents: () => ContentStore): MessageStore {
   const textOf = async (item: Item, attribute: 'content' | 'steps'): Promise<string | undefined> => {
     const name = item[`${attribute}_name`] as string | undefined;
-    return name === undefined ? (item[attribute] as string | undefined) : contents.get(name);
+    return name === undefined ? (item[attribute] as string | undefined) : contents().get(name);
   };
   const read = async ({ workspaceId }: Chat, item: Item): Promise<Message> => {
     const [content = '', steps] = await Promise.all([textOf(item, 'content'), textOf(item, 'steps')]);
@@ -47,7 +48,7 @@ export function dynamoMessageStore(table: Table, contents: ContentStore): Messag
     const names: string[] = [];
     for (const entry of longestFirst) {
       if (bytes <= inlineBytes) break;
-      const name = await contents.put(chat.workspaceId, entry.text);
+      const name = await contents().put(chat.workspaceId, entry.text);
       names.push(name);
       delete item[entry.attribute];
       item[`${entry.attribute}_name`] = name;
@@ -99,7 +100,7 @@ export function dynamoMessageStore(table: Table, contents: ContentStore): Messag
       } catch (error) {
         if (!(error instanceof ConditionalCheckFailedException)) throw error;
         if (isSame(error.Item, item)) return true;
-        await Promise.all(names.map((name) => contents.delete(name)));
+        await Promise.all(names.map((name) => contents().delete(name)));
         return false;
       }
     },

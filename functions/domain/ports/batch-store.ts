@@ -20,6 +20,13 @@ export interface HeldItem {
   newChat: Chat | null;
 }
 
+export interface CountChange {
+  completed: number;
+  failed: number;
+  /** Fewer when negative. */
+  places: number;
+}
+
 export interface BatchStore {
   /**
    * Stores all requests, then the batch: half of one is never seen. Done again with the same id it changes nothing.
@@ -62,7 +69,16 @@ export interface BatchStore {
   /** Ends an item whose lease ran out before a time (milliseconds). False when it was taken over or has ended. */
   giveUp(batch: Batch, item: BatchItem, before: number): Promise<boolean>;
   /** Adds to the counters of an open batch. @returns the batch as it then is; undefined when it has ended */
-  count(batch: Batch, ended: { completed: number; failed: number }): Promise<Batch | undefined>;
+  count(batch: Batch, change: CountChange): Promise<Batch | undefined>;
+  /**
+   * The same, if then so many further groups can be sent without more places than the batch may have.
+   * @returns the batch as it then is, the last of its groups sent being the caller's to send; undefined when not
+   */
+  countAndBegin(
+    batch: Batch,
+    change: CountChange,
+    next: { groups: number; placesAtMost: number; at: string },
+  ): Promise<Batch | undefined>;
   /** From then on no request can be begun. Undefined when the batch was stopped or closed already. */
   stop(
     batch: Batch,
@@ -71,7 +87,14 @@ export interface BatchStore {
   saveToken(batch: Batch, taskToken: string): Promise<Batch>;
   /** Undefined when someone else did since the batch was read. */
   raiseRun(batch: Batch): Promise<Batch | undefined>;
-  saveDispatch(batch: Batch, at: string): Promise<boolean>;
+  /** Takes so many groups to be sent first, each with a place, unless that was done before. */
+  begin(batch: Batch, groups: number): Promise<Batch>;
+  saveDispatch(batch: Batch, at: string): Promise<void>;
+  /** Requests are sent once more. Undefined when others have sent some of this batch since it was read. */
+  beginAgain(
+    batch: Batch,
+    sent: { at: string } & Pick<Batch, 'groupsSent' | 'places'>,
+  ): Promise<Batch | undefined>;
   /** The final state, with exact counts, and the delivery that it begins. False when it was closed already. */
   close(
     batch: Batch,

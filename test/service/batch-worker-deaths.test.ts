@@ -1,0 +1,270 @@
+import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { keys } from '#adapters/dynamo/keys.ts';
+import type { BatchResource } from '#contract/batch.ts';
+import { operatorCredentials } from '#local/iam/operator-credentials.ts';
+import {
+  batchAt,
+  checkChats,
+  checkEnded,
+  endOf,
+  requestsOf,
+  resultsOf,
+  submit,
+  tally,
+} from '#support/batches.ts';
+import { dataTableOf } from '#support/data-table.ts';
+import { type DynamoProxy, startDynamoProxy } from '#support/dynamo-proxy.ts';
+import { dataOf, type OpenTenant, openTenant } from '#support/open-tenant.ts';
+import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import { seededRandom } from '#support/seeded-random.ts';
+import { type Service, startService } from '#support/service.ts';
+import { contentsOf, createChat, historyOf, send } from '#support/turns.ts';
+import { uploaderOf } from '#support/upload.ts';
+
+const isSoak = process.env.SOAK !== undefined;
+vi.setConfig({ testTimeout: isSoak ? 3_600_000 : 180_000 });
+
+let model: ScriptedModel;
+let tableProxy: DynamoProxy;
+let queueProxy: DynamoProxy;
+let service: Service;
+let table: ReturnType<typeof dataTableOf>;
+let lambda: LambdaClient;
+/** Calls of messages that begin with `Hold`. */
+const held: ModelCall[] = [];
+let isDown = false;
+beforeAll(async () => {
+  model = await startScriptedModel();
+  model.onCall = (call) => {
+    if (messageOf(call).startsWith('Hold')) held.push(call);
+    else if (isDown) call.fail(503);
+    else answer(call);
+  };
+  [tableProxy, queueProxy] = await Promise.all([startDynamoProxy(), startDynamoProxy()]);
+  service = await startService({
+    variables: {
+      OPENAI_BASE_URL: model.url,
+      AWS_ENDPOINT_URL_DYNAMODB: tableProxy.url,
+      AWS_ENDPOINT_URL_SQS: queueProxy.url,
+      LEASE_SECONDS: '4',
+      BATCH_WORKSPACE_PLACES: '3',
+    },
+    maxConcurrency: 4,
+  });
+  tableProxy.engine = service.run.endpoints.dynamodb;
+  queueProxy.engine = service.run.endpoints.sqs;
+  table = dataTableOf(service);
+  lambda = new LambdaClient({
+    endpoint: service.run.endpoints.lambda,
+    region: 'us-east-1',
+    credentials: operatorCredentials,
+  });
+});
+afterAll(async () => {
+  table.close();
+  lambda.destroy();
+  await service.close();
+  await Promise.all([model.close(), tableProxy.close(), queueProxy.close()]);
+});
+
+/** Of a message with files, which comes in parts, as JSON. */
+const messageOf = (call: ModelCall): string => {
+  const content: unknown = call.request.messages.at(-1)?.content ?? '';
+  return typeof content === 'string' ? content : JSON.stringify(content);
+};
+const open = () => openTenant(service, { model: 'openai:test', titles: false });
+const worker = 'ProcessBatchItems';
+
+function answer(call: ModelCall): void {
+  call.piece(`To: ${messageOf(call)}`);
+  call.finish();
+}
+
+type Handle = DynamoProxy['handle'];
+
+/** Kills the worker at one of its calls to AWS, once; everything else passes. */
+function dieAt(
+  isIt: (call: Parameters<Handle>[0]) => boolean,
+  moment: 'before' | 'after',
+): { hasDied: () => boolean } {
+  let hasDied = false;
+  const handle: Handle = async (call, pass) => {
+    if (hasDied || !call.functionName.includes(worker) || !isIt(call)) return pass();
+    hasDied = true;
+    if (moment === 'after') await pass();
+    service.run.killWorkers(worker);
+    return undefined;
+  };
+  tableProxy.handle = handle;
+  queueProxy.handle = handle;
+  return { hasDied: () => hasDied };
+}
+
+/** Lets five minutes pass since requests of the batch were last sent. */
+const passFiveMinutes = ({ workspaceId }: OpenTenant, { id }: BatchResource): Promise<void> =>
+  table.change(keys.batch(workspaceId, id), { sent_at: new Date(Date.now() - 301_000).toISOString() });
+
+/** Three at once, as they never are. */
+async function reconcileTogether(): Promise<void> {
+  const [, FunctionName] =
+    Object.entries(service.run.physicalIds).find(([id]) => /^ReconcileBatches[0-9A-F]{8}$/.test(id)) ?? [];
+  await Promise.all(
+    Array.from({ length: 3 }, () => lambda.send(new InvokeCommand({ FunctionName, Payload: '{}' }))),
+  );
+}
+
+/** The end of a batch that may need the reconciler for it. */
+async function endOfReconciled(
+  { client }: OpenTenant,
+  { id }: BatchResource,
+  beforehand: () => Promise<void> = async () => {},
+): Promise<BatchResource> {
+  const end = Date.now() + 90_000;
+  while (isOpen(await batchAt(client, id)) && Date.now() < end) {
+    await beforehand();
+    await reconcileTogether();
+    await new Promise((resolve) => setTimeout(resolve, 700));
+  }
+  return endOf(client, id, 1);
+}
+
+const isOpen = ({ status }: BatchResource): boolean => ['in_progress', 'cancelling'].includes(status);
+
+const writes = new Set(['PutItem', 'UpdateItem', 'TransactWriteItems', 'SendMessageBatch']);
+
+/** A batch whose worker dies at its nth write. @returns whether it came so far */
+async function endsDespiteDeath(nth: number, moment: 'before' | 'after'): Promise<boolean> {
+  const tenant = await open();
+  const chatId = await createChat(tenant.client, tenant);
+  const requests = requestsOf(4, (index) => (index < 2 ? { history_id: chatId } : {}));
+  let count = 0;
+  const { hasDied } = dieAt(({ target }) => {
+    if (writes.has(target)) count += 1;
+    return count === nth;
+  }, moment);
+  const batch = await submit(tenant.client, tenant, requests);
+  const ended = await endOfReconciled(tenant, batch, async () => {
+    if (hasDied()) await passFiveMinutes(tenant, batch);
+  });
+  expect(ended).toMatchObject({ status: 'completed', completed_requests: 4 });
+  const results = await checkEnded(tenant.client, ended, requests);
+  await checkChats(tenant.client, requests, results, chatId);
+  expect(contentsOf(await historyOf(tenant.client, chatId))).toEqual(
+    ['Message 0', 'Message 1'].flatMap((message) => [message, `To: ${message}`]),
+  );
+  return hasDied();
+}
+
+it('a worker that dies at any of its writes leaves nothing that does not end, once', async () => {
+  const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
+  const random = seededRandom(seed);
+  console.log(`SEED=${seed}`);
+  // Of some twenty writes: CI has three.
+  const places = isSoak
+    ? Array.from({ length: 40 }, (_, index) => index + 1)
+    : Array.from({ length: 3 }, () => 1 + Math.floor(random() * 18));
+  let died = 0;
+  for (const nth of places) {
+    const moments = isSoak
+      ? (['before', 'after'] as const)
+      : ([random() < 0.5 ? 'before' : 'after'] as const);
+    let came = false;
+    for (const moment of moments) {
+      const hasDied = await endsDespiteDeath(nth, moment).catch((error: unknown) => {
+        throw new Error(`When the worker died ${moment} write ${nth}`, { cause: error });
+      });
+      came ||= hasDied;
+      if (hasDied) died += 1;
+    }
+    if (!came) break;
+  }
+  console.log(`${died} deaths`);
+  expect(died).toBeGreaterThan(0);
+});
+
+it('what a worker was given and never began is sent again five minutes later, not when SQS shows it again', async () => {
+  const tenant = await open();
+  const { hasDied } = dieAt(({ target }) => target === 'GetItem', 'before');
+  const batch = await submit(tenant.client, tenant, requestsOf(3));
+  await vi.waitUntil(hasDied, { timeout: 30_000 });
+  await reconcileTogether();
+  expect(tally(await resultsOf(tenant.client, batch.id))).toEqual({ pending: 3 });
+  await passFiveMinutes(tenant, batch);
+  expect((await endOfReconciled(tenant, batch)).completed_requests).toBe(3);
+});
+
+it('a workspace never holds all workers, however much it has to do', async () => {
+  const [busy, other] = [await open(), await open()];
+  const large = await submit(
+    busy.client,
+    busy,
+    requestsOf(100, (index) => ({ message: `Hold ${index}` })),
+  );
+  await vi.waitUntil(() => held.length >= 30, { timeout: 60_000 });
+  // The fourth worker is another's, while none of the first's requests is answered.
+  const small = await submit(other.client, other, requestsOf(10));
+  expect((await endOf(other.client, small.id)).completed_requests).toBe(10);
+  expect(held).toHaveLength(30);
+  let most = 0;
+  while ((await batchAt(busy.client, large.id)).status === 'in_progress') {
+    most = Math.max(most, held.length);
+    for (const call of held.splice(0)) answer(call);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  expect((await endOf(busy.client, large.id)).completed_requests).toBe(100);
+  expect(most).toBeLessThanOrEqual(30);
+});
+
+it('a request whose file has expired meanwhile fails with 400 and says so', async () => {
+  const tenant = await open();
+  const upload = uploaderOf(service, tenant);
+  const { uuid } = dataOf(await upload.file('notes.txt', 'Notes', { data: { scope: 'ephemeral' } })) as {
+    uuid: string;
+  };
+  isDown = true;
+  const batch = await submit(
+    tenant.client,
+    tenant,
+    requestsOf(2, (index) => (index === 0 ? { attached_file_uuids: [uuid] } : {})),
+  );
+  const row = () => table.read(keys.batchItem(tenant.workspaceId, batch.id, 0));
+  await vi.waitUntil(async () => (await row())?.status === 'waiting', { timeout: 60_000 });
+  await table.change(keys.file(tenant.workspaceId, uuid), { expires_at: new Date().toISOString() });
+  isDown = false;
+  const ended = await endOf(tenant.client, batch.id);
+  const results = await resultsOf(tenant.client, ended.id);
+  expect(results.map(({ status, error_code }) => [status, error_code])).toEqual([
+    ['failed', 400],
+    ['success', null],
+  ]);
+  expect(results[0]?.error_message).toMatch(/^attached_file_uuids\[0\] has expired/);
+});
+
+it('a cancel whose write is answered late is done once, and frees the history that a dead worker held', async () => {
+  const tenant = await open();
+  const chatId = await createChat(tenant.client, tenant);
+  const batch = await submit(
+    tenant.client,
+    tenant,
+    requestsOf(2, (index) => ({ message: `Hold ${index}`, ...(index === 0 && { history_id: chatId }) })),
+  );
+  await vi.waitUntil(() => held.length === 2, { timeout: 30_000 });
+  let lost = 0;
+  tableProxy.handle = async (call, pass) => {
+    const passed = await pass();
+    if (lost > 0 || !call.functionName.includes('CancelBatch') || call.target !== 'TransactWriteItems')
+      return passed;
+    lost += 1;
+    return undefined;
+  };
+  service.run.killWorkers(worker);
+  held.splice(0);
+  const cancel = () => tenant.client.post<BatchResource>(`/batches/${batch.id}/cancel`, undefined);
+  const { status, body } = await cancel();
+  expect([lost, status, body.data.status]).toEqual([1, 202, 'cancelling']);
+  expect((await cancel()).status).toBe(400);
+  const ended = await endOfReconciled(tenant, batch);
+  expect(ended).toMatchObject({ status: 'cancelled', failed_requests: 2 });
+  expect((await send(tenant.client, tenant, chatId, 'Free again?')).body.data).toBe('To: Free again?');
+});
