@@ -32,7 +32,7 @@ afterAll(async () => {
   await model.close();
 });
 
-/** What takes longer than CI has is left to `npm run soak`. */
+/** What takes longer than CI has is left to `npm run soak:tests`. */
 const isSoak = process.env.SOAK !== undefined;
 
 it('1000 requests are taken in at once, end once each, and cost twelve write units each at most', async () => {

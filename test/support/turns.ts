@@ -39,9 +39,13 @@ export const send = (
  * The whole history, oldest first. Whatever happened before, it is whole: the total tells what is there, roles
  * alternate from a user's message on, both messages of a turn share a group, and ids rise.
  */
-export async function historyOf(client: Pick<Client, 'get'>, chatId: number): Promise<MessageResource[]> {
+export async function historyOf(
+  client: Pick<Client, 'get'>,
+  chatId: number,
+  user = 'anyone',
+): Promise<MessageResource[]> {
   const { status, body } = await client.get<MessageResource[]>(
-    `/chats/${chatId}/messages?external_user_id=anyone&limit=1000`,
+    `/chats/${chatId}/messages?external_user_id=${user}&limit=1000`,
   );
   expect(status, body.message ?? '').toBe(200);
   const messages = body.data;

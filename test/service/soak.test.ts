@@ -1,0 +1,44 @@
+import { writeFile } from 'node:fs/promises';
+import { expect, inject, it, vi } from 'vitest';
+import { runSoak } from '#support/soak/run-soak.ts';
+import { failuresOf, pageOf } from '#support/soak/soak-page.ts';
+import { plantProblems } from '#support/stored/plant-problems.ts';
+import { storedProblems } from '#support/stored/stored-problems.ts';
+
+/** Of `npm run soak`: how long the load lasts; CI has half a minute. */
+const minutes = Number(process.env.SOAK_MINUTES ?? 0);
+const isLong = minutes > 0;
+
+// Load, then what it takes to end everything; a busy machine starts slowly.
+vi.setConfig({ testTimeout: (minutes * 60 + 300) * 1000 });
+
+it('under mixed load and kills nothing fails but what was asked to, and nothing is left behind', async () => {
+  const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
+  console.log(`SEED=${seed}`);
+  const seconds = isLong ? minutes * 60 : 25;
+  const warmUp = isLong ? Math.min(300, seconds / 4) : 0;
+  const report = await runSoak({
+    assembly: inject('assembly'),
+    seed,
+    seconds,
+    users: isLong ? 6 : 3,
+    killEvery: isLong ? 10 : 4,
+    warmUp,
+    // Whether the look at what was kept sees anything at all.
+    behind: async (stores) => {
+      const expected = await plantProblems(stores);
+      const problems = await storedProblems(stores);
+      for (const problem of expected) expect(problems).toContainEqual(expect.stringMatching(problem));
+      expect(problems).toHaveLength(expected.length);
+    },
+  });
+  const failures = failuresOf(report, { judgesMemory: seconds - warmUp >= 600 });
+  const page = pageOf(report, failures);
+  console.log(page);
+  if (process.env.SOAK_REPORT !== undefined)
+    await writeFile(process.env.SOAK_REPORT, JSON.stringify({ ...report, failures }, undefined, 2));
+  if (process.env.SOAK_PAGE !== undefined) await writeFile(process.env.SOAK_PAGE, `${page}\n`);
+  expect(failures).toEqual([]);
+  expect(report.done['streamed reply']?.count).toBeGreaterThan(0);
+  expect(report.batches.submitted).toBeGreaterThan(0);
+});

@@ -1,0 +1,28 @@
+import { spawn } from 'node:child_process';
+import { Command } from 'commander';
+
+const program = new Command('soak')
+  .description('Mixed load and kills on a local run, and a look at all that it kept.')
+  .argument('[minutes]', 'how long the load lasts', '30')
+  .option('--seed <number>', 'has an earlier run again, as far as time lets it')
+  .option('--json <file>', 'writes the report')
+  .option('--page <file>', 'writes its tables, as docs/soak.md shows them')
+  .parse();
+const [minutes = ''] = program.args.length > 0 ? program.args : ['30'];
+const { seed, json, page } = program.opts<{ seed?: string; json?: string; page?: string }>();
+for (const [name, value] of Object.entries({ minutes, seed }))
+  if (value !== undefined && !(Number(value) > 0))
+    program.error(`${name} must be a number above 0: ${value}`);
+
+const test = spawn('vitest', ['run', '--project', 'service', 'test/service/soak.test.ts'], {
+  stdio: 'inherit',
+  env: {
+    ...process.env,
+    SOAK_MINUTES: minutes,
+    ...(seed !== undefined && { SEED: seed }),
+    ...(json !== undefined && { SOAK_REPORT: json }),
+    ...(page !== undefined && { SOAK_PAGE: page }),
+  },
+});
+test.once('error', (error) => program.error(error.message));
+test.once('exit', (code) => process.exit(code ?? 1));

@@ -1,0 +1,75 @@
+import { expect } from 'vitest';
+import type { BatchResource } from '#contract/batch.ts';
+import { checkEnded, endOf, type RequestFields } from '../batches.ts';
+import { clientOf } from '../client.ts';
+import { dataOf } from '../open-tenant.ts';
+import type { Tenant } from '../service.ts';
+import type { WebhookReceiver } from '../webhook-receiver.ts';
+import { replyTo, type Wish } from './soak-model.ts';
+import type { SoakWorld } from './soak-user.ts';
+
+export interface SoakBatches {
+  submitted: number;
+  requests: number;
+  cancelled: number;
+  /** Events that a webhook is to be told, each once. */
+  webhooks: number;
+}
+
+/**
+ * Submits a batch, with a chain of requests of one history in each fourth; cancels some; and holds each at its end against
+ * what was asked for.
+ */
+export async function doBatch(
+  world: SoakWorld,
+  tenant: Tenant,
+  receiver: Pick<WebhookReceiver, 'url'>,
+  counts: SoakBatches,
+): Promise<void> {
+  const { log, mark, random } = world;
+  const client = clientOf(world.service, tenant);
+  const hasChain = random() < 0.25;
+  const chat = hasChain
+    ? dataOf(await client.post<{ id: number }>('/chats', { name: 'Chain', agent_id: tenant.agentId }))
+    : undefined;
+  const marks: string[] = [];
+  const wishes: Wish[] = [];
+  const requests = Array.from({ length: 3 + Math.floor(random() * 40) }, (_, index): RequestFields => {
+    const chance = random();
+    const wish: Wish = chance < 0.05 ? 'Stumble' : chance < 0.08 ? 'Throttle' : 'Say';
+    wishes.push(wish);
+    marks.push(mark());
+    return {
+      custom_id: `request ${index}`,
+      message: `${wish} ${marks[index]}`,
+      ...(chat !== undefined && index % 5 === 2 && { history_id: chat.id }),
+    };
+  });
+  const isCancelled = random() < 0.25;
+  const hasWebhook = random() < 0.7;
+  const batch = dataOf(
+    await client.post<BatchResource>('/batches', {
+      agent_id: tenant.agentId,
+      requests,
+      ...(hasWebhook && {
+        webhook: { url: receiver.url, events: ['completed', 'failed', 'cancelled'], secret: 'soak' },
+      }),
+    }),
+  );
+  counts.submitted += 1;
+  counts.requests += requests.length;
+  if (hasWebhook) counts.webhooks += 1;
+  if (isCancelled) {
+    await new Promise((resolve) => setTimeout(resolve, random() * 3000));
+    const answer = await client.post<BatchResource>(`/batches/${batch.id}/cancel`, undefined);
+    // It may have ended meanwhile.
+    expect([202, 400]).toContain(answer.status);
+    if (answer.status === 202) counts.cancelled += 1;
+  }
+  const ended = await log.persistently('batch', ['List', 'GetBatch'], () => endOf(client, batch.id, 120));
+  expect(['completed', 'cancelled']).toContain(ended.status);
+  const results = await log.persistently('batch', ['List'], () => checkEnded(client, ended, requests));
+  for (const [index, { status, response_content, error_code }] of results.entries())
+    if (status === 'success') expect(response_content).toBe(replyTo(marks[index] ?? ''));
+    else expect([ended.status, error_code, wishes[index]]).toEqual(['cancelled', 499, wishes[index]]);
+}

@@ -1,0 +1,156 @@
+import { expect } from 'vitest';
+import type { ChatResource } from '#contract/chat.ts';
+import type { MessageResource } from '#contract/message.ts';
+import { type Client, clientOf } from '../client.ts';
+import { dataOf } from '../open-tenant.ts';
+import type { Tenant } from '../service.ts';
+import { historyOf } from '../turns.ts';
+import { uploaderOf } from '../upload.ts';
+import type { SoakLog } from './soak-log.ts';
+import { replyTo, type Wish } from './soak-model.ts';
+
+export interface SoakWorld {
+  service: { baseUrl: string };
+  log: SoakLog;
+  random: () => number;
+  /** A mark that no message had before. */
+  mark(): string;
+}
+
+/** What the log must be able to forgive. */
+class NotNow extends Error {}
+
+/** One who chats: sends, streamed or not, attaches files, reads back, looks at lists and rates replies. */
+export class SoakUser {
+  readonly #client: Client;
+  #chat: ChatResource | undefined;
+  #turns = 0;
+  readonly #world: SoakWorld;
+  readonly #tenant: Tenant;
+  readonly #name: string;
+
+  constructor(world: SoakWorld, tenant: Tenant, name: string) {
+    this.#world = world;
+    this.#tenant = tenant;
+    this.#name = name;
+    this.#client = clientOf(world.service, tenant);
+  }
+
+  /** Does one thing. */
+  async act(): Promise<void> {
+    const { log, random } = this.#world;
+    const chance = random();
+    if (this.#chat === undefined || this.#turns >= 20)
+      await log.note('chat created', () => this.#createChat());
+    else if (chance < 0.35) await log.note('streamed reply', () => this.#send(true));
+    else if (chance < 0.55) await log.note('plain reply', () => this.#send(false));
+    else if (chance < 0.65) await log.note('reply to an upload', () => this.#sendFile());
+    else if (chance < 0.8) await log.note('list', () => this.#list());
+    else if (chance < 0.9) await log.note('history', () => this.#readBack());
+    else await log.note('feedback', () => this.#rate());
+  }
+
+  async #createChat(): Promise<void> {
+    const { agentId } = this.#tenant;
+    const body = { name: 'Soak', agent_id: agentId, external_user_id: this.#name };
+    this.#chat = dataOf(await this.#client.post<ChatResource>('/chats', body));
+    this.#turns = 0;
+  }
+
+  #wish(): Wish {
+    const chance = this.#world.random();
+    return chance < 0.05 ? 'Stumble' : chance < 0.08 ? 'Break off' : 'Say';
+  }
+
+  async #send(streamed: boolean, files: string[] = []): Promise<void> {
+    const { log, mark } = this.#world;
+    const wish = this.#wish();
+    // A turn that was cut off may stand in the history: whoever asks again says something new.
+    await log.persistently('reply', ['SendMessage'], async () => {
+      const said = mark();
+      const body = {
+        message: `${wish} ${said}`,
+        agent_id: this.#tenant.agentId,
+        external_user_id: this.#name,
+        attached_file_uuids: files,
+      };
+      const expected = wish === 'Break off' ? undefined : replyTo(said);
+      if (streamed) await this.#stream(body, expected);
+      else {
+        const answer = await this.#client.post<string>(`/chats/${this.#chatId}/messages`, {
+          ...body,
+          stream: false,
+        });
+        if (expected === undefined) {
+          if (answer.status !== 500) throw new NotNow(`${answer.status} ${answer.body.message}`);
+        } else expect(dataOf(answer)).toBe(expected);
+      }
+    });
+    this.#turns += 1;
+  }
+
+  get #chatId(): number {
+    return this.#chat?.id ?? 0;
+  }
+
+  async #stream(body: Record<string, unknown>, expected: string | undefined): Promise<void> {
+    const reader = await this.#client.stream(this.#chatId, body);
+    if (reader.response.status !== 200)
+      throw new NotNow(`${reader.response.status} ${await reader.response.text()}`);
+    const events = await reader.all();
+    expect(events.at(-1)).toBe('[DONE]');
+    const of = (type: string) => events.filter((event) => event !== '[DONE]' && event.type === type);
+    if (expected === undefined) {
+      expect(of('response.error')).toHaveLength(1);
+      return;
+    }
+    expect(of('response.error')).toEqual([]);
+    const deltas = of('response.output_text.delta').map((event) => (event as { delta: string }).delta);
+    expect(deltas.join('')).toBe(expected);
+    expect(of('response.output_text.completed')).toMatchObject([{ final_text: expected }]);
+  }
+
+  async #sendFile(): Promise<void> {
+    const { random } = this.#world;
+    const size = Math.floor(200 + random() * 20_000);
+    const data = { scope: random() < 0.5 ? 'ephemeral' : 'persistent' };
+    const upload = uploaderOf(this.#world.service, this.#tenant);
+    const answer = await upload.file('notes.txt', 'Notes. '.repeat(Math.ceil(size / 7)), { data });
+    const file = dataOf(answer) as { uuid: string };
+    await this.#send(random() < 0.5, [file.uuid]);
+  }
+
+  async #list(): Promise<void> {
+    const { random, log } = this.#world;
+    const paths = [
+      '/chats/published-agents',
+      `/chats?limit=20&external_user_id=${this.#name}`,
+      `/chats?offset=${Math.floor(random() * 50)}&agent_id=${this.#tenant.agentId}`,
+      '/batches?limit=10',
+    ];
+    const path = paths[Math.floor(random() * paths.length)] ?? '/chats';
+    await log.persistently('list', ['List'], async () => dataOf(await this.#client.get(path)));
+  }
+
+  async #readBack(): Promise<void> {
+    // Whole, whatever was killed: its total is what is there, and every message has its reply.
+    await this.#world.log.persistently('history', ['List', 'SendMessage'], () =>
+      historyOf(this.#client, this.#chatId, this.#name),
+    );
+  }
+
+  async #rate(): Promise<void> {
+    const { log, random } = this.#world;
+    const path = `/chats/${this.#chatId}/messages?external_user_id=${this.#name}&order_by=-created_at&limit=1`;
+    const [last] = await log.persistently('history', ['List', 'SendMessage'], async () =>
+      dataOf(await this.#client.get<MessageResource[]>(path)),
+    );
+    if (last?.role !== 'assistant') return;
+    const type = random() < 0.5 ? 'sys_helpful' : 'sys_improve';
+    const given = await this.#client.post(`/chats/${this.#chatId}/messages/${last.id}/feedbacks`, {
+      external_user_id: this.#name,
+      type,
+    });
+    dataOf(given);
+  }
+}

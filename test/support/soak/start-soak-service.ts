@@ -1,0 +1,55 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { StoresOfRun } from '../stored/snapshot.ts';
+import type { SoakCommand, SoakServiceOptions, SoakState } from './soak-service.ts';
+
+export interface SoakService {
+  pid: number;
+  baseUrl: string;
+  stores: StoresOfRun;
+  /** Ends all threads of the functions whose logical id begins so. @returns how many */
+  kill(prefix: string): Promise<number>;
+  look(): Promise<SoakState>;
+  close(): Promise<void>;
+}
+
+/** The service in a process of its own, so that its memory is nobody else's. */
+export async function startSoakService(options: SoakServiceOptions): Promise<SoakService> {
+  // Set for the operator's stores, it would be taken for an engine that the service is given.
+  const { AWS_ENDPOINT_URL_DYNAMODB: _, ...environment } = process.env;
+  const child = spawn(
+    process.execPath,
+    [join(import.meta.dirname, 'soak-service.ts'), JSON.stringify(options)],
+    { stdio: ['pipe', 'pipe', 'inherit'], env: environment },
+  );
+  const exit = once(child, 'exit');
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const next = async (): Promise<unknown> => {
+    const { done, value } = await lines.next();
+    if (done === true) throw new Error(`The service has ended: ${child.exitCode ?? child.signalCode}`);
+    return JSON.parse(value);
+  };
+  const started = (await next()) as StoresOfRun & { url: string };
+  let turn: Promise<unknown> = Promise.resolve();
+  const ask = (command: SoakCommand): Promise<SoakState> => {
+    const answer = turn.then(() => {
+      child.stdin.write(`${JSON.stringify(command)}\n`);
+      return next() as Promise<SoakState>;
+    });
+    turn = answer.catch(() => undefined);
+    return answer;
+  };
+  return {
+    pid: child.pid ?? 0,
+    baseUrl: `${started.url}/v1`,
+    stores: started,
+    kill: async (prefix) => (await ask({ kill: prefix })).killed,
+    look: () => ask({ look: true }),
+    async close() {
+      child.stdin.end();
+      await exit;
+    },
+  };
+}

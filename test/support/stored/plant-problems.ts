@@ -1,0 +1,79 @@
+import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { keys } from '#adapters/dynamo/keys.ts';
+import { operatorCredentials } from '#local/iam/operator-credentials.ts';
+import { dataTableOf } from '../data-table.ts';
+import { type StoresOfRun, takeSnapshot } from './snapshot.ts';
+import { StoredRows } from './stored-rows.ts';
+
+/**
+ * Spoils what a service with at least one chat and one batch keeps, in every way that a look at it shall find.
+ * @returns what that look has to say, each once
+ */
+export async function plantProblems(stores: StoresOfRun): Promise<RegExp[]> {
+  const rows = new StoredRows(await takeSnapshot(stores));
+  const [chat, other] = rows
+    .like(/^W#([^#]+)#C#(\d+)$/, /^CHAT$/)
+    .filter(({ row }) => Number(row.message_count) > 0);
+  const [batch] = rows.like(/^W#([^#]+)#B#([^#]+)$/, /^BATCH$/);
+  if (chat === undefined || other === undefined || batch === undefined)
+    throw new Error('There is too little to be spoiled');
+  const [workspace = '', chatId = ''] = chat.parts;
+  const [batchWorkspace = '', batchId = ''] = batch.parts;
+  const table = dataTableOf({ run: stores });
+  await table.writeItems([
+    { ...keys.message(workspace, 999_999, 1), position: 1 },
+    { ...keys.batchItem(workspace, 'gone', 3), status: 'success', attempt: 1, lease: 0 },
+    { ...keys.file(workspace, 'gone'), uuid: 'gone' },
+    { ...keys.feedbackCounts(workspace, Number(chatId), 1), sys_helpful: 7 },
+    { ...keys.operatorsOpenBatch('forgotten'), workspace_id: workspace },
+    { pk: 'SOMETHING', sk: 'ELSE' },
+  ]);
+  const count = Number(rows.at(keys.chatCount(workspace))?.count);
+  await table.change(keys.chatCount(workspace), { count: count + 1 });
+  await table.change(keys.chat(workspace, Number(chatId)), { lease_id: 'left', lease_until: 1 });
+  await table.change(
+    { pk: other.row.pk, sk: 'CHAT' },
+    { message_count: Number(other.row.message_count) + 2 },
+  );
+  await table.change(keys.batch(batchWorkspace, batchId), {
+    completed: Number(batch.row.completed) + 1,
+    task_token: 'left',
+  });
+  table.close();
+  await plantElsewhere(stores, workspace);
+  return [
+    /#C#999999 M#0000001 is an orphan/,
+    /#B#gone#I#3 0000003 is an orphan/,
+    /The object files\/[^/]+\/gone is missing/,
+    /#FEEDBACK counts \{"sys_helpful":7\}; there are \{\}/,
+    /OPEN-BATCHES forgotten is still open/,
+    /SOMETHING ELSE is of no known kind/,
+    new RegExp(`counts ${count + 1} chats; there are ${count}`),
+    /is still under the lease left/,
+    /counts \d+ messages; there are \d+/,
+    /has a task token/,
+    /counts \d+ \+ \d+ requests; \d+ of \d+ have succeeded/,
+    /The object files\/[^/]+\/nobodys is an orphan/,
+    /The object contents\/[^/]+\/nobodys is an orphan/,
+    /The queue \w+ still holds 1 messages/,
+  ];
+}
+
+async function plantElsewhere({ outputs, endpoints, physicalIds }: StoresOfRun, workspace: string) {
+  const region = 'us-east-1';
+  const credentials = operatorCredentials;
+  const s3 = new S3Client({
+    ...{ region, credentials, endpoint: endpoints.s3, forcePathStyle: true },
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+  });
+  const sqs = new SQSClient({ region, credentials, endpoint: endpoints.sqs, useQueueUrlAsEndpoint: false });
+  const put = (Bucket: string | undefined, Key: string) =>
+    s3.send(new PutObjectCommand({ Bucket, Key, Body: 'x' }));
+  await put(outputs.FileBucketName, `files/${workspace}/nobodys`);
+  await put(outputs.ContentBucketName, `contents/${workspace}/nobodys`);
+  const QueueUrl = Object.values(physicalIds).find((id) => id.startsWith(endpoints.sqs));
+  await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: '{}', DelaySeconds: 900 }));
+  s3.destroy();
+  sqs.destroy();
+}

@@ -1,0 +1,91 @@
+import { type Key, keys } from '#adapters/dynamo/keys.ts';
+import type { StoredRow } from './snapshot.ts';
+
+/** A kind of row: the form of its keys, and the rows without which it would be an orphan. */
+interface RowKind {
+  pk: RegExp;
+  sk: RegExp;
+  parents(parts: Parts, row: StoredRow): Key[];
+}
+
+type Parts = Record<string, string>;
+
+const at = (parts: Parts, name: string): string => parts[name] ?? '';
+const workspaceOf = (parts: Parts): Key => keys.workspace(at(parts, 'workspace'));
+const batchOf = (parts: Parts): Key => keys.batch(at(parts, 'workspace'), at(parts, 'batch'));
+const chatOf = (parts: Parts): Key => keys.chat(at(parts, 'workspace'), Number(at(parts, 'chat')));
+const messageOf = (parts: Parts): Key =>
+  keys.message(at(parts, 'workspace'), Number(at(parts, 'chat')), Number(at(parts, 'position')));
+const publishedOf = (parts: Parts): Key => keys.publishedAgent(at(parts, 'workspace'), at(parts, 'agent'));
+
+const ws = '^W#(?<workspace>[^#]+)';
+const kind = (pk: string, sk: string, parents: RowKind['parents']): RowKind => ({
+  pk: new RegExp(`${pk}$`),
+  sk: new RegExp(`^${sk}$`, 's'),
+  parents,
+});
+
+/** Every kind of row that the data table has (docs/data-model.md). */
+const rowKinds: readonly RowKind[] = [
+  kind('^KEY#[^#]+', 'KEY', (_, row) => [
+    keys.workspace(row.workspace_id as string),
+    keys.operatorsApiKey(row.id as string),
+  ]),
+  kind('^OPERATOR#WORKSPACES', '(?<workspace>.+)', (parts) => [workspaceOf(parts)]),
+  kind('^OPERATOR#AGENT#(?<agent>[^#]+)', 'AGENT', ({ agent = '' }, row) => [
+    keys.agent(row.workspace_id as string, agent),
+  ]),
+  kind('^OPERATOR#KEY#[^#]+', 'KEY', (_, row) => [keys.apiKey(row.hash as string)]),
+  kind('^OPERATOR#BATCH#(?<batch>[^#]+)', 'BATCH', ({ batch = '' }, row) => [
+    keys.batch(row.workspace_id as string, batch),
+  ]),
+  kind(ws, 'WORKSPACE', ({ workspace = '' }) => [keys.operatorsWorkspace(workspace)]),
+  kind(ws, 'CHATS', (parts) => [workspaceOf(parts)]),
+  kind(`${ws}#KEYS`, '.+', (_, row) => [keys.apiKey(row.hash as string)]),
+  kind(`${ws}#WHITELIST`, '.+', (parts) => [workspaceOf(parts)]),
+  kind(`${ws}#AGENTS`, 'DRAFT#(?<agent>.+)', ({ agent = '' }) => [keys.operatorsAgent(agent)]),
+  kind(`${ws}#AGENTS`, 'PUBLISHED#(?<agent>.+)', (parts) => [publishedOf(parts)]),
+  kind(`${ws}#AGENT#(?<agent>[^#]+)`, 'PUBLISHED', ({ workspace = '', agent = '' }) => [
+    keys.agent(workspace, agent),
+    keys.publishedMark(workspace, agent),
+  ]),
+  kind(`${ws}#AGENT#(?<agent>[^#]+)`, 'VERSION#.+', ({ workspace = '', agent = '' }) => [
+    keys.agent(workspace, agent),
+  ]),
+  kind(`${ws}#C#(?<chat>\\d+)`, 'CHAT', ({ workspace = '' }) => [keys.chatCount(workspace)]),
+  kind(`${ws}#C#(?<chat>\\d+)`, 'M#\\d+', (parts) => [chatOf(parts)]),
+  kind(`${ws}#C#(?<chat>\\d+)`, 'M#(?<position>\\d+)#FEEDBACK', (parts) => [messageOf(parts)]),
+  kind(`${ws}#C#(?<chat>\\d+)#F#(?<position>\\d+)`, '.+', (parts) => [messageOf(parts)]),
+  kind(`${ws}#FILE#[^#]+`, 'FILE', (parts) => [workspaceOf(parts)]),
+  kind(`${ws}#KNOWLEDGE`, 'HEAD', (parts) => [workspaceOf(parts)]),
+  kind(`${ws}#KNOWLEDGE`, 'DOCUMENT#.+', ({ workspace = '' }) => [keys.knowledgeHead(workspace)]),
+  kind(`${ws}#LIST#.*`, 'HEAD|CHUNK#\\d+', (parts) => [workspaceOf(parts)]),
+  kind(`${ws}#BATCHES#(?:all|completed|failed|cancelled)`, 'HEAD|CHUNK#\\d+', (parts) => [
+    workspaceOf(parts),
+  ]),
+  kind(`${ws}#B#(?<batch>[^#]+)`, 'BATCH', ({ workspace = '', batch = '' }) => [
+    keys.batchGate(workspace, batch),
+    keys.batchOutline(workspace, batch, 0),
+  ]),
+  kind(`${ws}#B#(?<batch>[^#]+)`, 'GATE|OUTLINE#\\d+|WEBHOOK', (parts) => [batchOf(parts)]),
+  kind(`${ws}#B#(?<batch>[^#]+)`, 'WEBHOOK-ATTEMPT#\\d+', ({ workspace = '', batch = '' }) => [
+    keys.webhookDelivery(workspace, batch),
+  ]),
+  kind(`${ws}#B#(?<batch>[^#]+)#REQUESTS#\\d`, '(?:GROUP|TEXT)#\\d+', (parts) => [batchOf(parts)]),
+  kind(`${ws}#B#(?<batch>[^#]+)#I#\\d`, '\\d+', (parts) => [batchOf(parts)]),
+  kind(`${ws}#AUDIT`, '.+', (parts) => [workspaceOf(parts)]),
+  kind('^OPERATOR#AUDIT', '.+', () => []),
+  // What goes by itself, or is only counted.
+  kind(`${ws}#RATE#.+`, '.+', (parts) => [workspaceOf(parts)]),
+  kind(`${ws}#REQUEST#[^#]+`, '.+', (parts) => [workspaceOf(parts)]),
+  kind(`${ws}#USAGE`, '.+', (parts) => [workspaceOf(parts)]),
+];
+
+/** The rows that a row needs to make sense; undefined for one of no known kind. */
+export function parentsOf(row: StoredRow): Key[] | undefined {
+  for (const { pk, sk, parents } of rowKinds) {
+    const [partition, sort] = [pk.exec(row.pk), sk.exec(row.sk)];
+    if (partition && sort) return parents({ ...partition.groups, ...sort.groups } as Parts, row);
+  }
+  return undefined;
+}

@@ -1,0 +1,96 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import {
+  GetObjectTaggingCommand,
+  ListMultipartUploadsCommand,
+  ListObjectsV2Command,
+  S3Client,
+} from '@aws-sdk/client-s3';
+import { ListExecutionsCommand, SFNClient } from '@aws-sdk/client-sfn';
+import { GetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { DynamoDBDocumentClient, paginateScan } from '@aws-sdk/lib-dynamodb';
+import { operatorCredentials } from '#local/iam/operator-credentials.ts';
+import type { RunningTemplate } from '#local/run-template.ts';
+
+export type StoredRow = Record<string, unknown> & { pk: string; sk: string };
+
+/** All that a service keeps. */
+export interface Snapshot {
+  rows: StoredRow[];
+  /** Keys of the file bucket; `kept: false` are those that the bucket's own rule removes. */
+  files: { key: string; kept: boolean }[];
+  /** Keys of uploads that nobody has ended. */
+  uploads: string[];
+  /** Keys of the content bucket. */
+  contents: string[];
+  /** Messages by queue: to be delivered, hidden or delayed. */
+  messages: Record<string, number>;
+  /** Names of executions that run. */
+  executions: string[];
+}
+
+export type StoresOfRun = Pick<RunningTemplate, 'outputs' | 'endpoints' | 'physicalIds'>;
+
+/** Reads everything that a running service keeps, past the service itself. */
+export async function takeSnapshot({ outputs, endpoints, physicalIds }: StoresOfRun): Promise<Snapshot> {
+  const region = 'us-east-1';
+  const credentials = operatorCredentials;
+  const table = DynamoDBDocumentClient.from(
+    new DynamoDBClient({ region, credentials, endpoint: endpoints.dynamodb }),
+  );
+  const s3 = new S3Client({ region, credentials, endpoint: endpoints.s3, forcePathStyle: true });
+  const sqs = new SQSClient({ region, credentials, endpoint: endpoints.sqs, useQueueUrlAsEndpoint: false });
+  const sfn = new SFNClient({ region, credentials, endpoint: endpoints.sfn });
+  const { DataTableName: TableName, FileBucketName = '', ContentBucketName = '' } = outputs;
+
+  const keysIn = async (Bucket: string): Promise<string[]> => {
+    const keys: string[] = [];
+    let ContinuationToken: string | undefined;
+    do {
+      const page = await s3.send(new ListObjectsV2Command({ Bucket, ContinuationToken }));
+      keys.push(...(page.Contents ?? []).flatMap(({ Key }) => Key ?? []));
+      ContinuationToken = page.NextContinuationToken;
+    } while (ContinuationToken !== undefined);
+    return keys;
+  };
+  const isKept = async (Key: string): Promise<boolean> => {
+    const { TagSet } = await s3.send(new GetObjectTaggingCommand({ Bucket: FileBucketName, Key }));
+    return TagSet?.every((tag) => tag.Key !== 'kept' || tag.Value !== 'no') ?? true;
+  };
+  const countMessages = async (QueueUrl: string): Promise<number> => {
+    const { Attributes = {} } = await sqs.send(
+      new GetQueueAttributesCommand({
+        QueueUrl,
+        AttributeNames: [
+          'ApproximateNumberOfMessages',
+          'ApproximateNumberOfMessagesNotVisible',
+          'ApproximateNumberOfMessagesDelayed',
+        ],
+      }),
+    );
+    return Object.values(Attributes).reduce((sum, count) => sum + Number(count), 0);
+  };
+
+  try {
+    const queues = Object.entries(physicalIds).filter(([, id]) => id.startsWith(endpoints.sqs));
+    const [pages, fileKeys, uploads, contents, counts, executions] = await Promise.all([
+      Array.fromAsync(paginateScan({ client: table }, { TableName, ConsistentRead: true })),
+      keysIn(FileBucketName),
+      s3.send(new ListMultipartUploadsCommand({ Bucket: FileBucketName })),
+      keysIn(ContentBucketName),
+      Promise.all(queues.map(([, url]) => countMessages(url))),
+      sfn.send(
+        new ListExecutionsCommand({ stateMachineArn: outputs.BatchWorkflowArn, statusFilter: 'RUNNING' }),
+      ),
+    ]);
+    return {
+      rows: pages.flatMap(({ Items = [] }) => Items as StoredRow[]),
+      files: await Promise.all(fileKeys.map(async (key) => ({ key, kept: await isKept(key) }))),
+      uploads: (uploads.Uploads ?? []).flatMap((upload) => upload?.Key ?? []),
+      contents,
+      messages: Object.fromEntries(queues.map(([name], index) => [name, counts[index] ?? 0])),
+      executions: (executions.executions ?? []).flatMap(({ name }) => name ?? []),
+    };
+  } finally {
+    for (const client of [table, s3, sqs, sfn]) client.destroy();
+  }
+}
