@@ -3,6 +3,7 @@ import type { DynamoCall } from './dynamodb/dynamo-call.ts';
 import type { AccessControl } from './iam/access-control.ts';
 import type { FunctionPool } from './lambda/function-pool.ts';
 import type { RunOptions } from './run-options.ts';
+import type { RecordedCall } from './wire/recorded-call.ts';
 
 /** What a resource kind is given by the run it belongs to. */
 export interface RunContext {
@@ -34,4 +35,5 @@ export interface RunContext {
   readonly serving: PromiseWithResolvers<void>;
   readonly violations: string[];
   readonly dynamoCalls: DynamoCall[];
+  readonly calls: RecordedCall[];
 }

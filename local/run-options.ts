@@ -21,7 +21,7 @@ export interface RunOptions {
   readonly redeliverySeconds?: number;
   /** By name of a Wait state: how long it takes, in place of what the template says. */
   readonly waitMilliseconds?: Readonly<Record<string, number>>;
-  /** Keep every DynamoDB call with what it consumed. */
+  /** Keep every DynamoDB call with what it consumed, and what else functions ask of AWS and AWS counts. */
   readonly recordCalls?: boolean;
   /** Threads that one function may have. Default 64. */
   readonly maxConcurrency?: number;

@@ -4,6 +4,7 @@ import type { RunContext } from './run-context.ts';
 import type { RunOptions, StartedEngines } from './run-options.ts';
 import { openTemplate } from './template/open-template.ts';
 import { readAssembly } from './template/read-assembly.ts';
+import type { RecordedCall } from './wire/recorded-call.ts';
 
 export type { RunOptions } from './run-options.ts';
 
@@ -17,6 +18,8 @@ export interface RunningTemplate extends StartedEngines {
   violations(): string[];
   /** Calls recorded so far; empty unless `recordCalls` is on. */
   dynamoCalls(): DynamoCall[];
+  /** What functions asked of services besides, invocations and state transitions; empty unless `recordCalls` is on. */
+  calls(): RecordedCall[];
   close(): Promise<void>;
 }
 
@@ -69,6 +72,7 @@ function describeRun(
       pools().flatMap(({ functionName, threads }) => threads().map(({ busy }) => ({ functionName, busy }))),
     violations: () => [...context.violations],
     dynamoCalls: () => [...context.dynamoCalls],
+    calls: () => [...context.calls],
     close,
   };
 }

@@ -16,6 +16,8 @@ export interface FunctionPool extends InvokableFunction {
 
 export interface PoolOptions extends Omit<ThreadEvents, 'onGone'> {
   readonly maxConcurrency: number;
+  /** An invocation has ended, after so long in its thread. */
+  onInvoked(milliseconds: number): void;
 }
 
 interface Waiting {
@@ -135,8 +137,10 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     sink?: ResponseSink,
   ): Promise<InvocationResult> {
     callsOf.set(thread, callsTo(thread) + 1);
+    const start = performance.now();
     const result = await thread.invoke(payload, sink);
     lastEnd = performance.now();
+    options.onInvoked(lastEnd - start);
     free(thread);
     // A thread that has ended leaves its queue to the others; the last one, to a new thread.
     if (threads.size === 0) startNeeded();

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import type { RecordedCall } from '../wire/recorded-call.ts';
 import { findFunction } from './find-function.ts';
 import type { FunctionDefinition } from './function-definition.ts';
 import { functionEnvironment } from './function-environment.ts';
@@ -83,6 +84,10 @@ export const functions: ResourceKind = {
             maxConcurrency: context.options.maxConcurrency ?? DEFAULT_MAX_CONCURRENCY,
             onLine: (line) => context.options.onLog?.({ functionName: definition.functionName, line }),
             onViolation: (text) => context.violations.push(text),
+            onInvoked: (milliseconds) => {
+              if (context.options.recordCalls)
+                context.calls.push(invocationOf(definition.functionName, milliseconds));
+            },
           });
           context.functions.set(definition.functionArn, pool);
         }
@@ -95,6 +100,15 @@ export const functions: ResourceKind = {
     };
   },
 };
+
+const invocationOf = (name: string, milliseconds: number): RecordedCall => ({
+  service: 'lambda',
+  operation: 'invocation',
+  name,
+  status: 200,
+  bytes: { sent: 0, received: 0 },
+  milliseconds,
+});
 
 function defineFunction(
   { logicalId, properties }: TemplateResource,

@@ -1,5 +1,6 @@
 import type { Session } from '../iam/access-rules.ts';
 import type { RunContext } from '../run-context.ts';
+import type { RecordedCall } from '../wire/recorded-call.ts';
 import { callsDirectly, type Definition, type State, waitsForToken } from './definition.ts';
 import type { Execution } from './execution-log.ts';
 import { invokeFunction } from './invoke-function.ts';
@@ -54,6 +55,7 @@ export function runExecution(
   };
 
   function enter(name: string): void {
+    if (context.options.recordCalls) context.calls.push(transitionTo(name));
     Object.assign(current, { Name: name, EnteredTime: new Date().toISOString(), RetryCount: 0 });
     drawn = undefined;
   }
@@ -131,6 +133,15 @@ export function runExecution(
     },
   };
 }
+
+const transitionTo = (name: string): RecordedCall => ({
+  service: 'sfn',
+  operation: 'transition',
+  name,
+  status: 200,
+  bytes: { sent: 0, received: 0 },
+  milliseconds: 0,
+});
 
 /** The engine looks a state up when it enters it, and at no other time. */
 function tellEntry(states: Definition['States'], enter: (name: string) => void): Definition['States'] {

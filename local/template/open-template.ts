@@ -2,6 +2,7 @@ import { createAccessControl } from '../iam/access-control.ts';
 import { openPermissionNotes } from '../iam/permission-uses.ts';
 import type { RunContext } from '../run-context.ts';
 import type { RunOptions } from '../run-options.ts';
+import { noRecorders, openRecorders } from '../wire/open-recorders.ts';
 import { hasNoEffect } from './has-no-effect.ts';
 import { physicalName } from './physical-name.ts';
 import type { Assembly } from './read-assembly.ts';
@@ -53,6 +54,7 @@ export async function openTemplate(
   });
 
   const nameOf = (logicalId: string) => physicalName(stackName, logicalId);
+  let recorders = noRecorders;
 
   const violations: string[] = [];
   const permissionNotes = openPermissionNotes(stackName);
@@ -77,7 +79,9 @@ export async function openTemplate(
     nameOf,
     assetFolder,
     environmentFor: (functionLogicalId) =>
-      Object.assign({}, ...[...opened.values()].map((kind) => kind.environmentFor?.(functionLogicalId))),
+      recorders.inFront(
+        Object.assign({}, ...[...opened.values()].map((kind) => kind.environmentFor?.(functionLogicalId))),
+      ),
     access,
     functions: new Map(),
     origins: new Map(),
@@ -86,6 +90,7 @@ export async function openTemplate(
     serving: Promise.withResolvers(),
     violations,
     dynamoCalls: [],
+    calls: [],
     awaitedByClients: [],
   };
 
@@ -120,6 +125,7 @@ export async function openTemplate(
 
   const close = async (): Promise<void> => {
     for (const kind of resourceKinds.toReversed()) await opened.get(kind)?.close?.();
+    await recorders.close();
   };
 
   const present = resourceKinds.flatMap((kind) => {
@@ -140,6 +146,7 @@ export async function openTemplate(
       );
       for (const attempt of attempts) if (attempt.status === 'rejected') throw attempt.reason;
     }
+    if (options.recordCalls) recorders = await openRecorders(context);
     for (const { kind } of present) await opened.get(kind)?.begin?.();
     for (const { kind } of present) opened.get(kind)?.complete?.();
     progress('The template runs');

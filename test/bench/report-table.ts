@@ -1,3 +1,4 @@
+import { markdownTable } from '../../bin/cost/markdown-table.ts';
 import { type FigureName, figureNames, figures } from './figures.ts';
 import { type Report, type SubjectName, subjectNames } from './report.ts';
 import { type Summary, summarize } from './statistics.ts';
@@ -30,7 +31,7 @@ export function reportTable({ runs }: Pick<Report, 'runs'>): string {
   );
   const heads = ['median (least to greatest)', ...counts];
   if (present.length === subjectNames.length) heads.push('service / bare');
-  return table([heads, ...rows]);
+  return markdownTable([heads, ...rows]);
 }
 
 const summaryOf = (values: readonly (number | undefined)[]): Summary | undefined => {
@@ -57,15 +58,3 @@ export const formatNumber = (value: number): string =>
   Number.isInteger(value) || Math.abs(value) >= 100
     ? String(Math.round(value))
     : String(Number(value.toPrecision(3)));
-
-function table(rows: readonly string[][]): string {
-  const widths = (rows[0] ?? []).map((_, column) =>
-    Math.max(...rows.map((row) => (row[column] ?? '').length)),
-  );
-  const line = (row: readonly string[]) =>
-    `| ${widths.map((cells, column) => (row[column] ?? '').padEnd(cells)).join(' | ')} |`;
-  const [head = [], ...body] = rows;
-  return [line(head), `| ${widths.map((cells) => '-'.repeat(cells)).join(' | ')} |`, ...body.map(line)].join(
-    '\n',
-  );
-}

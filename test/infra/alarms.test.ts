@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { metrics } from '#runtime/metric-names.ts';
+import { standing } from '../../bin/cost/standing.ts';
 import { synthesize } from './synthesize.ts';
 
 const settings = { largeUploads: true, alarmEmails: ['someone@example.com'] };
@@ -206,4 +207,34 @@ test('the dashboard shows clients, models, batches and costs, of metrics that th
     expect(metric?.dimensions.map((set) => set.join())).toContain(dimension);
   }
   expect(body).toContain('sum(PromptTokens) as prompt');
+});
+
+const propertiesOfAll = (type: string) => Object.values(resources(type)).map(({ Properties }) => Properties);
+
+test('docs/cost.md reckons with what stands in the template', () => {
+  const [schedule, ...otherSchedules] = propertiesOfAll('AWS::Events::Rule');
+  expect(otherSchedules).toEqual([]);
+  const metrics = propertiesOfAll('AWS::CloudWatch::Alarm').flatMap(({ Metrics }) =>
+    ((Metrics ?? [{ MetricStat: {} }]) as { MetricStat?: object }[]).filter(
+      ({ MetricStat }) => MetricStat !== undefined,
+    ),
+  );
+  const polled = propertiesOfAll('AWS::Lambda::EventSourceMapping').map(({ EventSourceArn }) =>
+    JSON.stringify(EventSourceArn),
+  );
+  expect({
+    alarmMetrics: metrics.length,
+    dashboards: propertiesOfAll('AWS::CloudWatch::Dashboard').length,
+    keys: propertiesOfAll('AWS::KMS::Key').length,
+    secrets: propertiesOfAll('AWS::SecretsManager::Secret').length,
+    polledQueues: new Set(polled).size,
+    schedule: schedule?.ScheduleExpression,
+  }).toEqual({
+    alarmMetrics: standing.alarmMetrics,
+    dashboards: standing.dashboards,
+    keys: standing.keys,
+    secrets: standing.secrets,
+    polledQueues: standing.polledQueues,
+    schedule: `rate(${standing.reconcilerMinutes} minutes)`,
+  });
 });

@@ -56,6 +56,7 @@ async function joinService(): Promise<Service> {
       killWorkers: unshared,
       workers: unshared,
       dynamoCalls: unshared,
+      calls: unshared,
       violations: unshared,
       close: unshared,
     },

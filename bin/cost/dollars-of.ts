@@ -1,0 +1,58 @@
+import {
+  answerBytes,
+  logBytesPerInvocation,
+  memoryGigabytes,
+  secondsOf,
+  tracedShare,
+} from './assumptions.ts';
+import type { OperationCalls } from './operations.ts';
+import { type PriceName, priceOf } from './prices.ts';
+
+export type Share = 'front' | 'gateway' | 'functions' | 'table' | 'others' | 'logs';
+export type Dollars = Record<Share, number>;
+
+export const totalOf = (dollars: Dollars): number =>
+  Object.values(dollars).reduce((sum, one) => sum + one, 0);
+
+/**
+ * What an operation costs, once.
+ * @param requests of clients, to CloudFront, and how many of them go on to the gateway
+ */
+export function dollarsOf(calls: OperationCalls, requests = { front: 1, gateway: 1 }): Dollars {
+  const invocations = Object.entries(calls.invocations);
+  const count = invocations.reduce((sum, [, each]) => sum + each, 0);
+  const seconds = invocations.reduce((sum, [name, each]) => sum + each * secondsOf(name), 0);
+  const others = Object.entries(calls.requests).reduce(
+    (sum, [request, each]) => sum + each * priceOfRequest(request),
+    0,
+  );
+  // Lambda itself takes a worker's messages from the queue, and deletes them.
+  const polled = 2 * (calls.invocations.ProcessBatchItems ?? 0) * priceOf('fairRequest');
+  return {
+    front: requests.front * (priceOf('frontRequest') + (answerBytes / 1e9) * priceOf('frontGigabyte')),
+    gateway: requests.gateway * priceOf('gatewayRequest'),
+    functions: count * priceOf('invocation') + seconds * memoryGigabytes * priceOf('gigabyteSecond'),
+    table: calls.readUnits * priceOf('readUnit') + calls.writeUnits * priceOf('writeUnit'),
+    others: others + polled + calls.transitions * priceOf('transition'),
+    logs:
+      ((count * logBytesPerInvocation) / 1e9) * priceOf('logGigabyte') +
+      requests.front * tracedShare * priceOf('trace'),
+  };
+}
+
+const priceNames: Readonly<Record<string, PriceName>> = {
+  sqs: 'fairRequest',
+  kms: 'keyRequest',
+  secretsmanager: 'secretRequest',
+};
+
+/** Calls of Step Functions cost nothing: transitions do. Nor do deletions in S3, and invocations are counted as such. */
+function priceOfRequest(request: string): number {
+  const [service = '', operation = ''] = request.split(' ');
+  if (service === 's3' && operation !== 'DELETE')
+    return priceOf(operation === 'GET' || operation === 'HEAD' ? 'objectRead' : 'objectWrite');
+  const name = priceNames[service];
+  if (name !== undefined) return priceOf(name);
+  if (['s3', 'sfn', 'lambda', 'ssm'].includes(service)) return 0;
+  throw new Error(`No price is known of ${request}`);
+}

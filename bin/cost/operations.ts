@@ -1,0 +1,186 @@
+/** What an operation asks of AWS, by what AWS counts. */
+export interface OperationCalls {
+  /** Of functions, by their name. */
+  invocations: Record<string, number>;
+  /** Requests to DynamoDB by operation, and the units that they consumed. */
+  dynamodb: Record<string, number>;
+  readUnits: number;
+  writeUnits: number;
+  /** Requests to other services, such as `s3 PUT object`. */
+  requests: Record<string, number>;
+  transitions: number;
+}
+
+/**
+ * Each operation's budget: what it was seen to ask for. `test/service/operation-cost.test.ts` counts it on a local run, on
+ * the wire, prints it, and fails when it is more. Texts are of a few words, a file has 1 MB, pages 50 rows (a history's 4);
+ * the workspace has limits, its chats have a user. Whoever makes an operation cheaper lowers its numbers, too.
+ */
+export const operations = {
+  'list-published-agents': {
+    invocations: { ListPublishedAgents: 1 },
+    dynamodb: { GetItem: 1, Query: 1, UpdateItem: 1 },
+    readUnits: 2,
+    writeUnits: 1,
+    requests: {},
+    transitions: 0,
+  },
+  'create-chat': {
+    invocations: { CreateChat: 1 },
+    dynamodb: { BatchGetItem: 2, TransactWriteItems: 1, UpdateItem: 1 },
+    readUnits: 7,
+    writeUnits: 11,
+    requests: {},
+    transitions: 0,
+  },
+  'send-message, first of a chat': {
+    invocations: { SendMessage: 1 },
+    dynamodb: { BatchGetItem: 1, PutItem: 2, UpdateItem: 5 },
+    readUnits: 3,
+    writeUnits: 7,
+    requests: {},
+    transitions: 0,
+  },
+  'send-message, streamed': {
+    invocations: { SendMessage: 1 },
+    dynamodb: { BatchGetItem: 1, PutItem: 2, Query: 1, UpdateItem: 4 },
+    readUnits: 4,
+    writeUnits: 6,
+    requests: {},
+    transitions: 0,
+  },
+  'send-message, plain': {
+    invocations: { SendMessage: 1 },
+    dynamodb: { BatchGetItem: 1, PutItem: 2, Query: 1, UpdateItem: 4 },
+    readUnits: 4,
+    writeUnits: 6,
+    requests: {},
+    transitions: 0,
+  },
+  'list-chats': {
+    invocations: { ListChats: 1 },
+    dynamodb: { BatchGetItem: 1, GetItem: 1, UpdateItem: 1 },
+    readUnits: 51,
+    writeUnits: 1,
+    requests: {},
+    transitions: 0,
+  },
+  'list-messages': {
+    invocations: { ListMessages: 1 },
+    dynamodb: { BatchGetItem: 1, Query: 1, UpdateItem: 1 },
+    readUnits: 4,
+    writeUnits: 1,
+    requests: {},
+    transitions: 0,
+  },
+  'upload-file': {
+    invocations: {},
+    dynamodb: { BatchGetItem: 1, PutItem: 1, UpdateItem: 2 },
+    readUnits: 2,
+    writeUnits: 3,
+    requests: { 's3 PUT object': 1, 's3 PUT object?tagging': 1 },
+    transitions: 0,
+  },
+  'record-feedback': {
+    invocations: { RecordFeedback: 1 },
+    dynamodb: { BatchGetItem: 1, GetItem: 1, TransactWriteItems: 1, UpdateItem: 1 },
+    readUnits: 4,
+    writeUnits: 3,
+    requests: {},
+    transitions: 0,
+  },
+  'list-batches': {
+    invocations: { ListBatches: 1 },
+    dynamodb: { BatchGetItem: 1, GetItem: 1, UpdateItem: 1 },
+    readUnits: 3,
+    writeUnits: 1,
+    requests: {},
+    transitions: 0,
+  },
+  'get-batch': {
+    invocations: { GetBatch: 1 },
+    dynamodb: { GetItem: 1, UpdateItem: 1 },
+    readUnits: 1,
+    writeUnits: 1,
+    requests: {},
+    transitions: 0,
+  },
+  'list-batch-results': {
+    invocations: { ListBatchResults: 1 },
+    dynamodb: { BatchGetItem: 1, GetItem: 2, Query: 10, UpdateItem: 1 },
+    readUnits: 62,
+    writeUnits: 1,
+    requests: {},
+    transitions: 0,
+  },
+  'cancel-batch': {
+    invocations: { CancelBatch: 1 },
+    dynamodb: { GetItem: 2, TransactWriteItems: 1, UpdateItem: 1 },
+    readUnits: 2,
+    writeUnits: 5,
+    requests: { 'sfn SendTaskSuccess': 1 },
+    transitions: 0,
+  },
+  'batch of 10': {
+    invocations: { AdvanceBatch: 1, CreateBatch: 1, DispatchBatch: 1, ProcessBatchItems: 1 },
+    dynamodb: {
+      BatchGetItem: 3,
+      BatchWriteItem: 1,
+      GetItem: 9,
+      PutItem: 30,
+      Query: 13,
+      TransactWriteItems: 3,
+      UpdateItem: 16,
+    },
+    readUnits: 37,
+    writeUnits: 112,
+    requests: { 'sfn SendTaskSuccess': 1, 'sfn StartExecution': 1, 'sqs SendMessageBatch': 1 },
+    transitions: 5,
+  },
+  'batch of 50': {
+    invocations: { AdvanceBatch: 1, CreateBatch: 1, DispatchBatch: 1, ProcessBatchItems: 5 },
+    dynamodb: {
+      BatchGetItem: 15,
+      BatchWriteItem: 1,
+      GetItem: 13,
+      PutItem: 150,
+      Query: 13,
+      TransactWriteItems: 7,
+      UpdateItem: 64,
+    },
+    readUnits: 101,
+    writeUnits: 468,
+    requests: { 'sfn SendTaskSuccess': 1, 'sfn StartExecution': 1, 'sqs SendMessageBatch': 1 },
+    transitions: 5,
+  },
+  'batch of 10, with a webhook': {
+    invocations: {
+      AdvanceBatch: 1,
+      CreateBatch: 1,
+      DeliverWebhook: 1,
+      DispatchBatch: 1,
+      ProcessBatchItems: 1,
+    },
+    dynamodb: {
+      BatchGetItem: 4,
+      BatchWriteItem: 1,
+      GetItem: 9,
+      PutItem: 30,
+      Query: 13,
+      TransactWriteItems: 5,
+      UpdateItem: 16,
+    },
+    readUnits: 39,
+    writeUnits: 124,
+    requests: {
+      'kms Decrypt': 1,
+      'kms Encrypt': 1,
+      'sfn SendTaskSuccess': 1,
+      'sfn StartExecution': 1,
+      'sqs SendMessageBatch': 1,
+    },
+    transitions: 7,
+  },
+} as const satisfies Record<string, OperationCalls>;
+
+export type OperationName = keyof typeof operations;

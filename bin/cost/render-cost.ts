@@ -1,0 +1,207 @@
+import {
+  answerBytes,
+  assumedSeconds,
+  keptBytesPerTurn,
+  logBytesPerInvocation,
+  memoryGigabytes,
+  modelSeconds,
+  requestsPerWorker,
+  tracedShare,
+} from './assumptions.ts';
+import { batchOf } from './batch-of.ts';
+import { type Dollars, dollarsOf, type Share, totalOf } from './dollars-of.ts';
+import { markdownTable } from './markdown-table.ts';
+import { type OperationCalls, operations } from './operations.ts';
+import { type PriceName, priceList, priceOf, prices } from './prices.ts';
+import { daysAMonth, idlePolls, reconcilerRuns, standing } from './standing.ts';
+
+const shares: readonly Share[] = ['front', 'gateway', 'functions', 'table', 'others', 'logs'];
+const million = 1e6;
+const batchOfThousand = batchOf(1000);
+
+/** Batches take further requests of clients, who look how they go: their own affair. */
+const dollarsOfMillion = (calls: OperationCalls): Dollars =>
+  mapShares(dollarsOf(calls), (each) => each * million);
+
+/** The whole of docs/cost.md. */
+export function renderCost(): string {
+  const turn = dollarsOfMillion(operations['send-message, streamed']);
+  const conversation = fiveTurns();
+  const thousand = dollarsOf(batchOfThousand);
+  const idle = idleMonth();
+  const idleTotal = idle.reduce((sum, { dollars }) => sum + dollars, 0);
+  return `# What it costs
+
+Made by \`npm run cost\` from \`bin/cost\`; do not edit. Requests, units and transitions are counted on the wire of a local
+run, and a test fails when one grows (\`test/service/operation-cost.test.ts\`). Prices are AWS's public ones of
+${priceList.region}, as commonly known in ${priceList.knownIn} and not looked up: check them. Times are assumptions, since a local run tells
+nothing of Lambda's.
+
+${markdownTable([
+  ['what', 'dollars'],
+  ['a million streamed messages, chats at hand', money(totalOf(turn))],
+  ['the same in new chats of five, with a title each', money(totalOf(conversation))],
+  ['a batch of 1,000 requests', money(totalOf(thousand))],
+  ['the same a million requests', money(totalOf(thousand) * 1000)],
+  ['an idle month', money(idleTotal)],
+])}
+
+Where that goes:
+
+${markdownTable([
+  ['', ...shares, 'sum'],
+  row('a million streamed messages', turn),
+  row('the same in new chats of five', conversation),
+  row(
+    'a million requests in batches',
+    mapShares(thousand, (each) => each * 1000),
+  ),
+])}
+
+A function that waits for a model is paid for as if it worked: of a streamed message ${money(waiting())} of each million are that,
+with ${modelSeconds} s a reply. A request of a batch waits beside ${requestsPerWorker - 1} others in one function, so where an answer may wait, a
+batch is the cheaper way. What is kept costs each month again: a million messages with their replies, of ${whole(keptBytesPerTurn)} bytes,
+${money(kept())}.
+
+## Operations
+
+What each asks for, and dollars a million times. Besides, the authorizer reads two items for each key and minute.
+
+${markdownTable([
+  ['operation', 'requests to DynamoDB', 'read units', 'write units', 'others', 'transitions', 'dollars'],
+  ...Object.entries<OperationCalls>(operations).map(([name, calls]) => operationRow(name, calls, million)),
+])}
+
+Texts are of a few words; each further kilobyte of a message or reply is a write unit when it is stored, and each four
+kilobytes of history a read unit when they are read. Pages have 50 rows, that of messages 4. A
+batch of 1,000, on the line through those of 10 and of 50, and its dollars once:
+
+${markdownTable([
+  ['operation', 'requests to DynamoDB', 'read units', 'write units', 'others', 'transitions', 'dollars'],
+  operationRow('batch of 1,000', batchOfThousand, 1),
+])}
+
+## An idle month
+
+${markdownTable([
+  ['what', 'how many', 'dollars'],
+  ...idle.map(({ what, count, dollars }) => [what, whole(count), money(dollars)]),
+])}
+
+## Assumptions
+
+${markdownTable([
+  ['function', 'seconds, with the model where it is asked'],
+  ...assumedSeconds().map(([name, seconds]) => [name, String(seconds)]),
+])}
+
+Memory is ${memoryGigabytes} GB, a reply takes a model ${modelSeconds} s, an invocation writes ${whole(logBytesPerInvocation)} bytes of logs, and an answer has ${whole(answerBytes)}
+bytes on its way through CloudFront. X-Ray traces one request of ${1 / tracedShare}, which is in the column of the logs. The upload
+server is reckoned as if each upload were an invocation.
+
+Not counted: the model's tokens, which cost the most; files and logs that are kept; retries and cold starts; the firewall,
+$5.00 a month and $1.00 for each of its rules; and the metrics that functions tell in use: each, with each value of its
+dimensions, ${money(priceOf('metric'))} dollars in a month in which it is told, and a stage in use has some forty.
+
+## Prices
+
+${markdownTable([
+  ['what', 'dollars', 'for', 'source'],
+  ...Object.values(prices).map(({ what, dollars, per, source }) => [
+    what,
+    String(dollars),
+    whole(per),
+    source,
+  ]),
+])}
+`;
+}
+
+/** A new chat, its first message with a title, and four more: for a million messages. */
+function fiveTurns(): Dollars {
+  const [create, first, later] = [
+    dollarsOfMillion(operations['create-chat']),
+    dollarsOfMillion(operations['send-message, first of a chat']),
+    dollarsOfMillion(operations['send-message, streamed']),
+  ];
+  return mapShares(create, (each, share) => (each + first[share] + 4 * later[share]) / 5);
+}
+
+/** A month, of a million turns. */
+const kept = (): number =>
+  ((million * keptBytesPerTurn) / 1e9) * (priceOf('tableGigabyte') + priceOf('recoveryGigabyte'));
+
+/** Of a million streamed messages, for the time in which the model answers. */
+const waiting = (): number => million * modelSeconds * memoryGigabytes * priceOf('gigabyteSecond');
+
+function idleMonth(): { what: string; count: number; dollars: number }[] {
+  const cost = (what: string, count: number, price: PriceName) => ({
+    what,
+    count,
+    dollars: count * priceOf(price),
+  });
+  const reconciler: OperationCalls = {
+    invocations: { ReconcileBatches: 1 },
+    dynamodb: { Query: 1 },
+    readUnits: 1,
+    writeUnits: 0,
+    requests: {},
+    transitions: 0,
+  };
+  return [
+    cost('metrics of alarms', standing.alarmMetrics, 'alarmMetric'),
+    cost('metrics that are always told', standing.metrics, 'metric'),
+    cost('dashboard; the first three of an account are free', standing.dashboards, 'dashboard'),
+    cost('KMS keys', standing.keys, 'key'),
+    cost('secrets', standing.secrets, 'secret'),
+    cost(
+      `looks of Lambda at ${standing.polledQueues} empty queues, ${daysAMonth} days`,
+      idlePolls,
+      'queueRequest',
+    ),
+    {
+      what: `runs of the reconciler, every ${standing.reconcilerMinutes} minutes`,
+      count: reconcilerRuns,
+      dollars: reconcilerRuns * totalOf(dollarsOf(reconciler, { front: 0, gateway: 0 })),
+    },
+  ];
+}
+
+function operationRow(name: string, calls: OperationCalls, factor: number): string[] {
+  return [
+    name,
+    listOf(calls.dynamodb),
+    whole(calls.readUnits),
+    whole(calls.writeUnits),
+    listOf(calls.requests),
+    whole(calls.transitions),
+    money(totalOf(dollarsOfOne(name, calls)) * factor),
+  ];
+}
+
+/** Files do not take the way through the gateway: CloudFront leads them to a server of their own. */
+const dollarsOfOne = (name: string, calls: OperationCalls): Dollars =>
+  name === 'upload-file'
+    ? dollarsOf({ ...calls, invocations: { UploadServer: 1 } }, { front: 1, gateway: 0 })
+    : dollarsOf(calls);
+
+const listOf = (counts: Record<string, number>): string =>
+  Object.entries(counts)
+    .map(([name, count]) => (count === 1 ? name : `${whole(count)} ${name}`))
+    .join(', ') || '–';
+
+const row = (name: string, dollars: Dollars): string[] => [
+  name,
+  ...shares.map((share) => money(dollars[share])),
+  money(totalOf(dollars)),
+];
+
+const mapShares = (dollars: Dollars, map: (each: number, share: Share) => number): Dollars =>
+  Object.fromEntries(shares.map((share) => [share, map(dollars[share], share)])) as Dollars;
+
+const wholeNumbers = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
+const whole = (value: number): string => wholeNumbers.format(value);
+
+/** Two digits that count below a dollar, whole cents above. */
+const money = (value: number): string =>
+  value === 0 || value >= 1 ? value.toFixed(2) : value.toPrecision(2);

@@ -1,0 +1,114 @@
+import type { BatchResource } from '#contract/batch.ts';
+import type { OperationCalls, OperationName } from '../../bin/cost/operations.ts';
+import { endOf, requestsOf, submit } from './batches.ts';
+import { clientOf } from './client.ts';
+import { dataOf } from './open-tenant.ts';
+import { callsOf } from './operation-calls.ts';
+import type { ModelCall, ScriptedModel } from './scripted-model.ts';
+import { createTenant, type Service } from './service.ts';
+import { createChat, send } from './turns.ts';
+import { uploaderOf } from './upload.ts';
+import type { WebhookReceiver } from './webhook-receiver.ts';
+
+const user = { external_user_id: 'ada' };
+
+/** High enough never to refuse, and there, so that buckets are written. */
+const limits = { reads: '500/s', sends: '500/s', batches: '500/s', uploads: '500/s' };
+
+/** So many chats, and results, stand on the pages that are read. */
+const pageLength = 50;
+
+/**
+ * What each operation of the interface asks of AWS, on a run that records its calls and has nothing else to do. Each is
+ * done once before, so that what a function does once is not counted. Texts are short, a file has 1 MB; the workspace has
+ * the stage's limits; its chats have a user.
+ */
+export async function measureOperations(
+  service: Service,
+  model: ScriptedModel,
+  hook: Pick<WebhookReceiver, 'url' | 'calls' | 'called'>,
+): Promise<Record<OperationName, OperationCalls>> {
+  const tenant = await createTenant({ model: 'openai:test', limits });
+  const client = clientOf(service, tenant);
+  const agent = { agent_id: tenant.agentId };
+  const run = async (count: number, fields: Record<string, unknown> = {}): Promise<BatchResource> => {
+    const body = { ...agent, requests: requestsOf(count), ...fields };
+    const { id } = dataOf(await client.post<BatchResource>('/batches', body));
+    return endOf(client, id, 120);
+  };
+  await run(1);
+  let batch!: BatchResource;
+  const manyRequests = await callsOf(
+    service,
+    async () => {
+      batch = await run(pageLength);
+    },
+    /GetBatch/,
+  );
+  const stream = async (chatId: number) =>
+    (await client.stream(chatId, { message: 'How are you?', ...agent, ...user })).all();
+  const chatId = await createChat(client, tenant, user);
+  await stream(chatId);
+  await send(client, tenant, chatId, 'And now?', user);
+  const history = `/chats/${chatId}/messages`;
+  const [, reply] = dataOf(await client.get<{ id: number }[]>(`${history}?external_user_id=ada`));
+  let fresh = chatId;
+  const upload = () => uploaderOf(service, tenant).file('a.txt', 'x'.repeat(1024 * 1024));
+
+  const webhook = { url: hook.url, secret: 'secret' };
+  const runWithWebhook = async () => {
+    const called = hook.called(hook.calls.length + 1);
+    await run(10, { webhook });
+    await called;
+  };
+
+  const works: Record<Exclude<OperationName, 'cancel-batch' | 'batch of 50'>, () => Promise<unknown>> = {
+    'list-published-agents': () => client.get('/chats/published-agents'),
+    'create-chat': async () => {
+      fresh = await createChat(client, tenant, user);
+    },
+    'send-message, first of a chat': () => stream(fresh),
+    'send-message, streamed': () => stream(chatId),
+    'send-message, plain': () => send(client, tenant, chatId, 'And now?', user),
+    'list-chats': () => client.get(`/chats?limit=${pageLength}`),
+    'list-messages': () => client.get(`${history}?limit=4&external_user_id=ada`),
+    'upload-file': upload,
+    'record-feedback': () =>
+      client.post(`${history}/${reply?.id}/feedbacks`, { ...user, type: 'sys_helpful' }),
+    'list-batches': () => client.get('/batches'),
+    'get-batch': () => client.get(`/batches/${batch.id}`),
+    'list-batch-results': () => client.get(`/batches/${batch.id}/results?limit=${pageLength}`),
+    'batch of 10': () => run(10),
+    'batch of 10, with a webhook': runWithWebhook,
+  };
+  const measured: Partial<Record<OperationName, OperationCalls>> = {};
+  for (const [name, work] of Object.entries(works) as [OperationName, () => Promise<unknown>][]) {
+    if (name !== 'send-message, first of a chat') await work();
+    // How often a client looks is its own affair.
+    const leftOut = name.startsWith('batch of') ? /GetBatch/ : undefined;
+    measured[name] = await callsOf(service, work, leftOut);
+  }
+  return {
+    ...(measured as Record<keyof typeof works, OperationCalls>),
+    'cancel-batch': await measureCancel(),
+    'batch of 50': manyRequests,
+  };
+
+  /** Of a batch whose one request a model holds; what wakes and closes the batch is part of every batch. */
+  async function measureCancel(): Promise<OperationCalls> {
+    const { onCall } = model;
+    const held = Promise.withResolvers<ModelCall>();
+    model.onCall = held.resolve;
+    const { id } = await submit(client, tenant, requestsOf(1));
+    const call = await held.promise;
+    model.onCall = onCall;
+    const cancelled = await callsOf(
+      service,
+      () => client.post(`/batches/${id}/cancel`, undefined),
+      /^(?!.*CancelBatch)/,
+    );
+    call.finish();
+    await endOf(client, id, 120);
+    return cancelled;
+  }
+}
