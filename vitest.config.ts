@@ -1,8 +1,12 @@
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 
 /** Starts the service once for all files of test/service. */
 const serviceSetup = 'test/support/global-setup.ts';
+
+// For the processes of the tests and all that they start: each would else compile the same libraries once more.
+process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/compiled');
 
 export default defineConfig({
   test: {
