@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTenant, type Service, startService } from '#support/service.ts';
 
@@ -12,23 +13,33 @@ const listed = 'eu.amazon.nova-lite-v1:0';
 let service: Service;
 let folder: string;
 let workspaceId: string;
-let cloudFormation: Server;
+/** CloudFormation and STS of an AWS account. */
+let account: Server;
 /** Of the stack that CloudFormation tells of. */
 let outputs: Record<string, string>;
 beforeAll(async () => {
   service = await startService();
   folder = await mkdtemp(join(tmpdir(), 'agentctl-'));
   ({ workspaceId } = await createTenant());
-  cloudFormation = createServer((_, response) => {
-    response.setHeader('Content-Type', 'text/xml').end(describeStacks(outputs));
+  account = createServer(async (request, response) => {
+    const asked = await text(request);
+    response
+      .setHeader('Content-Type', 'text/xml')
+      .end(asked.includes('Action=GetCallerIdentity') ? callerIdentity : describeStacks(outputs));
   });
-  await new Promise<void>((listening) => cloudFormation.listen(0, '127.0.0.1', listening));
+  await new Promise<void>((listening) => account.listen(0, '127.0.0.1', listening));
 });
 afterAll(async () => {
-  cloudFormation.close();
+  account.close();
   await service.close();
   await rm(folder, { recursive: true, force: true });
 });
+
+const addressOf = (server: Server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+const callerIdentity = `<GetCallerIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><GetCallerIdentityResult>
+    <Arn>arn:aws:iam::123456789012:user/operator</Arn><UserId>AIDAOPERATOR</UserId><Account>123456789012</Account>
+    </GetCallerIdentityResult></GetCallerIdentityResponse>`;
 
 const describeStacks = (values: Record<string, string>): string => {
   const members = Object.entries(values).map(
@@ -46,17 +57,18 @@ async function agentctl(args: string[]): Promise<{ code: number | null; stdout: 
   const child = spawn(process.execPath, [resolve(import.meta.dirname, '../../bin/agentctl.ts'), ...args], {
     env: {
       ...process.env,
-      AWS_ENDPOINT_URL_CLOUDFORMATION: `http://127.0.0.1:${(cloudFormation.address() as AddressInfo).port}`,
+      AWS_ENDPOINT_URL_CLOUDFORMATION: addressOf(account),
+      AWS_ENDPOINT_URL_STS: addressOf(account),
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let stdout = '';
   let stderr = '';
-  child.stdout.on('data', (text) => {
-    stdout += text;
+  child.stdout.on('data', (chunk) => {
+    stdout += chunk;
   });
-  child.stderr.on('data', (text) => {
-    stderr += text;
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk;
   });
   const code = await new Promise<number | null>((ended) => child.once('close', ended));
   return { code, stdout, stderr };
