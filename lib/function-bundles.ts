@@ -1,14 +1,24 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { createHash } from 'node:crypto';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { type BuildResult, buildSync, type Metafile } from 'esbuild';
 
 const projectFolder = join(import.meta.dirname, '..');
 
 /** What was made of each function's source file: a folder with its code, as Lambda takes it. */
-export interface FunctionBundles extends Disposable {
+export interface FunctionBundles {
   folderOf(name: string): string;
-  metafile: Metafile;
+  metafile(): Metafile;
 }
 
 /** Where the sources of functions are, beside each other. */
@@ -22,24 +32,72 @@ const threads: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/**
- * Bundles functions/<folder>/<name>.ts for every name, in one esbuild call: a call each would cost a second each.
- * The code stands in a fresh temporary folder, so synths at the same time do not meet; disposing removes it.
- */
+/** Bundles that were made before, by all that they are made from: every synth, of whatever stage, has the same. */
+const cache = join(projectFolder, 'node_modules/.cache/function-bundles');
+const bundlesKept = 4;
+
+/** All that bundles are made from, besides the packages that the lock file names. */
+const madeFrom = [
+  'functions',
+  'lib/function-bundles.ts',
+  'package.json',
+  'package-lock.json',
+  'tsconfig.json',
+];
+
+/** Bundles functions/<folder>/<name>.ts for every name, in one esbuild call: a call each would cost a second each. */
 export function bundleFunctions(names: readonly string[]): FunctionBundles {
   const sources = new Map(names.map((name) => [name, sourceOf(name)]));
-  const built = build(sources);
-  const folder = mkdtempSync(join(tmpdir(), 'function-bundles-'));
-  for (const file of built.outputFiles) {
-    const target = join(folder, relative(outputFolder, file.path));
+  const folder = join(cache, digest(names));
+  if (!existsSync(folder)) writeBundles(build(sources), folder);
+  utimesSync(folder, new Date(), new Date());
+  removeOld();
+  return {
+    folderOf: (name) => join(folder, name),
+    metafile: () => JSON.parse(readFileSync(join(folder, 'metafile.json'), 'utf8')) as Metafile,
+  };
+}
+
+function digest(names: readonly string[]): string {
+  const hash = createHash('sha256').update(names.join());
+  for (const source of madeFrom)
+    for (const file of filesOf(source))
+      hash.update(`${file}\n`).update(readFileSync(join(projectFolder, file)));
+  return hash.digest('hex');
+}
+
+function filesOf(source: string): string[] {
+  const path = join(projectFolder, source);
+  if (!statSync(path).isDirectory()) return [source];
+  return readdirSync(path, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(projectFolder, join(entry.parentPath, entry.name)))
+    .sort();
+}
+
+/** Others that make the same see it once it is whole. */
+function writeBundles({ outputFiles, metafile }: ReturnType<typeof build>, folder: string): void {
+  const draft = `${folder}.${process.pid}`;
+  for (const file of outputFiles) {
+    const target = join(draft, relative(outputFolder, file.path));
     mkdirSync(dirname(target), { recursive: true });
     writeFileSync(target, file.contents);
   }
-  return {
-    folderOf: (name) => join(folder, name),
-    metafile: built.metafile,
-    [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
-  };
+  writeFileSync(join(draft, 'metafile.json'), JSON.stringify(metafile));
+  try {
+    renameSync(draft, folder);
+  } catch (error) {
+    rmSync(draft, { recursive: true });
+    if (!existsSync(folder)) throw error;
+  }
+}
+
+/** Those that were used last are kept. A synth copies what it needs at once. */
+function removeOld(): void {
+  const lastUse = (name: string) => statSync(join(cache, name), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  const uses = readdirSync(cache).map((name) => ({ name, at: lastUse(name) }));
+  for (const { name } of uses.toSorted((one, other) => other.at - one.at).slice(bundlesKept))
+    rmSync(join(cache, name), { recursive: true, force: true });
 }
 
 function sourceOf(name: string): string {
@@ -50,7 +108,7 @@ function sourceOf(name: string): string {
 }
 
 /**
- * Where esbuild believes to write. Source maps name their sources relative to it: were it the temporary folder,
+ * Where esbuild believes to write. Source maps name their sources relative to it: were it the cache,
  * the code's hash, and with it every deployment, would depend on where the project stands.
  */
 const outputFolder = join(projectFolder, 'bundles');

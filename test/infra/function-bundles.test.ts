@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -11,10 +11,11 @@ import { variables } from '#runtime/variables.ts';
 import { theBundles } from './synthesize.ts';
 
 const bundles = theBundles();
+const metafile = bundles.metafile();
 
 /** What went into the bundle of a function, after tree shaking. */
 function sourcesOf(name: string): string[] {
-  const output = bundles.metafile.outputs[`bundles/${name}/index.mjs`];
+  const output = metafile.outputs[`bundles/${name}/index.mjs`];
   return Object.entries(output?.inputs ?? {})
     .filter(([, { bytesInOutput }]) => bytesInOutput > 0)
     .map(([source]) => source);
@@ -105,13 +106,4 @@ test('a function without its source file is named', () => {
   expect(() => bundleFunctions(['create-chat', 'archive-chat'])).toThrow(
     'No source file for a function: functions/http/archive-chat.ts or functions/web/archive-chat.ts',
   );
-});
-
-test('two synths at once have folders of their own, and each removes only its own', () => {
-  const first = bundleFunctions(['list-chats']);
-  const second = bundleFunctions(['list-chats']);
-  first[Symbol.dispose]();
-  expect(existsSync(first.folderOf('list-chats'))).toBe(false);
-  expect(existsSync(join(second.folderOf('list-chats'), 'index.mjs'))).toBe(true);
-  second[Symbol.dispose]();
 });

@@ -17,7 +17,6 @@ export interface Resource {
   UpdateReplacePolicy?: string;
 }
 
-let bundles: FunctionBundles | undefined;
 const outputFolder = mkdtempSync(join(tmpdir(), 'infra-test-'));
 
 /** What a template says of its functions' code is only where it lies: bundling all of them takes seconds. */
@@ -25,20 +24,15 @@ const noCode = mkdtempSync(join(outputFolder, 'no-code-'));
 writeFileSync(join(noCode, 'index.mjs'), 'export const handler = () => undefined;\n');
 const withoutCode: FunctionBundles = {
   folderOf: () => noCode,
-  metafile: { inputs: {}, outputs: {} },
-  [Symbol.dispose]: () => undefined,
+  metafile: () => ({ inputs: {}, outputs: {} }),
 };
 
 afterAll(() => {
-  bundles?.[Symbol.dispose]();
   rmSync(outputFolder, { recursive: true, force: true });
 });
 
-/** The real bundles, for a test file that looks into them: made once. */
-export function theBundles(): FunctionBundles {
-  bundles ??= bundleFunctions([...functionNames, ...webFunctionNames]);
-  return bundles;
-}
+/** The real bundles, for a test file that looks into them. */
+export const theBundles = (): FunctionBundles => bundleFunctions([...functionNames, ...webFunctionNames]);
 
 /** An app with the context of cdk.json, as bin/app.ts makes it. */
 export function createApp(context: Record<string, unknown> = {}): App {
