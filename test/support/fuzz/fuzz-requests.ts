@@ -28,6 +28,8 @@ export interface FuzzRequest extends RawRequest {
    * any of the ways of the error table.
    */
   judged?: { parameters: object; query: object; headers: object; body: string };
+  /** Its path may be that of another route, such as a list without its last step. */
+  isElsewhere?: true;
   /** Whether HTTP itself is broken, so that whatever reads it may refuse it without an envelope, or close. */
   isNoHttp?: true;
 }
@@ -147,7 +149,11 @@ export function fuzzRequests(apiKey: string, known: readonly Known[]): fc.Arbitr
         const changed = { ...parts, parameters: { ...parts.parameters, [key]: value } };
         // An empty one, or one that is no single step, makes another path.
         const isStep = value !== '' && !/[/%.]/.test(value) && value.length < 5000;
-        return request(changed, `path ${key}: ${value.slice(0, 80)}`, isStep ? judgedOf(changed) : {});
+        return request(
+          changed,
+          `path ${key}: ${value.slice(0, 80)}`,
+          isStep ? judgedOf(changed) : { isElsewhere: true },
+        );
       }),
     ),
   );
@@ -197,7 +203,7 @@ export function fuzzRequests(apiKey: string, known: readonly Known[]): fc.Arbitr
         1,
         fc
           .constantFrom(...hostilePaths(targetOf(parts)))
-          .map((target) => request(parts, `path ${target.slice(0, 80)}`, { target })),
+          .map((target) => request(parts, `path ${target.slice(0, 80)}`, { target, isElsewhere: true })),
       ],
     ),
   );
