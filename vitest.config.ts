@@ -15,9 +15,11 @@ export default defineConfig({
     projects: [
       { test: { name: 'unit', include: ['test/unit/**/*.test.ts'] } },
       {
-        // A synth bundles every function: 3 s on a small machine, more when it is busy.
         test: {
           name: 'infra',
+          globalSetup: ['test/support/infra-setup.ts'],
+          // To load the CDK for each file would take as long as most of the files.
+          isolate: false,
           include: ['test/infra/**/*.test.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,

@@ -27,7 +27,7 @@ interface Figure {
 export const figures = {
   synthesis: {
     phase: 'start',
-    label: 'synthesis of the stack, once for all data folders, in no start below',
+    label: 'bundling and synthesis; the starts below find the bundles made',
     unit: 's',
   },
   firstStart: { phase: 'start', label: 'start to the first answer, empty data folder', unit: 's' },

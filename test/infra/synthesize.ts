@@ -1,9 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Template } from 'aws-cdk-lib/assertions';
 import { App } from 'aws-cdk-lib/core';
-import { afterAll } from 'vitest';
+import { inject } from 'vitest';
 import { bundleFunctions, type FunctionBundles } from '#lib/function-bundles.ts';
 import { functionNames, webFunctionNames } from '#lib/function-table.ts';
 import { ServiceStack } from '#lib/service-stack.ts';
@@ -17,7 +16,7 @@ export interface Resource {
   UpdateReplacePolicy?: string;
 }
 
-const outputFolder = mkdtempSync(join(tmpdir(), 'infra-test-'));
+const outputFolder = inject('synthFolder');
 
 /** What a template says of its functions' code is only where it lies: bundling all of them takes seconds. */
 const noCode = mkdtempSync(join(outputFolder, 'no-code-'));
@@ -26,10 +25,6 @@ const withoutCode: FunctionBundles = {
   folderOf: () => noCode,
   metafile: () => ({ inputs: {}, outputs: {} }),
 };
-
-afterAll(() => {
-  rmSync(outputFolder, { recursive: true, force: true });
-});
 
 /** The real bundles, for a test file that looks into them. */
 export const theBundles = (): FunctionBundles => bundleFunctions([...functionNames, ...webFunctionNames]);

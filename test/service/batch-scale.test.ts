@@ -77,16 +77,18 @@ it('1000 requests are taken in at once, end once each, and cost twelve write uni
   }
 });
 
-it('1000 results of 10 KB come in one page', async () => {
+// 700 are more than the 6 MB that a function may answer in one piece.
+it('a thousand results of 10 KB come in one page', async () => {
+  const count = isSoak ? 1000 : 700;
   const tenant = await openTenant(service, { model: 'openai:test' });
   reply = 'ä'.repeat(5000);
-  const requests = requestsOf(1000);
+  const requests = requestsOf(count);
   const batch = await endOf(tenant.client, (await submit(tenant.client, tenant, requests)).id, 170);
   const start = performance.now();
   const results = await resultsOf(tenant.client, batch.id);
-  console.log(`1000 results of 10 KB in one page after ${Math.round(performance.now() - start)} ms`);
+  console.log(`${count} results of 10 KB in one page after ${Math.round(performance.now() - start)} ms`);
   expect(results.map(({ custom_id }) => custom_id)).toEqual(requests.map(({ custom_id }) => custom_id));
-  expect(results.filter(({ response_content }) => response_content === reply)).toHaveLength(1000);
+  expect(results.filter(({ response_content }) => response_content === reply)).toHaveLength(count);
   reply = 'r'.repeat(1000);
 });
 

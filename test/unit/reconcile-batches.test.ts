@@ -12,7 +12,7 @@ const batch = (id: string, minutesAgo: number, status: Batch['status'] = 'in_pro
 function services(batches: Batch[]): { given: Given; errors: unknown[] } {
   const errors: unknown[] = [];
   const given = {
-    batchQueue: { isEmpty: async () => true },
+    batchQueue: { level: async () => 'empty' },
     batches: {
       async *allOpen() {
         yield batches;

@@ -1,0 +1,17 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestProject } from 'vitest/node';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Where tests of the template synthesize: their files share processes, and none of them knows which is the last. */
+    synthFolder: string;
+  }
+}
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const folder = await mkdtemp(join(tmpdir(), 'infra-test-'));
+  project.provide('synthFolder', folder);
+  return () => rm(folder, { recursive: true, force: true });
+}
