@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/support/longest-first.ts';
 
 /** Starts the service once for all files of test/service. */
 const serviceSetup = 'test/support/global-setup.ts';
@@ -12,6 +13,7 @@ export default defineConfig({
   test: {
     // Of two processors: two workers leave a third of their time unused, since much of a test is waiting.
     maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     projects: [
       { test: { name: 'unit', include: ['test/unit/**/*.test.ts'] } },
       {
