@@ -44,12 +44,16 @@ export async function historyOf(
   chatId: number,
   user = 'anyone',
 ): Promise<MessageResource[]> {
-  const { status, body } = await client.get<MessageResource[]>(
-    `/chats/${chatId}/messages?external_user_id=${user}&limit=1000`,
-  );
-  expect(status, body.message ?? '').toBe(200);
-  const messages = body.data;
-  expect(body.pagination?.total_records).toBe(messages.length);
+  const messages: MessageResource[] = [];
+  for (let total = 1; messages.length < total; ) {
+    const { status, body } = await client.get<MessageResource[]>(
+      `/chats/${chatId}/messages?external_user_id=${user}&limit=1000&offset=${messages.length}`,
+    );
+    expect(status, body.message ?? '').toBe(200);
+    messages.push(...body.data);
+    total = body.pagination?.total_records ?? 0;
+    expect(body.data.length).toBe(Math.min(1000, total - messages.length + body.data.length));
+  }
   expect(messages.map(({ role }) => role)).toEqual(
     messages.map((_, index) => (index % 2 === 0 ? 'user' : 'assistant')),
   );
