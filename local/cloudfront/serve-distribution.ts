@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { RunContext } from '../run-context.ts';
+import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
 import type { Behavior, Distribution } from './read-distribution.ts';
 
 export interface DistributionServer {
@@ -40,19 +40,10 @@ export async function serveDistribution(
   );
   // CloudFront takes the header away; Node.js would answer what it does not know by itself.
   server.on('checkExpectation', serve);
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) =>
-      reject(error.code === 'EADDRINUSE' ? new Error(`Port ${port} is in use`) : error),
-    );
-    server.listen(port, '127.0.0.1', resolve);
-  });
+  const { endpoint, close } = await listenOnLoopback(server, port);
   return {
-    host: `127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    host: new URL(endpoint).host,
+    close,
   };
 }
 

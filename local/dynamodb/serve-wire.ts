@@ -1,9 +1,9 @@
 import { Agent, createServer, request as httpRequest, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { AccessControl } from '../iam/access-control.ts';
 import { operatorCredentials } from '../iam/operator-credentials.ts';
 import type { DynamoFaults } from '../run-options.ts';
 import { accessKeyOf } from '../wire/access-key-of.ts';
+import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
 import { refusedAwsJson } from '../wire/refuse-aws-json.ts';
 import { createFaults, type Unprocessed } from './create-faults.ts';
 import type { DynamoCall } from './dynamo-call.ts';
@@ -140,18 +140,13 @@ export async function serveWire(options: WireOptions): Promise<Wire> {
     response.writeHead(status, { ...headers, 'content-length': body.length });
     response.end(body);
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
-  });
+  const { endpoint, close } = await listenOnLoopback(server);
   return {
-    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-        agent.destroy();
-      }),
+    endpoint,
+    async close() {
+      await close();
+      agent.destroy();
+    },
   };
 }
 

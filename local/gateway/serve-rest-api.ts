@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { findFunction } from '../lambda/find-function.ts';
 import type { RunContext } from '../run-context.ts';
+import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
 import { answerBuffered } from './answer-buffered.ts';
 import { answerStreamed } from './answer-streamed.ts';
 import type { ApiModel } from './api-model.ts';
@@ -103,20 +103,11 @@ export async function serveRestApi(
   );
   // Node.js would answer what it does not know by itself; in AWS the header goes no further.
   server.on('checkExpectation', (request, response) => void serve(request, response));
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) =>
-      reject(error.code === 'EADDRINUSE' ? new Error(`Port ${port} is in use`) : error),
-    );
-    server.listen(port, '127.0.0.1', resolve);
-  });
+  const { endpoint, close } = await listenOnLoopback(server, port);
   return {
     answer: serve,
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/${api.stage}`,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    url: `${endpoint}/${api.stage}`,
+    close,
   };
 }
 

@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { Refusal } from '../iam/access-rules.ts';
 import type { Judge } from '../iam/judge.ts';
 import { accessKeyOf } from '../wire/access-key-of.ts';
+import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
 import type { InvokableFunction } from './invokable-function.ts';
 import { invokedArn } from './invoked-arn.ts';
 
@@ -30,15 +30,7 @@ export async function serveInvocations(
       refuse(response, 500, 'ServiceException', String(error)),
     );
   });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  return {
-    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: () =>
-      new Promise((closed) => {
-        server.close(() => closed());
-        server.closeAllConnections();
-      }),
-  };
+  return await listenOnLoopback(server);
 }
 
 async function answer(

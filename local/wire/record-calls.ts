@@ -5,7 +5,7 @@ import {
   type IncomingMessage,
   type ServerResponse,
 } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listenOnLoopback } from './listen-on-loopback.ts';
 import type { RecordedCall } from './recorded-call.ts';
 
 export interface RecordingOptions {
@@ -53,18 +53,13 @@ export async function recordCalls({ service, endpoint, keep }: RecordingOptions)
     });
     request.pipe(outgoing);
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
-  });
+  const { endpoint: own, close } = await listenOnLoopback(server);
   return {
-    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-        agent.destroy();
-      }),
+    endpoint: own,
+    async close() {
+      await close();
+      agent.destroy();
+    },
   };
 }
 

@@ -1,8 +1,8 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { Permission } from '../iam/access-rules.ts';
 import type { Judge } from '../iam/judge.ts';
 import { accessKeyOf } from './access-key-of.ts';
+import { listenOnLoopback } from './listen-on-loopback.ts';
 import { refusedAwsJson } from './refuse-aws-json.ts';
 
 /** One operation, from its input to its output. */
@@ -56,26 +56,11 @@ export async function serveAwsJson(
     response.writeHead(status, { 'Content-Type': 'application/x-amz-json-1.1' });
     response.end(JSON.stringify(body));
   });
-  await listen(server);
-  return {
-    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  return await listenOnLoopback(server);
 }
 
 async function readText(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks).toString();
-}
-
-function listen(server: Server): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
-  });
 }
