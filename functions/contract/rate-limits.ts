@@ -66,14 +66,20 @@ export const formatLimits = (limits: Limits): string =>
     `open-batches=${formatOpenBatches(limits.openBatches)}`,
   ].join(',');
 
+/** Limits as `formatLimits` writes them. */
+export const limitsText = z
+  .string()
+  .transform((text): Record<string, unknown> => Object.fromEntries(text.split(',').map((e) => e.split('='))))
+  .pipe(
+    z.object({
+      ...(Object.fromEntries(rateClasses.map((name) => [name, rateLimit])) as Record<
+        RateClass,
+        typeof rateLimit
+      >),
+      'open-batches': openBatchesLimit,
+    }),
+  )
+  .transform(({ 'open-batches': openBatches, ...rates }): Limits => ({ ...rates, openBatches }));
+
 /** @throws ZodError when the text is not one that `formatLimits` makes */
-export function parseLimits(text: string): Limits {
-  const given = Object.fromEntries(text.split(',').map((entry) => entry.split('=')));
-  return {
-    ...(Object.fromEntries(rateClasses.map((name) => [name, rateLimit.parse(given[name])])) as Record<
-      RateClass,
-      RateLimit | null
-    >),
-    openBatches: openBatchesLimit.parse(given['open-batches']),
-  };
-}
+export const parseLimits = (text: string): Limits => limitsText.parse(text);

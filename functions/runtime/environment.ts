@@ -1,7 +1,7 @@
 import process from 'node:process';
 import * as z from 'zod';
 import { hostAndPort } from '#contract/host-and-port.ts';
-import { parseLimits } from '#contract/rate-limits.ts';
+import { limitsText } from '#contract/rate-limits.ts';
 import { variables } from './variables.ts';
 
 const hostsAndPorts = z
@@ -44,7 +44,7 @@ const schemas = {
   originSecret: z.string().min(1).optional(),
   logLevel: z.string().optional(),
   metricsNamespace: z.string().min(1),
-  stageLimits: z.string().transform(parseLimits),
+  stageLimits: limitsText,
   httpEndpoint: z.string().regex(/^[^:]+:\d+$/),
 } as const satisfies Record<keyof typeof variables, z.ZodType>;
 
