@@ -7,7 +7,10 @@ const CREDIT_BYTES = 64 * 1024;
 
 type Send = (message: MessageFromThread, transfer?: ArrayBuffer[]) => void;
 
-/** The stream that a streaming handler writes to. Bytes go straight to the main thread, in one message a write. */
+/**
+ * The stream that a streaming handler writes to. The first write of a turn of the event loop goes straight to the main
+ * thread, what follows in the same turn together behind it: as with AWS's runtime, whose socket is corked meanwhile.
+ */
 export class ResponseStream extends Writable {
   contentType: string | undefined;
   /** Written ahead of the first chunk, in the same message: the response's status and headers. */
@@ -15,6 +18,9 @@ export class ResponseStream extends Writable {
   readonly #send: Send;
   #underWay = 0;
   #waiting: (() => void) | undefined;
+  #isGathering = false;
+  #gathered = '';
+  #gatheredBytes = 0;
 
   constructor(send: Send) {
     super({ decodeStrings: false, defaultEncoding: 'utf8', highWaterMark: CREDIT_BYTES });
@@ -48,17 +54,36 @@ export class ResponseStream extends Writable {
   }
 
   override _final(done: () => void): void {
+    this.flush();
     this.#send({ kind: 'end' });
     done();
+  }
+
+  /** Passes on what has been gathered, at once. */
+  flush(): void {
+    if (this.#gatheredBytes === 0) return;
+    const [chunk, bytes] = [this.#gathered, this.#gatheredBytes];
+    this.#gathered = '';
+    this.#gatheredBytes = 0;
+    this.#send({ kind: 'chunk', chunk, bytes });
   }
 
   #pass(chunk: string | Uint8Array, encoding: BufferEncoding = 'utf8'): void {
     if (typeof chunk === 'string' && encoding === 'utf8') {
       const bytes = Buffer.byteLength(chunk);
       this.#underWay += bytes;
-      if (bytes > 0) this.#send({ kind: 'chunk', chunk, bytes });
+      this.#gathered += chunk;
+      this.#gatheredBytes += bytes;
+      if (this.#isGathering) return;
+      this.flush();
+      this.#isGathering = true;
+      process.nextTick(() => {
+        this.#isGathering = false;
+        this.flush();
+      });
       return;
     }
+    this.flush();
     // A copy of its own: cloning a view would take the whole pool behind it along, and the handler keeps its buffer.
     const copy = new Uint8Array(typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk);
     this.#underWay += copy.byteLength;

@@ -91,6 +91,7 @@ async function invoke(handler: Handler, requestId: string, payload: string): Pro
     outcome = { kind: 'failed', error: reportError(error) };
   }
   active = false;
+  responseStream?.flush();
   responseStream = undefined;
   sampleMemory();
   send(outcome);
