@@ -62,7 +62,7 @@ type TurnServices = Pick<
 
 /**
  * Everything that can refuse a send, in the order of its answers; a refused send leaves nothing behind. Three round
- * trips: who and which agent, beside the key's limit; the lease; the user message beside the history.
+ * trips: who and which agent, beside the key's limit; the lease, beside the history; the user message.
  * @param key of a request that may be made again: it finds the turn that it has begun, and goes on with it
  * @throws clientNotAllowed, a key of another request, `Agent not found`, `Agent version not found`, `Chat not found`,
  *   `Agent mismatch`,
@@ -95,21 +95,25 @@ export const beginTurn =
     const attachments = await attachmentsOf(services, input);
     await input.admitted;
 
+    const characters = agent.definition.meta.max_history_characters;
     // A turn is taken again only after one that was given up has been settled, and each settling ends one turn.
     for (let attempt = 0; attempt < 5; attempt += 1) {
-      const chat = await takeChat(services, input);
+      const { chat, reading } = await takeChatBesideHistory(
+        services,
+        input,
+        characters ?? services.replySettings.historyCharacters,
+      );
       if (chat === undefined) continue;
       const position = chat.messageCount + 1;
       if (position + 1 > lastPosition) {
-        await services.chats.releaseLease(chat, chat.lease.id, chat.messageCount);
+        await Promise.all([services.chats.releaseLease(chat, chat.lease.id, chat.messageCount), reading]);
         throw new ServiceError('badRequest', `The chat is full: it holds ${lastPosition - 1} messages`);
       }
-      const characters = agent.definition.meta.max_history_characters;
       const [outcome, history] = await storeBesideHistory(
         services,
         chat,
         { role: 'user', position, content: input.message, attachments },
-        { key, characters },
+        { key, reading },
       );
       if (outcome === 'done')
         return {
@@ -132,6 +136,31 @@ export const beginTurn =
     }
     throw replyInProgress();
   };
+
+/** @returns no chat when its abandoned turn was in the way and has been settled */
+async function takeChatBesideHistory(
+  services: TurnServices,
+  input: SendInput,
+  characters: number,
+): Promise<{ chat: (Chat & { lease: Lease }) | undefined; reading: Promise<Message[]> }> {
+  const taking = takeChat(services, input);
+  const reading = services.messages.recent(
+    { workspaceId: input.workspaceId, id: input.chatId },
+    taking.then((chat) => chat?.messageCount ?? 0),
+    characters,
+  );
+  // Whether it fails is heard of where it is awaited.
+  reading.catch(() => undefined);
+  try {
+    const chat = await taking;
+    if (chat === undefined) await reading;
+    return { chat, reading };
+  } catch (error) {
+    // In Lambda nothing goes on behind the function's end.
+    await reading.catch(() => undefined);
+    throw error;
+  }
+}
 
 /** The chat under a new lease; undefined when an abandoned turn was in the way and has been settled. */
 async function takeChat(
@@ -161,16 +190,12 @@ async function storeBesideHistory(
   services: TurnServices,
   chat: Chat & { lease: Lease },
   message: Omit<UserMessage, 'createdAt'>,
-  { key, characters }: { key: RequestKey | null; characters: number | undefined },
+  { key, reading }: { key: RequestKey | null; reading: Promise<Message[]> },
 ): Promise<[outcome: 'done' | 'place taken' | 'key in use', history: Message[]]> {
   try {
     return await Promise.all([
       storeUserMessage(services, chat, { ...message, createdAt: services.clock.now().toISOString() }, key),
-      services.messages.recent(
-        chat,
-        chat.messageCount,
-        characters ?? services.replySettings.historyCharacters,
-      ),
+      reading,
     ]);
   } catch (error) {
     // What was stored is unknown; if settling fails too, the lease runs out and the next sender settles.

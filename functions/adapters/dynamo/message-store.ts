@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { marshall } from '@aws-sdk/util-dynamodb';
 import type { Chat } from '#domain/chat.ts';
-import type { Message } from '#domain/message.ts';
+import { lastPosition, type Message } from '#domain/message.ts';
 import type { ContentStore } from '#domain/ports/content-store.ts';
 import type { MessageStore, RatedMessage } from '#domain/ports/message-store.ts';
 import type { Work } from '#domain/request-key.ts';
@@ -28,7 +28,7 @@ export function dynamoMessageStore(table: Table, contents: () => ContentStore): 
     const name = item[`${attribute}_name`] as string | undefined;
     return name === undefined ? (item[attribute] as string | undefined) : contents().get(name);
   };
-  const read = async ({ workspaceId }: Chat, item: Item): Promise<Message> => {
+  const read = async ({ workspaceId }: Pick<Chat, 'workspaceId'>, item: Item): Promise<Message> => {
     const [content = '', steps] = await Promise.all([textOf(item, 'content'), textOf(item, 'steps')]);
     return messageOf(item, workspaceId, { content, steps });
   };
@@ -73,7 +73,7 @@ export function dynamoMessageStore(table: Table, contents: () => ContentStore): 
   };
 
   const pagesBetween = (
-    chat: Chat,
+    chat: Pick<Chat, 'workspaceId' | 'id'>,
     range: { first: number; last: number; ascending: boolean; limit?: number },
   ) =>
     table.queryPages({
@@ -86,6 +86,26 @@ export function dynamoMessageStore(table: Table, contents: () => ContentStore): 
       ScanIndexForward: range.ascending,
       ...(range.limit !== undefined && { Limit: range.limit }),
     });
+
+  const pagesBackFrom = (chat: Pick<Chat, 'workspaceId' | 'id'>, last: number) =>
+    pagesBetween(chat, { first: 1, last, ascending: false, limit: messagesPerLook });
+
+  /** The messages at positions up to one, newest first. */
+  async function* pagesBack(
+    chat: Pick<Chat, 'workspaceId' | 'id'>,
+    upTo: number | Promise<number>,
+  ): AsyncGenerator<Item[]> {
+    let pages = pagesBackFrom(chat, typeof upTo === 'number' ? upTo : lastPosition);
+    let [page, last] = await together(pages.next(), upTo);
+    if (last === 0) return;
+    // Positions are dense and messages stay as they are: who sees the last one sees all before it.
+    if (!page.value?.some(({ position }: Item) => (position as number) >= last)) {
+      pages = pagesBackFrom(chat, last);
+      page = await pages.next();
+    }
+    for (; !page.done; page = await pages.next())
+      yield page.value.filter(({ position }) => position !== undefined && (position as number) <= last);
+  }
 
   return {
     async put(chat, message) {
@@ -144,12 +164,11 @@ export function dynamoMessageStore(table: Table, contents: () => ContentStore): 
     },
 
     async recent(chat, upTo, characters) {
-      const newestFirst: Message[] = [];
       if (upTo === 0) return [];
+      const newestFirst: Message[] = [];
       let left = characters;
-      const pages = pagesBetween(chat, { first: 1, last: upTo, ascending: false, limit: messagesPerLook });
-      for await (const page of pages)
-        for (const item of page.filter(isMessage)) {
+      for await (const page of pagesBack(chat, upTo))
+        for (const item of page) {
           const message = await read(chat, item);
           left -= message.content.length;
           if (left < 0) return wholeTurns(newestFirst.reverse());
@@ -158,6 +177,12 @@ export function dynamoMessageStore(table: Table, contents: () => ContentStore): 
       return newestFirst.reverse();
     },
   };
+}
+
+/** Both, and neither goes on behind the other's failure. */
+async function together<One, Other>(one: Promise<One>, other: Other | Promise<Other>): Promise<[One, Other]> {
+  await Promise.allSettled([one, other]);
+  return Promise.all([one, other]);
 }
 
 /** A message that is small enough for its item, at a free place. */

@@ -30,6 +30,14 @@ export interface MessageStore {
   ): AsyncIterable<RatedMessage[]>;
   /** The text of a message that is known to be there. */
   contentAt(workspaceId: string, chatId: number, position: number): Promise<string>;
-  /** The newest messages up to a position, oldest first, at most so many characters of text. */
-  recent(chat: Chat, upTo: number, characters: number): Promise<Message[]>;
+  /**
+   * The newest messages up to a position, oldest first, at most so many characters of text.
+   * @param upTo may still be on its way: the newest messages are read beside it, and again in the rare case that they
+   *   end before it. When there is none after all, nothing is found.
+   */
+  recent(
+    chat: Pick<Chat, 'workspaceId' | 'id'>,
+    upTo: number | Promise<number>,
+    characters: number,
+  ): Promise<Message[]>;
 }
