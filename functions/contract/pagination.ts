@@ -2,6 +2,9 @@ import * as z from 'zod';
 import { integerParameter } from './fields.ts';
 import { limits } from './limits.ts';
 
+/** So that the number of its page, which is one more with a limit of 1, is exact as well. */
+const largestOffset = Number.MAX_SAFE_INTEGER - 1;
+
 /** Query parameters of every list (specification, section 8). A value out of range is refused, never clamped. */
 export const pageQuery = z.object({
   limit: integerParameter(1, limits.pageSizeMax)
@@ -9,7 +12,7 @@ export const pageQuery = z.object({
     .meta({
       override: { type: 'integer', minimum: 1, maximum: limits.pageSizeMax, default: limits.pageSizeDefault },
     }),
-  offset: integerParameter(0)
+  offset: integerParameter(0, largestOffset)
     .default(0)
     .meta({ override: { type: 'integer', minimum: 0, default: 0 } }),
 });

@@ -97,7 +97,7 @@ describe('the query of a page', () => {
       { limit: '1000', offset: '0' },
       { limit: 1000, offset: 0 },
     ],
-    [{ offset: '9007199254740991' }, { limit: 50, offset: Number.MAX_SAFE_INTEGER }],
+    [{ offset: '9007199254740990' }, { limit: 50, offset: Number.MAX_SAFE_INTEGER - 1 }],
     [{ limit: '007' }, { limit: 7, offset: 0 }],
   ])('%j is %j', (given, expected) => {
     expect(pageQuery.parse(given)).toEqual(expected);
