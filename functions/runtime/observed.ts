@@ -1,5 +1,6 @@
 import type { Context } from 'aws-lambda';
 import { beginInvocation, endInvocation } from './invocation.ts';
+import { log } from './log.ts';
 
 /** The Lambda behind a queue, a schedule or the workflow: its lines tell which invocation they are of, and its figures come at its end. */
 export const observed =
@@ -11,10 +12,20 @@ export const observed =
       const result = await handler(event);
       outcome = 'ok';
       return result;
+    } catch (error) {
+      log.error('An invocation failed', { error });
+      throw bare(error);
     } finally {
       await endInvocation(outcome);
     }
   };
+
+/** Lambda logs what a function throws with all its properties, and in those of AWS's errors are rows of the table. */
+function bare(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const { name, message, stack } = error;
+  return Object.assign(new Error(message), { name, stack });
+}
 
 /** Of an event that is about one workspace, and perhaps one of its batches. */
 function namesIn(event: unknown): { workspace_id: string | undefined; batch_id: string | undefined } {

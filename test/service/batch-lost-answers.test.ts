@@ -12,6 +12,7 @@ vi.setConfig({ testTimeout: 120_000 });
 let model: ScriptedModel;
 let proxy: DynamoProxy;
 let service: Service;
+const logged: { functionName: string; line: string }[] = [];
 const writes = new Set(['PutItem', 'UpdateItem', 'TransactWriteItems', 'BatchWriteItem']);
 beforeAll(async () => {
   model = await startScriptedModel();
@@ -22,6 +23,7 @@ beforeAll(async () => {
     timer: quickTimer,
     maxConcurrency: 4,
     recordCalls: true,
+    onLog: (entry) => logged.push(entry),
   });
   proxy.engine = service.run.endpoints.dynamodb;
 });
@@ -61,4 +63,43 @@ it('writes whose answers are lost are done once, and nobody loses what is his', 
   expect(contentsOf(await historyOf(tenant.client, chatId))).toHaveLength(8);
   // Stored once, each of them; asked again where a claim was lost.
   expect(model.calls.length - calls).toBeGreaterThanOrEqual(24);
+});
+
+it('a task of the workflow that fails says so in a line of its own, and every line names its invocation', async () => {
+  const tenant = await openTenant(service, { model: 'openai:test' });
+  let refused = 0;
+  proxy.handle = async ({ target, functionName }, pass) => {
+    if (!functionName.includes('AdvanceBatch') || target !== 'GetItem' || refused > 0) return pass();
+    refused += 1;
+    return {
+      status: 400,
+      body: '{"__type":"ValidationException","message":"No such key","Item":{"text":{"S":"canary-row"}}}',
+    };
+  };
+  const batch = await endOf(tenant.client, (await submit(tenant.client, tenant, requestsOf(2))).id, 100);
+  expect(batch).toMatchObject({ status: 'completed', completed_requests: 2 });
+  expect(refused).toBe(1);
+  const linesOf = (name: string) =>
+    logged
+      .filter(({ functionName }) => functionName.includes(name))
+      .map(({ line }) => JSON.parse(line) as Record<string, unknown>);
+  await expect
+    .poll(() => linesOf('AdvanceBatch').filter(({ level }) => level === 'ERROR'))
+    .toMatchObject([
+      {
+        message: 'An invocation failed',
+        error: { name: 'ValidationException', message: 'No such key' },
+        workspace_id: tenant.workspaceId,
+        batch_id: batch.id,
+      },
+    ]);
+  for (const name of ['DispatchBatch', 'ProcessBatchItems', 'AdvanceBatch', 'ReconcileBatches']) {
+    const lines = linesOf(name);
+    expect(lines.map(({ request_id: id }) => id)).toEqual(
+      lines.map(() => expect.stringMatching(/^[\da-f-]{36}$/)),
+    );
+    for (const { function_request_id: id, request_id: own } of lines)
+      if (id !== undefined) expect(own).toBe(id);
+  }
+  expect(JSON.stringify(logged)).not.toContain('canary-row');
 });

@@ -26,6 +26,8 @@ const rooms: Readonly<Record<string, Room>> = {
   web: { folder: 'functions/web', ...handlers },
   queues: { folder: 'functions/queues', ...handlers },
   workflow: { folder: 'functions/workflow', ...handlers },
+  schedules: { folder: 'functions/schedules', ...handlers },
+  tasks: { folder: 'functions/tasks', ...handlers },
   lib: {
     folder: 'lib',
     rooms: ['contract'],
@@ -83,9 +85,9 @@ const packageOf = (specifier: string): string => {
 
 test('every room that has been built is looked at', () => {
   const seen = Object.fromEntries(Object.keys(rooms).map((room) => [room, filesOf(room).length]));
-  const notBuiltYet = ['queues', 'workflow'].filter((room) => seen[room] === 0);
-  const empty = Object.keys(seen).filter((room) => seen[room] === 0);
-  expect(empty).toEqual(notBuiltYet);
+  expect(Object.keys(seen).filter((room) => seen[room] === 0)).toEqual([]);
+  const built = readdirSync(join(projectFolder, 'functions')).map((folder) => `functions/${folder}`);
+  expect(Object.values(rooms).map(({ folder }) => folder)).toEqual(expect.arrayContaining(built));
   expect(files.length).toBeGreaterThan(100);
   expect(files.flatMap(({ imports }) => imports).length).toBeGreaterThan(400);
 });
@@ -131,7 +133,16 @@ const functionRooms = [
   'web',
   'queues',
   'workflow',
+  'schedules',
+  'tasks',
 ];
+
+test('what no client calls tells in its lines which invocation they are of', () => {
+  const handlers = filesOf('queues', 'workflow', 'schedules', 'tasks');
+  expect(handlers.length).toBeGreaterThan(5);
+  const silent = handlers.filter(({ text }) => !text.includes('export const handler = observed('));
+  expect(silent.map(({ path }) => path)).toEqual([]);
+});
 
 test('production code does not know where it runs', () => {
   const production = filesOf(...functionRooms, 'lib');
