@@ -57,6 +57,17 @@ describe('agentctl webhooks', { timeout: 60_000 }, () => {
     await tenant.settled(batch);
     const { stdout } = await run('webhooks', 'deliveries', batch.id);
     expect((JSON.parse(stdout) as Shown).attempts).toHaveLength(4);
+
+    const audit = await json<{ entries: object[] }>('audit', '--workspace', tenant.workspaceId);
+    const resent = {
+      action: 'webhook resent',
+      target: batch.id,
+      actor: expect.stringContaining('local user '),
+    };
+    expect(audit.entries.slice(-2)).toMatchObject([
+      { ...resent, changes: { round: 2 } },
+      { ...resent, changes: { round: 3 } },
+    ]);
     await receiver.close();
   });
 

@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { agentctlOf } from '#support/agentctl.ts';
+import { clientOf } from '#support/client.ts';
+import { openTenant, summaryOf } from '#support/open-tenant.ts';
+import { type Service, startService } from '#support/service.ts';
+
+vi.setConfig({ testTimeout: 120_000 });
+
+interface Key {
+  key_id: string;
+  name: string | null;
+  prefix: string;
+  last_four: string;
+  expires_at: string | null;
+  last_used_on: string | null;
+}
+interface Issued {
+  key_id: string;
+  api_key: string;
+  old: Key;
+}
+
+const allowed = '200/0 success';
+const refused = '400/10001 Missing or invalid API key';
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.close());
+
+it('a key is rotated: both work for the overlap, then the new one alone, and the list tells which were used', async () => {
+  const { json, run } = agentctlOf(service);
+  const { workspaceId } = await openTenant(service);
+  const summaryWith = async (apiKey: string): Promise<string> =>
+    summaryOf(await clientOf(service, { apiKey }).get('/chats'));
+  const listed = async (): Promise<Map<string, Key>> => {
+    const { keys } = await json<{ keys: Key[] }>('keys', 'list', '--workspace', workspaceId);
+    return new Map(keys.map((key) => [key.key_id, key]));
+  };
+
+  const first = await json<Issued>('keys', 'create', '--workspace', workspaceId, '--name', 'shop');
+  const began = Date.now();
+  const second = await json<Issued>('keys', 'rotate', first.key_id, '--overlap', '2h');
+  const hours = (Date.parse(second.old.expires_at ?? '') - began) / 3_600_000;
+  expect([Math.round(hours), second.old.key_id]).toEqual([2, first.key_id]);
+  expect(await Promise.all([first, second].map(({ api_key: key }) => summaryWith(key)))).toEqual([
+    allowed,
+    allowed,
+  ]);
+
+  const third = await json<Issued>('keys', 'rotate', first.key_id, '--overlap', '0m');
+  expect(await Promise.all([first, second, third].map(({ api_key: key }) => summaryWith(key)))).toEqual([
+    refused,
+    allowed,
+    allowed,
+  ]);
+  const days = [began, Date.now()].map((time) => new Date(time).toISOString().slice(0, 10));
+  const unused = await json<Issued>('keys', 'create', '--workspace', workspaceId);
+  const keys = await listed();
+  for (const { key_id: id } of [first, second, third]) {
+    expect(keys.get(id)?.name).toBe('shop');
+    expect(days).toContain(keys.get(id)?.last_used_on);
+  }
+  expect(keys.get(unused.key_id)).toMatchObject({ name: null, last_used_on: null, expires_at: null });
+  expect(keys.get(first.key_id)).toEqual(third.old);
+  expect(first.api_key).toMatch(
+    new RegExp(`^${keys.get(first.key_id)?.prefix}.*${keys.get(first.key_id)?.last_four}$`),
+  );
+
+  // It ended a moment ago, and is not brought back.
+  expect(await run('keys', 'rotate', first.key_id)).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringContaining(`Key ${first.key_id} has expired: create a new one`),
+  });
+});
