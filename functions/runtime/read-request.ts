@@ -48,7 +48,7 @@ export function readRequest<R extends Route>(
     address: () => addressOf(event),
     parameters: parse(route.parameters, event.pathParameters ?? {}),
     query: parse(route.query, queryOf(event)),
-    headers: parse(route.headers, lowerCased(event.headers)),
+    headers: parse(route.headers, headersOf(event, Object.keys(route.headers.shape))),
     // What a client sends to a route that takes no body is not looked at.
     body: parse(route.body, route.body.type === 'unknown' ? undefined : bodyOf(event)),
   } as ValidRequest<R>;
@@ -92,6 +92,17 @@ function queryOf(event: APIGatewayProxyEvent): Record<string, string> {
     if (value !== undefined) query[name] = value;
   }
   return query;
+}
+
+/** @throws badRequest when one that the route reads is there twice: the gateway would choose the last one */
+function headersOf(
+  { headers, multiValueHeaders }: APIGatewayProxyEvent,
+  read: readonly string[],
+): Record<string, string> {
+  for (const [name, values = []] of Object.entries(multiValueHeaders ?? {}))
+    if (values.length > 1 && read.includes(name.toLowerCase()))
+      throw new ServiceError('badRequest', `${name.toLowerCase()} is given more than once`);
+  return lowerCased(headers);
 }
 
 function lowerCased(headers: APIGatewayProxyEvent['headers']): Record<string, string> {

@@ -1,3 +1,5 @@
+import { type IncomingMessage, request } from 'node:http';
+import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import type { ChatResource } from '#contract/chat.ts';
@@ -279,6 +281,35 @@ it('does each request once whose answers from the table get lost', async () => {
     expect(lost.size).toBeGreaterThanOrEqual(leastWrites[route] ?? 0);
     expect((await postWithKey(tenant, request, key)).body).toEqual(first.body);
     expect(await request.timesDone()).toBe(before + 1);
+  }
+});
+
+it('refuses two keys in one request, of which nobody could say which is meant', async () => {
+  const tenant = await open();
+  for (const requestOf of Object.values(keyedRequests)) {
+    const { path, body, timesDone } = await requestOf(tenant);
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    request(
+      service.baseUrl + path,
+      {
+        method: 'POST',
+        headers: {
+          'x-api-key': tenant.apiKey,
+          'Content-Type': 'application/json',
+          // Two lines; fetch would join them.
+          'Idempotency-Key': [newKey(), newKey()],
+        },
+      },
+      resolve,
+    )
+      .on('error', reject)
+      .end(JSON.stringify(body));
+    const response = await promise;
+    expect([response.statusCode, await json(response)]).toEqual([
+      400,
+      { data: null, message: 'idempotency-key is given more than once', error_code: 10_006 },
+    ]);
+    expect(await timesDone()).toBe(0);
   }
 });
 
