@@ -5,6 +5,7 @@ import { createJudge, type Judge, type JudgeNotes } from '../iam/judge.ts';
 import { operatorCredentials } from '../iam/operator-credentials.ts';
 import { accessKeyOf } from '../wire/access-key-of.ts';
 import { neededPermissions } from './needed-permissions.ts';
+import { isAsSigned, isPresigned } from './presigned-address.ts';
 
 interface Context {
   readonly method: string;
@@ -24,14 +25,24 @@ const ERRORS: Readonly<Record<Refusal['reason'], readonly [code: string, text?: 
   'unknown-key': ['InvalidAccessKeyId', 'The AWS Access Key Id you provided does not exist in our records.'],
 };
 
+const MISMATCH =
+  'The request signature we calculated does not match the signature you provided. Check your key and signing method.';
+
 /** Lets nobody call what no policy allows. Requests wait for the rules, which come when all of the template is read. */
 export function guardEngine(server: S3rver, arrival: Promise<AccessRules>, notes: JudgeNotes): void {
   const judging = arrival.then((rules) => createJudge(rules, notes));
+  const secretOf = async (accessKeyId: string | undefined): Promise<string | undefined> =>
+    accessKeyId === operatorCredentials.accessKeyId
+      ? operatorCredentials.secretAccessKey
+      : (await arrival).sessions.get(accessKeyId ?? '')?.secretAccessKey;
 
   server.middleware.unshift(async (context: Context, next: () => Promise<void>) => {
     const judge = await judging;
     const needed = neededPermissions(context);
     const accessKeyId = accessKeyOf(context.headers, context.url);
+    const secret = isPresigned(context) ? await secretOf(accessKeyId) : undefined;
+    if (secret !== undefined && !isAsSigned(context, secret))
+      return answer(context, 403, 'SignatureDoesNotMatch', MISMATCH);
     const isOperator = accessKeyId === operatorCredentials.accessKeyId;
     if (!needed && !isOperator) return answer(context, 501, 'NotImplemented', 'Not available locally');
     const refusal = needed && refusalOf(judge, accessKeyId, needed);
@@ -45,7 +56,7 @@ export function guardEngine(server: S3rver, arrival: Promise<AccessRules>, notes
   });
 }
 
-/** The engine knows one key, and does not look at signatures. */
+/** The engine knows one key, and does not look at signatures: those of presigned addresses are looked at here. */
 function knowToEngine(context: Context): void {
   const { authorization } = context.headers;
   if (authorization)

@@ -136,6 +136,45 @@ describe('an address', () => {
     expect(message?.attached_files[0]?.file_url).not.toBe(file.file_url);
   });
 
+  it('that was changed in any part is refused', async () => {
+    const file = await uploadTo(tenant, 'signed (1).pdf', { scope: 'ephemeral' });
+    const other = await uploadTo(tenant, 'other.pdf');
+    const changed = (change: (address: URL) => void): string => {
+      const address = new URL(file.file_url);
+      change(address);
+      return address.href;
+    };
+    const flipped = (text: string | null): string =>
+      `${text?.slice(0, -1)}${text?.endsWith('0') ? '1' : '0'}`;
+    const forged = [
+      changed((address) => {
+        address.pathname = address.pathname.replace(file.uuid, other.uuid);
+      }),
+      ...(
+        [
+          ['X-Amz-Expires', () => '604800'],
+          ['X-Amz-Signature', flipped],
+          ['X-Amz-Date', () => '20260101T000000Z'],
+          ['response-content-type', () => 'text/html'],
+          ['response-content-disposition', () => 'inline'],
+        ] satisfies [name: string, change: (value: string | null) => string][]
+      ).map(([name, change]) =>
+        changed(({ searchParams }) => searchParams.set(name, change(searchParams.get(name)))),
+      ),
+      changed(({ searchParams }) => searchParams.delete('X-Amz-Signature')),
+      changed(({ searchParams }) => searchParams.append('versionId', 'null')),
+    ];
+    for (const address of forged) {
+      const answer = await fetch(address);
+      expect([answer.status, await answer.text()], address).toEqual([
+        403,
+        expect.stringContaining('<Code>SignatureDoesNotMatch</Code>'),
+      ]);
+    }
+    // The same one in other words is still its maker's.
+    expect((await fetch(changed(({ searchParams }) => searchParams.sort()))).status).toBe(200);
+  });
+
   it('of a file that has expired is past when it is given', async () => {
     const file = await uploadTo(tenant, 'past.pdf', { scope: 'ephemeral' });
     const chat = await tenant.createChat();
