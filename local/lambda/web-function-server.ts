@@ -34,18 +34,19 @@ interface Environment {
 // What Lambda gives a server to begin to listen.
 const START_MILLISECONDS = 10_000;
 
-// Taken out of a request before a function sees it.
-const NOT_PASSED_ON = new Set([
-  'connection',
+// About one connection, not what comes over it (RFC 9110, 7.6.1), as is whatever `Connection` names.
+const OF_ONE_CONNECTION = ['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'upgrade'];
+
+// Taken out of a request before a function sees it; its transfer coding stays, so that its body is sent on as it came.
+const NOT_ASKED_ON = new Set([
+  ...OF_ONE_CONNECTION,
   'expect',
-  'keep-alive',
+  'host',
   'proxy-authenticate',
   'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'upgrade',
 ]);
+
+const NOT_ANSWERED_ON = new Set([...OF_ONE_CONNECTION, 'proxy-authenticate', 'transfer-encoding']);
 
 /** One environment, started by the first request, and again by the next one after it has ended. */
 export function startWebFunction(definition: WebFunctionDefinition): WebFunctionServer {
@@ -112,7 +113,7 @@ export function startWebFunction(definition: WebFunctionDefinition): WebFunction
       });
       const timer = setTimeout(() => passed.destroy(new Error('timeout')), definition.timeoutSeconds * 1000);
       passed.on('response', (answer) => {
-        response.writeHead(answer.statusCode ?? 502, answer.headers);
+        response.writeHead(answer.statusCode ?? 502, passedOn(answer.rawHeaders, NOT_ANSWERED_ON));
         pipeline(answer, response, () => clearTimeout(timer));
       });
       passed.on('error', (error) => {
@@ -134,14 +135,26 @@ export function startWebFunction(definition: WebFunctionDefinition): WebFunction
 }
 
 function headersFor(request: IncomingMessage, host: string): string[] {
-  const headers = ['Host', host, 'lambda-web-request-id', randomUUID()];
-  for (let index = 0; index < request.rawHeaders.length; index += 2) {
-    const name = request.rawHeaders[index] ?? '';
-    const lower = name.toLowerCase();
-    if (lower !== 'host' && !lower.startsWith('lambda-web-') && !NOT_PASSED_ON.has(lower))
-      headers.push(name, request.rawHeaders[index + 1] ?? '');
-  }
-  return headers;
+  const headers = passedOn(request.rawHeaders, NOT_ASKED_ON, /^lambda-web-/);
+  return ['Host', host, 'lambda-web-request-id', randomUUID(), ...headers];
+}
+
+/** Names and values in turn. */
+function passedOn(rawHeaders: readonly string[], without: ReadonlySet<string>, reserved?: RegExp): string[] {
+  const headers = rawHeaders.flatMap((name, index) =>
+    index % 2 === 0 ? [{ name, lower: name.toLowerCase(), value: rawHeaders[index + 1] ?? '' }] : [],
+  );
+  const named = headers
+    .filter(({ lower }) => lower === 'connection')
+    .flatMap(({ value }) =>
+      value
+        .toLowerCase()
+        .split(',')
+        .map((option) => option.trim()),
+    );
+  return headers
+    .filter(({ lower }) => !without.has(lower) && !named.includes(lower) && !reserved?.test(lower))
+    .flatMap(({ name, value }) => [name, value]);
 }
 
 /** Free at the moment: the thread takes it within milliseconds. */

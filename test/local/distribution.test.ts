@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises';
-import { request } from 'node:http';
+import { type IncomingMessage, request } from 'node:http';
+import { json } from 'node:stream/consumers';
 import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
@@ -102,6 +103,20 @@ describe('a web function', () => {
       askServer('/live/web/large', { method: 'POST', body: body(), duplex: 'half' }),
     );
     expect((await Promise.all(asked)).map(({ bytes }) => bytes)).toEqual(Array(4).fill(16 * 1024 * 1024));
+  });
+
+  it('has nothing to do with the connection of its client, nor the client with the one to it', async () => {
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    const headers = { Connection: 'X-Hop', 'X-Hop': 'of the client', TE: 'trailers', 'X-End': 'kept' };
+    request(`${front}/live/web/hop`, { headers }, resolve).on('error', reject).end();
+    const response = await promise;
+    expect(response.headers).toMatchObject({ 'keep-alive': 'timeout=350', 'x-answered-by': 'the server' });
+    expect(response.headers.connection).toBe('keep-alive');
+    expect(response.headers).not.toHaveProperty('x-hop');
+    const told = (await json(response)) as Told;
+    expect(told.headers).toMatchObject({ 'x-end': 'kept', connection: 'keep-alive' });
+    expect(told.headers).not.toHaveProperty('x-hop');
+    expect(told.headers).not.toHaveProperty('te');
   });
 
   it('is told when its client leaves', async () => {
