@@ -1,8 +1,10 @@
+import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { CfnWebACL } from 'aws-cdk-lib/aws-wafv2';
 import { Stack } from 'aws-cdk-lib/core';
 import type { Construct } from 'constructs';
 import { failure } from '#contract/envelope.ts';
 import { errorTable } from '#contract/errors.ts';
+import { originSecretHeader } from '#runtime/variables.ts';
 import type { Settings } from './settings.ts';
 
 export type FirewallSettings = NonNullable<Settings['firewall']>;
@@ -39,11 +41,6 @@ export class Firewall extends CfnWebACL {
   ) {
     const { status, errorCode } = errorTable.rateLimited;
     const counts = firewall.mode === 'count';
-    const measured = (metricName: string): CfnWebACL.VisibilityConfigProperty => ({
-      cloudWatchMetricsEnabled: true,
-      metricName,
-      sampledRequestsEnabled: true,
-    });
     super(scope, id, {
       scope: inFrontOf === 'gateway' ? 'REGIONAL' : 'CLOUDFRONT',
       description: 'Before the gateway of chats and batches',
@@ -98,3 +95,46 @@ export class Firewall extends CfnWebACL {
     });
   }
 }
+
+/**
+ * Closes the gateway's own address beside a distribution with a firewall, which would else be a way round it. The
+ * distribution's rules would not do here: to them all requests come from CloudFront's few addresses.
+ */
+export class OriginFirewall extends CfnWebACL {
+  constructor(
+    scope: Construct,
+    id: string,
+    { firewall, originSecret }: { firewall: FirewallSettings; originSecret: Secret },
+  ) {
+    const fromDistribution: CfnWebACL.StatementProperty = {
+      byteMatchStatement: {
+        fieldToMatch: { singleHeader: { Name: originSecretHeader } },
+        positionalConstraint: 'EXACTLY',
+        searchString: originSecret.secretValue.unsafeUnwrap(),
+        textTransformations: [{ priority: 0, type: 'NONE' }],
+      },
+    };
+    super(scope, id, {
+      scope: 'REGIONAL',
+      description: 'Lets nobody to the gateway but its distribution',
+      defaultAction: { allow: {} },
+      visibilityConfig: measured(`${Stack.of(scope).stackName}-origin-firewall`),
+      rules: [
+        {
+          name: 'PastTheDistribution',
+          priority: 0,
+          statement: { notStatement: { statement: fromDistribution } },
+          // Refused with 403, in the envelope that the gateway has for whatever a firewall filters.
+          action: firewall.mode === 'count' ? { count: {} } : { block: {} },
+          visibilityConfig: measured('PastTheDistribution'),
+        },
+      ],
+    });
+  }
+}
+
+const measured = (metricName: string): CfnWebACL.VisibilityConfigProperty => ({
+  cloudWatchMetricsEnabled: true,
+  metricName,
+  sampledRequestsEnabled: true,
+});

@@ -16,11 +16,12 @@ import { Certificate } from 'aws-cdk-lib/aws-certificatemanager';
 import type { Metric, MetricOptions } from 'aws-cdk-lib/aws-cloudwatch';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { ApiGatewayDomain } from 'aws-cdk-lib/aws-route53-targets';
-import { CfnWebACLAssociation } from 'aws-cdk-lib/aws-wafv2';
+import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
+import { type CfnWebACL, CfnWebACLAssociation } from 'aws-cdk-lib/aws-wafv2';
 import { Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { type Route, type RouteName, routes } from '#contract/routes.ts';
-import { Firewall, type FirewallSettings } from './firewall.ts';
+import { Firewall, type FirewallSettings, OriginFirewall } from './firewall.ts';
 import { addGatewayResponses } from './gateway-responses.ts';
 import { pinLogicalId } from './logical-id.ts';
 import { type OwnDomain, pointDomain } from './own-domain.ts';
@@ -53,6 +54,8 @@ export class RestApi extends Construct {
       /** Its own name, where no distribution has it. */
       domain: OwnDomain | undefined;
       firewall: FirewallSettings | undefined;
+      /** Of the distribution in front, which then has the firewall's rules. */
+      originSecret: Secret | undefined;
       settings: Settings;
     },
   ) {
@@ -65,7 +68,7 @@ export class RestApi extends Construct {
         .addMethod(route.method, integrate(route, props.handlerOf(name)));
     addGatewayResponses(api);
     if (props.domain !== undefined) this.takeDomain(api, props.domain);
-    if (props.firewall !== undefined) this.protect(api, props.firewall);
+    if (props.firewall !== undefined) this.protect(api, this.firewallOf(props.firewall, props.originSecret));
     this.baseAddress =
       props.domain === undefined
         ? api.urlForPath(`/${versionPath}`)
@@ -101,8 +104,13 @@ export class RestApi extends Construct {
     pointDomain(this, domain, new ApiGatewayDomain(name), { ipv6: false });
   }
 
-  private protect(api: GatewayRestApi, firewall: FirewallSettings): void {
-    const { attrArn } = new Firewall(this, 'Firewall', { firewall, inFrontOf: 'gateway' });
+  private firewallOf(firewall: FirewallSettings, originSecret: Secret | undefined): CfnWebACL {
+    return originSecret === undefined
+      ? new Firewall(this, 'Firewall', { firewall, inFrontOf: 'gateway' })
+      : new OriginFirewall(this, 'OriginFirewall', { firewall, originSecret });
+  }
+
+  private protect(api: GatewayRestApi, { attrArn }: CfnWebACL): void {
     new CfnWebACLAssociation(this, 'FirewallOfStage', {
       resourceArn: api.deploymentStage.stageArn,
       webAclArn: attrArn,

@@ -102,9 +102,10 @@ export class ServiceStack extends Stack {
         if (name === 'cancel-batch') handler.wakes(workflow.machine);
         return handler;
       },
-      // With a distribution, domain and firewall are its.
+      // With a distribution, the domain is its.
       domain: settings.largeUploads ? undefined : settings.domain,
-      firewall: settings.largeUploads ? undefined : settings.firewall,
+      firewall: settings.firewall,
+      originSecret,
       settings,
     });
 

@@ -191,8 +191,9 @@ const schema = z
       .optional(),
 
     /**
-     * AWS WAF in front: about ten dollars a month. `count` lets all requests pass and only counts what would be refused,
-     * which is how to begin. An address may send 2,000 requests in five minutes: some companies have but one.
+     * AWS WAF in front: about ten dollars a month, and six more to close the gateway's own address behind a distribution.
+     * `count` lets all requests pass and only counts what would be refused, which is how to begin. An address may send
+     * 2,000 requests in five minutes: some companies have but one.
      */
     firewall: z
       .strictObject({

@@ -38,7 +38,7 @@ describe('with a distribution, domain and firewall', () => {
     ]);
   });
 
-  test('the distribution reads its firewall from the stack in us-east-1, and the gateway has neither', () => {
+  test('the distribution reads its firewall from the stack in us-east-1, and the gateway has no name', () => {
     expect(config).toMatchObject({
       WebACLId: {
         'Fn::GetStackOutput': {
@@ -48,8 +48,42 @@ describe('with a distribution, domain and firewall', () => {
         },
       },
     });
-    expect(resources('AWS::WAFv2::WebACL')).toEqual({});
     expect(resources('AWS::ApiGateway::DomainName')).toEqual({});
+  });
+
+  test('the gateway’s own address is no way round it: it takes only what has the distribution’s secret', () => {
+    const { Scope, DefaultAction, Rules } = resource('AWS::WAFv2::WebACL').Properties as {
+      Scope: string;
+      DefaultAction: object;
+      Rules: { Action: object; Statement: { NotStatement: { Statement: { ByteMatchStatement: object } } } }[];
+    };
+    expect([Scope, DefaultAction, Rules.map(({ Action }) => Action)]).toEqual([
+      'REGIONAL',
+      { Allow: {} },
+      [{ Block: {} }],
+    ]);
+    const { Origins } = config as { Origins: { OriginCustomHeaders: Record<string, unknown>[] }[] };
+    const [sent] = Origins[0]?.OriginCustomHeaders ?? [];
+    expect(Rules[0]?.Statement.NotStatement.Statement.ByteMatchStatement).toEqual({
+      FieldToMatch: { SingleHeader: { Name: sent?.HeaderName } },
+      PositionalConstraint: 'EXACTLY',
+      SearchString: sent?.HeaderValue,
+      TextTransformations: [{ Priority: 0, Type: 'NONE' }],
+    });
+    expect(JSON.stringify(sent?.HeaderValue)).toContain('resolve:secretsmanager:');
+    expect(resource('AWS::WAFv2::WebACLAssociation').Properties).toMatchObject({
+      WebACLArn: { 'Fn::GetAtt': [expect.stringContaining('OriginFirewall'), 'Arn'] },
+      ResourceArn: { 'Fn::Join': ['', expect.arrayContaining(['::/restapis/'])] },
+    });
+  });
+
+  test('one that counts closes nothing, and a stage without one has none', () => {
+    const counting = synthesize({ settings: { largeUploads: true, firewall: { mode: 'count' } } });
+    expect(counting.resource('AWS::WAFv2::WebACL').Properties).toMatchObject({
+      Rules: [{ Name: 'PastTheDistribution', Action: { Count: {} } }],
+    });
+    const without = synthesize({ settings: { largeUploads: true } });
+    expect(without.resources('AWS::WAFv2::WebACL')).toEqual({});
   });
 
   test('that stack has the output, and a firewall of CloudFront', () => {
