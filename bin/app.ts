@@ -18,7 +18,7 @@ const app = new App({
   builtinCloudFormationValidation: false,
 });
 const stage = readStage(app.node);
-const bundles = bundleFunctions([...functionNames, ...webFunctionNames]);
+const bundles = await bundleFunctions([...functionNames, ...webFunctionNames]);
 const service = new ServiceStack(app, 'AgentService', { stage, bundles });
 const { firewall, largeUploads } = stage.settings;
 if (firewall !== undefined && largeUploads)

@@ -10,8 +10,9 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
-import { type BuildResult, buildSync, type Metafile } from 'esbuild';
+import { type BuildOptions, type BuildResult, build, type Metafile, type Plugin } from 'esbuild';
 
 const projectFolder = join(import.meta.dirname, '..');
 
@@ -32,6 +33,12 @@ const threads: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
+/** Functions that import some of their code only when it is asked for: it stands beside, with what both need. */
+const inParts: readonly string[] = ['send-message', 'process-batch-items'];
+
+/** That code. Unknown to the other functions: what a module shares with one that may come later is not shaken. */
+const laterParts = ['./functions/runtime/tool-adapters.ts'];
+
 /** Bundles that were made before, by all that they are made from: every synth, of whatever stage, has the same. */
 const cache = join(projectFolder, 'node_modules/.cache/function-bundles');
 const bundlesKept = 4;
@@ -45,11 +52,11 @@ const madeFrom = [
   'tsconfig.json',
 ];
 
-/** Bundles functions/<folder>/<name>.ts for every name, in one esbuild call: a call each would cost a second each. */
-export function bundleFunctions(names: readonly string[]): FunctionBundles {
+/** Bundles functions/<folder>/<name>.ts for every name. */
+export async function bundleFunctions(names: readonly string[]): Promise<FunctionBundles> {
   const sources = new Map(names.map((name) => [name, sourceOf(name)]));
   const folder = join(cache, digest(names));
-  if (!existsSync(folder)) writeBundles(build(sources), folder);
+  if (!existsSync(folder)) writeBundles(await buildBundles(entryPointsOf(sources)), folder);
   utimesSync(folder, new Date(), new Date());
   removeOld();
   return {
@@ -76,7 +83,7 @@ function filesOf(source: string): string[] {
 }
 
 /** Others that make the same see it once it is whole. */
-function writeBundles({ outputFiles, metafile }: ReturnType<typeof build>, folder: string): void {
+function writeBundles({ outputFiles, metafile }: BuiltBundles, folder: string): void {
   const draft = `${folder}.${process.pid}`;
   for (const file of outputFiles) {
     const target = join(draft, relative(outputFolder, file.path));
@@ -100,7 +107,8 @@ function removeOld(): void {
     rmSync(join(cache, name), { recursive: true, force: true });
 }
 
-function sourceOf(name: string): string {
+/** The path of a function's source in the project. */
+export function sourceOf(name: string): string {
   const candidates = folders.map((folder) => join('functions', folder, `${name}.ts`));
   const source = candidates.find((candidate) => existsSync(join(projectFolder, candidate)));
   if (source === undefined) throw new Error(`No source file for a function: ${candidates.join(' or ')}`);
@@ -113,36 +121,90 @@ function sourceOf(name: string): string {
  */
 const outputFolder = join(projectFolder, 'bundles');
 
-function build(sources: ReadonlyMap<string, string>): BuildResult<{ metafile: true; write: false }> {
-  return buildSync({
-    absWorkingDir: projectFolder,
-    entryPoints: Object.fromEntries(
-      [...sources].flatMap(([name, source]) => {
-        const beside = (threads[name] ?? []).map((thread) => [`${name}/${basename(thread, '.ts')}`, thread]);
-        return [[`${name}/index`, source], ...beside];
+/** What esbuild made: `bundles/<name>/index.mjs` for each function, its threads' and parts' files beside it. */
+export type BuiltBundles = Pick<BuildResult<{ metafile: true; write: false }>, 'outputFiles' | 'metafile'>;
+
+/**
+ * In one esbuild call, since a call each would cost a second each; only a function in parts has one of its own, which
+ * would else share files with others.
+ * @param entryPoints source files by output, `<name>/<module>` without extension
+ * @param changes for measurements
+ */
+export async function buildBundles(
+  entryPoints: Readonly<Record<string, string>>,
+  changes: Pick<BuildOptions, 'external' | 'minify' | 'sourcemap' | 'nodePaths'> = {},
+): Promise<BuiltBundles> {
+  const groups = Map.groupBy(Object.entries(entryPoints), ([output]) =>
+    inParts.find((name) => output.startsWith(`${name}/`)),
+  );
+  const built = await Promise.all(
+    [...groups].map(([parted, entries]) =>
+      build({
+        ...options,
+        ...changes,
+        entryPoints: Object.fromEntries(entries),
+        ...(parted === undefined
+          ? { external: [...(changes.external ?? []), ...laterParts] }
+          : { splitting: true, chunkNames: `${parted}/[name]-[hash]` }),
       }),
     ),
-    outdir: outputFolder,
-    outExtension: { '.js': '.mjs' },
-    write: false,
-    metafile: true,
-    bundle: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node24',
-    mainFields: ['module', 'main'],
-    // A part of the AI SDK is CommonJS and requires node:path and node:fs, which an ES module cannot without this.
-    banner: {
-      js: "import { createRequire as createRequireOfBundle } from 'node:module'; const require = createRequireOfBundle(import.meta.url);",
+  );
+  return {
+    outputFiles: built.flatMap(({ outputFiles }) => outputFiles),
+    metafile: {
+      inputs: Object.assign({}, ...built.map(({ metafile }) => metafile.inputs)) as Metafile['inputs'],
+      outputs: Object.assign({}, ...built.map(({ metafile }) => metafile.outputs)) as Metafile['outputs'],
     },
-    // `module` first: under `node` the AWS SDK offers CommonJS, which cannot be shaken and needs `require`.
-    conditions: ['module', 'import'],
-    alias: { '@aws-sdk/credential-provider-node': './functions/runtime/lambda-credentials.ts' },
-    // WebAssembly of image codecs stands in the code, as one file on both kinds of processor.
-    loader: { '.wasm': 'binary' },
-    minify: true,
-    sourcemap: 'linked',
-    sourcesContent: false,
-    logLevel: 'warning',
-  });
+  };
 }
+
+function entryPointsOf(sources: ReadonlyMap<string, string>): Record<string, string> {
+  return Object.fromEntries(
+    [...sources].flatMap(([name, source]) => [
+      [`${name}/index`, source],
+      ...(threads[name] ?? []).map((thread) => [`${name}/${basename(thread, '.ts')}`, thread]),
+    ]),
+  );
+}
+
+/**
+ * Packages of the AI SDK import zod as one object, with all that it can and its messages in fifty languages: 350 KB. Of a
+ * namespace, which is the same object, only what is used stays.
+ */
+const shakenZod: Plugin = {
+  name: 'shaken-zod',
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /[\\/]@ai-sdk[\\/].*\.js$/ }, async ({ path }) => ({
+      contents: (await readFile(path, 'utf8')).replaceAll(
+        /^import \{ z(?: as (\w+))? \} from "zod\/v4";$/gm,
+        (_whole, name = 'z') => `import * as ${name} from "zod/v4";`,
+      ),
+    })),
+};
+
+const options = {
+  absWorkingDir: projectFolder,
+  outdir: outputFolder,
+  outExtension: { '.js': '.mjs' },
+  write: false,
+  metafile: true,
+  bundle: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node24',
+  mainFields: ['module', 'main'],
+  // What reads uploads and documents is CommonJS and requires modules of Node.js, which an ES module cannot without this.
+  banner: {
+    js: "import { createRequire as createRequireOfBundle } from 'node:module'; const require = createRequireOfBundle(import.meta.url);",
+  },
+  // `module` first: under `node` the AWS SDK offers CommonJS, which cannot be shaken and needs `require`.
+  conditions: ['module', 'import'],
+  alias: { '@aws-sdk/credential-provider-node': './functions/runtime/lambda-credentials.ts' },
+  plugins: [shakenZod],
+  // WebAssembly of image codecs stands in the code, as one file on both kinds of processor.
+  loader: { '.wasm': 'binary' },
+  minify: true,
+  sourcemap: 'linked',
+  sourcesContent: false,
+  logLevel: 'warning',
+} as const satisfies BuildOptions;

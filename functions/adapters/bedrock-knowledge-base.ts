@@ -1,6 +1,7 @@
-import type {
-  BedrockAgentRuntimeClient,
-  KnowledgeBaseRetrievalResult,
+import {
+  type BedrockAgentRuntimeClient,
+  type KnowledgeBaseRetrievalResult,
+  RetrieveCommand,
 } from '@aws-sdk/client-bedrock-agent-runtime';
 import {
   type KnowledgeBase,
@@ -8,17 +9,15 @@ import {
   type KnowledgeBaseRefusal,
 } from '#domain/ports/knowledge-base.ts';
 
-/** @param client made when it is first asked for: few agents ask a knowledge base */
-export const bedrockKnowledgeBase = (client: () => Promise<BedrockAgentRuntimeClient>): KnowledgeBase => ({
+export const bedrockKnowledgeBase = (client: BedrockAgentRuntimeClient): KnowledgeBase => ({
   async retrieve({ knowledgeBaseId, query, most }, signal) {
-    const { RetrieveCommand } = await import('@aws-sdk/client-bedrock-agent-runtime');
     const command = new RetrieveCommand({
       knowledgeBaseId,
       retrievalQuery: { text: query },
       retrievalConfiguration: { vectorSearchConfiguration: { numberOfResults: most } },
     });
     try {
-      const { retrievalResults = [] } = await (await client()).send(command, { abortSignal: signal });
+      const { retrievalResults = [] } = await client.send(command, { abortSignal: signal });
       return retrievalResults.map((result) => ({
         found: { text: result.content?.text ?? '', source: sourceOf(result) },
         score: result.score ?? 0,

@@ -10,7 +10,6 @@ import { SFNClient } from '@aws-sdk/client-sfn';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
 import { attachmentReader } from '#adapters/attachment-reader.ts';
-import { bedrockKnowledgeBase } from '#adapters/bedrock-knowledge-base.ts';
 import { threadedTextExtractor } from '#adapters/documents/threaded-text-extractor.ts';
 import { dynamoAgentStore } from '#adapters/dynamo/agent-store.ts';
 import { dynamoApiKeyStore } from '#adapters/dynamo/api-key-store.ts';
@@ -21,7 +20,6 @@ import { dynamoDeliveryStore } from '#adapters/dynamo/delivery-store.ts';
 import { dynamoFeedbackStore } from '#adapters/dynamo/feedback-store.ts';
 import { dynamoFileIndex } from '#adapters/dynamo/file-index.ts';
 import { itemClientSettings, lightened } from '#adapters/dynamo/item-client.ts';
-import { dynamoKnowledgeTable } from '#adapters/dynamo/knowledge-table.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/message-store.ts';
 import { dynamoRateBucketStore } from '#adapters/dynamo/rate-bucket-store.ts';
 import { dynamoRequestKeyStore } from '#adapters/dynamo/request-key-store.ts';
@@ -30,24 +28,23 @@ import { dynamoUsageStore } from '#adapters/dynamo/usage-store.ts';
 import { dynamoWorkspaceStore } from '#adapters/dynamo/workspace-store.ts';
 import { imageFitter } from '#adapters/images/fit-image.ts';
 import { kmsSecretSealer } from '#adapters/kms-secret-sealer.ts';
-import { s3IndexObjects } from '#adapters/knowledge/index-objects.ts';
-import { knowledgeStore } from '#adapters/knowledge/knowledge-store.ts';
 import { magicBytes } from '#adapters/magic-bytes.ts';
 import { httpWebhookSender } from '#adapters/outbound/http-webhook-sender.ts';
-import { httpWebPages } from '#adapters/outbound/web-pages.ts';
 import { s3ContentStore } from '#adapters/s3-content-store.ts';
 import { s3FileStore } from '#adapters/s3-file-store.ts';
 import { s3PreparedAttachments } from '#adapters/s3-prepared-attachments.ts';
 import { sqsBatchQueue } from '#adapters/sqs-batch-queue.ts';
 import { stepFunctionsBatchWorkflow } from '#adapters/step-functions-batch-workflow.ts';
 import { aiAgentRuntime } from '#agents/agent-runtime.ts';
+import type { KnowledgeBase } from '#domain/ports/knowledge-base.ts';
+import type { KnowledgeStore } from '#domain/ports/knowledge-store.ts';
+import type { WebPages } from '#domain/ports/web-pages.ts';
 import type { Services } from '#domain/services.ts';
 import { actor } from './actor.ts';
 import { agentTools } from './agent-tools.ts';
 import { clientTimeouts } from './client-timeouts.ts';
 import { clock } from './clock.ts';
 import { environment } from './environment.ts';
-import { makeKnowledgeBaseClient } from './knowledge-base-client.ts';
 import { log } from './log.ts';
 import { meter } from './meter.ts';
 import { modelProviders } from './model-providers.ts';
@@ -121,17 +118,18 @@ export const replySettings = /* @__PURE__ */ lazily((): Services['replySettings'
   historyCharacters: environment('historyCharacters'),
   attachedFiles: environment('attachedFiles'),
 }));
-/** A workspace's index is some megabytes, which agentctl sends over whatever line an operator has. */
-export const knowledge = /* @__PURE__ */ lazily(() =>
-  knowledgeStore(
-    dynamoKnowledgeTable(table(), audit),
-    s3IndexObjects(
-      new S3Client({ requestHandler: { ...clientTimeouts, requestTimeout: 60_000 } }),
-      environment('contentBucket'),
-    ),
-  ),
+const toolAdapters = () => import('./tool-adapters.ts');
+const knowledgeStore = /* @__PURE__ */ lazily(async () =>
+  (await toolAdapters()).makeKnowledge(table(), audit),
 );
-export const knowledgeBase = /* @__PURE__ */ lazily(() => bedrockKnowledgeBase(makeKnowledgeBaseClient));
+export const knowledge = (): KnowledgeStore => ({
+  list: async (workspaceId) => (await knowledgeStore()).list(workspaceId),
+  change: async (workspaceId, decide) => (await knowledgeStore()).change(workspaceId, decide),
+  search: async (workspaceId, query, most) => (await knowledgeStore()).search(workspaceId, query, most),
+});
+export const knowledgeBase = (): KnowledgeBase => ({
+  retrieve: async (request, signal) => (await toolAdapters()).knowledgeBase.retrieve(request, signal),
+});
 /** Of 50 MB the slowest that we know take 60 s; half of a function's memory. */
 export const textExtractor = /* @__PURE__ */ lazily(() =>
   threadedTextExtractor({
@@ -159,9 +157,9 @@ export const attachments = /* @__PURE__ */ lazily(() =>
     () => environment('prepareAttachmentFunction'),
   ),
 );
-export const webPages = /* @__PURE__ */ lazily(() =>
-  httpWebPages({ rules: { allow: environment('outboundAllow'), refuse: ownServices() } }),
-);
+export const webPages = (): WebPages => ({
+  read: async (url, signal) => (await toolAdapters()).makeWebPages().read(url, signal),
+});
 export const webSearch = /* @__PURE__ */ lazily(makeWebSearch);
 export const agentRuntime = /* @__PURE__ */ lazily(() =>
   aiAgentRuntime({

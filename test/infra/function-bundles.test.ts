@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -10,27 +11,46 @@ import { parseSettings } from '#lib/settings.ts';
 import { variables } from '#runtime/variables.ts';
 import { theBundles } from './synthesize.ts';
 
-const bundles = theBundles();
+const bundles = await theBundles();
 const metafile = bundles.metafile();
 
-/** What went into the bundle of a function, after tree shaking. */
-function sourcesOf(name: string): string[] {
-  const output = metafile.outputs[`bundles/${name}/index.mjs`];
-  return Object.entries(output?.inputs ?? {})
+const outputsOf = (name: string) =>
+  Object.entries(metafile.outputs)
+    .filter(([path]) => path.startsWith(`bundles/${name}/`) && path.endsWith('.mjs'))
+    .map(([, output]) => output);
+
+/** What went into the bundle of a function, after tree shaking, without its threads. */
+const sourcesOf = (name: string): string[] =>
+  Object.entries(metafile.outputs)
+    .filter(([path]) => path.startsWith(`bundles/${name}/`) && !path.includes('-thread.mjs'))
+    .flatMap(([, { inputs }]) => Object.entries(inputs))
     .filter(([, { bytesInOutput }]) => bytesInOutput > 0)
     .map(([source]) => source);
-}
+
+const hasTools = (name: string): boolean => ['send-message', 'process-batch-items'].includes(name);
 
 describe.each(functionNames)('%s', (name) => {
   const folder = bundles.folderOf(name);
 
   test('is one module and its source map: no native code, which would be of another processor', () => {
-    const modules =
-      name === 'prepare-attachment' ? ['extraction-thread', 'index', 'shrinking-thread'] : ['index'];
-    expect(readdirSync(folder, { recursive: true }).toSorted()).toEqual(
-      modules.flatMap((module) => [`${module}.mjs`, `${module}.mjs.map`]),
-    );
+    const files = readdirSync(folder, { recursive: true }).map(String).toSorted();
+    const modules = files.filter((file) => file.endsWith('.mjs'));
+    expect(files).toEqual(modules.flatMap((module) => [module, `${module}.map`]));
+    const beside = modules.filter((module) => module !== 'index.mjs');
+    if (name === 'prepare-attachment')
+      expect(beside).toEqual(['extraction-thread.mjs', 'shrinking-thread.mjs']);
+    // What tools of agents need, with what is shared by both and what the SDK itself imports late.
+    else if (hasTools(name)) expect(beside).toContainEqual(expect.stringMatching(/^tool-adapters-\w+\.mjs$/));
+    else expect(beside).toEqual([]);
     expect(sourcesOf(name).filter((source) => source.endsWith('.node'))).toEqual([]);
+  });
+
+  test('needs nothing but its own files and Node.js', () => {
+    const outside = outputsOf(name)
+      .flatMap(({ imports }) => imports)
+      .filter(({ external }) => external)
+      .map(({ path }) => path);
+    expect(outside.filter((path) => !isBuiltin(path))).toEqual([]);
   });
 
   test('is far from the 50 MB that Lambda takes at once, and the 250 MB that it unpacks', () => {
@@ -82,6 +102,13 @@ test('only the functions that ask models carry what speaks with models', () => {
   expect(carriers.toSorted()).toEqual(['process-batch-items', 'send-message']);
 });
 
+test('no function carries the messages of zod in other languages, which come along with all of zod', () => {
+  const languages = functionNames
+    .flatMap(sourcesOf)
+    .flatMap((source) => /zod\/v4\/locales\/(\w+)\.js$/.exec(source)?.[1] ?? []);
+  expect(new Set(languages)).toEqual(new Set(['en']));
+});
+
 test('only the functions that may read objects carry the S3 client', () => {
   const carriers = functionNames.filter((name) =>
     sourcesOf(name).some((source) => source.includes('node_modules/@aws-sdk/client-s3/')),
@@ -102,8 +129,8 @@ test('no function carries the program that runs a template on one machine, or th
   expect(sources.filter((source) => /^(local|lib|bin|test)\//.test(source))).toEqual([]);
 });
 
-test('a function without its source file is named', () => {
-  expect(() => bundleFunctions(['create-chat', 'archive-chat'])).toThrow(
+test('a function without its source file is named', async () => {
+  await expect(bundleFunctions(['create-chat', 'archive-chat'])).rejects.toThrow(
     'No source file for a function: functions/http/archive-chat.ts or functions/web/archive-chat.ts',
   );
 });

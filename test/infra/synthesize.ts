@@ -27,7 +27,8 @@ const withoutCode: FunctionBundles = {
 };
 
 /** The real bundles, for a test file that looks into them. */
-export const theBundles = (): FunctionBundles => bundleFunctions([...functionNames, ...webFunctionNames]);
+export const theBundles = (): Promise<FunctionBundles> =>
+  bundleFunctions([...functionNames, ...webFunctionNames]);
 
 /** An app with the context of cdk.json, as bin/app.ts makes it. */
 export function createApp(context: Record<string, unknown> = {}): App {
