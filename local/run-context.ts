@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DynamoCall } from './dynamodb/dynamo-call.ts';
+import type { EngineRoute } from './dynamodb/engine-route.ts';
 import type { AccessControl } from './iam/access-control.ts';
 import type { FunctionPool } from './lambda/function-pool.ts';
 import type { RunOptions } from './run-options.ts';
@@ -31,6 +32,8 @@ export interface RunContext {
   frontDoor: boolean;
   /** Addresses by service; the gateway's is the stage's, and so is `front`, through the distribution. */
   readonly endpoints: Record<string, string>;
+  /** How threads reach the DynamoDB engine without the wire; undefined when the wire is to see every call. */
+  engineRoute: Omit<EngineRoute, 'rules'> | undefined;
   /** Resolved when requests may be answered; until then the gateway lets them wait. */
   readonly serving: PromiseWithResolvers<void>;
   readonly violations: string[];

@@ -1,6 +1,5 @@
 import { Agent, createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { AccessControl } from '../iam/access-control.ts';
-import { operatorCredentials } from '../iam/operator-credentials.ts';
 import type { DynamoFaults } from '../run-options.ts';
 import { accessKeyOf } from '../wire/access-key-of.ts';
 import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
@@ -8,6 +7,7 @@ import { refusedAwsJson } from '../wire/refuse-aws-json.ts';
 import { createFaults, type Unprocessed } from './create-faults.ts';
 import type { DynamoCall } from './dynamo-call.ts';
 import { type DynamoError, internalServerError } from './dynamo-error.ts';
+import { forEngine } from './engine-credential.ts';
 import { neededPermissions } from './needed-permissions.ts';
 import type { DynamoRequest, TableShape } from './touched-items.ts';
 
@@ -62,15 +62,14 @@ export async function serveWire(options: WireOptions): Promise<Wire> {
         authorization = '',
         ...headers
       } = request.headers;
-      // Some engines keep a database for each key. None looks at signatures.
-      const signed = authorization.replace(
-        /Credential=[^/]+/,
-        `Credential=${operatorCredentials.accessKeyId}`,
-      );
       const outgoing = httpRequest(engine, {
         agent,
         method: request.method ?? 'POST',
-        headers: { ...headers, authorization: signed, 'content-length': Buffer.byteLength(body) },
+        headers: {
+          ...headers,
+          authorization: forEngine(authorization),
+          'content-length': Buffer.byteLength(body),
+        },
       });
       outgoing.on('error', reject);
       outgoing.on('response', (incoming) => {

@@ -112,7 +112,7 @@ async function startWire(
       },
     ];
   });
-  return await serveWire({
+  const wire = await serveWire({
     engine,
     shapes: new Map(shapes),
     faults: faults ?? {},
@@ -120,6 +120,9 @@ async function startWire(
     access: context.access,
     isFunction: (name) => [...context.functions.values()].some(({ functionName }) => functionName === name),
   });
+  if (!recordCalls && Object.keys(faults ?? {}).length === 0)
+    context.engineRoute = { wire: wire.endpoint, engine, shapes: new Map(shapes) };
+  return wire;
 }
 
 async function startEngine({ options }: RunContext): Promise<Engine> {

@@ -1,3 +1,5 @@
+import type { EngineRoute } from '../dynamodb/engine-route.ts';
+
 /** A function of the template with everything resolved. */
 export interface FunctionDefinition {
   readonly logicalId: string;
@@ -14,6 +16,8 @@ export interface FunctionDefinition {
   /** Where threads keep compiled code for the next ones. */
   readonly compileCacheFolder: string;
   readonly environment: Readonly<Record<string, string>>;
+  /** Undefined when every call to DynamoDB is to pass the wire. */
+  readonly engineRoute: EngineRoute | undefined;
 }
 
 /** What a thread reports besides the results of its invocations. */

@@ -47,6 +47,7 @@ export function createFunctionThread(definition: FunctionDefinition, events: Thr
       functionArn: definition.functionArn,
       memoryMegabytes: definition.memoryMegabytes,
       timeoutMilliseconds,
+      engineRoute: definition.engineRoute,
     } satisfies ThreadData,
   });
   const tell = (message: MessageToThread) => worker.postMessage(message);

@@ -130,6 +130,8 @@ function defineFunction(
     runtime,
     roleArn,
   });
+  const { rules } = context.access;
+  const sessions = new Map([...rules.sessions].filter(([key]) => key === environment.AWS_ACCESS_KEY_ID));
   const variables = Object.entries(resolved.Environment?.Variables ?? {});
   return {
     logicalId,
@@ -147,5 +149,7 @@ function defineFunction(
       AWS_LAMBDA_FUNCTION_VERSION: '$LATEST',
       ...environment,
     },
+    // By reference, as the rules still grow: a thread gets a copy when it starts.
+    engineRoute: context.engineRoute && { ...context.engineRoute, rules: { ...rules, sessions } },
   };
 }

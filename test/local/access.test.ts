@@ -385,6 +385,74 @@ describe('a caller of a function', () => {
   });
 });
 
+describe('a function that calls DynamoDB', () => {
+  const call = async (operation: string, input: object) => {
+    const lambda = new LambdaClient(clientOptions(run.endpoints.lambda));
+    const Payload = JSON.stringify({ operation, input });
+    const answer = await lambda.send(new InvokeCommand({ FunctionName: ref('Direct'), Payload }));
+    return JSON.parse(answer.Payload?.transformToString() ?? '') as {
+      output?: object;
+      error?: { name: string; message: string };
+      port: number;
+    };
+  };
+  const wirePort = () => Number(new URL(run.endpoints.dynamodb).port);
+
+  it('goes straight to the engine once the wire has noted what it may do', async () => {
+    const TableName = ref('Items');
+    const Item = { pk: { S: 'direct' } };
+    expect(await call('PutItem', { TableName, Item })).toEqual({ output: {}, port: wirePort() });
+    const { port, output } = await call('PutItem', { TableName, Item });
+    expect(output).toEqual({});
+    expect(port).not.toBe(wirePort());
+    // Another permission is another matter.
+    const Key = Item;
+    expect(await call('GetItem', { TableName, Key })).toEqual({ output: { Item }, port: wirePort() });
+    expect(await call('GetItem', { TableName, Key })).toEqual({ output: { Item }, port });
+  });
+
+  it('is refused by the wire, however often it asks', async () => {
+    for (let time = 0; time < 3; time += 1) {
+      const told = refusals.length;
+      expect(await call('Scan', { TableName: ref('Items') })).toEqual({
+        error: {
+          name: 'AccessDeniedException',
+          message: denied('dynamodb:Scan', tableArn('Items')).message.replace(ref('Caller'), ref('Direct')),
+        },
+        port: wirePort(),
+      });
+      expect(refusals.length).toBe(told + 1);
+    }
+  });
+
+  it('is refused what a condition rules out, of what it may do to other items', async () => {
+    const query = (pk: string) =>
+      call('Query', {
+        TableName: ref('Untouched'),
+        KeyConditionExpression: 'pk = :pk',
+        ExpressionAttributeValues: { ':pk': { S: pk } },
+      });
+    await query('own#1');
+    const { port } = await query('own#2');
+    expect(port).not.toBe(wirePort());
+    expect(await query('other#1')).toMatchObject({
+      error: { name: 'AccessDeniedException' },
+      port: wirePort(),
+    });
+  });
+
+  it('passes on what the engine refuses', async () => {
+    const refused = () =>
+      call('PutItem', {
+        TableName: ref('Items'),
+        Item: { pk: { S: 'direct' } },
+        ConditionExpression: 'attribute_not_exists(pk)',
+      });
+    await refused();
+    expect(await refused()).toMatchObject({ error: { name: 'ConditionalCheckFailedException' } });
+  });
+});
+
 it('notes which permissions were used', () => {
   const { unused, needless } = findUnusedPermissions(notes(), /^Access$/, [
     { action: /^logs:/, reason: 'x' },

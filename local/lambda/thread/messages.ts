@@ -1,3 +1,5 @@
+import type { EngineRoute } from '../../dynamodb/engine-route.ts';
+
 /** What a thread is told when it is made. */
 export interface ThreadData {
   readonly taskRoot: string;
@@ -6,6 +8,7 @@ export interface ThreadData {
   readonly functionArn: string;
   readonly memoryMegabytes: number;
   readonly timeoutMilliseconds: number;
+  readonly engineRoute: EngineRoute | undefined;
 }
 
 export type MessageToThread =

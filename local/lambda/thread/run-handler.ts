@@ -4,6 +4,7 @@ import path from 'node:path';
 import { finished } from 'node:stream/promises';
 import { pathToFileURL } from 'node:url';
 import { parentPort, workerData } from 'node:worker_threads';
+import { takeEngineRoute } from '../../dynamodb/engine-route.ts';
 import { awslambda, type Handler, isStreaming } from './managed-runtime.ts';
 import type { MessageFromThread, MessageToThread, ThreadData } from './messages.ts';
 import { reportError } from './report-error.ts';
@@ -31,6 +32,7 @@ watchNetwork((request) => {
       text: `${data.functionName}: ${request} began after the handler had resolved`,
     });
 });
+if (data.engineRoute) takeEngineRoute(data.engineRoute);
 setInterval(sampleMemory, MEMORY_SAMPLE_MILLISECONDS).unref();
 
 /** The heap has its own limit; what Buffers hold outside of it only shows here. */
