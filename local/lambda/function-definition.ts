@@ -1,4 +1,5 @@
 import type { EngineRoute } from '../dynamodb/engine-route.ts';
+import type { LoadGauge } from './load-gauge.ts';
 
 /** A function of the template with everything resolved. */
 export interface FunctionDefinition {
@@ -20,9 +21,11 @@ export interface FunctionDefinition {
   readonly engineRoute: EngineRoute | undefined;
 }
 
-/** What a thread reports besides the results of its invocations. */
+/** What a thread reports besides the results of its invocations, and to whom. */
 export interface ThreadEvents {
   onLine(line: string): void;
   onViolation(text: string): void;
   onGone(): void;
+  /** Is to know of the thread as long as it is there. */
+  readonly gauge: LoadGauge;
 }

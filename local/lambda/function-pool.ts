@@ -34,12 +34,17 @@ const IDLE_MILLISECONDS = 5 * 60_000;
 // waits for a warm thread as long as ten short calls take.
 const WAIT_MILLISECONDS = 100;
 
-// When this process has so much of the processors, a thread more would only take from the others; the engines need the
-// rest. When its threads wait, such as for a model, there is room.
-const BUSY_PROCESSORS = 0.6 * availableParallelism();
+// When so many threads compute, one call more beside them would only take from them, and the next to end is a warm one.
+// When they wait, such as for a model, there is room.
+const FULL_LOAD = 0.75 * availableParallelism();
+
+// A thread that starts computes for a while.
+const PROCESSORS_TO_START = 0.5;
 
 // Calls that compute for long may hold all threads: a call that waits so long gets one all the same.
 const LONG_WAIT_MILLISECONDS = 2000;
+
+const LOOK_MILLISECONDS = 50;
 
 const SHUT_DOWN: InvocationResult = {
   succeeded: false,
@@ -58,7 +63,6 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
   let isStarting = false;
   let closed = false;
   let look: NodeJS.Timeout | undefined;
-  let isRoomForMore = false;
   let lastEnd = Number.NEGATIVE_INFINITY;
 
   async function startThread(): Promise<void> {
@@ -70,6 +74,7 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
         const index = idle.findIndex((entry) => entry.thread === thread);
         if (index >= 0) idle.splice(index, 1);
       },
+      gauge: options.gauge,
     });
     threads.add(thread);
     isStarting = true;
@@ -77,40 +82,34 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     isStarting = false;
     if (failure) queue.shift()?.resolve(failure);
     else free(thread);
-    startNeeded();
+    serveQueue();
   }
 
-  function startNeeded(): void {
-    const isNeeded = queue.length > 0 && !isStarting && threads.size < options.maxConcurrency;
-    if (!closed && isNeeded && isWorthAThread(queue[0])) void startThread();
-    lookAgain();
-  }
-
-  function isWorthAThread(longest: Waiting | undefined): boolean {
-    if (threads.size === 0) return true;
-    const waited = longest ? performance.now() - longest.since : 0;
-    if (waited < WAIT_MILLISECONDS) return false;
-    return waited >= LONG_WAIT_MILLISECONDS || isRoomForMore;
-  }
-
-  /** Measures for a moment as long as calls wait. */
-  function lookAgain(): void {
-    if (queue.length === 0 || closed) {
-      clearTimeout(look);
-      look = undefined;
-      return;
+  /** Gives waiting calls to idle threads, or starts a thread, as far as there is room; and looks again while calls wait. */
+  function serveQueue(): void {
+    clearTimeout(look);
+    look = undefined;
+    while (queue.length > 0 && idle.length > 0 && isWorthRunning()) {
+      const next = queue.shift();
+      const thread = takeWarmest();
+      if (next && thread) void run(thread, next.payload, next.sink).then(next.resolve);
     }
-    if (look) return;
-    const since = performance.now();
-    const used = process.cpuUsage();
-    isRoomForMore = false;
-    look = setTimeout(() => {
-      look = undefined;
-      const { user, system } = process.cpuUsage(used);
-      const processors = (user + system) / 1000 / (performance.now() - since);
-      isRoomForMore = processors < BUSY_PROCESSORS;
-      startNeeded();
-    }, WAIT_MILLISECONDS);
+    if (queue.length === 0 || closed) return;
+    const isNeeded = idle.length === 0 && !isStarting && threads.size < options.maxConcurrency;
+    if (isNeeded && isWorthAThread()) void startThread();
+    look = setTimeout(serveQueue, LOOK_MILLISECONDS);
+  }
+
+  const waited = (): number => performance.now() - (queue[0]?.since ?? Number.POSITIVE_INFINITY);
+
+  function isWorthRunning(): boolean {
+    const isNoneRunning = idle.length === threads.size;
+    return isNoneRunning || options.gauge.load() < FULL_LOAD || waited() >= LONG_WAIT_MILLISECONDS;
+  }
+
+  function isWorthAThread(): boolean {
+    if (threads.size === 0 || waited() >= LONG_WAIT_MILLISECONDS) return true;
+    return options.gauge.idleProcessors() >= PROCESSORS_TO_START && waited() >= WAIT_MILLISECONDS;
   }
 
   function free(thread: FunctionThread): void {
@@ -143,7 +142,7 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     options.onInvoked(lastEnd - start);
     free(thread);
     // A thread that has ended leaves its queue to the others; the last one, to a new thread.
-    if (threads.size === 0) startNeeded();
+    if (threads.size === 0) serveQueue();
     return result;
   }
 
@@ -162,11 +161,9 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     timeoutSeconds: definition.timeoutSeconds,
     invoke(payload, sink) {
       if (closed) return Promise.resolve(SHUT_DOWN);
-      const thread = takeWarmest();
-      if (thread) return run(thread, payload, sink);
       return new Promise((resolve) => {
         queue.push({ since: performance.now(), payload, sink, resolve });
-        startNeeded();
+        serveQueue();
       });
     },
     async prewarm() {

@@ -50,6 +50,7 @@ export function createFunctionThread(definition: FunctionDefinition, events: Thr
       engineRoute: definition.engineRoute,
     } satisfies ThreadData,
   });
+  events.gauge.watch(worker);
   const tell = (message: MessageToThread) => worker.postMessage(message);
 
   const loading = Promise.withResolvers<InvocationResult | undefined>();
@@ -80,6 +81,7 @@ export function createFunctionThread(definition: FunctionDefinition, events: Thr
   function leave(): void {
     if (gone) return;
     gone = true;
+    events.gauge.forget(worker);
     events.onGone();
   }
 

@@ -6,6 +6,7 @@ import { findFunction } from './find-function.ts';
 import type { FunctionDefinition } from './function-definition.ts';
 import { functionEnvironment } from './function-environment.ts';
 import { createFunctionPool } from './function-pool.ts';
+import { createLoadGauge } from './load-gauge.ts';
 import { prewarm } from './prewarm.ts';
 import { serveInvocations } from './serve-invocations.ts';
 
@@ -70,6 +71,7 @@ export const functions: ResourceKind = {
       },
       environmentFor: () => ({ AWS_ENDPOINT_URL_LAMBDA: invocations.endpoint }),
       async begin() {
+        const gauge = createLoadGauge();
         for (const resource of ours) {
           const functionName = nameOf(resource);
           const qualifiers = resources
@@ -82,6 +84,7 @@ export const functions: ResourceKind = {
           );
           const pool = createFunctionPool(definition, {
             maxConcurrency: context.options.maxConcurrency ?? DEFAULT_MAX_CONCURRENCY,
+            gauge,
             onLine: (line) => context.options.onLog?.({ functionName: definition.functionName, line }),
             onViolation: (text) => context.violations.push(text),
             onInvoked: (milliseconds) => {

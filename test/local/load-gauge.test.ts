@@ -1,0 +1,40 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { expect, it, onTestFinished } from 'vitest';
+import { createLoadGauge } from '#local/lambda/load-gauge.ts';
+
+async function startWorker(body: string): Promise<Worker> {
+  const worker = new Worker(`require('node:worker_threads').parentPort.postMessage('begun'); ${body}`, {
+    eval: true,
+  });
+  onTestFinished(() => void worker.terminate());
+  await new Promise((resolve) => worker.once('message', resolve));
+  return worker;
+}
+
+it('counts threads that compute, and none that wait or are forgotten', async () => {
+  const gauge = createLoadGauge();
+  const [computing, waiting] = await Promise.all([
+    startWorker('for (;;);'),
+    startWorker('setInterval(() => {}, 1000);'),
+  ]);
+  for (const worker of [computing, waiting]) gauge.watch(worker);
+  await sleep(300);
+  expect(gauge.load()).toBeGreaterThan(0.9);
+  expect(gauge.load()).toBeLessThan(1.9);
+  gauge.forget(computing);
+  await sleep(300);
+  expect(gauge.load()).toBeLessThan(0.9);
+});
+
+it('knows of idle processors only when asked again and again', async () => {
+  const gauge = createLoadGauge();
+  expect(gauge.idleProcessors()).toBe(0);
+  await sleep(100);
+  const idle = gauge.idleProcessors();
+  expect(idle).toBeGreaterThanOrEqual(0);
+  // The same within the window.
+  expect(gauge.idleProcessors()).toBe(idle);
+  await sleep(600);
+  expect(gauge.idleProcessors()).toBe(0);
+});
