@@ -38,8 +38,8 @@ const WAIT_MILLISECONDS = 100;
 // When they wait, such as for a model, there is room.
 const FULL_LOAD = 0.75 * availableParallelism();
 
-// A thread that starts computes for a while.
-const PROCESSORS_TO_START = 0.5;
+// A thread that starts computes for a while, and its first calls take ten times as long.
+const PROCESSORS_TO_START = Math.min(1, 0.4 * availableParallelism());
 
 // Calls that compute for long may hold all threads: a call that waits so long gets one all the same.
 const LONG_WAIT_MILLISECONDS = 2000;

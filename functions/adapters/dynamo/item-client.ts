@@ -1,8 +1,13 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { ItemProtocol } from './item-protocol.ts';
+import { SigningDigest } from './signing-digest.ts';
 
 /** Of a client for operations on items: a middleware stack is put together once for each kind of command. */
-export const itemClientSettings = { cacheMiddleware: true, protocol: ItemProtocol } as const;
+export const itemClientSettings = {
+  cacheMiddleware: true,
+  protocol: ItemProtocol,
+  sha256: SigningDigest,
+} as const;
 
 /**
  * What the SDK does around each call without use here: it filters inputs and outputs for a logger that there is not,
