@@ -4,56 +4,66 @@ import { hostAndPort } from '#contract/host-and-port.ts';
 import { limitsText } from '#contract/rate-limits.ts';
 import { variables } from './variables.ts';
 
-const hostsAndPorts = z
-  .string()
-  .default('')
-  .transform((list) => list.split(',').filter((entry) => entry !== ''))
-  .pipe(z.array(hostAndPort));
+const hostsAndPorts = () =>
+  z
+    .string()
+    .default('')
+    .transform((list) => list.split(',').filter((entry) => entry !== ''))
+    .pipe(z.array(hostAndPort));
 
+/** Each is made when its variable is first read: all of them would take 8 ms of a function's start. */
 const schemas = {
-  dataTable: z.string().min(1),
-  contentBucket: z.string().min(1),
-  fileBucket: z.string().min(1),
-  openAiBaseUrl: z.url(),
-  openAiApiKeySecret: z.string().min(1),
-  streamTimeoutSeconds: z.coerce.number().positive(),
-  leaseSeconds: z.coerce.number().positive(),
-  plainReplySeconds: z.coerce.number().positive(),
-  batchQueueUrl: z.url(),
-  batchWorkflowArn: z.string().min(1),
-  batchTimeoutSeconds: z.coerce.number().positive(),
-  batchItemSeconds: z.coerce.number().positive(),
-  batchWorkspacePlaces: z.coerce.number().int().positive(),
-  prepareAttachmentFunction: z.string().min(1),
-  historyCharacters: z.coerce.number().int().nonnegative(),
-  attachedFiles: z.coerce.number().int().positive(),
+  dataTable: () => z.string().min(1),
+  contentBucket: () => z.string().min(1),
+  fileBucket: () => z.string().min(1),
+  openAiBaseUrl: () => z.url(),
+  openAiApiKeySecret: () => z.string().min(1),
+  streamTimeoutSeconds: () => z.coerce.number().positive(),
+  leaseSeconds: () => z.coerce.number().positive(),
+  plainReplySeconds: () => z.coerce.number().positive(),
+  batchQueueUrl: () => z.url(),
+  batchWorkflowArn: () => z.string().min(1),
+  batchTimeoutSeconds: () => z.coerce.number().positive(),
+  batchItemSeconds: () => z.coerce.number().positive(),
+  batchWorkspacePlaces: () => z.coerce.number().int().positive(),
+  prepareAttachmentFunction: () => z.string().min(1),
+  historyCharacters: () => z.coerce.number().int().nonnegative(),
+  attachedFiles: () => z.coerce.number().int().positive(),
   outboundAllow: hostsAndPorts,
   webhookAllow: hostsAndPorts,
-  webhookKey: z.string().min(1),
-  webhookTimeoutSeconds: z.coerce.number().positive(),
-  webhookRetrySeconds: z
-    .string()
-    .transform((list) => list.split(',').map(Number))
-    .pipe(z.array(z.number().positive())),
+  webhookKey: () => z.string().min(1),
+  webhookTimeoutSeconds: () => z.coerce.number().positive(),
+  webhookRetrySeconds: () =>
+    z
+      .string()
+      .transform((list) => list.split(',').map(Number))
+      .pipe(z.array(z.number().positive())),
   /** Undefined where agents cannot search the web. */
-  webSearchProvider: z.enum(['searxng', 'brave']).optional(),
-  webSearchUrl: z.url(),
-  webSearchApiKeySecret: z.string().min(1),
-  usageDays: z.coerce.number().int().positive(),
+  webSearchProvider: () => z.enum(['searxng', 'brave']).optional(),
+  webSearchUrl: () => z.url(),
+  webSearchApiKeySecret: () => z.string().min(1),
+  usageDays: () => z.coerce.number().int().positive(),
   /** Undefined in a stage without a distribution. */
-  originSecret: z.string().min(1).optional(),
-  logLevel: z.string().optional(),
-  metricsNamespace: z.string().min(1),
-  stageLimits: limitsText,
-  httpEndpoint: z.string().regex(/^[^:]+:\d+$/),
-} as const satisfies Record<keyof typeof variables, z.ZodType>;
+  originSecret: () => z.string().min(1).optional(),
+  logLevel: () => z.string().optional(),
+  metricsNamespace: () => z.string().min(1),
+  stageLimits: () => limitsText,
+  httpEndpoint: () => z.string().regex(/^[^:]+:\d+$/),
+} as const satisfies Record<keyof typeof variables, () => z.ZodType>;
+
+type Name = keyof typeof schemas;
+type Value<Of extends Name> = z.infer<ReturnType<(typeof schemas)[Of]>>;
+
+const made = new Map<Name, z.ZodType>();
 
 /**
  * A variable that the stack has given to this function.
  * @throws Error naming the variable when it is missing or malformed
  */
-export function environment<Name extends keyof typeof schemas>(name: Name): z.infer<(typeof schemas)[Name]> {
-  const parsed = schemas[name].safeParse(process.env[variables[name]]);
+export function environment<Of extends Name>(name: Of): Value<Of> {
+  const schema = made.get(name) ?? schemas[name]();
+  made.set(name, schema);
+  const parsed = schema.safeParse(process.env[variables[name]]);
   if (!parsed.success) throw new Error(`The environment variable ${variables[name]} is missing or malformed`);
-  return parsed.data as z.infer<(typeof schemas)[Name]>;
+  return parsed.data as Value<Of>;
 }
