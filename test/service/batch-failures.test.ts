@@ -1,16 +1,20 @@
-import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { operatorCredentials } from '#local/iam/operator-credentials.ts';
+import { queueRequest } from '#support/batch-queue.ts';
 import { checkChats, checkEnded, endOf, requestsOf, resultsOf, submit, tally } from '#support/batches.ts';
+import { type DynamoProxy, startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
 import { type Service, startService } from '#support/service.ts';
+import { createChat, send } from '#support/turns.ts';
 
 // Waits between tries are real: 5 s, 10 s …
 vi.setConfig({ testTimeout: 120_000 });
 
 let model: ScriptedModel;
 let service: Service;
+let proxy: DynamoProxy;
+/** Workspaces, and the functions that fail with theirs. */
+const failing = new Map<string, RegExp>();
 /** What the model does with messages that begin so; it says `Hello` to others. */
 const scripts = new Map<string, (call: ModelCall, message: string) => void>();
 beforeAll(async () => {
@@ -22,10 +26,27 @@ beforeAll(async () => {
     if (script) script(call, message);
     else onCall(call);
   };
-  service = await startService({ variables: { OPENAI_BASE_URL: model.url }, maxConcurrency: 4 });
+  proxy = await startDynamoProxy();
+  proxy.handle = async ({ functionName, body }, pass) => {
+    const isFailing = [...failing].some(
+      ([workspaceId, name]) => name.test(functionName) && JSON.stringify(body).includes(workspaceId),
+    );
+    return isFailing ? { status: 400, body: '{"__type":"ValidationException"}' } : pass();
+  };
+  service = await startService({
+    variables: {
+      OPENAI_BASE_URL: model.url,
+      AWS_ENDPOINT_URL_DYNAMODB: proxy.url,
+      // As many as workers: a batch of five groups has one more.
+      BATCH_WORKSPACE_PLACES: '4',
+    },
+    maxConcurrency: 4,
+  });
+  proxy.engine = service.run.endpoints.dynamodb;
 });
 afterAll(async () => {
   await service.close();
+  await proxy.close();
   await model.close();
 });
 
@@ -120,30 +141,71 @@ it.concurrent('a request that the queue gives up fails, unless it is over or bei
   const batch = await submit(tenant.client, tenant, requests);
   const statuses = async () => (await resultsOf(tenant.client, batch.id)).map(({ status }) => status);
   await expect.poll(statuses, { timeout: 30_000 }).toEqual(['success', 'processing', 'pending']);
-  const sqs = new SQSClient({
-    endpoint: service.run.endpoints.sqs,
-    region: 'us-east-1',
-    credentials: operatorCredentials,
-    useQueueUrlAsEndpoint: false,
-  });
-  const [deadLetters] = Object.entries(service.run.physicalIds).filter(([id]) => /DeadLetters/.test(id));
-  for (const position of [0, 1, 2])
-    await sqs.send(
-      new SendMessageCommand({
-        QueueUrl: deadLetters?.[1],
-        MessageBody: JSON.stringify({
-          workspaceId: tenant.workspaceId,
-          batchId: batch.id,
-          positions: [position],
-          holdsPlace: true,
-        }),
-      }),
-    );
+  for (const position of [0, 1, 2]) await giveUp(tenant, batch, position);
   await expect.poll(statuses, { timeout: 30_000 }).toEqual(['success', 'processing', 'failed']);
   down = false;
   for (const call of calls) answer(call);
   const results = await checkEnded(tenant.client, await endOf(tenant.client, batch.id), requests);
   expect(tally(results)).toEqual({ success: 2, 'failed 500': 1 });
   expect(results[2]?.error_message).toBe('The request could not be processed');
-  sqs.destroy();
 });
+
+it.concurrent('a request that the queue gives up hands on its place and its history', async () => {
+  const tenant = await open();
+  let down = true;
+  scripts.set('Hand on', (call, message) =>
+    message.endsWith('waits') && down ? call.fail(503) : answer(call),
+  );
+  const chatId = await createChat(tenant.client, tenant);
+  const requests = requestsOf(41, (index) => ({
+    message: `Hand on ${index}, which ${[1, 40].includes(index) ? 'is next' : 'waits'}`,
+    ...(index < 2 && { history_id: chatId }),
+  }));
+  const batch = await submit(tenant.client, tenant, requests);
+  const statusOf = (position: number) => async () =>
+    (await resultsOf(tenant.client, batch.id))[position]?.status;
+  const giveUpWaiting = async (position: number): Promise<void> => {
+    const message = `Hand on ${position}, which waits`;
+    const isWaiting = async (): Promise<boolean> =>
+      model.calls.some((call) => messageOf(call) === message) && (await statusOf(position)()) === 'pending';
+    await expect.poll(isWaiting, { timeout: 30_000 }).toBe(true);
+    await giveUp(tenant, batch, position);
+    await expect.poll(statusOf(position), { timeout: 30_000 }).toBe('failed');
+  };
+  // Four groups have all places: the fifth gets that of the second, and the next of a history that of the first.
+  expect(await statusOf(40)()).toBe('pending');
+  await giveUpWaiting(10);
+  await expect.poll(statusOf(40), { timeout: 30_000 }).toBe('success');
+  await giveUpWaiting(0);
+  await expect.poll(statusOf(1), { timeout: 30_000 }).toBe('success');
+  down = false;
+  const results = await checkEnded(tenant.client, await endOf(tenant.client, batch.id, 100), requests);
+  expect(tally(results)).toEqual({ success: 39, 'failed 500': 2 });
+});
+
+it.concurrent.each([
+  ['begin', /DispatchBatch/, { 'failed 500': 2 }],
+  ['look at', /AdvanceBatch/, { success: 2 }],
+])(
+  'a batch that its workflow cannot %s ends as failed, with what was done of it',
+  async (_what, name, ends) => {
+    const tenant = await open();
+    const chatId = await createChat(tenant.client, tenant);
+    const requests = requestsOf(2, (index) => (index === 0 ? { history_id: chatId } : {}));
+    failing.set(tenant.workspaceId, name);
+    const { id } = await submit(tenant.client, tenant, requests);
+    const batch = await endOf(tenant.client, id, 100);
+    expect(batch).toMatchObject({ status: 'failed', completed_at: expect.any(String) });
+    const results = await checkEnded(tenant.client, batch, requests);
+    expect(tally(results)).toEqual(ends);
+    expect((await send(tenant.client, tenant, chatId, 'Go on')).status).toBe(200);
+  },
+);
+
+/** Lets the queue give up a message with one request, as after its last delivery. */
+const giveUp = (
+  { workspaceId }: { workspaceId: string },
+  { id: batchId }: { id: string },
+  position: number,
+): Promise<void> =>
+  queueRequest(service, 'BatchesDeadLetters', { workspaceId, batchId, position, holdsPlace: true });

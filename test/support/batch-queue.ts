@@ -1,0 +1,22 @@
+import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { operatorCredentials } from '#local/iam/operator-credentials.ts';
+import type { Service } from './service.ts';
+
+/** Puts a message that names one request of a batch into one of the queues, as if the queue had it once more. */
+export async function queueRequest(
+  { run }: Pick<Service, 'run'>,
+  queue: 'BatchesRequests' | 'BatchesDeadLetters',
+  request: { workspaceId: string; batchId: string; position: number; holdsPlace: boolean },
+): Promise<void> {
+  const { workspaceId, batchId, position, holdsPlace } = request;
+  const [, QueueUrl] = Object.entries(run.physicalIds).find(([id]) => id.startsWith(queue)) ?? [];
+  const sqs = new SQSClient({
+    endpoint: run.endpoints.sqs,
+    region: 'us-east-1',
+    credentials: operatorCredentials,
+    useQueueUrlAsEndpoint: false,
+  });
+  const MessageBody = JSON.stringify({ workspaceId, batchId, positions: [position], holdsPlace });
+  await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody, MessageGroupId: workspaceId }));
+  sqs.destroy();
+}
