@@ -2,6 +2,8 @@ import { randomFillSync } from 'node:crypto';
 import { imageSize } from 'image-size';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { lastPrompt, openAttaching, readings } from '#support/attaching.ts';
+import { endOf, submit } from '#support/batches.ts';
+import { fileBucketOf } from '#support/file-bucket.ts';
 import { pngOf } from '#support/image-bytes.ts';
 import { gif } from '#support/sample-files.ts';
 import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
@@ -81,4 +83,35 @@ describe('an image that is too large for models', { timeout: 60_000 }, () => {
     expect(lastPrompt(model)).toContain(reason);
     expect(lastPrompt(model)).not.toContain('image_url');
   });
+});
+
+it('an image is shown to batches that go on with its chat, and both are told when it is gone', {
+  timeout: 60_000,
+}, async () => {
+  const chat = await seeing();
+  const image = pngOf({ width: 10, height: 10 }, red);
+  const file = await chat.upload('a.png', image, 'image/png');
+  const other = await chat.upload('b.png', image, 'image/png');
+  const askInBatch = async (): Promise<void> => {
+    const requests = [{ custom_id: 'a', message: 'And now?', history_id: chat.chatId }];
+    const { id } = await submit(chat.client, chat, requests);
+    expect(await endOf(chat.client, id)).toMatchObject({ completed_requests: 1 });
+  };
+  await chat.ask('What is it?', file);
+  expect(shown().bytes).toEqual(image);
+  await askInBatch();
+  expect(shown().bytes).toEqual(image);
+
+  for (const uuid of [file, other]) await fileBucketOf(service).remove(chat.workspaceId, uuid);
+  // Warm ones have it at hand.
+  for (const name of ['SendMessage', 'ProcessBatchItems'])
+    expect(service.run.killWorkers(name)).toBeGreaterThan(0);
+  await chat.ask('Is it still there?');
+  expect(lastPrompt(model)).toContain('is no longer there');
+  await askInBatch();
+  expect(lastPrompt(model)).toContain('is no longer there');
+  expect(lastPrompt(model)).not.toContain('image_url');
+  // One that nobody had looked at is gone as well.
+  await chat.ask('And this one?', other);
+  expect(lastPrompt(model).match(/is no longer there/g)).toHaveLength(2);
 });

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Client, clientOf } from '#support/client.ts';
 import { type DynamoProxy, type ProxiedCall, startDynamoProxy } from '#support/dynamo-proxy.ts';
+import { fileBucketOf } from '#support/file-bucket.ts';
 import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
 import { seededRandom } from '#support/seeded-random.ts';
 import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
 import { contentsOf, createChat, historyOf, send } from '#support/turns.ts';
+import { filePart, form, uploaderOf } from '#support/upload.ts';
 
 const seed = Number(process.env.SEED ?? Date.now() % 100_000);
 const random = seededRandom(seed);
@@ -134,3 +136,24 @@ describe('an answer lost on its way back', () => {
     expect((await send(client, tenant, chatId, 'Hi')).status).toBe(200);
   });
 });
+
+it.each([
+  ['the distribution', () => service.baseUrl],
+  ['the gateway itself', () => `${service.run.endpoints.gateway}/v1`],
+])(
+  'leaves nothing of an upload in the bucket that the table does not take, through %s',
+  async (_door, addressOf) => {
+    const own = await createTenant();
+    let refused = 0;
+    proxy.handle = async ({ target }, pass) => {
+      if (target !== 'PutItem') return pass();
+      refused += 1;
+      return { status: 400, body: '{"__type":"ValidationException"}' };
+    };
+    const { status, body } = await uploaderOf({ baseUrl: addressOf() }, own).raw(
+      form(filePart('a.txt', 'x')),
+    );
+    expect({ status, code: body.error_code, refused }).toEqual({ status: 500, code: 10005, refused: 1 });
+    expect(await fileBucketOf(service).holds(own.workspaceId)).toEqual({ objects: [], uploads: [] });
+  },
+);

@@ -1,9 +1,13 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { keys } from '#adapters/dynamo/keys.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import type { MessageResource } from '#contract/message.ts';
+import { queueRequest } from '#support/batch-queue.ts';
+import { checkEnded, endOf, resultsOf, submit } from '#support/batches.ts';
 import { type Client, clientOf } from '#support/client.ts';
 import { dataTableOf } from '#support/data-table.ts';
+import { countLargeTexts } from '#support/file-bucket.ts';
 import {
   callsByMessage,
   type ModelCall,
@@ -12,7 +16,7 @@ import {
 } from '#support/scripted-model.ts';
 import { chatItems, messageItems } from '#support/seed.ts';
 import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
-import { createChat, historyOf, send } from '#support/turns.ts';
+import { contentsOf, createChat, historyOf, interrupted, send } from '#support/turns.ts';
 
 /** 256 characters of four bytes each, in JSON and in the table. */
 const name = '🗂'.repeat(256);
@@ -177,4 +181,71 @@ it('takes a message of 256 KiB and refuses one byte more', async () => {
   });
   const history = await historyOf(client, chatId);
   expect(history.map(({ content }) => digest(content))).toEqual([message, 'Read'].map(digest));
+});
+
+describe('a large reply', () => {
+  const large = '🙂é字 '.repeat(40_000);
+  const answer = (call: ModelCall, text: string): void => {
+    call.piece(text);
+    call.finish();
+  };
+  const open = async () => {
+    const own = await createTenant({ model: 'openai:test', titles: false });
+    return { ...own, client: clientOf(service, own) };
+  };
+
+  it('that comes when the turn was ended by another leaves nothing behind', async () => {
+    const own = await open();
+    const chatId = await createChat(own.client, own);
+    const called = callFor('Late');
+    const sending = send(own.client, own, chatId, 'Late');
+    const call = await called;
+    const table = dataTableOf(service);
+    await table.endLease({ ...own, chatId });
+    table.close();
+    const next = callFor('Next');
+    const sendingNext = send(own.client, own, chatId, 'Next');
+    answer(await next, 'Here');
+    expect((await sendingNext).body.data).toBe('Here');
+    answer(call, large);
+    expect(await sending).toMatchObject({ status: 500 });
+    const history = await historyOf(own.client, chatId);
+    expect(contentsOf(history)).toEqual(['Late', '', 'Next', 'Here']);
+    expect(history[1]?.meta.error).toEqual(interrupted);
+    expect(await countLargeTexts(service, own.workspaceId)).toBe(0);
+  });
+
+  it('stands whole among a batch’s results, and one that another worker was faster with is cleared away', async () => {
+    const own = await open();
+    const calls = [callFor('Twice'), callFor('Much')] as const;
+    const requests = ['Twice', 'Much'].map((message) => ({ custom_id: message, message }));
+    const batch = await submit(own.client, own, requests);
+    const slow = await calls[0];
+    answer(await calls[1], large);
+
+    // As if its worker had died: the message comes again, to another one.
+    const table = dataTableOf(service);
+    await table.change(keys.batchItem(own.workspaceId, batch.id, 0), { lease: Date.now() - 1 });
+    table.close();
+    const again = callFor('Twice');
+    const { workspaceId } = own;
+    const request = { workspaceId, batchId: batch.id, position: 0, holdsPlace: false };
+    await queueRequest(service, 'BatchesRequests', request);
+    answer(await again, 'Quick');
+    const contents = async () =>
+      (await resultsOf(own.client, batch.id)).map(({ response_content: content }) => content);
+    await expect.poll(contents, { timeout: 20_000 }).toEqual(['Quick', large]);
+    answer(slow, large);
+    const deleted = () =>
+      service.run
+        .calls()
+        .filter(
+          ({ operation, name: by }) => operation === 'DELETE object' && by?.includes('ProcessBatchItems'),
+        );
+    await expect.poll(deleted, { timeout: 20_000 }).toHaveLength(1);
+    const ended = await endOf(own.client, batch.id);
+    await checkEnded(own.client, ended, requests);
+    expect(await contents()).toEqual(['Quick', large]);
+    expect(await countLargeTexts(service, own.workspaceId)).toBe(1);
+  });
 });

@@ -3,8 +3,10 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { endOf, resultsOf, submit } from '#support/batches.ts';
+import { clientOf } from '#support/client.ts';
 import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
-import { type Service, startService } from '#support/service.ts';
+import { createTenant, type Service, startService } from '#support/service.ts';
 import { callWhatIsAsked, startWebServer, toolUser, type WebServer } from '#support/tool-use.ts';
 import { synthesize } from '../../bin/local/synthesize.ts';
 
@@ -68,6 +70,18 @@ it('Brave without results finds nothing', async () => {
   results = undefined;
   const search = await toolUser(service, { type });
   expect((await search({ query: 'q' })).result).toEqual({ success: true, data: [] });
+});
+
+it('a request of a batch searches with the key as well', async () => {
+  results = [{ title: 'Found', url: 'https://site.test/1' }];
+  const tenant = await createTenant({ model: 'openai:test', agent: { unified_tools: [{ type }] } });
+  const client = clientOf(service, tenant);
+  const message = JSON.stringify({ name: type, arguments: { query: 'batch' } });
+  const { id } = await submit(client, tenant, [{ custom_id: 'a', message }]);
+  expect(await endOf(client, id)).toMatchObject({ completed_requests: 1 });
+  const [result] = await resultsOf(client, id);
+  expect(result?.response_content).toContain('https://site.test/1');
+  expect(brave.asked.at(-1)).toContain('q=batch');
 });
 
 it('only such a stage has a secret for the key', async () => {

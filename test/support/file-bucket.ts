@@ -1,4 +1,5 @@
 import {
+  DeleteObjectCommand,
   GetObjectTaggingCommand,
   ListMultipartUploadsCommand,
   ListObjectsV2Command,
@@ -7,15 +8,26 @@ import {
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import type { Service } from './service.ts';
 
-/** The bucket of uploaded files of a running service, reached past the service itself. */
-export function fileBucketOf({ run }: Pick<Service, 'run'>) {
-  const Bucket = run.outputs.FileBucketName ?? '';
-  const client = new S3Client({
+const clientOf = ({ run }: Pick<Service, 'run'>): S3Client =>
+  new S3Client({
     endpoint: run.endpoints.s3,
     region: 'us-east-1',
     credentials: operatorCredentials,
     forcePathStyle: true,
   });
+
+/** How many texts of a workspace are kept that were too large for the table. */
+export async function countLargeTexts(service: Pick<Service, 'run'>, workspaceId: string): Promise<number> {
+  const Bucket = service.run.outputs.ContentBucketName;
+  const Prefix = `contents/${workspaceId}/`;
+  const { KeyCount } = await clientOf(service).send(new ListObjectsV2Command({ Bucket, Prefix }));
+  return KeyCount ?? 0;
+}
+
+/** The bucket of uploaded files of a running service, reached past the service itself. */
+export function fileBucketOf(service: Pick<Service, 'run'>) {
+  const Bucket = service.run.outputs.FileBucketName ?? '';
+  const client = clientOf(service);
   return {
     /** Keys of a workspace's objects, and of its uploads that nobody has ended. */
     async holds(workspaceId: string): Promise<{ objects: string[]; uploads: string[] }> {
@@ -27,6 +39,9 @@ export function fileBucketOf({ run }: Pick<Service, 'run'>) {
       const own = (keys: ({ Key?: string | undefined } | undefined)[] = []): string[] =>
         keys.flatMap((entry) => (entry?.Key?.startsWith(Prefix) ? [entry.Key] : []));
       return { objects: own(objects.Contents), uploads: own(uploads.Uploads) };
+    },
+    async remove(workspaceId: string, uuid: string): Promise<void> {
+      await client.send(new DeleteObjectCommand({ Bucket, Key: `files/${workspaceId}/${uuid}` }));
     },
     async tagsOf(workspaceId: string, uuid: string) {
       const Key = `files/${workspaceId}/${uuid}`;
