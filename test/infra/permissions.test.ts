@@ -101,7 +101,6 @@ test('every role may do exactly this', () => {
     UploadFile: [
       'dynamodb:PutItem',
       ...logs,
-      's3:AbortMultipartUpload',
       's3:DeleteObject',
       's3:GetObject',
       's3:PutObject',
