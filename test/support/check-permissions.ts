@@ -4,7 +4,6 @@ import { findUnusedPermissions, type UntestablePermission } from './unused-permi
 const untestable: readonly UntestablePermission[] = [
   { action: /^logs:/, reason: 'Lines are shown, not stored: there is no CloudWatch Logs on one machine.' },
   { action: /^xray:/, reason: 'Traces are sent by Lambda and Step Functions themselves.' },
-  { action: /^bedrock:/, reason: 'Tests script Bedrock by an endpoint of their own, which knows no roles.' },
   ...(['GetItem', 'BatchGetItem'] as const).map((action, index) => ({
     action: new RegExp(`^dynamodb:${action}$`),
     insteadOf: `dynamodb:${index === 0 ? 'BatchGetItem' : 'GetItem'}`,
