@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { marshall } from '@aws-sdk/util-dynamodb';
@@ -95,6 +96,8 @@ export function dynamoMessageStore(table: Table, contents: () => ContentStore): 
     chat: Pick<Chat, 'workspaceId' | 'id'>,
     upTo: number | Promise<number>,
   ): AsyncGenerator<Item[]> {
+    // What finds upTo out is what others wait for: its request is made and signed, which computes, before this one.
+    if (typeof upTo !== 'number') await nextTurn();
     let pages = pagesBackFrom(chat, typeof upTo === 'number' ? upTo : lastPosition);
     let [page, last] = await together(pages.next(), upTo);
     if (last === 0) return;
