@@ -5,6 +5,7 @@ export const uploadMegabytes = [1, 10, 50] as const;
 export const pageOffsets = [0, 1000, 1_000_000] as const;
 
 export const phaseNames = [
+  'functions',
   'start',
   'single',
   'parallel',

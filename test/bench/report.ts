@@ -19,6 +19,22 @@ const run = z.object({
   errors: z.array(z.string()),
 });
 
+/** What a function loads, and how long it takes from a fresh process until it could take its first event. */
+const functionReport = z.object({
+  name: z.string(),
+  /** Of 1,024 bytes, before its first event. */
+  kilobytes: z.number(),
+  /** Above a bundle of its clients alone. */
+  above: z.number(),
+  modules: z.int(),
+  /** Medians over the rounds; a ratio is to an empty handler, begun just before. */
+  milliseconds: z.number(),
+  ratio: z.number(),
+  /** The same of processor time, which other work on the machine changes less. */
+  processor: z.number(),
+  processorRatio: z.number(),
+});
+
 /** What `--out` writes and `--draw` reads. */
 export const report = z.object({
   format: z.literal(1),
@@ -35,8 +51,10 @@ export const report = z.object({
   /** How many of each, and what stands in no figure. */
   sizes: z.record(z.string(), z.number()),
   notes: z.array(z.string()),
-  runs: z.array(run).min(1),
+  runs: z.array(run),
+  functions: z.array(functionReport).optional(),
 });
 
+export type FunctionReport = z.infer<typeof functionReport>;
 export type RunReport = z.infer<typeof run>;
 export type Report = z.infer<typeof report>;

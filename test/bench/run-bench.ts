@@ -5,6 +5,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { synthesize } from '../../bin/local/synthesize.ts';
 import { drawReport } from './draw-report.ts';
 import { type PhaseName, phaseNames } from './figures.ts';
+import { functionTable, measureFunctions } from './measure-functions.ts';
 import { measureSubject } from './measure-subject.ts';
 import { type Provider, startProvider } from './provider.ts';
 import { type Report, type SubjectName, subjectNames } from './report.ts';
@@ -90,6 +91,14 @@ async function measure(options: Options): Promise<void> {
     notes: [seedingNote],
     runs: [],
   };
+  if (options.only.includes('functions') && options.subjects.includes('service')) {
+    report.functions = await measureFunctions(sizes.functionStarts, (line) =>
+      console.error(`functions: ${line}`),
+    );
+    console.log(`${functionTable(report.functions)}\n`);
+    if (options.out !== undefined) await writeFile(options.out, `${JSON.stringify(report)}\n`);
+    if (options.only.length === 1) return;
+  }
   const folder = await mkdtemp(join(tmpdir(), 'service-bench-'));
   const ending = endOnSignals();
   // One for all runs: its address is in the template, which then is synthesized once.

@@ -1,5 +1,7 @@
 /** How much is measured; every phase also has an end in time. */
 export interface Sizes {
+  /** How often each function is begun in a process of its own. */
+  functionStarts: number;
   /** Messages before anything is measured, four at a time, half of them streamed. */
   warmUp: number;
   single: number;
@@ -18,6 +20,7 @@ export interface Sizes {
 
 /** A minute or two for each run of the service on two processors. */
 export const fullSizes: Sizes = {
+  functionStarts: 9,
   warmUp: 120,
   single: 60,
   parallel: 1500,
@@ -32,6 +35,7 @@ export const fullSizes: Sizes = {
 
 /** Shows that everything works; its figures say nothing. */
 export const quickSizes: Sizes = {
+  functionStarts: 1,
   warmUp: 8,
   single: 5,
   parallel: 32,

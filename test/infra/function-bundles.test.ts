@@ -1,14 +1,10 @@
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { formatLimits } from '#contract/rate-limits.ts';
+import { afterAll, describe, expect, test } from 'vitest';
 import { bundleFunctions } from '#lib/function-bundles.ts';
 import { functionNames } from '#lib/function-table.ts';
-import { parseSettings } from '#lib/settings.ts';
-import { variables } from '#runtime/variables.ts';
+import { makeStartProgram } from '#support/function-start.ts';
 import { theBundles } from './synthesize.ts';
 
 const bundles = await theBundles();
@@ -18,6 +14,9 @@ const outputsOf = (name: string) =>
   Object.entries(metafile.outputs)
     .filter(([path]) => path.startsWith(`bundles/${name}/`) && path.endsWith('.mjs'))
     .map(([, output]) => output);
+
+const program = await makeStartProgram();
+afterAll(() => program.close());
 
 /** What went into the bundle of a function, after tree shaking, without its threads. */
 const sourcesOf = (name: string): string[] =>
@@ -59,31 +58,8 @@ describe.each(functionNames)('%s', (name) => {
     expect(bytes).toBeLessThan(25_000_000);
   });
 
-  test('loads as Lambda loads it: as an ES module, which has no require of its own', () => {
-    const program = join(mkdtempSync(join(tmpdir(), 'load-')), 'load.mjs');
-    onTestFinished(() => rmSync(join(program, '..'), { recursive: true }));
-    writeFileSync(
-      program,
-      `globalThis.awslambda = { streamifyResponse: (handler) => handler, HttpResponseStream: {} };
-       const { handler } = await import(process.argv[2]);
-       if (typeof handler !== 'function') throw new Error('no handler');
-       process.exit(0);`,
-    );
-    const { rateLimits, openBatches } = parseSettings({});
-    const numbers = Object.fromEntries(Object.values(variables).map((variable) => [variable, '30']));
-    const run = spawnSync(process.execPath, [program, join(folder, 'index.mjs')], {
-      env: {
-        AWS_REGION: 'eu-west-1',
-        ...numbers,
-        [variables.openAiBaseUrl]: 'https://models.example/v1',
-        [variables.batchQueueUrl]: 'https://queue.example/requests',
-        [variables.webhookAllow]: '127.0.0.1:443',
-        [variables.stageLimits]: formatLimits({ ...rateLimits, openBatches }),
-      },
-      encoding: 'utf8',
-    });
-    expect(run.stderr).toBe('');
-    expect(run.status).toBe(0);
+  test('loads as Lambda loads it: as an ES module, which has no require of its own', async () => {
+    expect((await program.load(join(folder, 'index.mjs'))).processor).toBeGreaterThan(0);
   });
 
   test('maps its stack traces to paths of the project, wherever the project stands', () => {
