@@ -9,6 +9,7 @@ import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
 import { useLocalTable } from '../operator.ts';
 import { type Connection, readConnection, writeConnection } from './connection.ts';
 import { createDemoWorkspace, isThere } from './demo-workspace.ts';
+import { watchMemory, writeMemory } from './memory-by-part.ts';
 import { synthesize } from './synthesize.ts';
 
 interface Options {
@@ -38,12 +39,19 @@ export async function startLocally(argv: string[]): Promise<void> {
     .addHelpText(
       'after',
       '\nOPENAI_BASE_URL and OPENAI_API_KEY reach the agents whose llm_model is openai:MODEL.' +
-        '\nSEARXNG_URL, or else BRAVE_API_KEY, lets agents search the web.',
+        '\nSEARXNG_URL, or else BRAVE_API_KEY, lets agents search the web.' +
+        '\nThe signal SIGUSR2 has memory.json written to the data folder: what each part of the process holds.',
     )
     .parse(argv)
     .opts<Options>();
+  const memory = watchMemory();
   try {
     const service = await start({ ...options, data: resolve(options.data) });
+    process.on('SIGUSR2', () => {
+      memory()
+        .then((parts) => writeMemory(join(resolve(options.data), 'memory.json'), parts))
+        .catch((error: unknown) => console.error(`memory.json could not be written: ${error}`));
+    });
     for (const signal of ['SIGINT', 'SIGTERM'] as const)
       process.once(signal, () => {
         // A second signal, or an engine that hangs, must not keep the terminal.

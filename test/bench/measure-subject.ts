@@ -117,6 +117,16 @@ export async function measureSubject(options: MeasureOptions): Promise<Measured>
         peakMemory: sumOf(all, ({ peakBytes }) => peakBytes) / megabyte,
         threads: sumOf(all, ({ threads }) => threads),
       });
+      const parts = await subject.memoryByPart?.();
+      if (parts !== undefined)
+        measured.memory = [
+          ...parts.map(({ part, threads, bytes }) => ({ part, threads, megabytes: bytes / megabyte })),
+          ...engines.map(({ name, residentBytes }) => ({
+            part: `engine ${name}`,
+            threads: 0,
+            megabytes: residentBytes / megabyte,
+          })),
+        ];
     },
   };
 

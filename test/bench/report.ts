@@ -15,6 +15,8 @@ const run = z.object({
   distributions: z.object({ single: distribution.optional(), parallel: distribution.optional() }),
   /** When each request of the batch ended, seconds after its submission, ascending. */
   batchSeconds: z.array(z.number()).optional(),
+  /** What was resident after the run, in all parts of all processes. */
+  memory: z.array(z.object({ part: z.string(), threads: z.int(), megabytes: z.number() })).optional(),
   /** What came otherwise than it should have. */
   errors: z.array(z.string()),
 });

@@ -7,6 +7,7 @@ import { drawReport } from './draw-report.ts';
 import { type PhaseName, phaseNames } from './figures.ts';
 import { functionTable, measureFunctions } from './measure-functions.ts';
 import { measureSubject } from './measure-subject.ts';
+import { memoryTable } from './memory-table.ts';
 import { type Provider, startProvider } from './provider.ts';
 import { type Report, type SubjectName, subjectNames } from './report.ts';
 import { reportTable } from './report-table.ts';
@@ -132,7 +133,8 @@ async function measure(options: Options): Promise<void> {
     await provider.close();
     await rm(folder, { recursive: true, force: true, maxRetries: 3 });
   }
-  console.log(`${reportTable(report)}\n\n${report.notes.join('\n')}`);
+  const tables = [reportTable(report), memoryTable(report)].filter((table) => table !== undefined);
+  console.log([...tables, report.notes.join('\n')].join('\n\n'));
   const errors = report.runs.flatMap((run) =>
     run.errors.map((error) => `run ${run.run}, ${run.subject}: ${error}`),
   );

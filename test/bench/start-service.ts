@@ -1,10 +1,11 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { mkdir, open, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { processTree } from '#support/process-tree.ts';
 import { type Connection, readConnection } from '../../bin/local/connection.ts';
+import type { MemoryPart } from '../../bin/local/memory-by-part.ts';
 import { endChild, hasEnded } from './child-program.ts';
 import { loadClientOf, type Target } from './load-client.ts';
 import { seedServicePages } from './seed-service-pages.ts';
@@ -15,6 +16,8 @@ const project = resolve(import.meta.dirname, '../..');
 /** A cold start on a machine that has much else to do takes a minute. */
 const startSeconds = 180;
 const lookEveryMilliseconds = 20;
+/** Threads that are busy answer late. */
+const memorySeconds = 30;
 
 const agentDefinition = {
   name: 'Bench',
@@ -82,6 +85,17 @@ export async function startService({ folder, model }: SubjectOptions): Promise<S
       },
       get target(): Target {
         return { ...running.target, agentId };
+      },
+      async memoryByPart() {
+        const file = join(data, 'memory.json');
+        await rm(file, { force: true });
+        process.kill(running.pid, 'SIGUSR2');
+        for (const end = performance.now() + memorySeconds * 1000; performance.now() < end; ) {
+          const text = await readFile(file, 'utf8').catch(() => undefined);
+          if (text !== undefined) return JSON.parse(text) as MemoryPart[];
+          await after(lookEveryMilliseconds);
+        }
+        throw new Error(`The service has not told its memory after ${memorySeconds} s`);
       },
       seedPages: () => seedServicePages(running.connection, agentId),
       async restart() {

@@ -1,3 +1,4 @@
+import type { MemoryPart } from '../../bin/local/memory-by-part.ts';
 import type { Target } from './load-client.ts';
 import type { SubjectName } from './report.ts';
 import type { SeededPages } from './seeded-pages.ts';
@@ -11,6 +12,8 @@ export interface Subject {
   seedPages(): Promise<SeededPages>;
   /** Ends it, and starts it again on the same data. @returns seconds until it answered */
   restart(): Promise<number>;
+  /** What its process holds by part, where it can tell. */
+  memoryByPart?(): Promise<MemoryPart[]>;
   close(): Promise<void>;
 }
 

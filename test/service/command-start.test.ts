@@ -5,11 +5,12 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { clientOf } from '#support/client.ts';
 import { processesNaming, type RunningCommand, startCommand } from '#support/command.ts';
 import { createChat, historyOf } from '#support/turns.ts';
 import type { Connection } from '../../bin/local/connection.ts';
+import type { MemoryPart } from '../../bin/local/memory-by-part.ts';
 
 let folder: string;
 let data: string;
@@ -63,6 +64,21 @@ describe('npm start', { timeout: 120_000 }, () => {
     const events = await shell(streamed);
     expect(events).toContain('event: response.output_text.delta\n');
     expect(events.endsWith('data: [DONE]\n\n')).toBe(true);
+  });
+
+  it('tells its memory by part when it gets SIGUSR2', async () => {
+    const file = join(data, 'memory.json');
+    command.child.kill('SIGUSR2');
+    await vi.waitFor(() => expect(existsSync(file)).toBe(true), 20_000);
+    const parts = JSON.parse(await readFile(file, 'utf8')) as MemoryPart[];
+    expect(parts[0]).toMatchObject({ part: 'main thread', threads: 1 });
+    expect(parts.at(-1)).toMatchObject({ part: 'rest of the process', threads: 0 });
+    // Who sent the messages above may have two by now. An empty heap has 4 MB.
+    for (const name of [/^s3$/, /-SendMessage\w+$/]) {
+      const { threads = 0, bytes = 0 } = parts.find(({ part }) => name.test(part)) ?? {};
+      expect(threads, String(name)).toBeGreaterThan(0);
+      expect(bytes / threads, String(name)).toBeGreaterThan(4_000_000);
+    }
   });
 
   it('tells programs the same in connection.json, which only its owner may read', async () => {

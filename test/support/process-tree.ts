@@ -3,6 +3,8 @@ import { readdir, readFile } from 'node:fs/promises';
 export interface ProcessState {
   pid: number;
   parent: number;
+  /** Of its program, as the kernel keeps it: at most 15 characters. */
+  name: string;
   /** Its threads', living and ended, in user and kernel mode. */
   processorSeconds: number;
   residentBytes: number;
@@ -24,6 +26,7 @@ export function readProcessState(pid: number, stat: string, status: string): Pro
   return {
     pid,
     parent: field(4),
+    name: stat.slice(stat.indexOf('(') + 1, stat.lastIndexOf(')')),
     processorSeconds: (field(14) + field(15)) / ticksPerSecond,
     residentBytes: kilobytes('VmRSS'),
     peakBytes: kilobytes('VmHWM'),

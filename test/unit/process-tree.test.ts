@@ -10,6 +10,7 @@ it('reads what the kernel tells of a process, whatever its name is', () => {
   expect(readProcessState(4242, stat, status)).toEqual({
     pid: 4242,
     parent: 17,
+    name: 'a) R 1 (b',
     processorSeconds: 3,
     residentBytes: 1024 * 1024,
     peakBytes: 2 * 1024 * 1024,
