@@ -1,6 +1,7 @@
 import type { StreamEventBody } from '#contract/events.ts';
+import type { AskedReply } from './ask-for-reply.ts';
 import type { Turn } from './begin-turn.ts';
-import { collectReply, failure } from './collect-reply.ts';
+import { failure } from './collect-reply.ts';
 import { countUsage } from './count-usage.ts';
 import { interrupted, type Reply } from './gather-reply.ts';
 import { keepLease } from './keep-lease.ts';
@@ -18,30 +19,30 @@ type AnswerServices = Pick<
 const titleGrace = 2000;
 
 /**
- * Asks the model, passes on what it says as it says it, and stores the reply, whole or not. Resolves when nothing is
+ * Passes on what the model says as it says it, and stores the reply, whole or not. Resolves when nothing is
  * left to do: the reply is stored, the chat is free, the title is written or given up.
  * @param emit takes each event at once and never fails: a reader that is gone or slow delays nothing.
  * @param done called when everything that will be told has been.
- * @param deadline milliseconds that the model may take in all.
+ * @param asked the reply that the model has been asked for.
  */
 export const answerTurn =
   (services: AnswerServices) =>
   async (
     turn: Turn,
     { emit, done }: { emit: (event: StreamEventBody) => void; done: () => void },
-    deadline: number,
+    asked: AskedReply,
   ): Promise<Reply> => {
     emit({ type: 'response.created', agent_id: turn.agent.agentId, model: turn.agent.definition.llm_model });
     const giveUpTitle = new AbortController();
     const title = nameChat(services)(turn, emit, giveUpTitle.signal);
 
-    const stop = new AbortController();
     const lease = keepLease(
       services,
       (until) => services.chats.renewLease(turn.chat, turn.lease.id, until),
-      stop,
+      asked.stop,
     );
-    const { reply: collected } = await collectReply(services)(turn, { emit, stop, deadline });
+    asked.tell(emit);
+    const { reply: collected } = await asked.collected;
     lease.stop();
     const reply = await storeReply(services, turn, collected);
     if (reply.error === null)

@@ -7,6 +7,7 @@ import {
   ServiceError,
 } from '#contract/errors.ts';
 import type { AgentVersion } from './agent.ts';
+import type { AskedReply } from './ask-for-reply.ts';
 import { type Chat, isOpenTo, type Lease } from './chat.ts';
 import { continueTurn } from './continue-turn.ts';
 import { findAttachedFiles } from './find-attached-files.ts';
@@ -44,8 +45,14 @@ export interface Turn {
   makesTitle: boolean;
 }
 
+/** A turn to answer, whose reply the model has been asked for. */
+export interface AskedTurn {
+  turn: Turn;
+  asked: AskedReply;
+}
+
 /** A turn to answer, or the reply that it has already. */
-export type Begun = { turn: Turn } | { reply: AssistantMessage };
+export type Begun = AskedTurn | { reply: AssistantMessage };
 
 type TurnServices = Pick<
   Services,
@@ -62,7 +69,9 @@ type TurnServices = Pick<
 
 /**
  * Everything that can refuse a send, in the order of its answers; a refused send leaves nothing behind. Three round
- * trips: who and which agent, beside the key's limit; the lease, beside the history; the user message.
+ * trips: who and which agent, beside the key's limit; the lease, beside the history; the user message, beside the model,
+ * which is heard only when the message is stored.
+ * @param ask asks the model for the reply, when all but the storing of the user message is done; given up when that fails
  * @param key of a request that may be made again: it finds the turn that it has begun, and goes on with it
  * @throws clientNotAllowed, a key of another request, `Agent not found`, `Agent version not found`, `Chat not found`,
  *   `Agent mismatch`,
@@ -70,7 +79,7 @@ type TurnServices = Pick<
  */
 export const beginTurn =
   (services: TurnServices) =>
-  async (input: SendInput, key: RequestKey | null): Promise<Begun> => {
+  async (input: SendInput, key: RequestKey | null, ask: (turn: Turn) => AskedReply): Promise<Begun> => {
     const { attachedFiles } = services.replySettings;
     if (input.attachedFileUuids.length > attachedFiles)
       throw new ServiceError('badRequest', `attached_file_uuids must have at most ${attachedFiles} elements`);
@@ -84,8 +93,15 @@ export const beginTurn =
       const agent = await services.agents.get(input.workspaceId, input.agentId);
       throw agent === undefined ? agentNotFound() : agentVersionNotFound();
     };
-    const goOn = (earlier: { chatId: number; position: number }): Promise<Begun> =>
-      continueTurn(services)({ workspace, apiKeyId: input.apiKeyId, ...earlier, answering });
+    const goOn = async (earlier: { chatId: number; position: number }): Promise<Begun> => {
+      const found = await continueTurn(services)({
+        workspace,
+        apiKeyId: input.apiKeyId,
+        ...earlier,
+        answering,
+      });
+      return 'turn' in found ? { ...found, asked: ask(found.turn) } : found;
+    };
     const earlier = earlierWork(kept, key, 'turn');
     if (earlier !== undefined) {
       await input.admitted;
@@ -109,26 +125,35 @@ export const beginTurn =
         await Promise.all([services.chats.releaseLease(chat, chat.lease.id, chat.messageCount), reading]);
         throw new ServiceError('badRequest', `The chat is full: it holds ${lastPosition - 1} messages`);
       }
-      const [outcome, history] = await storeBesideHistory(
+      const turn = async (): Promise<Turn> => ({
+        apiKeyId: input.apiKeyId,
+        chat,
+        lease: chat.lease,
+        agent,
+        position,
+        message: input.message,
+        attachments,
+        history: await reading,
+        makesTitle: position === 1 && workspace.titlesEnabled,
+      });
+      const message: UserMessage = {
+        role: 'user',
+        position,
+        content: input.message,
+        attachments,
+        createdAt: services.clock.now().toISOString(),
+      };
+      const [outcome, asked] = await storeBesideAsking(
         services,
         chat,
-        { role: 'user', position, content: input.message, attachments },
-        { key, reading },
+        () => storeUserMessage(services, chat, message, key),
+        async () => {
+          const ready = await turn();
+          return { turn: ready, asked: ask(ready) };
+        },
       );
-      if (outcome === 'done')
-        return {
-          turn: {
-            apiKeyId: input.apiKeyId,
-            chat,
-            lease: chat.lease,
-            agent,
-            position,
-            message: input.message,
-            attachments,
-            history,
-            makesTitle: position === 1 && workspace.titlesEnabled,
-          },
-        };
+      if (outcome === 'done') return asked;
+      await asked.asked.giveUp();
       await settleTurn(services)(chat);
       if (outcome === 'place taken' || key === null) continue;
       const meanwhile = earlierWork(await services.requestKeys.find(key), key, 'turn');
@@ -186,22 +211,19 @@ function allowed(chat: Chat | undefined, input: SendInput): Chat {
   return chat;
 }
 
-async function storeBesideHistory(
+/** The model may be asked in vain, and is given up then: whatever fails, nobody has heard of its reply. */
+async function storeBesideAsking(
   services: TurnServices,
   chat: Chat & { lease: Lease },
-  message: Omit<UserMessage, 'createdAt'>,
-  { key, reading }: { key: RequestKey | null; reading: Promise<Message[]> },
-): Promise<[outcome: 'done' | 'place taken' | 'key in use', history: Message[]]> {
-  try {
-    return await Promise.all([
-      storeUserMessage(services, chat, { ...message, createdAt: services.clock.now().toISOString() }, key),
-      reading,
-    ]);
-  } catch (error) {
-    // What was stored is unknown; if settling fails too, the lease runs out and the next sender settles.
-    await settleTurn(services)(chat).catch(() => undefined);
-    throw error;
-  }
+  store: () => Promise<'done' | 'place taken' | 'key in use'>,
+  ask: () => Promise<AskedTurn>,
+): Promise<[outcome: 'done' | 'place taken' | 'key in use', asked: AskedTurn]> {
+  const [stored, asked] = await Promise.allSettled([store(), ask()]);
+  if (stored.status === 'fulfilled' && asked.status === 'fulfilled') return [stored.value, asked.value];
+  if (asked.status === 'fulfilled') await asked.value.asked.giveUp();
+  // What was stored is unknown; if settling fails too, the lease runs out and the next sender settles.
+  await settleTurn(services)(chat).catch(() => undefined);
+  throw stored.status === 'rejected' ? stored.reason : (asked as PromiseRejectedResult).reason;
 }
 
 async function storeUserMessage(

@@ -1,8 +1,8 @@
 import { replyInProgress } from '#contract/errors.ts';
 import type { AgentVersion } from './agent.ts';
-import type { Begun } from './begin-turn.ts';
+import type { Turn } from './begin-turn.ts';
 import type { Chat, Lease } from './chat.ts';
-import type { Message } from './message.ts';
+import type { AssistantMessage, Message } from './message.ts';
 import type { Services } from './services.ts';
 import type { Workspace } from './workspace.ts';
 
@@ -31,7 +31,7 @@ export const continueTurn =
     chatId: number;
     position: number;
     answering: () => Promise<AgentVersion>;
-  }): Promise<Begun> => {
+  }): Promise<{ turn: Turn } | { reply: AssistantMessage }> => {
     for (let look = 1; look <= looksAtTurn; look += 1) {
       const chat = await services.chats.get(workspace.id, chatId);
       if (chat === undefined) throw new Error(`The chat ${chatId} of a kept request is missing`);

@@ -1,6 +1,8 @@
+import type { Context } from 'aws-lambda';
 import { success } from '#contract/envelope.ts';
 import { ServiceError } from '#contract/errors.ts';
 import { answerTurn } from '#domain/answer-turn.ts';
+import { askForReply } from '#domain/ask-for-reply.ts';
 import { beginTurn } from '#domain/begin-turn.ts';
 import type { Reply } from '#domain/gather-reply.ts';
 import { environment } from '#runtime/environment.ts';
@@ -41,10 +43,17 @@ const services = {
   workspaces: workspaces(),
 };
 const begin = beginTurn(services);
+const ask = askForReply(services);
 const answer = answerTurn(services);
 
 /** What is left of the function's time when a reply is cut: two calls to store it, each with room for some tries. */
 const millisecondsToStore = 15_000;
+
+/** Milliseconds that the model may take. */
+function timeFor(isStreamed: boolean, context: Context): number {
+  const left = context.getRemainingTimeInMillis() - millisecondsToStore;
+  return isStreamed ? left : Math.min(left, environment('plainReplySeconds') * 1000);
+}
 
 export const handler = streamedRoute('send-message', async (request, open, context) => {
   const heard = timeReply(performance.now());
@@ -68,6 +77,7 @@ export const handler = streamedRoute('send-message', async (request, open, conte
       admitted,
     },
     key,
+    (turn) => ask(turn, timeFor(body.stream, context)),
   );
   const answerWhole = ({ error, content }: Pick<Reply, 'error' | 'content'>, replayed: boolean): void => {
     const headers = replayHeaders(replayed);
@@ -75,19 +85,17 @@ export const handler = streamedRoute('send-message', async (request, open, conte
     open(headers).write(JSON.stringify(success(content)));
   };
   if ('reply' in begun) return answerWhole(begun.reply, true);
-  const { turn } = begun;
-  const deadline = context.getRemainingTimeInMillis() - millisecondsToStore;
+  const { turn, asked } = begun;
   if (body.stream) {
     const stream = open(eventStreamHeaders);
     const responseId = `resp_${services.identifiers.uuid()}`;
     const events = openEventStream(stream, { responseId, chatId: turn.chat.id }, clock);
     const emit = heard.listening(events.send);
-    heard.ended(await answer(turn, { emit, done: events.done }, deadline));
+    heard.ended(await answer(turn, { emit, done: events.done }, asked));
     return;
   }
-  const plainDeadline = environment('plainReplySeconds') * 1000;
   const unheard = { emit: heard.listening(() => undefined), done: () => undefined };
-  const reply = await answer(turn, unheard, Math.min(deadline, plainDeadline));
+  const reply = await answer(turn, unheard, asked);
   heard.ended(reply);
   answerWhole(reply, false);
 });

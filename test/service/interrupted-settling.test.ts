@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { answerTurn } from '#domain/answer-turn.ts';
+import { type AskedReply, askForReply } from '#domain/ask-for-reply.ts';
 import { beginTurn, type Turn } from '#domain/begin-turn.ts';
 import type { AgentRuntime } from '#domain/ports/agent-runtime.ts';
 import type { RequestKey } from '#domain/request-key.ts';
@@ -73,7 +74,7 @@ async function begin(
     externalUserId: undefined,
     admitted: Promise.resolve(),
   };
-  const begun = await beginTurn(services)(input, key);
+  const begun = await beginTurn(services)(input, key, () => unasked);
   if (!('turn' in begun)) throw new Error('The turn has its reply already');
   return begun.turn;
 }
@@ -98,6 +99,15 @@ function heldBack<Inputs extends unknown[], Value>(call: (...inputs: Inputs) => 
 }
 
 const unheard = { emit: () => undefined, done: () => undefined };
+/** Begins a turn alone: what asks the model for its reply may come much later, and from another function. */
+const unasked: AskedReply = {
+  stop: new AbortController(),
+  collected: new Promise(() => {}),
+  tell: () => undefined,
+  giveUp: async () => undefined,
+};
+const answer = (services: TurnServices, turn: Turn) =>
+  answerTurn(services)(turn, unheard, askForReply(services)(turn, 60_000));
 const busy = 'A reply is already in progress for this chat';
 
 describe('a turn that was given up', () => {
@@ -117,7 +127,7 @@ describe('a turn that was given up', () => {
     look.open();
     await expect(slow).rejects.toThrow(busy);
 
-    expect(await answerTurn(first)(turn, unheard, 60_000)).toMatchObject({
+    expect(await answer(first, turn)).toMatchObject({
       content: 'the answer',
       error: null,
     });
@@ -140,7 +150,7 @@ describe('a turn that was given up', () => {
     put.open();
     await expect(late).rejects.toThrow(busy);
 
-    expect(await answerTurn(first)(turn, unheard, 60_000)).toMatchObject({
+    expect(await answer(first, turn)).toMatchObject({
       content: 'the answer',
       error: null,
     });
@@ -171,8 +181,8 @@ describe('a send that is made again', () => {
     expect([second.position, second.message, second.lease.id === first.lease.id]).toEqual([1, 'once', false]);
     await expect(begin(functionWith(), chatId, 'once', keyOf('wakes up'))).rejects.toThrow(busy);
 
-    expect(await answerTurn(functionWith())(first, unheard, 60_000)).toMatchObject({ error: null });
-    await answerTurn(functionWith())(second, unheard, 60_000);
+    expect(await answer(functionWith(), first)).toMatchObject({ error: null });
+    await answer(functionWith(), second);
     expect(contentsOf(await historyOf(client, chatId))).toEqual(['once', 'the answer']);
     const { workspaceId, apiKeyId } = tenant;
     const again = { workspaceId, apiKeyId, chatId, agentId: tenant.agentId, message: 'once' };
@@ -180,6 +190,7 @@ describe('a send that is made again', () => {
       await beginTurn(functionWith())(
         { ...again, attachedFileUuids: [], externalUserId: undefined, admitted: Promise.resolve() },
         keyOf('wakes up'),
+        () => unasked,
       ),
     ).toMatchObject({ reply: { content: 'the answer' } });
   });
@@ -195,7 +206,7 @@ describe('a send that is made again', () => {
     const turn = await begin(first, chatId, 'once', keyOf('two'));
     put.open();
     await expect(late).rejects.toThrow(busy);
-    await answerTurn(first)(turn, unheard, 60_000);
+    await answer(first, turn);
     expect(contentsOf(await historyOf(client, chatId))).toEqual(['once', 'the answer']);
   });
 });

@@ -137,6 +137,72 @@ describe('an answer lost on its way back', () => {
   });
 });
 
+describe('a model that answers before the user message is stored', () => {
+  const isUserMessage = ({ target, body }: ProxiedCall): boolean =>
+    target === 'PutItem' && JSON.stringify(body.Item).includes('M#0000001');
+
+  it.each([true, false])('is not heard before, with stream %s', async (stream) => {
+    const scripted = await createTenant({ model: 'openai:test', titles: false });
+    const asking = clientOf(service, scripted);
+    const chatId = await createChat(asking, scripted);
+    const [stored, asked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    proxy.handle = async (call, pass) => {
+      if (isUserMessage(call)) await stored.promise;
+      return pass();
+    };
+    model.onCall = (call) => {
+      call.piece('Early');
+      call.finish();
+      asked.resolve();
+    };
+    let answered = false;
+    const path = `/chats/${chatId}/messages`;
+    const body = { message: 'Hi', agent_id: scripted.agentId, stream };
+    const answering = asking.request('POST', path, { body });
+    void answering.then(() => {
+      answered = true;
+    });
+    await asked.promise;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(answered).toBe(false);
+    stored.resolve();
+    const answer = await answering;
+    expect(answer.status).toBe(200);
+    expect(await answer.text()).toContain('Early');
+    expect(contentsOf(await historyOf(asking, chatId))).toEqual(['Hi', 'Early']);
+  });
+
+  it('is given up when it cannot be stored: nothing was said, and the chat is free', async () => {
+    const scripted = await createTenant({ model: 'openai:test', titles: false });
+    const asking = clientOf(service, scripted);
+    const chatId = await createChat(asking, scripted);
+    const asked = Promise.withResolvers<void>();
+    const gone = Promise.withResolvers<void>();
+    proxy.handle = async (call, pass) => {
+      if (!isUserMessage(call)) return pass();
+      await asked.promise;
+      return { status: 400, body: '{"__type":"ValidationException"}' };
+    };
+    model.onCall = (call) => {
+      call.piece('In vain');
+      void call.gone.then(gone.resolve);
+      asked.resolve();
+    };
+    const answer = await send(asking, scripted, chatId, 'Hi');
+    expect(answer).toMatchObject({ status: 500, body: { data: null, error_code: 10005 } });
+    await gone.promise;
+    expect(await historyOf(asking, chatId)).toEqual([]);
+
+    proxy.handle = (_, pass) => pass();
+    model.onCall = (call) => {
+      call.piece('Better');
+      call.finish();
+    };
+    expect((await send(asking, scripted, chatId, 'Again')).status).toBe(200);
+    expect(contentsOf(await historyOf(asking, chatId))).toEqual(['Again', 'Better']);
+  });
+});
+
 it.each([
   ['the distribution', () => service.baseUrl],
   ['the gateway itself', () => `${service.run.endpoints.gateway}/v1`],

@@ -1,0 +1,41 @@
+import type { StreamEventBody } from '#contract/events.ts';
+import type { Turn } from './begin-turn.ts';
+import { collectReply, Interruption } from './collect-reply.ts';
+import { interrupted, type Reply } from './gather-reply.ts';
+
+/** A reply that the model has been asked for, before its user message is known to be stored. */
+export interface AskedReply {
+  /** Aborts it. */
+  stop: AbortController;
+  /** Whole or not; never rejects. */
+  collected: Promise<{ reply: Reply; error: unknown }>;
+  /** Passes on what has been held back so far, and from now on each event at once. */
+  tell(emit: (event: StreamEventBody) => void): void;
+  /** Nobody is to hear of it. Resolves when nothing goes on. */
+  giveUp(): Promise<void>;
+}
+
+/**
+ * Asks the model, and holds back what it says until somebody may hear it.
+ * @param deadline milliseconds that the model may take in all
+ */
+export const askForReply =
+  (services: Parameters<typeof collectReply>[0]) =>
+  (turn: Turn, deadline: number): AskedReply => {
+    const stop = new AbortController();
+    const held: StreamEventBody[] = [];
+    let emit = (event: StreamEventBody): void => void held.push(event);
+    const collected = collectReply(services)(turn, { emit: (event) => emit(event), stop, deadline });
+    return {
+      stop,
+      collected,
+      tell(listener) {
+        for (const event of held.splice(0)) listener(event);
+        emit = listener;
+      },
+      async giveUp() {
+        stop.abort(new Interruption('lost', interrupted));
+        await collected;
+      },
+    };
+  };
