@@ -21,25 +21,38 @@ wait "$engine"
 
 const START_TIMEOUT_MILLISECONDS = 10_000;
 
+// Between the moment when a port is found free and the engine's start somebody else may take it.
+const PORTS_TO_TRY = 5;
+
 /** Starts the embedded DynamoDB engine on a free port. */
 export async function startDynoxide(databaseFile: string): Promise<Engine> {
   const binary = findBinary();
-  const port = await findFreePort();
+  for (let attempt = 1; ; attempt += 1)
+    try {
+      return await startAt(await findFreePort(), binary, databaseFile);
+    } catch (error) {
+      if (attempt === PORTS_TO_TRY || !String(error).includes('already in use')) throw error;
+    }
+}
+
+async function startAt(port: number, binary: string, databaseFile: string): Promise<Engine> {
   const child = spawn(
     'sh',
     ['-c', UNTIL_PIPE_BREAKS, 'sh', binary, 'serve', '--port', String(port), '--db-path', databaseFile],
     // A session of its own: Ctrl-C in a terminal reaches this process, which then ends the engine in its turn.
-    { stdio: ['pipe', 'ignore', 'pipe'], detached: true },
+    { stdio: ['pipe', 'pipe', 'pipe'], detached: true },
   );
   let ended = false;
-  let complaint = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    complaint = (complaint + text).slice(-1000);
-  });
+  let said = '';
+  const hear = (text: string) => {
+    said = (said + text).slice(-1000);
+  };
+  child.stdout.setEncoding('utf8').on('data', hear);
+  child.stderr.setEncoding('utf8').on('data', hear);
   child.stdin.on('error', () => {});
   const exit = new Promise<void>((resolve) => {
     child.on('error', (error) => {
-      complaint = String(error);
+      said = String(error);
       ended = true;
       resolve();
     });
@@ -50,14 +63,15 @@ export async function startDynoxide(databaseFile: string): Promise<Engine> {
   });
   const endpoint = `http://127.0.0.1:${port}`;
   const stopAt = Date.now() + START_TIMEOUT_MILLISECONDS;
-  while (!(await answers(endpoint))) {
+  // What answers at a port may be somebody else's engine, so ours has to have said that it listens.
+  while (!said.includes('listening on') || !(await answers(endpoint))) {
     if (!ended && Date.now() < stopAt) {
       await new Promise((resolve) => setTimeout(resolve, 5));
       continue;
     }
     child.stdin.end();
     throw new Error(
-      `The DynamoDB engine did not start: ${complaint.trim().replace(/\s*\n\s*/g, ' ') || 'no reason given'}`,
+      `The DynamoDB engine did not start: ${said.trim().replace(/\s*\n\s*/g, ' ') || 'no reason given'}`,
     );
   }
   return {
