@@ -35,8 +35,8 @@ export const operations = {
   },
   'send-message, first of a chat': {
     invocations: { SendMessage: 1 },
-    dynamodb: { BatchGetItem: 1, PutItem: 2, UpdateItem: 5 },
-    readUnits: 3,
+    dynamodb: { BatchGetItem: 1, PutItem: 2, Query: 1, UpdateItem: 5 },
+    readUnits: 4,
     writeUnits: 7,
     requests: {},
     transitions: 0,
