@@ -184,6 +184,27 @@ const shakenZod: Plugin = {
 };
 
 /**
+ * Packages of the AI SDK pin each other's versions, so npm gives each a copy of its own: of two that are the same, 45 KB,
+ * the one is taken that stands with the package for Bedrock.
+ */
+const oneCopy: Plugin = {
+  name: 'one-copy',
+  setup: ({ onResolve, resolve }) =>
+    onResolve({ filter: /^@ai-sdk\/provider(-utils)?$/ }, async ({ path, importer, kind, ...asked }) => {
+      if (asked.pluginData === oneCopy || !importer.includes('/@ai-sdk/anthropic/')) return undefined;
+      const bedrock = join(projectFolder, 'node_modules/@ai-sdk/amazon-bedrock');
+      const from = (resolveDir: string) => resolve(path, { kind, importer, resolveDir, pluginData: oneCopy });
+      const [own, other] = await Promise.all([from(asked.resolveDir), from(bedrock)]);
+      return versionOf(other.path) === versionOf(own.path) ? other : own;
+    }),
+};
+
+function versionOf(module: string): string {
+  const folder = module.slice(0, module.lastIndexOf('/dist/'));
+  return (JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }).version;
+}
+
+/**
  * Modules of Node.js as `require` gives them. An `import` of one reads all its exports, and some of those load more when
  * they are read: `node:http` its WebSocket and with it the whole of undici, 20 ms of processor.
  */
@@ -212,7 +233,7 @@ const options = {
   // `module` first: under `node` the AWS SDK offers CommonJS, which cannot be shaken and needs `require`.
   conditions: ['module', 'import'],
   alias: { '@aws-sdk/credential-provider-node': './functions/runtime/lambda-credentials.ts' },
-  plugins: [shakenZod, nodeModules],
+  plugins: [shakenZod, oneCopy, nodeModules],
   // WebAssembly of image codecs stands in the code, as one file on both kinds of processor.
   loader: { '.wasm': 'binary' },
   minify: true,
