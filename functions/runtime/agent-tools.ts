@@ -1,6 +1,5 @@
 import type { AgentTool } from '#agents/tools/agent-tool.ts';
 import { callAgent } from '#agents/tools/call-agent.ts';
-import { chatPassages } from '#agents/tools/chat-passages.ts';
 import { fetchWebContent } from '#agents/tools/fetch-web-content.ts';
 import { lookup } from '#agents/tools/lookup.ts';
 import { requestForm } from '#agents/tools/request-form.ts';
@@ -28,5 +27,5 @@ export const agentTools = (
   fetchWebContent(services.webPages),
   searchWeb(services.webSearch),
   retrieveContextSource(services),
-  lookup([chatPassages(services)], passageRanking),
+  lookup([async (use) => (await import('./tool-adapters.ts')).passagesOfChat(services)(use)], passageRanking),
 ];

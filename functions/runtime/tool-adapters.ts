@@ -16,6 +16,7 @@ import { knowledgeStore } from '#adapters/knowledge/knowledge-store.ts';
 import { passageRanking } from '#adapters/knowledge/passage-index.ts';
 import { httpWebPages } from '#adapters/outbound/web-pages.ts';
 import { braveSearch, searxng } from '#adapters/outbound/web-search.ts';
+import { chatPassages } from '#agents/tools/chat-passages.ts';
 import type { KnowledgeStore } from '#domain/ports/knowledge-store.ts';
 import type { PassageRanking } from '#domain/ports/passage-ranking.ts';
 import type { WebPages } from '#domain/ports/web-pages.ts';
@@ -25,6 +26,7 @@ import { environment } from './environment.ts';
 import { ownServices } from './own-services.ts';
 
 export const ranking: PassageRanking = passageRanking;
+export const passagesOfChat = chatPassages;
 
 /** A workspace's index is some megabytes, which agentctl sends over whatever line an operator has. */
 export const makeKnowledge = (table: Table, audit: Audit): KnowledgeStore =>
