@@ -34,9 +34,10 @@ const IDLE_MILLISECONDS = 5 * 60_000;
 // waits for a warm thread as long as ten short calls take.
 const WAIT_MILLISECONDS = 100;
 
-// When so many threads compute, one call more beside them would only take from them, and the next to end is a warm one.
-// When they wait, such as for a model, there is room.
-const FULL_LOAD = 0.75 * availableParallelism();
+// More calls at once than this, when threads compute, would only take from each other, and the next thread to be free is a
+// warm one. When they wait, such as for a model, there is room.
+const CALLS_BESIDE_LOAD = availableParallelism();
+const FULL_LOAD = 0.5 * availableParallelism();
 
 // A thread that starts computes for a while, and its first calls take ten times as long.
 const PROCESSORS_TO_START = Math.min(1, 0.4 * availableParallelism());
@@ -103,8 +104,10 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
   const waited = (): number => performance.now() - (queue[0]?.since ?? Number.POSITIVE_INFINITY);
 
   function isWorthRunning(): boolean {
-    const isNoneRunning = idle.length === threads.size;
-    return isNoneRunning || options.gauge.load() < FULL_LOAD || waited() >= LONG_WAIT_MILLISECONDS;
+    const running = threads.size - idle.length;
+    return (
+      running < CALLS_BESIDE_LOAD || options.gauge.load() < FULL_LOAD || waited() >= LONG_WAIT_MILLISECONDS
+    );
   }
 
   function isWorthAThread(): boolean {
