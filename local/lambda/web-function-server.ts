@@ -113,7 +113,10 @@ export function startWebFunction(definition: WebFunctionDefinition): WebFunction
       });
       const timer = setTimeout(() => passed.destroy(new Error('timeout')), definition.timeoutSeconds * 1000);
       passed.on('response', (answer) => {
-        response.writeHead(answer.statusCode ?? 502, passedOn(answer.rawHeaders, NOT_ANSWERED_ON));
+        // What is left of a request that is answered early cannot be told from the next one.
+        const connection = request.complete ? [] : ['Connection', 'close'];
+        const headers = passedOn(answer.rawHeaders, NOT_ANSWERED_ON);
+        response.writeHead(answer.statusCode ?? 502, [...headers, ...connection]);
         pipeline(answer, response, () => clearTimeout(timer));
       });
       passed.on('error', (error) => {
