@@ -1,11 +1,9 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
 import { checkChats, checkEnded, endOf, requestsOf, resultsOf, submit } from '#support/batches.ts';
-import { residentBytes } from '#support/memory.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
 import { type Service, startService } from '#support/service.ts';
-import { type MemorySample, trendOf } from '#support/soak/memory-trend.ts';
 import { contentsOf, createChat, historyOf } from '#support/turns.ts';
 
 // Three batches of hundreds, beside other test files.
@@ -132,20 +130,6 @@ it.runIf(isSoak)('a workspace with much to do hardly delays another', async () =
   replyMilliseconds = 0;
   for (const { id } of large) await busy.client.post(`/batches/${id}/cancel`, undefined);
   for (const { id } of large) expect((await endOf(busy.client, id)).status).toBe('cancelled');
-});
-
-it.runIf(isSoak)('memory stays what it is from one batch of 1000 to the next', async () => {
-  const tenant = await openTenant(service, { model: 'openai:test' });
-  const samples: MemorySample[] = [];
-  // Threads start and caches fill in the first two.
-  for (let round = -2; round < 6; round += 1) {
-    await endOf(tenant.client, (await submit(tenant.client, tenant, requestsOf(1000))).id, 600);
-    const bytes = await residentBytes(process.pid);
-    console.log(`After ${round + 3} batches of 1000: ${Math.round(bytes / 1e6)} MB`);
-    if (round >= 0) samples.push({ at: round, bytes });
-  }
-  // The test's own record of calls is part of it: 20 MB.
-  expect(trendOf(samples).growth).toBeLessThan(0.1);
 });
 
 it.runIf(isSoak)('300 requests in chats of their own have one turn each', async () => {
