@@ -17,6 +17,8 @@ export interface FunctionDefinition {
   /** Where threads keep compiled code for the next ones. */
   readonly compileCacheFolder: string;
   readonly environment: Readonly<Record<string, string>>;
+  /** Whether somebody reads what it writes to stdout. */
+  readonly isHeard: boolean;
   /** Undefined when every call to DynamoDB is to pass the wire. */
   readonly engineRoute: EngineRoute | undefined;
 }

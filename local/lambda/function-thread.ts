@@ -54,6 +54,7 @@ export function createFunctionThread(definition: FunctionDefinition, events: Thr
       functionArn: definition.functionArn,
       memoryMegabytes: definition.memoryMegabytes,
       timeoutMilliseconds,
+      isHeard: definition.isHeard,
       engineRoute: definition.engineRoute,
     } satisfies ThreadData,
   });

@@ -152,6 +152,7 @@ function defineFunction(
       AWS_LAMBDA_FUNCTION_VERSION: '$LATEST',
       ...environment,
     },
+    isHeard: context.options.onLog !== undefined,
     // By reference, as the rules still grow: a thread gets a copy when it starts.
     engineRoute: context.engineRoute && { ...context.engineRoute, rules: { ...rules, sessions } },
   };

@@ -8,6 +8,8 @@ export interface ThreadData {
   readonly functionArn: string;
   readonly memoryMegabytes: number;
   readonly timeoutMilliseconds: number;
+  /** Whether somebody reads what the function writes to stdout. */
+  readonly isHeard: boolean;
   readonly engineRoute: EngineRoute | undefined;
 }
 
