@@ -2,7 +2,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import {
   GetObjectTaggingCommand,
   ListMultipartUploadsCommand,
-  ListObjectsV2Command,
+  ListObjectsCommand,
   S3Client,
 } from '@aws-sdk/client-s3';
 import { ListExecutionsCommand, SFNClient } from '@aws-sdk/client-sfn';
@@ -44,13 +44,12 @@ export async function takeSnapshot({ outputs, endpoints, physicalIds }: StoresOf
 
   const keysIn = async (Bucket: string): Promise<string[]> => {
     const keys: string[] = [];
-    let ContinuationToken: string | undefined;
-    do {
-      const page = await s3.send(new ListObjectsV2Command({ Bucket, ContinuationToken }));
+    // By version 1 of the operation: the engine makes tokens of version 2 with a cipher that OpenSSL no longer has.
+    for (;;) {
+      const page = await s3.send(new ListObjectsCommand({ Bucket, Marker: keys.at(-1) }));
       keys.push(...(page.Contents ?? []).flatMap(({ Key }) => Key ?? []));
-      ContinuationToken = page.NextContinuationToken;
-    } while (ContinuationToken !== undefined);
-    return keys;
+      if (page.IsTruncated !== true) return keys;
+    }
   };
   const isKept = async (Key: string): Promise<boolean> => {
     const { TagSet } = await s3.send(new GetObjectTaggingCommand({ Bucket: FileBucketName, Key }));
