@@ -149,6 +149,10 @@ describe('a function that is killed', () => {
     const called = callFor('killed plainly');
     const sending = send(client, tenant, chatId, 'killed plainly');
     await called;
+    // The model is asked beside the storing.
+    await expect
+      .poll(async () => contentsOf(await historyOf(client, chatId)), { timeout: 10_000 })
+      .toEqual(['killed plainly']);
     service.run.killWorkers('SendMessage');
     const { status, body } = await sending;
     expect(status).toBe(500);
