@@ -40,6 +40,7 @@ it('refuses a second message while the first is answered, and leaves nothing of 
   const called = callFor('first');
   const events = stepThrough(await client.stream(chatId, { message: 'first', agent_id: tenant.agentId }));
   const call = await called;
+  expect(await events.next()).toMatchObject({ type: 'response.created' });
   for (const stream of [true, false])
     expect(await send(client, tenant, chatId, 'second', { stream })).toMatchObject(inProgress);
   expect(contentsOf(await historyOf(client, chatId))).toEqual(['first']);

@@ -214,6 +214,8 @@ describe('a send with a key', () => {
     const called = callFor('Go on');
     const first = send();
     const { request } = await called;
+    // The model is asked beside the storing.
+    await expect.poll(async () => contentsOf(await history())).toContain('Go on');
     service.run.killWorkers('SendMessage');
     expect((await first).status).toBe(500);
     expect(await send()).toMatchObject(refusedWhileAnswering);
@@ -235,6 +237,7 @@ describe('a send with a key', () => {
     const called = callFor('Die');
     const first = send();
     await called;
+    await expect.poll(async () => contentsOf(await history())).toContain('Die');
     service.run.killWorkers('SendMessage');
     expect((await first).status).toBe(500);
     await table.endLease({ ...tenant, chatId: chat.id });

@@ -172,7 +172,9 @@ describe('a function that is killed', () => {
     const call = await called;
     await expect.poll(() => answers.length, { timeout: 20_000 }).toBe(2);
     for (const answer of answers) expect(answer).toMatchObject(refusedWhileAnswering);
-    expect(contentsOf(await historyOf(client, chatId))).toEqual(['killed before a race', '', 'race']);
+    await expect
+      .poll(async () => contentsOf(await historyOf(client, chatId)))
+      .toEqual(['killed before a race', '', 'race']);
     call.piece('Won');
     call.finish();
     await Promise.all(sending);
