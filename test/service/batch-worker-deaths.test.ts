@@ -160,10 +160,10 @@ it('a worker that dies at any of its writes leaves nothing that does not end, on
   const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
   const random = seededRandom(seed);
   console.log(`SEED=${seed}`);
-  // Of some twenty writes: CI has two.
+  // Of some twenty writes: CI has one, which every run comes to.
   const places = isSoak
     ? Array.from({ length: 40 }, (_, index) => index + 1)
-    : Array.from({ length: 2 }, () => 1 + Math.floor(random() * 18));
+    : [1 + Math.floor(random() * 15)];
   let died = 0;
   for (const nth of places) {
     const moments = isSoak

@@ -11,7 +11,7 @@ import { type Service, startService } from '#support/service.ts';
 /** `FUZZ_SEED=… FUZZ_ONLY=…` sends one request of a run again. */
 const seed = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const only = process.env.FUZZ_ONLY;
-const count = Number(process.env.FUZZ_REQUESTS ?? (process.env.SOAK === undefined ? 1000 : 50_000));
+const count = Number(process.env.FUZZ_REQUESTS ?? (process.env.SOAK === undefined ? 700 : 50_000));
 
 /** As many at once keep two processors busy and let no request wait for long. */
 const atOnce = 8;
