@@ -27,6 +27,8 @@ export interface SoakOptions {
   killEvery: number;
   /** Before memory is looked at, seconds: threads start, caches fill. */
   warmUp: number;
+  /** Until all that is under way has ended, seconds at most. */
+  settling: number;
   /** What is done with all that was kept, when it has been looked at. */
   behind?: (stores: StoresOfRun) => Promise<void>;
 }
@@ -62,8 +64,6 @@ const killed = [
 
 /** Waits between two things that somebody does, milliseconds at most. */
 const pause = 400;
-/** Until all that is under way has ended, seconds. */
-const settling = 150;
 
 /**
  * Mixed load on a local run while functions are killed, the model fails and webhooks are refused; and then a look at
@@ -130,7 +130,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
       ),
       killFunctions(service, log, { every: options.killEvery, isOver, random }),
     ]);
-    const problems = await settledProblems(service);
+    const problems = await settledProblems(service, options.settling);
     const { violations } = await service.look();
     await options.behind?.(service.stores);
     return {
@@ -203,8 +203,8 @@ async function sampleMemory(
 }
 
 /** What is still wrong when nothing goes on any more. */
-async function settledProblems(service: SoakService): Promise<string[]> {
-  const end = performance.now() + settling * 1000;
+async function settledProblems(service: SoakService, seconds: number): Promise<string[]> {
+  const end = performance.now() + seconds * 1000;
   for (;;) {
     const problems = await storedProblems(service.stores);
     if (problems.length === 0 || performance.now() > end) return problems;
