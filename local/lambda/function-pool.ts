@@ -43,7 +43,7 @@ const FULL_LOAD = 0.5 * availableParallelism();
 const PROCESSORS_TO_START = Math.min(1, 0.4 * availableParallelism());
 
 // Calls that compute for long may hold all threads: a call that waits so long gets one all the same.
-const LONG_WAIT_MILLISECONDS = 2000;
+const LONG_WAIT_MILLISECONDS = 500;
 
 const LOOK_MILLISECONDS = 50;
 
