@@ -125,17 +125,6 @@ export const beginTurn =
         await Promise.all([services.chats.releaseLease(chat, chat.lease.id, chat.messageCount), reading]);
         throw new ServiceError('badRequest', `The chat is full: it holds ${lastPosition - 1} messages`);
       }
-      const turn = async (): Promise<Turn> => ({
-        apiKeyId: input.apiKeyId,
-        chat,
-        lease: chat.lease,
-        agent,
-        position,
-        message: input.message,
-        attachments,
-        history: await reading,
-        makesTitle: position === 1 && workspace.titlesEnabled,
-      });
       const message: UserMessage = {
         role: 'user',
         position,
@@ -148,8 +137,18 @@ export const beginTurn =
         chat,
         () => storeUserMessage(services, chat, message, key),
         async () => {
-          const ready = await turn();
-          return { turn: ready, asked: ask(ready) };
+          const turn: Turn = {
+            apiKeyId: input.apiKeyId,
+            chat,
+            lease: chat.lease,
+            agent,
+            position,
+            message: input.message,
+            attachments,
+            history: await reading,
+            makesTitle: position === 1 && workspace.titlesEnabled,
+          };
+          return { turn, asked: ask(turn) };
         },
       );
       if (outcome === 'done') return asked;
