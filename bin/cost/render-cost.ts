@@ -34,8 +34,8 @@ export function renderCost(): string {
 
 Made by \`npm run cost\` from \`bin/cost\`; do not edit. Requests, units and transitions are counted on the wire of a local
 run, and a test fails when one grows (\`test/service/operation-cost.test.ts\`). Prices are AWS's public ones of
-${priceList.region}, as commonly known in ${priceList.knownIn} and not looked up: check them. Times are assumptions, since a local run tells
-nothing of Lambda's.
+${priceList.region}. In ${priceList.comparedIn} each was compared with a stored copy of a public page (\`seen\` in \`bin/cost/prices.ts\`),
+not with AWS's live one, so check them. Times are assumptions, since a local run tells nothing of Lambda's.
 
 ${markdownTable([
   ['what', 'dollars'],
@@ -100,8 +100,8 @@ bytes on its way through CloudFront. X-Ray traces one request of ${1 / tracedSha
 server is reckoned as if each upload were an invocation.
 
 Not counted: the model's tokens, which cost the most; files and logs that are kept; retries and cold starts; the firewall,
-$5.00 a month and $1.00 for each of its rules; and the metrics that functions tell in use: each, with each value of its
-dimensions, ${money(priceOf('metric'))} dollars in a month in which it is told, and a stage in use has some forty.
+$5.00 a month, $1.00 for each of its rules and $0.60 for a million requests; and the metrics that functions tell in use:
+each, with each value of its dimensions, ${money(priceOf('metric'))} dollars in a month in which it is told, and a stage in use has some forty.
 
 ## Prices
 
