@@ -6,6 +6,7 @@ import type {
 } from '@ai-sdk/provider';
 import { ModelFailure } from '#domain/model-failure.ts';
 import { conversePrompt } from './converse-prompt.ts';
+import { httpFetch } from './http-fetch.ts';
 import type { ModelProvider } from './model-provider.ts';
 
 interface AwsCredentials {
@@ -35,6 +36,7 @@ function converseModel(name: string, credentials: () => Promise<AwsCredentials>)
       throw new ModelFailure('failed', `There are no AWS credentials to ask Bedrock with (${reason})`);
     });
     const provider = createAmazonBedrock({
+      fetch: httpFetch,
       accessKeyId,
       secretAccessKey,
       ...(sessionToken !== undefined && { sessionToken }),

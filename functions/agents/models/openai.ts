@@ -1,4 +1,5 @@
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+import { httpFetch } from './http-fetch.ts';
 import type { ModelProvider } from './model-provider.ts';
 
 /** OpenAI's reasoning models refuse `max_tokens`, while other servers know nothing else. */
@@ -22,6 +23,7 @@ export function openai(settings: { baseUrl: () => string; apiKey: () => Promise<
         baseURL: settings.baseUrl(),
         apiKey: settings.apiKey,
         includeUsage: true,
+        fetch: httpFetch,
         transformRequestBody: ({ max_tokens, ...body }) =>
           wantsCompletionTokens.test(name)
             ? { ...body, max_completion_tokens: max_tokens }

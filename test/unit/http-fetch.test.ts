@@ -1,0 +1,231 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { httpFetch } from '#agents/models/http-fetch.ts';
+
+let answer: RequestListener;
+const server = createServer((request, response) => answer(request, response));
+let url: string;
+
+const listen = async (listener: Server): Promise<number> => {
+  listener.listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  return (listener.address() as AddressInfo).port;
+};
+
+beforeAll(async () => {
+  url = `http://127.0.0.1:${await listen(server)}/v1/chat?version=1`;
+});
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+});
+afterEach(() => vi.useRealTimers());
+
+const failureOf = (call: Promise<unknown>): Promise<Error & { cause?: NodeJS.ErrnoException }> =>
+  call.then(
+    () => expect.unreachable('It should have failed'),
+    (error) => error,
+  );
+
+it('sends what it is given, and gives what comes back', async () => {
+  let seen: Pick<IncomingMessage, 'method' | 'url' | 'headers'> & { body?: string } = { headers: {} };
+  answer = async (request, response) => {
+    const { method, url: path, headers } = request;
+    seen = { method, url: path, headers, body: await text(request) };
+    response.writeHead(202, 'Fine', [
+      ['x-note', 'one'],
+      ['x-note', 'two'],
+      ['content-type', 'text/plain'],
+    ] as unknown as string[]);
+    response.end('Grüße');
+  };
+  const response = await httpFetch(new URL(url), {
+    method: 'POST',
+    headers: { Authorization: 'Bearer key' },
+    body: 'Wörter',
+  });
+  expect(seen).toMatchObject({
+    method: 'POST',
+    url: '/v1/chat?version=1',
+    headers: { authorization: 'Bearer key', 'content-length': '7', 'accept-encoding': 'identity' },
+    body: 'Wörter',
+  });
+  expect(response).toMatchObject({ status: 202, ok: true, statusText: 'Fine' });
+  expect(Object.fromEntries(response.headers)).toMatchObject({
+    'x-note': 'one, two',
+    'content-type': 'text/plain',
+  });
+  expect(await response.text()).toBe('Grüße');
+});
+
+it('gives each piece when it comes', async () => {
+  const open = Promise.withResolvers<ServerResponse>();
+  answer = (_request, response) => {
+    response.write('one');
+    open.resolve(response);
+  };
+  const { body } = await httpFetch(url);
+  const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
+  expect(await reader?.read()).toEqual({ done: false, value: 'one' });
+  const response = await open.promise;
+  response.write('two');
+  expect(await reader?.read()).toEqual({ done: false, value: 'two' });
+  response.end();
+  expect(await reader?.read()).toEqual({ done: true, value: undefined });
+});
+
+it.each([204, 205, 304])('takes an answer without a body: %i', async (status) => {
+  answer = (_request, response) => void response.writeHead(status).end();
+  const response = await httpFetch(url);
+  expect(response).toMatchObject({ status, body: null });
+});
+
+it('follows no redirect: the key is for one server', async () => {
+  const asked: (string | undefined)[] = [];
+  answer = (request, response) => {
+    asked.push(request.url);
+    response.writeHead(307, { location: '/elsewhere' }).end();
+  };
+  expect(await httpFetch(url, { method: 'POST', body: '{}' })).toMatchObject({ status: 307, ok: false });
+  expect(asked).toEqual(['/v1/chat?version=1']);
+});
+
+it('keeps a connection for the next call', async () => {
+  const ports: (number | undefined)[] = [];
+  answer = (request, response) => {
+    ports.push(request.socket.remotePort);
+    response.end('done');
+  };
+  for (let call = 0; call < 3; call += 1) await (await httpFetch(url)).text();
+  expect(new Set(ports).size).toBe(1);
+});
+
+it('lets no more come than is read', async () => {
+  const piece = Buffer.alloc(64 * 1024);
+  let sent = 0;
+  const arrived = Promise.withResolvers<IncomingMessage>();
+  answer = (request, response) => {
+    arrived.resolve(request);
+    const send = (): void => {
+      while (sent < 64 * 1024 * 1024 && !response.destroyed) {
+        sent += piece.length;
+        if (!response.write(piece)) return void response.once('drain', send);
+      }
+      response.end();
+    };
+    send();
+  };
+  const { body } = await httpFetch(url);
+  const reader = body?.getReader();
+  await reader?.read();
+  await vi.waitFor(
+    async () => {
+      const before = sent;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      expect(sent).toBe(before);
+    },
+    { timeout: 5000 },
+  );
+  // What the buffers of both ends and of the system hold.
+  expect(sent).toBeLessThan(16 * 1024 * 1024);
+  await reader?.cancel();
+  const { socket } = await arrived.promise;
+  await vi.waitFor(() => expect(socket.destroyed).toBe(true));
+});
+
+it('tells of a connection that is cut before the answer', async () => {
+  answer = (request) => request.socket.destroy();
+  const error = await failureOf(httpFetch(url));
+  expect(error).toBeInstanceOf(TypeError);
+  expect(error).toMatchObject({ message: 'fetch failed', cause: { code: 'ECONNRESET' } });
+});
+
+it('tells of a connection that is cut within the answer, behind what has come', async () => {
+  answer = (request, response) => {
+    response.writeHead(200, { 'content-length': '100' }).write('half', () => request.socket.destroy());
+  };
+  const reader = (await httpFetch(url)).body?.getReader();
+  expect(Buffer.from((await reader?.read())?.value ?? []).toString()).toBe('half');
+  const error = await failureOf(Promise.resolve(reader?.read()));
+  expect(error).toMatchObject({ name: 'TypeError', message: 'terminated', cause: { code: 'ECONNRESET' } });
+});
+
+it('tells of a server that is not there', async () => {
+  const gone = createTcpServer();
+  const port = await listen(gone);
+  gone.close();
+  const error = await failureOf(httpFetch(`http://127.0.0.1:${port}/`));
+  expect(error).toMatchObject({ message: 'fetch failed', cause: { code: 'ECONNREFUSED' } });
+});
+
+it('tells of an answer that is no HTTP', async () => {
+  const strange = createTcpServer((socket) => socket.once('data', () => socket.end('Hello\r\n\r\n')));
+  const error = await failureOf(httpFetch(`http://127.0.0.1:${await listen(strange)}/`));
+  expect(error).toMatchObject({ message: 'fetch failed' });
+  strange.close();
+});
+
+it('waits ten seconds for a connection that does not come to stand', async () => {
+  const silent = createTcpServer();
+  const accepted = once(silent, 'connection');
+  const port = await listen(silent);
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const failed = failureOf(httpFetch(`https://127.0.0.1:${port}/`));
+  const [socket] = (await accepted) as [Socket];
+  let settled = false;
+  void failed.then(() => {
+    settled = true;
+  });
+  await vi.advanceTimersByTimeAsync(9999);
+  expect(settled).toBe(false);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(await failed).toMatchObject({ message: 'fetch failed', cause: { code: 'ETIMEDOUT' } });
+  socket.destroy();
+  silent.close();
+});
+
+it('has time for an answer once the connection stands', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const open = Promise.withResolvers<ServerResponse>();
+  answer = (_request, response) => open.resolve(response);
+  const fetched = httpFetch(url);
+  const response = await open.promise;
+  await vi.advanceTimersByTimeAsync(80_000);
+  response.end('late');
+  expect(await (await fetched).text()).toBe('late');
+});
+
+it('is not begun under a signal that has aborted', async () => {
+  answer = () => expect.unreachable('Nobody should ask');
+  const reason = new Error('given up');
+  expect(await failureOf(httpFetch(url, { signal: AbortSignal.abort(reason) }))).toBe(reason);
+});
+
+it.each(['before the answer', 'within it'])(
+  'ends with its signal %s, and so does the connection',
+  async (when) => {
+    const arrived = Promise.withResolvers<IncomingMessage>();
+    answer = (request, response) => {
+      if (when === 'within it') response.write('half');
+      arrived.resolve(request);
+    };
+    const giveUp = new AbortController();
+    const reason = new Error('given up');
+    const fetched = httpFetch(url, { signal: giveUp.signal });
+    const whole = fetched.then((response) => response.text());
+    whole.catch(() => undefined);
+    const { socket } = await arrived.promise;
+    if (when === 'within it') await fetched;
+    giveUp.abort(reason);
+    expect(await failureOf(whole)).toBe(reason);
+    await vi.waitFor(() => expect(socket.destroyed).toBe(true));
+  },
+);
+
+it('takes no body that is not a text, and no Request', async () => {
+  expect(await failureOf(httpFetch(url, { body: new Uint8Array(1) }))).toBeInstanceOf(TypeError);
+  expect(await failureOf(httpFetch(new Request(url)))).toBeInstanceOf(TypeError);
+});
