@@ -1,4 +1,3 @@
-import { isOpen } from './batch.ts';
 import { isNothingLeft, openRequests } from './open-requests.ts';
 import { sendAgain } from './send-again.ts';
 import { groupMessages, groupsLeft, placesOf } from './send-requests.ts';
@@ -21,7 +20,11 @@ export const dispatchBatch =
     const found = await services.batches.get(input.workspaceId, input.batchId);
     if (found === undefined) throw new Error(`There is no batch ${input.batchId}`);
     const batch = await services.batches.saveToken(found, input.taskToken);
-    if (isOpen(batch) && batch.stop === null && batch.dispatchedAt === null) {
+    if (batch === undefined) {
+      await services.batchWorkflow.wake(input.taskToken);
+      return;
+    }
+    if (batch.stop === null && batch.dispatchedAt === null) {
       const groups = Math.min(await placesOf(services, batch), groupsLeft(batch));
       // A call that died behind this write left it to the next one to send them.
       const begun = batch.groupsSent > 0 ? batch : await services.batches.begin(batch, groups);
@@ -29,7 +32,7 @@ export const dispatchBatch =
       await services.batches.saveDispatch(begun, services.clock.now().toISOString());
       return;
     }
-    const left = isOpen(batch) ? await openRequests(services, batch) : undefined;
-    if (left === undefined || isNothingLeft(batch, left)) await services.batchWorkflow.wake(input.taskToken);
+    const left = await openRequests(services, batch);
+    if (isNothingLeft(batch, left)) await services.batchWorkflow.wake(input.taskToken);
     else if (batch.stop === null && batch.places <= 0) await sendAgain(services)(batch, left, 'unbegun');
   };

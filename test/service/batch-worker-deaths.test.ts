@@ -1,4 +1,5 @@
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
+import { ListExecutionsCommand, SFNClient } from '@aws-sdk/client-sfn';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { keys } from '#adapters/dynamo/keys.ts';
 import type { BatchResource } from '#contract/batch.ts';
@@ -105,10 +106,13 @@ function dieAt(
 const passFiveMinutes = ({ workspaceId }: OpenTenant, { id }: BatchResource): Promise<void> =>
   table.change(keys.batch(workspaceId, id), { sent_at: new Date(Date.now() - 301_000).toISOString() });
 
+const nameOf = (logicalId: string): string =>
+  Object.entries(service.run.physicalIds).find(([id]) => id.replace(/[0-9A-F]{8}$/, '') === logicalId)?.[1] ??
+  expect.unreachable(`There is no ${logicalId}`);
+
 /** Three at once, as they never are. */
 async function reconcileTogether(): Promise<void> {
-  const [, FunctionName] =
-    Object.entries(service.run.physicalIds).find(([id]) => /^ReconcileBatches[0-9A-F]{8}$/.test(id)) ?? [];
+  const FunctionName = nameOf('ReconcileBatches');
   await Promise.all(
     Array.from({ length: 3 }, () => lambda.send(new InvokeCommand({ FunctionName, Payload: '{}' }))),
   );
@@ -267,4 +271,36 @@ it('a cancel whose write is answered late is done once, and frees the history th
   const ended = await endOfReconciled(tenant, batch);
   expect(ended).toMatchObject({ status: 'cancelled', failed_requests: 2 });
   expect((await send(tenant.client, tenant, chatId, 'Free again?')).body.data).toBe('To: Free again?');
+});
+
+it('a wait that begins when its batch has just ended is over at once, and leaves nothing behind', async () => {
+  const tenant = await open();
+  let ended = 0;
+  tableProxy.handle = async (call, pass) => {
+    if (call.functionName.includes('DispatchBatch') && call.target === 'UpdateItem') {
+      ended += 1;
+      const { pk, sk } = call.body.Key as Record<'pk' | 'sk', { S: string }>;
+      await table.change({ pk: pk.S, sk: sk.S }, { status: 'completed' });
+    }
+    return pass();
+  };
+  const { id } = await submit(tenant.client, tenant, requestsOf(1));
+  const sfn = new SFNClient({
+    endpoint: service.run.endpoints.sfn,
+    region: 'us-east-1',
+    credentials: operatorCredentials,
+  });
+  const stateMachineArn = service.run.outputs.BatchWorkflowArn;
+  await vi.waitUntil(
+    async () => {
+      const { executions = [] } = await sfn.send(
+        new ListExecutionsCommand({ stateMachineArn, statusFilter: 'SUCCEEDED' }),
+      );
+      return executions.some(({ name }) => name?.startsWith(id));
+    },
+    { timeout: 30_000 },
+  );
+  sfn.destroy();
+  expect(ended).toBe(1);
+  expect(await table.read(keys.batch(tenant.workspaceId, id))).not.toHaveProperty('task_token');
 });

@@ -208,15 +208,13 @@ export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
       return stopped ? get(batch.workspaceId, batch.id) : undefined;
     },
 
-    async saveToken(batch, taskToken) {
-      const saved = await update(batch, {
+    saveToken: (batch, taskToken) =>
+      update(batch, {
         UpdateExpression: 'SET task_token = :token',
-        ConditionExpression: 'attribute_exists(pk)',
-        ExpressionAttributeValues: { ':token': taskToken },
-      });
-      if (saved === undefined) throw new Error(`There is no batch ${batch.id}`);
-      return saved;
-    },
+        ConditionExpression: '#status IN (:progress, :cancelling)',
+        ExpressionAttributeNames: statusNames,
+        ExpressionAttributeValues: { ':token': taskToken, ...openStatuses },
+      }),
 
     raiseRun: (batch) =>
       update(batch, {

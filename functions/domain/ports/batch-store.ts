@@ -84,7 +84,8 @@ export interface BatchStore {
     batch: Batch,
     stop: { reason: StopReason; at: string; status: BatchStatus },
   ): Promise<Batch | undefined>;
-  saveToken(batch: Batch, taskToken: string): Promise<Batch>;
+  /** Of an open batch. Undefined when it has ended. */
+  saveToken(batch: Batch, taskToken: string): Promise<Batch | undefined>;
   /** Undefined when someone else did since the batch was read. */
   raiseRun(batch: Batch): Promise<Batch | undefined>;
   /** Takes so many groups to be sent first, each with a place, unless that was done before. */
