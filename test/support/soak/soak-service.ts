@@ -16,7 +16,7 @@ export interface SoakState {
   /** Of the last kill: how many threads. */
   killed: number;
   threads: number;
-  /** Bytes of the runner's own heap, its engines' and functions' threads not included. */
+  /** Bytes of the runner's own heap that are in use, its engines' and functions' threads not included. */
   heap: number;
   violations: string[];
 }
@@ -45,6 +45,8 @@ console.log(JSON.stringify({ url, outputs, endpoints, physicalIds }));
 for await (const line of createInterface({ input: process.stdin })) {
   const command = JSON.parse(line) as SoakCommand;
   const killed = 'kill' in command ? run.killWorkers(command.kill) : 0;
+  // Without it, minutes of garbage would be measured.
+  globalThis.gc?.();
   const state: SoakState = {
     killed,
     threads: run.workers().length,

@@ -21,7 +21,7 @@ export async function startSoakService(options: SoakServiceOptions): Promise<Soa
   const { AWS_ENDPOINT_URL_DYNAMODB: _, ...environment } = process.env;
   const child = spawn(
     process.execPath,
-    [join(import.meta.dirname, 'soak-service.ts'), JSON.stringify(options)],
+    ['--expose-gc', join(import.meta.dirname, 'soak-service.ts'), JSON.stringify(options)],
     { stdio: ['pipe', 'pipe', 'inherit'], env: environment },
   );
   const exit = once(child, 'exit');
