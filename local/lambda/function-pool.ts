@@ -42,7 +42,8 @@ const FULL_LOAD = 0.5 * availableParallelism();
 // A thread that starts computes for a while, and its first calls take ten times as long.
 const PROCESSORS_TO_START = Math.min(1, 0.4 * availableParallelism());
 
-// Calls that compute for long may hold all threads: a call that waits so long gets one all the same.
+// Calls that compute for long may hold all threads: where none has ended for so long, one that waits gets a thread all the
+// same. As long as calls end, it has its turn.
 const LONG_WAIT_MILLISECONDS = 500;
 
 const LOOK_MILLISECONDS = 50;
@@ -103,23 +104,23 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
 
   const waited = (): number => performance.now() - (queue[0]?.since ?? Number.POSITIVE_INFINITY);
 
+  const isStuck = (): boolean =>
+    waited() >= LONG_WAIT_MILLISECONDS && performance.now() - lastEnd >= LONG_WAIT_MILLISECONDS;
+
   function isWorthRunning(): boolean {
     const running = threads.size - idle.length;
-    return (
-      running < CALLS_BESIDE_LOAD || options.gauge.load() < FULL_LOAD || waited() >= LONG_WAIT_MILLISECONDS
-    );
+    return running < CALLS_BESIDE_LOAD || options.gauge.load() < FULL_LOAD || isStuck();
   }
 
   function isWorthAThread(): boolean {
-    if (threads.size === 0 || waited() >= LONG_WAIT_MILLISECONDS) return true;
+    if (threads.size === 0 || isStuck()) return true;
+    if (waited() >= LONG_WAIT_MILLISECONDS && options.gauge.load() < FULL_LOAD) return true;
     return options.gauge.idleProcessors() >= PROCESSORS_TO_START && waited() >= WAIT_MILLISECONDS;
   }
 
   function free(thread: FunctionThread): void {
     if (!threads.has(thread)) return;
-    const next = queue.shift();
-    if (next) void run(thread, next.payload, next.sink).then(next.resolve);
-    else idle.push({ thread, since: Date.now() });
+    idle.push({ thread, since: Date.now() });
   }
 
   /** The one with the most calls behind it; the others can grow idle and end. */
@@ -144,8 +145,7 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     lastEnd = performance.now();
     options.onInvoked(lastEnd - start);
     free(thread);
-    // A thread that has ended leaves its queue to the others; the last one, to a new thread.
-    if (threads.size === 0) serveQueue();
+    serveQueue();
     return result;
   }
 

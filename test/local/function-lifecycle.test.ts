@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { seededRandom } from '#support/seeded-random.ts';
@@ -93,6 +94,32 @@ describe('threads', () => {
       expect(counts.sort((one, other) => one - other)).toEqual([2, 3, 4, 5, 6, 7, 8, 9]);
     }, 10_000);
     expect(actThreads()).toHaveLength(1);
+  });
+
+  it('that are warm take what computes, while as many as there are processors have work', {
+    retry: 2,
+  }, async () => {
+    run.killWorkers('Act');
+    const gate = await openGate();
+    const calls = ['one', 'two', 'three'].map((name) => run.act({ do: 'call', url: `${gate.url}/${name}` }));
+    await vi.waitFor(() => expect(gate.hasReached('three') && actThreads().length).toBe(3), 2000);
+    const callsOf = new Map<number, number>();
+    const caller = async (): Promise<void> => {
+      for (let call = 0; call < 25; call += 1) {
+        const { threadId } = (await (await run.act({ do: 'compute', milliseconds: '10' })).json()) as {
+          threadId: number;
+        };
+        callsOf.set(threadId, (callsOf.get(threadId) ?? 0) + 1);
+      }
+    };
+    const computing = Array.from({ length: 8 }, caller);
+    // Until they wait in the queue.
+    await sleep(200);
+    for (const name of ['one', 'two', 'three']) gate.release(name);
+    await Promise.all([...calls, ...computing]);
+    await gate.close();
+    const counts = [...callsOf.values()].sort((one, other) => other - one);
+    expect(counts.slice(availableParallelism()).reduce((sum, count) => sum + count, 0)).toBeLessThan(10);
   });
 
   it('hold one call at a time, however calls come, end and are killed', async () => {
