@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { httpFetch } from '#agents/models/http-fetch.ts';
 
 let answer: RequestListener;
@@ -224,6 +224,68 @@ it.each(['before the answer', 'within it'])(
     await vi.waitFor(() => expect(socket.destroyed).toBe(true));
   },
 );
+
+describe('an answer that is let go of', () => {
+  const uncaught: unknown[] = [];
+  const note = (error: unknown) => void uncaught.push(error);
+  beforeAll(() => void process.on('uncaughtException', note));
+  afterAll(() => void process.off('uncaughtException', note));
+  beforeEach(() => void uncaught.splice(0));
+  const pieces = ['one', 'two', 'three'];
+  /** Whole in the buffers of this end, or with more to come. */
+  const sendPieces = (response: ServerResponse, hasEnd: boolean): void => {
+    for (const piece of pieces) response.write(piece);
+    if (hasEnd) response.end();
+  };
+  const settle = () => new Promise((resolve) => setTimeout(resolve, 50));
+
+  it.each([
+    ['at once', 'whole'],
+    ['at once', 'with more to come'],
+    ['behind its first piece', 'whole'],
+    ['behind its first piece', 'with more to come'],
+  ])('%s, %s, is no error of anybody', async (when, what) => {
+    answer = (_request, response) => sendPieces(response, what === 'whole');
+    for (let round = 0; round < 5; round += 1) {
+      const { body } = await httpFetch(url);
+      if (what === 'whole') await settle();
+      const reader = body?.getReader();
+      if (when !== 'at once') await reader?.read();
+      await reader?.cancel();
+      await settle();
+    }
+    expect(uncaught).toEqual([]);
+  });
+
+  it('by its signal when it has arrived whole is not a shorter answer', async () => {
+    answer = (_request, response) => sendPieces(response, true);
+    const giveUp = new AbortController();
+    const response = await httpFetch(url, { signal: giveUp.signal });
+    await settle();
+    const reason = new Error('given up');
+    giveUp.abort(reason);
+    expect(await failureOf(response.text())).toBe(reason);
+    expect(uncaught).toEqual([]);
+  });
+});
+
+it('tells of an answer that changes the protocol', async () => {
+  answer = (_request, response) =>
+    void response.writeHead(101, { connection: 'upgrade', upgrade: 'other' }).end();
+  const error = await failureOf(httpFetch(url));
+  expect(error).toMatchObject({ message: 'fetch failed', cause: { code: 'ECONNRESET' } });
+});
+
+it('tells of a status that there is not, and keeps no connection for it', async () => {
+  const strange = createTcpServer((socket) =>
+    socket.once('data', () => socket.write('HTTP/1.1 999 Odd\r\ncontent-length: 5\r\n\r\n')),
+  );
+  const closed = once(strange, 'connection').then(([socket]) => once(socket as Socket, 'close'));
+  const error = await failureOf(httpFetch(`http://127.0.0.1:${await listen(strange)}/`));
+  expect(error).toMatchObject({ message: 'fetch failed' });
+  await closed;
+  strange.close();
+});
 
 it('takes no body that is not a text, and no Request', async () => {
   expect(await failureOf(httpFetch(url, { body: new Uint8Array(1) }))).toBeInstanceOf(TypeError);

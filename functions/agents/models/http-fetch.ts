@@ -60,36 +60,53 @@ function answerTo(request: ClientRequest): Promise<IncomingMessage> {
   request.once('response', resolve);
   // For good: an answer that is let go of tells of its end here too.
   request.on('error', reject);
+  // Such as behind a change of protocols that nobody asked for, of which Node.js tells nothing else.
+  request.once('close', () =>
+    reject(Object.assign(new Error('The connection ended without an answer'), { code: 'ECONNRESET' })),
+  );
   return promise;
 }
 
 function responseOf(answer: IncomingMessage, signal: AbortSignal | null | undefined): Response {
   const { statusCode = 0, statusMessage = '', rawHeaders } = answer;
-  const headers = new Headers();
-  for (let at = 0; at < rawHeaders.length; at += 2)
-    headers.append(rawHeaders[at] ?? '', rawHeaders[at + 1] ?? '');
-  if (bodiless.has(statusCode)) answer.resume();
-  return new Response(bodiless.has(statusCode) ? null : bodyOf(answer, signal), {
-    status: statusCode,
-    statusText: statusMessage,
-    headers,
-  });
+  try {
+    const headers = new Headers();
+    for (let at = 0; at < rawHeaders.length; at += 2)
+      headers.append(rawHeaders[at] ?? '', rawHeaders[at + 1] ?? '');
+    const init = { status: statusCode, statusText: statusMessage, headers };
+    if (!bodiless.has(statusCode)) return new Response(bodyOf(answer, signal), init);
+    answer.resume();
+    return new Response(null, init);
+  } catch (error) {
+    answer.destroy();
+    throw error;
+  }
 }
 
 function bodyOf(answer: IncomingMessage, signal: AbortSignal | null | undefined): ReadableStream<Uint8Array> {
+  let isCancelled = false;
   return new ReadableStream<Uint8Array>({
     start(controller) {
+      // What has arrived may still come behind a cancel; and behind an abort, its end without what stood before it.
       answer.on('data', (chunk: Uint8Array) => {
+        if (isCancelled) return;
         controller.enqueue(chunk);
         if ((controller.desiredSize ?? 0) <= 0) answer.pause();
       });
-      answer.once('end', () => controller.close());
-      answer.once('error', (error) =>
+      answer.once('end', () => {
+        if (isCancelled) return;
+        if (signal?.aborted) controller.error(signal.reason);
+        else controller.close();
+      });
+      answer.on('error', (error) =>
         controller.error(signal?.aborted ? signal.reason : new TypeError('terminated', { cause: error })),
       );
       answer.pause();
     },
     pull: () => void answer.resume(),
-    cancel: () => void answer.destroy(),
+    cancel() {
+      isCancelled = true;
+      answer.destroy();
+    },
   });
 }
