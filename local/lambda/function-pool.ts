@@ -42,9 +42,13 @@ const FULL_LOAD = 0.5 * availableParallelism();
 // A thread that starts computes for a while, and its first calls take ten times as long.
 const PROCESSORS_TO_START = Math.min(1, 0.4 * availableParallelism());
 
-// Calls that compute for long may hold all threads: one that waits so long gets an idle thread all the same, and where no
-// call has ended for so long, a new one.
+// Calls that compute for long may hold all threads: where none has ended for so long, one that waits gets a thread all the
+// same.
 const LONG_WAIT_MILLISECONDS = 500;
+
+// As long as calls end, each has its turn, but slow ones may be so many that it is late. Calls of a large batch wait for
+// one to two seconds, and would be slower on more threads.
+const LONGEST_WAIT_MILLISECONDS = 3000;
 
 const LOOK_MILLISECONDS = 50;
 
@@ -104,17 +108,18 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
 
   const waited = (): number => performance.now() - (queue[0]?.since ?? Number.POSITIVE_INFINITY);
 
+  const isStuck = (): boolean =>
+    waited() >= LONG_WAIT_MILLISECONDS && performance.now() - lastEnd >= LONG_WAIT_MILLISECONDS;
+
   function isWorthRunning(): boolean {
     const running = threads.size - idle.length;
-    return (
-      running < CALLS_BESIDE_LOAD || options.gauge.load() < FULL_LOAD || waited() >= LONG_WAIT_MILLISECONDS
-    );
+    const isDue = waited() >= LONGEST_WAIT_MILLISECONDS || isStuck();
+    return running < CALLS_BESIDE_LOAD || options.gauge.load() < FULL_LOAD || isDue;
   }
 
   function isWorthAThread(): boolean {
-    if (threads.size === 0) return true;
-    const isStuck = performance.now() - lastEnd >= LONG_WAIT_MILLISECONDS;
-    if (waited() >= LONG_WAIT_MILLISECONDS && (isStuck || options.gauge.load() < FULL_LOAD)) return true;
+    if (threads.size === 0 || isStuck()) return true;
+    if (waited() >= LONGEST_WAIT_MILLISECONDS && options.gauge.load() < FULL_LOAD) return true;
     return options.gauge.idleProcessors() >= PROCESSORS_TO_START && waited() >= WAIT_MILLISECONDS;
   }
 
