@@ -141,8 +141,7 @@ describe('docs/webhooks.md', { timeout: 60_000 }, async () => {
     expect(isRecent({ 'x-service-timestamp': String(Math.floor(Date.now() / 1000)) })).toBe(true);
   });
 
-  it('has code for Python that tells right from wrong', async (test) => {
-    if (spawnSync('python3', ['--version']).status !== 0) test.skip();
+  it('has code for Python that tells right from wrong', async () => {
     const file = join(folder, 'receiver.py');
     const { secret, timestamp, body, signature } = vector;
     const headers = { 'X-Service-Timestamp': timestamp, 'X-Service-Signature': signature };
