@@ -18,8 +18,8 @@ const agents = {
 
 /**
  * `fetch` as the AI SDK's providers call it, over `node:http`, which the AWS SDK has loaded anyhow. Node's own brings a
- * second HTTP client: its parser is compiled in each environment's first reply, 0.2 s of processor, and each further
- * call takes 0.5 ms more. No redirect is followed, so the key goes nowhere else, and nothing compressed is asked for.
+ * second HTTP client: its parser is compiled in each environment's first reply, and calls take more processor
+ * (docs/performance.md). No redirect is followed, so the key goes nowhere else, and nothing compressed is asked for.
  * @param init a body that is a text, and headers by their names
  * @throws the signal's reason; TypeError `fetch failed` with the cause when there is no answer, as fetch does
  */
@@ -46,7 +46,7 @@ function open(url: URL, { method = 'GET', headers, body, signal }: RequestInit):
   request.once('socket', (socket: Socket) => {
     if (!socket.connecting) return;
     const late = setTimeout(() => {
-      request.destroy(Object.assign(new Error('No connection in time'), { code: 'ETIMEDOUT' }));
+      request.destroy(networkError('ETIMEDOUT', 'No connection in time'));
     }, connectTime);
     socket.once(isSecure ? 'secureConnect' : 'connect', () => clearTimeout(late));
     request.once('close', () => clearTimeout(late));
@@ -61,11 +61,11 @@ function answerTo(request: ClientRequest): Promise<IncomingMessage> {
   // For good: an answer that is let go of tells of its end here too.
   request.on('error', reject);
   // Such as behind a change of protocols that nobody asked for, of which Node.js tells nothing else.
-  request.once('close', () =>
-    reject(Object.assign(new Error('The connection ended without an answer'), { code: 'ECONNRESET' })),
-  );
+  request.once('close', () => reject(networkError('ECONNRESET', 'The connection ended without an answer')));
   return promise;
 }
+
+const networkError = (code: string, message: string): Error => Object.assign(new Error(message), { code });
 
 function responseOf(answer: IncomingMessage, signal: AbortSignal | null | undefined): Response {
   const { statusCode = 0, statusMessage = '', rawHeaders } = answer;
