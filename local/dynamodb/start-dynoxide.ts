@@ -39,8 +39,14 @@ async function startAt(port: number, binary: string, databaseFile: string): Prom
   const child = spawn(
     'sh',
     ['-c', UNTIL_PIPE_BREAKS, 'sh', binary, 'serve', '--port', String(port), '--db-path', databaseFile],
-    // A session of its own: Ctrl-C in a terminal reaches this process, which then ends the engine in its turn.
-    { stdio: ['pipe', 'pipe', 'pipe'], detached: true },
+    {
+      stdio: ['pipe', 'pipe', 'pipe'],
+      // A session of its own: Ctrl-C in a terminal reaches this process, which then ends the engine in its turn.
+      detached: true,
+      // Of Tokio, on which the engine runs. One connection to SQLite does the work, so a second thread adds waits and wakes:
+      // with three calls at once a call took 0.31 ms of processor on two threads, 0.23 ms on one.
+      env: { ...process.env, TOKIO_WORKER_THREADS: '1' },
+    },
   );
   let ended = false;
   let said = '';

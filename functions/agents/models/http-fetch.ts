@@ -61,7 +61,8 @@ function answerTo(request: ClientRequest): Promise<IncomingMessage> {
   // For good: an answer that is let go of tells of its end here too.
   request.on('error', reject);
   // Such as behind a change of protocols that nobody asked for, of which Node.js tells nothing else.
-  request.once('close', () => reject(networkError('ECONNRESET', 'The connection ended without an answer')));
+  const close = () => reject(networkError('ECONNRESET', 'The connection ended without an answer'));
+  request.once('close', close).once('response', () => request.off('close', close));
   return promise;
 }
 
