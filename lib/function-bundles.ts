@@ -26,15 +26,29 @@ export interface FunctionBundles {
 /** Where the sources of functions are, beside each other. */
 const folders = ['http', 'web', 'queues', 'workflow', 'schedules', 'tasks'];
 
-/** By function, the code of threads that it starts: each a file beside the function's own. */
-const threads: Readonly<Record<string, readonly string[]>> = {
+const objectStores = 'functions/runtime/object-stores.ts';
+const ofAgents = [
+  objectStores,
+  'functions/runtime/bedrock-agent-client.ts',
+  'functions/agents/models/amazon-bedrock.ts',
+];
+
+/**
+ * By function, files beside its own that share nothing with it: of threads that it starts, and clients that it imports
+ * when a call first needs them.
+ */
+const besides: Readonly<Record<string, readonly string[]>> = {
+  'list-batch-results': [objectStores],
+  'list-messages': [objectStores],
+  'process-batch-items': ofAgents,
+  'send-message': ofAgents,
   'prepare-attachment': [
     'functions/adapters/documents/extraction-thread.ts',
     'functions/adapters/images/shrinking-thread.ts',
   ],
 };
 
-/** Functions that import some of their code only when it is asked for: it stands beside, with what both need. */
+/** Functions that import some of their code later and share modules with it, which stand beside both. */
 const inParts: readonly string[] = ['send-message', 'process-batch-items'];
 
 /** That code. Unknown to the other functions: what a module shares with one that may come later is not shaken. */
@@ -136,7 +150,7 @@ export async function buildBundles(
   changes: Pick<BuildOptions, 'external' | 'minify' | 'sourcemap' | 'nodePaths'> = {},
 ): Promise<BuiltBundles> {
   const groups = Map.groupBy(Object.entries(entryPoints), ([output]) =>
-    inParts.find((name) => output.startsWith(`${name}/`)),
+    inParts.find((name) => output === `${name}/index`),
   );
   const built = await Promise.all(
     [...groups].map(([parted, entries]) =>
@@ -163,7 +177,7 @@ function entryPointsOf(sources: ReadonlyMap<string, string>): Record<string, str
   return Object.fromEntries(
     [...sources].flatMap(([name, source]) => [
       [`${name}/index`, source],
-      ...(threads[name] ?? []).map((thread) => [`${name}/${basename(thread, '.ts')}`, thread]),
+      ...(besides[name] ?? []).map((source) => [`${name}/${basename(source, '.ts')}`, source]),
     ]),
   );
 }
@@ -219,6 +233,17 @@ const nodeModules: Plugin = {
   },
 };
 
+/** What is imported late and stands beside is found there. */
+const standingBeside: Plugin = {
+  name: 'standing-beside',
+  setup: ({ onResolve }) =>
+    onResolve(
+      { filter: new RegExp(`/(${ofAgents.map((source) => basename(source, '.ts')).join('|')})\\.ts$`) },
+      ({ kind, path }) =>
+        kind === 'dynamic-import' ? { path: `./${basename(path, '.ts')}.mjs`, external: true } : undefined,
+    ),
+};
+
 const options = {
   absWorkingDir: projectFolder,
   outdir: outputFolder,
@@ -233,7 +258,7 @@ const options = {
   // `module` first: under `node` the AWS SDK offers CommonJS, which cannot be shaken and needs `require`.
   conditions: ['module', 'import'],
   alias: { '@aws-sdk/credential-provider-node': './functions/runtime/lambda-credentials.ts' },
-  plugins: [shakenZod, oneCopy, nodeModules],
+  plugins: [shakenZod, oneCopy, nodeModules, standingBeside],
   // WebAssembly of image codecs stands in the code, as one file on both kinds of processor.
   loader: { '.wasm': 'binary' },
   minify: true,

@@ -1,7 +1,7 @@
-import {
-  type BedrockAgentRuntimeClient,
-  type KnowledgeBaseRetrievalResult,
-  RetrieveCommand,
+import type {
+  KnowledgeBaseRetrievalResult,
+  RetrieveCommandInput,
+  RetrieveCommandOutput,
 } from '@aws-sdk/client-bedrock-agent-runtime';
 import {
   type KnowledgeBase,
@@ -9,15 +9,17 @@ import {
   type KnowledgeBaseRefusal,
 } from '#domain/ports/knowledge-base.ts';
 
-export const bedrockKnowledgeBase = (client: BedrockAgentRuntimeClient): KnowledgeBase => ({
+export const bedrockKnowledgeBase = (
+  send: (input: RetrieveCommandInput, signal: AbortSignal) => Promise<RetrieveCommandOutput>,
+): KnowledgeBase => ({
   async retrieve({ knowledgeBaseId, query, most }, signal) {
-    const command = new RetrieveCommand({
+    const input = {
       knowledgeBaseId,
       retrievalQuery: { text: query },
       retrievalConfiguration: { vectorSearchConfiguration: { numberOfResults: most } },
-    });
+    };
     try {
-      const { retrievalResults = [] } = await client.send(command, { abortSignal: signal });
+      const { retrievalResults = [] } = await send(input, signal);
       return retrievalResults.map((result) => ({
         found: { text: result.content?.text ?? '', source: sourceOf(result) },
         score: result.score ?? 0,

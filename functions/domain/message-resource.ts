@@ -6,7 +6,7 @@ import { uploadedFileResource } from './uploaded-file-resource.ts';
 
 /** What clients see of a message (specification, section 2.5). */
 export const messageResource =
-  (services: Pick<Services, 'clock' | 'files'>) =>
+  (services: Pick<Services, 'clock'> & { files: Pick<Services['files'], 'address'> }) =>
   async (chatId: number, { message, feedbackCounts }: RatedMessage): Promise<MessageResource> => ({
     id: messageId(chatId, message.position),
     role: message.role,

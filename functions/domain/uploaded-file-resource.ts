@@ -4,7 +4,7 @@ import type { StoredFile } from './stored-file.ts';
 
 /** What clients see of a file (specification, section 2.7), with an address made for this answer. */
 export const uploadedFileResource =
-  (services: Pick<Services, 'clock' | 'files'>) =>
+  (services: Pick<Services, 'clock'> & { files: Pick<Services['files'], 'address'> }) =>
   async (file: StoredFile): Promise<UploadedFile> => ({
     uuid: file.uuid,
     original_name: file.name,

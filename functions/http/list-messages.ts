@@ -4,9 +4,9 @@ import { listMessages } from '#domain/list-messages.ts';
 import { messageResource } from '#domain/message-resource.ts';
 import type { RatedMessage } from '#domain/ports/message-store.ts';
 import { listRoute } from '#runtime/list-route.ts';
-import { chats, clock, files, messages, workspaces } from '#runtime/services.ts';
+import { chats, clock, fileAddresses, messages, workspaces } from '#runtime/services.ts';
 
-const resource = messageResource({ clock, files: files() });
+const resource = messageResource({ clock, files: fileAddresses() });
 const list = listMessages({ chats: chats(), messages: messages(), workspaces: workspaces() });
 
 export const handler = listRoute('list-messages', async ({ workspaceId, parameters, query, headers }) => {

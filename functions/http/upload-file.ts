@@ -1,6 +1,7 @@
 import { identifiers } from '#runtime/identifiers.ts';
+import { files } from '#runtime/object-stores.ts';
 import { receiveUpload } from '#runtime/receive-upload.ts';
-import { clock, contentDetector, fileIndex, files, log, meter, usage } from '#runtime/services.ts';
+import { clock, contentDetector, fileIndex, log, meter, usage } from '#runtime/services.ts';
 import { uploadRoute } from '#runtime/upload-route.ts';
 
 /** Small files: the body comes whole, in an event of at most 6 MB. */

@@ -4,12 +4,9 @@
  */
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { KMSClient } from '@aws-sdk/client-kms';
-import { LambdaClient } from '@aws-sdk/client-lambda';
-import { S3Client } from '@aws-sdk/client-s3';
 import { SFNClient } from '@aws-sdk/client-sfn';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
-import { attachmentReader } from '#adapters/attachment-reader.ts';
 import { threadedTextExtractor } from '#adapters/documents/threaded-text-extractor.ts';
 import { dynamoAgentStore } from '#adapters/dynamo/agent-store.ts';
 import { dynamoApiKeyStore } from '#adapters/dynamo/api-key-store.ts';
@@ -30,12 +27,12 @@ import { imageFitter } from '#adapters/images/fit-image.ts';
 import { kmsSecretSealer } from '#adapters/kms-secret-sealer.ts';
 import { magicBytes } from '#adapters/magic-bytes.ts';
 import { httpWebhookSender } from '#adapters/outbound/http-webhook-sender.ts';
-import { s3ContentStore } from '#adapters/s3-content-store.ts';
-import { s3FileStore } from '#adapters/s3-file-store.ts';
-import { s3PreparedAttachments } from '#adapters/s3-prepared-attachments.ts';
 import { sqsBatchQueue } from '#adapters/sqs-batch-queue.ts';
 import { stepFunctionsBatchWorkflow } from '#adapters/step-functions-batch-workflow.ts';
 import { aiAgentRuntime } from '#agents/agent-runtime.ts';
+import type { AttachmentReader } from '#domain/ports/attachment-reader.ts';
+import type { ContentStore } from '#domain/ports/content-store.ts';
+import type { FileStore } from '#domain/ports/file-store.ts';
 import type { KnowledgeBase } from '#domain/ports/knowledge-base.ts';
 import type { KnowledgeStore } from '#domain/ports/knowledge-store.ts';
 import type { WebPages } from '#domain/ports/web-pages.ts';
@@ -45,19 +42,12 @@ import { agentTools } from './agent-tools.ts';
 import { clientTimeouts } from './client-timeouts.ts';
 import { clock } from './clock.ts';
 import { environment } from './environment.ts';
+import { lazily } from './lazily.ts';
 import { log } from './log.ts';
 import { meter } from './meter.ts';
 import { modelProviders } from './model-providers.ts';
 import { ownServices } from './own-services.ts';
 import { makeWebSearch } from './web-search.ts';
-
-const lazily = <Value>(make: () => Value): (() => Value) => {
-  let made: { value: Value } | undefined;
-  return () => {
-    made ??= { value: make() };
-    return made.value;
-  };
-};
 
 const dynamoConnections = /* @__PURE__ */ lazily(() => new NodeHttpHandler(clientTimeouts));
 const tableWith = (maxAttempts: number): Table =>
@@ -75,25 +65,19 @@ const table = /* @__PURE__ */ lazily(() => tableWith(6));
 export const rateBuckets = /* @__PURE__ */ lazily(() => dynamoRateBucketStore(tableWith(2)));
 export const stageLimits = /* @__PURE__ */ lazily(() => environment('stageLimits'));
 
-/** Texts of files have some megabytes. */
-export const preparedAttachments = /* @__PURE__ */ lazily(() =>
-  s3PreparedAttachments(
-    new S3Client({ requestHandler: { ...clientTimeouts, requestTimeout: 30_000 } }),
-    environment('contentBucket'),
-  ),
-);
-
-const contents = /* @__PURE__ */ lazily(() =>
-  s3ContentStore(new S3Client({ requestHandler: clientTimeouts }), environment('contentBucket')),
-);
-
-/** Parts of 5 MB travel longer than other calls. */
-export const files = /* @__PURE__ */ lazily(() =>
-  s3FileStore(
-    new S3Client({ requestHandler: { ...clientTimeouts, requestTimeout: 30_000 } }),
-    environment('fileBucket'),
-  ),
-);
+/** Few messages have texts that are too large for the table, and most have no files. */
+const objectStores = () => import('./object-stores.ts');
+const contents = (): ContentStore => ({
+  put: async (workspaceId, content) => (await objectStores()).contents().put(workspaceId, content),
+  get: async (name) => (await objectStores()).contents().get(name),
+  delete: async (name) => (await objectStores()).contents().delete(name),
+});
+export const fileAddresses = (): Pick<FileStore, 'address'> => ({
+  address: async (file, now) => (await objectStores()).files().address(file, now),
+});
+export const attachments = (): AttachmentReader => ({
+  read: async (file, signal) => (await objectStores()).attachments().read(file, signal),
+});
 
 const audit = /* @__PURE__ */ auditBy(clock, actor);
 export const auditLog = /* @__PURE__ */ lazily(() => dynamoAuditLog(table()));
@@ -119,9 +103,10 @@ export const replySettings = /* @__PURE__ */ lazily((): Services['replySettings'
   attachedFiles: environment('attachedFiles'),
 }));
 const toolAdapters = () => import('./tool-adapters.ts');
-const knowledgeStore = /* @__PURE__ */ lazily(async () =>
-  (await toolAdapters()).makeKnowledge(table(), audit),
-);
+const knowledgeStore = /* @__PURE__ */ lazily(async () => {
+  const [{ makeKnowledge }, { indexObjects }] = await Promise.all([toolAdapters(), objectStores()]);
+  return makeKnowledge(table(), audit, indexObjects());
+});
 export const knowledge = (): KnowledgeStore => ({
   list: async (workspaceId) => (await knowledgeStore()).list(workspaceId),
   change: async (workspaceId, decide) => (await knowledgeStore()).change(workspaceId, decide),
@@ -148,14 +133,6 @@ export const functionTextExtractor = /* @__PURE__ */ lazily(() =>
     milliseconds: 50_000,
     megabytes: 1024,
   }),
-);
-/** One try, and as long as the function that prepares a file may take. */
-export const attachments = /* @__PURE__ */ lazily(() =>
-  attachmentReader(
-    { clock, files: files(), prepared: preparedAttachments() },
-    new LambdaClient({ maxAttempts: 2, requestHandler: { ...clientTimeouts, requestTimeout: 70_000 } }),
-    () => environment('prepareAttachmentFunction'),
-  ),
 );
 export const webPages = (): WebPages => ({
   read: async (url, signal) => (await toolAdapters()).makeWebPages().read(url, signal),

@@ -2,16 +2,13 @@
  * What tools of agents search and reach out with. Most replies use none of it, so it is only ever imported while a tool
  * is at work: functions carry it as a file of its own, which does not count at their start.
  */
-import { BedrockAgentRuntimeClient } from '@aws-sdk/client-bedrock-agent-runtime';
-import { S3Client } from '@aws-sdk/client-s3';
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
-import { NodeHttpHandler } from '@smithy/node-http-handler';
 import { bedrockKnowledgeBase } from '#adapters/bedrock-knowledge-base.ts';
 import { cachedSecret } from '#adapters/cached-secret.ts';
 import type { Audit } from '#adapters/dynamo/audit-log.ts';
 import { dynamoKnowledgeTable } from '#adapters/dynamo/knowledge-table.ts';
 import type { Table } from '#adapters/dynamo/table.ts';
-import { s3IndexObjects } from '#adapters/knowledge/index-objects.ts';
+import type { IndexObjects } from '#adapters/knowledge/index-objects.ts';
 import { knowledgeStore } from '#adapters/knowledge/knowledge-store.ts';
 import { passageRanking } from '#adapters/knowledge/passage-index.ts';
 import { httpWebPages } from '#adapters/outbound/web-pages.ts';
@@ -28,20 +25,11 @@ import { ownServices } from './own-services.ts';
 export const ranking: PassageRanking = passageRanking;
 export const passagesOfChat = chatPassages;
 
-/** A workspace's index is some megabytes, which agentctl sends over whatever line an operator has. */
-export const makeKnowledge = (table: Table, audit: Audit): KnowledgeStore =>
-  knowledgeStore(
-    dynamoKnowledgeTable(table, audit),
-    s3IndexObjects(
-      new S3Client({ requestHandler: { ...clientTimeouts, requestTimeout: 60_000 } }),
-      environment('contentBucket'),
-    ),
-  );
+export const makeKnowledge = (table: Table, audit: Audit, objects: IndexObjects): KnowledgeStore =>
+  knowledgeStore(dynamoKnowledgeTable(table, audit), objects);
 
-/** Its own handler speaks HTTP/2, for operations that stream both ways. A search takes up to some seconds. */
-const knowledgeBaseConnections = new NodeHttpHandler({ ...clientTimeouts, requestTimeout: 20_000 });
-export const knowledgeBase = bedrockKnowledgeBase(
-  new BedrockAgentRuntimeClient({ requestHandler: knowledgeBaseConnections }),
+export const knowledgeBase = bedrockKnowledgeBase(async (input, signal) =>
+  (await import('./bedrock-agent-client.ts')).retrieve(input, signal),
 );
 
 export const makeWebPages = (): WebPages =>

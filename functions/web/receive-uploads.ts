@@ -1,5 +1,6 @@
 import { authorizeRequest } from '#domain/authorize-request.ts';
 import { identifiers } from '#runtime/identifiers.ts';
+import { files } from '#runtime/object-stores.ts';
 import { receiveUpload } from '#runtime/receive-upload.ts';
 import { serveUploads } from '#runtime/serve-uploads.ts';
 import {
@@ -7,7 +8,6 @@ import {
   clock,
   contentDetector,
   fileIndex,
-  files,
   log,
   meter,
   stageLimits,

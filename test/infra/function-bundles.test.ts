@@ -19,6 +19,13 @@ const outputsOf = (name: string) =>
 const program = await makeStartProgram();
 afterAll(() => program.close());
 
+const withModel = [
+  /^object-stores\.mjs$/,
+  /^bedrock-agent-client\.mjs$/,
+  /^amazon-bedrock\.mjs$/,
+  /^tool-adapters-\w+\.mjs$/,
+];
+
 /** What went into the bundle of a function, after tree shaking, without its threads. */
 const sourcesOf = (name: string): string[] =>
   Object.entries(metafile.outputs)
@@ -27,7 +34,14 @@ const sourcesOf = (name: string): string[] =>
     .filter(([, { bytesInOutput }]) => bytesInOutput > 0)
     .map(([source]) => source);
 
-const hasTools = (name: string): boolean => ['send-message', 'process-batch-items'].includes(name);
+/** Files beside a function's own, without what they share. */
+const besides: Readonly<Record<string, readonly RegExp[]>> = {
+  'list-batch-results': [/^object-stores\.mjs$/],
+  'list-messages': [/^object-stores\.mjs$/],
+  'prepare-attachment': [/^extraction-thread\.mjs$/, /^shrinking-thread\.mjs$/],
+  'process-batch-items': withModel,
+  'send-message': withModel,
+};
 
 describe.each(functionNames)('%s', (name) => {
   const folder = bundles.folderOf(name);
@@ -37,11 +51,10 @@ describe.each(functionNames)('%s', (name) => {
     const modules = files.filter((file) => file.endsWith('.mjs'));
     expect(files).toEqual(modules.flatMap((module) => [module, `${module}.map`]));
     const beside = modules.filter((module) => module !== 'index.mjs');
-    if (name === 'prepare-attachment')
-      expect(beside).toEqual(['extraction-thread.mjs', 'shrinking-thread.mjs']);
-    // What tools of agents need, with what is shared by both and what the SDK itself imports late.
-    else if (hasTools(name)) expect(beside).toContainEqual(expect.stringMatching(/^tool-adapters-\w+\.mjs$/));
-    else expect(beside).toEqual([]);
+    const expected = besides[name] ?? [];
+    for (const pattern of expected) expect(beside).toContainEqual(expect.stringMatching(pattern));
+    // Parts share modules, and the SDK itself imports some late.
+    if (expected !== withModel) expect(beside).toHaveLength(expected.length);
     expect(sourcesOf(name).filter((source) => source.endsWith('.node'))).toEqual([]);
   });
 
@@ -50,7 +63,8 @@ describe.each(functionNames)('%s', (name) => {
       .flatMap(({ imports }) => imports)
       .filter(({ external }) => external)
       .map(({ path }) => path);
-    expect(outside.filter((path) => !isBuiltin(path))).toEqual([]);
+    const beside = new Set(readdirSync(folder).map((file) => `./${file}`));
+    expect(outside.filter((path) => !isBuiltin(path) && !beside.has(path))).toEqual([]);
   });
 
   test('is far from the 50 MB that Lambda takes at once, and the 250 MB that it unpacks', () => {
@@ -98,17 +112,18 @@ test('the functions that ask models carry no version of a package of the AI SDK 
   expect(versions.toSorted()).toEqual([...new Set(versions)].toSorted());
 });
 
-test('only the functions that may read objects carry the S3 client', () => {
-  const carriers = functionNames.filter((name) =>
-    sourcesOf(name).some((source) => source.includes('node_modules/@aws-sdk/client-s3/')),
+test('only the functions that may read objects carry the S3 client, and load it late unless each call needs it', () => {
+  const isS3 = (source: string) => source.includes('node_modules/@aws-sdk/client-s3/');
+  const carriers = functionNames.filter((name) => sourcesOf(name).some(isS3));
+  const atStart = carriers.filter((name) =>
+    Object.keys(metafile.outputs[`bundles/${name}/index.mjs`]?.inputs ?? {}).some(isS3),
   );
-  expect(carriers.toSorted()).toEqual([
+  expect(atStart.toSorted()).toEqual(['prepare-attachment', 'upload-file']);
+  expect(carriers.filter((name) => !atStart.includes(name)).toSorted()).toEqual([
     'list-batch-results',
     'list-messages',
-    'prepare-attachment',
     'process-batch-items',
     'send-message',
-    'upload-file',
   ]);
 });
 

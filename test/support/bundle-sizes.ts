@@ -1,6 +1,6 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type Metafile, transform } from 'esbuild';
 import { type BuiltBundles, buildBundles, type FunctionBundles, sourceOf } from '#lib/function-bundles.ts';
 
@@ -73,7 +73,11 @@ function filesOf(
   for (const file of found) {
     const output = metafile.outputs[file];
     if (output === undefined) throw new Error(`There is no ${file}`);
-    for (const { path, kind, external } of output.imports) if (!external && follow(kind)) found.add(path);
+    for (const { path, kind, external } of output.imports) {
+      // What stands beside is bundled for itself.
+      const target = external ? join(dirname(file), path) : path;
+      if (target in metafile.outputs && follow(kind)) found.add(target);
+    }
   }
   return found;
 }

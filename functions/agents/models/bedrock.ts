@@ -1,4 +1,3 @@
-import { createAmazonBedrock } from '@ai-sdk/amazon-bedrock';
 import type {
   LanguageModelV4,
   LanguageModelV4CallOptions,
@@ -35,7 +34,8 @@ function converseModel(name: string, credentials: () => Promise<AwsCredentials>)
       const reason = error instanceof Error ? error.name : 'no reason given';
       throw new ModelFailure('failed', `There are no AWS credentials to ask Bedrock with (${reason})`);
     });
-    const provider = createAmazonBedrock({
+    const { makeProvider } = await import('./amazon-bedrock.ts');
+    const provider = makeProvider({
       fetch: httpFetch,
       accessKeyId,
       secretAccessKey,

@@ -1,0 +1,47 @@
+/**
+ * What stands in S3. Functions whose calls all need it import it at their start; the others do with the first call that
+ * does (runtime/services.ts), since the client is a fifth of what a function loads.
+ */
+import { LambdaClient } from '@aws-sdk/client-lambda';
+import { S3Client } from '@aws-sdk/client-s3';
+import { attachmentReader } from '#adapters/attachment-reader.ts';
+import { s3IndexObjects } from '#adapters/knowledge/index-objects.ts';
+import { s3ContentStore } from '#adapters/s3-content-store.ts';
+import { s3FileStore } from '#adapters/s3-file-store.ts';
+import { s3PreparedAttachments } from '#adapters/s3-prepared-attachments.ts';
+import { clientTimeouts } from './client-timeouts.ts';
+import { clock } from './clock.ts';
+import { environment } from './environment.ts';
+import { lazily } from './lazily.ts';
+
+/** Parts of files, and texts of files, have some megabytes: they travel longer than other calls. */
+const forMegabytes = { ...clientTimeouts, requestTimeout: 30_000 };
+
+export const files = /* @__PURE__ */ lazily(() =>
+  s3FileStore(new S3Client({ requestHandler: forMegabytes }), environment('fileBucket')),
+);
+
+export const preparedAttachments = /* @__PURE__ */ lazily(() =>
+  s3PreparedAttachments(new S3Client({ requestHandler: forMegabytes }), environment('contentBucket')),
+);
+
+export const contents = /* @__PURE__ */ lazily(() =>
+  s3ContentStore(new S3Client({ requestHandler: clientTimeouts }), environment('contentBucket')),
+);
+
+/** A workspace's index is some megabytes, which agentctl sends over whatever line an operator has. */
+export const indexObjects = /* @__PURE__ */ lazily(() =>
+  s3IndexObjects(
+    new S3Client({ requestHandler: { ...clientTimeouts, requestTimeout: 60_000 } }),
+    environment('contentBucket'),
+  ),
+);
+
+/** One try, and as long as the function that prepares a file may take. */
+export const attachments = /* @__PURE__ */ lazily(() =>
+  attachmentReader(
+    { clock, files: files(), prepared: preparedAttachments() },
+    new LambdaClient({ maxAttempts: 2, requestHandler: { ...clientTimeouts, requestTimeout: 70_000 } }),
+    () => environment('prepareAttachmentFunction'),
+  ),
+);
