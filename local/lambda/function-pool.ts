@@ -50,7 +50,11 @@ const LONG_WAIT_MILLISECONDS = 500;
 // one to two seconds, and would be slower on more threads.
 const LONGEST_WAIT_MILLISECONDS = 3000;
 
-const LOOK_MILLISECONDS = 50;
+// Short enough that calls which only wait soon all run, though no more are begun at a look than there is room for.
+const LOOK_MILLISECONDS = 25;
+
+// What one call did says little of the next; what eight did is soon forgotten when another model is asked.
+const CALLS_REMEMBERED = 8;
 
 const SHUT_DOWN: InvocationResult = {
   succeeded: false,
@@ -69,6 +73,8 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
   let isStarting = false;
   let closed = false;
   let look: NodeJS.Timeout | undefined;
+  /** How much of their time the last calls computed. */
+  let computing = 1;
   let lastEnd = Number.NEGATIVE_INFINITY;
 
   async function startThread(): Promise<void> {
@@ -145,9 +151,12 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     sink?: ResponseSink,
   ): Promise<InvocationResult> {
     callsOf.set(thread, callsTo(thread) + 1);
+    if (threads.size - idle.length > CALLS_BESIDE_LOAD) options.gauge.expect(computing);
     const start = performance.now();
+    const before = thread.utilization();
     const result = await thread.invoke(payload, sink);
     lastEnd = performance.now();
+    computing += (thread.utilization(before).utilization - computing) / CALLS_REMEMBERED;
     options.onInvoked(lastEnd - start);
     free(thread);
     serveQueue();

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { EventLoopUtilization } from 'node:perf_hooks';
 import { Worker } from 'node:worker_threads';
 import type { FunctionDefinition, ThreadEvents } from './function-definition.ts';
 import type { InvocationResult, ResponseSink } from './invokable-function.ts';
@@ -11,6 +12,8 @@ export interface FunctionThread {
   readonly loaded: Promise<InvocationResult | undefined>;
   /** One at a time, once loaded. */
   invoke(payload: string, sink?: ResponseSink): Promise<InvocationResult>;
+  /** Since it began, or since then: how much of its time it computed. */
+  utilization(since?: EventLoopUtilization): EventLoopUtilization;
   /** An invocation under way fails. */
   terminate(): Promise<unknown>;
 }
@@ -184,6 +187,7 @@ export function createFunctionThread(definition: FunctionDefinition, events: Thr
         tell({ kind: 'invoke', requestId: current.requestId, payload });
       });
     },
+    utilization: (since) => worker.performance.eventLoopUtilization(since),
     terminate() {
       failAndTerminate('Runtime.ExitError', 'The thread was terminated');
       return worker.terminate();

@@ -11,6 +11,8 @@ export interface LoadGauge {
   forget(worker: Worker): void;
   /** The sum over all threads and the main one, a moment ago. */
   load(): number;
+  /** More is to come than was seen, which the next look will see. */
+  expect(load: number): void;
   /** How many of the machine's processors nobody used lately; 0 as long as that is not known. Asked again and again. */
   idleProcessors(): number;
 }
@@ -50,6 +52,9 @@ export function createLoadGauge(): LoadGauge {
         workers.set(worker, current);
       }
       return known;
+    },
+    expect(load) {
+      known += load;
     },
     idleProcessors() {
       const at = performance.now();

@@ -27,6 +27,16 @@ it('counts threads that compute, and none that wait or are forgotten', async () 
   expect(gauge.load()).toBeLessThan(0.9);
 });
 
+it('counts what is expected until it looks again', async () => {
+  const gauge = createLoadGauge();
+  await sleep(50);
+  const seen = gauge.load();
+  gauge.expect(5);
+  expect(gauge.load()).toBe(seen + 5);
+  await sleep(50);
+  expect(gauge.load()).toBeLessThan(5);
+});
+
 it('knows of idle processors only when asked again and again', async () => {
   const gauge = createLoadGauge();
   expect(gauge.idleProcessors()).toBe(0);

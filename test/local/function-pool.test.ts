@@ -1,0 +1,84 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { availableParallelism, tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { createFunctionPool } from '#local/lambda/function-pool.ts';
+
+const handler = `
+import { threadId } from 'node:worker_threads';
+import { setTimeout as sleep } from 'node:timers/promises';
+export const handler = async ({ compute = 0, wait = 0 }) => {
+  await sleep(wait);
+  const end = performance.now() + compute;
+  while (performance.now() < end);
+  return threadId;
+};
+`;
+
+/** A pool on a machine that was idle whenever somebody looked: only what is expected counts. */
+async function startPool() {
+  const folder = await mkdtemp(path.join(tmpdir(), 'pool-'));
+  await writeFile(path.join(folder, 'index.mjs'), handler);
+  let expected = 0;
+  const pool = createFunctionPool(
+    {
+      logicalId: 'Test',
+      functionName: 'test',
+      functionArn: 'arn:aws:lambda:us-east-1:123456789012:function:test',
+      qualifiers: [],
+      accessKeyId: 'test',
+      taskRoot: folder,
+      handler: 'index.handler',
+      timeoutSeconds: 10,
+      memoryMegabytes: 128,
+      compileCacheFolder: path.join(folder, 'cache'),
+      environment: {},
+      isHeard: false,
+      engineRoute: undefined,
+    },
+    {
+      maxConcurrency: 10,
+      onInvoked() {},
+      onLine() {},
+      onViolation() {},
+      gauge: {
+        watch() {},
+        forget() {},
+        load: () => expected,
+        expect(load) {
+          expected += load;
+        },
+        idleProcessors: () => 2,
+      },
+    },
+  );
+  onTestFinished(async () => {
+    await pool.close();
+    await rm(folder, { recursive: true });
+  });
+  const call = async (what: { compute?: number; wait?: number }): Promise<number> => {
+    const result = await pool.invoke(JSON.stringify(what));
+    if (!result.succeeded) throw new Error(result.errorMessage);
+    return Number(result.payload);
+  };
+  /** How many threads ten calls at once were given at once, where all have grown before. */
+  const begunAtOnce = async (what: { compute?: number; wait?: number }): Promise<number> => {
+    const calls = Array.from({ length: 10 }, () => call(what));
+    const begun = pool.threads().filter(({ busy }) => busy).length;
+    expected = 0;
+    await Promise.all(calls);
+    expected = 0;
+    return begun;
+  };
+  return { pool, call, begunAtOnce };
+}
+
+it('begins more calls than there are processors at once only where calls wait rather than compute', async () => {
+  const { pool, call, begunAtOnce } = await startPool();
+  while (pool.threads().length < 10) await begunAtOnce({ wait: 300 });
+  for (let count = 0; count < 30; count += 1) await call({ compute: 5 });
+  // As many as there are processors, and as many again as half of them would take.
+  expect(await begunAtOnce({ compute: 5 })).toBeLessThanOrEqual(Math.ceil(1.5 * availableParallelism()) + 1);
+  for (let count = 0; count < 30; count += 1) await call({ wait: 30 });
+  expect(await begunAtOnce({ wait: 30 })).toBeGreaterThan(7);
+});
