@@ -71,7 +71,11 @@ const madeFrom = [
 export async function bundleFunctions(names: readonly string[]): Promise<FunctionBundles> {
   const sources = new Map(names.map((name) => [name, sourceOf(name)]));
   const folder = join(cache, digest(names));
-  if (!existsSync(folder)) writeBundles(await buildBundles(entryPointsOf(sources)), folder);
+  if (!existsSync(folder)) {
+    const built = await buildBundles(entryPointsOf(sources));
+    refuseMissing(built.metafile);
+    writeBundles(built, folder);
+  }
   utimesSync(folder, new Date(), new Date());
   removeOld();
   return {
@@ -95,6 +99,14 @@ function filesOf(source: string): string[] {
     .filter((entry) => entry.isFile())
     .map((entry) => relative(projectFolder, join(entry.parentPath, entry.name)))
     .sort();
+}
+
+/** What a function would look for in vain, with the first call that needs it. */
+function refuseMissing({ outputs }: Metafile): void {
+  for (const [output, { imports }] of Object.entries(outputs))
+    for (const { path, external } of imports)
+      if (external && path.startsWith('./') && !(join(dirname(output), path) in outputs))
+        throw new Error(`${output} imports ${path}, which does not stand beside it: see \`besides\``);
 }
 
 /** Others that make the same see it once it is whole. */
@@ -136,7 +148,7 @@ export function sourceOf(name: string): string {
  */
 const outputFolder = join(projectFolder, 'bundles');
 
-/** What esbuild made: `bundles/<name>/index.mjs` for each function, its threads' and parts' files beside it. */
+/** What esbuild made: `bundles/<name>/index.mjs` for each function, and the files that stand beside it. */
 export type BuiltBundles = Pick<BuildResult<{ metafile: true; write: false }>, 'outputFiles' | 'metafile'>;
 
 /**

@@ -63,6 +63,7 @@ export function attachmentReader(
 
   return {
     async read(file, signal) {
+      signal.throwIfAborted();
       // What was made of it may outlive it by hours.
       if (hasExpired(file, clock.now())) return gone;
       const known = cache.get(file.uuid);

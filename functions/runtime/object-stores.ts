@@ -1,6 +1,6 @@
 /**
  * What stands in S3. Functions whose calls all need it import it at their start; the others do with the first call that
- * does (runtime/services.ts), since the client is a fifth of what a function loads.
+ * does (runtime/services.ts), since the client takes as long to load as all the rest of them.
  */
 import { LambdaClient } from '@aws-sdk/client-lambda';
 import { S3Client } from '@aws-sdk/client-s3';

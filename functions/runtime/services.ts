@@ -103,10 +103,12 @@ export const replySettings = /* @__PURE__ */ lazily((): Services['replySettings'
   attachedFiles: environment('attachedFiles'),
 }));
 const toolAdapters = () => import('./tool-adapters.ts');
-const knowledgeStore = /* @__PURE__ */ lazily(async () => {
+let madeKnowledge: KnowledgeStore | undefined;
+const knowledgeStore = async (): Promise<KnowledgeStore> => {
   const [{ makeKnowledge }, { indexObjects }] = await Promise.all([toolAdapters(), objectStores()]);
-  return makeKnowledge(table(), audit, indexObjects());
-});
+  madeKnowledge ??= makeKnowledge(table(), audit, indexObjects());
+  return madeKnowledge;
+};
 export const knowledge = (): KnowledgeStore => ({
   list: async (workspaceId) => (await knowledgeStore()).list(workspaceId),
   change: async (workspaceId, decide) => (await knowledgeStore()).change(workspaceId, decide),

@@ -50,8 +50,9 @@ const LONG_WAIT_MILLISECONDS = 500;
 // one to two seconds, and would be slower on more threads.
 const LONGEST_WAIT_MILLISECONDS = 3000;
 
-// Short enough that calls which only wait soon all run, though no more are begun at a look than there is room for.
-const LOOK_MILLISECONDS = 25;
+// Short enough that calls which only wait soon all run, though no more are begun at a look than there is room for. A little
+// longer than the load is known for, since a timer may be early.
+const LOOK_MILLISECONDS = 27;
 
 // What one call did says little of the next; what eight did is soon forgotten when another model is asked.
 const CALLS_REMEMBERED = 8;
@@ -145,6 +146,11 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
   const callsTo = (thread: FunctionThread | undefined): number =>
     (thread !== undefined && callsOf.get(thread)) || 0;
 
+  /** A thread that is interrupted while its times are read tells nonsense. */
+  function learn(utilization: number): void {
+    if (utilization >= 0 && utilization <= 1) computing += (utilization - computing) / CALLS_REMEMBERED;
+  }
+
   async function run(
     thread: FunctionThread,
     payload: string,
@@ -156,7 +162,7 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     const before = thread.utilization();
     const result = await thread.invoke(payload, sink);
     lastEnd = performance.now();
-    computing += (thread.utilization(before).utilization - computing) / CALLS_REMEMBERED;
+    if (result.succeeded) learn(thread.utilization(before).utilization);
     options.onInvoked(lastEnd - start);
     free(thread);
     serveQueue();

@@ -11,7 +11,7 @@ export interface LoadGauge {
   forget(worker: Worker): void;
   /** The sum over all threads and the main one, a moment ago. */
   load(): number;
-  /** More is to come than was seen, which the next look will see. */
+  /** More is to come than was seen: it counts as long as what is seen is older. */
   expect(load: number): void;
   /** How many of the machine's processors nobody used lately; 0 as long as that is not known. Asked again and again. */
   idleProcessors(): number;
@@ -28,6 +28,7 @@ export function createLoadGauge(): LoadGauge {
   let ofMain = performance.eventLoopUtilization();
   let since = performance.now();
   let known = 0;
+  let expected: { readonly at: number; readonly load: number }[] = [];
   let processors = { at: Number.NEGATIVE_INFINITY, idle: 0 };
   let idleProcessors = 0;
 
@@ -41,6 +42,7 @@ export function createLoadGauge(): LoadGauge {
     load() {
       const now = performance.now();
       if (now - since < WINDOW_MILLISECONDS) return known;
+      const window = now - since;
       since = now;
       const main = performance.eventLoopUtilization();
       known = performance.eventLoopUtilization(main, ofMain).utilization;
@@ -51,10 +53,14 @@ export function createLoadGauge(): LoadGauge {
         known += eventLoopUtilization(current, before).utilization;
         workers.set(worker, current);
       }
+      // Of what began in this window, it has only seen a part.
+      expected = expected.filter(({ at }) => now - at < window);
+      for (const { at, load } of expected) known += load * (1 - (now - at) / window);
       return known;
     },
     expect(load) {
       known += load;
+      expected.push({ at: performance.now(), load });
     },
     idleProcessors() {
       const at = performance.now();

@@ -3,7 +3,8 @@ import { isBuiltin } from 'node:module';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { bundleFunctions } from '#lib/function-bundles.ts';
-import { functionNames } from '#lib/function-table.ts';
+import { functionNames, webFunctionNames } from '#lib/function-table.ts';
+import { filesOfFunction, filesOfStart } from '#support/bundle-sizes.ts';
 import { makeStartProgram } from '#support/function-start.ts';
 import { theBundles } from './synthesize.ts';
 
@@ -43,10 +44,10 @@ const besides: Readonly<Record<string, readonly RegExp[]>> = {
   'send-message': withModel,
 };
 
-describe.each(functionNames)('%s', (name) => {
+describe.each([...functionNames, ...webFunctionNames])('%s', (name) => {
   const folder = bundles.folderOf(name);
 
-  test('is one module and its source map: no native code, which would be of another processor', () => {
+  test('is modules and their source maps: no native code, which would be of another processor', () => {
     const files = readdirSync(folder, { recursive: true }).map(String).toSorted();
     const modules = files.filter((file) => file.endsWith('.mjs'));
     expect(files).toEqual(modules.flatMap((module) => [module, `${module}.map`]));
@@ -112,20 +113,34 @@ test('the functions that ask models carry no version of a package of the AI SDK 
   expect(versions.toSorted()).toEqual([...new Set(versions)].toSorted());
 });
 
-test('only the functions that may read objects carry the S3 client, and load it late unless each call needs it', () => {
-  const isS3 = (source: string) => source.includes('node_modules/@aws-sdk/client-s3/');
-  const carriers = functionNames.filter((name) => sourcesOf(name).some(isS3));
-  const atStart = carriers.filter((name) =>
-    Object.keys(metafile.outputs[`bundles/${name}/index.mjs`]?.inputs ?? {}).some(isS3),
-  );
-  expect(atStart.toSorted()).toEqual(['prepare-attachment', 'upload-file']);
-  expect(carriers.filter((name) => !atStart.includes(name)).toSorted()).toEqual([
-    'list-batch-results',
-    'list-messages',
-    'process-batch-items',
-    'send-message',
-  ]);
-});
+const withTools = ['process-batch-items', 'send-message'];
+
+test.each([
+  [
+    '@aws-sdk/client-s3',
+    ['prepare-attachment', 'receive-uploads', 'upload-file'],
+    ['list-batch-results', 'list-messages', ...withTools],
+  ],
+  ['@aws-sdk/client-lambda', [], ['list-batch-results', 'list-messages', ...withTools]],
+  ['@aws-sdk/client-bedrock-agent-runtime', [], withTools],
+  ['@ai-sdk/amazon-bedrock', [], withTools],
+])(
+  '%s is only in functions that need it, at their start where each call does',
+  (clientPackage, early, late) => {
+    const isClient = (source: string) => source.includes(`node_modules/${clientPackage}/`);
+    const holds = (files: Iterable<string>): boolean =>
+      [...files].some((file) =>
+        Object.entries(metafile.outputs[file]?.inputs ?? {}).some(
+          ([source, { bytesInOutput }]) => isClient(source) && bytesInOutput > 0,
+        ),
+      );
+    const all = [...functionNames, ...webFunctionNames];
+    const atStart = all.filter((name) => holds(filesOfStart(metafile, name)));
+    expect(atStart.toSorted()).toEqual(early);
+    const later = all.filter((name) => !atStart.includes(name) && holds(filesOfFunction(metafile, name)));
+    expect(later.toSorted()).toEqual(late);
+  },
+);
 
 test('no function carries the program that runs a template on one machine, or the stack', () => {
   const sources = functionNames.flatMap(sourcesOf);

@@ -4,6 +4,8 @@ import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { createFunctionPool } from '#local/lambda/function-pool.ts';
 
+const atOnce = 4 * availableParallelism();
+
 const handler = `
 import { threadId } from 'node:worker_threads';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -37,7 +39,7 @@ async function startPool() {
       engineRoute: undefined,
     },
     {
-      maxConcurrency: 10,
+      maxConcurrency: atOnce,
       onInvoked() {},
       onLine() {},
       onViolation() {},
@@ -61,9 +63,9 @@ async function startPool() {
     if (!result.succeeded) throw new Error(result.errorMessage);
     return Number(result.payload);
   };
-  /** How many threads ten calls at once were given at once, where all have grown before. */
+  /** How many threads so many calls were given at once, where all have grown before. */
   const begunAtOnce = async (what: { compute?: number; wait?: number }): Promise<number> => {
-    const calls = Array.from({ length: 10 }, () => call(what));
+    const calls = Array.from({ length: atOnce }, () => call(what));
     const begun = pool.threads().filter(({ busy }) => busy).length;
     expected = 0;
     await Promise.all(calls);
@@ -75,10 +77,10 @@ async function startPool() {
 
 it('begins more calls than there are processors at once only where calls wait rather than compute', async () => {
   const { pool, call, begunAtOnce } = await startPool();
-  while (pool.threads().length < 10) await begunAtOnce({ wait: 300 });
-  for (let count = 0; count < 30; count += 1) await call({ compute: 5 });
+  while (pool.threads().length < atOnce) await begunAtOnce({ wait: 300 });
+  for (let count = 0; count < 30; count += 1) await call({ compute: 20 });
   // As many as there are processors, and as many again as half of them would take.
-  expect(await begunAtOnce({ compute: 5 })).toBeLessThanOrEqual(Math.ceil(1.5 * availableParallelism()) + 1);
+  expect(await begunAtOnce({ compute: 20 })).toBeLessThanOrEqual(2.5 * availableParallelism());
   for (let count = 0; count < 30; count += 1) await call({ wait: 30 });
-  expect(await begunAtOnce({ wait: 30 })).toBeGreaterThan(7);
+  expect(await begunAtOnce({ wait: 30 })).toBeGreaterThan(3 * availableParallelism());
 });

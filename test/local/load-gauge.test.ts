@@ -37,6 +37,18 @@ it('counts what is expected until it looks again', async () => {
   expect(gauge.load()).toBeLessThan(5);
 });
 
+it('keeps what is expected over a look that has hardly seen it', () => {
+  const gauge = createLoadGauge();
+  const from = performance.now();
+  while (performance.now() < from + 24);
+  const begun = performance.now();
+  gauge.expect(5);
+  while (performance.now() < from + 27);
+  const known = gauge.load();
+  const seen = (performance.now() - begun) / (performance.now() - from);
+  expect(known).toBeGreaterThan(5 * (1 - seen) - 0.1);
+});
+
 it('knows of idle processors only when asked again and again', async () => {
   const gauge = createLoadGauge();
   expect(gauge.idleProcessors()).toBe(0);

@@ -43,7 +43,7 @@ export async function bundleSizes(bundles: FunctionBundles, names: readonly stri
   const baselines = (await buildBaselines(used)).metafile;
   return names.map((name) => {
     const start = filesOfStart(metafile, name);
-    const all = [...filesOf(metafile, [moduleOf(name)], () => true)];
+    const all = [...filesOfFunction(metafile, name)];
     return {
       name,
       start: sizeOf(metafile, start),
@@ -59,8 +59,13 @@ export async function bundleSizes(bundles: FunctionBundles, names: readonly stri
 
 const moduleOf = (name: string): string => `bundles/${name}/index.mjs`;
 
-const filesOfStart = (metafile: Metafile, name: string): Set<string> =>
+/** What a function loads before its first call. */
+export const filesOfStart = (metafile: Metafile, name: string): Set<string> =>
   filesOf(metafile, [moduleOf(name)], (kind) => kind === 'import-statement');
+
+/** And what it loads when a call needs it. */
+export const filesOfFunction = (metafile: Metafile, name: string): Set<string> =>
+  filesOf(metafile, [moduleOf(name)], () => true);
 
 /** Files and those that they import, in turn. */
 function filesOf(
@@ -74,9 +79,9 @@ function filesOf(
     const output = metafile.outputs[file];
     if (output === undefined) throw new Error(`There is no ${file}`);
     for (const { path, kind, external } of output.imports) {
+      if (!follow(kind) || (external && !path.startsWith('./'))) continue;
       // What stands beside is bundled for itself.
-      const target = external ? join(dirname(file), path) : path;
-      if (target in metafile.outputs && follow(kind)) found.add(target);
+      found.add(external ? join(dirname(file), path) : path);
     }
   }
   return found;

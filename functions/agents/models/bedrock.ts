@@ -30,11 +30,14 @@ export const bedrock = (settings: { credentials: () => Promise<AwsCredentials> }
 
 function converseModel(name: string, credentials: () => Promise<AwsCredentials>): LanguageModelV4 {
   const signed = async () => {
+    // Beside the credentials.
+    const loaded = import('./amazon-bedrock.ts');
+    loaded.catch(() => {});
     const { accessKeyId, secretAccessKey, sessionToken } = await credentials().catch((error: unknown) => {
       const reason = error instanceof Error ? error.name : 'no reason given';
       throw new ModelFailure('failed', `There are no AWS credentials to ask Bedrock with (${reason})`);
     });
-    const { makeProvider } = await import('./amazon-bedrock.ts');
+    const { makeProvider } = await loaded;
     const provider = makeProvider({
       fetch: httpFetch,
       accessKeyId,
