@@ -43,8 +43,8 @@ const FULL_LOAD = 0.5 * availableParallelism();
 const PROCESSORS_TO_START = Math.min(1, 0.4 * availableParallelism());
 
 // Calls that compute for long may hold all threads: where none has ended for so long, one that waits gets a thread all the
-// same.
-const LONG_WAIT_MILLISECONDS = 500;
+// same. The first ten requests of a batch take half of it on a cold thread.
+const LONG_WAIT_MILLISECONDS = 1000;
 
 // As long as calls end, each has its turn, but slow ones may be so many that it is late. Calls of a large batch wait for
 // one to two seconds, and would be slower on more threads.
@@ -127,7 +127,8 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
   function isWorthAThread(): boolean {
     if (threads.size === 0 || isStuck()) return true;
     if (waited() >= LONGEST_WAIT_MILLISECONDS && options.gauge.load() < FULL_LOAD) return true;
-    return options.gauge.idleProcessors() >= PROCESSORS_TO_START && waited() >= WAIT_MILLISECONDS;
+    const hasRoom = threads.size < CALLS_BESIDE_LOAD || options.gauge.load() < FULL_LOAD;
+    return hasRoom && options.gauge.idleProcessors() >= PROCESSORS_TO_START && waited() >= WAIT_MILLISECONDS;
   }
 
   function free(thread: FunctionThread): void {
