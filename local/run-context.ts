@@ -32,6 +32,8 @@ export interface RunContext {
   frontDoor: boolean;
   /** Addresses by service; the gateway's is the stage's, and so is `front`, through the distribution. */
   readonly endpoints: Record<string, string>;
+  /** Called when somebody who is no function has written to a table, before the writer hears of it. */
+  readonly onOperatorWrite: (() => void)[];
   /** How threads reach the DynamoDB engine without the wire; undefined when the wire is to see every call. */
   engineRoute: Omit<EngineRoute, 'rules'> | undefined;
   /** Resolved when requests may be answered; until then the gateway lets them wait. */

@@ -21,6 +21,11 @@ export interface RunOptions {
   readonly redeliverySeconds?: number;
   /** By name of a Wait state: how long it takes, in place of what the template says. */
   readonly waitMilliseconds?: Readonly<Record<string, number>>;
+  /**
+   * What an operator writes to a table holds for the next request already: authorizers are asked anew behind it. AWS keeps
+   * their answers for their cache time all the same.
+   */
+  readonly promptAuthorizers?: boolean;
   /** Keep every DynamoDB call with what it consumed, and what else functions ask of AWS and AWS counts. */
   readonly recordCalls?: boolean;
   /** Threads that one function may have. Default 64. */

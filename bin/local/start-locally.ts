@@ -99,6 +99,7 @@ async function start(options: Options): Promise<RunningTemplate> {
     dataDir: options.data,
     port: options.port,
     prewarm: true,
+    promptAuthorizers: true,
     secretValues: {
       ...(process.env.OPENAI_API_KEY && { OpenAiApiKey: process.env.OPENAI_API_KEY }),
       ...(process.env.BRAVE_API_KEY && { BraveApiKey: process.env.BRAVE_API_KEY }),

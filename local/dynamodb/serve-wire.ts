@@ -18,6 +18,7 @@ export interface WireOptions {
   readonly faults: DynamoFaults;
   readonly record: ((call: DynamoCall) => void) | undefined;
   readonly access: Pick<AccessControl, 'refusalOf' | 'rules'>;
+  onOperatorWrite(): void;
   /** Whether a caller's session token, which for a function is its name, is that of a function. */
   isFunction(name: string): boolean;
 }
@@ -40,15 +41,17 @@ interface Capacity {
 
 const WRITES = new Set(['PutItem', 'UpdateItem', 'DeleteItem', 'BatchWriteItem', 'TransactWriteItems']);
 
+const READS = new Set(['GetItem', 'Query', 'Scan', 'BatchGetItem', 'TransactGetItems']);
+
 // These report what they consumed when asked to.
-const MEASURED = new Set([...WRITES, 'GetItem', 'Query', 'Scan', 'BatchGetItem', 'TransactGetItems']);
+const MEASURED = new Set([...WRITES, ...READS]);
 
 /**
  * Stands between functions and engine: lets nobody call what no policy allows, adds the refusals that a single-machine
  * engine lacks, and keeps a record. What it need not look into it passes on as it came.
  */
 export async function serveWire(options: WireOptions): Promise<Wire> {
-  const { engine, shapes, faults, record, isFunction, access } = options;
+  const { engine, shapes, faults, record, onOperatorWrite, isFunction, access } = options;
   const agent = new Agent({ keepAlive: true });
   const looksInside = record !== undefined || Object.keys(faults).length > 0;
   const { admit } = createFaults(shapes, faults);
@@ -83,16 +86,26 @@ export async function serveWire(options: WireOptions): Promise<Wire> {
   }
 
   async function exchange(request: IncomingMessage): Promise<Answer> {
-    const at = Date.now();
     const target = String(request.headers['x-amz-target']).split('.').pop() ?? '';
+    const caller = String(request.headers['x-amz-security-token']);
+    const functionName = isFunction(caller) ? caller : undefined;
+    const answer = await judgeAndForward(request, target, functionName);
+    if (!READS.has(target) && functionName === undefined) onOperatorWrite();
+    return answer;
+  }
+
+  async function judgeAndForward(
+    request: IncomingMessage,
+    target: string,
+    functionName: string | undefined,
+  ): Promise<Answer> {
+    const at = Date.now();
     const body = await readAll(request);
     const input = JSON.parse(body.toString() || '{}') as DynamoRequest;
     const needed = neededPermissions(target, input, shapes, access.rules);
     const refusal = access.refusalOf(accessKeyOf(request.headers), needed);
     if (refusal) return errorAnswer({ status: 400, body: refusedAwsJson(refusal) });
     if (!looksInside) return await forward(request, body);
-    const caller = String(request.headers['x-amz-security-token']);
-    const functionName = isFunction(caller) ? caller : undefined;
     const keep = (status: number, capacity: readonly Capacity[]) => {
       const units = capacity.reduce((sum, { CapacityUnits }) => sum + (CapacityUnits ?? 0), 0);
       const consumed = WRITES.has(target)

@@ -118,6 +118,9 @@ async function startWire(
     faults: faults ?? {},
     record: recordCalls ? (call) => context.dynamoCalls.push(call) : undefined,
     access: context.access,
+    onOperatorWrite() {
+      for (const call of context.onOperatorWrite) call();
+    },
     isFunction: (name) => [...context.functions.values()].some(({ functionName }) => functionName === name),
   });
   if (!recordCalls && Object.keys(faults ?? {}).length === 0)

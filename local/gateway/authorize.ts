@@ -15,6 +15,8 @@ export type Authorize = (
   facts: RequestFacts,
 ) => Promise<AuthorizerContext>;
 
+export type AuthorizeContext = Pick<RunContext, 'functions' | 'access' | 'options' | 'onOperatorWrite'>;
+
 interface Verdict {
   readonly principalId: string;
   readonly statements: readonly PolicyStatement[];
@@ -24,9 +26,13 @@ interface Verdict {
 /** Calls request authorizers and keeps their verdicts for as long as the template says. */
 export function createAuthorize(
   api: ApiModel,
-  { functions, access }: Pick<RunContext, 'functions' | 'access'>,
+  { functions, access, options, onOperatorWrite }: AuthorizeContext,
 ): Authorize {
-  const cache = new Map<string, { readonly verdict: Verdict; readonly expires: number }>();
+  let cache = new Map<string, { readonly verdict: Verdict; readonly expires: number }>();
+  if (options.promptAuthorizers)
+    onOperatorWrite.push(() => {
+      cache = new Map();
+    });
 
   return async (authorizer, event, facts) => {
     const identity = authorizer.identitySources.map((source) => identityValue(source, event, facts));
@@ -48,13 +54,15 @@ export function createAuthorize(
         { action: 'lambda:InvokeFunction', resource: authorizer.functionArn },
       );
       if (refusal) throw new GatewayFailure('AUTHORIZER_CONFIGURATION_ERROR');
+      // An answer to a question from before an operator's write is kept where nobody looks any more.
+      const askedFor = cache;
       verdict = await ask(findFunction({ functions }, authorizer.functionArn), {
         type: 'REQUEST',
         methodArn,
         ...event,
       });
       if (authorizer.cacheSeconds > 0) {
-        cache.set(key, { verdict, expires: Date.now() + authorizer.cacheSeconds * 1000 });
+        askedFor.set(key, { verdict, expires: Date.now() + authorizer.cacheSeconds * 1000 });
       }
     }
 

@@ -5,7 +5,7 @@ import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
 import { answerBuffered } from './answer-buffered.ts';
 import { answerStreamed } from './answer-streamed.ts';
 import type { ApiModel } from './api-model.ts';
-import { createAuthorize } from './authorize.ts';
+import { type AuthorizeContext, createAuthorize } from './authorize.ts';
 import { GatewayFailure } from './gateway-failure.ts';
 import { isBinaryType } from './is-binary-type.ts';
 import { matchRoute, type RouteMatch } from './match-route.ts';
@@ -33,10 +33,11 @@ const KEEP_ALIVE_MILLISECONDS = 350_000;
 /** Serves a REST API's routes under its stage. */
 export async function serveRestApi(
   api: ApiModel,
-  { functions, serving, access }: Pick<RunContext, 'functions' | 'serving' | 'access'>,
+  context: AuthorizeContext & Pick<RunContext, 'serving'>,
   port: number,
 ): Promise<RestApiServer> {
-  const authorize = createAuthorize(api, { functions, access });
+  const { functions, serving, access } = context;
+  const authorize = createAuthorize(api, context);
   const goesOn = createThrottle();
 
   async function answer(

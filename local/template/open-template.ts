@@ -86,6 +86,7 @@ export async function openTemplate(
     functions: new Map(),
     origins: new Map(),
     frontDoor: false,
+    onOperatorWrite: [],
     engineRoute: undefined,
     endpoints: {},
     serving: Promise.withResolvers(),

@@ -76,7 +76,8 @@ test('the authorizer is asked with the key as its identity, and believed for as 
     ...authorizer,
     AuthorizerResultTtlInSeconds: 60,
   });
-  synthesize({ stage: 'local' }).template.hasResourceProperties('AWS::ApiGateway::Authorizer', {
+  const settings = { authorizerCacheSeconds: 0 };
+  synthesize({ settings }).template.hasResourceProperties('AWS::ApiGateway::Authorizer', {
     ...authorizer,
     AuthorizerResultTtlInSeconds: 0,
   });

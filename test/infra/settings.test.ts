@@ -15,7 +15,7 @@ test('each stage of cdk.json has its own settings and the defaults', () => {
   });
   expect(stageOf({ stage: 'local' }).settings).toMatchObject({
     production: false,
-    authorizerCacheSeconds: 0,
+    authorizerCacheSeconds: 60,
   });
 });
 

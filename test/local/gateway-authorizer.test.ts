@@ -1,4 +1,7 @@
+import { DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { operatorCredentials } from '#local/iam/operator-credentials.ts';
+import { openGate } from './fixture/open-gate.ts';
 import { type FixtureRun, startFixture } from './fixture/start-fixture.ts';
 
 let run: FixtureRun;
@@ -7,8 +10,8 @@ beforeAll(async () => {
 });
 afterAll(() => run.close());
 
-const call = (path: string, word?: string, method = 'GET') =>
-  run.fetch(path, { method, headers: word === undefined ? {} : { Authorization: word } });
+const call = (path: string, word?: string, method = 'GET', on = run) =>
+  on.fetch(path, { method, headers: word === undefined ? {} : { Authorization: word } });
 
 const authorizerOf = async (response: Response) => {
   expect(response.status).toBe(200);
@@ -90,5 +93,59 @@ describe('a request authorizer', () => {
     expect((await call('stream', undefined, 'POST')).status).toBe(400);
     const response = await call('stream', 'somebody', 'POST');
     expect(await response.text()).toBe('onezwei-üthree');
+  });
+});
+
+describe('an answer that is cached, when a table is written', () => {
+  const table = async (on: FixtureRun, kind: 'read' | 'write') => {
+    const client = new DynamoDBClient({
+      endpoint: on.endpoints.dynamodb,
+      region: 'us-east-1',
+      credentials: operatorCredentials,
+    });
+    const Key = { pk: { S: 'operator' }, sk: { S: '1' } };
+    const TableName = Object.entries(on.physicalIds).find(([id]) => id.startsWith('Items'))?.[1];
+    if (kind === 'write') await client.send(new PutItemCommand({ TableName, Item: Key }));
+    else await client.send(new GetItemCommand({ TableName, Key }));
+    client.destroy();
+  };
+  const asked = async (on: FixtureRun, word: string) =>
+    Number((await authorizerOf(await call('echo/1', word, 'GET', on))).authorizations);
+
+  it('is kept, as in AWS', async () => {
+    const first = await asked(run, 'kept');
+    await table(run, 'write');
+    expect(await asked(run, 'kept')).toBe(first);
+  });
+
+  describe('in a run with prompt authorizers', () => {
+    let prompt: FixtureRun;
+    beforeAll(async () => {
+      prompt = await startFixture({ promptAuthorizers: true });
+    });
+    afterAll(() => prompt.close());
+
+    it('is forgotten behind an operator’s write, and nobody else’s', async () => {
+      const first = await asked(prompt, 'kept');
+      await prompt.fetch('items/1', { method: 'PUT', body: 'from a function' });
+      await table(prompt, 'read');
+      expect(await asked(prompt, 'kept')).toBe(first);
+      await table(prompt, 'write');
+      expect(await asked(prompt, 'kept')).toBe(first + 1);
+      expect(await asked(prompt, 'kept')).toBe(first + 1);
+    });
+
+    it('is not kept when it was asked for before the write and came behind it', async () => {
+      const gate = await openGate();
+      const word = `${gate.url}/authorizer`;
+      const early = asked(prompt, word);
+      await gate.reached('authorizer');
+      await table(prompt, 'write');
+      gate.release('authorizer');
+      const first = await early;
+      expect(await asked(prompt, word)).toBe(first + 1);
+      expect(await asked(prompt, word)).toBe(first + 1);
+      await gate.close();
+    });
   });
 });

@@ -1,7 +1,4 @@
-import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, expect, inject, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { createApiKey } from '#domain/create-api-key.ts';
 import { rotateApiKey } from '#domain/rotate-api-key.ts';
 import { clientOf } from '#support/client.ts';
@@ -9,41 +6,26 @@ import { type DynamoProxy, startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { openTenant, summaryOf } from '#support/open-tenant.ts';
 import { operator, type Service, startService } from '#support/service.ts';
 
-/** As a stage has it unless it says otherwise; without a cache, a revoked key is refused at once: authentication.test.ts. */
+/** As every stage has it. Where the run asks anew behind an operator's write, a revoked key is refused at once: authentication.test.ts. */
 const cacheSeconds = 60;
 
 const allowed = '200/0 success';
 const refused = '400/10001 Missing or invalid API key';
 
-/** The template of all tests, whose authorizer's answers are kept for so many seconds. */
-async function assemblyCaching(seconds: number): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'service-caching-'));
-  await cp(inject('assembly'), folder, { recursive: true });
-  const [template] = (await readdir(folder)).filter((name) => name.endsWith('.template.json'));
-  const file = join(folder, template ?? '');
-  const parsed = JSON.parse(await readFile(file, 'utf8')) as {
-    Resources: Record<string, { Type: string; Properties: Record<string, unknown> }>;
-  };
-  for (const { Type, Properties } of Object.values(parsed.Resources))
-    if (Type === 'AWS::ApiGateway::Authorizer') Properties.AuthorizerResultTtlInSeconds = seconds;
-  await writeFile(file, JSON.stringify(parsed));
-  return folder;
-}
-
 let service: Service;
 let proxy: DynamoProxy;
-let assembly: string;
 beforeAll(async () => {
-  assembly = await assemblyCaching(cacheSeconds);
   proxy = await startDynamoProxy();
-  service = await startService({ assembly, variables: { AWS_ENDPOINT_URL_DYNAMODB: proxy.url } });
+  service = await startService({
+    promptAuthorizers: false,
+    variables: { AWS_ENDPOINT_URL_DYNAMODB: proxy.url },
+  });
   proxy.engine = service.run.endpoints.dynamodb;
 });
 afterEach(() => vi.useRealTimers());
 afterAll(async () => {
   await service.close();
   await proxy.close();
-  await rm(assembly, { recursive: true });
 });
 
 const summaryWith = async (apiKey: string): Promise<string> =>

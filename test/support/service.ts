@@ -15,7 +15,10 @@ import { agents, apiKeys, clock, workspaces } from '#runtime/services.ts';
 import { useLocalTable } from '../../bin/operator.ts';
 
 export interface ServiceOptions
-  extends Pick<RunOptions, 'faults' | 'recordCalls' | 'maxConcurrency' | 'onLog' | 'secretValues' | 'timer'> {
+  extends Pick<
+    RunOptions,
+    'faults' | 'recordCalls' | 'maxConcurrency' | 'onLog' | 'promptAuthorizers' | 'secretValues' | 'timer'
+  > {
   /** Of a stage with settings of its own; that of all tests unless given. */
   assembly?: string;
   /** Of the functions, in place of the template's, such as STREAM_TIMEOUT_SECONDS. */
@@ -78,6 +81,7 @@ async function startOwnService(options: ServiceOptions): Promise<Service> {
     assembly: inject('assembly'),
     dataDir,
     port: 0,
+    promptAuthorizers: true,
     onRefusal: (message) => console.error(`Access denied. ${message}`),
     ...others,
     ...(variables !== undefined && { environment: variables }),
