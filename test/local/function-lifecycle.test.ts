@@ -50,7 +50,7 @@ describe('a function that', () => {
   it('holds more memory than it has is stopped', async () => {
     expect((await run.act({ do: 'hold-memory', bytes: String(100 * 1024 * 1024) })).status).toBe(200);
     expect((await run.act({ do: 'hold-memory', bytes: String(400 * 1024 * 1024) })).status).toBe(502);
-    expect(run.violations()).toContainEqual(expect.stringMatching(/Act.* held 4\d\d MB of 256 MB/));
+    expect(run.violations()).toContainEqual(expect.stringMatching(/Act.* held [45]\d\d MB of 256 MB/));
   });
 
   it('writes to its outputs is heard line by line', async () => {

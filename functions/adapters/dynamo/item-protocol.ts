@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { AwsJson1_0Protocol } from '@aws-sdk/core/protocols';
+import { HttpRequest } from '@smithy/core/protocols';
 
 type Serialize = Parameters<AwsJson1_0Protocol['serializeRequest']>;
 type Deserialize = Parameters<AwsJson1_0Protocol['deserializeResponse']>;
@@ -11,14 +12,20 @@ type Deserialize = Parameters<AwsJson1_0Protocol['deserializeResponse']>;
  * transaction is known again must be in the input, since only the schema says that it needs one.
  */
 export class ItemProtocol extends AwsJson1_0Protocol {
+  /** By operation, without a body: what they say is the same in each call. */
+  readonly #requests = new Map<string, Awaited<ReturnType<AwsJson1_0Protocol['serializeRequest']>>>();
+
   override async serializeRequest<Input extends object>(
     operation: Serialize[0],
     input: Input,
     context: Serialize[2],
   ): ReturnType<AwsJson1_0Protocol['serializeRequest']> {
-    const request = await super.serializeRequest(operation, {}, context);
-    request.body = JSON.stringify(input);
-    return request;
+    let empty = this.#requests.get(operation.name);
+    if (empty === undefined) {
+      empty = await super.serializeRequest(operation, {}, context);
+      this.#requests.set(operation.name, empty);
+    }
+    return new HttpRequest({ ...empty, headers: { ...empty.headers }, body: JSON.stringify(input) });
   }
 
   override async deserializeResponse<Output>(
@@ -43,6 +50,8 @@ function textOf(body: Readable): Promise<string> {
   });
   body.once('end', () => resolve(text));
   body.once('error', reject);
-  body.once('close', () => reject(new Error('The connection broke off within an answer')));
+  body.once('close', () => {
+    if (!body.readableEnded) reject(new Error('The connection broke off within an answer'));
+  });
   return promise;
 }

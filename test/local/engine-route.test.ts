@@ -1,0 +1,199 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type AddressInfo, createServer as createSocketServer, type Socket } from 'node:net';
+import { DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
+import { NodeHttpHandler } from '@smithy/node-http-handler';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { takeEngineRoute } from '#local/dynamodb/engine-route.ts';
+import { operatorCredentials } from '#local/iam/operator-credentials.ts';
+
+/** An engine as bytes: what it says to each request that it has read whole, and on which connection. */
+let answer: (socket: Socket, request: string) => void;
+let connections = 0;
+let requests = 0;
+let throughWire: string[] = [];
+
+const engine = createSocketServer((socket) => {
+  connections += 1;
+  let received = '';
+  socket.on('error', () => {});
+  socket.setEncoding('utf8').on('data', (text: string) => {
+    received += text;
+    const [head = '', body] = received.split('\r\n\r\n');
+    const length = Number(/content-length: (\d+)/.exec(head)?.[1]);
+    if (body === undefined || Buffer.byteLength(body) < length) return;
+    const whole = received;
+    received = '';
+    requests += 1;
+    answer(socket, whole);
+  });
+});
+const wire = createServer((request: IncomingMessage, response: ServerResponse) => {
+  throughWire.push(String(request.headers['x-amz-target']));
+  response.writeHead(400, { 'Content-Type': 'application/x-amz-json-1.0' });
+  response.end(JSON.stringify({ __type: 'AccessDeniedException', message: 'from the wire' }));
+});
+
+const http = (body: unknown, status = '200 OK'): string => {
+  const text = JSON.stringify(body);
+  return `HTTP/1.1 ${status}\r\nContent-Type: application/x-amz-json-1.0\r\nx-amzn-RequestId: engine-1\r\nContent-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`;
+};
+const item = { Item: { pk: { S: 'ü-1' } } };
+
+let client: DynamoDBClient;
+let stranger: DynamoDBClient;
+beforeAll(async () => {
+  for (const server of [engine, wire])
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  const addressOf = (server: typeof engine) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  takeEngineRoute({
+    wire: addressOf(wire),
+    engine: addressOf(engine),
+    shapes: new Map(),
+    rules: {
+      accountId: '123456789012',
+      region: 'us-east-1',
+      sessions: new Map(),
+      resourcePolicies: new Map(),
+      encryptionKeys: new Map(),
+    },
+  });
+  const clientOf = (accessKeyId: string) =>
+    new DynamoDBClient({
+      endpoint: addressOf(wire),
+      region: 'us-east-1',
+      credentials: { ...operatorCredentials, accessKeyId },
+      maxAttempts: 2,
+      requestHandler: new NodeHttpHandler({ requestTimeout: 300, throwOnRequestTimeout: true }),
+    });
+  client = clientOf(operatorCredentials.accessKeyId);
+  stranger = clientOf('somebody');
+});
+beforeEach(() => {
+  [connections, requests, throughWire] = [0, 0, []];
+});
+afterAll(async () => {
+  client.destroy();
+  wire.closeAllConnections();
+  engine.close();
+  wire.close();
+});
+
+const get = (signal?: AbortSignal) =>
+  client.send(new GetItemCommand({ TableName: 'table', Key: { pk: { S: 'ü-1' } } }), {
+    ...(signal && { abortSignal: signal }),
+  });
+
+it('sends the SDK’s request to the engine, with its body and headers', async () => {
+  let said = '';
+  answer = (socket, request) => {
+    said = request;
+    socket.write(http({}));
+  };
+  await client.send(new PutItemCommand({ TableName: 'table', Item: { pk: { S: 'ü-1' } } }));
+  expect(said).toMatch(/^POST \/ HTTP\/1\.1\r\n/);
+  expect(said.toLowerCase()).toContain('\r\nx-amz-target: dynamodb_20120810.putitem\r\n');
+  expect(said.toLowerCase().match(/\r\ncontent-length:/g)).toHaveLength(1);
+  expect(JSON.parse(said.split('\r\n\r\n')[1] ?? '')).toEqual({
+    TableName: 'table',
+    Item: { pk: { S: 'ü-1' } },
+  });
+  expect(throughWire).toEqual([]);
+});
+
+it('reads an answer in whatever pieces it comes, and keeps the connection', async () => {
+  const bytes = Buffer.from(http(item));
+  const umlaut = bytes.indexOf('ü') + 1;
+  for (const cut of [1, 10, bytes.indexOf('\r\n\r\n') + 2, umlaut, bytes.length - 1]) {
+    answer = (socket) => {
+      socket.write(bytes.subarray(0, cut));
+      setImmediate(() => setImmediate(() => socket.write(bytes.subarray(cut))));
+    };
+    expect((await get()).Item, `cut at ${cut}`).toEqual(item.Item);
+  }
+  expect(connections).toBeLessThanOrEqual(1);
+});
+
+it('has a connection for each call under way', async () => {
+  const held: Socket[] = [];
+  answer = (socket) => {
+    held.push(socket);
+    if (held.length === 3) for (const each of held) each.write(http(item));
+  };
+  await Promise.all([get(), get(), get()]);
+  expect(new Set(held).size).toBe(3);
+});
+
+it('knows the engine’s errors by their names', async () => {
+  answer = (socket) =>
+    socket.write(http({ __type: 'ResourceNotFoundException', message: 'no table' }, '400 Bad Request'));
+  await expect(get()).rejects.toMatchObject({
+    name: 'ResourceNotFoundException',
+    message: 'no table',
+    $metadata: { httpStatusCode: 400, requestId: 'engine-1', attempts: 1 },
+  });
+});
+
+it('tries again when the connection breaks before an answer, within one, or when the answer is none', async () => {
+  const broken: ((socket: Socket) => void)[] = [
+    (socket) => socket.destroy(),
+    (socket) => void socket.end(http(item).slice(0, -3)),
+    (socket) => socket.resetAndDestroy(),
+  ];
+  for (const say of broken) {
+    requests = 0;
+    answer = (socket) => (requests === 1 ? say(socket) : socket.write(http(item)));
+    const { Item, $metadata } = await get();
+    expect(Item).toEqual(item.Item);
+    expect($metadata.attempts).toBe(2);
+  }
+});
+
+it.each([
+  ['has no length', 'HTTP/1.1 200 OK\r\n\r\n{}', 'cannot be read'],
+  ['is not HTTP', 'hello\r\n\r\n', 'cannot be read'],
+  ['is longer than it says', `${http(item)}more`, 'more than was asked'],
+])('fails when the answer %s', async (_what, text, message) => {
+  answer = (socket) => socket.write(text);
+  await expect(get()).rejects.toThrow(message);
+});
+
+it('does not use a connection again that the engine has closed', async () => {
+  let used: Socket | undefined;
+  answer = (socket) => {
+    used = socket;
+    socket.end(http(item));
+  };
+  await get();
+  await new Promise((closed) => used?.once('close', closed));
+  answer = (socket) => socket.write(http(item));
+  expect((await get()).$metadata.attempts).toBe(1);
+});
+
+it('ends a call that takes longer than the SDK waits, and its connection', async () => {
+  const held: Socket[] = [];
+  answer = (socket) => void held.push(socket);
+  await expect(get()).rejects.toMatchObject({ name: 'TimeoutError' });
+  expect(held).toHaveLength(2);
+  await expect.poll(() => held.every(({ destroyed }) => destroyed)).toBe(true);
+});
+
+it('ends a call that is given up, and its connection', async () => {
+  const giveUp = new AbortController();
+  let held: Socket | undefined;
+  answer = (socket) => {
+    held = socket;
+    giveUp.abort();
+  };
+  await expect(get(giveUp.signal)).rejects.toMatchObject({ name: 'AbortError' });
+  await expect.poll(() => held?.destroyed).toBe(true);
+  expect(requests).toBe(1);
+});
+
+it('leaves to the wire what no policy allows', async () => {
+  answer = (socket) => socket.write(http(item));
+  await expect(
+    stranger.send(new GetItemCommand({ TableName: 'table', Key: { pk: { S: '1' } } })),
+  ).rejects.toMatchObject({ name: 'AccessDeniedException', message: 'from the wire' });
+  expect(throughWire).toEqual(['DynamoDB_20120810.GetItem']);
+  expect(requests).toBe(0);
+});
