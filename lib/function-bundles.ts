@@ -230,20 +230,40 @@ function versionOf(module: string): string {
   return (JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }).version;
 }
 
+/** Modules of Node.js that the SDK's parts need seldom or never: 4 to 6 ms of a start that is five times as long in all. */
+const seldomNeeded = ['dgram', 'fs/promises', 'zlib'];
+
 /**
  * Modules of Node.js as `require` gives them. An `import` of one reads all its exports, and some of those load more when
- * they are read: `node:http` its WebSocket and with it the whole of undici, 20 ms of processor.
+ * they are read: `node:http` its WebSocket and with it the whole of undici, 20 ms of processor. What is seldom needed loads with its first call: its functions stand in the bundle in name only.
  */
 const nodeModules: Plugin = {
   name: 'node-modules',
   setup({ onResolve, onLoad }) {
     const filter = new RegExp(`^(node:)?(${builtinModules.join('|')})$`);
-    onResolve({ filter }, ({ path }) => ({ path: path.replace(/^node:/, ''), namespace: 'node' }));
+    onResolve({ filter }, ({ path, kind }) => {
+      const name = path.replace(/^node:/, '');
+      const isLate = kind === 'import-statement' && seldomNeeded.includes(name);
+      return { path: name, namespace: isLate ? 'node-late' : 'node' };
+    });
     onLoad({ filter: /./, namespace: 'node' }, ({ path }) => ({
       contents: `module.exports = process.getBuiltinModule('node:${path}');`,
     }));
+    onLoad({ filter: /./, namespace: 'node-late' }, ({ path }) => ({ contents: calledLate(path) }));
   },
 };
+
+/** A module's functions, each of which loads it. Were something else of it imported, esbuild would refuse. */
+function calledLate(name: string): string {
+  const functions = Object.entries(process.getBuiltinModule(`node:${name}`) ?? {}).flatMap(([key, value]) =>
+    typeof value === 'function' ? [key] : [],
+  );
+  const late = (key: string) => `(...given) => process.getBuiltinModule('node:${name}').${key}(...given)`;
+  return [
+    ...functions.map((key) => `export const ${key} = ${late(key)};`),
+    `export default { ${functions.join(', ')} };`,
+  ].join('\n');
+}
 
 /** What is imported late and stands beside is found there. */
 const standingBeside: Plugin = {

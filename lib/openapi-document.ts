@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiResponsesObject } from 'zod-openapi';
+import { answers, errorEnvelope } from '#contract/answers.ts';
 import { webhookPayload } from '#contract/batch.ts';
-import { errorEnvelope } from '#contract/envelope.ts';
 import { type ErrorKind, errorTable } from '#contract/errors.ts';
 import { streamEvent } from '#contract/events.ts';
 import { replayedHeader } from '#contract/idempotency.ts';
@@ -141,7 +141,7 @@ function operation(name: string, route: Route): ZodOpenApiOperationObject {
         content: route.multipart ? { 'multipart/form-data': { schema: route.body } } : json(route.body),
       },
     }),
-    responses: { [route.success.status]: successResponse(route), ...failureResponses(route) },
+    responses: { [route.status]: successResponse(route), ...failureResponses(route) },
   };
 }
 
@@ -158,7 +158,7 @@ function successResponse(route: Route) {
       ...('idempotency-key' in route.headers.shape && headerReferences(replayedHeader.toLowerCase())),
     },
     content: {
-      ...json(route.success.envelope),
+      ...json(answers[route.name]),
       ...(route.serverSentEvents && { 'text/event-stream': { schema: streamEvent } }),
     },
   };

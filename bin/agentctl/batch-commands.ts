@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { type BatchResultStatus, batchResultStatuses, webhookEvents } from '#contract/batch.ts';
+import { type BatchResultStatus, batchResultStatuses, webhookEvents } from '#contract/batch-statuses.ts';
 import { cancelBatch } from './cancel-batch.ts';
 import { downloadResults } from './download-results.ts';
 import { type HttpClient, httpClient } from './http-client.ts';

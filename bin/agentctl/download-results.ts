@@ -1,6 +1,7 @@
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { JSONParser } from '@streamparser/json';
-import type { BatchResource, BatchResultResource, BatchResultStatus } from '#contract/batch.ts';
+import type { BatchResource, BatchResultResource } from '#contract/batch.ts';
+import type { BatchResultStatus } from '#contract/batch-statuses.ts';
 import { limits } from '#contract/limits.ts';
 import type { Pagination } from '#contract/pagination.ts';
 import { type HttpClient, lost } from './http-client.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { createBatchBody } from '#contract/batch.ts';
 import { limits } from '#contract/limits.ts';
+import { createBatchBody } from '#contract/routes/create-batch.ts';
 import { describeIssues } from '#runtime/describe-issues.ts';
 import { type Line, readLines } from './read-lines.ts';
 

@@ -1,8 +1,6 @@
 import * as z from 'zod';
-import { orderBy } from './chat.ts';
-import { externalUserId, textOfBytes, timestamp, uuid } from './fields.ts';
-import { limits } from './limits.ts';
-import { pageQuery } from './pagination.ts';
+import { timestamp, uuid } from './fields.ts';
+import { uploadScope } from './upload.ts';
 
 /** Specification, section 2.6. */
 export const tokenUsage = z
@@ -30,9 +28,6 @@ export const reasoningStep = z
   .meta({ id: 'ReasoningStep' });
 
 export type ReasoningStep = z.infer<typeof reasoningStep>;
-
-export const uploadScope = z.enum(['persistent', 'ephemeral']);
-export type UploadScope = z.infer<typeof uploadScope>;
 
 /** Specification, section 2.7. */
 export const uploadedFile = z
@@ -74,24 +69,3 @@ export const message = z
   .meta({ id: 'Message' });
 
 export type MessageResource = z.infer<typeof message>;
-
-export const listMessagesQuery = pageQuery.extend({
-  external_user_id: externalUserId.optional().meta({
-    description: 'Required, here or in the header x-external-user-id.',
-  }),
-  order_by: orderBy.default('created_at'),
-});
-
-export const attachedFileUuids = z
-  .array(uuid)
-  .max(limits.attachedFiles, { error: `must have at most ${limits.attachedFiles} elements` })
-  .default([])
-  .meta({ description: 'At most 10, unless the stage has another setting.' });
-
-export const sendMessageBody = z.object({
-  message: textOfBytes(limits.messageBytes),
-  stream: z.boolean().default(true),
-  agent_id: uuid,
-  attached_file_uuids: attachedFileUuids,
-  external_user_id: externalUserId.optional(),
-});

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { pagination } from './answers.ts';
 import { integerParameter } from './fields.ts';
 import { limits } from './limits.ts';
 
@@ -16,19 +17,6 @@ export const pageQuery = z.object({
     .default(0)
     .meta({ override: { type: 'integer', minimum: 0, default: 0 } }),
 });
-
-/** Specification, section 2.2. */
-export const pagination = z
-  .object({
-    limit: z.int(),
-    offset: z.int(),
-    total_records: z.int(),
-    total_pages: z.int(),
-    current_page: z.int(),
-    next_page: z.url().nullable(),
-    prev_page: z.url().nullable(),
-  })
-  .meta({ id: 'Pagination' });
 
 export type Pagination = z.infer<typeof pagination>;
 

@@ -1,9 +1,8 @@
 import * as z from 'zod';
 import { limits } from './limits.ts';
-import { uploadScope } from './message.ts';
 
 /** MIME types besides `text/*` (specification, section 8). */
-const contentTypes = [
+export const contentTypes = [
   'application/pdf',
   'application/msword',
   'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
@@ -38,22 +37,11 @@ export const isTextType = (type: string): boolean => textType.test(type) && type
 export const isAcceptedType = (type: string): boolean =>
   isTextType(type) || (contentTypes as readonly string[]).includes(type);
 
+export const uploadScope = z.enum(['persistent', 'ephemeral']);
+export type UploadScope = z.infer<typeof uploadScope>;
+
 /** What the part `data` holds. */
 export const uploadData = z.object({ scope: uploadScope.default('persistent') });
-
-/** The form as OpenAPI tells it; what arrives is read part by part. */
-export const uploadForm = z.object({
-  file: z.unknown().meta({
-    override: { type: 'string', format: 'binary' },
-    description: `1 byte to 50 MB; ${Object.keys(typeOfExtension).join(', ')}; ${contentTypes.join(', ')}, text/*. The content must be what the type says.`,
-  }),
-  data: z
-    .string()
-    .optional()
-    .meta({
-      description: `A JSON object: {"scope": "persistent"} (the default) or {"scope": "ephemeral"}, which is gone after ${limits.ephemeralHours} hours.`,
-    }),
-});
 
 /** Exact texts (specification, section 7.3). */
 export const uploadFailures = {

@@ -1,4 +1,5 @@
-import type { BatchResource, BatchResultStatus, BatchStatus, WebhookEvent } from '#contract/batch.ts';
+import type { BatchResource } from '#contract/batch.ts';
+import type { BatchResultStatus, BatchStatus, WebhookEvent } from '#contract/batch-statuses.ts';
 
 /** Why nothing of a batch is begun any more (specification, sections 3.1, 3.2 and 7.4). */
 export type StopReason = 'cancelled' | 'expired' | 'failed';

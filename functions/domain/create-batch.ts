@@ -1,5 +1,5 @@
-import type { CreateBatchBody } from '#contract/batch.ts';
 import { ServiceError } from '#contract/errors.ts';
+import type { CreateBatchBody } from '#contract/routes/create-batch.ts';
 import type { Batch, BatchRequest } from './batch.ts';
 import { type Chat, isOpenTo } from './chat.ts';
 import { findAttachedFiles } from './find-attached-files.ts';

@@ -1,4 +1,5 @@
-import type { BatchResultResource, BatchResultStatus, ModelCallResource } from '#contract/batch.ts';
+import type { BatchResultResource, ModelCallResource } from '#contract/batch.ts';
+import type { BatchResultStatus } from '#contract/batch-statuses.ts';
 import { type Batch, type BatchItem, type CountedCall, type OutlineEntry, outcomeOf } from './batch.ts';
 import { findBatch } from './find-batch.ts';
 import { messageId } from './message.ts';

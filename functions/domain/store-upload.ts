@@ -1,6 +1,6 @@
 import { ServiceError } from '#contract/errors.ts';
 import { limits } from '#contract/limits.ts';
-import type { UploadScope } from '#contract/message.ts';
+import type { UploadScope } from '#contract/upload.ts';
 import { uploadData, uploadFailures } from '#contract/upload.ts';
 import { describeWrongContent, describeWrongFile, typeFor } from './check-upload.ts';
 import { countUsage } from './count-usage.ts';

@@ -1,4 +1,4 @@
-import type { UploadScope } from '#contract/message.ts';
+import type { UploadScope } from '#contract/upload.ts';
 
 /** An uploaded file (specification, section 2.7). Its bytes are the file store's, found by workspace and uuid. */
 export interface StoredFile {

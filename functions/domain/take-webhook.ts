@@ -1,5 +1,5 @@
-import type { CreateBatchBody } from '#contract/batch.ts';
 import { ServiceError } from '#contract/errors.ts';
+import type { CreateBatchBody } from '#contract/routes/create-batch.ts';
 import type { Webhook } from './batch.ts';
 import type { SecretOwner } from './ports/secret-sealer.ts';
 import type { Services } from './services.ts';

@@ -1,3 +1,4 @@
+import { route } from '#contract/routes/create-batch.ts';
 import { batchResource } from '#domain/batch.ts';
 import { createBatch } from '#domain/create-batch.ts';
 import { bufferedRoute } from '#runtime/buffered-route.ts';
@@ -36,9 +37,9 @@ const create = createBatch({
   workspaces: workspaces(),
 });
 
-export const handler = bufferedRoute('create-batch', async (request) => {
+export const handler = bufferedRoute(route, async (request) => {
   const { workspaceId, apiKeyId, body, limits } = request;
-  const key = requestKeyOf('create-batch', request);
+  const key = requestKeyOf(route, request);
   const mostOpen = limits?.openBatches ?? null;
   const { batch, replayed } = await create({ workspaceId, apiKeyId, body }, { key, mostOpen });
   return { data: batchResource(batch), headers: replayHeaders(replayed) };

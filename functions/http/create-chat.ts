@@ -1,3 +1,4 @@
+import { route } from '#contract/routes/create-chat.ts';
 import { chatResource } from '#domain/chat.ts';
 import { createChat } from '#domain/create-chat.ts';
 import { bufferedRoute } from '#runtime/buffered-route.ts';
@@ -12,7 +13,7 @@ const create = createChat({
 });
 
 export const handler = bufferedRoute(
-  'create-chat',
+  route,
   async (request) => {
     const { workspaceId, body, admitted } = request;
     const { chat, replayed } = await create(
@@ -23,7 +24,7 @@ export const handler = bufferedRoute(
         externalUserId: body.external_user_id,
         admitted,
       },
-      requestKeyOf('create-chat', request),
+      requestKeyOf(route, request),
     );
     return { data: chatResource(chat), headers: replayHeaders(replayed) };
   },

@@ -1,3 +1,4 @@
+import { route } from '#contract/routes/get-batch.ts';
 import { batchResource } from '#domain/batch.ts';
 import { findBatch } from '#domain/find-batch.ts';
 import { bufferedRoute } from '#runtime/buffered-route.ts';
@@ -5,6 +6,6 @@ import { batches } from '#runtime/services.ts';
 
 const find = findBatch({ batches: batches() });
 
-export const handler = bufferedRoute('get-batch', async ({ workspaceId, parameters }) => ({
+export const handler = bufferedRoute(route, async ({ workspaceId, parameters }) => ({
   data: batchResource(await find(workspaceId, parameters.batch_id)),
 }));

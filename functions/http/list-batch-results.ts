@@ -1,10 +1,11 @@
+import { route } from '#contract/routes/list-batch-results.ts';
 import { listBatchResults } from '#domain/list-batch-results.ts';
 import { listRoute } from '#runtime/list-route.ts';
 import { batches, messages } from '#runtime/services.ts';
 
 const list = listBatchResults({ batches: batches(), messages: messages() });
 
-export const handler = listRoute('list-batch-results', ({ workspaceId, parameters, query }) =>
+export const handler = listRoute(route, ({ workspaceId, parameters, query }) =>
   list({
     workspaceId,
     batchId: parameters.batch_id,

@@ -1,9 +1,10 @@
-import { isAscending } from '#contract/chat.ts';
+import { isAscending } from '#contract/order.ts';
+import { route } from '#contract/routes/list-chats.ts';
 import { chatResource } from '#domain/chat.ts';
 import { listRoute } from '#runtime/list-route.ts';
 import { chats } from '#runtime/services.ts';
 
-export const handler = listRoute('list-chats', async ({ workspaceId, query }) => {
+export const handler = listRoute(route, async ({ workspaceId, query }) => {
   const page = await chats().page(
     { workspaceId, agentId: query.agent_id, externalUserId: query.external_user_id },
     { limit: query.limit, offset: query.offset, ascending: isAscending(query.order_by) },

@@ -1,5 +1,6 @@
-import { isAscending } from '#contract/chat.ts';
 import { ServiceError } from '#contract/errors.ts';
+import { isAscending } from '#contract/order.ts';
+import { route } from '#contract/routes/list-messages.ts';
 import { listMessages } from '#domain/list-messages.ts';
 import { messageResource } from '#domain/message-resource.ts';
 import type { RatedMessage } from '#domain/ports/message-store.ts';
@@ -9,7 +10,7 @@ import { chats, clock, fileAddresses, messages, workspaces } from '#runtime/serv
 const resource = messageResource({ clock, files: fileAddresses() });
 const list = listMessages({ chats: chats(), messages: messages(), workspaces: workspaces() });
 
-export const handler = listRoute('list-messages', async ({ workspaceId, parameters, query, headers }) => {
+export const handler = listRoute(route, async ({ workspaceId, parameters, query, headers }) => {
   const inHeader = headers['x-external-user-id'];
   if (inHeader !== undefined && query.external_user_id !== undefined && inHeader !== query.external_user_id)
     throw new ServiceError('badRequest', 'external_user_id and the header x-external-user-id differ');

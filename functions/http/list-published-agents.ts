@@ -1,8 +1,9 @@
+import { route } from '#contract/routes/list-published-agents.ts';
 import { publishedAgentResource } from '#domain/agent.ts';
 import { listRoute } from '#runtime/list-route.ts';
 import { agents } from '#runtime/services.ts';
 
-export const handler = listRoute('list-published-agents', async ({ workspaceId }) => ({
+export const handler = listRoute(route, async ({ workspaceId }) => ({
   pages: resources(workspaceId),
 }));
 

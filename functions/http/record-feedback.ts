@@ -1,3 +1,4 @@
+import { route } from '#contract/routes/record-feedback.ts';
 import { recordFeedback } from '#domain/record-feedback.ts';
 import { bufferedRoute } from '#runtime/buffered-route.ts';
 import { chats, clock, feedback, workspaces } from '#runtime/services.ts';
@@ -10,7 +11,7 @@ const record = recordFeedback({
 });
 
 export const handler = bufferedRoute(
-  'record-feedback',
+  route,
   async ({ workspaceId, parameters, body, admitted }) => {
     await record({
       workspaceId,

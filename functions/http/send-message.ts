@@ -1,6 +1,7 @@
 import type { Context } from 'aws-lambda';
 import { success } from '#contract/envelope.ts';
 import { ServiceError } from '#contract/errors.ts';
+import { route } from '#contract/routes/send-message.ts';
 import { answerTurn } from '#domain/answer-turn.ts';
 import { askForReply } from '#domain/ask-for-reply.ts';
 import { beginTurn } from '#domain/begin-turn.ts';
@@ -55,11 +56,11 @@ function timeFor(isStreamed: boolean, context: Context): number {
   return isStreamed ? left : Math.min(left, environment('plainReplySeconds') * 1000);
 }
 
-export const handler = streamedRoute('send-message', async (request, open, context) => {
+export const handler = streamedRoute(route, async (request, open, context) => {
   const heard = timeReply(performance.now());
   const { body, workspaceId, apiKeyId, parameters, admitted } = request;
   tellInvocation({ chat_id: String(parameters.chat_id) });
-  const key = requestKeyOf('send-message', request);
+  const key = requestKeyOf(route, request);
   if (body.stream && key !== null)
     throw new ServiceError(
       'badRequest',

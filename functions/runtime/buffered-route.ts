@@ -1,44 +1,41 @@
 import middy from '@middy/core';
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
 import { success } from '#contract/envelope.ts';
-import { type RouteName, routes } from '#contract/routes.ts';
+import type { Route } from '#contract/routes/route.ts';
 import { failureResponse, jsonResponse } from './http-response.ts';
 import { observesRequests } from './invocation.ts';
 import { openRateGate, rateHeadersOf } from './rate-gate.ts';
 import { callerOf, readRequest, type ValidRequest } from './read-request.ts';
 
-type Routes = typeof routes;
-
 /**
  * The Lambda of a route that answers with one JSON payload.
  * @param waits that `answer` itself waits to be admitted before it writes, so that what it reads goes on beside
  */
-export const bufferedRoute = <Name extends RouteName>(
-  name: Name,
+export const bufferedRoute = <R extends Route>(
+  route: R,
   answer: (
-    request: ValidRequest<Routes[Name]>,
+    request: ValidRequest<R>,
   ) => Promise<{ data: unknown; message?: string; headers?: Record<string, string> }>,
-  { waits = routes[name].method === 'GET' } = {},
+  { waits = route.method === 'GET' } = {},
 ) =>
   middy<APIGatewayProxyEvent, APIGatewayProxyResult>()
     .onError((request) => {
       const { error, event } = request;
       request.response = failureResponse(error, event.requestContext.requestId, rateHeadersOf(event));
     })
-    .use(observesRequests(name))
+    .use(observesRequests(route.name))
     .handler(async (event) => {
-      const { rateClass, success: succeeded } = routes[name];
-      const gate = openRateGate(event, rateClass, callerOf(event));
+      const gate = openRateGate(event, route.rateClass, callerOf(event));
       const {
         data,
         message = null,
         headers,
       } = await gate.through(async () => {
-        const request = readRequest(routes[name], event, gate);
+        const request = readRequest(route, event, gate);
         if (!waits) await gate.admitted;
-        return answer(request as ValidRequest<Routes[Name]>);
+        return answer(request);
       });
       const { requestId } = event.requestContext;
       const allHeaders = { ...gate.headers(), ...headers };
-      return jsonResponse(succeeded.status, success(data, message), requestId, allHeaders);
+      return jsonResponse(route.status, success(data, message), requestId, allHeaders);
     });

@@ -1,11 +1,9 @@
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import { type Pagination, paginate } from '#contract/pagination.ts';
-import type { RouteName, routes } from '#contract/routes.ts';
+import type { Route } from '#contract/routes/route.ts';
 import type { ValidRequest } from './read-request.ts';
 import { streamedRoute } from './streamed-route.ts';
-
-type Routes = typeof routes;
 
 interface Listing<Row> {
   pages: AsyncIterable<Row[]> | Iterable<Row[]>;
@@ -14,11 +12,11 @@ interface Listing<Row> {
 }
 
 /** The Lambda of a list: its envelope is written page by page, as fast as the client reads. */
-export const listRoute = <Name extends RouteName, Row>(
-  name: Name,
-  list: (request: ValidRequest<Routes[Name]>) => Promise<Listing<Row>>,
+export const listRoute = <R extends Route, Row>(
+  route: R,
+  list: (request: ValidRequest<R>) => Promise<Listing<Row>>,
 ) =>
-  streamedRoute(name, async (request, open) => {
+  streamedRoute(route, async (request, open) => {
     const { pages, total } = await list(request);
     const rows = writeRows(pages);
     const pagination = total === undefined ? undefined : await paginationOf(request, total);

@@ -2,7 +2,7 @@ import type { APIGatewayProxyEvent } from 'aws-lambda';
 import type * as z from 'zod';
 import { ServiceError } from '#contract/errors.ts';
 import { type Limits, parseLimits } from '#contract/rate-limits.ts';
-import type { Route } from '#contract/routes.ts';
+import type { Route } from '#contract/routes/route.ts';
 import { isExpired } from '#domain/api-key.ts';
 import type { Caller } from '#domain/authorize-request.ts';
 import { clock } from './clock.ts';

@@ -1,7 +1,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import type { idempotencyHeaders } from '#contract/idempotency.ts';
 import { replayedHeader } from '#contract/idempotency.ts';
-import type { Route, RouteName } from '#contract/routes.ts';
+import type { Route } from '#contract/routes/route.ts';
 import type { RequestKey } from '#domain/request-key.ts';
 import { clock } from './clock.ts';
 import type { ValidRequest } from './read-request.ts';
@@ -12,7 +12,7 @@ import type { ValidRequest } from './read-request.ts';
  * from what is kept, since the fingerprint is keyed with the header, of which only a hash is kept.
  */
 export function requestKeyOf(
-  name: RouteName,
+  route: Route,
   { workspaceId, parameters, headers, body }: ValidRequest<Route & { headers: typeof idempotencyHeaders }>,
 ): RequestKey | null {
   const given = headers['idempotency-key'];
@@ -21,7 +21,7 @@ export function requestKeyOf(
     workspaceId,
     hash: createHash('sha256').update(given).digest('base64url'),
     fingerprint: createHmac('sha256', given)
-      .update(JSON.stringify([name, parameters, body]))
+      .update(JSON.stringify([route.name, parameters, body]))
       .digest('base64url'),
     at: clock.now().getTime(),
   };

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { APIGatewayProxyResult } from 'aws-lambda';
 import { success } from '#contract/envelope.ts';
 import { ServiceError } from '#contract/errors.ts';
-import { routes } from '#contract/routes.ts';
+import { route } from '#contract/routes/upload-file.ts';
 import type { Caller } from '#domain/authorize-request.ts';
 import { environment } from './environment.ts';
 import { failureResponse, jsonResponse } from './http-response.ts';
@@ -63,7 +63,7 @@ async function resultOf(
   let failure: unknown;
   try {
     if (!(await isFromDistribution(request.headers))) throw new ServiceError('accessDenied', 'Access denied');
-    const { method, path, rateClass } = routes['upload-file'];
+    const { method, path, rateClass } = route;
     if (request.method !== method || !new URL(request.url ?? '', 'http://any').pathname.endsWith(path))
       throw new ServiceError('notFound', 'Resource not found');
     const apiKey = request.headers['x-api-key'];
@@ -82,7 +82,7 @@ async function resultOf(
       });
     });
     measurements.add('uploadedBytes', file.size, { route: 'upload-file' });
-    return jsonResponse(routes['upload-file'].success.status, success(file), requestId, gate.headers());
+    return jsonResponse(route.status, success(file), requestId, gate.headers());
   } catch (error) {
     failure = error;
     return failureResponse(error, requestId, rateHeadersOf(request));

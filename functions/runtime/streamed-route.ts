@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 import type { APIGatewayProxyEvent, Context } from 'aws-lambda';
-import { type RouteName, routes } from '#contract/routes.ts';
+import type { Route } from '#contract/routes/route.ts';
 import { failureResponse, headersOf } from './http-response.ts';
 import { beginRequest, endRequest } from './invocation.ts';
 import { openRateGate, rateHeadersOf } from './rate-gate.ts';
@@ -16,8 +16,6 @@ declare const awslambda: {
   };
 };
 
-type Routes = typeof routes;
-
 /** Sends the status of success, the headers of every answer and these; what is written to the result follows at once. */
 export type OpenResponse = (headers?: Record<string, string>) => Writable;
 
@@ -25,15 +23,15 @@ export type OpenResponse = (headers?: Record<string, string>) => Writable;
  * The Lambda of a route that writes its answer piece by piece. An error before `open` becomes a failure envelope; after
  * it the answer ends unfinished, in JSON that is not closed, so that no client takes a part for the whole.
  */
-export const streamedRoute = <Name extends RouteName>(
-  name: Name,
-  answer: (request: ValidRequest<Routes[Name]>, open: OpenResponse, context: Context) => Promise<void>,
+export const streamedRoute = <R extends Route>(
+  route: R,
+  answer: (request: ValidRequest<R>, open: OpenResponse, context: Context) => Promise<void>,
 ) =>
   awslambda.streamifyResponse(async (event, stream, context) => {
     // API Gateway invokes once more behind a streamed response, with an event that is no request.
     if (event.requestContext === undefined) return endOf(stream);
     const { requestId } = event.requestContext;
-    beginRequest(event, context, name);
+    beginRequest(event, context, route.name);
     let opened: Writable | undefined;
     const open = (statusCode: number, headers: Record<string, string>): Writable => {
       opened = awslambda.HttpResponseStream.from(stream, { statusCode, headers });
@@ -41,24 +39,24 @@ export const streamedRoute = <Name extends RouteName>(
     };
     let failure: unknown;
     try {
-      const gate = openRateGate(event, routes[name].rateClass, callerOf(event));
+      const gate = openRateGate(event, route.rateClass, callerOf(event));
       await gate.through(async () => {
-        const request = readRequest(routes[name], event, gate);
+        const request = readRequest(route, event, gate);
         const openSuccess: OpenResponse = (headers = {}) =>
-          open(routes[name].success.status, { ...headersOf(requestId), ...gate.headers(), ...headers });
-        await answer(request as ValidRequest<Routes[Name]>, openSuccess, context);
+          open(route.status, { ...headersOf(requestId), ...gate.headers(), ...headers });
+        await answer(request, openSuccess, context);
       });
     } catch (error) {
       failure = error;
       if (opened !== undefined) {
-        await endRequest(name, error);
+        await endRequest(route.name, error);
         throw error;
       }
       const { statusCode, headers, body } = failureResponse(error, requestId, rateHeadersOf(event));
       open(statusCode, headers as Record<string, string>).write(body);
     }
     await endOf(opened ?? stream);
-    await endRequest(name, failure);
+    await endRequest(route.name, failure);
   });
 
 const endOf = (stream: Writable): Promise<void> => {

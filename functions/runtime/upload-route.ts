@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import middy from '@middy/core';
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
 import { success } from '#contract/envelope.ts';
-import { routes } from '#contract/routes.ts';
+import { route } from '#contract/routes/upload-file.ts';
 import { failureResponse, jsonResponse } from './http-response.ts';
 import { measurements, observesRequests } from './invocation.ts';
 import { openRateGate, rateHeadersOf } from './rate-gate.ts';
@@ -16,10 +16,10 @@ export const uploadRoute = (receive: ReturnType<typeof receiveUpload>) =>
       const { error, event } = request;
       request.response = failureResponse(error, event.requestContext.requestId, rateHeadersOf(event));
     })
-    .use(observesRequests('upload-file'))
+    .use(observesRequests(route.name))
     .handler(async (event) => {
       const caller = callerOf(event);
-      const gate = openRateGate(event, routes['upload-file'].rateClass, caller);
+      const gate = openRateGate(event, route.rateClass, caller);
       const file = await gate.through(async () => {
         await gate.admitted;
         return receive({
@@ -28,6 +28,6 @@ export const uploadRoute = (receive: ReturnType<typeof receiveUpload>) =>
           body: Readable.from([Buffer.from(event.body ?? '', event.isBase64Encoded ? 'base64' : 'utf8')]),
         });
       });
-      measurements.add('uploadedBytes', file.size, { route: 'upload-file' });
-      return jsonResponse(200, success(file), event.requestContext.requestId, gate.headers());
+      measurements.add('uploadedBytes', file.size, { route: route.name });
+      return jsonResponse(route.status, success(file), event.requestContext.requestId, gate.headers());
     });

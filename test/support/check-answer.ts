@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
-import { errorEnvelope } from '#contract/envelope.ts';
+import { answers, errorEnvelope } from '#contract/answers.ts';
 import { errorTable } from '#contract/errors.ts';
 import { type Route, routes } from '#contract/routes.ts';
 
@@ -44,8 +44,8 @@ function bodyProblem({ method, path, status, body }: JsonAnswer): string | undef
   if (status >= 400) return failureProblem(status, body);
   const route = routeOf(method, path);
   if (route === undefined) return 'the route is not in the table';
-  const { status: expected, envelope } = route.success;
-  if (status !== expected) return `its status is ${expected}`;
+  if (status !== route.status) return `its status is ${route.status}`;
+  const envelope = answers[route.name];
   return schemaProblem(envelope, body) ?? messageProblem(envelope, body);
 }
 

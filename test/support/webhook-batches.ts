@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
-import type { BatchResource, WebhookEvent } from '#contract/batch.ts';
+import type { BatchResource } from '#contract/batch.ts';
+import type { WebhookEvent } from '#contract/batch-statuses.ts';
 import type { DeliveryAttempt, WebhookDelivery } from '#domain/webhook-delivery.ts';
 import { deliveries } from '#runtime/services.ts';
 import { clientOf } from './client.ts';

@@ -1,4 +1,4 @@
-import type { BatchStatus } from '#contract/batch.ts';
+import type { BatchStatus } from '#contract/batch-statuses.ts';
 import type { Batch, BatchItem, CountedCall, StopReason, Webhook } from '#domain/batch.ts';
 import { keys } from './keys.ts';
 import type { Item } from './table.ts';

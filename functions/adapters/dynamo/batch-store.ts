@@ -1,6 +1,6 @@
 import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
-import type { BatchStatus } from '#contract/batch.ts';
+import type { BatchStatus } from '#contract/batch-statuses.ts';
 import { type Batch, groupsOf, isOpen } from '#domain/batch.ts';
 import type { BatchStore } from '#domain/ports/batch-store.ts';
 import type { Clock } from '#domain/ports/clock.ts';

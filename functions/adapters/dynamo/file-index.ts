@@ -1,4 +1,4 @@
-import type { UploadScope } from '#contract/message.ts';
+import type { UploadScope } from '#contract/upload.ts';
 import type { FileIndex } from '#domain/ports/file-index.ts';
 import type { StoredFile } from '#domain/stored-file.ts';
 import { keys } from './keys.ts';

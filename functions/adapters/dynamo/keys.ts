@@ -1,4 +1,4 @@
-import type { BatchStatus } from '#contract/batch.ts';
+import type { BatchStatus } from '#contract/batch-statuses.ts';
 import type { ListKeys } from './id-lists.ts';
 
 /**

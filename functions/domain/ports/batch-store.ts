@@ -1,4 +1,4 @@
-import type { BatchStatus } from '#contract/batch.ts';
+import type { BatchStatus } from '#contract/batch-statuses.ts';
 import type { Batch, BatchItem, BatchRequest, OutlineEntry, StopReason } from '../batch.ts';
 import type { Chat } from '../chat.ts';
 import type { WebhookDelivery } from '../webhook-delivery.ts';

@@ -1,0 +1,53 @@
+import * as z from 'zod';
+import { agent } from './agent.ts';
+import { batch, batchResult } from './batch.ts';
+import { chat } from './chat.ts';
+import { message, uploadedFile } from './message.ts';
+import type { RouteName } from './routes.ts';
+
+/** Specification, section 2.2. */
+export const pagination = z
+  .object({
+    limit: z.int(),
+    offset: z.int(),
+    total_records: z.int(),
+    total_pages: z.int(),
+    current_page: z.int(),
+    next_page: z.url().nullable(),
+    prev_page: z.url().nullable(),
+  })
+  .meta({ id: 'Pagination' });
+
+const envelopeOf = <Data extends z.ZodType>(data: Data) =>
+  z.object({ data, message: z.string().nullable(), error_code: z.literal(0) });
+
+const listEnvelopeOf = <Row extends z.ZodType>(row: Row) =>
+  z.object({ data: z.array(row), message: z.string().nullable(), error_code: z.literal(0), pagination });
+
+export const errorEnvelope = z
+  .object({
+    data: z.union([z.record(z.string(), z.unknown()), z.null()]),
+    message: z.string(),
+    error_code: z.int(),
+  })
+  .meta({ id: 'Error' });
+
+/** What each route answers with success; functions need none of it. */
+export const answers = {
+  'list-published-agents': envelopeOf(z.array(agent)),
+  'create-chat': envelopeOf(chat),
+  'list-chats': listEnvelopeOf(chat),
+  'list-messages': listEnvelopeOf(message),
+  'send-message': envelopeOf(z.string()),
+  'upload-file': envelopeOf(uploadedFile),
+  'record-feedback': z.object({
+    data: z.null(),
+    message: z.literal('Feedback created'),
+    error_code: z.literal(0),
+  }),
+  'create-batch': envelopeOf(batch),
+  'list-batches': listEnvelopeOf(batch),
+  'get-batch': envelopeOf(batch),
+  'list-batch-results': listEnvelopeOf(batchResult),
+  'cancel-batch': envelopeOf(batch),
+} as const satisfies Record<RouteName, z.ZodType>;

@@ -1,0 +1,64 @@
+import * as z from 'zod';
+import { attachedFileUuids } from '../attached-files.ts';
+import { webhookEvents } from '../batch-statuses.ts';
+import { externalUserId, text, textOfBytes, uuid } from '../fields.ts';
+import { idempotencyHeaders } from '../idempotency.ts';
+import { limits } from '../limits.ts';
+import { nothing, type Route } from './route.ts';
+
+/** Specification, section 2.10. */
+const batchRequest = z.object({
+  custom_id: text(limits.customIdCharacters),
+  message: textOfBytes(limits.messageBytes),
+  agent_id: uuid.optional(),
+  external_user_id: externalUserId.optional(),
+  name: text(limits.chatNameCharacters).optional(),
+  attached_file_uuids: attachedFileUuids,
+  history_id: z.int().min(1).optional(),
+});
+
+/** Specification, section 2.11. */
+const webhook = z.object({
+  url: z
+    .string()
+    .max(limits.webhookUrlCharacters, { error: `must be at most ${limits.webhookUrlCharacters} characters` })
+    .refine((value) => URL.canParse(value) && new URL(value).protocol === 'https:', {
+      error: 'must be an HTTPS URL',
+    })
+    .meta({ format: 'uri' }),
+  events: z
+    .array(z.enum(webhookEvents))
+    .min(1, { error: 'must have at least 1 element' })
+    .max(webhookEvents.length, { error: `must have at most ${webhookEvents.length} elements` })
+    .default(['completed', 'failed']),
+  secret: text(limits.webhookSecretCharacters).optional(),
+});
+
+export const createBatchBody = z.object({
+  agent_id: uuid,
+  requests: z
+    .array(batchRequest)
+    .min(1, { error: 'must have at least 1 element' })
+    .max(limits.batchRequests, { error: `must have at most ${limits.batchRequests} elements` }),
+  webhook: webhook.optional(),
+});
+
+export type CreateBatchBody = z.infer<typeof createBatchBody>;
+
+export const route = {
+  name: 'create-batch',
+  method: 'POST',
+  path: '/batches',
+  summary: 'Submit a batch of 1 to 1000 messages',
+  description:
+    'Everything is checked before anything is stored; an error names the request and the field. The body may have 6 MB, the limit of the platform.',
+  rateClass: 'batches',
+  transfer: 'buffered',
+  timeoutSeconds: 29,
+  parameters: nothing,
+  query: nothing,
+  headers: idempotencyHeaders,
+  body: createBatchBody,
+  status: 202,
+  failures: ['clientNotAllowed'],
+} as const satisfies Route;

@@ -1,0 +1,25 @@
+import * as z from 'zod';
+import { externalUserId, text, uuid } from '../fields.ts';
+import { idempotencyHeaders } from '../idempotency.ts';
+import { limits } from '../limits.ts';
+import { nothing, type Route } from './route.ts';
+
+export const route = {
+  name: 'create-chat',
+  method: 'POST',
+  path: '/chats',
+  summary: 'Create a chat bound to one agent',
+  rateClass: 'writes',
+  transfer: 'buffered',
+  timeoutSeconds: 29,
+  parameters: nothing,
+  query: nothing,
+  headers: idempotencyHeaders,
+  body: z.object({
+    name: text(limits.chatNameCharacters),
+    agent_id: uuid,
+    external_user_id: externalUserId.optional(),
+  }),
+  status: 200,
+  failures: ['clientNotAllowed', 'notFound'],
+} as const satisfies Route;

@@ -1,0 +1,20 @@
+import * as z from 'zod';
+import { batchResultStatuses } from '../batch-statuses.ts';
+import { pageQuery } from '../pagination.ts';
+import { batchPath, noBody, nothing, type Route } from './route.ts';
+
+export const route = {
+  name: 'list-batch-results',
+  method: 'GET',
+  path: '/batches/{batch_id}/results',
+  summary: 'Read the results of a batch, in input order',
+  rateClass: 'reads',
+  transfer: 'streamed',
+  timeoutSeconds: 180,
+  parameters: batchPath,
+  query: pageQuery.extend({ status: z.enum(batchResultStatuses).optional() }),
+  headers: nothing,
+  body: noBody,
+  status: 200,
+  failures: ['notFound'],
+} as const satisfies Route;

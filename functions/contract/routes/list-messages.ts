@@ -1,0 +1,27 @@
+import * as z from 'zod';
+import { externalUserId } from '../fields.ts';
+import { orderBy } from '../order.ts';
+import { pageQuery } from '../pagination.ts';
+import { chatPath, noBody, type Route } from './route.ts';
+
+export const route = {
+  name: 'list-messages',
+  method: 'GET',
+  path: '/chats/{chat_id}/messages',
+  summary: 'Read the history of a chat, oldest message first by default',
+  rateClass: 'reads',
+  transfer: 'streamed',
+  // Lambda lets 2 MB a second of a streamed answer through after its first 6 MB, and 200 MB in all.
+  timeoutSeconds: 180,
+  parameters: chatPath,
+  query: pageQuery.extend({
+    external_user_id: externalUserId.optional().meta({
+      description: 'Required, here or in the header x-external-user-id.',
+    }),
+    order_by: orderBy.default('created_at'),
+  }),
+  headers: z.object({ 'x-external-user-id': externalUserId.optional() }),
+  body: noBody,
+  status: 200,
+  failures: ['clientNotAllowed', 'notFound'],
+} as const satisfies Route;

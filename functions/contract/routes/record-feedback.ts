@@ -1,0 +1,31 @@
+import * as z from 'zod';
+import { feedbackType } from '../feedback.ts';
+import { externalUserId, integerParameter, optionalText } from '../fields.ts';
+import { limits } from '../limits.ts';
+import { chatPath, nothing, type Route } from './route.ts';
+
+export const route = {
+  name: 'record-feedback',
+  method: 'POST',
+  path: '/chats/{chat_id}/messages/{message_id}/feedbacks',
+  summary: 'Rate a reply',
+  description: 'Feedback by the same user on the same message replaces the earlier one.',
+  rateClass: 'writes',
+  transfer: 'buffered',
+  timeoutSeconds: 29,
+  parameters: chatPath.extend({ message_id: integerParameter(1) }),
+  query: nothing,
+  headers: nothing,
+  body: z
+    .object({
+      external_user_id: externalUserId,
+      type: feedbackType,
+      content: optionalText(limits.feedbackCharacters).optional(),
+    })
+    .refine((feedback) => feedback.type === 'sys_improve' || feedback.content === undefined, {
+      path: ['content'],
+      error: 'is only allowed when type is sys_improve',
+    }),
+  status: 200,
+  failures: ['clientNotAllowed', 'notFound'],
+} as const satisfies Route;
