@@ -5,6 +5,8 @@ import path from 'node:path';
 
 export interface Engine {
   readonly endpoint: string;
+  /** It is the one that `engineConnections` knows to talk to. */
+  readonly isEmbedded: boolean;
   close(): Promise<void>;
 }
 
@@ -82,6 +84,7 @@ async function startAt(port: number, binary: string, databaseFile: string): Prom
   }
   return {
     endpoint,
+    isEmbedded: true,
     async close() {
       child.stdin.end();
       await exit;

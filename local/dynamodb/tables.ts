@@ -54,7 +54,7 @@ export const tables: ResourceKind = {
       await engine.close();
       throw error;
     }
-    const wire = await startWire(engine.endpoint, resources, nameOf, context);
+    const wire = await startWire(engine, resources, nameOf, context);
     context.endpoints.dynamodb = wire.endpoint;
     return {
       ref: nameOf,
@@ -86,7 +86,7 @@ function ruleAccess({ logicalId, properties }: TemplateResource, arn: string, co
 }
 
 async function startWire(
-  engine: string,
+  { endpoint: engine, isEmbedded }: Engine,
   resources: readonly TemplateResource[],
   nameOf: (resource: TemplateResource) => string,
   context: RunContext,
@@ -123,14 +123,14 @@ async function startWire(
     },
     isFunction: (name) => [...context.functions.values()].some(({ functionName }) => functionName === name),
   });
-  if (!recordCalls && Object.keys(faults ?? {}).length === 0)
+  if (isEmbedded && !recordCalls && Object.keys(faults ?? {}).length === 0)
     context.engineRoute = { wire: wire.endpoint, engine, shapes: new Map(shapes) };
   return wire;
 }
 
 async function startEngine({ options }: RunContext): Promise<Engine> {
   const given = process.env.AWS_ENDPOINT_URL_DYNAMODB;
-  if (given) return { endpoint: given, close: async () => {} };
+  if (given) return { endpoint: given, isEmbedded: false, close: async () => {} };
   return await startDynoxide(path.join(options.dataDir, 'dynamodb.sqlite'));
 }
 
