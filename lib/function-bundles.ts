@@ -255,7 +255,7 @@ function versionOf(module: string): string {
 }
 
 /** Modules of Node.js that the SDK's parts need seldom or never: 4 to 6 ms of a start that is five times as long in all. */
-const seldomNeeded = ['dgram', 'fs/promises', 'zlib'];
+const seldomNeeded = ['dgram', 'dns/promises', 'fs/promises', 'zlib'];
 
 /**
  * Modules of Node.js as `require` gives them. An `import` of one reads all its exports, and some of those load more when
