@@ -277,15 +277,15 @@ const nodeModules: Plugin = {
   },
 };
 
-/** A module's functions, each of which loads it. Were something else of it imported, esbuild would refuse. */
+/** A module whose functions load it. A class or a constant of it that is imported by name fails the build. */
 function calledLate(name: string): string {
+  const module = `process.getBuiltinModule('node:${name}')`;
   const functions = Object.entries(process.getBuiltinModule(`node:${name}`) ?? {}).flatMap(([key, value]) =>
-    typeof value === 'function' ? [key] : [],
+    typeof value === 'function' && /^[a-z]/.test(key) ? [key] : [],
   );
-  const late = (key: string) => `(...given) => process.getBuiltinModule('node:${name}').${key}(...given)`;
   return [
-    ...functions.map((key) => `export const ${key} = ${late(key)};`),
-    `export default { ${functions.join(', ')} };`,
+    ...functions.map((key) => `export const ${key} = (...given) => ${module}.${key}(...given);`),
+    `export default /* @__PURE__ */ new Proxy({}, { get: (_, key) => ${module}[key] });`,
   ].join('\n');
 }
 
@@ -321,4 +321,5 @@ const options = {
   sourcemap: 'linked',
   sourcesContent: false,
   logLevel: 'warning',
+  logOverride: { 'import-is-undefined': 'error' },
 } as const satisfies BuildOptions;

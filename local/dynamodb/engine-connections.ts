@@ -37,11 +37,13 @@ export function engineConnections({ hostname, port }: URL): { take(): EngineConn
       socket,
       exchange(request, onAnswer, onError) {
         call = { onAnswer, onError };
+        socket.ref();
         socket.write(request);
       },
     };
 
     function take(piece: Buffer): void {
+      if (call === undefined) throw new Error('The engine said more than was asked');
       pieces.push(piece);
       bytes += piece.length;
       if (head === undefined) {
@@ -52,12 +54,17 @@ export function engineConnections({ hostname, port }: URL): { take(): EngineConn
         head = readHead(received.toString('latin1', 0, headEnd), headEnd + HEAD_END.length);
       }
       if (bytes < head.end) return;
-      if (bytes > head.end || call === undefined) throw new Error('The engine said more than was asked');
+      if (bytes > head.end) throw new Error('The engine said more than was asked');
       const whole = together(pieces);
       const { status, reason, headers, bodyStart } = head;
       const { onAnswer } = call;
       [call, head, pieces, bytes] = [undefined, undefined, [], 0];
-      idle.push(connection);
+      // What is refused early is answered while it is being written.
+      if (headers.connection?.toLowerCase() === 'close' || socket.writableLength > 0) socket.end();
+      else {
+        idle.push(connection);
+        socket.unref();
+      }
       onAnswer({ status, reason, headers, body: whole.subarray(bodyStart) });
     }
 

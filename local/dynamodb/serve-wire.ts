@@ -89,9 +89,12 @@ export async function serveWire(options: WireOptions): Promise<Wire> {
     const target = String(request.headers['x-amz-target']).split('.').pop() ?? '';
     const caller = String(request.headers['x-amz-security-token']);
     const functionName = isFunction(caller) ? caller : undefined;
-    const answer = await judgeAndForward(request, target, functionName);
-    if (!READS.has(target) && functionName === undefined) onOperatorWrite();
-    return answer;
+    try {
+      return await judgeAndForward(request, target, functionName);
+    } finally {
+      // Also when no answer came: the engine may have written all the same.
+      if (!READS.has(target) && functionName === undefined) onOperatorWrite();
+    }
   }
 
   async function judgeAndForward(
@@ -149,7 +152,8 @@ export async function serveWire(options: WireOptions): Promise<Wire> {
 
   const server = createServer(async (request, response) => {
     const { status, headers, body } = await exchange(request).catch(() => errorAnswer(internalServerError));
-    response.writeHead(status, { ...headers, 'content-length': body.length });
+    const { 'transfer-encoding': _, connection: __, ...kept } = headers;
+    response.writeHead(status, { ...kept, 'content-length': body.length });
     response.end(body);
   });
   const { endpoint, close } = await listenOnLoopback(server);

@@ -1,8 +1,9 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { bundleFunctions } from '#lib/function-bundles.ts';
+import { buildBundles, bundleFunctions } from '#lib/function-bundles.ts';
 import { functionNames, webFunctionNames } from '#lib/function-table.ts';
 import { filesOfFunction, filesOfStart } from '#support/bundle-sizes.ts';
 import { makeStartProgram } from '#support/function-start.ts';
@@ -146,6 +147,17 @@ test('no function carries the program that runs a template on one machine, or th
   const sources = functionNames.flatMap(sourcesOf);
   expect(sources.length).toBeGreaterThan(100);
   expect(sources.filter((source) => /^(local|lib|bin|test)\//.test(source))).toEqual([]);
+});
+
+test.each([
+  ["import { Gunzip } from 'node:zlib'; export const handler = () => new Gunzip();"],
+  ["import * as zlib from 'node:zlib'; export const handler = () => zlib.constants;"],
+])('of a module of Node.js that loads late only functions are taken: %s', async (source) => {
+  const folder = mkdtempSync(join(tmpdir(), 'late-'));
+  const file = join(folder, 'index.ts');
+  writeFileSync(file, source);
+  await expect(buildBundles({ 'late/index': file })).rejects.toThrow(/Gunzip|constants/);
+  rmSync(folder, { recursive: true });
 });
 
 test('a function without its source file is named', async () => {

@@ -169,6 +169,35 @@ it('does not use a connection again that the engine has closed', async () => {
   expect((await get()).$metadata.attempts).toBe(1);
 });
 
+it('does not use a connection again that the engine is about to close', async () => {
+  let used: Socket | undefined;
+  answer = (socket) => {
+    used = socket;
+    socket.write(http(item).replace('\r\n', '\r\nConnection: close\r\n'));
+  };
+  await get();
+  const first = used;
+  answer = (socket) => {
+    used = socket;
+    socket.write(http(item));
+  };
+  expect((await get()).$metadata.attempts).toBe(1);
+  expect(used).not.toBe(first);
+});
+
+it('takes nothing that the engine says unasked for an answer', async () => {
+  let used: Socket | undefined;
+  answer = (socket) => {
+    used = socket;
+    socket.write(http(item));
+  };
+  await get();
+  const closed = new Promise((resolve) => used?.once('close', resolve));
+  used?.write(http({ Item: { pk: { S: 'stray' } } }).slice(0, 20));
+  await closed;
+  expect((await get()).Item).toEqual(item.Item);
+});
+
 it('ends a call that takes longer than the SDK waits, and its connection', async () => {
   const held: Socket[] = [];
   answer = (socket) => void held.push(socket);

@@ -1,0 +1,76 @@
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
+import { afterEach, expect, it } from 'vitest';
+import { serveWire } from '#local/dynamodb/serve-wire.ts';
+import { operatorCredentials } from '#local/iam/operator-credentials.ts';
+
+const endings: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const end of endings.splice(0).reverse()) await end();
+});
+
+/** The wire in front of an engine that answers so, and what it has told of operators' writes. */
+async function startWire(engine: RequestListener) {
+  const server = createServer(engine);
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  endings.push(() => server.close());
+  const writes: number[] = [];
+  const wire = await serveWire({
+    engine: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    shapes: new Map(),
+    faults: {},
+    record: undefined,
+    onOperatorWrite: () => writes.push(writes.length),
+    isFunction: (name) => name === 'a-function',
+    access: {
+      refusalOf: () => undefined,
+      rules: {
+        accountId: '123456789012',
+        region: 'us-east-1',
+        sessions: new Map(),
+        resourcePolicies: new Map(),
+        encryptionKeys: new Map(),
+      },
+    },
+  });
+  endings.push(wire.close);
+  const clientOf = (sessionToken?: string) => {
+    const client = new DynamoDBClient({
+      endpoint: wire.endpoint,
+      region: 'us-east-1',
+      credentials: { ...operatorCredentials, ...(sessionToken !== undefined && { sessionToken }) },
+      maxAttempts: 1,
+    });
+    endings.push(() => client.destroy());
+    return client;
+  };
+  return { writes, operator: clientOf(), lambda: clientOf('a-function') };
+}
+
+const Key = { pk: { S: '1' } };
+const put = new PutItemCommand({ TableName: 'table', Item: Key });
+const get = new GetItemCommand({ TableName: 'table', Key });
+
+it('tells of each write of an operator, and of nobody else’s', async () => {
+  const { writes, operator, lambda } = await startWire((_request, response) => response.end('{}'));
+  await operator.send(get);
+  await lambda.send(put);
+  expect(writes).toHaveLength(0);
+  await operator.send(put);
+  expect(writes).toHaveLength(1);
+});
+
+it('tells of a write whose answer is lost: the engine may have written', async () => {
+  const { writes, operator } = await startWire((request) => request.socket.destroy());
+  await expect(operator.send(put)).rejects.toMatchObject({ name: 'InternalServerError' });
+  expect(writes).toHaveLength(1);
+});
+
+it('passes on an answer that comes in chunks', async () => {
+  const { operator } = await startWire((_request, response) => {
+    response.write('{"Item":');
+    response.end('{"pk":{"S":"1"}}}');
+  });
+  expect((await operator.send(get)).Item).toEqual(Key);
+});
