@@ -27,6 +27,7 @@ export interface FunctionBundles {
 const folders = ['http', 'web', 'queues', 'workflow', 'schedules', 'tasks'];
 
 const objectStores = 'functions/runtime/object-stores.ts';
+const webhookClients = 'functions/runtime/webhook-clients.ts';
 const ofAgents = [
   objectStores,
   'functions/runtime/bedrock-agent-client.ts',
@@ -38,6 +39,7 @@ const ofAgents = [
  * when a call first needs them.
  */
 const besides: Readonly<Record<string, readonly string[]>> = {
+  'create-batch': [webhookClients],
   'list-batch-results': [objectStores],
   'list-messages': [objectStores],
   'process-batch-items': ofAgents,
@@ -294,7 +296,11 @@ const standingBeside: Plugin = {
   name: 'standing-beside',
   setup: ({ onResolve }) =>
     onResolve(
-      { filter: new RegExp(`/(${ofAgents.map((source) => basename(source, '.ts')).join('|')})\\.ts$`) },
+      {
+        filter: new RegExp(
+          `/(${[...ofAgents, webhookClients].map((source) => basename(source, '.ts')).join('|')})\\.ts$`,
+        ),
+      },
       ({ kind, path }) =>
         kind === 'dynamic-import' ? { path: `./${basename(path, '.ts')}.mjs`, external: true } : undefined,
     ),

@@ -12,11 +12,11 @@ import {
   chats,
   clock,
   fileIndex,
+  lateSecretSealer,
+  lateWebhookSender,
   log,
   replySettings,
   requestKeys,
-  secretSealer,
-  webhookSender,
   workspaces,
 } from '#runtime/services.ts';
 
@@ -32,8 +32,8 @@ const create = createBatch({
   log,
   replySettings: replySettings(),
   requestKeys: requestKeys(),
-  secretSealer: secretSealer(),
-  webhookSender: webhookSender(),
+  secretSealer: lateSecretSealer,
+  webhookSender: lateWebhookSender,
   workspaces: workspaces(),
 });
 

@@ -3,7 +3,6 @@
  * that a function's bundle holds only what its handler names, and makes its value when it is first asked for it.
  */
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { KMSClient } from '@aws-sdk/client-kms';
 import { SFNClient } from '@aws-sdk/client-sfn';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
@@ -24,9 +23,7 @@ import { dynamoTable, type Table } from '#adapters/dynamo/table.ts';
 import { dynamoUsageStore } from '#adapters/dynamo/usage-store.ts';
 import { dynamoWorkspaceStore } from '#adapters/dynamo/workspace-store.ts';
 import { imageFitter } from '#adapters/images/fit-image.ts';
-import { kmsSecretSealer } from '#adapters/kms-secret-sealer.ts';
 import { magicBytes } from '#adapters/magic-bytes.ts';
-import { httpWebhookSender } from '#adapters/outbound/http-webhook-sender.ts';
 import { sqsBatchQueue } from '#adapters/sqs-batch-queue.ts';
 import { stepFunctionsBatchWorkflow } from '#adapters/step-functions-batch-workflow.ts';
 import { aiAgentRuntime } from '#agents/agent-runtime.ts';
@@ -46,7 +43,6 @@ import { lazily } from './lazily.ts';
 import { log } from './log.ts';
 import { meter } from './meter.ts';
 import { modelProviders } from './model-providers.ts';
-import { ownServices } from './own-services.ts';
 import { makeWebSearch } from './web-search.ts';
 
 const dynamoConnections = /* @__PURE__ */ lazily(() => new NodeHttpHandler(clientTimeouts));
@@ -171,18 +167,18 @@ export const queueSettings = /* @__PURE__ */ lazily((): Services['queueSettings'
   workspacePlaces: environment('batchWorkspacePlaces'),
 }));
 export const deliveries = /* @__PURE__ */ lazily(() => dynamoDeliveryStore(table(), audit));
-export const secretSealer = /* @__PURE__ */ lazily(() =>
-  kmsSecretSealer(new KMSClient({ requestHandler: clientTimeouts }), environment('webhookKey')),
-);
 export const webhookSettings = /* @__PURE__ */ lazily((): Services['webhookSettings'] => ({
   timeout: environment('webhookTimeoutSeconds') * 1000,
   retryDelays: environment('webhookRetrySeconds').map((seconds) => seconds * 1000),
 }));
-export const webhookSender = /* @__PURE__ */ lazily(() =>
-  httpWebhookSender({
-    rules: { allow: environment('webhookAllow'), refuse: ownServices() },
-    timeout: webhookSettings().timeout,
-    clock,
-  }),
-);
+/** Few batches have a webhook: what takes one in is loaded with the first that has. */
+const webhookClients = () => import('./webhook-clients.ts');
+export const lateSecretSealer: Services['secretSealer'] = {
+  seal: async (secret, owner) => (await webhookClients()).secretSealer().seal(secret, owner),
+  open: async (sealed, owner) => (await webhookClients()).secretSealer().open(sealed, owner),
+};
+export const lateWebhookSender: Services['webhookSender'] = {
+  refusalOf: async (url) => (await webhookClients()).webhookSender().refusalOf(url),
+  post: async (url, call) => (await webhookClients()).webhookSender().post(url, call),
+};
 export { clock, imageFitter, log, magicBytes as contentDetector, meter };

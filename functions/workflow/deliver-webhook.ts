@@ -2,16 +2,8 @@ import { type DeliveryProgress, deliverWebhook } from '#domain/deliver-webhook.t
 import type { DeliveryOwner } from '#domain/webhook-delivery.ts';
 import { measurements } from '#runtime/invocation.ts';
 import { observed } from '#runtime/observed.ts';
-import {
-  batches,
-  clock,
-  deliveries,
-  log,
-  meter,
-  secretSealer,
-  webhookSender,
-  webhookSettings,
-} from '#runtime/services.ts';
+import { batches, clock, deliveries, log, meter, webhookSettings } from '#runtime/services.ts';
+import { secretSealer, webhookSender } from '#runtime/webhook-clients.ts';
 
 const deliver = deliverWebhook({
   batches: batches(),

@@ -38,6 +38,7 @@ const sourcesOf = (name: string): string[] =>
 
 /** Files beside a function's own, without what they share. */
 const besides: Readonly<Record<string, readonly RegExp[]>> = {
+  'create-batch': [/^webhook-clients\.mjs$/],
   'list-batch-results': [/^object-stores\.mjs$/],
   'list-messages': [/^object-stores\.mjs$/],
   'prepare-attachment': [/^extraction-thread\.mjs$/, /^shrinking-thread\.mjs$/],
