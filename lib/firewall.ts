@@ -10,8 +10,8 @@ import type { Settings } from './settings.ts';
 export type FirewallSettings = NonNullable<Settings['firewall']>;
 
 /**
- * Groups that AWS keeps up, with the rules of them that only count. Whatever looks into bodies does: messages quote code,
- * markup and addresses, and files may have 50 MB. And a program that calls an API need not say which program it is.
+ * Rule groups that AWS maintains, each with the rules of it that only count. Every rule that inspects bodies counts:
+ * messages quote code, markup, exploits and addresses, and files have up to 50 MB. A client need not send a User-Agent.
  */
 const managedGroups: readonly { name: string; counting: readonly string[] }[] = [
   { name: 'AWSManagedRulesAmazonIpReputationList', counting: [] },
@@ -28,7 +28,7 @@ const managedGroups: readonly { name: string; counting: readonly string[] }[] = 
   },
   {
     name: 'AWSManagedRulesKnownBadInputsRuleSet',
-    counting: ['JavaDeserializationRCE_BODY', 'Log4JRCE_BODY'],
+    counting: ['JavaDeserializationRCE_BODY', 'Log4JRCE_BODY', 'ReactJSRCE_BODY'],
   },
 ];
 
