@@ -83,6 +83,8 @@ export class UploadServer extends Construct {
         [variables.stageLimits]: props.stageLimits,
       },
     });
+    // As functions do: with the role alone, a first request could come before the role may read anything.
+    server.node.findChild('Revision').node.addDependency(role);
     this.domainName = server.endpoint.domainName;
     Validations.of(server).acknowledge({
       id: 'Annotation::@aws-cdk/aws-lambda:webFunctionPublicEndpoint',

@@ -108,6 +108,11 @@ test('the web function runs for as long as an upload may take, and knows what it
   });
 });
 
+test('its revision waits for the policy of its role, as every function does', () => {
+  const revision = resource('AWS::Lambda::WebFunctionRevision') as { DependsOn?: string[] };
+  expect(revision.DependsOn).toContainEqual(expect.stringMatching(/^UploadsRoleDefaultPolicy/));
+});
+
 test('its role may do exactly this', () => {
   const { Statement } = resource('AWS::IAM::Policy', 'UploadsRole').Properties.PolicyDocument as {
     Statement: { Action: string | string[]; Resource: unknown; Condition?: unknown }[];
