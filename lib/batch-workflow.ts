@@ -19,7 +19,7 @@ import {
   WaitTime,
 } from 'aws-cdk-lib/aws-stepfunctions';
 import { LambdaInvoke } from 'aws-cdk-lib/aws-stepfunctions-tasks';
-import { type CfnElement, Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib/core';
+import { Aws, type CfnElement, Duration, Fn, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { variables } from '#runtime/variables.ts';
 import { pinLogicalId } from './logical-id.ts';
@@ -205,7 +205,13 @@ export class BatchWorkflow extends Construct {
   }
 
   private defineMachine(first: IChainable, settings: Settings): StateMachine {
+    // A stack id ends in /UUID. The first part of it keeps the names of two stacks of one stage apart: production
+    // retains the group, so without it a stage could not be deployed again after its stack was deleted.
+    const stackPart = Fn.select(0, Fn.split('-', Fn.select(2, Fn.split('/', Aws.STACK_ID))));
     const logGroup = new LogGroup(this, 'Logs', {
+      // Below this prefix Step Functions needs no entry of its own in the Region's one resource policy for logs, whose
+      // 5,120 characters all stacks of the account share.
+      logGroupName: `/aws/vendedlogs/states/${Stack.of(this).stackName}-${stackPart}`,
       retention: settings.logRetentionDays,
       removalPolicy: settings.production ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
     });

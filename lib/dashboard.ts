@@ -11,7 +11,7 @@ import {
   TextWidget,
 } from 'aws-cdk-lib/aws-cloudwatch';
 import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb';
-import { Duration, Stack } from 'aws-cdk-lib/core';
+import { Aws, CfnCondition, Duration, Fn, Stack } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import type { BatchWorkflow } from './batch-workflow.ts';
 import type { RestApi } from './rest-api.ts';
@@ -19,6 +19,13 @@ import type { ServiceFunction } from './service-function.ts';
 import { type DimensionsOf, everyServiceMetric, serviceMetric } from './service-metric.ts';
 
 const period = Duration.minutes(5);
+
+/** Where AWS's console is in partitions other than `aws`. CloudFormation alone knows in which one a stack is. */
+const otherConsoles = {
+  'aws-cn': 'console.amazonaws.cn',
+  'aws-us-gov': 'console.amazonaws-us-gov.com',
+  'aws-eusc': 'console.amazonaws-eusc.eu',
+};
 
 /** What is looked at from day to day, and first when an alarm goes off: what clients see, models, batches, what costs money. */
 export class Dashboard extends Construct {
@@ -39,14 +46,13 @@ export class Dashboard extends Construct {
     },
   ) {
     super(scope, id);
-    const { region, stackName, partition } = Stack.of(this);
+    const { region, stackName } = Stack.of(this);
     const dashboard = new CloudWatchDashboard(this, 'Dashboard', { defaultInterval: Duration.days(1) });
     dashboard.addWidgets(...this.clients(props.api));
     dashboard.addWidgets(...this.models(props.answering));
     dashboard.addWidgets(...this.batches(props.batches));
     dashboard.addWidgets(...this.costs(props));
-    const console = partition === 'aws' ? 'console.aws.amazon.com' : 'console.amazonaws.cn';
-    this.address = `https://${console}/cloudwatch/home?region=${region}#dashboards/dashboard/${dashboard.dashboardName}`;
+    this.address = `https://${this.consoleDomain()}/cloudwatch/home?region=${region}#dashboards/dashboard/${dashboard.dashboardName}`;
     dashboard.addWidgets(
       new TextWidget({
         width: 24,
@@ -54,6 +60,16 @@ export class Dashboard extends Construct {
         markdown: `${stackName}: what to do about an alarm is told in docs/runbook.md, what things cost in docs/deploy.md.`,
       }),
     );
+  }
+
+  /** By conditions and not by a mapping: in a partition that is not listed, a mapping would fail the deployment. */
+  private consoleDomain(): string {
+    return Object.entries(otherConsoles).reduce((otherwise, [partition, domain]) => {
+      const condition = new CfnCondition(this, `Is${partition}`, {
+        expression: Fn.conditionEquals(Aws.PARTITION, partition),
+      });
+      return Fn.conditionIf(condition.logicalId, domain, otherwise).toString();
+    }, 'console.aws.amazon.com');
   }
 
   private clients(api: RestApi): GraphWidget[] {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { metrics } from '#runtime/metric-names.ts';
 import { standing } from '../../bin/cost/standing.ts';
-import { synthesize } from './synthesize.ts';
+import { evaluate, synthesize } from './synthesize.ts';
 
 const settings = { largeUploads: true, alarmEmails: ['someone@example.com'] };
 const { template, resources, resource } = synthesize({ settings });
@@ -207,6 +207,20 @@ test('the dashboard shows clients, models, batches and costs, of metrics that th
     expect(metric?.dimensions.map((set) => set.join())).toContain(dimension);
   }
   expect(body).toContain('sum(PromptTokens) as prompt');
+});
+
+test.each([
+  ['aws', 'eu-west-1', 'console.aws.amazon.com'],
+  ['aws-cn', 'cn-north-1', 'console.amazonaws.cn'],
+  ['aws-us-gov', 'us-gov-west-1', 'console.amazonaws-us-gov.com'],
+  ['aws-eusc', 'eusc-de-east-1', 'console.amazonaws-eusc.eu'],
+  ['aws-of-tomorrow', 'tomorrow-1', 'console.aws.amazon.com'],
+])('the address of the dashboard is in the console of the partition %s', (partition, region, domain) => {
+  const { Value } = template.findOutputs('DashboardAddress').DashboardAddress ?? {};
+  const [dashboard] = Object.keys(resources('AWS::CloudWatch::Dashboard'));
+  expect(evaluate(template, Value, { 'AWS::Partition': partition, 'AWS::Region': region })).toBe(
+    `https://${domain}/cloudwatch/home?region=${region}#dashboards/dashboard/${dashboard}`,
+  );
 });
 
 const propertiesOfAll = (type: string) => Object.values(resources(type)).map(({ Properties }) => Properties);

@@ -1,6 +1,6 @@
 import validate from 'asl-validator';
 import { expect, test } from 'vitest';
-import { synthesize } from './synthesize.ts';
+import { evaluate, synthesize } from './synthesize.ts';
 
 const { template, resources, resource } = synthesize();
 const machineId = Object.keys(resources('AWS::StepFunctions::StateMachine'))[0] ?? '';
@@ -34,6 +34,20 @@ const queues = Object.entries(resources('AWS::SQS::Queue'));
 test('the definition is one that Step Functions takes', () => {
   const { isValid, errorsText } = validate(definitionOf());
   expect([isValid, isValid ? '' : errorsText('\n')]).toEqual([true, '']);
+});
+
+test('its log group is one that needs no entry in the resource policy of the Region, and another in each stack', () => {
+  const nameIn = (stackId: string) => {
+    const { LogGroupName } = resource('AWS::Logs::LogGroup', 'BatchWorkflowLogs').Properties;
+    return evaluate(template, LogGroupName, { 'AWS::StackId': stackId });
+  };
+  const stack = 'arn:aws:cloudformation:eu-west-1:123456789012:stack/agent-service-production';
+  expect(nameIn(`${stack}/1a2b3c4d-0000-11ef-9a2b-0a1b2c3d4e5f`)).toBe(
+    '/aws/vendedlogs/states/agent-service-production-1a2b3c4d',
+  );
+  expect(nameIn(`${stack}/5e6f7a8b-0000-11ef-9a2b-0a1b2c3d4e5f`)).toBe(
+    '/aws/vendedlogs/states/agent-service-production-5e6f7a8b',
+  );
 });
 
 test('its states read as what becomes of a batch', () => {

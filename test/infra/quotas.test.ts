@@ -118,6 +118,8 @@ test('no resource has a name of its own that would stand in the way of its succe
     // An alias and a gateway response are named within their function and API.
     // The group that API Gateway would make itself has the API's id in its name.
     'AWS::CloudFront::Function FrontTellViewerHost',
+    // Its name carries a part of the stack's id.
+    'AWS::Logs::LogGroup BatchWorkflowLogs',
     'AWS::Logs::LogGroup GatewayExecutionLogs',
   ]);
 });

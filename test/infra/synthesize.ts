@@ -7,6 +7,7 @@ import { bundleFunctions, type FunctionBundles } from '#lib/function-bundles.ts'
 import { functionNames, webFunctionNames } from '#lib/function-table.ts';
 import { ServiceStack } from '#lib/service-stack.ts';
 import { readStage } from '#lib/settings.ts';
+import { createResolver } from '#local/template/resolve-template.ts';
 import configuration from '../../cdk.json' with { type: 'json' };
 
 export interface Resource {
@@ -68,4 +69,18 @@ export function synthesize(context: Record<string, unknown> = {}) {
       return only[1] as Resource;
     },
   };
+}
+
+/** What CloudFormation makes of a value that refers to nothing but AWS::Partition and its like, and a resource's id. */
+export function evaluate(
+  template: Template,
+  value: unknown,
+  pseudoParameters: Readonly<Record<string, string>>,
+): unknown {
+  const { Conditions = {} } = template.toJSON() as { Conditions?: Record<string, unknown> };
+  const attribute = (logicalId: string, name: string): never => {
+    throw new Error(`refers to ${name} of ${logicalId}`);
+  };
+  const sources = { template: { Resources: {}, Conditions }, pseudoParameters, ref: String, attribute };
+  return createResolver(sources).resolve(value, 'value');
 }
