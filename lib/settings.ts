@@ -280,6 +280,12 @@ export function parseSettings(given: unknown): Settings {
 }
 
 /**
+ * Names of resources contain it. The longest is that of a CloudFront function: 64 characters, of which a Region has 14
+ * and the rest of the name 27.
+ */
+const stageName = /^[A-Za-z0-9][A-Za-z0-9-]{0,22}$/;
+
+/**
  * The stage that the context names (`-c stage=…`, production unless said), from the `stages` of cdk.json,
  * with single settings overridden by `-c settings='{"…": …}'`.
  */
@@ -289,6 +295,10 @@ export function readStage(node: Node): Stage {
   const chosen = typeof name === 'string' && Object.hasOwn(stages, name) ? stages[name] : undefined;
   if (typeof name !== 'string' || chosen === undefined)
     throw new Error(`Unknown stage ${name}; the stages of cdk.json are ${Object.keys(stages).join(', ')}`);
+  if (!stageName.test(name))
+    throw new Error(
+      `Stage ${name}: a name has 1 to 23 letters, digits and hyphens, and begins with a letter or digit`,
+    );
   return { name, settings: parseSettings({ ...chosen, ...readOverrides(node.tryGetContext('settings')) }) };
 }
 

@@ -59,7 +59,12 @@ export class UploadServer extends Construct {
     );
     allow(['secretsmanager:GetSecretValue'], originSecret.secretArn);
 
+    const { region, stackName } = Stack.of(this);
+    // Unique over all Regions of an account, where the library's own name would be the same in each. It has 64 characters
+    // at most: 14 of a Region, and those of a stack (settings.ts bounds the stage's).
+    const functionName = `${region}-${stackName}-uploads`;
     const server = new WebFunction(this, 'Server', {
+      webFunctionName: functionName,
       code: WebFunctionCode.fromAssetToManagedBucket(props.codeFolder, {
         copyOptions: { logGroup: new LogGroup(this, 'CopyLogs', logs) },
       }),
@@ -74,7 +79,7 @@ export class UploadServer extends Construct {
       timeout: Duration.minutes(15),
       maxConcurrencyPerEnvironment: uploadsInOneEnvironment,
       environment: {
-        [variables.metricsNamespace]: Stack.of(this).stackName,
+        [variables.metricsNamespace]: stackName,
         [variables.logLevel]: props.settings.logLevel,
         [variables.usageDays]: String(props.settings.usageDays),
         [variables.dataTable]: table.tableName,
@@ -85,6 +90,10 @@ export class UploadServer extends Construct {
     });
     // As functions do: with the role alone, a first request could come before the role may read anything.
     server.node.findChild('Revision').node.addDependency(role);
+    // The library gives both the function's ARN. CloudFormation would create them with it, fail to read the endpoint's
+    // domain name, and fail to undo it.
+    server.resourceRevision.functionName = functionName;
+    server.endpoint.resource.functionName = functionName;
     this.domainName = server.endpoint.domainName;
     Validations.of(server).acknowledge({
       id: 'Annotation::@aws-cdk/aws-lambda:webFunctionPublicEndpoint',

@@ -88,6 +88,25 @@ test('the name of the CloudFront function tells Region and stage, since names ar
   });
 });
 
+test('all parts of the web function are given its name, which tells Region and stage, and never its ARN', () => {
+  const types = ['WebFunction', 'WebFunctionRevision', 'WebFunctionEndpoint'];
+  // With an ARN, CloudFormation creates all of it and then cannot read the endpoint's domain name.
+  for (const type of types)
+    for (const [id, { Properties }] of Object.entries(resources(`AWS::Lambda::${type}`)))
+      expect([id, Properties.FunctionName]).toEqual([
+        id,
+        // Names are unique over all Regions of an account.
+        { 'Fn::Join': ['', [{ Ref: 'AWS::Region' }, '-agent-service-production-uploads']] },
+      ]);
+  const [[functionId], [revisionId], [endpointId]] = types.map((type) =>
+    Object.keys(resources(`AWS::Lambda::${type}`)),
+  ) as [[string], [string], [string]];
+  // A name refers to nothing, so the order has to be said.
+  const { Resources } = template.toJSON() as { Resources: Record<string, { DependsOn: string[] }> };
+  expect(Resources[revisionId]?.DependsOn).toContain(functionId);
+  expect(Resources[endpointId]?.DependsOn).toEqual(expect.arrayContaining([functionId, revisionId]));
+});
+
 test('the web function runs for as long as an upload may take, and knows what it needs', () => {
   expect(resource('AWS::Lambda::WebFunctionRevision').Properties).toMatchObject({
     BuildConfig: { RuntimeConfig: { Runtime: 'nodejs24.x' } },

@@ -26,6 +26,16 @@ test('an unknown stage is refused with the names of the known ones', () => {
   expect(() => stageOf({ stage: 'constructor' })).toThrow('Unknown stage constructor');
 });
 
+test('a stage has a name of which names of resources can be made', () => {
+  const named = (stage: string) => stageOf({ stage, stages: { [stage]: {} } });
+  const longest = 'a-stage-of-23-characters';
+  expect(named(longest.slice(0, 23)).name).toHaveLength(23);
+  for (const stage of [longest, 'under_score', '-first', 'a b'])
+    expect(() => named(stage)).toThrow(
+      `Stage ${stage}: a name has 1 to 23 letters, digits and hyphens, and begins with a letter or digit`,
+    );
+});
+
 test('single settings are overridden as JSON text, as the command line gives them, or as an object', () => {
   expect(stageOf({ settings: '{"streamTimeoutSeconds": 2}' }).settings.streamTimeoutSeconds).toBe(2);
   expect(stageOf({ settings: { streamTimeoutSeconds: 3 } }).settings.streamTimeoutSeconds).toBe(3);
