@@ -9,6 +9,7 @@ import type {
 } from '@ai-sdk/provider';
 import type { TokenUsage } from '#contract/message.ts';
 import { ModelFailure } from '#domain/model-failure.ts';
+import { wellFormedParts } from './well-formed-parts.ts';
 
 type Content = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'];
 
@@ -31,7 +32,7 @@ export async function hearAnswer(
   const content: Content = [];
   const open = new Map<string, LanguageModelV4TextPart | LanguageModelV4ReasoningPart>();
   let finish: Extract<LanguageModelV4StreamPart, { type: 'finish' }> | undefined;
-  for await (const part of stream)
+  for await (const part of wellFormedParts(stream))
     switch (part.type) {
       case 'text-start':
       case 'reasoning-start': {

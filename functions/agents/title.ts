@@ -34,6 +34,7 @@ export async function titleOf(
  */
 export function trimTitle(text: string): string | undefined {
   const line = text
+    .toWellFormed()
     .split('\n')
     .map((candidate) => candidate.replace(leadingMarks, '').replace(trailingMarks, ''))
     .find((candidate) => candidate !== '');

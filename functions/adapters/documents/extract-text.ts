@@ -31,7 +31,7 @@ export async function extractText(document: SourceDocument): Promise<ExtractedTe
   if (text.length > bounds.characters)
     throw new ExtractionFailure('tooLarge', `has more than ${bounds.characters} characters of text`);
   if (text.trim() === '') throw new ExtractionFailure('empty', `has no text${hints[format] ?? ''}`);
-  return { text, pageOffsets, contentType };
+  return { text: text.toWellFormed(), pageOffsets, contentType };
 }
 
 const hints: Partial<Record<Format, string>> = {

@@ -6,6 +6,7 @@ import type {
 } from '@ai-sdk/provider';
 import * as z from 'zod';
 import type { ReplyPart } from '#domain/ports/agent-runtime.ts';
+import { wellFormed } from '#domain/well-formed.ts';
 import type { OfferedTool } from './offered-tools.ts';
 import { failedUse, type ToolEnd } from './use-tool.ts';
 
@@ -100,7 +101,7 @@ type Arguments = { isJson: true; value: unknown } | { isJson: false };
 /** Some models say nothing at all for a tool without arguments. */
 function argumentsOf(text: string): Arguments {
   try {
-    return { isJson: true, value: text.trim() === '' ? {} : JSON.parse(text) };
+    return { isJson: true, value: text.trim() === '' ? {} : wellFormed(JSON.parse(text)) };
   } catch {
     return { isJson: false };
   }

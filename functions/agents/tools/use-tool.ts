@@ -2,6 +2,7 @@ import type { TokenUsage } from '#contract/message.ts';
 import { noUsage } from '#domain/message.ts';
 import type { StepResult } from '#domain/ports/agent-runtime.ts';
 import { untilAborted } from '#domain/until-aborted.ts';
+import { wellFormed } from '#domain/well-formed.ts';
 import { ToolFailure, type ToolUse } from './agent-tool.ts';
 import type { OfferedTool } from './offered-tools.ts';
 
@@ -26,7 +27,7 @@ export async function useTool(
   const signal = AbortSignal.any([use.signal, late]);
   try {
     const { data, usage } = await untilAborted(tool.run(input, { ...use, signal }), signal);
-    return { result: { success: true, data }, usage: usage ?? noUsage };
+    return { result: { success: true, data: wellFormed(data) }, usage: usage ?? noUsage };
   } catch (error) {
     use.signal.throwIfAborted();
     const usage = (error instanceof ToolFailure && error.usage) || noUsage;
@@ -36,6 +37,6 @@ export async function useTool(
 }
 
 export const failedUse = (message: string, usage: TokenUsage = noUsage): ToolEnd => ({
-  result: { success: false, data: { message } },
+  result: { success: false, data: { message: message.toWellFormed() } },
   usage,
 });

@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { StreamEvent } from '#contract/events.ts';
+import { checkEnded, endOf, submit } from '#support/batches.ts';
+import { openTenant } from '#support/open-tenant.ts';
+import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import { type AgentFields, createPublishedAgent, type Service, startService } from '#support/service.ts';
+
+let model: ScriptedModel;
+let service: Service;
+beforeAll(async () => {
+  model = await startScriptedModel();
+  service = await startService({ variables: { OPENAI_BASE_URL: model.url }, maxConcurrency: 3 });
+});
+beforeEach(() => {
+  model.calls.length = 0;
+});
+afterAll(async () => {
+  await service.close();
+  await model.close();
+});
+
+/** A half of a character that stands alone is written as an escape in JSON; a whole one never is. */
+const halfCharacter = /\\ud[89a-f]/i;
+
+const open = (fields: AgentFields = {}) =>
+  openTenant(service, { model: 'openai:test', titles: false, agent: fields });
+
+function say(...pieces: string[]): void {
+  model.onCall = (call) => {
+    for (const piece of pieces) call.piece(piece);
+    call.finish();
+  };
+}
+
+/** Answers a message by its tools' results, and calls them before. */
+function useTools(...calls: Parameters<ModelCall['callTools']>): void {
+  model.onCall = (call) => {
+    if (call.request.messages.at(-1)?.role === 'tool') call.piece('Done');
+    else call.callTools(...calls);
+    call.finish();
+  };
+}
+
+/** A reply as it is streamed, as its bytes are, and as the history shows it. */
+async function streamed(tenant: Awaited<ReturnType<typeof open>>, message: string) {
+  const chat = await tenant.createChat();
+  const response = await tenant.client.request('POST', `/chats/${chat.id}/messages`, {
+    body: { message, agent_id: tenant.agentId },
+  });
+  const text = await response.text();
+  const events = text.split('\n\n').flatMap((block): StreamEvent[] => {
+    const data = block.split('data: ')[1];
+    return data === undefined || data === '[DONE]' ? [] : [JSON.parse(data) as StreamEvent];
+  });
+  const deltas = events.flatMap((event) =>
+    event.type === 'response.output_text.delta' ? [event.delta] : [],
+  );
+  return { chat, text, events, deltas, stored: (await tenant.history(chat)).at(-1) };
+}
+
+describe('a half of a character in what a model says', () => {
+  const pieces = [
+    'One \ud83d',
+    '\ude00 two \ud800',
+    ' three \udc00 four',
+    '\ud83d',
+    '',
+    '\ude00',
+    'five \ud83d',
+  ];
+  const whole = 'One 😀 two \ufffd three \ufffd four😀five \ufffd';
+
+  it('waits for the other one in a stream, and is replaced when none comes', async () => {
+    const tenant = await open();
+    say(...pieces);
+    const { text, events, deltas, stored } = await streamed(tenant, 'Hi');
+    expect(deltas.join('')).toBe(whole);
+    expect(deltas.filter((delta) => !delta.isWellFormed())).toEqual([]);
+    expect(deltas.slice(0, 2)).toEqual(['One ', '😀 two ']);
+    expect(text).not.toMatch(halfCharacter);
+    expect(events.at(-1)).toMatchObject({ type: 'response.output_text.completed', final_text: whole });
+    expect(stored?.content).toBe(whole);
+  });
+
+  it('is replaced at the end of a reply that breaks off', async () => {
+    const tenant = await open();
+    model.onCall = (call) => {
+      call.piece('Half \ud83d');
+      call.failInStream('server error');
+    };
+    const { events, deltas, stored } = await streamed(tenant, 'Hi');
+    expect(deltas.join('')).toBe('Half \ufffd');
+    expect(events.at(-1)).toMatchObject({ type: 'response.error' });
+    expect(stored?.content).toBe('Half \ufffd');
+  });
+
+  it('costs a JSON send and a batch nothing else', async () => {
+    const tenant = await open();
+    say(...pieces);
+    const chat = await tenant.createChat();
+    expect((await tenant.send(chat)).body).toMatchObject({ data: whole, error_code: 0 });
+    expect((await tenant.history(chat))[1]?.content).toBe(whole);
+
+    const requests = [{ custom_id: 'half', message: 'Hi' }];
+    const batch = await endOf(tenant.client, (await submit(tenant.client, tenant, requests)).id);
+    const [result] = await checkEnded(tenant.client, batch, requests);
+    expect(result).toMatchObject({ status: 'success', response_content: whole });
+  });
+
+  it('is replaced in a title', async () => {
+    const tenant = await openTenant(service, { model: 'openai:test' });
+    say('Hello');
+    model.onPlainCall = (call) => {
+      call.piece('A \ud800 title');
+      call.finish();
+    };
+    const { events } = await streamed(tenant, 'Hi');
+    expect(events).toContainEqual(
+      expect.objectContaining({ type: 'response.chat.title.updated', name: 'A \ufffd title' }),
+    );
+  });
+});
+
+describe('a half of a character in a step', () => {
+  it('is replaced in arguments that fit and in those that do not, for clients and for the model', async () => {
+    const tenant = await open({ unified_tools: [{ type: 'consultant_request_form', name: 'form' }] });
+    const field = { name: 'n', label: 'Your \ud83d name', type: 'text' };
+    useTools(
+      { name: 'form', arguments: { title: 'Form \udc00', fields: [field] } },
+      { name: 'form', arguments: { 'no \ud800': ['\ud800', { '\udc00': null }] } },
+    );
+    const { text, stored } = await streamed(tenant, 'Hi');
+    expect(text).not.toMatch(halfCharacter);
+    expect(JSON.stringify(stored)).not.toMatch(halfCharacter);
+    expect(stored?.meta.reasoning_steps?.map(({ args }) => args)).toEqual([
+      expect.objectContaining({ title: 'Form \ufffd' }),
+      { 'no \ufffd': ['\ufffd', { '\ufffd': null }] },
+    ]);
+    expect(model.calls).toHaveLength(2);
+    expect(JSON.stringify(model.calls[1]?.request.messages)).not.toMatch(halfCharacter);
+  });
+
+  it('is replaced in the text of an agent that is called', async () => {
+    const tenant = await open();
+    const agentId = await createPublishedAgent(tenant.workspaceId, {
+      llm_model: 'openai:test',
+      unified_tools: [{ type: 'consultant_call_agent', name: 'call', config: { agent_id: tenant.agentId } }],
+    });
+    model.onCall = (call) => {
+      const last = call.request.messages.at(-1);
+      if (last?.content === 'Call') call.callTools({ name: 'call', arguments: { message: 'What \ud83d' } });
+      else call.piece(last?.role === 'tool' ? 'Done' : 'This \ud83d');
+      call.finish();
+    };
+    const caller = { ...tenant, agentId, createChat: () => tenant.createChat({ agent_id: agentId }) };
+    const { text, stored } = await streamed(caller, 'Call');
+    expect(text).not.toMatch(halfCharacter);
+    expect(stored?.meta.reasoning_steps).toMatchObject([
+      { args: { message: 'What \ufffd' }, result: { success: true, data: { reply: 'This \ufffd' } } },
+    ]);
+    expect(model.calls.map(({ request }) => JSON.stringify(request)).join()).not.toMatch(halfCharacter);
+  });
+});
