@@ -6,6 +6,7 @@ import type { Reply } from './gather-reply.ts';
 import { keepLease } from './keep-lease.ts';
 import { lastPosition } from './message.ts';
 import { ModelFailure } from './model-failure.ts';
+import { NotStorable, notStored } from './not-storable.ts';
 import type { HeldItem } from './ports/batch-store.ts';
 import type { Services } from './services.ts';
 import { settleTurn } from './settle-turn.ts';
@@ -111,7 +112,15 @@ export const answerBatchItem =
         }
       }
       const turn = { chat, position, message: request.message, attachments, agent };
-      const stored = await storeTurn(services, turn, reply);
+      const stored = await storeTurn(services, turn, reply).catch((error: unknown) => {
+        if (error instanceof NotStorable) return error;
+        throw error;
+      });
+      if (stored instanceof NotStorable) {
+        services.log.error('A reply was not stored', { batchId: batch.id, chatId: chat.id, error: stored });
+        await settleTurn(services)(chat, notStored);
+        return failed(services, item, notStored);
+      }
       if (stored === undefined) {
         await settleTurn(services)(chat);
         return { type: 'again', item: { ...item, messagePosition: null }, retryAfter: undefined };
@@ -249,20 +258,29 @@ async function readTurn(
   return { isOwn, reply: { error: reply.error, calls: [call] } };
 }
 
-/** The end of a request that cannot be done as it is. */
-export const refused = (
+type FailedEnd = (
   services: Pick<Services, 'clock'>,
   item: BatchItem,
   message: string,
-): ItemEnd & { type: 'ended' } => ({
-  type: 'ended',
-  item: {
-    ...item,
-    status: 'failed',
-    error: { code: 400, message },
-    processedAt: services.clock.now().toISOString(),
-  },
-});
+) => ItemEnd & { type: 'ended' };
+
+const failedWith =
+  (code: number): FailedEnd =>
+  (services, item, message) => ({
+    type: 'ended',
+    item: {
+      ...item,
+      status: 'failed',
+      error: { code, message },
+      processedAt: services.clock.now().toISOString(),
+    },
+  });
+
+/** The end of a request that cannot be done as it is. */
+export const refused = failedWith(400);
+
+/** The end of a request that could be done, but not here. */
+export const failed = failedWith(500);
 
 const ended = (services: AnswerItemServices, item: BatchItem, { error, calls }: Outcome): ItemEnd => ({
   type: 'ended',

@@ -6,6 +6,7 @@ import { countUsage } from './count-usage.ts';
 import { interrupted, type Reply } from './gather-reply.ts';
 import { keepLease } from './keep-lease.ts';
 import { nameChat } from './name-chat.ts';
+import { NotStorable, notStored } from './not-storable.ts';
 import type { Services } from './services.ts';
 import { settleTurn } from './settle-turn.ts';
 import { untilAborted } from './until-aborted.ts';
@@ -77,8 +78,10 @@ async function storeReply(services: AnswerServices, turn: Turn, reply: Reply): P
     return stored ? reply : { ...reply, error: failure(interrupted) };
   } catch (error) {
     services.log.error('A reply was not stored', { chatId: turn.chat.id, error });
+    // One that may be stored later is left to the lease: the next sender settles the turn when it has run out.
+    if (error instanceof NotStorable) await freeChat(services, turn, false, notStored);
     await countTurn(services, turn, reply, false);
-    return { ...reply, error: failure('The reply could not be stored') };
+    return { ...reply, error: failure(notStored) };
   }
 }
 
@@ -95,10 +98,15 @@ const countTurn = (
     calls,
   });
 
-async function freeChat(services: AnswerServices, turn: Turn, stored: boolean): Promise<void> {
+async function freeChat(
+  services: AnswerServices,
+  turn: Turn,
+  stored: boolean,
+  reason?: string,
+): Promise<void> {
   try {
     if (stored) await services.chats.releaseLease(turn.chat, turn.lease.id, turn.position + 1);
-    else await settleTurn(services)({ ...turn.chat, lease: turn.lease });
+    else await settleTurn(services)({ ...turn.chat, lease: turn.lease }, reason);
   } catch (error) {
     // The reply stands; the lease runs out and the next sender settles the turn.
     services.log.warn('A chat was not freed', { chatId: turn.chat.id, error });

@@ -99,6 +99,8 @@ export interface BatchItem {
   attempt: number;
   /** Replies that a model broke off. */
   brokenReplies: number;
+  /** Claims that ended with their lease: the worker had died, or failed without being able to say so. */
+  lostAttempts: number;
   /** Milliseconds since the epoch; past it anyone may take over what is `processing`, or try what is `waiting`. */
   leaseUntil: number;
   /** The chat of the request, once there is one, and where in it its own message stands. */

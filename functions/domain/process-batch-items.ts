@@ -1,6 +1,13 @@
 import { ServiceError } from '#contract/errors.ts';
 import { stopBatch } from './advance-batch.ts';
-import { answerBatchItem, chatLease, type ItemEnd, type Prepared, refused } from './answer-batch-item.ts';
+import {
+  answerBatchItem,
+  chatLease,
+  failed,
+  type ItemEnd,
+  type Prepared,
+  refused,
+} from './answer-batch-item.ts';
 import {
   type Batch,
   type BatchItem,
@@ -52,6 +59,12 @@ const clockDifference = 1000;
  * half a minute, must not keep requests to others waiting: those that wait for it give their places up.
  */
 const triesWithPlace = 3;
+
+/**
+ * As often as the queue delivers a message (lib/batch-workflow.ts). The queue alone does not bound it: the reconciler
+ * sends a request whose lease has run out in a new message.
+ */
+const lostAttemptsAtMost = 10;
 
 /**
  * Does the requests that a message of the queue names. However often one is delivered, each ends once; whatever stops this
@@ -260,7 +273,9 @@ async function finish(
     const end: ItemEnd =
       found === undefined || 'invalid' in found
         ? refused(services, held.item, found?.invalid ?? 'The request is gone')
-        : await answerBatchItem(services)(batch, held, found, (made) => calls.push(...made));
+        : held.item.lostAttempts >= lostAttemptsAtMost
+          ? failed(services, held.item, 'The request could not be processed')
+          : await answerBatchItem(services)(batch, held, found, (made) => calls.push(...made));
     return { request, ...(await save(services, batch, end)), calls };
   } catch (error) {
     services.log.error('A request of a batch was not handled', {

@@ -1,5 +1,6 @@
 import { errorTable } from '#contract/errors.ts';
 import type { Chat } from './chat.ts';
+import { interrupted } from './gather-reply.ts';
 import { noUsage } from './message.ts';
 import type { Services } from './services.ts';
 
@@ -12,10 +13,11 @@ export interface SettleServices extends Pick<Services, 'chats' | 'clock'> {
  * Ends a turn that its holder did not end: a user message without a reply gets one that says so, and the chat is free.
  * Whatever is written holds only while the lease is the one that was found, so that several may settle at once, and
  * beside a holder that is late, without touching a turn that came after it.
+ * @param reason why there is no reply, for clients to read
  */
 export const settleTurn =
   (services: SettleServices) =>
-  async (chat: Chat): Promise<void> => {
+  async (chat: Chat, reason = interrupted): Promise<void> => {
     if (chat.lease === null) return;
     const position = chat.messageCount + 1;
     for (;;) {
@@ -33,7 +35,7 @@ export const settleTurn =
         agentVersionId: null,
         reasoningSteps: [],
         tokenUsage: noUsage,
-        error: { code: errorTable.serverError.errorCode, message: 'The reply was interrupted' },
+        error: { code: errorTable.serverError.errorCode, message: reason },
       });
       if (outcome !== 'place taken') return;
     }

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { keys } from '#adapters/dynamo/keys.ts';
 import type { BatchResource } from '#contract/batch.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
+import { queueRequest } from '#support/batch-queue.ts';
 import {
   batchAt,
   checkChats,
@@ -303,4 +304,37 @@ it('a wait that begins when its batch has just ended is over at once, and leaves
   sfn.destroy();
   expect(ended).toBe(1);
   expect(await table.read(keys.batch(tenant.workspaceId, id))).not.toHaveProperty('task_token');
+});
+
+it('a request whose worker fails each time ends as failed with its last attempt', async () => {
+  const tenant = await open();
+  const requests = [{ custom_id: 'fails', message: 'Hi' }];
+  let failures = 0;
+  tableProxy.handle = async (call, pass) => {
+    const isMessage = call.target === 'PutItem' && JSON.stringify(call.body.Item ?? '').includes('M#0000001');
+    if (!call.functionName.includes(worker) || !isMessage) return pass();
+    failures += 1;
+    // No answer that SDK or worker know: whatever it means, it is the same each time.
+    return { status: 400, body: '{"__type":"SomethingElse"}' };
+  };
+  const batch = await submit(tenant.client, tenant, requests);
+  await expect.poll(() => failures, { timeout: 30_000 }).toBe(1);
+  const key = keys.batchItem(tenant.workspaceId, batch.id, 0);
+  const failAgain = async (lost: number): Promise<void> => {
+    await table.change(key, { lease: Date.now() - 60_000, lost });
+    await queueRequest(service, 'BatchesRequests', {
+      ...tenant,
+      batchId: batch.id,
+      position: 0,
+      holdsPlace: true,
+    });
+  };
+  await failAgain(8);
+  await expect.poll(() => failures, { timeout: 30_000 }).toBe(2);
+  expect(await table.read(key)).toMatchObject({ status: 'processing', lost: 9 });
+  await failAgain(9);
+  const ended = await endOf(tenant.client, batch.id);
+  const [result] = await checkEnded(tenant.client, ended, requests);
+  expect(result).toMatchObject({ error_code: 500, error_message: 'The request could not be processed' });
+  expect(failures).toBe(2);
 });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { checkEnded, endOf, submit } from '#support/batches.ts';
 import { type Client, clientOf } from '#support/client.ts';
 import { type DynamoProxy, type ProxiedCall, startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { fileBucketOf } from '#support/file-bucket.ts';
@@ -200,6 +201,49 @@ describe('a model that answers before the user message is stored', () => {
     };
     expect((await send(asking, scripted, chatId, 'Again')).status).toBe(200);
     expect(contentsOf(await historyOf(asking, chatId))).toEqual(['Again', 'Better']);
+  });
+});
+
+describe('a reply that the table will never take', () => {
+  const isReply = ({ target, body }: ProxiedCall): boolean =>
+    target === 'PutItem' && JSON.stringify(body.Item ?? '').includes('M#0000002');
+  const reason = 'The reply could not be stored';
+  const open = async () => {
+    const scripted = await createTenant({ model: 'openai:test', titles: false });
+    model.calls.length = 0;
+    model.onCall = (call) => {
+      call.piece('Hello');
+      call.finish();
+    };
+    proxy.handle = async (call, pass) =>
+      isReply(call) ? { status: 400, body: '{"__type":"ValidationException"}' } : pass();
+    return { scripted, asking: clientOf(service, scripted) };
+  };
+
+  it('ends as a failed one with the reason, and the chat goes on at once', async () => {
+    const { scripted, asking } = await open();
+    const chatId = await createChat(asking, scripted);
+    const events = await (await asking.stream(chatId, { message: 'Hi', agent_id: scripted.agentId })).all();
+    expect(events.slice(-2)).toMatchObject([
+      { type: 'response.error', code: 10005, message: reason },
+      '[DONE]',
+    ]);
+    const history = await historyOf(asking, chatId);
+    expect(contentsOf(history)).toEqual(['Hi', '']);
+    expect(history[1]?.meta.error).toEqual({ code: 10005, message: reason });
+    proxy.handle = (_, pass) => pass();
+    expect((await send(asking, scripted, chatId, 'Again')).status).toBe(200);
+  });
+
+  it('fails its request of a batch after one call of the model', async () => {
+    const { scripted, asking } = await open();
+    const requests = [{ custom_id: 'one', message: 'Hi' }];
+    const batch = await endOf(asking, (await submit(asking, scripted, requests)).id);
+    const [result] = await checkEnded(asking, batch, requests);
+    expect(result).toMatchObject({ status: 'failed', error_code: 500, error_message: reason });
+    expect(model.calls).toHaveLength(1);
+    const history = await historyOf(asking, result?.history_id ?? 0);
+    expect(history[1]?.meta.error).toEqual({ code: 10005, message: reason });
   });
 });
 

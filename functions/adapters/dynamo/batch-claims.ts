@@ -103,6 +103,7 @@ const claimed = (
   status: 'processing',
   attempt: (before?.attempt ?? 0) + 1,
   brokenReplies: before?.brokenReplies ?? 0,
+  lostAttempts: (before?.lostAttempts ?? 0) + (before?.status === 'processing' ? 1 : 0),
   leaseUntil,
   chatId: chatId ?? before?.chatId ?? null,
   // A chat of its own holds the request's message in its first place.

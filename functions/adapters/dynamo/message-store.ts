@@ -4,6 +4,7 @@ import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { marshall } from '@aws-sdk/util-dynamodb';
 import type { Chat } from '#domain/chat.ts';
 import { lastPosition, type Message } from '#domain/message.ts';
+import { NotStorable } from '#domain/not-storable.ts';
 import type { ContentStore } from '#domain/ports/content-store.ts';
 import type { MessageStore, RatedMessage } from '#domain/ports/message-store.ts';
 import type { Work } from '#domain/request-key.ts';
@@ -121,6 +122,7 @@ export function dynamoMessageStore(table: Table, contents: () => ContentStore): 
         });
         return true;
       } catch (error) {
+        if (isRejected(error)) throw new NotStorable('A message was rejected', { cause: error });
         if (!(error instanceof ConditionalCheckFailedException)) throw error;
         if (isSame(error.Item, item)) return true;
         await Promise.all(names.map((name) => contents().delete(name)));
@@ -181,6 +183,10 @@ export function dynamoMessageStore(table: Table, contents: () => ContentStore): 
     },
   };
 }
+
+/** DynamoDB's answers to an item that is too large, too deep, or no text: they are the same each time. */
+const isRejected = (error: unknown): boolean =>
+  error instanceof Error && ['ValidationException', 'SerializationException'].includes(error.name);
 
 /** Both, and neither goes on behind the other's failure. */
 async function together<One, Other>(one: Promise<One>, other: Other | Promise<Other>): Promise<[One, Other]> {

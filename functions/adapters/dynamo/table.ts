@@ -24,6 +24,7 @@ import type {
 } from '@aws-sdk/lib-dynamodb';
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import DataLoader from 'dataloader';
+import { NotStorable } from '#domain/not-storable.ts';
 import { backOff } from './back-off.ts';
 import type { Key } from './keys.ts';
 
@@ -153,7 +154,13 @@ async function getAlone(client: DynamoDBClient, name: string, key: Key): Promise
 
 type WireItem = Record<string, AttributeValue>;
 
-const marshalled = (item: Item | Key): WireItem => marshall(item, { removeUndefinedValues: true });
+function marshalled(item: Item | Key): WireItem {
+  try {
+    return marshall(item, { removeUndefinedValues: true });
+  } catch (error) {
+    throw new NotStorable('An item has a value that the table cannot have', { cause: error });
+  }
+}
 
 /** The members of an input that hold attributes. */
 const itemMembers = ['Key', 'Item', 'ExpressionAttributeValues', 'ExclusiveStartKey'] as const;

@@ -9,7 +9,10 @@ export interface RatedMessage {
 }
 
 export interface MessageStore {
-  /** Stores a message at its position. False when another message stands there. */
+  /**
+   * Stores a message at its position. False when another message stands there.
+   * @throws NotStorable when no retry can store it
+   */
   put(chat: Chat, message: Message): Promise<boolean>;
   /** Stores a user's message, and keeps the key of its request with it: both, or nothing. */
   putWithKey(
