@@ -1,0 +1,189 @@
+import { agentDefinition } from '#contract/agent.ts';
+import type { Agent, AgentVersion } from '#domain/agent.ts';
+import type { ApiKey } from '#domain/api-key.ts';
+import type { Batch, BatchRequest } from '#domain/batch.ts';
+import type { KnowledgeDocument } from '#domain/knowledge.ts';
+import type { AssistantMessage, UserMessage } from '#domain/message.ts';
+import type { RateBucket } from '#domain/ports/rate-bucket-store.ts';
+import type { StoredFile } from '#domain/stored-file.ts';
+import type { Workspace } from '#domain/workspace.ts';
+
+/** All times of the frozen items are counted from it. */
+export const start = Date.parse('2026-11-22T12:00:00.000Z');
+
+/** So many minutes after the start. */
+export const at = (minutes: number): string => new Date(start + minutes * 60_000).toISOString();
+
+/** What the frozen items say, each with every attribute that it may have. */
+export const workspaceId = 'ws_frozen';
+export const agentId = '01a20300-0000-7000-8000-000000000001';
+export const userId = 'Zoë #2';
+
+export const workspace: Workspace = {
+  id: workspaceId,
+  name: 'Frozen',
+  enabled: true,
+  whitelistEnabled: true,
+  titlesEnabled: true,
+  limits: 'default',
+  ownLimits: { sends: { count: 7, seconds: 60, burst: 9 }, uploads: null, openBatches: 3 },
+  createdAt: at(0),
+};
+
+export const apiKey = (number: number, fields: Partial<ApiKey> = {}): ApiKey => ({
+  id: `key_frozen${number}`,
+  workspaceId,
+  hash: String(number).repeat(64),
+  prefix: 'ak_froze',
+  lastFour: 'n123',
+  name: number === 1 ? null : `Key ${number}`,
+  createdAt: at(number),
+  expiresAt: null,
+  revokedAt: null,
+  lastUsedOn: null,
+  ...fields,
+});
+
+export const agent: Agent = {
+  id: agentId,
+  workspaceId,
+  publishState: 'published',
+  definition: agentDefinition.parse({
+    name: 'Frozen agent',
+    description: 'With all that there is',
+    system_prompt: 'You are kind.',
+    llm_model: 'openai:test',
+    unified_tools: [
+      { type: 'consultant_lookup', name: 'look_up', description: 'Looks up', config: { most: 3 } },
+    ],
+    suggested_questions: ['What is this?'],
+    use_search: true,
+    meta: { temperature: 0.5, max_steps: 4, team: 'blue' },
+  }),
+  newestVersion: 1,
+  publishedVersionId: '01a20300-0000-7000-8000-000000000011',
+  publishedAt: at(2),
+  createdAt: at(1),
+  updatedAt: at(2),
+  revision: 1,
+};
+
+export const agentVersion: AgentVersion = {
+  id: '01a20300-0000-7000-8000-000000000011',
+  agentId,
+  workspaceId,
+  number: 1,
+  definition: agent.definition,
+  publishedAt: at(2),
+  agentCreatedAt: at(1),
+};
+
+export const file: StoredFile = {
+  uuid: '01a20300-0000-7000-8000-000000000021',
+  workspaceId,
+  name: 'Notes – 1.txt',
+  contentType: 'text/plain; charset=utf-8',
+  size: 29,
+  scope: 'ephemeral',
+  createdAt: at(3),
+  expiresAt: at(3 + 24 * 60),
+};
+
+export const question: UserMessage = {
+  role: 'user',
+  position: 1,
+  content: 'What does the file say?',
+  attachments: [file],
+  createdAt: at(4),
+};
+
+export const reply: AssistantMessage = {
+  role: 'assistant',
+  position: 2,
+  content: 'It says that',
+  createdAt: at(5),
+  agentVersionId: agentVersion.id,
+  reasoningSteps: [
+    {
+      id: 'step_1',
+      type: 'consultant_lookup',
+      content: 'Looking it up',
+      args: { query: 'file' },
+      result: { success: true, data: { passages: [1, 2] } },
+      started_at: at(4),
+      ended_at: at(5),
+      token_usage: { total_prompt_tokens: 1, total_completion_tokens: 2, total_tokens: 3, total_calls: 1 },
+    },
+  ],
+  tokenUsage: { total_prompt_tokens: 10, total_completion_tokens: 20, total_tokens: 30, total_calls: 2 },
+  error: { code: 10005, message: 'The reply was interrupted' },
+};
+
+export const document: KnowledgeDocument = {
+  id: '01a20300-0000-7000-8000-000000000031',
+  name: 'handbook.pdf',
+  contentType: 'application/pdf',
+  bytes: 1000,
+  characters: 900,
+  textBytes: 910,
+  passages: 2,
+  addedAt: at(6),
+};
+
+export const rateBucket: RateBucket = {
+  workspaceId,
+  apiKeyId: 'key_frozen1',
+  rateClass: 'sends',
+  limit: { count: 5, seconds: 1, burst: 10 },
+};
+
+export const requestKey = (hash: string) => ({
+  workspaceId,
+  hash,
+  fingerprint: `print of ${hash}`,
+  at: start,
+});
+
+export const webhook: Batch['webhook'] = {
+  url: 'https://receiver.example/hook',
+  events: ['completed', 'failed', 'cancelled'],
+  secret: 'sealed for this batch',
+};
+
+export const batch = (number: number, fields: Partial<Batch> = {}): Batch => ({
+  id: `01a20300-0000-7000-9000-${String(number).padStart(12, '0')}`,
+  workspaceId,
+  agentId,
+  apiKeyId: 'key_frozen1',
+  status: 'in_progress',
+  total: 1,
+  completed: 0,
+  failed: 0,
+  createdAt: new Date(start + number).toISOString(),
+  expiresAt: at(24 * 60),
+  completedAt: null,
+  cancelledAt: null,
+  stop: null,
+  webhook: null,
+  run: 1,
+  taskToken: null,
+  dispatchedAt: null,
+  sentAt: null,
+  groupsSent: 0,
+  places: 0,
+  ...fields,
+});
+
+export const batchRequest = (position: number, fields: Partial<BatchRequest> = {}): BatchRequest => ({
+  position,
+  customId: `id-${position}`,
+  message: `Message ${position}`,
+  agentId,
+  externalUserId: null,
+  name: `id-${position}`,
+  attachedFileUuids: [],
+  historyId: null,
+  next: null,
+  previous: null,
+  ...fields,
+});

@@ -1,0 +1,233 @@
+import { appending, readHead } from '#adapters/dynamo/id-lists.ts';
+import { keys } from '#adapters/dynamo/keys.ts';
+import type { Batch, BatchItem } from '#domain/batch.ts';
+import type { Claim } from '#domain/ports/batch-store.ts';
+import { deliveryOf, type WebhookDelivery } from '#domain/webhook-delivery.ts';
+import {
+  agent,
+  agentId,
+  agentVersion,
+  apiKey,
+  at,
+  batch,
+  batchRequest,
+  document,
+  file,
+  question,
+  rateBucket,
+  reply,
+  requestKey,
+  start,
+  userId,
+  webhook,
+  workspace,
+  workspaceId,
+} from './entities.ts';
+import type { Stores } from './stores.ts';
+
+/** A workspace whose lists are so long that they have a chunk. */
+export const listsId = 'ws_lists';
+/** One more than a chunk holds. */
+export const listLength = 101;
+
+/** Writes items of every kind, in every state that a store gives them, the same at each call. */
+export async function writeEveryKind(stores: Stores): Promise<void> {
+  await writeWorkspace(stores);
+  await writeAgents(stores);
+  await writeChats(stores);
+  await writeOthers(stores);
+  await writeOpenBatch(stores);
+  await writeEndedBatches(stores);
+  await writeLongLists(stores);
+}
+
+async function writeWorkspace({ workspaces, apiKeys }: Stores): Promise<void> {
+  await workspaces.put(workspace);
+  await workspaces.update(workspaceId, { ownLimits: workspace.ownLimits });
+  await workspaces.addToWhitelist(workspaceId, [userId, 'gone']);
+  await workspaces.removeFromWhitelist(workspaceId, ['gone']);
+  await apiKeys.put(apiKey(1));
+  await apiKeys.markUsed(apiKey(1), at(0).slice(0, 10), AbortSignal.timeout(10_000));
+  await apiKeys.put(apiKey(2, { expiresAt: at(60) }));
+  await apiKeys.replace(apiKey(2, { expiresAt: at(60) }), at(90), apiKey(3));
+  await apiKeys.revoke(apiKey(3).id, at(9));
+}
+
+async function writeAgents({ agents }: Stores): Promise<void> {
+  const draft = { ...agent, publishState: 'draft', newestVersion: 0, publishedVersionId: null } as const;
+  await agents.create({ ...draft, publishedAt: null, updatedAt: at(1), revision: 0 });
+  await agents.save({ ...agent, revision: 0 }, agentVersion);
+  const other = { ...draft, id: agentId.replace(/1$/, '2'), publishedAt: null, revision: 0 } as const;
+  await agents.create(other);
+  await agents.save({ ...other, publishState: 'unpublished' }, null);
+}
+
+async function writeChats({ chats, messages, feedback }: Stores): Promise<void> {
+  const newChat = { workspaceId, agentId, name: 'A chat', externalUserId: userId };
+  const lease = { id: 'lease-1', until: start + 30_000 };
+  const chat = await chats.create(newChat);
+  await chats.takeLease({ workspaceId, chatId: chat.id, agentId, externalUserId: userId, lease, now: at(4) });
+  await messages.put(chat, question);
+  await messages.putAndRelease(chat, lease.id, reply);
+  await feedback.record(chat, 2, {
+    externalUserId: userId,
+    type: 'sys_helpful',
+    content: null,
+    createdAt: at(6),
+  });
+  const content = 'Shorter';
+  await feedback.record(chat, 2, { externalUserId: userId, type: 'sys_improve', content, createdAt: at(7) });
+
+  // In the middle of a reply.
+  const other = await chats.createWithKey({ ...newChat, externalUserId: null }, requestKey('chat'));
+  if (other === undefined) throw new Error('The key is in use');
+  await chats.takeOverLease(other, lease);
+  await messages.putWithKey(other, { ...question, attachments: [] }, requestKey('turn'));
+
+  const large = await chats.create(newChat);
+  await messages.put(large, { ...question, content: 'q'.repeat(300_001) });
+  const data = 's'.repeat(300_001);
+  const [step] = reply.reasoningSteps;
+  if (step === undefined) throw new Error('The reply has no step');
+  const reasoningSteps = [{ ...step, result: { success: true, data } }];
+  const whole = { ...reply, error: null, agentVersionId: null };
+  await messages.put(large, { ...whole, content: 'r'.repeat(300_000), reasoningSteps });
+}
+
+async function writeOthers({ files, knowledge, usage, rateBuckets, requestKeys }: Stores): Promise<void> {
+  await files.put(file);
+  await files.put({ ...file, uuid: file.uuid.replace(/1$/, '2'), scope: 'persistent', expiresAt: null });
+  const moved = { objectName: `knowledge/${workspaceId}/1`, indexBytes: 1234 };
+  await knowledge.move(workspaceId, 0, moved, { put: [{ document, passages: [] }], remove: ['none'] });
+  const counts = {
+    turns: 1,
+    failedTurns: 2,
+    batchRequests: 3,
+    failedBatchRequests: 4,
+    uploads: 5,
+    uploadedBytes: 6,
+  };
+  const owner = { workspaceId, apiKeyId: apiKey(1).id };
+  const day = at(0).slice(0, 10);
+  await usage.add({ ...owner, agentId, counts, calls: [['openai:test', 'chat', 10, 20]] }, day);
+  await usage.add({ ...owner, agentId: null, counts: { uploads: 1, uploadedBytes: 29 }, calls: [] }, day);
+  await rateBuckets.takeFirst(rateBucket, { now: start, interval: 200 });
+  await rateBuckets.takeNext(rateBucket, { now: start, interval: 200, latest: start + 2000 });
+  await requestKeys.keep(requestKey('batch'), { is: 'batch', batchId: batch(1).id });
+}
+
+/** A batch of three groups, with an item in each state; the texts of its last group are too large for one item. */
+async function writeOpenBatch({ batches }: Stores): Promise<void> {
+  const open = batch(1, { total: 25, webhook });
+  const requests = Array.from({ length: open.total }, (_, position) => batchRequest(position));
+  requests[1] = batchRequest(1, {
+    externalUserId: userId,
+    name: 'A name',
+    attachedFileUuids: [file.uuid],
+    historyId: 1,
+    next: 3,
+  });
+  requests[3] = batchRequest(3, { externalUserId: userId, historyId: 1, previous: 1 });
+  for (const position of [20, 21])
+    requests[position] = batchRequest(position, { message: 't'.repeat(150_001) });
+  await batches.create(open, requests, null);
+  await batches.begin(open, 1);
+  await batches.saveDispatch(open, at(1));
+  await batches.saveToken(open, 'token-of-the-task');
+  await batches.raiseRun(open);
+
+  const claims = [0, 1, 2, 4].map(
+    (position): Claim => ({
+      request: batchRequest(position),
+      item: undefined,
+      newChat: position === 1 ? null : { workspaceId, agentId, name: `id-${position}`, externalUserId: null },
+    }),
+  );
+  const held = await batches.claim(open, claims, {
+    milliseconds: 30_000,
+    chat: { idOf: (position) => `batch:${open.id}:${position}`, milliseconds: 270_000 },
+  });
+  const [success, failed, waiting] = held.map(({ item }) => item) as [BatchItem, BatchItem, BatchItem];
+  const calls: BatchItem['calls'] = [['openai:test', 'chat', 10, 20]];
+  await batches.save(open, { ...success, status: 'success', calls, processedAt: at(5) });
+  const error = { code: 500, message: 'The model failed' };
+  await batches.save(open, { ...failed, status: 'failed', error, brokenReplies: 3, processedAt: at(5) });
+  await batches.save(open, { ...waiting, status: 'waiting', brokenReplies: 1, leaseUntil: start + 5000 });
+  await batches.countAndBegin(
+    open,
+    { completed: 1, failed: 1, places: -1 },
+    { groups: 1, placesAtMost: 15, at: at(5) },
+  );
+
+  const cancelling = batch(2);
+  await batches.create(cancelling, [batchRequest(0)], null);
+  await batches.stop(cancelling, { reason: 'cancelled', at: at(2), status: 'cancelling' });
+}
+
+/** One for each end, with each state of a webhook's delivery. */
+async function writeEndedBatches({ batches, deliveries }: Stores): Promise<void> {
+  const close = async (ended: Batch): Promise<WebhookDelivery | null> => {
+    const delivery = deliveryOf(ended);
+    await batches.create({ ...ended, status: 'in_progress' }, [batchRequest(0)], null);
+    if (ended.stop !== null) await batches.stop(ended, { ...ended.stop, status: 'in_progress' });
+    await batches.close(ended, ended, delivery);
+    return delivery;
+  };
+  const ends: [Batch, state: WebhookDelivery['state']][] = [
+    [batch(3, { status: 'completed', completed: 1, completedAt: at(8), webhook }), 'delivered'],
+    [batch(4, { status: 'completed', failed: 1, completedAt: at(8), webhook }), 'pending'],
+    [
+      batch(5, {
+        status: 'failed',
+        failed: 1,
+        completedAt: at(8),
+        webhook,
+        stop: { reason: 'failed', at: at(7) },
+      }),
+      'gone',
+    ],
+    [
+      batch(6, {
+        status: 'cancelled',
+        failed: 1,
+        cancelledAt: at(8),
+        webhook: { ...(webhook as NonNullable<Batch['webhook']>), secret: null },
+        stop: { reason: 'cancelled', at: at(7) },
+      }),
+      'exhausted',
+    ],
+  ];
+  const answers = { delivered: 200, pending: null, gone: 410, exhausted: 500 } as const;
+  for (const [ended, state] of ends) {
+    const delivery = await close(ended);
+    const begun = delivery && (await deliveries.begin(delivery, { at: at(8), nextAt: at(9) }));
+    if (!begun) throw new Error(`The delivery of ${ended.id} does not begin`);
+    const status = answers[state];
+    const failure = status === null ? 'The connection was refused' : null;
+    const then = { state, nextAt: at(10) };
+    await deliveries.end(begun.delivery, { ...begun.attempt, duration: 12, status, failure }, then);
+  }
+  await close(
+    batch(7, { status: 'completed', failed: 1, completedAt: at(8), stop: { reason: 'expired', at: at(7) } }),
+  );
+  // Once more, as an operator asked for it: its attempt is still under way.
+  const resent = await close(batch(8, { status: 'completed', completed: 1, completedAt: at(8), webhook }));
+  const restarted = resent && (await deliveries.restart(resent, at(11)));
+  if (!restarted) throw new Error('The delivery does not begin anew');
+  await deliveries.begin(restarted, { at: at(11), nextAt: at(12) });
+}
+
+/** Of what the lists name there are the first chat and the first batch. */
+async function writeLongLists({ table, chats, batches }: Stores): Promise<void> {
+  await chats.create({ workspaceId: listsId, agentId, name: 'The first', externalUserId: userId });
+  const first = batch(9, { workspaceId: listsId, status: 'completed', completedAt: at(8) });
+  await batches.create({ ...first, status: 'in_progress' }, [batchRequest(0)], null);
+  await batches.close(first, { ...first, completed: 1 }, null);
+  const others = Array.from({ length: listLength - 1 }, (_, index) => index + 2);
+  const chatsOfUser = keys.chatList(listsId, { externalUserId: userId });
+  const chatHead = await readHead<number>(table, chatsOfUser);
+  await table.transact((TableName) => appending(TableName, chatHead, others));
+  const batchHead = await readHead<string>(table, keys.batchList(listsId, 'completed'));
+  const ids = others.map((number) => batch(100 + number).id);
+  await table.transact((TableName) => appending(TableName, batchHead, ids));
+}

@@ -1,0 +1,221 @@
+import { agentDefinition } from '#contract/agent.ts';
+import type { BatchResource } from '#contract/batch.ts';
+import type { MessageResource } from '#contract/message.ts';
+import { createAgent } from '#domain/create-agent.ts';
+import { publishAgent } from '#domain/publish-agent.ts';
+import { updateAgent } from '#domain/update-agent.ts';
+import { workspaces } from '#runtime/services.ts';
+import type { Connection } from '../../../bin/local/connection.ts';
+import { useLocalTable } from '../../../bin/operator.ts';
+import { type Client, clientOf } from '../client.ts';
+import { dataTableOf } from '../data-table.ts';
+import { dataOf } from '../open-tenant.ts';
+import type { ModelCall } from '../scripted-model.ts';
+import { operator } from '../service.ts';
+import { uploaderOf } from '../upload.ts';
+import type { WebhookReceiver } from '../webhook-receiver.ts';
+
+/** What a client has made in the frozen data folder. */
+export interface FolderContent {
+  agentId: string;
+  userId: string;
+  /** With a history, an attached file, feedback, and a reply that is too large for an item. */
+  chat: { id: number; fileUuid: string; messages: Pick<MessageResource, 'id' | 'role' | 'content'>[] };
+  /** A chat whose reply was in the middle when the service was killed. */
+  cutChat: { id: number; message: string };
+  batches: {
+    /** In the middle of its work: requests that have ended, are in work, wait for a retry, or were never started. */
+    open: FrozenBatch;
+    /** Cancelled, with one request still in work. */
+    cancelling: FrozenBatch;
+    /** Ended; its webhook was called in vain, and is to be called again. */
+    undelivered: FrozenBatch;
+  };
+}
+
+export interface FrozenBatch {
+  id: string;
+  requests: { custom_id: string; message: string; history_id?: number; attached_file_uuids?: string[] }[];
+}
+
+/** More than the workers of one workspace take at once while it has three open batches. */
+const requestCount = 75;
+const secret = 'frozen-secret';
+const userId = 'Zoë';
+
+/** The model says as it is told to: `Hold` is not answered, `Busy` is throttled, `Wrong` fails. */
+export function answerByMessage(call: ModelCall): void {
+  const message = lastMessageOf(call);
+  if (message.startsWith('Hold')) call.piece('One, ');
+  else if (message.startsWith('Busy')) call.fail(429);
+  else if (message.startsWith('Wrong')) call.fail(400);
+  else {
+    call.piece(message.startsWith('Much') ? 'large '.repeat(50_001) : `To: ${message}`);
+    call.finish();
+  }
+}
+
+/** Attached texts stand before it, or are parts of their own. */
+function lastMessageOf({ request }: ModelCall): string {
+  const content: unknown = request.messages.at(-1)?.content;
+  const parts = Array.isArray(content) ? content : [{ text: content }];
+  return (
+    String((parts.at(-1) as { text?: unknown }).text)
+      .split('\n\n')
+      .at(-1) ?? ''
+  );
+}
+
+/** Fills the demo workspace of a running service until its batch is in the middle of its work. */
+export async function fillFolder(connection: Connection, receiver: WebhookReceiver): Promise<FolderContent> {
+  const { workspace_id: workspaceId, api_key: apiKey, base_url: baseUrl } = connection;
+  useLocalTable(connection.data_table, connection.dynamodb_endpoint);
+  const client = clientOf({ baseUrl }, { apiKey });
+  await workspaces().update(workspaceId, { titlesEnabled: false });
+  const definition = agentDefinition.parse({ name: 'Frozen agent', llm_model: 'openai:test' });
+  const { id: agentId } = await createAgent(operator())({ workspaceId, definition });
+  await publishAgent(operator())(agentId);
+
+  const upload = await uploaderOf({ baseUrl }, { apiKey }).file('notes.txt', 'The bridge was built in 1932.');
+  const fileUuid = String((dataOf(upload) as { uuid: string }).uuid);
+  const chat = await fillChat(client, agentId, fileUuid);
+  const cutChat = await createChat(client, { agent_id: agentId, name: 'Cut off' });
+  const message = 'Hold this reply';
+  const stream = await client.stream(cutChat, { message, agent_id: agentId });
+  const events = stream[Symbol.asyncIterator]();
+  for (let seen = ''; seen !== 'response.output_text.delta'; ) {
+    const { value } = await events.next();
+    seen = typeof value === 'object' ? value.type : '';
+  }
+
+  const undelivered = await submit(
+    client,
+    agentId,
+    requestsOf(1, () => 'Tell my receiver'),
+    {
+      url: receiver.url,
+      secret,
+    },
+  );
+  await receiver.called(1);
+  const chained = await createChat(client, { agent_id: agentId, name: 'Continued by a batch' });
+  const cancelling = await submit(
+    client,
+    agentId,
+    requestsOf(3, (index) => (index === 0 ? 'Hold the chain' : `Link ${index}`)).map((request) => ({
+      ...request,
+      history_id: chained,
+    })),
+  );
+  const open = await submit(client, agentId, [
+    ...requestsOf(requestCount, messageAt).map((request, index) =>
+      index === 3 ? { ...request, attached_file_uuids: [fileUuid] } : request,
+    ),
+  ]);
+  await untilInTheMiddle(connection, open);
+  // From now on the built-in model answers, so that whoever takes the folder up needs no provider.
+  await updateAgent(operator())({ agentId, definition: { ...definition, llm_model: 'demo' } });
+  await publishAgent(operator())(agentId);
+  dataOf(await client.post(`/batches/${cancelling.id}/cancel`, {}));
+  return {
+    agentId,
+    userId,
+    chat,
+    cutChat: { id: cutChat, message },
+    batches: { open, cancelling, undelivered },
+  };
+}
+
+async function fillChat(client: Client, agentId: string, fileUuid: string): Promise<FolderContent['chat']> {
+  const id = await createChat(client, { agent_id: agentId, name: 'Remembered', external_user_id: userId });
+  for (const fields of [
+    { message: 'First question', attached_file_uuids: [fileUuid] },
+    { message: 'Much, please' },
+  ])
+    dataOf(
+      await client.post(`/chats/${id}/messages`, {
+        ...fields,
+        agent_id: agentId,
+        external_user_id: userId,
+        stream: false,
+      }),
+    );
+  const messages = dataOf(
+    await client.get<MessageResource[]>(
+      `/chats/${id}/messages?external_user_id=${encodeURIComponent(userId)}`,
+    ),
+  );
+  dataOf(
+    await client.post(`/chats/${id}/messages/${messages[1]?.id}/feedbacks`, {
+      external_user_id: userId,
+      type: 'sys_improve',
+      content: 'Shorter',
+    }),
+  );
+  return {
+    id,
+    fileUuid,
+    // The long one is known by its beginning.
+    messages: messages.map(({ id, role, content }) => ({ id, role, content: content.slice(0, 100) })),
+  };
+}
+
+/** Of each group of ten that is in work one is held, so that its worker goes on to no other group. */
+const messageAt = (index: number): string => {
+  if (index % 10 === 0) return `Hold ${index}`;
+  if (index % 10 === 4) return `Busy ${index}`;
+  if (index === 7) return `Wrong ${index}`;
+  return `Message ${index}`;
+};
+
+const requestsOf = (count: number, message: (index: number) => string): FrozenBatch['requests'] =>
+  Array.from({ length: count }, (_, index) => ({ custom_id: `id-${index}`, message: message(index) }));
+
+async function submit(
+  client: Client,
+  agentId: string,
+  requests: FrozenBatch['requests'],
+  webhook?: { url: string; secret: string },
+): Promise<FrozenBatch> {
+  const body = { agent_id: agentId, requests, ...(webhook && { webhook }) };
+  const { id } = dataOf(
+    await client.post<BatchResource>('/batches', body, {
+      headers: { 'Idempotency-Key': requests[0]?.message ?? '' },
+    }),
+  );
+  return { id, requests };
+}
+
+async function createChat(client: Client, fields: Record<string, unknown>): Promise<number> {
+  return dataOf(await client.post<{ id: number }>('/chats', fields)).id;
+}
+
+/** Until some requests have ended either way, some wait for a retry, some are in work and some were never started. */
+async function untilInTheMiddle(
+  connection: Pick<Connection, 'data_table' | 'dynamodb_endpoint' | 'workspace_id'>,
+  batch: FrozenBatch,
+): Promise<void> {
+  const table = dataTableOf({
+    run: {
+      outputs: { DataTableName: connection.data_table },
+      endpoints: { dynamodb: connection.dynamodb_endpoint },
+    },
+  });
+  const deadline = Date.now() + 60_000;
+  for (;;) {
+    const items = await table.readAll();
+    const statuses = items
+      .filter(({ pk }) => String(pk).startsWith(`W#${connection.workspace_id}#B#${batch.id}#I#`))
+      .map(({ status }) => String(status));
+    const countOf = (status: string): number => statuses.filter((each) => each === status).length;
+    const counts = ['success', 'failed', 'waiting', 'processing'].map(countOf);
+    // All that are neither held nor throttled have ended, and those that are throttled wait.
+    if (counts.every((count) => count > 0) && countOf('processing') === Math.ceil(statuses.length / 10)) {
+      console.log(`success, failed, waiting, processing: ${counts.join(', ')} of ${batch.requests.length}`);
+      break;
+    }
+    if (Date.now() > deadline) throw new Error(`The batch does not come to its middle: ${counts.join(', ')}`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  table.close();
+}

@@ -1,0 +1,64 @@
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Connection } from '../../../bin/local/connection.ts';
+import { certificate } from '../certificate.ts';
+import { processesNaming, startCommand } from '../command.ts';
+import { startScriptedModel } from '../scripted-model.ts';
+import { startWebhookReceiver, status } from '../webhook-receiver.ts';
+import { databaseText } from './database-text.ts';
+import { answerByMessage, type FolderContent, fillFolder } from './folder-scenario.ts';
+
+/** A data folder as `npm start` left it when it was killed. */
+export interface FrozenFolder extends FolderContent {
+  /** When it was killed, milliseconds since the epoch. */
+  frozenAt: number;
+  /** Where the webhook's receiver was. */
+  receiver: string;
+  connection: Connection;
+}
+
+const database = 'dynamodb.sqlite';
+
+/** What is made anew at every start, and the parts of the database beside its text. */
+const leftOut = new Set(['assembly', 'compile-cache', database, `${database}-shm`, `${database}-wal`]);
+
+/** Runs `npm start`, fills its data folder by the service's own routes, kills it, and keeps the folder. */
+export async function freezeDataFolder(target: string): Promise<FrozenFolder> {
+  const work = await mkdtemp(join(tmpdir(), 'frozen-folder-'));
+  const data = join(work, 'data');
+  const authority = join(work, 'authority.pem');
+  await writeFile(authority, certificate.cert);
+  const [model, receiver] = await Promise.all([startScriptedModel(), startWebhookReceiver(status(500))]);
+  model.onCall = answerByMessage;
+  const command = startCommand(['--port', '0', '--data', data], {
+    OPENAI_BASE_URL: model.url,
+    NODE_EXTRA_CA_CERTS: authority,
+  });
+  try {
+    await command.printed('Ctrl-C ends it.');
+    const connection = JSON.parse(await readFile(join(data, 'connection.json'), 'utf8')) as Connection;
+    const content = await fillFolder(connection, receiver);
+    command.child.kill('SIGKILL');
+    await command.ended;
+    const frozenAt = Date.now();
+    // The engine of the table ends a moment later.
+    while ((await processesNaming(data)).length > 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    await keepFolder(data, target);
+    return { frozenAt, receiver: receiver.url, connection, ...content };
+  } finally {
+    command.child.kill('SIGKILL');
+    await Promise.all([model.close(), receiver.close()]);
+    await rm(work, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+async function keepFolder(data: string, target: string): Promise<void> {
+  await rm(target, { recursive: true, force: true });
+  await mkdir(target, { recursive: true });
+  await cp(data, target, {
+    recursive: true,
+    filter: (source) => source === data || !leftOut.has(source.slice(data.length + 1)),
+  });
+  await writeFile(join(target, `${database}.sql`), databaseText(join(data, database)));
+}

@@ -1,0 +1,36 @@
+import { writeFile } from 'node:fs/promises';
+import type { AttributeValue } from '@aws-sdk/client-dynamodb';
+import { writeEveryKind } from './every-kind.ts';
+import type { FrozenItem } from './frozen-item.ts';
+import { openTable } from './open-table.ts';
+import { storesOn } from './stores.ts';
+
+/** Texts beyond it say nothing of how items are read. */
+const longestText = 1000;
+
+/** What the stores write today, one item a line. */
+export async function currentItems(): Promise<FrozenItem[]> {
+  const table = await openTable();
+  try {
+    await writeEveryKind(storesOn(table.table));
+    return (await table.dump()).map(shortened);
+  } finally {
+    await table.close();
+  }
+}
+
+export async function freezeItems(file: string): Promise<void> {
+  const items = await currentItems();
+  await writeFile(file, items.map((item) => `${JSON.stringify(item)}\n`).join(''));
+}
+
+function shortened(item: FrozenItem): FrozenItem {
+  const short = (value: AttributeValue): AttributeValue =>
+    value.S !== undefined && value.S.length > longestText ? { S: value.S.slice(0, longestText) } : value;
+  const { pk, sk, ...others } = item;
+  const attributes = Object.entries(others).sort(([one], [other]) => (one < other ? -1 : 1));
+  return Object.fromEntries([
+    ...Object.entries({ pk, sk }),
+    ...attributes.map(([name, value]) => [name, short(value)] as const),
+  ]) as unknown as FrozenItem;
+}

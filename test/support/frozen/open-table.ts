@@ -1,0 +1,74 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  BatchWriteItemCommand,
+  CreateTableCommand,
+  DynamoDBClient,
+  paginateScan,
+} from '@aws-sdk/client-dynamodb';
+import { itemClientSettings, lightened } from '#adapters/dynamo/item-client.ts';
+import { dynamoTable, type Table } from '#adapters/dynamo/table.ts';
+import { startDynoxide } from '#local/dynamodb/start-dynoxide.ts';
+import { operatorCredentials } from '#local/iam/operator-credentials.ts';
+import type { FrozenItem } from './frozen-item.ts';
+
+export interface OpenTable {
+  table: Table;
+  /** Puts items as they are. */
+  load(items: readonly FrozenItem[]): Promise<void>;
+  /** Every item, by its keys. */
+  dump(): Promise<FrozenItem[]>;
+  close(): Promise<void>;
+}
+
+const TableName = 'Frozen';
+
+/** The engine with the data table alone: what a store writes and reads needs no service. */
+export async function openTable(): Promise<OpenTable> {
+  const folder = await mkdtemp(join(tmpdir(), 'frozen-table-'));
+  const engine = await startDynoxide(join(folder, 'dynamodb.sqlite'));
+  const settings = { endpoint: engine.endpoint, region: 'us-east-1', credentials: operatorCredentials };
+  const client = new DynamoDBClient(settings);
+  const storeClient = lightened(new DynamoDBClient({ ...itemClientSettings, ...settings }));
+  await client.send(
+    new CreateTableCommand({
+      TableName,
+      BillingMode: 'PAY_PER_REQUEST',
+      AttributeDefinitions: [
+        { AttributeName: 'pk', AttributeType: 'S' },
+        { AttributeName: 'sk', AttributeType: 'S' },
+      ],
+      KeySchema: [
+        { AttributeName: 'pk', KeyType: 'HASH' },
+        { AttributeName: 'sk', KeyType: 'RANGE' },
+      ],
+    }),
+  );
+  return {
+    table: dynamoTable(storeClient, TableName),
+    async load(items) {
+      for (let first = 0; first < items.length; first += 25)
+        await client.send(
+          new BatchWriteItemCommand({
+            RequestItems: {
+              [TableName]: items.slice(first, first + 25).map((Item) => ({ PutRequest: { Item } })),
+            },
+          }),
+        );
+    },
+    async dump() {
+      const pages = await Array.fromAsync(paginateScan({ client }, { TableName }));
+      const items = pages.flatMap(({ Items = [] }) => Items as FrozenItem[]);
+      return items.sort((one, other) => (keyText(one) < keyText(other) ? -1 : 1));
+    },
+    async close() {
+      client.destroy();
+      storeClient.destroy();
+      await engine.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export const keyText = ({ pk, sk }: FrozenItem): string => `${pk.S} ${sk.S}`;

@@ -1,0 +1,64 @@
+import { dynamoAgentStore } from '#adapters/dynamo/agent-store.ts';
+import { dynamoApiKeyStore } from '#adapters/dynamo/api-key-store.ts';
+import { auditBy, dynamoAuditLog } from '#adapters/dynamo/audit-log.ts';
+import { dynamoBatchStore } from '#adapters/dynamo/batch-store.ts';
+import { dynamoChatStore } from '#adapters/dynamo/chat-store.ts';
+import { dynamoDeliveryStore } from '#adapters/dynamo/delivery-store.ts';
+import { dynamoFeedbackStore } from '#adapters/dynamo/feedback-store.ts';
+import { dynamoFileIndex } from '#adapters/dynamo/file-index.ts';
+import { dynamoKnowledgeTable } from '#adapters/dynamo/knowledge-table.ts';
+import { dynamoMessageStore } from '#adapters/dynamo/message-store.ts';
+import { dynamoRateBucketStore } from '#adapters/dynamo/rate-bucket-store.ts';
+import { dynamoRequestKeyStore } from '#adapters/dynamo/request-key-store.ts';
+import type { Table } from '#adapters/dynamo/table.ts';
+import { dynamoUsageStore } from '#adapters/dynamo/usage-store.ts';
+import { dynamoWorkspaceStore } from '#adapters/dynamo/workspace-store.ts';
+import type { Clock } from '#domain/ports/clock.ts';
+import type { ContentStore } from '#domain/ports/content-store.ts';
+import { start } from './entities.ts';
+
+const clock: Clock = {
+  now: () => new Date(start),
+  after: () => () => undefined,
+  every: () => () => undefined,
+};
+
+/** Texts that are too large for their items, under names that are the same each time. */
+const contentsOf = (texts: Map<string, string>): ContentStore => ({
+  async put(workspaceId, content) {
+    const name = `contents/${workspaceId}/${texts.size + 1}`;
+    texts.set(name, content);
+    return name;
+  },
+  async get(name) {
+    return texts.get(name) ?? '';
+  },
+  async delete(name) {
+    texts.delete(name);
+  },
+});
+
+/** The stores that write items, on one table and one still clock. */
+export function storesOn(table: Table) {
+  const audit = auditBy(clock, () => 'frozen operator');
+  const texts = new Map<string, string>();
+  return {
+    table,
+    workspaces: dynamoWorkspaceStore(table, audit),
+    apiKeys: dynamoApiKeyStore(table, audit),
+    agents: dynamoAgentStore(table, audit),
+    auditLog: dynamoAuditLog(table),
+    chats: dynamoChatStore(table, clock),
+    messages: dynamoMessageStore(table, () => contentsOf(texts)),
+    feedback: dynamoFeedbackStore(table),
+    files: dynamoFileIndex(table),
+    knowledge: dynamoKnowledgeTable(table, audit),
+    usage: dynamoUsageStore(table, () => 400),
+    rateBuckets: dynamoRateBucketStore(table),
+    requestKeys: dynamoRequestKeyStore(table),
+    batches: dynamoBatchStore(table, clock),
+    deliveries: dynamoDeliveryStore(table, audit),
+  };
+}
+
+export type Stores = ReturnType<typeof storesOn>;
