@@ -22,6 +22,7 @@ import { LambdaInvoke } from 'aws-cdk-lib/aws-stepfunctions-tasks';
 import { Aws, type CfnElement, Duration, Fn, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { variables } from '#runtime/variables.ts';
+import type { ConcurrencyPlan } from './concurrency.ts';
 import { pinLogicalId } from './logical-id.ts';
 import type { ServiceFunction } from './service-function.ts';
 import type { Settings } from './settings.ts';
@@ -30,8 +31,6 @@ import type { Settings } from './settings.ts';
 export const workerTimeoutSeconds = 300;
 /** Lambda asks for six times the function's time, so that what is being done is never delivered again. */
 const visibilitySeconds = 6 * workerTimeoutSeconds;
-/** Each is given one message, which names ten requests: 200 are in work at most. */
-const workersAtMost = 20;
 /** A request is put back by a new message; only crashes bring a message back, and ten are no accident. */
 const deliveriesAtMost = 10;
 
@@ -53,25 +52,32 @@ export class BatchWorkflow extends Construct {
   constructor(
     scope: Construct,
     id: string,
-    props: { functionOf: (name: BatchFunctionName) => ServiceFunction; settings: Settings },
+    props: {
+      functionOf: (name: BatchFunctionName) => ServiceFunction;
+      concurrency: ConcurrencyPlan;
+      settings: Settings;
+    },
   ) {
     super(scope, id);
-    const { functionOf, settings } = props;
+    const { functionOf, concurrency, settings } = props;
     this.deadLetters = this.createQueue('DeadLetters');
     this.queue = this.createQueue('Requests', this.deadLetters);
     const worker = functionOf('process-batch-items');
     const undertaker = functionOf('fail-dead-letters');
     const dispatcher = functionOf('dispatch-batch');
     const reconciler = functionOf('reconcile-batches');
-    const places = Math.max(Math.floor(settings.batchWorkspaceShare * workersAtMost), 1);
+    const places = Math.max(Math.floor(settings.batchWorkspaceShare * concurrency.batchWorkers), 1);
     for (const handler of [worker, undertaker, dispatcher, reconciler]) {
       handler.sendsTo(this.queue);
       handler.addEnvironment(variables.batchWorkspacePlaces, String(places));
     }
     reconciler.looksAt(this.queue);
     // With more, how many workers a workspace holds would hang on how its messages come together.
-    worker.receivesFrom(this.queue, { batchSize: 1, maxConcurrency: workersAtMost });
-    undertaker.receivesFrom(this.deadLetters, { batchSize: 10 });
+    worker.receivesFrom(this.queue, { batchSize: 1, maxConcurrency: concurrency.batchWorkers });
+    undertaker.receivesFrom(this.deadLetters, {
+      batchSize: 10,
+      maxConcurrency: concurrency.deadLetterHandlers,
+    });
 
     this.machine = this.createMachine(
       {

@@ -60,6 +60,8 @@ export class ServiceFunction extends LambdaFunction {
       timeoutSeconds: number;
       /** The stage's setting unless said. */
       memoryMegabytes?: number;
+      /** Of all its versions and aliases together. */
+      reservedExecutions?: number | undefined;
       settings: Settings;
     },
   ) {
@@ -86,6 +88,9 @@ export class ServiceFunction extends LambdaFunction {
       architecture: Architecture.ARM_64,
       timeout: Duration.seconds(props.timeoutSeconds),
       memorySize: props.memoryMegabytes ?? settings.functionMemoryMegabytes,
+      ...(props.reservedExecutions !== undefined && {
+        reservedConcurrentExecutions: props.reservedExecutions,
+      }),
       role,
       logGroup,
       loggingFormat: LoggingFormat.JSON,

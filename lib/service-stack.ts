@@ -1,6 +1,6 @@
 import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
-import { CfnOutput, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib/core';
+import { Annotations, CfnOutput, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib/core';
 import type { Construct } from 'constructs';
 import { formatLimits } from '#contract/rate-limits.ts';
 import { routes } from '#contract/routes.ts';
@@ -8,6 +8,7 @@ import { variables } from '#runtime/variables.ts';
 import { Alarms } from './alarms.ts';
 import { BatchWorkflow } from './batch-workflow.ts';
 import { acknowledgeRegions } from './bedrock-models.ts';
+import { planConcurrency } from './concurrency.ts';
 import { ContentBucket } from './content-bucket.ts';
 import { Dashboard } from './dashboard.ts';
 import { DataTables } from './data-tables.ts';
@@ -44,6 +45,9 @@ export class ServiceStack extends Stack {
     const webAccess = new WebAccess(this, 'WebAccess', settings);
     const webhooks = new Webhooks(this, 'Webhooks', settings);
 
+    const concurrency = planConcurrency(settings);
+    if (concurrency.warning !== undefined)
+      Annotations.of(this).addWarningV2('agent-service:nothing-reserved', concurrency.warning);
     const stageLimits = formatLimits({ ...settings.rateLimits, openBatches: settings.openBatches });
     const originSecret = settings.largeUploads ? this.createOriginSecret() : undefined;
 
@@ -57,6 +61,7 @@ export class ServiceStack extends Stack {
       const handler = new ServiceFunction(this, pascalCase(name), {
         ...propertiesOf(name),
         codeFolder: props.bundles.folderOf(name),
+        reservedExecutions: concurrency.reserved.get(name),
         settings,
       });
       functions.set(name, handler);
@@ -93,7 +98,11 @@ export class ServiceStack extends Stack {
       if (needs.stageLimits) handler.addEnvironment(variables.stageLimits, stageLimits);
       return handler;
     };
-    const workflow = new BatchWorkflow(this, 'Batches', { functionOf: createFunction, settings });
+    const workflow = new BatchWorkflow(this, 'Batches', {
+      functionOf: createFunction,
+      concurrency,
+      settings,
+    });
     const api = new RestApi(this, 'Api', {
       authorizer: createFunction('authorize-request'),
       handlerOf: (name) => {

@@ -6,6 +6,7 @@ import { limits } from '#contract/limits.ts';
 import { openBatchesLimit, rateLimit } from '#contract/rate-limits.ts';
 import { routes } from '#contract/routes.ts';
 import { bedrockModel } from './bedrock-models.ts';
+import { type ConcurrencySettings, concurrencyProblem, unreservedAtLeast } from './concurrency.ts';
 import { rollouts } from './rollout-names.ts';
 
 const httpUrl = z.url({ protocol: /^https?$/ });
@@ -209,10 +210,26 @@ const schema = z
     firstDeltaSeconds: z.number().positive().default(10),
 
     /**
-     * How many functions the account may run at once in its Region, of all stacks: AWS's quota, of which four fifths raise an
-     * alarm. 1,000 unless AWS gave it another; new accounts may have 10.
+     * How many functions the account may run at once in its Region, of all stacks: AWS's quota, of which four fifths raise
+     * an alarm. 1,000 unless AWS gave it another; new accounts may have 10. Up to 100 nothing can be reserved; above, what
+     * the settings below and docs/limits.md claim must fit, and send-message has the rest.
      */
     accountConcurrency: z.int().min(1).default(1000),
+
+    /**
+     * Reserved for the authorizer, which all routes share: 1,000 requests a second, of an assumed 0.1 s each, twice. A
+     * reservation is a ceiling too, and an unknown key is never cached: beyond it every route is answered with 500.
+     */
+    authorizerConcurrency: z.int().min(1).default(200),
+
+    /** Left unreserved for all routes but sends, which share it: as the authorizer, since each request needs both. */
+    shortRouteConcurrency: z.int().min(1).default(200),
+
+    /** Left unreserved for whatever else the account runs, other stages among it. Lambda insists on 100. */
+    otherStacksConcurrency: z.int().min(unreservedAtLeast).default(unreservedAtLeast),
+
+    /** Off where several stages share an account that has no room for reservations of all. */
+    reservedConcurrency: z.boolean().default(true),
 
     /**
      * How new code takes over: a tenth of the calls for five minutes, then all; back when an alarm goes off meanwhile.
@@ -258,6 +275,10 @@ const schema = z
   .refine((settings) => settings.leaseSeconds < replyTimeoutSeconds, {
     path: ['leaseSeconds'],
     error: `must be less than the ${replyTimeoutSeconds} s that send-message may run`,
+  })
+  .refine((settings) => concurrencyProblem(settings) === undefined, {
+    path: ['accountConcurrency'],
+    error: ({ input }) => concurrencyProblem(input as ConcurrencySettings),
   });
 
 export type Settings = z.output<typeof schema>;
