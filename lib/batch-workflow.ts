@@ -19,11 +19,12 @@ import {
   WaitTime,
 } from 'aws-cdk-lib/aws-stepfunctions';
 import { LambdaInvoke } from 'aws-cdk-lib/aws-stepfunctions-tasks';
-import { Aws, type CfnElement, Duration, Fn, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib/core';
+import { Aws, type CfnElement, Duration, Fn, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { variables } from '#runtime/variables.ts';
 import type { ConcurrencyPlan } from './concurrency.ts';
 import { pinLogicalId } from './logical-id.ts';
+import { removalPolicyOf } from './removal-policy.ts';
 import type { ServiceFunction } from './service-function.ts';
 import type { Settings } from './settings.ts';
 
@@ -219,7 +220,7 @@ export class BatchWorkflow extends Construct {
       // 5,120 characters all stacks of the account share.
       logGroupName: `/aws/vendedlogs/states/${Stack.of(this).stackName}-${stackPart}`,
       retention: settings.logRetentionDays,
-      removalPolicy: settings.production ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
+      removalPolicy: removalPolicyOf(settings),
     });
     pinLogicalId(logGroup, 'BatchWorkflowLogs');
     const machine = new StateMachine(this, 'Machine', {

@@ -1,7 +1,8 @@
 import { BlockPublicAccess, Bucket, BucketEncryption } from 'aws-cdk-lib/aws-s3';
-import { Duration, RemovalPolicy, Validations } from 'aws-cdk-lib/core';
+import { Duration, Validations } from 'aws-cdk-lib/core';
 import type { Construct } from 'constructs';
 import { pinLogicalId } from './logical-id.ts';
+import { removalPolicyOf } from './removal-policy.ts';
 import type { Settings } from './settings.ts';
 
 /**
@@ -20,7 +21,9 @@ export class ContentBucket extends Bucket {
         // What was read from ephemeral files, which are gone after a day.
         { prefix: 'attachments/ephemeral/', expiration: Duration.days(1) },
       ],
-      removalPolicy: settings.production ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
+      removalPolicy: removalPolicyOf(settings),
+      // CloudFormation deletes no bucket that has objects.
+      autoDeleteObjects: !settings.production,
     });
     pinLogicalId(this, 'ContentBucket');
     Validations.of(this).acknowledge({

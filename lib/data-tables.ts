@@ -1,7 +1,7 @@
 import { AttributeType, TableV2 } from 'aws-cdk-lib/aws-dynamodb';
-import { RemovalPolicy } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { pinLogicalId } from './logical-id.ts';
+import { removalPolicyOf } from './removal-policy.ts';
 import type { Settings } from './settings.ts';
 
 /** The one table of the service. On demand, because chats come in bursts; encrypted with DynamoDB's own key. */
@@ -16,7 +16,7 @@ export class DataTables extends Construct {
       timeToLiveAttribute: 'ttl',
       pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
       deletionProtection: settings.production,
-      removalPolicy: settings.production ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
+      removalPolicy: removalPolicyOf(settings),
     });
     pinLogicalId(this.data, 'DataTable');
   }

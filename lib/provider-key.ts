@@ -1,7 +1,8 @@
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
-import { RemovalPolicy, Validations } from 'aws-cdk-lib/core';
+import { Validations } from 'aws-cdk-lib/core';
 import type { Construct } from 'constructs';
 import { pinLogicalId } from './logical-id.ts';
+import { removalPolicyOf } from './removal-policy.ts';
 
 /** A secret for a provider's key. Made with a random value: an operator puts the key in its place. */
 export function createProviderKey(
@@ -11,7 +12,7 @@ export function createProviderKey(
 ): Secret {
   const secret = new Secret(scope, id, {
     description,
-    removalPolicy: production ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
+    removalPolicy: removalPolicyOf({ production }),
   });
   pinLogicalId(secret, id);
   Validations.of(secret).acknowledge({

@@ -18,13 +18,14 @@ import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { ApiGatewayDomain } from 'aws-cdk-lib/aws-route53-targets';
 import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { type CfnWebACL, CfnWebACLAssociation } from 'aws-cdk-lib/aws-wafv2';
-import { Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib/core';
+import { Duration, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { type Route, type RouteName, routes } from '#contract/routes.ts';
 import { Firewall, type FirewallSettings, OriginFirewall } from './firewall.ts';
 import { addGatewayResponses } from './gateway-responses.ts';
 import { pinLogicalId } from './logical-id.ts';
 import { type OwnDomain, pointDomain } from './own-domain.ts';
+import { removalPolicyOf } from './removal-policy.ts';
 import type { ServiceFunction } from './service-function.ts';
 import type { Settings } from './settings.ts';
 
@@ -120,7 +121,7 @@ export class RestApi extends Construct {
   private createApi(settings: Settings, authorizer: ServiceFunction): GatewayRestApi {
     const logs = {
       retention: settings.logRetentionDays,
-      removalPolicy: settings.production ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
+      removalPolicy: removalPolicyOf(settings),
     };
     const accessLogs = new LogGroup(this, 'AccessLogs', logs);
     pinLogicalId(accessLogs, 'GatewayAccessLogs');

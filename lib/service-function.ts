@@ -17,11 +17,12 @@ import type { Bucket } from 'aws-cdk-lib/aws-s3';
 import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import type { StateMachine } from 'aws-cdk-lib/aws-stepfunctions';
-import { ArnFormat, Duration, Names, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib/core';
+import { ArnFormat, Duration, Names, Stack, Validations } from 'aws-cdk-lib/core';
 import type { Construct } from 'constructs';
 import { variables } from '#runtime/variables.ts';
 import { bedrockStatements } from './bedrock-models.ts';
 import { pinLogicalId } from './logical-id.ts';
+import { removalPolicyOf } from './removal-policy.ts';
 import type { Settings } from './settings.ts';
 import { type UpdatedRows, updateStatement } from './update-statement.ts';
 
@@ -68,7 +69,7 @@ export class ServiceFunction extends LambdaFunction {
     const { settings } = props;
     const logGroup = new LogGroup(scope, `${id}Logs`, {
       retention: settings.logRetentionDays,
-      removalPolicy: settings.production ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
+      removalPolicy: removalPolicyOf(settings),
     });
     // A role of its own: the one that CDK would make may write to every log group of the account.
     const role = new Role(scope, `${id}Role`, { assumedBy: new ServicePrincipal('lambda.amazonaws.com') });

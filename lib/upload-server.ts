@@ -9,10 +9,11 @@ import {
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import type { Bucket } from 'aws-cdk-lib/aws-s3';
 import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
-import { Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib/core';
+import { Duration, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { variables } from '#runtime/variables.ts';
 import { pinLogicalId } from './logical-id.ts';
+import { removalPolicyOf } from './removal-policy.ts';
 import type { Settings } from './settings.ts';
 import { updateStatement } from './update-statement.ts';
 
@@ -43,7 +44,7 @@ export class UploadServer extends Construct {
     const { table, files, originSecret } = props;
     const logs = {
       retention: props.settings.logRetentionDays,
-      removalPolicy: props.settings.production ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
+      removalPolicy: removalPolicyOf(props.settings),
     };
     const logGroup = new LogGroup(this, 'Logs', logs);
     pinLogicalId(logGroup, 'ReceiveUploadsLogs');

@@ -1,8 +1,9 @@
 import { Key } from 'aws-cdk-lib/aws-kms';
-import { Duration, RemovalPolicy } from 'aws-cdk-lib/core';
+import { Duration } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { variables } from '#runtime/variables.ts';
 import { pinLogicalId } from './logical-id.ts';
+import { removalPolicyOf } from './removal-policy.ts';
 import type { ServiceFunction } from './service-function.ts';
 import type { Settings } from './settings.ts';
 
@@ -18,7 +19,7 @@ export class Webhooks extends Construct {
       description: 'Seals the secrets of webhooks',
       enableKeyRotation: true,
       // With the key go all secrets of pending webhooks.
-      removalPolicy: settings.production ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
+      removalPolicy: removalPolicyOf(settings),
       pendingWindow: Duration.days(30),
     });
     pinLogicalId(this.key, 'WebhookKey');

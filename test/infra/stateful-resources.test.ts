@@ -12,6 +12,9 @@ const stateful = [
   ['AWS::KMS::Key', 'WebhookKey'],
 ] as const;
 
+/** With `Retain`, a first deployment that fails would leave all of it behind, empty, and each attempt once more. */
+const retained = { DeletionPolicy: 'RetainExceptOnCreate', UpdateReplacePolicy: 'Retain' };
+
 const pascalCase = (name: string): string =>
   name.replaceAll(/(?:^|-)([a-z])/g, (_match, letter: string) => letter.toUpperCase());
 
@@ -28,11 +31,8 @@ describe.each(stateful)('%s', (type, logicalId) => {
     expect(expected).toContain(logicalId);
   });
 
-  test('outlives a production stack', () => {
-    expect(production.resource(type, logicalId)).toMatchObject({
-      DeletionPolicy: 'Retain',
-      UpdateReplacePolicy: 'Retain',
-    });
+  test('outlives a production stack, but not one whose first deployment failed', () => {
+    expect(production.resource(type, logicalId)).toMatchObject(retained);
   });
 
   test('goes with a development stack', () => {
@@ -59,20 +59,48 @@ const retainedLogs = [
 test('what logs tell outlives a production stack too, under names of its own', () => {
   const groups = production.resources('AWS::Logs::LogGroup');
   expect(Object.keys(groups).toSorted()).toEqual(retainedLogs.toSorted());
-  for (const group of Object.values(groups)) expect(group.DeletionPolicy).toBe('Retain');
+  for (const group of Object.values(groups)) expect(group).toMatchObject(retained);
   for (const group of Object.values(development.resources('AWS::Logs::LogGroup')))
     expect(group.DeletionPolicy).toBe('Delete');
-  expect(withUploads.resource('AWS::Logs::LogGroup', 'ReceiveUploadsLogs').DeletionPolicy).toBe('Retain');
+  expect(withUploads.resource('AWS::Logs::LogGroup', 'ReceiveUploadsLogs')).toMatchObject(retained);
 });
 
+const outliving = Object.entries(production.template.toJSON().Resources as Record<string, Resource>).filter(
+  ([, { DeletionPolicy }]) => DeletionPolicy?.startsWith('Retain'),
+);
+
 test('nothing else outlives a stack', () => {
-  const all = Object.entries(production.template.toJSON().Resources as Record<string, Resource>);
-  const retained = all
-    .filter(([, { DeletionPolicy }]) => DeletionPolicy === 'Retain')
-    .map(([id]) => id)
-    // API Gateway's role for logs, which an account has once in a Region.
-    .filter((id) => !/^ApiGateway(Account|CloudWatchRole)/.test(id));
-  expect(retained.toSorted()).toEqual([...stateful.map(([, id]) => id), ...retainedLogs].toSorted());
+  // API Gateway's role for logs, which an account has once in a Region: all its gateways need it, after a failure too.
+  const ofTheAccount = outliving.filter(([id]) => /^ApiGateway(Account|CloudWatchRole)/.test(id));
+  expect(ofTheAccount.map(([, { DeletionPolicy }]) => DeletionPolicy)).toEqual(['Retain', 'Retain']);
+  expect(outliving.map(([id]) => id).toSorted()).toEqual(
+    [...stateful.map(([, id]) => id), ...retainedLogs, ...ofTheAccount.map(([id]) => id)].toSorted(),
+  );
+});
+
+test('what outlives a stack is in the way of none that is created after it: no name is made of stage and Region alone', () => {
+  const named = outliving.flatMap(([id, { Properties }]) =>
+    Object.entries(Properties ?? {})
+      .filter(([property]) => /Name$/.test(property))
+      .map(([, name]) => ({ id, name: JSON.stringify(name) })),
+  );
+  expect(named.map(({ id }) => id).toSorted()).toEqual(['BatchWorkflowLogs', 'GatewayExecutionLogs']);
+  // Other in every stack that is created.
+  for (const { id, name } of named)
+    expect([id, name]).toEqual([id, expect.stringMatching(/"Ref":"(Gateway|AWS::StackId)"/)]);
+});
+
+test('buckets that go with their stack are emptied first, and only those', () => {
+  const emptied = (context: Record<string, unknown>) =>
+    Object.values(synthesize(context).resources('Custom::S3AutoDeleteObjects')).map(
+      ({ Properties }) => (Properties.BucketName as { Ref: string }).Ref,
+    );
+  expect(emptied({ stage: 'development' }).toSorted()).toEqual(['ContentBucket', 'FileBucket']);
+  expect(emptied({})).toEqual([]);
+  // The one of the library, which brings code to the web function.
+  expect(emptied({ settings: { largeUploads: true } })).toEqual([
+    expect.stringMatching(/^AWSCDKWebFunctionAssetBucket/),
+  ]);
 });
 
 test('resources with data need no other, so that a new stack can begin by taking them over', () => {
