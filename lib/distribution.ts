@@ -26,6 +26,13 @@ import { type OwnDomain, pointDomain } from './own-domain.ts';
 /** The longest that CloudFront waits for an origin to begin, or to go on with, an answer. */
 const readTimeout = Duration.seconds(120);
 
+/**
+ * Every status whose caching CloudFront lets one configure. Unless told otherwise it keeps the errors of GET and HEAD for
+ * 10 s, whatever the cache policy says, and of most statuses although `no-store` forbids it, for whoever asks for the
+ * same path: its key has neither the API key nor the query.
+ */
+const errorStatuses = [400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504];
+
 /** Tells origins which address was asked for: they themselves are called by their own. */
 const tellViewerHost = `function handler(event) {
   var request = event.request;
@@ -80,6 +87,7 @@ export class Distribution extends Construct {
       additionalBehaviors: {
         [props.uploads.path]: { ...behavior, origin: origin(props.uploads.domainName) },
       },
+      errorResponses: errorStatuses.map((httpStatus) => ({ httpStatus, ttl: Duration.seconds(0) })),
       httpVersion: HttpVersion.HTTP2_AND_3,
       priceClass: PriceClass.PRICE_CLASS_ALL,
       ...(props.webAclArn !== undefined && { webAclId: props.webAclArn }),

@@ -70,7 +70,10 @@ export class Firewall extends CfnWebACL {
                   customResponse: {
                     responseCode: status,
                     customResponseBodyKey: 'TooManyRequests',
-                    responseHeaders: [{ name: 'Retry-After', value: '60' }],
+                    responseHeaders: [
+                      { name: 'Retry-After', value: '60' },
+                      { name: 'Cache-Control', value: 'no-store' },
+                    ],
                   },
                 },
               },

@@ -59,6 +59,7 @@ export function addGatewayResponses(api: RestApi): void {
       statusCode: String(status),
       responseHeaders: {
         'Content-Type': "'application/json'",
+        'Cache-Control': "'no-store'",
         'x-request-id': 'context.requestId',
         // The gateway counts requests a second.
         ...(kind === 'rateLimited' && { 'Retry-After': "'1'" }),

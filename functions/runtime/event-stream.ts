@@ -7,7 +7,7 @@ const pingMilliseconds = 15_000;
 
 export const eventStreamHeaders = {
   'Content-Type': 'text/event-stream; charset=utf-8',
-  'Cache-Control': 'no-cache, no-transform',
+  'Cache-Control': 'no-store, no-transform',
   'X-Accel-Buffering': 'no',
 };
 

@@ -5,6 +5,8 @@ import { log } from './log.ts';
 
 export const headersOf = (requestId: string, contentType = 'application/json'): Record<string, string> => ({
   'Content-Type': contentType,
+  // What one caller is sent is no one else's: a cache on the way may not look at the API key.
+  'Cache-Control': 'no-store',
   'x-request-id': requestId,
 });
 

@@ -6,6 +6,8 @@ import { callAwsJson } from '../wire/call-aws-json.ts';
 export interface Distribution {
   /** In the order in which their patterns are tried; the default behaviour last. */
   readonly behaviors: readonly Behavior[];
+  /** For how long an error of an origin is cached at least, by its status. */
+  readonly errorSeconds: ReadonlyMap<number, number>;
 }
 
 export interface Behavior {
@@ -45,6 +47,11 @@ interface OriginProperties {
 interface DistributionProperties {
   readonly DistributionConfig: {
     readonly CacheBehaviors?: readonly BehaviorProperties[];
+    readonly CustomErrorResponses?: readonly {
+      readonly ErrorCode: number;
+      readonly ErrorCachingMinTTL?: number;
+      readonly ResponsePagePath?: string;
+    }[];
     readonly DefaultCacheBehavior: BehaviorProperties;
     readonly Origins: readonly OriginProperties[];
   };
@@ -104,8 +111,15 @@ export async function readDistribution(
       viewerRequest: association && functions.get(association.FunctionARN),
     };
   };
+  const errorSeconds = new Map<number, number>();
+  for (const { ErrorCode, ErrorCachingMinTTL, ResponsePagePath } of config.CustomErrorResponses ?? []) {
+    if (ResponsePagePath !== undefined)
+      refuse(`a page in place of the error ${ErrorCode} cannot run locally`);
+    if (ErrorCachingMinTTL !== undefined) errorSeconds.set(ErrorCode, ErrorCachingMinTTL);
+  }
   return {
     behaviors: [...(config.CacheBehaviors ?? []), config.DefaultCacheBehavior].map(readBehavior),
+    errorSeconds,
   };
 }
 

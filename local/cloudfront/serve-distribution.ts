@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { RunContext } from '../run-context.ts';
 import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
+import { createErrorCache } from './error-cache.ts';
 import type { Behavior, Distribution } from './read-distribution.ts';
 
 export interface DistributionServer {
@@ -15,11 +16,12 @@ const MAX_HEADER_BYTES = 32 * 1024;
 // As long as a viewer's silent connection is kept.
 const KEEP_ALIVE_MILLISECONDS = 350_000;
 
-/** Passes each request on to the origin of the first behaviour whose pattern its path has. */
+/** Passes each request on to the origin of the first behaviour whose pattern its path has, but for errors that it has cached. */
 export async function serveDistribution(
-  { behaviors }: Distribution,
+  { behaviors, errorSeconds }: Distribution,
   { options: { port }, origins }: Pick<RunContext, 'options' | 'origins'>,
 ): Promise<DistributionServer> {
+  const errors = createErrorCache(errorSeconds);
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
     const [path = '/'] = (request.url ?? '/').split('?');
     const behavior = behaviors.find(({ pattern }) => pattern.test(path));
@@ -28,7 +30,7 @@ export async function serveDistribution(
     else if (!behavior.methods.includes(request.method ?? '')) refuse(response, 403);
     // Only HTTP/1.0 can do without; which distribution is asked would be unknown.
     else if (request.headers.host === undefined) refuse(response, 400);
-    else {
+    else if (!errors.answer(request, path, response)) {
       prepare(request, path, behavior);
       void answer(request, response);
     }

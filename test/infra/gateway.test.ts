@@ -104,7 +104,7 @@ describe('what the gateway answers itself', () => {
   });
 
   test.each(types.map((type) => type.responseType))(
-    '%s has the envelope and the id of the request',
+    '%s has the envelope and the id of the request, and is cached nowhere',
     (type) => {
       const answer = answers.get(type);
       expect(answer?.body).toEqual({
@@ -115,6 +115,7 @@ describe('what the gateway answers itself', () => {
       expect(answer?.headers).toMatchObject({
         'gatewayresponse.header.x-request-id': 'context.requestId',
         'gatewayresponse.header.Content-Type': "'application/json'",
+        'gatewayresponse.header.Cache-Control': "'no-store'",
       });
       const known = Object.values(errorTable).map(({ status, errorCode }) => `${status}/${errorCode}`);
       expect(known).toContain(`${answer?.status}/${answer?.body.error_code}`);

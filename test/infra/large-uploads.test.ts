@@ -16,6 +16,7 @@ const { DistributionConfig: config } = resource('AWS::CloudFront::Distribution')
     Origins: { Id: string; DomainName: unknown; OriginPath?: string; CustomOriginConfig: object }[];
     CacheBehaviors: Behavior[];
     DefaultCacheBehavior: Behavior;
+    CustomErrorResponses?: object[];
   };
 };
 const originOf = ({ TargetOriginId }: Behavior) => {
@@ -67,6 +68,16 @@ test('both ways keep nothing, gather nothing, pass all but the host, and are enc
     expect(header?.HeaderName).toBe(originSecretHeader);
     expect(JSON.stringify(header)).toMatch(/resolve:secretsmanager:.*OriginSecret.*SecretString/);
   }
+});
+
+test('no error is cached, of any status whose caching CloudFront lets one configure', () => {
+  // "Error codes" of DownloadDistValuesErrorPages.html and creating-custom-error-pages.html in CloudFront's developer
+  // guide. What else it caches by itself is 410, unless an origin forbids it, as ours does.
+  const configurable = [400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504];
+  expect(config.CustomErrorResponses).toEqual(
+    // Without a page of its own, the origin's answer passes as it is.
+    configurable.map((ErrorCode) => ({ ErrorCode, ErrorCachingMinTTL: 0 })),
+  );
 });
 
 test('origins are told which address was asked for, whatever a viewer claims', () => {

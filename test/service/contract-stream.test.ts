@@ -62,7 +62,7 @@ describe('the bytes of a stream', () => {
     expect(response.status).toBe(200);
     expect(Object.fromEntries(response.headers)).toMatchObject({
       'content-type': expect.stringMatching(/^text\/event-stream/),
-      'cache-control': 'no-cache, no-transform',
+      'cache-control': 'no-store, no-transform',
       'x-accel-buffering': 'no',
       'x-request-id': expect.stringMatching(/./),
     });

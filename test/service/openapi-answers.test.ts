@@ -41,6 +41,7 @@ async function checkResponse(operation: string, response: Response): Promise<voi
     throw new Error(`${operation} does not describe the status ${response.status}`);
   for (const name of Object.keys(described.headers ?? {}))
     if (document.components.headers[name]?.required) expect(response.headers.get(name)).toMatch(/./);
+  expect(response.headers.get('cache-control')).toMatch(/^no-store/);
   const type = response.headers.get('content-type')?.split(';')[0] ?? '';
   const content = described.content[type];
   if (content === undefined) throw new Error(`${operation} does not describe an answer of the type ${type}`);
@@ -134,7 +135,7 @@ it('the check can fail: it refuses an answer that the document does not describe
   const json = (status: number, body: unknown) =>
     new Response(JSON.stringify(body), {
       status,
-      headers: { 'Content-Type': 'application/json', 'x-request-id': 'r' },
+      headers: { 'Content-Type': 'application/json', 'x-request-id': 'r', 'Cache-Control': 'no-store' },
     });
   await expect(checkResponse('GET /chats', json(418, {}))).rejects.toThrow('the status 418');
   await expect(checkResponse('GET /chats', json(200, { data: [] }))).rejects.toThrow('pagination');

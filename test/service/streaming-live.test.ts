@@ -35,7 +35,7 @@ it('answers before the model does: a comment and response.created', async () => 
   const response = await client.request('POST', `/chats/${chatId}/messages`, { body: body('first bytes') });
   expect(response.status).toBe(200);
   expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
-  expect(response.headers.get('cache-control')).toBe('no-cache, no-transform');
+  expect(response.headers.get('cache-control')).toBe('no-store, no-transform');
   expect(response.headers.get('x-accel-buffering')).toBe('no');
   expect(response.headers.get('content-encoding')).toBeNull();
   const decoder = new TextDecoder();

@@ -36,6 +36,16 @@ async function openTwo() {
   return { owner, chat, stranger, ids: { chat: chat.id, message, agent: owner.agentId } };
 }
 
+describe('an error that one workspace gets', () => {
+  it('is not what another gets for the same address a second later', async () => {
+    const [first, second] = [await openTenant(service), await openTenant(service)];
+    const chat = await second.createChat();
+    const history = (user: string) => `/chats/${chat.id}/messages?external_user_id=${user}`;
+    expect(summaryOf(await first.client.get(history('ann')))).toBe('404/10003 Chat not found');
+    expect(await second.client.get(history('bob'))).toMatchObject({ status: 200, body: { data: [] } });
+  });
+});
+
 describe('an id of another workspace', () => {
   const mark = `secret-${crypto.randomUUID()}`;
   /** By the name of a place: the owner's, and one that nobody has. A place with another name needs its case here. */

@@ -15,7 +15,7 @@ export interface JsonAnswer {
 
 /**
  * Holds an answer against the contract, whatever else a test asks of it: exactly the fields of its route's envelope at
- * every depth, or an error of the table; as JSON, with a request id.
+ * every depth, or an error of the table; as JSON, with a request id, and never to be cached.
  * @throws Error that says what the contract does not allow
  */
 export function checkAnswer(answer: JsonAnswer): void {
@@ -30,6 +30,8 @@ export function checkAnswer(answer: JsonAnswer): void {
 function headersProblem({ status, headers }: JsonAnswer): string | undefined {
   if (!headers.get('content-type')?.startsWith('application/json')) return 'the Content-Type is not JSON';
   if (!headers.get('x-request-id')) return 'the header x-request-id is missing';
+  // Proxies on the way would give one tenant what another was answered.
+  if (headers.get('cache-control') !== 'no-store') return 'Cache-Control is not no-store';
   const told = ['limit', 'remaining', 'reset'].flatMap((name) => headers.get(`x-ratelimit-${name}`) ?? []);
   if (![0, 3].includes(told.length) || told.some((text) => !/^\d+$/.test(text)))
     return 'the limit is told neither wholly nor not at all';

@@ -1,0 +1,105 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+
+// What CloudFront does with error responses of an origin: HTTPStatusCodes.html and custom-error-pages-expiration.html
+// of its developer guide.
+const DEFAULT_SECONDS = 10;
+
+const ALWAYS_CACHED = new Set([404, 405, 410, 414, 500, 501, 502, 503, 504]);
+
+const CACHED_WITH_MAX_AGE = new Set([400, 403, 412, 415]);
+
+// For all other statuses CloudFront ignores these directives.
+const HEEDS_NO_STORE = new Set([404, 410, 414, 501]);
+
+interface CachedError {
+  readonly head: ResponseHead;
+  readonly body: Buffer;
+  /** Without a body: it answers no GET. */
+  readonly ofHead: boolean;
+  readonly expiresAt: number;
+}
+
+interface ResponseHead {
+  readonly status: number;
+  /** Names and values in turn. */
+  readonly headers: readonly string[];
+}
+
+/** The error responses that a distribution caches. */
+export interface ErrorCache {
+  /** Sends the cached error for this path. False if there is none: the response is then to come from the origin. */
+  answer(request: IncomingMessage, path: string, response: ServerResponse): boolean;
+}
+
+/**
+ * The key is the path alone: the host is the distribution's, and the cache policy adds neither headers nor query. Its
+ * maximum TTL is 0, so `max-age` lets an error be cached, but not for longer than the status's minimum TTL.
+ * @param minimumSeconds `ErrorCachingMinTTL` by status
+ */
+export function createErrorCache(minimumSeconds: ReadonlyMap<number, number>): ErrorCache {
+  const errors = new Map<string, CachedError>();
+
+  function secondsOf({ status, headers }: ResponseHead): number {
+    const cacheControl = headers
+      .filter((_, index) => headers[index - 1]?.toLowerCase() === 'cache-control' && index % 2 === 1)
+      .join();
+    const isCached =
+      ALWAYS_CACHED.has(status) ||
+      (CACHED_WITH_MAX_AGE.has(status) && /\b(s-maxage|max-age)=/i.test(cacheControl));
+    const isForbidden = HEEDS_NO_STORE.has(status) && /\b(no-store|no-cache|private)\b/i.test(cacheControl);
+    return isCached && !isForbidden ? (minimumSeconds.get(status) ?? DEFAULT_SECONDS) : 0;
+  }
+
+  return {
+    answer(request, path, response) {
+      const isHead = request.method === 'HEAD';
+      if (!isHead && request.method !== 'GET') return false;
+      const cached = errors.get(path);
+      if (cached !== undefined && cached.expiresAt <= Date.now()) errors.delete(path);
+      else if (cached !== undefined && (isHead || !cached.ofHead)) {
+        response.writeHead(cached.head.status, [...cached.head.headers]).end(cached.body);
+        return true;
+      }
+      onError(response, secondsOf, (head, body, seconds) => {
+        errors.set(path, { head, body, ofHead: isHead, expiresAt: Date.now() + seconds * 1000 });
+      });
+      return false;
+    },
+  };
+}
+
+type WriteHead = (status: number, ...rest: unknown[]) => ServerResponse;
+type Write = (chunk?: unknown, ...rest: unknown[]) => unknown;
+
+/** Hands over the response once it is sent, if it is to be cached. */
+function onError(
+  response: ServerResponse,
+  secondsOf: (head: ResponseHead) => number,
+  cache: (head: ResponseHead, body: Buffer, seconds: number) => void,
+): void {
+  const chunks: Buffer[] = [];
+  const writeHead = response.writeHead.bind(response) as WriteHead;
+  response.writeHead = ((status, ...rest) => {
+    const given = rest.at(-1);
+    const head = { status, headers: [...flat(response.getHeaders()), ...flat(given)] };
+    const seconds = secondsOf(head);
+    if (seconds > 0) {
+      collect(response, chunks);
+      response.once('finish', () => cache(head, Buffer.concat(chunks), seconds));
+    }
+    return writeHead(status, ...rest);
+  }) as typeof response.writeHead;
+}
+
+const flat = (headers: unknown): string[] =>
+  (Array.isArray(headers) ? headers : Object.entries(headers ?? {}).flat()).map(String);
+
+function collect(response: ServerResponse, chunks: Buffer[]): void {
+  for (const name of ['write', 'end'] as const) {
+    const send = response[name].bind(response) as Write;
+    response[name] = ((chunk, ...rest) => {
+      if (typeof chunk === 'string' || chunk instanceof Uint8Array) chunks.push(Buffer.from(chunk as string));
+      return send(chunk, ...rest);
+    }) as Write as never;
+  }
+}
