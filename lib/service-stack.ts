@@ -87,6 +87,9 @@ export class ServiceStack extends Stack {
         handler.addEnvironment(variables.plainReplySeconds, String(settings.plainReplySeconds));
         handler.addEnvironment(variables.historyCharacters, String(settings.historyCharacters));
         handler.addEnvironment(variables.attachedFiles, String(settings.attachedFiles));
+        handler.addEnvironment(variables.replyModelCalls, String(settings.replyModelCalls));
+        handler.addEnvironment(variables.replyToolUses, String(settings.replyToolUses));
+        handler.addEnvironment(variables.replyToolsAtOnce, String(settings.replyToolsAtOnce));
       }
       if (needs.usage) handler.addEnvironment(variables.usageDays, String(settings.usageDays));
       if (needs.webhooks === 'taken') webhooks.areTakenBy(handler);

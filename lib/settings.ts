@@ -86,6 +86,22 @@ const schema = z
     /** Files that a message may attach: as many as a person would look through for one question. */
     attachedFiles: z.int().min(1).max(limits.attachedFiles).default(10),
 
+    /**
+     * Calls of models for one reply: of its agent, of the agents that it calls, of the title, and those that are made
+     * again. Six agents that use all 8 calls of their `max_steps` fit; without a limit, agents that call three others in
+     * every round make 12,965.
+     */
+    replyModelCalls: z.int().min(1).default(50),
+
+    /** Uses of tools in one reply: four in each of the seven rounds that an agent has before its answer, and two more. */
+    replyToolUses: z.int().min(1).default(30),
+
+    /**
+     * Tools of one reply that run at once. Each may hold a page of 5 MB and a connection; four are as many pages as an
+     * agent compares, and 64 replies in one process then hold at most 256.
+     */
+    replyToolsAtOnce: z.int().min(1).default(4),
+
     /** How long a batch may take; what has not been begun by then has timed out. */
     batchTimeoutSeconds: z
       .int()

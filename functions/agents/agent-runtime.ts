@@ -5,6 +5,7 @@ import { noUsage, sumOfUsage } from '#domain/message.ts';
 import { ModelFailure, type ModelFailureKind, modelFailureTexts } from '#domain/model-failure.ts';
 import type { AgentRuntime, ReplyPart, ReplyRequest } from '#domain/ports/agent-runtime.ts';
 import type { AttachmentReader } from '#domain/ports/attachment-reader.ts';
+import type { ReplyBudget, ReservedCall, RunningTool } from '#domain/reply-budget.ts';
 import { type Shown, showAttachments } from './attachments.ts';
 import { conversationOf } from './conversation.ts';
 import { hearAnswer, type ModelAnswer } from './model-answer.ts';
@@ -15,7 +16,7 @@ import { titleOf } from './title.ts';
 import { type AgentTool, ToolFailure, type ToolUse } from './tools/agent-tool.ts';
 import { type OfferedTool, offeredTools } from './tools/offered-tools.ts';
 import { functionTools, openToolCalls } from './tools/tool-calls.ts';
-import { useTool } from './tools/use-tool.ts';
+import { failedUse, useTool } from './tools/use-tool.ts';
 
 /** Of an agent whose `meta` does not say otherwise. */
 const defaults = {
@@ -41,39 +42,67 @@ type Tell = (part: ReplyPart) => void;
 interface Task extends Omit<ReplyRequest, 'agent'> {
   /** Who asked whom, the one that answers last. */
   agents: readonly [AgentVersion, ...AgentVersion[]];
+  /** The use of a tool that has called the agent; undefined for the reply's own. */
+  caller: RunningTool | undefined;
 }
 
 /** Answers messages with the agent's model and tools. */
 export function aiAgentRuntime(settings: AgentRuntimeSettings): AgentRuntime {
   return {
-    reply: ({ agent, ...request }, tell) => reply(settings, { ...request, agents: [agent] }, tell),
+    reply: ({ agent, ...request }, tell) =>
+      reply(settings, { ...request, agents: [agent], caller: undefined }, tell),
 
-    async title({ agent, message, signal }) {
+    async title({ agent, message, budget, signal }) {
       const { provider, name } = findProvider(settings.providers, agent.definition.llm_model);
       if (provider.title !== undefined) return provider.title(message);
-      return titleOf(askedModel(settings, agent.definition.llm_model, provider.model(name)), message, signal);
+      if (!budget.takeModelCall()) return undefined;
+      const model = askedModel(settings, agent.definition.llm_model, provider.model(name), budget);
+      return titleOf(model, message, signal);
     },
   };
 }
 
-const askedModel = (settings: AgentRuntimeSettings, name: string, model: LanguageModelV4): RetryingModel =>
-  retryingModel(model, { onRetry: (failure) => settings.onRetry(name, failure) });
+const askedModel = (
+  settings: AgentRuntimeSettings,
+  name: string,
+  model: LanguageModelV4,
+  budget: ReplyBudget,
+): RetryingModel =>
+  retryingModel(model, {
+    mayRetry: () => budget.takeModelCall(),
+    onRetry: (failure) => settings.onRetry(name, failure),
+  });
 
 async function reply(
   settings: AgentRuntimeSettings,
   task: Task,
   tell: Tell,
 ): Promise<{ cutShort: string | null }> {
+  const lastCall = task.budget.reserveModelCall();
+  if (lastCall === undefined) return { cutShort: limitTexts.modelCalls(task.budget) };
   try {
-    return await runLoop(settings, task, tell);
+    return await runLoop(settings, task, lastCall, tell);
   } catch (error) {
     throw modelFailureOf(error);
+  } finally {
+    lastCall.release();
   }
 }
+
+/** For the model and for clients to read. */
+const limitTexts = {
+  modelCalls: ({ limits }: ReplyBudget) =>
+    `The reply has reached its limit of ${limits.modelCalls} calls of models`,
+  toolUses: ({ limits }: ReplyBudget) =>
+    `The reply has reached its limit of ${limits.toolUses} uses of tools: answer with what you have`,
+  toolsAtOnce: ({ limits }: ReplyBudget) =>
+    `At most ${limits.toolsAtOnce} tools may run at once in a reply: use fewer, or one after the other`,
+} as const;
 
 async function runLoop(
   settings: AgentRuntimeSettings,
   task: Task,
+  lastCall: ReservedCall,
   tell: Tell,
 ): Promise<{ cutShort: string | null }> {
   const { definition } = task.agents.at(-1) ?? task.agents[0];
@@ -87,7 +116,7 @@ async function runLoop(
   const offered = offeredTools(settings.tools, definition, isSearchNeeded ? ['consultant_lookup'] : []);
   const maxOutputTokens = meta.max_output_tokens ?? defaults.maxOutputTokens;
   const maxSteps = meta.max_steps ?? defaults.maxSteps;
-  const model = askedModel(settings, definition.llm_model, provider.model(name));
+  const model = askedModel(settings, definition.llm_model, provider.model(name), task.budget);
   const instructions: LanguageModelV4Prompt =
     definition.system_prompt === '' ? [] : [{ role: 'system', content: definition.system_prompt }];
   const prompt = [
@@ -100,16 +129,24 @@ async function runLoop(
   ];
   let said = '';
   let handedOver = false;
+  let isToldToAnswer = false;
 
   for (let step = 1; ; step += 1) {
-    // The last call of the model, and one behind a form, must be an answer.
-    const mustAnswer = handedOver || step === maxSteps;
+    // The last call of the model, and one after a form, must be an answer.
+    const mustAnswer = handedOver || isToldToAnswer || step === maxSteps || !task.budget.takeModelCall();
+    if (mustAnswer) lastCall.take();
     const wanted: LanguageModelV4ToolCall[] = [];
     const calls = openToolCalls(offered, {
       tell,
-      run(tool, input) {
+      async run(tool, input) {
+        const running = task.budget.startTool(task.caller);
+        if (typeof running === 'string') {
+          isToldToAnswer ||= running === 'toolUses';
+          return failedUse(limitTexts[running](task.budget));
+        }
         handedOver ||= tool.tool.handsOver === true;
-        return useTool(tool, input, toolUse(settings, task, tool, tell), settings.toolTimeout);
+        const use = toolUse(settings, { ...task, caller: running }, tool, tell);
+        return useTool(tool, input, use, settings.toolTimeout).finally(running.end);
       },
     });
     let isNewStep = true;
@@ -147,8 +184,12 @@ async function runLoop(
     if (wanted.length === 0)
       return { cutShort: reasonCutShort(finishReason, { said, handedOver, maxOutputTokens }) };
     // It was told to speak and would rather go on.
+    if (mustAnswer && step === maxSteps && !handedOver)
+      return { cutShort: `The agent reached its limit of ${maxSteps} steps` };
     if (mustAnswer)
-      return { cutShort: handedOver ? null : `The agent reached its limit of ${maxSteps} steps` };
+      return {
+        cutShort: handedOver ? null : limitTexts[isToldToAnswer ? 'toolUses' : 'modelCalls'](task.budget),
+      };
     prompt.push({ role: 'assistant', content }, { role: 'tool', content: await calls.results() });
   }
 }

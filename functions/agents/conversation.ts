@@ -37,7 +37,7 @@ const userContent = ({ content, attachments }: Asked, shown: Shown['parts']): Us
 ];
 
 /** Two texts that meet become one, as some servers take a content only as one text. */
-function addUserMessage(conversation: LanguageModelV4Prompt, content: UserContent): void {
+export function addUserMessage(conversation: LanguageModelV4Prompt, content: UserContent): void {
   const last = conversation.at(-1);
   if (last?.role !== 'user') {
     conversation.push({ role: 'user', content });

@@ -17,6 +17,8 @@ export interface RetryTiming {
   longestRetryAfter: number;
   /** From 0 to 1. */
   random: () => number;
+  /** Asked before each wait, whether the reply has a call for it. */
+  mayRetry: () => boolean;
   /** Told before each wait. */
   onRetry: (failure: ModelFailureKind) => void;
   /** Rejects when the signal aborts. */
@@ -32,6 +34,7 @@ const usualTiming: RetryTiming = {
   firstDelay: 500,
   longestRetryAfter: 20_000,
   random: Math.random,
+  mayRetry: () => true,
   onRetry: () => undefined,
   wait: (milliseconds, signal) => sleep(milliseconds, undefined, signal && { signal }),
 };
@@ -84,6 +87,7 @@ async function retrying<Result>(
       if (signal?.aborted) throw error;
       const failure = modelFailureOf(error);
       const delay = delayAfter(failure, attempt, timing);
+      if (!timing.mayRetry()) throw failure;
       timing.onRetry(failure.kind);
       await timing.wait(delay, signal);
     }

@@ -8,6 +8,7 @@ import { lastPosition } from './message.ts';
 import { ModelFailure } from './model-failure.ts';
 import { NotStorable, notStored } from './not-storable.ts';
 import type { HeldItem } from './ports/batch-store.ts';
+import { ReplyBudget } from './reply-budget.ts';
 import type { Services } from './services.ts';
 import { settleTurn } from './settle-turn.ts';
 import type { StoredFile } from './stored-file.ts';
@@ -94,8 +95,9 @@ export const answerBatchItem =
         chat.messageCount,
         characters ?? services.replySettings.historyCharacters,
       );
+      const budget = new ReplyBudget(services.replySettings.limits);
       const { reply, error } = await collectReply(services)(
-        { agent, chat, history, message: request.message, attachments },
+        { agent, chat, history, message: request.message, attachments, budget },
         { emit: () => undefined, stop, deadline: services.batchSettings.item },
       );
       spend(reply.calls);

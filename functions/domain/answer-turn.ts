@@ -35,7 +35,7 @@ export const answerTurn =
   ): Promise<Reply> => {
     emit({ type: 'response.created', agent_id: turn.agent.agentId, model: turn.agent.definition.llm_model });
     const giveUpTitle = new AbortController();
-    const title = nameChat(services)(turn, emit, giveUpTitle.signal);
+    const title = nameChat(services)(turn, asked.budget, emit, giveUpTitle.signal);
 
     const lease = keepLease(
       services,

@@ -2,11 +2,13 @@ import type { StreamEventBody } from '#contract/events.ts';
 import type { Turn } from './begin-turn.ts';
 import { collectReply, Interruption } from './collect-reply.ts';
 import { interrupted, type Reply } from './gather-reply.ts';
+import { ReplyBudget } from './reply-budget.ts';
 
 /** A reply that the model has been asked for, before its user message is known to be stored. */
 export interface AskedReply {
   /** Aborts it. */
   stop: AbortController;
+  budget: ReplyBudget;
   /** Whole or not; never rejects. */
   collected: Promise<{ reply: Reply; error: unknown }>;
   /** Passes on what has been held back so far, and from now on each event at once. */
@@ -23,11 +25,16 @@ export const askForReply =
   (services: Parameters<typeof collectReply>[0]) =>
   (turn: Turn, deadline: number): AskedReply => {
     const stop = new AbortController();
+    const budget = new ReplyBudget(services.replySettings.limits);
     const held: StreamEventBody[] = [];
     let emit = (event: StreamEventBody): void => void held.push(event);
-    const collected = collectReply(services)(turn, { emit: (event) => emit(event), stop, deadline });
+    const collected = collectReply(services)(
+      { ...turn, budget },
+      { emit: (event) => emit(event), stop, deadline },
+    );
     return {
       stop,
+      budget,
       collected,
       tell(listener) {
         for (const event of held.splice(0)) listener(event);

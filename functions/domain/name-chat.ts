@@ -1,5 +1,6 @@
 import type { StreamEventBody } from '#contract/events.ts';
 import type { Turn } from './begin-turn.ts';
+import type { ReplyBudget } from './reply-budget.ts';
 import type { Services } from './services.ts';
 import { untilAborted } from './until-aborted.ts';
 
@@ -9,11 +10,16 @@ import { untilAborted } from './until-aborted.ts';
  */
 export const nameChat =
   (services: Pick<Services, 'agentRuntime' | 'chats' | 'clock' | 'log'>) =>
-  async (turn: Turn, emit: (event: StreamEventBody) => void, giveUp: AbortSignal): Promise<void> => {
+  async (
+    turn: Turn,
+    budget: ReplyBudget,
+    emit: (event: StreamEventBody) => void,
+    giveUp: AbortSignal,
+  ): Promise<void> => {
     if (!turn.makesTitle) return;
     try {
       const name = await untilAborted(
-        services.agentRuntime.title({ agent: turn.agent, message: turn.message, signal: giveUp }),
+        services.agentRuntime.title({ agent: turn.agent, message: turn.message, budget, signal: giveUp }),
         giveUp,
       );
       if (name === undefined) return;

@@ -31,6 +31,7 @@ import type { WebPages } from './ports/web-pages.ts';
 import type { WebSearch } from './ports/web-search.ts';
 import type { WebhookSender } from './ports/webhook-sender.ts';
 import type { WorkspaceStore } from './ports/workspace-store.ts';
+import type { ReplyLimits } from './reply-budget.ts';
 
 /** Everything a use case can touch. Each declares its part: `(services: Pick<Services, 'chats' | 'clock'>) => …`. */
 export interface Services {
@@ -85,6 +86,8 @@ export interface ReplySettings {
   historyCharacters: number;
   /** Files that a message may attach. */
   attachedFiles: number;
+  /** Of one reply, with the agents that it calls. */
+  limits: ReplyLimits;
 }
 
 /** Times in milliseconds. */

@@ -97,6 +97,11 @@ export const replySettings = /* @__PURE__ */ lazily((): Services['replySettings'
   lease: environment('leaseSeconds') * 1000,
   historyCharacters: environment('historyCharacters'),
   attachedFiles: environment('attachedFiles'),
+  limits: {
+    modelCalls: environment('replyModelCalls'),
+    toolUses: environment('replyToolUses'),
+    toolsAtOnce: environment('replyToolsAtOnce'),
+  },
 }));
 const toolAdapters = () => import('./tool-adapters.ts');
 let madeKnowledge: KnowledgeStore | undefined;

@@ -3,6 +3,7 @@ import { answerTurn } from '#domain/answer-turn.ts';
 import { type AskedReply, askForReply } from '#domain/ask-for-reply.ts';
 import { beginTurn, type Turn } from '#domain/begin-turn.ts';
 import type { AgentRuntime } from '#domain/ports/agent-runtime.ts';
+import { ReplyBudget } from '#domain/reply-budget.ts';
 import type { RequestKey } from '#domain/request-key.ts';
 import { identifiers } from '#runtime/identifiers.ts';
 import {
@@ -40,6 +41,8 @@ const agentRuntime: AgentRuntime = {
 
 type TurnServices = Parameters<typeof beginTurn>[0] & Parameters<typeof answerTurn>[0];
 
+const limits = { modelCalls: 50, toolUses: 30, toolsAtOnce: 4 };
+
 /** The stores of one function, on the real table; a test holds single calls of them back. */
 const functionWith = (held: Partial<TurnServices> = {}, lease = 60_000): TurnServices => ({
   agentRuntime,
@@ -51,7 +54,10 @@ const functionWith = (held: Partial<TurnServices> = {}, lease = 60_000): TurnSer
   log: { info: () => undefined, warn: () => undefined, error: () => undefined },
   messages: messages(),
   meter,
-  replySettings: { streamTimeout: 90_000, lease, historyCharacters: 1000, attachedFiles: 10 },
+  replySettings: {
+    ...{ streamTimeout: 90_000, lease, historyCharacters: 1000, attachedFiles: 10 },
+    limits,
+  },
   requestKeys: requestKeys(),
   usage: usage(),
   workspaces: workspaces(),
@@ -102,6 +108,7 @@ const unheard = { emit: () => undefined, done: () => undefined };
 /** Begins a turn alone: what asks the model for its reply may come much later, and from another function. */
 const unasked: AskedReply = {
   stop: new AbortController(),
+  budget: new ReplyBudget(limits),
   collected: new Promise(() => {}),
   tell: () => undefined,
   giveUp: async () => undefined,

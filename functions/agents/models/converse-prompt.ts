@@ -1,8 +1,5 @@
-import type {
-  LanguageModelV4CallOptions,
-  LanguageModelV4Message,
-  LanguageModelV4ToolResultPart,
-} from '@ai-sdk/provider';
+import type { LanguageModelV4CallOptions, LanguageModelV4Message } from '@ai-sdk/provider';
+import { withoutToolParts } from './prompt-without-tools.ts';
 
 /**
  * A prompt that Converse takes. It refuses blank texts, and two messages of a role in a row: what is blank goes, and
@@ -15,45 +12,11 @@ export function conversePrompt({
   tools = [],
   toolChoice,
 }: LanguageModelV4CallOptions): LanguageModelV4Message[] {
-  const withoutTools = tools.length === 0 || toolChoice?.type === 'none';
+  const isWithoutTools = tools.length === 0 || toolChoice?.type === 'none';
   return prompt
-    .map(withoutTools ? withoutToolParts : (message) => message)
+    .map(isWithoutTools ? withoutToolParts : (message) => message)
     .map(withoutBlanks)
     .filter(saysSomething);
-}
-
-function withoutToolParts(message: LanguageModelV4Message): LanguageModelV4Message {
-  if (message.role === 'assistant') {
-    const callsTools = message.content.some(({ type }) => type === 'tool-call');
-    // What a model thought on its way to a call stands for nothing once the call is gone.
-    return callsTools
-      ? { ...message, content: message.content.filter(({ type }) => type === 'text') }
-      : message;
-  }
-  if (message.role !== 'tool') return message;
-  const results = message.content.filter((part) => part.type === 'tool-result');
-  return {
-    role: 'user',
-    content: results.map((part) => ({
-      type: 'text',
-      text: `The tool ${part.toolName} answered: ${textOf(part.output)}`,
-    })),
-  };
-}
-
-function textOf(output: LanguageModelV4ToolResultPart['output']): string {
-  switch (output.type) {
-    case 'text':
-    case 'error-text':
-      return output.value;
-    case 'json':
-    case 'error-json':
-      return JSON.stringify(output.value);
-    case 'execution-denied':
-      return output.reason ?? 'It was not allowed to run.';
-    case 'content':
-      return output.value.map((part) => (part.type === 'text' ? part.text : `(${part.type})`)).join('\n');
-  }
 }
 
 /** A user's message that is blank as a whole stays: Converse's refusal is then the answer to it. */

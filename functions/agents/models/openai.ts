@@ -1,6 +1,7 @@
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { httpFetch } from './http-fetch.ts';
 import type { ModelProvider } from './model-provider.ts';
+import { withoutTools } from './prompt-without-tools.ts';
 
 /** OpenAI's reasoning models refuse `max_tokens`, while other servers know nothing else. */
 const wantsCompletionTokens = /^(gpt-5|o\d)/;
@@ -17,8 +18,8 @@ export function openai(settings: { baseUrl: () => string; apiKey: () => Promise<
   return {
     needsName: true,
     seesImages: (name) => sees.test(name),
-    model: (name) =>
-      createOpenAICompatible({
+    model(name) {
+      const model = createOpenAICompatible({
         name: 'openai',
         baseURL: settings.baseUrl(),
         apiKey: settings.apiKey,
@@ -28,6 +29,15 @@ export function openai(settings: { baseUrl: () => string; apiKey: () => Promise<
           wantsCompletionTokens.test(name)
             ? { ...body, max_completion_tokens: max_tokens }
             : { ...body, max_tokens },
-      }).chatModel(name),
+      }).chatModel(name);
+      return {
+        specificationVersion: 'v4',
+        provider: model.provider,
+        modelId: name,
+        supportedUrls: model.supportedUrls,
+        doGenerate: (options) => model.doGenerate(withoutTools(options)),
+        doStream: (options) => model.doStream(withoutTools(options)),
+      };
+    },
   };
 }

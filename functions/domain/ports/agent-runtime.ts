@@ -2,6 +2,7 @@ import type { ReasoningStep, TokenUsage } from '#contract/message.ts';
 import type { AgentVersion } from '../agent.ts';
 import type { Chat } from '../chat.ts';
 import type { Message } from '../message.ts';
+import type { ReplyBudget } from '../reply-budget.ts';
 import type { StoredFile } from '../stored-file.ts';
 
 export interface ReplyRequest {
@@ -12,6 +13,7 @@ export interface ReplyRequest {
   message: string;
   /** Files of this message; those of earlier ones stand in the history. */
   attachments: StoredFile[];
+  budget: ReplyBudget;
   signal: AbortSignal;
 }
 
@@ -32,6 +34,14 @@ export interface AgentRuntime {
    * @throws ModelFailure when the model fails; what was told before stays valid
    */
   reply(request: ReplyRequest, tell: (part: ReplyPart) => void): Promise<{ cutShort: string | null }>;
-  /** A title for a chat that begins with this message, at most 60 characters; undefined when the model makes none. */
-  title(request: { agent: AgentVersion; message: string; signal: AbortSignal }): Promise<string | undefined>;
+  /**
+   * A title for a chat that begins with this message, at most 60 characters; undefined when the model makes none, or the
+   * reply's budget has no call for it.
+   */
+  title(request: {
+    agent: AgentVersion;
+    message: string;
+    budget: ReplyBudget;
+    signal: AbortSignal;
+  }): Promise<string | undefined>;
 }

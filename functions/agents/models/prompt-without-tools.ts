@@ -1,0 +1,53 @@
+import type {
+  LanguageModelV4CallOptions,
+  LanguageModelV4Message,
+  LanguageModelV4Prompt,
+  LanguageModelV4ToolResultPart,
+} from '@ai-sdk/provider';
+import { addUserMessage } from '../conversation.ts';
+
+/**
+ * A call that must be an answer is made without tools: some servers do not know a tool choice of none, so that their
+ * models call tools all the same. Some also reject tool calls and results in the history of a call without tools: what
+ * the tools have found becomes text of the user.
+ */
+export function withoutTools(options: LanguageModelV4CallOptions): LanguageModelV4CallOptions {
+  const { tools: _, toolChoice, ...others } = options;
+  if (toolChoice?.type !== 'none') return options;
+  const prompt: LanguageModelV4Prompt = [];
+  for (const message of options.prompt.map(withoutToolParts))
+    if (message.role === 'user') addUserMessage(prompt, message.content);
+    else if (message.content.length > 0) prompt.push(message);
+  return { ...others, prompt };
+}
+
+export function withoutToolParts(message: LanguageModelV4Message): LanguageModelV4Message {
+  if (message.role === 'assistant') {
+    const callsTools = message.content.some(({ type }) => type === 'tool-call');
+    // What a model thought on its way to a call stands for nothing once the call is gone.
+    return callsTools
+      ? { ...message, content: message.content.filter(({ type }) => type === 'text') }
+      : message;
+  }
+  if (message.role !== 'tool') return message;
+  const results = message.content.filter((part) => part.type === 'tool-result');
+  const text = results
+    .map((part) => `The tool ${part.toolName} answered: ${textOf(part.output)}`)
+    .join('\n\n');
+  return { role: 'user', content: [{ type: 'text', text }] };
+}
+
+function textOf(output: LanguageModelV4ToolResultPart['output']): string {
+  switch (output.type) {
+    case 'text':
+    case 'error-text':
+      return output.value;
+    case 'json':
+    case 'error-json':
+      return JSON.stringify(output.value);
+    case 'execution-denied':
+      return output.reason ?? 'It was not allowed to run.';
+    case 'content':
+      return output.value.map((part) => (part.type === 'text' ? part.text : `(${part.type})`)).join('\n');
+  }
+}

@@ -1,0 +1,241 @@
+import type { ServerResponse } from 'node:http';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { StreamEvent } from '#contract/events.ts';
+import type { ReasoningStep } from '#contract/message.ts';
+import { endOf, resultsOf, submit } from '#support/batches.ts';
+import { type Client, clientOf } from '#support/client.ts';
+import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import {
+  type AgentFields,
+  createPublishedAgent,
+  createTenant,
+  type Service,
+  startService,
+  type Tenant,
+} from '#support/service.ts';
+import { startWebServer, type WebServer } from '#support/tool-use.ts';
+import { createChat, historyOf, stepThrough } from '#support/turns.ts';
+
+/** The stage's defaults. */
+const limits = { modelCalls: 50, toolUses: 30, toolsAtOnce: 4 };
+
+const fetchType = 'consultant_fetch_web_content';
+const fetchTool = { type: fetchType };
+
+let web: WebServer;
+let answerPage: (response: ServerResponse) => void;
+let model: ScriptedModel;
+let service: Service;
+let tenant: Tenant;
+let client: Client;
+beforeAll(async () => {
+  web = await startWebServer((_request, response) => answerPage(response));
+  model = await startScriptedModel();
+  service = await startService({
+    variables: { OPENAI_BASE_URL: model.url, OUTBOUND_ALLOW: `127.0.0.1:${web.port}` },
+    maxConcurrency: 2,
+  });
+  tenant = await createTenant({ model: 'openai:test', titles: false });
+  client = clientOf(service, tenant);
+});
+afterAll(async () => {
+  await service.close();
+  await model.close();
+  await web.close();
+});
+beforeEach(() => {
+  model.calls.length = 0;
+  model.plainCalls.length = 0;
+  web.asked.length = 0;
+  answerPage = (response) => response.writeHead(200, { 'Content-Type': 'text/plain' }).end('A page');
+});
+
+const agentWith = (fields: AgentFields): Promise<string> =>
+  createPublishedAgent(tenant.workspaceId, { llm_model: 'openai:test', ...fields });
+
+const callOf = (name: string, agentId: string) => ({
+  type: 'consultant_call_agent',
+  name,
+  config: { agent_id: agentId },
+});
+
+/** Calls each tool that it is offered, so many times at once; speaks only when it is offered none. */
+const greedy =
+  (times = 1) =>
+  (call: ModelCall): void => {
+    const tools = call.request.tools ?? [];
+    if (tools.length === 0) call.piece('Enough.');
+    else
+      call.callTools(
+        ...tools.flatMap(({ function: { name } }) =>
+          Array.from({ length: times }, () => ({
+            name,
+            arguments: name === fetchType ? { url: web.url } : { message: 'go' },
+          })),
+        ),
+      );
+    call.finish();
+  };
+
+async function reply(agentId: string, message = 'go') {
+  const chatId = await createChat(client, { agentId });
+  const events = await (await client.stream(chatId, { message, agent_id: agentId })).all();
+  return { end: events.at(-2), steps: (await historyOf(client, chatId)).at(-1)?.meta.reasoning_steps ?? [] };
+}
+
+const isWhole = { type: 'response.output_text.completed', final_text: 'Enough.' };
+const succeeded = ({ result }: ReasoningStep): boolean => result?.success === true;
+const failuresIn = (steps: ReasoningStep[]): unknown[] => [
+  ...new Set(
+    steps
+      .filter((step) => !succeeded(step))
+      .map(({ result }) => (result?.data as { message: string } | undefined)?.message),
+  ),
+];
+const atOnce = 'At most 4 tools may run at once in a reply: use fewer, or one after the other';
+const usesReached = 'The reply has reached its limit of 30 uses of tools: answer with what you have';
+
+describe('a reply', () => {
+  it('of agents that call three others each, in every round, ends with an answer', async () => {
+    let agents: string[] = [];
+    for (let level = 0; level < 4; level += 1) {
+      const tools = agents.map((agentId, index) => callOf(`ask_${index}`, agentId));
+      agents = await Promise.all(
+        Array.from({ length: level < 3 ? 3 : 1 }, () => agentWith({ unified_tools: tools })),
+      );
+    }
+    // So that today's code is not waited for.
+    model.onCall = (call) => (model.calls.length > 1000 ? call.fail(400) : greedy()(call));
+    const { end, steps } = await reply(agents[0] ?? '');
+    expect(model.calls.length).toBeLessThanOrEqual(limits.modelCalls);
+    expect(steps.filter(succeeded).length).toBeLessThanOrEqual(limits.toolUses);
+    expect(end).toMatchObject({ ...isWhole, usage: { total_calls: model.calls.length } });
+  });
+
+  it('has thirty uses of tools, of which the model is told', async () => {
+    const agentId = await agentWith({ unified_tools: [fetchTool], meta: { max_steps: 50 } });
+    model.onCall = greedy();
+    const { end, steps } = await reply(agentId);
+    expect(web.asked).toHaveLength(limits.toolUses);
+    expect(steps.map(succeeded)).toEqual([...Array(limits.toolUses).fill(true), false]);
+    expect(failuresIn(steps)).toEqual([usesReached]);
+    expect(model.calls.at(-1)?.request).not.toHaveProperty('tools');
+    expect(JSON.stringify(model.calls.at(-1)?.request.messages)).toContain(usesReached);
+    expect(end).toMatchObject(isWhole);
+  });
+
+  it('has fifty calls of models, of which the last is an answer and one the title', async () => {
+    const titled = await createTenant({
+      model: 'openai:test',
+      agent: { unified_tools: [fetchTool], meta: { max_steps: 50 } },
+    });
+    const titledClient = clientOf(service, titled);
+    // What never reaches a tool is no use of one.
+    model.onCall = (call) => {
+      if (call.request.tools === undefined) call.piece('Enough.');
+      else call.callTools({ name: fetchType, arguments: {} });
+      call.finish();
+    };
+    const chatId = await createChat(titledClient, titled);
+    const events = await (
+      await titledClient.stream(chatId, { message: 'go', agent_id: titled.agentId })
+    ).all();
+    expect(events).toContainEqual(expect.objectContaining({ type: 'response.output_text.completed' }));
+    expect(model.plainCalls).toHaveLength(1);
+    expect(model.calls).toHaveLength(limits.modelCalls - 1);
+    expect(model.calls.map(({ request }) => request.tools === undefined)).toEqual([
+      ...Array(limits.modelCalls - 2).fill(false),
+      true,
+    ]);
+  });
+
+  it.each([
+    ['an answer', true, isWhole],
+    ['a failure', false, { type: 'response.error', message: expect.stringContaining('cannot be reached') }],
+  ])('counts calls that are made again, to the last, which is %s', async (_, answers, last) => {
+    const agentId = await agentWith({ unified_tools: [fetchTool], meta: { max_steps: 50 } });
+    // Every second one fails, and so from the second round on each round takes two.
+    model.onCall = (call) => {
+      const isLast = call.request.tools === undefined;
+      if (isLast ? !answers : model.calls.length % 2 === 0) return call.fail(503, { 'Retry-After': '0' });
+      if (isLast) call.piece('Enough.');
+      else call.callTools({ name: fetchType, arguments: {} });
+      call.finish();
+    };
+    const { end } = await reply(agentId);
+    expect(model.calls).toHaveLength(limits.modelCalls);
+    expect(end).toMatchObject(last);
+  });
+
+  it('of a request of a batch has the same budget', async () => {
+    const agentId = await agentWith({ unified_tools: [fetchTool], meta: { max_steps: 50 } });
+    model.onCall = greedy();
+    const { id } = await submit(client, { agentId }, [{ custom_id: 'one', message: 'go' }]);
+    await endOf(client, id);
+    expect(await resultsOf(client, id)).toMatchObject([{ status: 'success', response_content: 'Enough.' }]);
+    expect(web.asked).toHaveLength(limits.toolUses);
+  });
+});
+
+describe('tools at once', () => {
+  /** Pages come when all that is to be begun has been. */
+  function heldPages() {
+    const held: ServerResponse[] = [];
+    answerPage = (response) => held.push(response);
+    return {
+      held,
+      release() {
+        answerPage = (response) => response.end('A page');
+        for (const response of held) response.end('A page');
+      },
+    };
+  }
+
+  it.each([
+    [4, 0],
+    [5, 1],
+  ])('%i of one answer: %i are rejected', async (count, rejected) => {
+    const agentId = await agentWith({ unified_tools: [fetchTool], meta: { max_steps: 2 } });
+    const pages = heldPages();
+    model.onCall = greedy(count);
+    const chatId = await createChat(client, { agentId });
+    const events = stepThrough(await client.stream(chatId, { message: 'go', agent_id: agentId }));
+    // All have begun, and those that are rejected have ended, before a page comes.
+    for (let seen = 0; seen < 1 + count + rejected; seen += 1) await events.next();
+    await expect.poll(() => pages.held.length).toBe(limits.toolsAtOnce);
+    pages.release();
+    expect((await events.rest()).at(-2)).toMatchObject(isWhole);
+    const steps = (await historyOf(client, chatId)).at(-1)?.meta.reasoning_steps ?? [];
+    expect(steps.filter(succeeded)).toHaveLength(limits.toolsAtOnce);
+    expect(failuresIn(steps)).toEqual(rejected === 0 ? [] : [atOnce]);
+  });
+
+  it('of called agents: one that waits for its own tool counts as one with it', async () => {
+    const reader = () => agentWith({ unified_tools: [fetchTool], meta: { max_steps: 2 } });
+    const readers = await Promise.all(Array.from({ length: 4 }, reader));
+    const agentId = await agentWith({
+      unified_tools: readers.map((each, index) => callOf(`ask_${index}`, each)),
+      meta: { max_steps: 2 },
+    });
+    const pages = heldPages();
+    // Each called agent reads two pages: one in its caller's place, and one that has none.
+    model.onCall = (call) => {
+      const isReader = call.request.tools?.[0]?.function.name === fetchType;
+      greedy(isReader ? 2 : 1)(call);
+    };
+    const chatId = await createChat(client, { agentId });
+    const events = stepThrough(await client.stream(chatId, { message: 'go', agent_id: agentId }));
+    for (let ends = 0; ends < 4; ) {
+      const event = (await events.next()) as StreamEvent;
+      if (event.type === 'response.reasoning_step.end') ends += 1;
+    }
+    await expect.poll(() => pages.held.length).toBe(limits.toolsAtOnce);
+    pages.release();
+    expect((await events.rest()).at(-2)).toMatchObject(isWhole);
+    const steps = (await historyOf(client, chatId)).at(-1)?.meta.reasoning_steps ?? [];
+    const fetched = steps.filter(({ type }) => type === fetchType);
+    expect(fetched.filter(succeeded)).toHaveLength(4);
+    expect(failuresIn(fetched)).toEqual([atOnce]);
+    expect(steps.filter((step) => step.type !== fetchType).map(succeeded)).toEqual([true, true, true, true]);
+  });
+});
