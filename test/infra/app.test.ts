@@ -39,9 +39,9 @@ test('the app takes its stage and single settings from the context, as text or a
 });
 
 test('an unknown stage stops the app with a line that says so', () => {
-  const { status, stderr } = runApp('unknown', { stage: 'staging' });
+  const { status, stderr } = runApp('unknown', { stage: 'nowhere' });
   expect(status).toBe(1);
   expect(stderr).toContain(
-    'Unknown stage staging; the stages of cdk.json are production, development, local',
+    'Unknown stage nowhere; the stages of cdk.json are production, staging, development, local',
   );
 });

@@ -110,9 +110,12 @@ test('an account of 10, as new ones have, reserves nothing, has two workers, and
   expect(plan({ accountConcurrency: 100 })).toMatchObject({ reserved: new Map(), batchWorkers: 20 });
 });
 
-test('development reserves nothing, so that it fits beside another stage, and is not warned of', () => {
-  expect(plan(configuration.context.stages.development)).toMatchObject({
-    reserved: new Map(),
-    warning: undefined,
-  });
-});
+test.each(['staging', 'development'] as const)(
+  '%s reserves nothing, so that it fits beside another stage, and is not warned of',
+  (stage) => {
+    expect(plan(configuration.context.stages[stage])).toMatchObject({
+      reserved: new Map(),
+      warning: undefined,
+    });
+  },
+);

@@ -13,6 +13,7 @@ test.each([
   ['production', {}],
   ['production', everything],
   ['production', { ...everything, largeUploads: false }],
+  ['staging', {}],
   ['development', {}],
   ['local', {}],
 ])('%s with %j breaks no rule of cdk-nag that is not acknowledged', (stage, settings) => {

@@ -19,9 +19,19 @@ test('each stage of cdk.json has its own settings and the defaults', () => {
   });
 });
 
+test('staging is production, but that its data goes with its stack and that it fits beside production', () => {
+  const { settings } = stageOf({ stage: 'staging' });
+  expect(settings).toEqual({
+    ...stageOf({}).settings,
+    production: false,
+    reservedConcurrency: false,
+  });
+  expect(settings.rollout).toBe('Canary10Percent5Minutes');
+});
+
 test('an unknown stage is refused with the names of the known ones', () => {
-  expect(() => stageOf({ stage: 'staging' })).toThrow(
-    'Unknown stage staging; the stages of cdk.json are production, development, local',
+  expect(() => stageOf({ stage: 'nowhere' })).toThrow(
+    'Unknown stage nowhere; the stages of cdk.json are production, staging, development, local',
   );
   expect(() => stageOf({ stage: 'constructor' })).toThrow('Unknown stage constructor');
 });
