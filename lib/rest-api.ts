@@ -179,21 +179,25 @@ function integrate(route: Route, handler: ServiceFunction): LambdaIntegration {
   });
 }
 
-/** Who called what, and how it went. No header is among it, so no key. */
+/**
+ * Who called what, and how it went. No header is among it, so no key, and no value that can have a quotation mark, since
+ * API Gateway escapes none: messages of errors are in the execution log.
+ */
 function accessLogFormat(): AccessLogFormat {
   return AccessLogFormat.custom(
     JSON.stringify({
       requestTime: '$context.requestTime',
       requestId: '$context.requestId',
       method: '$context.httpMethod',
-      path: '$context.path',
       route: '$context.resourcePath',
       status: '$context.status',
       responseBytes: '$context.responseLength',
       responseMilliseconds: '$context.responseLatency',
       integrationMilliseconds: '$context.integrationLatency',
-      integrationError: '$context.integration.error',
-      authorizerError: '$context.authorizer.error',
+      // Lambda's own status, then the function's.
+      invocationStatus: '$context.integration.integrationStatus',
+      integrationStatus: '$context.integration.status',
+      authorizerStatus: '$context.authorizer.integrationStatus',
       gatewayResponse: '$context.error.responseType',
       sourceAddress: '$context.identity.sourceIp',
       principal: '$context.authorizer.principalId',

@@ -106,7 +106,8 @@ const schema = z
     batchTimeoutSeconds: z
       .int()
       .min(1)
-      .max(30 * 86_400)
+      // SQS deletes messages after 14 days. One day is for those that are sent again shortly before the end.
+      .max(13 * 86_400, { error: 'must be at most 1,123,200 (13 days): SQS keeps messages for 14 days' })
       .default(86_400),
 
     /** How long one request of a batch may take its model: a worker's 300 s, less what storing its reply may take. */

@@ -153,6 +153,43 @@ test('the access log is JSON, names the request, and holds no key', () => {
   });
 });
 
+/**
+ * API Gateway puts values into the access log as they are, so one with a quotation mark breaks the line's JSON or adds
+ * fields to it. These can have none; errors of integrations and authorizers, and the path that a client sent, can.
+ */
+const withoutQuotes = [
+  // Numbers, dates and words that API Gateway makes.
+  'requestTime',
+  'status',
+  'responseLength',
+  'responseLatency',
+  'integrationLatency',
+  'integration.status',
+  'integration.integrationStatus',
+  'authorizer.integrationStatus',
+  'error.responseType',
+  // The resource that was matched, never the path that was sent.
+  'resourcePath',
+  // A client may choose both, of the characters of an HTTP token, which has no quotes.
+  'httpMethod',
+  'requestId',
+  // Of the connection, not of a header.
+  'identity.sourceIp',
+  // The id of a key, which this service has made.
+  'authorizer.principalId',
+];
+
+test('no value of the access log can break its JSON', () => {
+  const { Format } = resource('AWS::ApiGateway::Stage').Properties.AccessLogSetting as { Format: string };
+  const fields = Object.entries(JSON.parse(Format) as Record<string, unknown>);
+  expect(fields.length).toBeGreaterThan(10);
+  for (const [field, value] of fields)
+    expect([field, withoutQuotes.map((name) => `$context.${name}`)]).toEqual([
+      field,
+      expect.arrayContaining([value]),
+    ]);
+});
+
 test('every method is throttled, as the settings say', () => {
   const throttled = (rate: number, burst: number) => ({
     MethodSettings: [

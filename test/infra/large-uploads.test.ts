@@ -155,14 +155,23 @@ test('its role may do exactly this', () => {
     'dynamodb:GetItem',
     'dynamodb:PutItem',
     'dynamodb:UpdateItem',
-    'logs:CreateLogStream',
-    'logs:PutLogEvents',
     's3:AbortMultipartUpload',
     's3:DeleteObject',
     's3:GetObject',
     's3:PutObject',
     's3:PutObjectTagging',
     'secretsmanager:GetSecretValue',
+  ]);
+});
+
+test('its role may write logs as the library’s own would: into a group beside its own too, which Lambda creates', () => {
+  expect(resource('AWS::IAM::Role', 'UploadsRole').Properties.ManagedPolicyArns).toEqual([
+    {
+      'Fn::Join': [
+        '',
+        ['arn:', { Ref: 'AWS::Partition' }, ':iam::aws:policy/service-role/AWSLambdaBasicExecutionRole'],
+      ],
+    },
   ]);
 });
 

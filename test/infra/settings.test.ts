@@ -70,6 +70,15 @@ test.each([
   [{ authorizerCacheSeconds: 3601 }, 'authorizerCacheSeconds'],
   [{ openAiBaseUrl: 'ftp://models.example' }, 'openAiBaseUrl'],
   [{ logRetentionDays: 31 }, 'logRetentionDays'],
+  [
+    { batchTimeoutSeconds: 13 * 86_400 + 1 },
+    'batchTimeoutSeconds: must be at most 1,123,200 (13 days): SQS keeps messages for 14 days',
+  ],
 ])('%j is refused', (settings, problem) => {
   expect(() => parseSettings(settings)).toThrow(problem);
+});
+
+test('a batch may take 13 days', () => {
+  const batchTimeoutSeconds = 13 * 86_400;
+  expect(parseSettings({ batchTimeoutSeconds })).toMatchObject({ batchTimeoutSeconds });
 });
