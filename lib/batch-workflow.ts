@@ -110,7 +110,7 @@ export class BatchWorkflow extends Construct {
       description: 'Takes up what a crash has left lying',
       // What a crash costs a batch at most; each costs one read when no batch is open.
       schedule: Schedule.rate(Duration.minutes(5)),
-      targets: [new LambdaFunction(reconciler.live, { event: RuleTargetInput.fromObject({}) })],
+      targets: [new LambdaFunction(reconciler.alias, { event: RuleTargetInput.fromObject({}) })],
     });
   }
 
@@ -132,7 +132,7 @@ export class BatchWorkflow extends Construct {
   ): StateMachine {
     const over = this.createDelivery(functions.deliverer);
     const giveUp = new LambdaInvoke(this, 'Fail what is left of the batch', {
-      lambdaFunction: functions.failer.live,
+      lambdaFunction: functions.failer.aliasByName,
       payload: this.names(),
       resultSelector: { 'webhook.$': '$.Payload.webhook' },
       resultPath: '$.look',
@@ -140,14 +140,14 @@ export class BatchWorkflow extends Construct {
     retryCrashes(giveUp);
     giveUp.next(over);
     const look = new LambdaInvoke(this, 'See what has become of the batch', {
-      lambdaFunction: functions.advancer.live,
+      lambdaFunction: functions.advancer.aliasByName,
       payload: this.names(),
       resultSelector: { 'stage.$': '$.Payload.stage', 'webhook.$': '$.Payload.webhook' },
       resultPath: '$.look',
     });
     const wait = (name: string, seconds: number): LambdaInvoke =>
       new LambdaInvoke(this, name, {
-        lambdaFunction: functions.dispatcher.live,
+        lambdaFunction: functions.dispatcher.aliasByName,
         integrationPattern: IntegrationPattern.WAIT_FOR_TASK_TOKEN,
         payload: this.names({ taskToken: JsonPath.taskToken }),
         // The backstop of the batch's own expiry, or of a worker's wake: whoever waits looks again.
@@ -183,7 +183,7 @@ export class BatchWorkflow extends Construct {
   private createDelivery(deliverer: ServiceFunction): IChainable {
     const over = new Succeed(this, 'The batch is over');
     const deliver = new LambdaInvoke(this, 'Deliver the webhook', {
-      lambdaFunction: deliverer.live,
+      lambdaFunction: deliverer.aliasByName,
       payload: this.names(),
       resultSelector: { 'state.$': '$.Payload.state', 'seconds.$': '$.Payload.seconds' },
       resultPath: '$.delivery',

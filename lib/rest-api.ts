@@ -135,7 +135,7 @@ export class RestApi extends Construct {
       cloudWatchRole: true,
       defaultMethodOptions: {
         authorizer: new RequestAuthorizer(this, 'Authorizer', {
-          handler: authorizer.live,
+          handler: authorizer.alias,
           identitySources: [IdentitySource.header('x-api-key')],
           resultsCacheTtl: Duration.seconds(settings.authorizerCacheSeconds),
         }),
@@ -171,8 +171,8 @@ export class RestApi extends Construct {
 }
 
 function integrate(route: Route, handler: ServiceFunction): LambdaIntegration {
-  if (route.transfer === 'buffered') return new LambdaIntegration(handler.live, { allowTestInvoke: false });
-  return new LambdaIntegration(handler.live, {
+  if (route.transfer === 'buffered') return new LambdaIntegration(handler.alias, { allowTestInvoke: false });
+  return new LambdaIntegration(handler.alias, {
     allowTestInvoke: false,
     responseTransferMode: ResponseTransferMode.STREAM,
     timeout: Duration.seconds(Math.min(route.timeoutSeconds + coldStartSeconds, streamedLimitSeconds)),

@@ -5,8 +5,8 @@ import {
   LambdaDeploymentConfig,
   LambdaDeploymentGroup,
 } from 'aws-cdk-lib/aws-codedeploy';
-import { Policy, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
-import { Validations } from 'aws-cdk-lib/core';
+import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { Aws, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import type { GradualRollout } from './rollout-names.ts';
 import type { ServiceFunction } from './service-function.ts';
@@ -38,11 +38,25 @@ export class Rollout extends Construct {
     // AWS's policy for this service also lets it publish, call hooks and read buckets, which nothing here needs.
     this.role = new Role(this, 'Role', { assumedBy: new ServicePrincipal('codedeploy.amazonaws.com') });
     this.role.addToPolicy(new PolicyStatement({ actions: ['cloudwatch:DescribeAlarms'], resources: ['*'] }));
-    Validations.of(this.role).acknowledge({
-      id: 'AwsSolutions-IAM5[Resource::*]',
-      reason:
-        'CodeDeploy looks at alarms as its own policy lets it, in lists, which are not limited to single alarms.',
-    });
+    const functions = `function:${functionNamePrefix(Stack.of(this).stackName)}*`;
+    this.role.addToPolicy(
+      new PolicyStatement({
+        actions: ['lambda:GetAlias', 'lambda:UpdateAlias', 'lambda:GetProvisionedConcurrencyConfig'],
+        resources: [`arn:${Aws.PARTITION}:lambda:${Aws.REGION}:${Aws.ACCOUNT_ID}:${functions}`],
+      }),
+    );
+    Validations.of(this.role).acknowledge(
+      {
+        id: 'AwsSolutions-IAM5[Resource::*]',
+        reason:
+          'CodeDeploy looks at alarms as its own policy lets it, in lists, which are not limited to single alarms.',
+      },
+      {
+        id: `AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:lambda:<AWS::Region>:<AWS::AccountId>:${functions}]`,
+        reason:
+          'The functions of this stack, by the prefix of their names: each by its own name takes 390 characters, and all policies of a role together may have 10,240.',
+      },
+    );
   }
 
   /** @param alarms any of which ends the rollout of this function; ten at most, says CodeDeploy */
@@ -54,16 +68,12 @@ export class Rollout extends Construct {
       role: this.role.withoutPolicyUpdates(),
       alarms: [...alarms],
     });
-    // A policy for each: one for all would need every function before any alias, and functions name each other's aliases.
-    const policy = new Policy(this, `${handler.node.id}Policy`, {
-      roles: [this.role],
-      statements: [
-        new PolicyStatement({
-          actions: ['lambda:GetAlias', 'lambda:UpdateAlias', 'lambda:GetProvisionedConcurrencyConfig'],
-          resources: [handler.functionArn, `${handler.functionArn}:live`],
-        }),
-      ],
-    });
-    group.node.addDependency(policy);
+    group.node.addDependency(this.role);
   }
 }
+
+/**
+ * What the names of all functions of a stack begin with. CloudFormation names them STACK-LOGICALID-RANDOM. Where that
+ * exceeds Lambda's 64 characters it shortens both parts, and leaves 25 of the stack's name (seen, not documented).
+ */
+export const functionNamePrefix = (stackName: string): string => `${stackName}-`.slice(0, 25);

@@ -48,9 +48,16 @@ export type ObjectAction =
  * each grants exactly the named actions and tells the function, in one call, where to find the thing.
  */
 export class ServiceFunction extends LambdaFunction {
-  /** What callers call: it stays with the last version while a new one is tried, and goes back when that fails. */
-  readonly live: IFunction;
-  readonly alias: Alias;
+  /**
+   * What callers call: it stays with the last version while a new one is tried, and goes back when that fails. The gateway,
+   * queues and the schedule refer to it, because CloudFormation must have made it before it makes them.
+   */
+  readonly alias: Alias & IFunction;
+  /**
+   * The same alias by its name, for callers that need it only at run time: functions and the workflow. If they referred to
+   * the alias, their own aliases would wait until it has moved, and a deployment would roll out in waves.
+   */
+  readonly aliasByName: IFunction;
 
   constructor(
     scope: Construct,
@@ -103,8 +110,9 @@ export class ServiceFunction extends LambdaFunction {
     });
     // The library's classes and interfaces disagree under exactOptionalPropertyTypes.
     const version = this.currentVersion as IVersion;
-    this.alias = new Alias(this, 'Live', { aliasName: 'live', version });
-    this.live = this.alias as IFunction;
+    const aliasName = 'live';
+    this.alias = new Alias(this, 'Live', { aliasName, version }) as Alias & IFunction;
+    this.aliasByName = Alias.fromAliasAttributes(this, 'LiveByName', { aliasName, aliasVersion: version });
   }
 
   usesTable(table: TableV2, actions: readonly TableAction[]): void {
@@ -155,9 +163,9 @@ export class ServiceFunction extends LambdaFunction {
       this.addToRolePolicy(statement);
   }
 
-  invokes({ live }: ServiceFunction, variable: string): void {
-    this.allow(['lambda:InvokeFunction'], live.functionArn);
-    this.addEnvironment(variable, live.functionArn);
+  invokes({ aliasByName: { functionArn } }: ServiceFunction, variable: string): void {
+    this.allow(['lambda:InvokeFunction'], functionArn);
+    this.addEnvironment(variable, functionArn);
   }
 
   /**
@@ -166,7 +174,7 @@ export class ServiceFunction extends LambdaFunction {
    */
   receivesFrom(queue: Queue, limits: { readonly batchSize: number; readonly maxConcurrency?: number }): void {
     this.allow(['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes'], queue.queueArn);
-    this.live.addEventSourceMapping(`SqsEventSource:${Names.nodeUniqueId(queue.node)}`, {
+    this.alias.addEventSourceMapping(`SqsEventSource:${Names.nodeUniqueId(queue.node)}`, {
       eventSourceArn: queue.queueArn,
       reportBatchItemFailures: true,
       ...limits,

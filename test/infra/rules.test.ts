@@ -42,6 +42,7 @@ test('the rules are looked at: without its acknowledgements the stack breaks som
     'AwsSolutions-IAM5[Resource::<AWSCDKWebFunctionAssetBucket.Arn>/web-function/*]',
     'AwsSolutions-IAM5[Resource::<ContentBucket.Arn>/*]',
     'AwsSolutions-IAM5[Resource::<FileBucket.Arn>/*]',
+    'AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:lambda:<AWS::Region>:<AWS::AccountId>:function:agent-service-production-*]',
     'AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:s3:::cdk-hnb659fds-assets-<AWS::AccountId>-<AWS::Region>/*]',
     'AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:execution:<BatchesMachine.Name>:*]',
     'AwsSolutions-S1',
