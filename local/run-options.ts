@@ -32,6 +32,8 @@ export interface RunOptions {
   readonly maxConcurrency?: number;
   /** Load every function once in the background after the start. */
   readonly prewarm?: boolean;
+  /** Awaited when the data folder is this run's own, before anything is read: may make the assembly, or empty the folder. */
+  readonly prepare?: () => Promise<void>;
   /** Awaited when every engine is up and the gateway's address is known, before the first request is looked at. */
   readonly beforeServing?: (run: StartedEngines) => Promise<void>;
   readonly onProgress?: (line: string) => void;

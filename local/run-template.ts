@@ -28,9 +28,10 @@ export async function runTemplate(options: RunOptions): Promise<RunningTemplate>
   const started = performance.now();
   const progress = (line: string) =>
     options.onProgress?.(`${line} (${Math.round(performance.now() - started)} ms)`);
-  const assembly = await readAssembly(options.assembly, options.stack);
   const unlock = await lockDataFolder(options.dataDir);
   try {
+    await options.prepare?.();
+    const assembly = await readAssembly(options.assembly, options.stack);
     const opened = await openTemplate(options, assembly, progress);
     let closing: Promise<void> | undefined;
     const run = describeRun(opened.context, opened, () => {

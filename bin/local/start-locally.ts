@@ -3,7 +3,7 @@ import { readdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { hostAndPortForm, parseHostAndPort } from '#contract/host-and-port.ts';
-import { lockDataFolder } from '#local/data/lock-data-folder.ts';
+import { lockFiles } from '#local/data/lock-data-folder.ts';
 import type { StartedEngines } from '#local/run-options.ts';
 import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
 import { useLocalTable } from '../operator.ts';
@@ -52,19 +52,36 @@ export async function startLocally(argv: string[]): Promise<void> {
         .then((parts) => writeMemory(join(resolve(options.data), 'memory.json'), parts))
         .catch((error: unknown) => console.error(`memory.json could not be written: ${error}`));
     });
-    for (const signal of ['SIGINT', 'SIGTERM'] as const)
-      process.once(signal, () => {
-        // A second signal, or an engine that hangs, must not keep the terminal.
-        setTimeout(() => process.exit(1), 5000).unref();
-        service.close().then(
-          () => process.exit(0),
-          () => process.exit(1),
-        );
-      });
+    closeOnSignals(service);
   } catch (error) {
     console.error(error instanceof Error ? error.message : error);
     process.exit(1);
   }
+}
+
+/**
+ * npm passes a Ctrl-C on that the terminal has sent to this process as well. A second one within this time is that one;
+ * nobody means by it that the first has been in vain.
+ */
+const sameSignalMilliseconds = 1000;
+
+/** Ends the run when a person, a supervisor or a terminal that is closed asks for it. */
+function closeOnSignals(service: RunningTemplate): void {
+  let askedAt: number | undefined;
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.on(signal, () => {
+      // A second signal, or an engine that hangs, must not keep the terminal.
+      if (askedAt !== undefined) {
+        if (performance.now() - askedAt > sameSignalMilliseconds) process.exit(1);
+        return;
+      }
+      askedAt = performance.now();
+      setTimeout(() => process.exit(1), 5000).unref();
+      service.close().then(
+        () => process.exit(0),
+        () => process.exit(1),
+      );
+    });
 }
 
 function addHostAndPort(text: string, earlier: string[]): string[] {
@@ -82,17 +99,7 @@ async function start(options: Options): Promise<RunningTemplate> {
   const started = performance.now();
   const tell = (line: string) =>
     console.log(`[${((performance.now() - started) / 1000).toFixed(1)} s] ${line}`);
-  // Another run's folder is neither emptied nor written to: this fails when there is one.
-  await (await lockDataFolder(options.data))();
-  if (options.reset) await emptyDataFolder(options.data);
   const assembly = join(options.data, 'assembly');
-  tell('Synthesizing the stack, if it has changed');
-  await synthesize(assembly, {
-    ...(process.env.OPENAI_BASE_URL && { openAiBaseUrl: process.env.OPENAI_BASE_URL }),
-    ...(options.allowOutbound.length > 0 && { outboundAllow: options.allowOutbound }),
-    ...webSearchSetting(process.env),
-  });
-  tell('Starting the engines');
   let connection: Connection | undefined;
   const service = await runTemplate({
     assembly,
@@ -100,6 +107,16 @@ async function start(options: Options): Promise<RunningTemplate> {
     port: options.port,
     prewarm: true,
     promptAuthorizers: true,
+    async prepare() {
+      if (options.reset) await emptyDataFolder(options.data);
+      tell('Synthesizing the stack, if it has changed');
+      await synthesize(assembly, {
+        ...(process.env.OPENAI_BASE_URL && { openAiBaseUrl: process.env.OPENAI_BASE_URL }),
+        ...(options.allowOutbound.length > 0 && { outboundAllow: options.allowOutbound }),
+        ...webSearchSetting(process.env),
+      });
+      tell('Starting the engines');
+    },
     secretValues: {
       ...(process.env.OPENAI_API_KEY && { OpenAiApiKey: process.env.OPENAI_API_KEY }),
       ...(process.env.BRAVE_API_KEY && { BraveApiKey: process.env.BRAVE_API_KEY }),
@@ -151,13 +168,13 @@ async function connect(engines: StartedEngines, folder: string): Promise<Connect
 
 /** Removes the folder's content, if it is a data folder: a mistyped path must not cost anything else. */
 async function emptyDataFolder(folder: string): Promise<void> {
-  if (!existsSync(folder)) return;
-  const isDataFolder = ['dynamodb.sqlite', join('assembly', 'made-from')].some((name) =>
-    existsSync(join(folder, name)),
-  );
-  if ((await readdir(folder)).length > 0 && !isDataFolder)
+  const names = (await readdir(folder)).filter((name) => !lockFiles.includes(name));
+  const isDataFolder =
+    existsSync(join(folder, 'assembly', 'made-from')) ||
+    names.some((name) => name === 'dynamodb.sqlite' || name.startsWith('assembly.draft-'));
+  if (names.length > 0 && !isDataFolder)
     throw new Error(`${folder} is not a data folder of this service: it was left alone`);
-  await rm(folder, { recursive: true });
+  await Promise.all(names.map((name) => rm(join(folder, name), { recursive: true })));
 }
 
 function greeting({ base_url, api_key, workspace_id, agent_id, chat_id }: Connection): string {

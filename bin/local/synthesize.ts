@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
 
 const project = resolve(import.meta.dirname, '../..');
 /** All that a template is made from, besides the packages that the lock file names. */
@@ -16,13 +16,23 @@ const sources = ['bin/app.ts', 'cdk.json', 'functions', 'lib', 'package.json', '
 export async function synthesize(folder: string, settings: Record<string, unknown>): Promise<boolean> {
   const context = JSON.stringify({ stage: 'local', settings });
   const made = await digest(context);
-  const mark = join(folder, 'made-from');
-  if ((await readFile(mark, 'utf8').catch(() => '')) === made) return false;
+  if ((await readFile(join(folder, 'made-from'), 'utf8').catch(() => '')) === made) return false;
+  await removeDrafts(folder);
+  // A draft of its own: the app that a killed process has started goes on writing for a while.
+  const draft = await mkdtemp(resolve(`${folder}.draft-`));
+  await runApp(draft, context);
+  await writeFile(join(draft, 'made-from'), made);
   await rm(folder, { recursive: true, force: true });
-  await mkdir(folder, { recursive: true });
-  await runApp(resolve(folder), context);
-  await writeFile(mark, made);
+  await rename(draft, folder);
   return true;
+}
+
+/** Makes the folder above as well. */
+async function removeDrafts(folder: string): Promise<void> {
+  const above = dirname(resolve(folder));
+  await mkdir(above, { recursive: true });
+  const drafts = (await readdir(above)).filter((name) => name.startsWith(`${basename(folder)}.draft-`));
+  await Promise.all(drafts.map((name) => rm(join(above, name), { recursive: true, force: true })));
 }
 
 async function digest(context: string): Promise<string> {

@@ -1,7 +1,10 @@
 import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import path from 'node:path';
+import { setTimeout as after } from 'node:timers/promises';
+import { openExclusively } from '../data/lock-file.ts';
 
 export interface Engine {
   readonly endpoint: string;
@@ -29,12 +32,26 @@ const PORTS_TO_TRY = 5;
 /** Starts the embedded DynamoDB engine on a free port. */
 export async function startDynoxide(databaseFile: string): Promise<Engine> {
   const binary = findBinary();
+  await untilClosed(databaseFile);
   for (let attempt = 1; ; attempt += 1)
     try {
       return await startAt(await findFreePort(), binary, databaseFile);
     } catch (error) {
       if (attempt === PORTS_TO_TRY || !String(error).includes('already in use')) throw error;
     }
+}
+
+/** The engine of a run that was killed ends a moment after it, and may still be writing until then. */
+async function untilClosed(databaseFile: string): Promise<void> {
+  if (!existsSync(databaseFile)) return;
+  const stopAt = Date.now() + START_TIMEOUT_MILLISECONDS;
+  for (;;) {
+    const release = openExclusively(databaseFile);
+    if (release) return release();
+    if (Date.now() >= stopAt)
+      throw new Error(`${databaseFile} is open in another program: close it and start again`);
+    await after(5);
+  }
 }
 
 async function startAt(port: number, binary: string, databaseFile: string): Promise<Engine> {
@@ -74,7 +91,7 @@ async function startAt(port: number, binary: string, databaseFile: string): Prom
   // What answers at a port may be somebody else's engine, so ours has to have said that it listens.
   while (!said.includes('listening on') || !(await answers(endpoint))) {
     if (!ended && Date.now() < stopAt) {
-      await new Promise((resolve) => setTimeout(resolve, 5));
+      await after(5);
       continue;
     }
     child.stdin.end();

@@ -1,9 +1,12 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { DatabaseSync } from 'node:sqlite';
+import { text } from 'node:stream/consumers';
+import { setTimeout as after } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { runTemplate } from '#local/run-template.ts';
 import { changeAssembly, type TemplateResources } from './fixture/change-assembly.ts';
 import { makeDataDir } from './fixture/start-fixture.ts';
@@ -47,13 +50,6 @@ describe('a start', () => {
     await run.close();
     const again = await runTemplate({ assembly, dataDir, port: 0 });
     await again.close();
-  });
-
-  it('takes over the lock of a process that is gone', async () => {
-    const dataDir = await dataFolder();
-    await writeFile(path.join(dataDir, 'lock'), `${process.pid}\nanother start\n`);
-    const run = await runTemplate({ assembly, dataDir, port: 0 });
-    await run.close();
   });
 
   it('refuses a port in use and leaves nothing behind', async () => {
@@ -100,10 +96,9 @@ describe('a start', () => {
 
 describe('a process that runs a template', () => {
   const script = path.join(import.meta.dirname, 'fixture', 'run-until-killed.ts');
-  const startProcess = async (dataDir: string) => {
-    const child = spawn(process.execPath, [script, assembly, dataDir], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
+  const command = (dataDir: string): [string, ...string[]] => [process.execPath, script, assembly, dataDir];
+  const startProcess = async (dataDir: string, [program, ...args] = command(dataDir)) => {
+    const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] });
     const [line] = (await once(child.stdout, 'data')) as [Buffer];
     return { child, line: line.toString() };
   };
@@ -115,6 +110,78 @@ describe('a process that runs a template', () => {
     child.kill('SIGKILL');
     await once(child, 'exit');
     await vi.waitFor(async () => expect(await processesOf(dataDir)).toEqual([]), 3000);
+  });
+
+  it('can be followed at once when it is killed, even if nobody takes note of its end', async () => {
+    const dataDir = await dataFolder();
+    // The program that takes the shell's place waits for none of its children.
+    const { child } = await startProcess(dataDir, [
+      'sh',
+      '-c',
+      '"$@" & exec sleep 60',
+      'sh',
+      ...command(dataDir),
+    ]);
+    onTestFinished(() => void child.kill('SIGKILL'));
+    const pid = Number.parseInt(await readFile(path.join(dataDir, 'lock'), 'utf8'), 10);
+    process.kill(pid, 'SIGKILL');
+    const run = await runTemplate({ assembly, dataDir, port: 0 });
+    expect(await readFile(`/proc/${pid}/stat`, 'utf8')).toMatch(/\) Z /);
+    // Of the engines only the new run's is left.
+    expect((await processesOf(dataDir)).filter((line) => !line.startsWith('sh\0'))).toHaveLength(1);
+    await run.close();
+    expect(await processesOf(dataDir)).toEqual([]);
+  });
+
+  it('is followed only when its engine has let go of the tables', async () => {
+    const dataDir = await dataFolder();
+    await (await runTemplate({ assembly, dataDir, port: 0 })).close();
+    const engine = new DatabaseSync(path.join(dataDir, 'dynamodb.sqlite'));
+    engine.prepare('SELECT count(*) FROM sqlite_schema').get();
+    const starting = runTemplate({ assembly, dataDir, port: 0 });
+    // Long enough for a whole start on an idle machine; a slower one proves nothing, and fails nothing.
+    expect(await Promise.race([starting.then(() => 'started'), after(1000, 'waits')])).toBe('waits');
+    engine.close();
+    await (await starting).close();
+  });
+
+  it('can be followed at once whenever it is killed', async () => {
+    const dataDir = await dataFolder();
+    // While it loads, while the engine starts, and when it runs, of a start that takes half a second or more.
+    for (const milliseconds of [100, 300, 500, 1000]) {
+      const [program, ...args] = command(dataDir);
+      const child = spawn(program, args, { stdio: 'ignore' });
+      await after(milliseconds);
+      child.kill('SIGKILL');
+    }
+    const run = await runTemplate({ assembly, dataDir, port: 0 });
+    await run.close();
+    expect(await processesOf(dataDir)).toEqual([]);
+  });
+
+  it('keeps out another one that starts at the same time', async () => {
+    const dataDir = await dataFolder();
+    const outcomes = await Promise.all(
+      [1, 2].map(async () => {
+        const [program, ...args] = command(dataDir);
+        const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+        const said = text(child.stderr);
+        const isRunning = await Promise.race([
+          once(child.stdout, 'data').then(() => true),
+          once(child, 'exit').then(() => false),
+        ]);
+        return { child, isRunning, said };
+      }),
+    );
+    const [running, second] = outcomes.toSorted(
+      (one, other) => Number(other.isRunning) - Number(one.isRunning),
+    );
+    expect([running?.isRunning, second?.isRunning]).toEqual([true, false]);
+    expect(await second?.said).toContain(
+      `The data folder ${dataDir} is in use by process ${running?.child.pid}\n`,
+    );
+    running?.child.kill('SIGTERM');
+    await once(running?.child as ChildProcess, 'exit');
   });
 
   it('ends by itself soon after close: no handle stays open', async () => {

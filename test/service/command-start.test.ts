@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { clientOf } from '#support/client.ts';
-import { processesNaming, type RunningCommand, startCommand } from '#support/command.ts';
+import { processesNaming, type RunningCommand, startByNpm, startCommand } from '#support/command.ts';
 import { createChat, historyOf } from '#support/turns.ts';
 import type { Connection } from '../../bin/local/connection.ts';
 import type { MemoryPart } from '../../bin/local/memory-by-part.ts';
@@ -18,11 +18,10 @@ let command: RunningCommand;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'service-command-'));
   data = join(folder, 'data');
-  command = startCommand(['--port', '0', '--data', data]);
+  command = startByNpm(['--port', '0', '--data', data]);
   await command.printed('Ctrl-C ends it.');
 }, 120_000);
 afterAll(async () => {
-  command.child.kill('SIGKILL');
   await command.ended;
   await rm(folder, { recursive: true, force: true });
 });
@@ -68,7 +67,7 @@ describe('npm start', { timeout: 120_000 }, () => {
 
   it('tells its memory by part when it gets SIGUSR2', async () => {
     const file = join(data, 'memory.json');
-    command.child.kill('SIGUSR2');
+    process.kill((await readConnection()).pid, 'SIGUSR2');
     await vi.waitFor(() => expect(existsSync(file)).toBe(true), 20_000);
     const parts = JSON.parse(await readFile(file, 'utf8')) as MemoryPart[];
     expect(parts[0]).toMatchObject({ part: 'main thread', threads: 1 });
@@ -88,7 +87,7 @@ describe('npm start', { timeout: 120_000 }, () => {
       api_key: expect.stringMatching(/^ak_/),
       workspace_id: expect.stringMatching(/^ws_/),
       agent_id: expect.any(String),
-      pid: command.child.pid,
+      pid: expect.any(Number),
     });
   });
 
@@ -138,12 +137,13 @@ describe('npm start', { timeout: 120_000 }, () => {
     const { client, tenant } = await clientNow();
     const chatId = await createChat(client, tenant, { name: 'Kept' });
     expect((await processesNaming(data)).join('\n')).toContain('dynoxide');
-    command.child.kill('SIGINT');
+    // As a terminal does it: to npm, which passes it on, and to what npm has started.
+    process.kill(-(command.child.pid ?? 0), 'SIGINT');
     expect(await command.ended).toMatchObject({ code: 0, stderr: '' });
     expect(await processesNaming(data)).toEqual([]);
 
     const before = await readConnection();
-    command = startCommand(['--port', '0', '--data', data, '--reset']);
+    command = startByNpm(['--port', '0', '--data', data, '--reset']);
     await command.printed('Ctrl-C ends it.');
     const emptied = await clientNow();
     expect(emptied.tenant.apiKey).not.toBe(before.api_key);
@@ -169,5 +169,24 @@ describe('npm start', { timeout: 120_000 }, () => {
     expect(stderr).toMatch(/in use/);
     expect(await readConnection()).toEqual(connection);
     await createChat(client, tenant);
+  });
+
+  it('ends at a SIGTERM to npm, as scripts and supervisors send it, and takes everything along', async () => {
+    const { base_url, pid } = await readConnection();
+    expect(pid).not.toBe(command.child.pid);
+    command.child.kill('SIGTERM');
+    expect(await command.ended).toMatchObject({ code: 0, stderr: '' });
+    expect(await processesNaming(data)).toEqual([]);
+    await expect(fetch(base_url)).rejects.toThrow();
+  });
+
+  it('ends when its terminal is closed', async () => {
+    command = startByNpm(['--port', '0', '--data', data]);
+    await command.printed('Ctrl-C ends it.');
+    process.kill(-(command.child.pid ?? 0), 'SIGHUP');
+    await command.ended;
+    expect(await processesNaming(data)).toEqual([]);
+    // The lock of a run that is killed stays where it was.
+    expect(existsSync(join(data, 'lock'))).toBe(false);
   });
 });

@@ -2,7 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 
-const command = resolve(import.meta.dirname, '../../bin/local.ts');
+const root = resolve(import.meta.dirname, '../..');
+const command = resolve(root, 'bin/local.ts');
 
 export interface RunningCommand {
   child: ChildProcess;
@@ -18,14 +19,24 @@ export interface RunningCommand {
 export const startCommand = (args: string[], variables: Record<string, string> = {}): RunningCommand =>
   startProgram([process.execPath, command, ...args], variables);
 
+/**
+ * `npm start -- …` as a person types it: by npm, in a process group of its own, as a terminal makes one. Its output has
+ * npm's own lines too.
+ */
+export const startByNpm = (args: string[]): RunningCommand =>
+  startProgram(['npm', '--loglevel=silent', 'start', '--', ...args], {}, 'ignore', true);
+
 /** A program in a process of its own; without `stdin` its standard input is empty. */
 export function startProgram(
   [program = '', ...args]: string[],
   variables: Record<string, string> = {},
   stdin: 'pipe' | 'ignore' = 'ignore',
+  isGroup = false,
 ): RunningCommand {
   const { AWS_ENDPOINT_URL_DYNAMODB: _, ...inherited } = process.env;
   const child = spawn(program, args, {
+    cwd: root,
+    detached: isGroup,
     env: { ...inherited, ...variables },
     stdio: [stdin, 'pipe', 'pipe'],
   });
