@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
-import { setTimeout as after } from 'node:timers/promises';
+import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { runTemplate } from '#local/run-template.ts';
 import { changeAssembly, type TemplateResources } from './fixture/change-assembly.ts';
@@ -140,7 +140,7 @@ describe('a process that runs a template', () => {
     engine.prepare('SELECT count(*) FROM sqlite_schema').get();
     const starting = runTemplate({ assembly, dataDir, port: 0 });
     // Long enough for a whole start on an idle machine; a slower one proves nothing, and fails nothing.
-    expect(await Promise.race([starting.then(() => 'started'), after(1000, 'waits')])).toBe('waits');
+    expect(await Promise.race([starting.then(() => 'started'), wait(1000, 'waits')])).toBe('waits');
     engine.close();
     await (await starting).close();
   });
@@ -151,7 +151,7 @@ describe('a process that runs a template', () => {
     for (const milliseconds of [100, 300, 500, 1000]) {
       const [program, ...args] = command(dataDir);
       const child = spawn(program, args, { stdio: 'ignore' });
-      await after(milliseconds);
+      await wait(milliseconds);
       child.kill('SIGKILL');
     }
     const run = await runTemplate({ assembly, dataDir, port: 0 });
