@@ -8,6 +8,7 @@ import { variables } from '#runtime/variables.ts';
 import { Alarms } from './alarms.ts';
 import { BatchWorkflow } from './batch-workflow.ts';
 import { acknowledgeRegions } from './bedrock-models.ts';
+import { expireLogsOfBucketEmptier } from './bucket-emptier.ts';
 import { planConcurrency } from './concurrency.ts';
 import { ContentBucket } from './content-bucket.ts';
 import { Dashboard } from './dashboard.ts';
@@ -145,6 +146,7 @@ export class ServiceStack extends Stack {
       baseAddress = `https://${distribution.domainName}${api.basePath}`;
     }
 
+    expireLogsOfBucketEmptier(this, settings);
     new CfnOutput(this, 'BaseAddress', { value: baseAddress });
     new CfnOutput(this, 'AlarmTopicArn', { value: alarms.topic.topicArn });
     new CfnOutput(this, 'BatchWorkflowArn', { value: workflow.machine.stateMachineArn });

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { errorTable } from '#contract/errors.ts';
 import { routes } from '#contract/routes.ts';
+import { functionNames } from '#lib/function-table.ts';
 import { originSecretHeader, variables, viewerHostHeader } from '#runtime/variables.ts';
 import { synthesize } from './synthesize.ts';
 
@@ -184,8 +185,16 @@ test('only functions that make links, and the web function, may read the secret 
   ).toEqual(['ListBatchResults', 'ListBatches', 'ListChats', 'ListMessages', 'Uploads']);
 });
 
-test('every log group forgets, those of the library too', () => {
-  for (const { Properties } of Object.values(resources('AWS::Logs::LogGroup')))
+test('every function, also one of the library, logs into a group of the template, which forgets', () => {
+  const functions = Object.entries(resources('AWS::Lambda::Function'));
+  // The library's two empty buckets and copy the web function's code.
+  expect(functions).toHaveLength(functionNames.length + 2);
+  const groups = resources('AWS::Logs::LogGroup');
+  for (const [id, { Properties }] of functions) {
+    const { LogGroup } = (Properties.LoggingConfig ?? {}) as { LogGroup?: { Ref: string } };
+    expect([id, Object.keys(groups)]).toEqual([id, expect.arrayContaining([LogGroup?.Ref])]);
+  }
+  for (const { Properties } of Object.values(groups))
     expect(Properties).toMatchObject({ RetentionInDays: 30 });
 });
 
