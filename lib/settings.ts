@@ -73,7 +73,9 @@ const schema = z
       .prefault({}),
 
     /** Batches that a workspace may have open at once: each holds workers and an execution. A number, or none. */
-    openBatches: openBatchesLimit.prefault('10'),
+    openBatches: z
+      .preprocess((value) => (typeof value === 'number' ? String(value) : value), openBatchesLimit)
+      .prefault('10'),
 
     /**
      * What the gateway takes of each route, whoever asks: a backstop behind the limits of keys, and all that stands

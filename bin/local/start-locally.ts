@@ -10,14 +10,14 @@ import { useLocalTable } from '../operator.ts';
 import { type Connection, readConnection, writeConnection } from './connection.ts';
 import { createDemoWorkspace, isThere } from './demo-workspace.ts';
 import { watchMemory, writeMemory } from './memory-by-part.ts';
+import { type SettingOptions, stageSettings } from './stage-settings.ts';
 import { synthesize } from './synthesize.ts';
 
-interface Options {
+interface Options extends SettingOptions {
   port: number;
   data: string;
   reset: boolean;
   logs: boolean;
-  allowOutbound: string[];
 }
 
 /** `npm start`: the stack of bin/app.ts on this machine. Ctrl-C ends it. */
@@ -36,6 +36,13 @@ export async function startLocally(argv: string[]): Promise<void> {
       addHostAndPort,
       [],
     )
+    .option(
+      '--set <name=value>',
+      'a setting of the stage (lib/settings.ts), its value as JSON or else as text; may be repeated',
+      (text, earlier: string[]) => [...earlier, text],
+      [],
+    )
+    .option('--batch-timeout <seconds>', 'how long a batch may take: the setting batchTimeoutSeconds', readSeconds)
     .addHelpText(
       'after',
       '\nOPENAI_BASE_URL and OPENAI_API_KEY reach the agents whose llm_model is openai:MODEL.' +
@@ -89,6 +96,11 @@ function addHostAndPort(text: string, earlier: string[]): string[] {
   return [...earlier, text];
 }
 
+function readSeconds(text: string): number {
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('It must be a number of seconds.');
+  return Number(text);
+}
+
 function readPort(text: string): number {
   const port = Number(text);
   if (!/^\d+$/.test(text) || port > 65_535) throw new InvalidArgumentError('It must be a port, 0 to 65535.');
@@ -99,6 +111,7 @@ async function start(options: Options): Promise<RunningTemplate> {
   const started = performance.now();
   const tell = (line: string) =>
     console.log(`[${((performance.now() - started) / 1000).toFixed(1)} s] ${line}`);
+  const settings = stageSettings(options, process.env);
   const assembly = join(options.data, 'assembly');
   let connection: Connection | undefined;
   const service = await runTemplate({
@@ -110,11 +123,7 @@ async function start(options: Options): Promise<RunningTemplate> {
     async prepare() {
       if (options.reset) await emptyDataFolder(options.data);
       tell('Synthesizing the stack, if it has changed');
-      await synthesize(assembly, {
-        ...(process.env.OPENAI_BASE_URL && { openAiBaseUrl: process.env.OPENAI_BASE_URL }),
-        ...(options.allowOutbound.length > 0 && { outboundAllow: options.allowOutbound }),
-        ...webSearchSetting(process.env),
-      });
+      await synthesize(assembly, settings);
       tell('Starting the engines');
     },
     secretValues: {
@@ -133,11 +142,6 @@ async function start(options: Options): Promise<RunningTemplate> {
   tell('Ready');
   if (connection !== undefined) console.log(greeting(connection));
   return service;
-}
-
-function webSearchSetting({ SEARXNG_URL, BRAVE_API_KEY }: NodeJS.ProcessEnv): Record<string, unknown> {
-  if (SEARXNG_URL) return { webSearch: { provider: 'searxng', url: SEARXNG_URL } };
-  return BRAVE_API_KEY ? { webSearch: { provider: 'brave' } } : {};
 }
 
 /** The demo workspace of the data folder, made anew when there is none. */

@@ -20,10 +20,15 @@ export async function synthesize(folder: string, settings: Record<string, unknow
   await removeDrafts(folder);
   // A draft of its own: the app that a killed process has started goes on writing for a while.
   const draft = await mkdtemp(resolve(`${folder}.draft-`));
-  await runApp(draft, context);
-  await writeFile(join(draft, 'made-from'), made);
-  await rm(folder, { recursive: true, force: true });
-  await rename(draft, folder);
+  try {
+    await runApp(draft, context);
+    await writeFile(join(draft, 'made-from'), made);
+    await rm(folder, { recursive: true, force: true });
+    await rename(draft, folder);
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true });
+    throw error;
+  }
   return true;
 }
 
@@ -66,5 +71,8 @@ async function runApp(folder: string, context: string): Promise<void> {
   const { promise, resolve: exited, reject } = Promise.withResolvers<number | null>();
   child.once('error', reject);
   child.once('close', exited);
-  if ((await promise) !== 0) throw new Error(`The stack could not be synthesized:\n${errors.trim()}`);
+  if ((await promise) === 0) return;
+  // What is wrong with settings is the user's own, and one line says it.
+  const [, problems] = /^Error: (Settings: .+)$/m.exec(errors) ?? [];
+  throw new Error(problems ?? `The stack could not be synthesized:\n${errors.trim()}`);
 }

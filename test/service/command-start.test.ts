@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { BatchResource } from '#contract/batch.ts';
 import { clientOf } from '#support/client.ts';
 import { processesNaming, type RunningCommand, startByNpm, startCommand } from '#support/command.ts';
 import { createChat, historyOf } from '#support/turns.ts';
@@ -18,10 +19,12 @@ let command: RunningCommand;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'service-command-'));
   data = join(folder, 'data');
-  command = startByNpm(['--port', '0', '--data', data]);
+  const settings = ['--set', 'attachedFiles=1', '--batch-timeout', '7200'];
+  command = startByNpm(['--port', '0', '--data', data, ...settings]);
   await command.printed('Ctrl-C ends it.');
 }, 120_000);
 afterAll(async () => {
+  command.child.kill('SIGTERM');
   await command.ended;
   await rm(folder, { recursive: true, force: true });
 });
@@ -63,6 +66,29 @@ describe('npm start', { timeout: 120_000 }, () => {
     const events = await shell(streamed);
     expect(events).toContain('event: response.output_text.delta\n');
     expect(events.endsWith('data: [DONE]\n\n')).toBe(true);
+  });
+
+  it('takes settings of the stage', async () => {
+    const { client, tenant } = await clientNow();
+    const chatId = await createChat(client, tenant);
+    const attached_file_uuids = [1, 2].map(() => crypto.randomUUID());
+    const sent = { message: 'Look', agent_id: tenant.agentId, stream: false, attached_file_uuids };
+    expect((await client.post(`/chats/${chatId}/messages`, sent)).body.message).toMatch(
+      /attached_file_uuids.* 1 /,
+    );
+    const requests = [{ custom_id: 'one', message: 'Hello' }];
+    const made = await client.post<BatchResource>('/batches', { agent_id: tenant.agentId, requests });
+    const { created_at, expires_at } = made.body.data;
+    expect(Date.parse(expires_at) - Date.parse(created_at)).toBe(7_200_000);
+  });
+
+  it('names all settings that are wrong', async () => {
+    const settings = ['--set', 'nope=1', '--set', 'leaseSeconds=1', '--batch-timeout', '2000000'];
+    await refuse(
+      ['--port', '0', '--data', join(folder, 'wrong'), ...settings],
+      /^Settings: leaseSeconds: .*; batchTimeoutSeconds: .*; unknown setting nope;/,
+    );
+    await refuse(['--set', 'one', '--set', 'two'], /NAME=VALUE.*: one, two$/);
   });
 
   it('tells its memory by part when it gets SIGUSR2', async () => {
@@ -115,6 +141,7 @@ describe('npm start', { timeout: 120_000 }, () => {
   it.each([
     [['--port', 'http'], /--port/],
     [['--port', '70000'], /--port/],
+    [['--batch-timeout', '1h'], /--batch-timeout/],
     [['--prot', '3000'], /unknown option '--prot'/],
     [['--data'], /--data/],
     [['extra'], /argument/],

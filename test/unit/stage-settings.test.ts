@@ -1,0 +1,39 @@
+import { expect, it } from 'vitest';
+import { type SettingOptions, stageSettings } from '../../bin/local/stage-settings.ts';
+
+const settingsOf = (options: Partial<SettingOptions>, variables: NodeJS.ProcessEnv = {}) =>
+  stageSettings({ set: [], allowOutbound: [], ...options }, variables);
+
+it.each([
+  ['openBatches=3', { openBatches: 3 }],
+  ['logLevel=WARN', { logLevel: 'WARN' }],
+  ['openAiBaseUrl=http://127.0.0.1:1/v1?a=b', { openAiBaseUrl: 'http://127.0.0.1:1/v1?a=b' }],
+  ['rateLimits={"sends":"1/s"}', { rateLimits: { sends: '1/s' } }],
+  ['logLevel=', { logLevel: '' }],
+])('%s is read as JSON, or else as text', (text, settings) => {
+  expect(settingsOf({ set: [text] })).toEqual(settings);
+});
+
+it('of two with one name the later counts, and a variable less than either', () => {
+  const set = ['openAiBaseUrl=http://one', 'openAiBaseUrl=http://two'];
+  expect(settingsOf({ set }, { OPENAI_BASE_URL: 'http://variable' })).toEqual({
+    openAiBaseUrl: 'http://two',
+  });
+});
+
+it('joins the addresses of --allow-outbound to those that are set', () => {
+  const set = ['outboundAllow=["wiki.internal:443"]'];
+  expect(settingsOf({ set, allowOutbound: ['127.0.0.1:80'] })).toEqual({
+    outboundAllow: ['wiki.internal:443', '127.0.0.1:80'],
+  });
+  expect(settingsOf({ allowOutbound: ['127.0.0.1:80'] })).toEqual({ outboundAllow: ['127.0.0.1:80'] });
+  expect(settingsOf({ set: ['outboundAllow=text'], allowOutbound: ['127.0.0.1:80'] })).toEqual({
+    outboundAllow: 'text',
+  });
+});
+
+it('names every one that is no NAME=VALUE', () => {
+  expect(() => settingsOf({ set: ['one', 'two=2', '=3'] })).toThrow(
+    '--set takes NAME=VALUE, which is not: one, =3',
+  );
+});
