@@ -4,7 +4,8 @@ import {
   type IPolicyValidationPlugin,
   Validations,
 } from 'aws-cdk-lib/core';
-import { FirewallStack } from '#lib/firewall-stack.ts';
+import { DistributionAlarms } from '#lib/distribution-alarms.ts';
+import { cloudFrontRegion, FirewallStack } from '#lib/firewall-stack.ts';
 import { bundleFunctions } from '#lib/function-bundles.ts';
 import { functionNames, webFunctionNames } from '#lib/function-table.ts';
 import { ServiceStack } from '#lib/service-stack.ts';
@@ -23,6 +24,10 @@ const service = new ServiceStack(app, 'AgentService', { stage, bundles });
 const { firewall, largeUploads } = stage.settings;
 if (firewall !== undefined && largeUploads)
   service.addStackDependency(new FirewallStack(app, 'Firewall', { stage, firewall }));
+// The Region of the credentials or of AWS_REGION, as the CDK command line tells it.
+const { CDK_DEFAULT_REGION: region } = process.env;
+if (largeUploads && region !== undefined && region !== cloudFrontRegion)
+  new DistributionAlarms(app, 'DistributionAlarms', { stage, service, region });
 if (stage.settings.checkedTemplate) {
   // Loaded only here: it takes 0.4 s.
   const { AwsSolutionsChecks } = await import('cdk-nag');

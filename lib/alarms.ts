@@ -13,7 +13,6 @@ import { Aws, CfnCondition, type CfnResource, Duration, Fn } from 'aws-cdk-lib/c
 import { Construct } from 'constructs';
 import { AlarmTopic } from './alarm-topic.ts';
 import type { BatchWorkflow } from './batch-workflow.ts';
-import type { Distribution } from './distribution.ts';
 import type { RestApi } from './rest-api.ts';
 import type { ServiceFunction } from './service-function.ts';
 import { serviceMetric } from './service-metric.ts';
@@ -239,11 +238,18 @@ export class Alarms extends Construct {
     });
   }
 
-  /** CloudFront tells its metrics to one Region alone, and an alarm hears only its own: elsewhere there is none. */
-  watchDistribution(distribution: Distribution): void {
+  /** CloudFront reports its metrics to one Region alone: elsewhere there is no such alarm, but in `DistributionAlarms`. */
+  watchDistribution(distributionId: string): void {
     const alarm = this.add('DistributionErrors', {
       says: 'CloudFront answers more than one request in a hundred with an error, its own or an origin’s.',
-      metric: distribution.metricServerErrorRate({ period: fiveMinutes }),
+      // The library's metric lacks the Region that CloudFront reports it under, and would never have a value.
+      metric: new Metric({
+        namespace: 'AWS/CloudFront',
+        metricName: '5xxErrorRate',
+        dimensionsMap: { DistributionId: distributionId, Region: 'Global' },
+        statistic: 'Average',
+        period: fiveMinutes,
+      }),
       from: 1,
       periods: [2, 3],
     });

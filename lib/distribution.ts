@@ -14,7 +14,6 @@ import {
   ViewerProtocolPolicy,
 } from 'aws-cdk-lib/aws-cloudfront';
 import { HttpOrigin } from 'aws-cdk-lib/aws-cloudfront-origins';
-import { Metric, type MetricOptions } from 'aws-cdk-lib/aws-cloudwatch';
 import { CloudFrontTarget } from 'aws-cdk-lib/aws-route53-targets';
 import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Duration, Stack, Validations } from 'aws-cdk-lib/core';
@@ -43,7 +42,7 @@ const tellViewerHost = `function handler(event) {
 /** One address for the gateway and, under the path of uploads, for the server that takes large ones. Nothing is cached. */
 export class Distribution extends Construct {
   readonly domainName: string;
-  private readonly distribution: CloudFrontDistribution;
+  readonly distributionId: string;
 
   constructor(
     scope: Construct,
@@ -100,7 +99,7 @@ export class Distribution extends Construct {
     // The address of clients: were it made anew, it would be another one.
     pinLogicalId(distribution, 'Distribution');
     this.domainName = props.domain?.name ?? distribution.distributionDomainName;
-    this.distribution = distribution;
+    this.distributionId = distribution.distributionId;
     if (props.domain !== undefined)
       pointDomain(this, props.domain, new CloudFrontTarget(distribution), { ipv6: true });
     Validations.of(distribution).acknowledge(
@@ -120,17 +119,5 @@ export class Distribution extends Construct {
           'CloudFront lets nobody choose for its own domain; who has one gives it a certificate and TLS 1.2.',
       },
     );
-  }
-
-  /** Percent of requests that were answered with 500 and above. */
-  metricServerErrorRate(options: MetricOptions): Metric {
-    // The library's metric lacks the Region that CloudFront tells it under, and would never have a value.
-    return new Metric({
-      namespace: 'AWS/CloudFront',
-      metricName: '5xxErrorRate',
-      dimensionsMap: { DistributionId: this.distribution.distributionId, Region: 'Global' },
-      statistic: 'Average',
-      ...options,
-    });
   }
 }

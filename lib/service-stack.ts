@@ -27,6 +27,9 @@ import { UploadServer } from './upload-server.ts';
 import { WebAccess } from './web-access.ts';
 import { Webhooks } from './webhooks.ts';
 
+/** Read by the stack that has the distribution's alarm. */
+export const distributionIdOutput = 'DistributionId';
+
 /** The whole service. A request travels gateway, authorizer, function, data and model; each is made after what it needs. */
 export class ServiceStack extends Stack {
   constructor(scope: Construct, id: string, props: { stage: Stage; bundles: FunctionBundles }) {
@@ -142,7 +145,8 @@ export class ServiceStack extends Stack {
         domain: settings.domain,
         webAclArn: settings.firewall === undefined ? undefined : webAclArnOf(props.stage),
       });
-      alarms.watchDistribution(distribution);
+      alarms.watchDistribution(distribution.distributionId);
+      new CfnOutput(this, distributionIdOutput, { value: distribution.distributionId });
       baseAddress = `https://${distribution.domainName}${api.basePath}`;
     }
 

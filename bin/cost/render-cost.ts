@@ -100,7 +100,8 @@ bytes on its way through CloudFront. X-Ray traces one request of ${1 / tracedSha
 server is reckoned as if each upload were an invocation.
 
 Not counted: the model's tokens, which cost the most; files and logs that are kept; retries and cold starts; the firewall,
-$5.00 a month, $1.00 for each of its rules and $0.60 for a million requests; and the metrics that functions tell in use:
+$5.00 a month, $1.00 for each of its rules and $0.60 for a million requests; outside us-east-1 one KMS key more, of the
+topic there; and the metrics that functions tell in use:
 each, with each value of its dimensions, ${money(priceOf('metric'))} dollars in a month in which it is told, and a stage in use has some forty.
 
 ## Prices

@@ -61,7 +61,8 @@ async function filesOf(source: string): Promise<string[]> {
 
 async function runApp(folder: string, context: string): Promise<void> {
   const child = spawn(process.execPath, [join(project, 'bin/app.ts')], {
-    env: { ...process.env, CDK_OUTDIR: folder, CDK_CONTEXT_JSON: context },
+    // Without a Region, in which the app may have further stacks.
+    env: { ...process.env, CDK_OUTDIR: folder, CDK_CONTEXT_JSON: context, CDK_DEFAULT_REGION: undefined },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   let errors = '';

@@ -1,9 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Template } from 'aws-cdk-lib/assertions';
 import { expect, test } from 'vitest';
+import { DistributionAlarms } from '#lib/distribution-alarms.ts';
+import { readStage } from '#lib/settings.ts';
 import { metrics } from '#runtime/metric-names.ts';
 import { standing } from '../../bin/cost/standing.ts';
-import { evaluate, synthesize } from './synthesize.ts';
+import { createService, evaluate, type Resource, synthesize } from './synthesize.ts';
 
 const settings = { largeUploads: true, alarmEmails: ['someone@example.com'] };
 const { template, resources, resource } = synthesize({ settings });
@@ -130,6 +133,47 @@ test('the alarm of CloudFront is made where CloudFront tells its metrics, of dim
     { Name: 'DistributionId', Value: { Ref: 'Distribution' } },
     { Name: 'Region', Value: 'Global' },
   ]);
+});
+
+test('elsewhere a stack in us-east-1 has it, with a topic of its own', () => {
+  const { app, stack: service } = createService({ settings });
+  const stage = readStage(app.node);
+  const stack = new DistributionAlarms(app, 'DistributionAlarms', { stage, service, region: 'eu-west-1' });
+  expect([stack.region, stack.stackName]).toEqual([
+    'us-east-1',
+    // Not the same for the stage in another Region, which is another service.
+    'agent-service-production-distribution-eu-west-1',
+  ]);
+  const { Resources } = Template.fromStack(stack).toJSON() as { Resources: Record<string, Resource> };
+  const of = (type: string) => Object.entries(Resources).filter(([, { Type }]) => Type === type);
+  const [[topicId] = []] = of('AWS::SNS::Topic');
+  const [[, alarm] = [], ...others] = of('AWS::CloudWatch::Alarm');
+  expect(others).toEqual([]);
+  const inService = resource('AWS::CloudWatch::Alarm', 'AlarmsDistributionErrors');
+  expect(alarm).toEqual({
+    ...inService,
+    Properties: {
+      ...inService.Properties,
+      AlarmActions: [{ Ref: topicId }],
+      Dimensions: [
+        {
+          Name: 'DistributionId',
+          Value: {
+            'Fn::GetStackOutput': {
+              StackName: 'agent-service-production',
+              OutputName: 'DistributionId',
+              Region: 'eu-west-1',
+            },
+          },
+        },
+        { Name: 'Region', Value: 'Global' },
+      ],
+    },
+  });
+  expect(of('AWS::SNS::Subscription').map(([, { Properties }]) => Properties.Endpoint)).toEqual(
+    settings.alarmEmails,
+  );
+  expect(template.findOutputs('DistributionId').DistributionId?.Value).toEqual({ Ref: 'Distribution' });
 });
 
 test('dead letters count that a function has taken away at once', () => {

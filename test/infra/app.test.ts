@@ -8,11 +8,16 @@ const folder = mkdtempSync(join(tmpdir(), 'app-test-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 /** Starts the app as the CDK command line does. */
-function runApp(name: string, context: Record<string, unknown>) {
+function runApp(name: string, context: Record<string, unknown>, region?: string) {
   const output = join(folder, name);
   const run = spawnSync(process.execPath, ['bin/app.ts'], {
     cwd: join(import.meta.dirname, '..', '..'),
-    env: { PATH: process.env.PATH, CDK_OUTDIR: output, CDK_CONTEXT_JSON: JSON.stringify(context) },
+    env: {
+      PATH: process.env.PATH,
+      CDK_OUTDIR: output,
+      CDK_CONTEXT_JSON: JSON.stringify(context),
+      CDK_DEFAULT_REGION: region,
+    },
     encoding: 'utf8',
   });
   const read = (file: string) => JSON.parse(readFileSync(join(output, file), 'utf8'));
@@ -20,11 +25,15 @@ function runApp(name: string, context: Record<string, unknown>) {
 }
 
 test('the app writes the assembly of production, which breaks no rule of CloudFormation or cdk-nag', () => {
-  const { status, stderr, output, read } = runApp('production', {});
+  const { status, stderr, output, read } = runApp('production', {}, 'eu-west-1');
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   expect(read('validation-report.json').pluginReports).toEqual([]);
-  const stack = read('manifest.json').artifacts.AgentService;
-  expect(stack.properties).toMatchObject({
+  const { AgentService, DistributionAlarms } = read('manifest.json').artifacts;
+  expect(DistributionAlarms).toMatchObject({
+    environment: 'aws://unknown-account/us-east-1',
+    dependencies: expect.arrayContaining(['AgentService']),
+  });
+  expect(AgentService.properties).toMatchObject({
     stackName: 'agent-service-production',
     terminationProtection: true,
   });
@@ -33,8 +42,11 @@ test('the app writes the assembly of production, which breaks no rule of CloudFo
 });
 
 test('the app takes its stage and single settings from the context, as text or as an object', () => {
-  const { read } = runApp('local', { stage: 'local', settings: { streamTimeoutSeconds: 2 } });
-  expect(read('manifest.json').artifacts.AgentService.properties.stackName).toBe('agent-service-local');
+  const { read } = runApp('local', { stage: 'local', settings: { streamTimeoutSeconds: 2 } }, 'us-east-1');
+  const { AgentService, ...others } = read('manifest.json').artifacts;
+  expect(AgentService.properties.stackName).toBe('agent-service-local');
+  // Its own alarm is where CloudFront's metrics are.
+  expect(others).not.toHaveProperty('DistributionAlarms');
   expect(JSON.stringify(read('AgentService.template.json'))).toContain('"STREAM_TIMEOUT_SECONDS":"2"');
 });
 

@@ -1,0 +1,29 @@
+import { CfnOutput, Fn, Stack } from 'aws-cdk-lib/core';
+import type { Construct } from 'constructs';
+import { Alarms } from './alarms.ts';
+import { cloudFrontRegion } from './firewall-stack.ts';
+import { distributionIdOutput, type ServiceStack } from './service-stack.ts';
+import type { Stage } from './settings.ts';
+
+/**
+ * The alarm of a distribution whose stack is not in us-east-1. CloudFront reports its metrics to that Region alone, an
+ * alarm receives only its own Region's, and tells only a topic of its own Region.
+ */
+export class DistributionAlarms extends Stack {
+  constructor(
+    scope: Construct,
+    id: string,
+    props: { stage: Stage; service: ServiceStack /** Where the service is deployed. */; region: string },
+  ) {
+    const { stage, service, region } = props;
+    super(scope, id, {
+      stackName: `${service.stackName}-distribution-${region}`,
+      description: `The alarm of the distribution of ${service.stackName} in ${region}`,
+      env: { region: cloudFrontRegion },
+    });
+    const alarms = new Alarms(this, 'Alarms', stage.settings);
+    alarms.watchDistribution(Fn.getStackOutput(service.stackName, distributionIdOutput, region));
+    new CfnOutput(this, 'AlarmTopicArn', { value: alarms.topic.topicArn });
+    this.addStackDependency(service);
+  }
+}
