@@ -7,8 +7,10 @@ import {
   Choice,
   Condition,
   DefinitionBody,
+  Fail,
   type IChainable,
   IntegrationPattern,
+  JitterType,
   JsonPath,
   LogLevel,
   StateMachine,
@@ -21,7 +23,7 @@ import {
 import { LambdaInvoke } from 'aws-cdk-lib/aws-stepfunctions-tasks';
 import { Aws, type CfnElement, Duration, Fn, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
-import { variables } from '#runtime/variables.ts';
+import { serviceUnavailable, variables } from '#runtime/variables.ts';
 import type { ConcurrencyPlan } from './concurrency.ts';
 import { pinLogicalId } from './logical-id.ts';
 import { removalPolicyOf } from './removal-policy.ts';
@@ -34,6 +36,9 @@ export const workerTimeoutSeconds = 300;
 const visibilitySeconds = 6 * workerTimeoutSeconds;
 /** A request is put back by a new message; only crashes bring a message back, and ten are no accident. */
 const deliveriesAtMost = 10;
+
+/** A run of the reconciler that cannot begin within the minute is dropped. 60 s are the least that both services take. */
+const onlyNow = { retryAttempts: 0, maxEventAge: Duration.seconds(60) };
 
 export type BatchFunctionName =
   | 'process-batch-items'
@@ -107,10 +112,22 @@ export class BatchWorkflow extends Construct {
       ],
     });
     new Rule(this, 'Reconciliation', {
-      description: 'Takes up what a crash has left lying',
-      // What a crash costs a batch at most; each costs one read when no batch is open.
-      schedule: Schedule.rate(Duration.minutes(5)),
-      targets: [new LambdaFunction(reconciler.alias, { event: RuleTargetInput.fromObject({}) })],
+      description: 'Takes up what crashes and outages have left',
+      // With a lease of 30 s, requests of a dead worker are requeued within two minutes. A run costs two reads when no
+      // batch is open and every webhook is delivered.
+      schedule: Schedule.rate(Duration.minutes(1)),
+      targets: [
+        new LambdaFunction(reconciler.alias, {
+          event: RuleTargetInput.fromObject({}),
+          // The next minute's run does what a lost one would have done.
+          ...onlyNow,
+        }),
+      ],
+    });
+    // Lambda retries an asynchronous call by itself, twice and for six hours, unless it is told otherwise.
+    reconciler.alias.configureAsyncInvoke({
+      retryAttempts: onlyNow.retryAttempts,
+      maxEventAge: onlyNow.maxEventAge,
     });
   }
 
@@ -137,8 +154,18 @@ export class BatchWorkflow extends Construct {
       resultSelector: { 'webhook.$': '$.Payload.webhook' },
       resultPath: '$.look',
     });
-    retryCrashes(giveUp);
+    retry(giveUp);
     giveUp.next(over);
+    const outage = new Fail(this, 'Leave the batch to the reconciler', {
+      error: serviceUnavailable,
+      cause: 'A service was throttled or unavailable for hours',
+    });
+    /** Only an error that no attempt can mend fails a batch. */
+    const failBatchOnError = (state: LambdaInvoke): void => {
+      retry(state);
+      state.addCatch(outage, { errors: transientErrors, resultPath: JsonPath.DISCARD });
+      state.addCatch(giveUp, { resultPath: '$.error' });
+    };
     const look = new LambdaInvoke(this, 'See what has become of the batch', {
       lambdaFunction: functions.advancer.aliasByName,
       payload: this.names(),
@@ -162,14 +189,11 @@ export class BatchWorkflow extends Construct {
       wait('Wait for the requests in work', finishSeconds),
     ] as const;
     for (const state of waits) {
-      retryCrashes(state);
-      state
-        .addCatch(look, { errors: ['States.Timeout'], resultPath: JsonPath.DISCARD })
-        .addCatch(giveUp, { resultPath: '$.error' })
-        .next(look);
+      state.addCatch(look, { errors: ['States.Timeout'], resultPath: JsonPath.DISCARD });
+      failBatchOnError(state);
+      state.next(look);
     }
-    retryCrashes(look);
-    look.addCatch(giveUp, { resultPath: '$.error' });
+    failBatchOnError(look);
     look.next(
       new Choice(this, 'Is the batch over?')
         .when(Condition.stringEquals('$.look.stage', 'wait'), waits[1])
@@ -188,8 +212,8 @@ export class BatchWorkflow extends Construct {
       resultSelector: { 'state.$': '$.Payload.state', 'seconds.$': '$.Payload.seconds' },
       resultPath: '$.delivery',
     });
-    // Nothing catches what goes on failing: the execution fails for all to see, and the reconciler starts another.
-    retryCrashes(deliver);
+    // The execution of what goes on failing fails, and the reconciler starts another.
+    retry(deliver);
     const wait = new Wait(this, 'Wait for the time of the next attempt', {
       time: WaitTime.secondsPath('$.delivery.seconds'),
     });
@@ -243,12 +267,32 @@ export class BatchWorkflow extends Construct {
 const logicalIdOf = (construct: Construct): string =>
   Stack.of(construct).getLogicalId(construct.node.defaultChild as CfnElement);
 
-/** Half a minute of trying, for what a deployment or a busy service lets fail. */
-const retryCrashes = (state: LambdaInvoke): void => {
+/**
+ * Lambda or a service behind it is throttled or unavailable. `ServiceUnavailable` is thrown by functions of this service
+ * (runtime/observed.ts); `Sandbox.Timedout` is a function whose calls had no answer for all its time.
+ */
+const transientErrors = [
+  serviceUnavailable,
+  'Lambda.TooManyRequestsException',
+  'Lambda.ServiceException',
+  'Lambda.AWSLambdaException',
+  'Lambda.SdkClientException',
+  'Lambda.ClientExecutionTimeoutException',
+  'Sandbox.Timedout',
+];
+
+/**
+ * Retries have full jitter, so that a thousand batches do not come back together. 400 attempts of a transient error, five
+ * minutes apart at most, are a day on the average and 2,000 of the 25,000 events that an execution may have. Any other
+ * error has ten attempts in some five minutes: as long as a roll-out takes to go back.
+ */
+function retry(state: LambdaInvoke): void {
+  const waits = { interval: Duration.seconds(1), backoffRate: 2, jitterStrategy: JitterType.FULL };
+  state.addRetry({ ...waits, errors: transientErrors, maxDelay: Duration.minutes(5), maxAttempts: 400 });
   state.addRetry({
+    ...waits,
     errors: ['States.TaskFailed'],
-    interval: Duration.seconds(1),
-    backoffRate: 2,
-    maxAttempts: 5,
+    maxDelay: Duration.minutes(1),
+    maxAttempts: 10,
   });
-};
+}

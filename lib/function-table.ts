@@ -80,14 +80,17 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     batchSettings: true,
   },
   'fail-dead-letters': { table: batchWriter, replySettings: true },
-  'dispatch-batch': { table: [...batchReader, 'UpdateItem'], replySettings: true },
+  'dispatch-batch': { table: [...batchReader, 'UpdateItem'] },
   'advance-batch': { table: [...batchReader, 'PutItem', 'UpdateItem', 'DeleteItem'] },
   'fail-batch': { table: [...batchReader, 'PutItem', 'UpdateItem', 'DeleteItem'] },
   'deliver-webhook': {
-    table: ['GetItem', 'BatchGetItem', 'PutItem', 'DeleteItem'],
+    table: ['GetItem', 'BatchGetItem', 'PutItem'],
     webhooks: 'called',
   },
-  'reconcile-batches': { table: [...batchReader, 'UpdateItem'], replySettings: true },
+  'reconcile-batches': {
+    table: [...batchReader, 'PutItem', 'UpdateItem', 'DeleteItem'],
+    replySettings: true,
+  },
 };
 
 /** Functions behind no route. */
@@ -126,9 +129,9 @@ const others: Readonly<Record<Other, FunctionProperties>> = {
     timeoutSeconds: 60,
   },
   'reconcile-batches': {
-    description: 'Takes up what a crash has left lying of batches',
-    // Less than the five minutes to its next run.
-    timeoutSeconds: 240,
+    description: 'Takes up what crashes and outages have left of batches and webhooks',
+    // The minute to its next run. It starts no check after 45 s.
+    timeoutSeconds: 60,
   },
 };
 

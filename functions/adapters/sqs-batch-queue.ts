@@ -41,15 +41,10 @@ export function sqsBatchQueue(client: SQSClient, url: string): BatchQueue {
       const { Attributes = {} } = await client.send(
         new GetQueueAttributesCommand({
           QueueUrl: url,
-          AttributeNames: [
-            'ApproximateNumberOfMessages',
-            'ApproximateNumberOfMessagesNotVisible',
-            'ApproximateNumberOfMessagesDelayed',
-          ],
+          AttributeNames: ['ApproximateNumberOfMessages'],
         }),
       );
-      if (Attributes.ApproximateNumberOfMessages !== '0') return 'filled';
-      return Object.values(Attributes).every((count) => count === '0') ? 'empty' : 'drained';
+      return Attributes.ApproximateNumberOfMessages === '0' ? 'drained' : 'filled';
     },
   };
 }

@@ -1,11 +1,11 @@
 import { isNothingLeft, openRequests } from './open-requests.ts';
-import { sendAgain } from './send-again.ts';
+import { requeueAll } from './requeue-all.ts';
 import { groupMessages, groupsLeft, placesOf } from './send-requests.ts';
 import type { Services } from './services.ts';
 
 type DispatchServices = Pick<
   Services,
-  'batchQueue' | 'batchWorkflow' | 'batches' | 'clock' | 'queueSettings' | 'replySettings'
+  'batchQueue' | 'batchWorkflow' | 'batches' | 'clock' | 'queueSettings'
 >;
 
 /**
@@ -34,5 +34,5 @@ export const dispatchBatch =
     }
     const left = await openRequests(services, batch);
     if (isNothingLeft(batch, left)) await services.batchWorkflow.wake(input.taskToken);
-    else if (batch.stop === null && batch.places <= 0) await sendAgain(services)(batch, left, 'unbegun');
+    else if (batch.stop === null && batch.places <= 0) await requeueAll(services)(batch, left, 'unclaimed');
   };

@@ -1,106 +1,110 @@
-import { type Batch, isOpen } from './batch.ts';
-import { isNothingLeft, type OpenRequests, openRequests } from './open-requests.ts';
-import type { QueueLevel } from './ports/batch-queue.ts';
-import { sendAgain } from './send-again.ts';
-import { messagesFor } from './send-requests.ts';
+import type { OpenBatchEntry } from './ports/reconciliation-index.ts';
+import { reconcileOpenBatch } from './reconcile-open-batch.ts';
+import { reconcileWebhook } from './reconcile-webhook.ts';
 import type { Services } from './services.ts';
-import { wakeBatch } from './wake-batch.ts';
+import { takeTurns } from './take-turns.ts';
+import type { DeliveryOwner } from './webhook-delivery.ts';
 
 type ReconcileServices = Pick<
   Services,
-  'batchQueue' | 'batchWorkflow' | 'batches' | 'clock' | 'log' | 'queueSettings' | 'replySettings'
+  | 'batchQueue'
+  | 'batchWorkflow'
+  | 'batches'
+  | 'clock'
+  | 'deliveries'
+  | 'log'
+  | 'queueSettings'
+  | 'reconciliationIndex'
+  | 'replySettings'
 >;
 
-/**
- * Milliseconds since requests of a batch were last sent. When nothing waits to be delivered, whoever was given one has
- * begun it by then, or has died with it, and SQS would hide it for half an hour. A queue that never goes empty must not
- * hide that messages are lost.
- */
-const lateAfter = { empty: 0, drained: 5 * 60_000, filled: 60 * 60_000 } satisfies Record<QueueLevel, number>;
+/** A check waits for some ten calls to AWS, 80 ms in all: so many at once make 200 checks a second. */
+const checksAtOnce = 16;
+
+/** A run starts no check after this time: the last ones end before the function's time is up, and before the next run. */
+const runMilliseconds = 45_000;
+
+/** Not begun once the deadline has passed. */
+type Check = () => Promise<void>;
 
 /**
- * An item's time, a worker's and the lease of one that died are over by then, and the reconciler has been there twice:
- * a batch that is still open has something wrong with it that nothing mends by itself.
- */
-const overdueAfterMilliseconds = 15 * 60 * 1000;
-
-/**
- * Takes up again what a crash has left lying, of every open batch. Doing it twice, or beside the work, does no harm.
+ * Takes up what crashes and outages have left of every open batch, and of every webhook whose next attempt is overdue.
+ * Workspaces take turns; what a run does not come to before its deadline comes first in the next one. A run that is
+ * repeated, or that meets a worker, does no harm.
  * @returns how many batches were open long after their time was up
  */
 export const reconcileBatches = (services: ReconcileServices) => async (): Promise<{ overdue: number }> => {
+  const { batchQueue, clock, log, reconciliationIndex } = services;
+  const end = clock.now().getTime() + runMilliseconds;
+  const entries = await openBatchesFromCursor(services);
+  const level = entries.length === 0 ? 'drained' : await batchQueue.level();
+  const checked = new Set<OpenBatchEntry>();
   let overdue = 0;
-  const level = await services.batchQueue.level();
-  for await (const batches of services.batches.allOpen())
-    for (const batch of batches) {
-      const late = services.clock.now().getTime() - Date.parse(batch.expiresAt);
-      if (isOpen(batch) && late > overdueAfterMilliseconds) overdue += 1;
+
+  const logged =
+    ({ batchId }: DeliveryOwner, work: Check): Check =>
+    async () => {
       try {
-        await reconcile(services, batch, level);
+        await work();
       } catch (error) {
-        services.log.error('A batch was not reconciled', { batchId: batch.id, error });
+        log.error('A batch was not reconciled', { batchId, error });
       }
-    }
+    };
+  const checkOpen = (entry: OpenBatchEntry): Check =>
+    logged(entry, async () => {
+      checked.add(entry);
+      await reconcileOpenBatch(services)(entry, level, () => {
+        overdue += 1;
+      });
+    });
+  const byWorkspace = [...Map.groupBy(entries, ({ workspaceId }) => workspaceId).values()];
+  const openBatches = takeTurns(byWorkspace.map((ofWorkspace) => ofWorkspace.map(checkOpen).values()));
+  const webhooks = takeTurns(webhookChecks(services, logged));
+
+  const isComplete = await runChecks(takeTurns([openBatches, webhooks]), () => clock.now().getTime() < end);
+  const next = isComplete ? undefined : entries.find((entry) => !checked.has(entry));
+  if (next !== undefined) {
+    log.warn('The reconciler met its deadline', { unchecked: entries.length - checked.size });
+    await reconciliationIndex.saveCursor(next.batchId);
+  }
   return { overdue };
 };
 
-async function reconcile(services: ReconcileServices, batch: Batch, level: QueueLevel): Promise<void> {
-  const isTakenUp = await restart(services, batch);
-  // Its execution delivers the webhook.
-  if (!isOpen(batch)) return;
-  const left = await openRequests(services, batch);
-  const now = services.clock.now();
-  if (batch.stop !== null || isNothingLeft(batch, left) || now.toISOString() >= batch.expiresAt)
-    return wakeBatch(services)(batch);
-  // Its workflow has yet to begin.
-  if (batch.dispatchedAt === null) return;
-  const lastSent = Date.parse(batch.sentAt ?? batch.dispatchedAt);
-  // What ended the execution may have ended the queue.
-  const isAllLost = level === 'empty' || isTakenUp;
-  if (isAllLost || now.getTime() - lastSent > lateAfter[level])
-    await sendAgain(services)(batch, left, isAllLost ? 'all' : 'overdue');
-  else await sendOverdue(services, batch, left.ready);
-  await sendOverdue(
-    services,
-    batch,
-    left.processing.map(({ position, leaseUntil, attempt }) => ({ position, due: leaseUntil, attempt })),
-  );
+/** In the order of their ids, from the first one on that the run before did not come to. */
+async function openBatchesFromCursor({ reconciliationIndex }: ReconcileServices): Promise<OpenBatchEntry[]> {
+  const entries = await reconciliationIndex.openBatches();
+  const cursor = entries.length === 0 ? undefined : await reconciliationIndex.cursor();
+  const first = cursor === undefined ? 0 : entries.findIndex(({ batchId }) => batchId >= cursor);
+  return first <= 0 ? entries : [...entries.slice(first), ...entries.slice(0, first)];
 }
 
-type Due = OpenRequests['ready'][number];
-
-/** Whoever had them would have been heard of by now. One that has been lost before may be what its workers died of. */
-async function sendOverdue(
+/** Of each workspace that has undelivered webhooks, the checks of those that are due. */
+async function* webhookChecks(
   services: ReconcileServices,
-  batch: Batch,
-  requests: readonly Due[],
-): Promise<void> {
-  const before = services.clock.now().getTime() - services.replySettings.lease;
-  const lost = requests.filter(({ due }) => due !== null && due < before);
-  const [first, again] = [false, true].map((isAgain) =>
-    lost.filter(({ attempt }) => attempt > 1 === isAgain).map(({ position }) => position),
-  ) as [number[], number[]];
-  await services.batchQueue.send([
-    ...messagesFor(batch, first, { holdsPlace: true }),
-    ...messagesFor(batch, again, { holdsPlace: true, size: 1 }),
-  ]);
+  logged: (owner: DeliveryOwner, work: Check) => Check,
+): AsyncGenerator<AsyncIterator<Check>> {
+  const { clock, reconciliationIndex, replySettings } = services;
+  // The execution makes each attempt when it is due. One that is overdue for the time of a lease may have none.
+  const until = new Date(clock.now().getTime() - replySettings.lease).toISOString();
+  for await (const workspaceId of reconciliationIndex.workspacesWithWebhooks())
+    yield (async function* () {
+      for await (const entry of reconciliationIndex.webhooksDue(workspaceId, until))
+        yield logged(entry, () => reconcileWebhook(services)(entry, until));
+    })();
 }
 
-/**
- * An execution that was never started is started; one that has ended, though the batch has not, gets a successor.
- * @returns whether it got one
- */
-async function restart(services: ReconcileServices, batch: Batch): Promise<boolean> {
-  const state = await services.batchWorkflow.stateOf(batch);
-  if (state === 'running') return false;
-  if (state === 'none') {
-    await services.batchWorkflow.start(batch);
-    return false;
-  }
-  const raised = await services.batches.raiseRun(batch);
-  // Someone else starts it.
-  if (raised === undefined) return false;
-  services.log.warn('A batch is taken up by a new execution', { batchId: batch.id, run: raised.run });
-  await services.batchWorkflow.start(raised);
-  return true;
+/** @returns whether all were begun while there was time */
+async function runChecks(checks: AsyncGenerator<Check>, hasTime: () => boolean): Promise<boolean> {
+  let isComplete = true;
+  const runNext = async (): Promise<void> => {
+    for await (const check of checks) {
+      if (!hasTime()) {
+        isComplete = false;
+        return;
+      }
+      await check();
+    }
+  };
+  await Promise.all(Array.from({ length: checksAtOnce }, runNext));
+  return isComplete;
 }

@@ -23,6 +23,7 @@ import type { MessageStore } from './ports/message-store.ts';
 import type { Meter } from './ports/meter.ts';
 import type { PreparedAttachments } from './ports/prepared-attachments.ts';
 import type { RateBucketStore } from './ports/rate-bucket-store.ts';
+import type { ReconciliationIndex } from './ports/reconciliation-index.ts';
 import type { RequestKeyStore } from './ports/request-key-store.ts';
 import type { SecretSealer } from './ports/secret-sealer.ts';
 import type { TextExtractor } from './ports/text-extractor.ts';
@@ -61,6 +62,7 @@ export interface Services {
   preparedAttachments: PreparedAttachments;
   queueSettings: QueueSettings;
   rateBuckets: RateBucketStore;
+  reconciliationIndex: ReconciliationIndex;
   replySettings: ReplySettings;
   requestKeys: RequestKeyStore;
   secretSealer: SecretSealer;

@@ -4,6 +4,7 @@
  */
 import { LambdaClient } from '@aws-sdk/client-lambda';
 import { S3Client } from '@aws-sdk/client-s3';
+import { DEFAULT_MAX_ATTEMPTS } from '@smithy/core/retry';
 import { attachmentReader } from '#adapters/attachment-reader.ts';
 import { s3IndexObjects } from '#adapters/knowledge/index-objects.ts';
 import { s3ContentStore } from '#adapters/s3-content-store.ts';
@@ -11,6 +12,7 @@ import { s3FileStore } from '#adapters/s3-file-store.ts';
 import { s3PreparedAttachments } from '#adapters/s3-prepared-attachments.ts';
 import { clientTimeouts } from './client-timeouts.ts';
 import { clock } from './clock.ts';
+import { DeadlineRetries } from './deadline-retries.ts';
 import { environment } from './environment.ts';
 import { lazily } from './lazily.ts';
 
@@ -26,7 +28,13 @@ export const preparedAttachments = /* @__PURE__ */ lazily(() =>
 );
 
 export const contents = /* @__PURE__ */ lazily(() =>
-  s3ContentStore(new S3Client({ requestHandler: clientTimeouts }), environment('contentBucket')),
+  s3ContentStore(
+    new S3Client({
+      requestHandler: clientTimeouts,
+      retryStrategy: new DeadlineRetries(DEFAULT_MAX_ATTEMPTS),
+    }),
+    environment('contentBucket'),
+  ),
 );
 
 /** A workspace's index is some megabytes, which agentctl sends over whatever line an operator has. */

@@ -5,6 +5,7 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SFNClient } from '@aws-sdk/client-sfn';
 import { SQSClient } from '@aws-sdk/client-sqs';
+import { DEFAULT_MAX_ATTEMPTS } from '@smithy/core/retry';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
 import { threadedTextExtractor } from '#adapters/documents/threaded-text-extractor.ts';
 import { dynamoAgentStore } from '#adapters/dynamo/agent-store.ts';
@@ -18,6 +19,7 @@ import { dynamoFileIndex } from '#adapters/dynamo/file-index.ts';
 import { itemClientSettings, lightened } from '#adapters/dynamo/item-client.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/message-store.ts';
 import { dynamoRateBucketStore } from '#adapters/dynamo/rate-bucket-store.ts';
+import { dynamoReconciliationIndex } from '#adapters/dynamo/reconciliation-index.ts';
 import { dynamoRequestKeyStore } from '#adapters/dynamo/request-key-store.ts';
 import { dynamoTable, type Table } from '#adapters/dynamo/table.ts';
 import { dynamoUsageStore } from '#adapters/dynamo/usage-store.ts';
@@ -38,6 +40,7 @@ import { actor } from './actor.ts';
 import { agentTools } from './agent-tools.ts';
 import { clientTimeouts } from './client-timeouts.ts';
 import { clock } from './clock.ts';
+import { DeadlineRetries } from './deadline-retries.ts';
 import { environment } from './environment.ts';
 import { lazily } from './lazily.ts';
 import { log } from './log.ts';
@@ -46,10 +49,14 @@ import { modelProviders } from './model-providers.ts';
 import { makeWebSearch } from './web-search.ts';
 
 const dynamoConnections = /* @__PURE__ */ lazily(() => new NodeHttpHandler(clientTimeouts));
-const tableWith = (maxAttempts: number): Table =>
+const tableWith = (attempts: number): Table =>
   dynamoTable(
     lightened(
-      new DynamoDBClient({ ...itemClientSettings, maxAttempts, requestHandler: dynamoConnections() }),
+      new DynamoDBClient({
+        ...itemClientSettings,
+        requestHandler: dynamoConnections(),
+        retryStrategy: new DeadlineRetries(attempts),
+      }),
     ),
     environment('dataTable'),
   );
@@ -152,15 +159,24 @@ export const agentRuntime = /* @__PURE__ */ lazily(() =>
   }),
 );
 export const batches = /* @__PURE__ */ lazily(() => dynamoBatchStore(table(), clock));
+export const reconciliationIndex = /* @__PURE__ */ lazily(() => dynamoReconciliationIndex(table()));
 export const batchQueue = /* @__PURE__ */ lazily(() =>
   sqsBatchQueue(
-    new SQSClient({ requestHandler: clientTimeouts, useQueueUrlAsEndpoint: false }),
+    new SQSClient({
+      requestHandler: clientTimeouts,
+      retryStrategy: new DeadlineRetries(DEFAULT_MAX_ATTEMPTS),
+      useQueueUrlAsEndpoint: false,
+    }),
     environment('batchQueueUrl'),
   ),
 );
 export const batchWorkflow = /* @__PURE__ */ lazily(() =>
-  stepFunctionsBatchWorkflow(new SFNClient({ requestHandler: clientTimeouts }), () =>
-    environment('batchWorkflowArn'),
+  stepFunctionsBatchWorkflow(
+    new SFNClient({
+      requestHandler: clientTimeouts,
+      retryStrategy: new DeadlineRetries(DEFAULT_MAX_ATTEMPTS),
+    }),
+    () => environment('batchWorkflowArn'),
   ),
 );
 export const batchSettings = /* @__PURE__ */ lazily((): Services['batchSettings'] => ({

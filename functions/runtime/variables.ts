@@ -44,3 +44,6 @@ export const originSecretHeader = 'x-origin-secret';
 
 /** The address that the viewer asked for, which origins believe beside the secret alone. */
 export const viewerHostHeader = 'x-forwarded-host';
+
+/** The name of an error that another attempt may mend, for the workflow. */
+export const serviceUnavailable = 'ServiceUnavailable';

@@ -6,8 +6,10 @@ import {
   batchQueue,
   batchWorkflow,
   clock,
+  deliveries,
   log,
   queueSettings,
+  reconciliationIndex,
   replySettings,
 } from '#runtime/services.ts';
 
@@ -16,12 +18,14 @@ const reconcile = reconcileBatches({
   batchQueue: batchQueue(),
   batchWorkflow: batchWorkflow(),
   clock,
+  deliveries: deliveries(),
   log,
   queueSettings: queueSettings(),
+  reconciliationIndex: reconciliationIndex(),
   replySettings: replySettings(),
 });
 
-/** Takes up what a crash has left lying. */
+/** Takes up what crashes and outages have left of batches and webhooks. */
 export const handler = observed(async (_event: unknown): Promise<void> => {
   const { overdue } = await reconcile();
   measurements.add('overdueBatches', overdue, {});

@@ -1,13 +1,6 @@
 import { dispatchBatch } from '#domain/dispatch-batch.ts';
 import { observed } from '#runtime/observed.ts';
-import {
-  batches,
-  batchQueue,
-  batchWorkflow,
-  clock,
-  queueSettings,
-  replySettings,
-} from '#runtime/services.ts';
+import { batches, batchQueue, batchWorkflow, clock, queueSettings } from '#runtime/services.ts';
 
 /** Begins a wait of the workflow: whoever ends the last request of the batch wakes it. */
 export const handler = observed(
@@ -17,6 +10,5 @@ export const handler = observed(
     batchWorkflow: batchWorkflow(),
     clock,
     queueSettings: queueSettings(),
-    replySettings: replySettings(),
   }),
 );

@@ -9,7 +9,12 @@ interface State {
   Type: string;
   TimeoutSeconds?: number;
   Next?: string;
-  Retry?: unknown[];
+  Retry?: {
+    ErrorEquals: string[];
+    MaxAttempts: number;
+    MaxDelaySeconds: number;
+    JitterStrategy: string;
+  }[];
   Catch?: { ErrorEquals: string[]; Next: string }[];
 }
 
@@ -57,6 +62,7 @@ test('its states read as what becomes of a batch', () => {
     'Is a webhook wanted?',
     'Is the batch over?',
     'Is the webhook settled?',
+    'Leave the batch to the reconciler',
     'See what has become of the batch',
     'Send the requests to the queue and wait for the last one',
     'The batch is over',
@@ -66,6 +72,41 @@ test('its states read as what becomes of a batch', () => {
   ]);
 });
 
+/** What Lambda and functions throw when they are throttled or unavailable. */
+const transient = [
+  'ServiceUnavailable',
+  'Lambda.TooManyRequestsException',
+  'Lambda.ServiceException',
+  'Lambda.AWSLambdaException',
+  'Lambda.SdkClientException',
+];
+
+test('a service that is throttled or unavailable for a day fails no batch, whichever state meets it', () => {
+  const tasks = Object.entries(definitionOf().States).filter(([, { Type }]) => Type === 'Task');
+  expect(tasks).toHaveLength(6);
+  for (const [name, { Retry, Catch = [] }] of tasks) {
+    const retrier = Retry?.find(({ ErrorEquals }) => transient.every((error) => ErrorEquals.includes(error)));
+    expect(retrier, name).toMatchObject({ JitterStrategy: 'FULL', MaxDelaySeconds: 300 });
+    // With full jitter, half of the longest wait on the average.
+    expect((retrier?.MaxAttempts ?? 0) * 150, name).toBeGreaterThanOrEqual(57_600);
+    const failing = Catch.filter(({ Next }) => Next === 'Fail what is left of the batch');
+    const caught = Catch.findIndex(({ ErrorEquals }) => ErrorEquals.includes('ServiceUnavailable'));
+    for (const each of failing) expect(Catch.indexOf(each), name).toBeGreaterThan(caught);
+  }
+});
+
+test('the reconciler runs every minute, and a run that comes too late is dropped', () => {
+  const [rule] = Object.values(resources('AWS::Events::Rule')).map(({ Properties }) => Properties);
+  expect(rule).toMatchObject({
+    ScheduleExpression: 'rate(1 minute)',
+    Targets: [{ RetryPolicy: { MaximumRetryAttempts: 0, MaximumEventAgeInSeconds: 60 } }],
+  });
+  expect(
+    Object.values(resources('AWS::Lambda::EventInvokeConfig')).map(({ Properties }) => Properties),
+  ).toEqual([expect.objectContaining({ MaximumRetryAttempts: 0, MaximumEventAgeInSeconds: 60 })]);
+  expect(timeoutOf('ReconcileBatches')).toBeLessThanOrEqual(60);
+});
+
 test('every wait ends by itself, looks again, and fails the batch only when it goes on failing', () => {
   const waits = Object.entries(definitionOf().States).filter(([, { TimeoutSeconds }]) => TimeoutSeconds);
   expect(waits.map(([name, { TimeoutSeconds }]) => [name, TimeoutSeconds])).toEqual([
@@ -73,10 +114,10 @@ test('every wait ends by itself, looks again, and fails the batch only when it g
     ['Wait for the requests that are left', 86_400],
     ['Wait for the requests in work', 40],
   ]);
-  for (const [, { Retry, Catch, Next }] of waits) {
-    expect(Retry).toContainEqual(expect.objectContaining({ ErrorEquals: ['States.TaskFailed'] }));
+  for (const [, { Catch, Next }] of waits) {
     expect(Catch?.map(({ ErrorEquals, Next: next }) => [ErrorEquals, next])).toEqual([
       [['States.Timeout'], 'See what has become of the batch'],
+      [expect.arrayContaining(transient), 'Leave the batch to the reconciler'],
       [['States.ALL'], 'Fail what is left of the batch'],
     ]);
     expect(Next).toBe('See what has become of the batch');

@@ -10,6 +10,7 @@ import { readOutline, readRequests, requestRows } from './batch-requests.ts';
 import { deliveryRow } from './delivery-store.ts';
 import { appending, readHead, readIds } from './id-lists.ts';
 import { batchItemPartitions, type Key, keys } from './keys.ts';
+import { webhookEntry } from './reconciliation-index.ts';
 import type { Item, Table, Write } from './table.ts';
 import { writeTogether } from './write-together.ts';
 
@@ -249,6 +250,17 @@ export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
         },
       }),
 
+    noteRequeue: (batch, { at, places }) =>
+      update(batch, {
+        UpdateExpression: 'SET sent_at = :at ADD places :places',
+        ConditionExpression: '#status = :progress',
+        ExpressionAttributeNames: statusNames,
+        ExpressionAttributeValues: {
+          ...{ ':at': at, ':places': places },
+          ':progress': openStatuses[':progress'],
+        },
+      }),
+
     close: (batch, final, delivery) =>
       transact(async () => {
         const head = await readHead<string>(table, keys.batchList(batch.workspaceId, final.status));
@@ -277,25 +289,16 @@ export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
             },
           },
           { Delete: { TableName, Key: keys.openBatch(batch.workspaceId, batch.id) } },
-          delivery === null
-            ? { Delete: { TableName, Key: keys.operatorsOpenBatch(batch.id) } }
-            : { Put: { TableName, Item: deliveryRow(delivery) } },
+          { Delete: { TableName, Key: keys.operatorsOpenBatch(batch.id) } },
+          ...(delivery === null
+            ? []
+            : [
+                { Put: { TableName, Item: deliveryRow(delivery) } },
+                { Put: { TableName, Item: webhookEntry(delivery, delivery.nextAt) } },
+              ]),
           ...appending(TableName, head, [batch.id]),
         ];
       }),
-
-    async *allOpen() {
-      const pages = table.queryPages({
-        KeyConditionExpression: 'pk = :pk',
-        ExpressionAttributeValues: { ':pk': keys.operatorsOpenBatch('').pk },
-      });
-      for await (const page of pages) {
-        const found = await Promise.all(
-          page.map((mark) => get(mark.workspace_id as string, mark.sk as string)),
-        );
-        yield found.filter((batch) => batch !== undefined);
-      }
-    },
 
     async workspaceOf(batchId) {
       const row = await table.get(keys.operatorsBatch(batchId));

@@ -2,7 +2,8 @@ import type { DeliveryStore } from '#domain/ports/delivery-store.ts';
 import type { DeliveryAttempt, DeliveryOwner, WebhookDelivery } from '#domain/webhook-delivery.ts';
 import type { Audit } from './audit-log.ts';
 import { type Key, keys } from './keys.ts';
-import type { Item, Table, Write } from './table.ts';
+import { webhookEntry } from './reconciliation-index.ts';
+import type { Item, Table } from './table.ts';
 import { writeTogether } from './write-together.ts';
 
 export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
@@ -38,7 +39,6 @@ export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
       const isCurrent = await writeTogether(table, async () => (TableName) => [
         { Put: { TableName, Item: deliveryRow({ ...delivery, ...then }), ...asRead(delivery) } },
         { Put: { TableName, Item: attemptRow(delivery, attempt) } },
-        ...(then.state === 'pending' ? [] : [unmark(TableName, delivery)]),
       ]);
       if (!isCurrent) await table.put({ Item: attemptRow(delivery, attempt) });
     },
@@ -47,7 +47,6 @@ export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
       const exhausted: WebhookDelivery = { ...delivery, state: 'exhausted' };
       await writeTogether(table, async () => (TableName) => [
         { Put: { TableName, Item: deliveryRow(exhausted), ...asRead(delivery) } },
-        unmark(TableName, delivery),
       ]);
     },
 
@@ -61,16 +60,7 @@ export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
       };
       const isDone = await writeTogether(table, async () => (TableName) => [
         { Put: { TableName, Item: deliveryRow(restarted), ...asRead(delivery) } },
-        {
-          Put: {
-            TableName,
-            Item: {
-              ...keys.operatorsOpenBatch(delivery.batchId),
-              workspace_id: delivery.workspaceId,
-              created_at: at,
-            },
-          },
-        },
+        { Put: { TableName, Item: webhookEntry(delivery, at) } },
         ...audit(TableName, {
           ...{ action: 'webhook resent', workspaceId: delivery.workspaceId, target: delivery.batchId },
           changes: { round: restarted.round },
@@ -98,11 +88,6 @@ const asRead = ({ state, round, attempts }: WebhookDelivery): Item => ({
   ConditionExpression: '#state = :state AND #round = :round AND attempts = :attempts',
   ExpressionAttributeNames: { '#state': 'state', '#round': 'round' },
   ExpressionAttributeValues: { ':state': state, ':round': round, ':attempts': attempts },
-});
-
-/** A batch that has ended, and whose webhook has too, is nothing for the reconciler any more. */
-const unmark = (TableName: string, { batchId }: DeliveryOwner): Write => ({
-  Delete: { TableName, Key: keys.operatorsOpenBatch(batchId) },
 });
 
 export const deliveryRow = (delivery: WebhookDelivery): Item => ({

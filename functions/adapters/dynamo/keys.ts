@@ -147,8 +147,15 @@ export const keys = {
     pk: `${workspace(workspaceId)}#BATCHES#open`,
     sk: batchId,
   }),
-  /** All open batches, and those whose webhook is not settled, read by the reconciler: the index that knows no workspace. */
+  /** All open batches, checked by the reconciler at each of its runs: an index of all workspaces. */
   operatorsOpenBatch: (batchId: string): Key => ({ pk: 'OPERATOR#OPEN-BATCHES', sk: batchId }),
+  /** All undelivered webhooks, by workspace and the time at which the next attempt is due. */
+  operatorsWebhook: (workspaceId: string, due: string, batchId: string): Key => ({
+    pk: 'OPERATOR#WEBHOOKS',
+    sk: `${workspaceId}#${due}#${batchId}`,
+  }),
+  /** The open batch that the reconciler's next run starts with. */
+  reconcilerCursor: (): Key => ({ pk: 'OPERATOR#RECONCILER', sk: 'CURSOR' }),
   operatorsBatch: (batchId: string): Key => ({ pk: `OPERATOR#BATCH#${batchId}`, sk: 'BATCH' }),
   /** What operators did, by time: of a workspace, and of all. */
   audit: (workspaceId: string, at: string, id: string): Key => ({

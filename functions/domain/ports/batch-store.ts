@@ -96,14 +96,14 @@ export interface BatchStore {
     batch: Batch,
     sent: { at: string } & Pick<Batch, 'groupsSent' | 'places'>,
   ): Promise<Batch | undefined>;
+  /** Notes that lost requests are requeued, by messages that take so many more places. Undefined when the batch has ended. */
+  noteRequeue(batch: Batch, requeue: { at: string; places: number }): Promise<Batch | undefined>;
   /** The final state, with exact counts, and the delivery that it begins. False when it was closed already. */
   close(
     batch: Batch,
     final: Pick<Batch, 'status' | 'completed' | 'failed' | 'completedAt' | 'cancelledAt'>,
     delivery: WebhookDelivery | null,
   ): Promise<boolean>;
-  /** Batches that have not ended, or whose webhook has not, of all workspaces. */
-  allOpen(): AsyncIterable<Batch[]>;
   /** For operators, who know a batch by its id alone: of batches with a webhook. */
   workspaceOf(batchId: string): Promise<string | undefined>;
 }
