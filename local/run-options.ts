@@ -19,7 +19,7 @@ export interface RunOptions {
   readonly timer?: Timer;
   /** When messages of a failed batch come again, in place of the queue's visibility time-out. */
   readonly redeliverySeconds?: number;
-  /** By name of a Wait state: how long it takes, in place of what the template says. */
+  /** By name of a state: how long its wait takes, or the wait before each of its retries, in place of what the template says. */
   readonly waitMilliseconds?: Readonly<Record<string, number>>;
   /**
    * What an operator writes to a table holds for the next request already: authorizers are asked anew behind it. AWS keeps

@@ -111,6 +111,7 @@ export function runExecution(
           .map(([name, state]) => [name, (input) => runTask(state, input as never)]),
       ),
       waitTimeOverrides: { ...context.options.waitMilliseconds },
+      retryIntervalOverrides: { ...context.options.waitMilliseconds },
     },
   });
   const outcome = run.result

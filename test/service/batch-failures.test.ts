@@ -41,6 +41,11 @@ beforeAll(async () => {
       BATCH_WORKSPACE_PLACES: '4',
     },
     maxConcurrency: 4,
+    // Ten attempts would take minutes.
+    waitMilliseconds: {
+      'Send the requests to the queue and wait for the last one': 100,
+      'See what has become of the batch': 100,
+    },
   });
   proxy.engine = service.run.endpoints.dynamodb;
 });

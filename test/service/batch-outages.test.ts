@@ -1,0 +1,83 @@
+import { setTimeout as pass } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { batchThat, checkChats, checkEnded, endOf, requestsOf, submit } from '#support/batches.ts';
+import { type FailingService, startFailingService } from '#support/failing-service.ts';
+import { openTenant } from '#support/open-tenant.ts';
+import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import { type Service, startService } from '#support/service.ts';
+
+const isSoak = process.env.SOAK !== undefined;
+/** The small case is long enough for the six attempts that a call has where a client waits for it. */
+const [requestCount, outageSeconds] = isSoak ? [600, 6] : [80, 4];
+/** From the end of the outage on. The small case may meet a machine that is busy with other tests. */
+const endSeconds = isSoak ? 20 : 90;
+vi.setConfig({ testTimeout: 180_000 });
+
+const writes = /\.(PutItem|UpdateItem|DeleteItem|TransactWriteItems|BatchWriteItem)$/;
+
+let model: ScriptedModel;
+let service: Service;
+const down: Record<'dynamodb' | 's3' | 'sqs' | 'sfn', FailingService> = {} as never;
+beforeAll(async () => {
+  model = await startScriptedModel();
+  model.onCall = (call) => void answerLater(call);
+  down.dynamodb = await startFailingService(({ headers }) => writes.test(String(headers['x-amz-target'])));
+  down.s3 = await startFailingService(({ method }) => method !== 'GET' && method !== 'HEAD');
+  down.sqs = await startFailingService();
+  down.sfn = await startFailingService();
+  service = await startService({
+    variables: {
+      OPENAI_BASE_URL: model.url,
+      AWS_ENDPOINT_URL_DYNAMODB: down.dynamodb.url,
+      AWS_ENDPOINT_URL_S3: down.s3.url,
+      AWS_ENDPOINT_URL_SQS: down.sqs.url,
+      AWS_ENDPOINT_URL_SFN: down.sfn.url,
+    },
+  });
+  for (const name of ['dynamodb', 's3', 'sqs', 'sfn'] as const)
+    down[name].engine = service.run.endpoints[name];
+});
+afterAll(async () => {
+  await service.close();
+  await model.close();
+  for (const each of Object.values(down)) await each.close();
+});
+
+/** Larger than an item may be, in one reply of twenty: it goes into the bucket. */
+const replyTo = (message: string): string =>
+  Number(message.split(' ')[1]) % 20 === 7 ? `To: ${message} ${'x'.repeat(450_000)}` : `To: ${message}`;
+
+async function answerLater(call: ModelCall): Promise<void> {
+  await pass(150);
+  call.piece(replyTo(call.request.messages.at(-1)?.content ?? ''));
+  call.finish();
+}
+
+const outages = isSoak
+  ? ([['dynamodb', 's3'], ['sqs'], ['sfn']] as const)
+  : ([['dynamodb', 's3', 'sqs', 'sfn']] as const);
+
+it.each(outages.map((names) => [names.join(', '), names] as const))(
+  'a batch is whole and exact soon after %s were down in its middle',
+  async (_title, names) => {
+    const tenant = await openTenant(service, { model: 'openai:test', titles: false });
+    const requests = requestsOf(requestCount);
+    const { id } = await submit(tenant.client, tenant, requests);
+    await batchThat(tenant.client, id, ({ completed_requests }) => completed_requests >= requestCount / 8);
+    for (const name of names) down[name].isDown = true;
+    await pass(outageSeconds * 1000);
+    for (const name of names) down[name].isDown = false;
+    const end = performance.now();
+    const batch = await endOf(tenant.client, id, endSeconds);
+    console.log(
+      `${names.join(', ')}: ${names.map((name) => down[name].refused).join(', ')} calls met the outage;`,
+      `the batch ended ${((performance.now() - end) / 1000).toFixed(1)} s after it`,
+    );
+    expect(batch).toMatchObject({ status: 'completed', completed_requests: requestCount });
+    const results = await checkEnded(tenant.client, batch, requests);
+    await checkChats(tenant.client, requests, results);
+    // No reply was thrown away for want of a place to store it.
+    const asked = model.calls.filter(({ request }) => request.stream).length;
+    expect(asked).toBeGreaterThanOrEqual(requestCount);
+  },
+);

@@ -1,0 +1,49 @@
+import { createServer, type IncomingMessage, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { pipeline } from 'node:stream/promises';
+
+export interface FailingService {
+  /** For AWS_ENDPOINT_URL_*. */
+  url: string;
+  /** Where calls go on to: known only when the service runs. */
+  engine: string;
+  isDown: boolean;
+  /** Calls that met the outage. */
+  refused: number;
+  close(): Promise<void>;
+}
+
+/**
+ * Stands between functions and a service of AWS, which can be down: it then answers with 503, as AWS does.
+ * @param fails whether a call meets the outage; each of them unless given
+ */
+export async function startFailingService(
+  fails: (call: IncomingMessage) => boolean = () => true,
+): Promise<FailingService> {
+  const service = { url: '', engine: '', isDown: false, refused: 0 };
+  const server = createServer((call, response) => {
+    if (service.isDown && fails(call)) {
+      service.refused += 1;
+      call.resume();
+      response.writeHead(503, { 'Content-Type': 'application/x-amz-json-1.0' });
+      response.end('{"__type":"ServiceUnavailable","message":"Try again later"}');
+      return;
+    }
+    const { method = 'GET', url = '/', headers } = call;
+    const passed = request(new URL(url, service.engine), { method, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 500, answer.headers);
+      pipeline(answer, response).catch(() => response.destroy());
+    });
+    passed.on('error', () => response.destroy());
+    call.pipe(passed);
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  return Object.assign(service, {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () =>
+      new Promise<void>((closed) => {
+        server.close(() => closed());
+        server.closeAllConnections();
+      }),
+  });
+}
