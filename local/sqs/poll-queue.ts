@@ -131,8 +131,9 @@ export function pollQueue(options: PollOptions): Poller {
     running += 1;
     batches += 1;
     try {
-      // Its time begins now, however long it was held.
-      await changeVisibility(batch, visibilitySeconds);
+      // Its time begins now, however long it was held. A queue that is down for a moment stops no call: Lambda has
+      // received the messages.
+      await changeVisibility(batch, visibilitySeconds).catch(report);
       const failed = await invoke(batch, options.deliverTwice ? 2 : 1, batches % 2 === 0);
       const done = batch.filter(({ messageId }) => !failed.has(messageId));
       const again = batch.filter(({ messageId }) => failed.has(messageId));
