@@ -143,8 +143,8 @@ function idleMonth(): { what: string; count: number; dollars: number }[] {
   });
   const reconciler: OperationCalls = {
     invocations: { ReconcileBatches: 1 },
-    dynamodb: { Query: 1 },
-    readUnits: 1,
+    dynamodb: { Query: 2 },
+    readUnits: 2,
     writeUnits: 0,
     requests: {},
     transitions: 0,
@@ -161,7 +161,7 @@ function idleMonth(): { what: string; count: number; dollars: number }[] {
       'queueRequest',
     ),
     {
-      what: `runs of the reconciler, every ${standing.reconcilerMinutes} minutes`,
+      what: 'runs of the reconciler, every minute',
       count: reconcilerRuns,
       dollars: reconcilerRuns * totalOf(dollarsOf(reconciler, { front: 0, gateway: 0 })),
     },

@@ -12,7 +12,7 @@ export const standing = {
   /** Queues that Lambda polls. */
   polledQueues: 2,
   /** Minutes between two runs of the reconciler. */
-  reconcilerMinutes: 5,
+  reconcilerMinutes: 1,
 } as const;
 
 export const daysAMonth = 30;

@@ -293,6 +293,6 @@ test('docs/cost.md reckons with what stands in the template', () => {
     keys: standing.keys,
     secrets: standing.secrets,
     polledQueues: standing.polledQueues,
-    schedule: `rate(${standing.reconcilerMinutes} minutes)`,
+    schedule: `rate(${standing.reconcilerMinutes} minute)`,
   });
 });

@@ -137,9 +137,11 @@ test('every role may do exactly this', () => {
     BatchesDispatcherWakes: ['states:SendTaskSuccess'],
     AdvanceBatch: [...close, ...logs],
     FailBatch: [...close, ...logs],
-    DeliverWebhook: [...read, 'dynamodb:DeleteItem', 'dynamodb:PutItem', 'kms:Decrypt', ...logs].toSorted(),
+    DeliverWebhook: [...read, 'dynamodb:PutItem', 'kms:Decrypt', ...logs].toSorted(),
     ReconcileBatches: [
       ...read,
+      'dynamodb:DeleteItem',
+      'dynamodb:PutItem',
       'dynamodb:Query',
       'dynamodb:UpdateItem',
       ...logs,
