@@ -113,7 +113,11 @@ async function runLoop(
     task,
     meta.vision ?? provider.seesImages(name),
   );
-  const offered = offeredTools(settings.tools, definition, isSearchNeeded ? ['consultant_lookup'] : []);
+  const offered = offeredTools(
+    settings.tools,
+    definition,
+    isSearchNeeded ? ['consultant_lookup'] : [],
+  ).filter(({ tool }) => task.caller === undefined || !tool.searchesChat);
   const maxOutputTokens = meta.max_output_tokens ?? defaults.maxOutputTokens;
   const maxSteps = meta.max_steps ?? defaults.maxSteps;
   const model = askedModel(settings, definition.llm_model, provider.model(name), task.budget);

@@ -58,7 +58,7 @@ function textFor(
   content: AttachmentContent,
   { fits, seesImages }: { fits: boolean; seesImages: boolean },
 ): string {
-  const name = JSON.stringify(file.name);
+  const name = quoted(file.name);
   switch (content.type) {
     case 'unreadable':
       return `[The attached file ${name} ${content.reason}: its content is not available.]`;
@@ -67,12 +67,22 @@ function textFor(
         ? `[The image ${name} was attached earlier and is not shown again.]`
         : `[The image ${name} is attached, but this model cannot see images.]`;
     case 'text':
-      if (fits) return `<file name=${name}>\n${content.text}\n</file>`;
+      if (fits) return `<file name=${name}>\n${inElement(content.text)}\n</file>`;
       return [
         `<file name=${name} characters="${content.text.length}">`,
-        content.text.slice(0, charactersOfBeginning).toWellFormed(),
+        inElement(content.text.slice(0, charactersOfBeginning).toWellFormed()),
         '</file>',
         `[This is only the beginning of ${name}. Search the rest with the tool consultant_lookup.]`,
       ].join('\n');
   }
 }
+
+/** What a model could take for the tag of an element `file`, however it is spaced. */
+const fileTag = /<(?=[\s\p{Cf}]*(?:\/[\s\p{Cf}]*)?file\b)/giu;
+
+/** A file must not end its element and then speak as the user. Other tags stay: documents are full of them. */
+const inElement = (text: string): string => text.replaceAll(fileTag, '&lt;');
+
+/** In quotation marks that a name cannot close, on one line. */
+const quoted = (name: string): string =>
+  `"${name.replaceAll(/[<>"\p{Cc}\p{Zl}\p{Zp}]/gu, (character) => `&#${character.codePointAt(0)};`)}"`;

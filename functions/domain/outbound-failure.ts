@@ -13,12 +13,13 @@ export class OutboundFailure extends Error {
   }
 }
 
-/** Whether it may go better another time is a matter of the kind: `forbidden` ones never will. */
+/** Whether it may go better another time is a matter of the kind: `forbidden` and `unlisted` ones never will. */
 export type OutboundFailureKind = keyof typeof outboundFailureTexts;
 
 const outboundFailureTexts = {
   malformed: 'The address must be an http or https URL without a user name and password',
   forbidden: 'The address is not allowed',
+  unlisted: 'The host is not on the list of hosts that may be reached',
   unresolved: 'The host name does not resolve',
   unreachable: 'The server cannot be reached',
   untrusted: "The server's certificate is not valid for this address",

@@ -145,7 +145,7 @@ export const functionTextExtractor = /* @__PURE__ */ lazily(() =>
   }),
 );
 export const webPages = (): WebPages => ({
-  read: async (url, signal) => (await toolAdapters()).makeWebPages().read(url, signal),
+  read: async (url, hosts, signal) => (await toolAdapters()).makeWebPages().read(url, hosts, signal),
 });
 export const webSearch = /* @__PURE__ */ lazily(makeWebSearch);
 export const agentRuntime = /* @__PURE__ */ lazily(() =>

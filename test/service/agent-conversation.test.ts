@@ -46,10 +46,12 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
+// A called agent has no look-up: the chat is its caller's.
 it('searches documents and the history, reads a page and asks another agent, live, step by step', async () => {
   const captain = await createPublishedAgent(tenant.workspaceId, {
     name: 'Captain',
     llm_model: 'openai:captain',
+    unified_tools: [{ type: 'consultant_lookup' }],
   });
   const agentId = await createPublishedAgent(tenant.workspaceId, {
     llm_model: 'openai:guide',
@@ -126,6 +128,7 @@ it('searches documents and the history, reads a page and asks another agent, liv
   });
   const captainCall = await nextCall();
   expect(captainCall.request.model).toBe('captain');
+  expect(captainCall.request).not.toHaveProperty('tools');
   captainCall.piece('Calm sea.');
   finish(captainCall, 40, 4);
   expect(await stepOf('end')).toMatchObject({
@@ -135,6 +138,10 @@ it('searches documents and the history, reads a page and asks another agent, liv
   });
 
   const last = await nextCall();
+  const told = last.request.messages.filter(({ role }) => role === 'tool');
+  expect(told).toHaveLength(4);
+  for (const { content } of told)
+    expect(content).toMatch(/^\{"notice":"[^"]*material[^"]*","success":true,"data":/);
   last.piece('It leaves at ten, and the sea is calm.');
   expect(await events.next()).toMatchObject({
     type: 'response.output_text.delta',
@@ -156,7 +163,7 @@ it('searches documents and the history, reads a page and asks another agent, liv
   expect(reply?.meta.token_usage).toEqual(usage);
   expect(reply?.meta.reasoning_steps?.map(({ id }) => id)).toEqual(seen);
   for (const step of reply?.meta.reasoning_steps ?? []) {
-    expect(step.result?.success).toBe(true);
+    expect(step.result).toEqual({ success: true, data: expect.anything() });
     expect(Date.parse(step.ended_at ?? '')).toBeGreaterThanOrEqual(Date.parse(step.started_at));
   }
 });

@@ -95,7 +95,8 @@ const failuresIn = (steps: ReasoningStep[]): unknown[] => [
 const atOnce = 'At most 4 tools may run at once in a reply: use fewer, or one after the other';
 const usesReached = 'The reply has reached its limit of 30 uses of tools: answer with what you have';
 
-describe('a reply', () => {
+// The first turn of a run starts its functions.
+describe('a reply', { timeout: 60_000 }, () => {
   it('of agents that call three others each, in every round, ends with an answer', async () => {
     let agents: string[] = [];
     for (let level = 0; level < 4; level += 1) {
@@ -177,7 +178,7 @@ describe('a reply', () => {
   });
 });
 
-describe('tools at once', () => {
+describe('tools at once', { timeout: 60_000 }, () => {
   /** Pages come when all that is to be begun has been. */
   function heldPages() {
     const held: ServerResponse[] = [];

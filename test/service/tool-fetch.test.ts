@@ -1,6 +1,9 @@
+import { writeFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { join } from 'node:path';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { agentctlOf } from '#support/agentctl.ts';
 import { clientOf } from '#support/client.ts';
 import { peakWhile, residentBytes } from '#support/memory.ts';
 import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
@@ -22,6 +25,7 @@ let model: ScriptedModel;
 let service: Service;
 let fetchPage: (args: Record<string, unknown>) => Promise<ToolUse>;
 let fetchParts: typeof fetchPage;
+let fetchListed: typeof fetchPage;
 beforeAll(async () => {
   web = await startWebServer((request, response) => {
     const page = pages[request.url?.split('?')[0] ?? ''];
@@ -34,6 +38,8 @@ beforeAll(async () => {
     variables: { OPENAI_BASE_URL: model.url, OUTBOUND_ALLOW: `127.0.0.1:${web.port}` },
   });
   fetchPage = await toolUser(service, { type });
+  const allowed_hosts = ['LocalHost', '*.allowed.example', 'xn--bcher-kva.example'];
+  fetchListed = await toolUser(service, { type, config: { allowed_hosts } });
   fetchParts = await toolUser(service, { type, name: 'read', config: { max_characters: 10 } });
 });
 afterAll(async () => {
@@ -79,7 +85,7 @@ describe('a page', () => {
         next_offset: null,
       },
     });
-    expect(told).toEqual(result);
+    expect(told).toEqual({ notice: expect.stringContaining('material'), ...result });
   });
 
   it('is read part by part to its last character', async () => {
@@ -228,6 +234,67 @@ describe('a failure tells what happened', () => {
       pages[`/hostile/${index}`] = (response) => html(response, text.repeat(4_900_000 / text.length));
     for (const index of hostile.keys())
       expect((await fetchPage({ url: `${web.url}/hostile/${index}` })).result.success).toBe(true);
+  });
+});
+
+describe('an agent with a list of hosts', () => {
+  /** The web server by its name, which the list has. */
+  const listed = (path: string) => `http://localhost:${web.port}${path}`;
+  const refusalOf = (host: string) => ({
+    success: false,
+    data: { message: `The host ${host} is not on the list of hosts that this tool may read` },
+  });
+
+  it('reads pages of a host on it, in any case', async () => {
+    pages['/listed'] = (response) => html(response, 'Listed');
+    for (const url of [listed('/listed'), listed('/listed').replace('localhost', 'LOCALHOST.')])
+      expect((await fetchListed({ url })).result).toMatchObject({
+        success: true,
+        data: { content: 'Listed' },
+      });
+  });
+
+  it.each([
+    ['127.0.0.1', () => `${web.url}/listed`],
+    ['allowed.example', () => 'https://allowed.example/'],
+    ['notallowed.example', () => 'https://notallowed.example/'],
+    ['deep.allowed.example.test', () => 'https://deep.allowed.example.test/'],
+    ['sub.localhost', () => 'http://sub.localhost/'],
+  ])('does not ask %s', async (host, urlOf) => {
+    const before = web.asked.length;
+    const { result, told } = await fetchListed({ url: urlOf() });
+    expect(result).toEqual(refusalOf(host));
+    expect(told).toEqual(result);
+    expect(web.asked).toHaveLength(before);
+  });
+
+  it.each(['http://deep.below.allowed.example:1/', 'http://BÜCHER.example:1/'])(
+    'may ask %s, whose port no page has',
+    async (url) => {
+      const { result } = await fetchListed({ url });
+      expect(result).toEqual({ success: false, data: { message: 'The port 1 is not allowed' } });
+    },
+  );
+
+  it('does not follow a redirect that leaves it', async () => {
+    pages['/leave'] = (response) => response.writeHead(302, { Location: `${web.url}/listed` }).end();
+    pages['/stay'] = (response) => response.writeHead(302, { Location: '/listed' }).end();
+    const before = web.asked.length;
+    expect((await fetchListed({ url: listed('/stay') })).result.success).toBe(true);
+    expect((await fetchListed({ url: listed('/leave') })).result).toEqual(refusalOf('127.0.0.1'));
+    expect(web.asked.slice(before)).toEqual(['/stay', '/listed', '/leave']);
+  });
+
+  it('is made by agentctl, which names the entry that is no host', async () => {
+    const { workspaceId } = await createTenant();
+    const file = join(service.dataDir, 'agent.json');
+    const config = { allowed_hosts: ['good.example', 'https://a.example'] };
+    await writeFile(file, JSON.stringify({ name: 'Reader', unified_tools: [{ type, config }] }));
+    const { code, stderr } = await agentctlOf(service).run(
+      ...['agents', 'create', '--workspace', workspaceId, '--file', file],
+    );
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/unified_tools\[0\]\.config: .*host name.*allowed_hosts\[1\]/s);
   });
 });
 

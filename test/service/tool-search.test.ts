@@ -70,7 +70,7 @@ describe('a search with SearXNG', () => {
       args: { query: 'who & what?' },
     });
     expect(ended).toEqual({ success: true, data: [result(0), result(1), result(2)] });
-    expect(told).toEqual(ended);
+    expect(told).toEqual({ notice: expect.stringContaining('material'), ...ended });
     expect(engine.asked.at(-1)).toBe('/searx/search?q=who+%26+what%3F&format=json');
     expect(headers).not.toHaveProperty('x-subscription-token');
   });

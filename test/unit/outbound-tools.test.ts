@@ -14,6 +14,35 @@ it.each([{ max_characters: 100_001 }, { max_characters: 0 }, { max_characters: '
   },
 );
 
+it.each([
+  'a b',
+  'https://a.example',
+  'a.example:443',
+  'a.example/path',
+  'user@a.example',
+  '*',
+  '*.',
+  '*.*.example',
+  'a.*.example',
+  '*.127.0.0.1',
+  '*.[::1]',
+  '',
+  5,
+])('a fetch cannot be bound to the host %j, which is named', (host) => {
+  const { error } = fetching.config.safeParse({ allowed_hosts: ['good.example', host] });
+  expect(error?.issues).toMatchObject([{ path: ['allowed_hosts', 1] }]);
+});
+
+it('a fetch is bound to 1 to 100 hosts, as URLs write them', () => {
+  const parse = (allowed_hosts: unknown) => fetching.config.safeParse({ allowed_hosts });
+  expect(parse([]).error?.issues).toMatchObject([{ path: ['allowed_hosts'] }]);
+  expect(parse('a.example').error?.issues).toMatchObject([{ path: ['allowed_hosts'] }]);
+  expect(parse(Array(100).fill('a.example')).success).toBe(true);
+  expect(parse(Array(101).fill('a.example')).error?.issues).toMatchObject([{ path: ['allowed_hosts'] }]);
+  const { data } = parse(['Docs.Example.COM.', '*.BÜCHER.example', '127.1', '[::1]']);
+  expect(data?.allowed_hosts).toEqual(['docs.example.com', '*.xn--bcher-kva.example', '127.0.0.1', '[::1]']);
+});
+
 it.each([{ max_results: 11 }, { max_results: 0 }, { provider: 'other' }])(
   'a search cannot be set to %j',
   (config) => {

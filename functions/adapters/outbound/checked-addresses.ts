@@ -10,6 +10,8 @@ export interface OutboundRules {
   allow: readonly HostAndPort[];
   /** Never reached, whatever is allowed: the services that the function itself lives on. */
   refuse: readonly HostAndPort[];
+  /** When given, only these are reached: names, or `*.` and the name that they end in. */
+  hosts?: readonly string[] | undefined;
   /** The addresses of a host name; the system's resolver unless given. */
   resolve?: (host: string) => Promise<readonly string[]>;
 }
@@ -28,14 +30,19 @@ const deniedPorts = new Set([
 /**
  * Where a request for this URL may connect to: to these addresses and to no other, since a name may resolve to another
  * one a moment later. All of them are public, or all are named by the allow list.
- * @throws OutboundFailure `malformed`, `forbidden` or `unresolved`
+ * @throws OutboundFailure `malformed`, `unlisted`, `forbidden` or `unresolved`
  */
 export async function checkedAddresses(url: URL, rules: OutboundRules): Promise<readonly string[]> {
   if ((url.protocol !== 'http:' && url.protocol !== 'https:') || url.username !== '' || url.password !== '')
     throw new OutboundFailure('malformed');
+  const host = url.hostname.replace(/\.$/, '');
+  if (rules.hosts?.some((entry) => isNamed(host, entry)) === false)
+    throw new OutboundFailure(
+      'unlisted',
+      `The host ${host} is not on the list of hosts that this tool may read`,
+    );
   const port = portOf(url);
   if (deniedPorts.has(port)) throw new OutboundFailure('forbidden', `The port ${port} is not allowed`);
-  const host = url.hostname.replace(/\.$/, '');
   const resolve = rules.resolve ?? resolveBySystem;
   const addresses = await addressesOf(host, resolve);
   if (addresses.length === 0) throw new OutboundFailure('unresolved');
@@ -51,6 +58,9 @@ export async function checkedAddresses(url: URL, rules: OutboundRules): Promise<
     throw new OutboundFailure('forbidden');
   return reachable;
 }
+
+const isNamed = (host: string, entry: string): boolean =>
+  entry.startsWith('*.') ? host.endsWith(entry.slice(1)) : host === entry;
 
 const portOf = ({ port, protocol }: URL): number => Number(port) || (protocol === 'https:' ? 443 : 80);
 

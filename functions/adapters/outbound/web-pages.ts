@@ -12,7 +12,7 @@ const limits = { times: { answer: 8000, whole: 15_000 }, maxBytes: 5_000_000, re
 
 /** Pages over HTTP, read only where the rules allow it. */
 export const httpWebPages = ({ rules }: { rules: OutboundRules }): WebPages => ({
-  async read(address, signal): Promise<WebPage> {
+  async read(address, hosts, signal): Promise<WebPage> {
     const late = AbortSignal.timeout(limits.times.whole);
     const url = URL.parse(address);
     if (url === null) throw new OutboundFailure('malformed');
@@ -24,7 +24,7 @@ export const httpWebPages = ({ rules }: { rules: OutboundRules }): WebPages => (
         Accept: 'text/html, application/xhtml+xml, text/*;q=0.9, application/json;q=0.9, */*;q=0.5',
         'User-Agent': 'Mozilla/5.0 (compatible; agent-service)',
       },
-      rules,
+      rules: { ...rules, hosts },
       ...limits,
       signal,
     });

@@ -28,6 +28,8 @@ export interface AgentTool<Config = unknown, Input = unknown> {
   run(input: Input, use: ToolUse<Config>): Promise<ToolOutcome>;
   /** False when this deployment lacks what the tool needs: agents then have no such tool. */
   isAvailable?: () => boolean;
+  /** Searches the chat: a called agent does not have it, since the chat is its caller's. */
+  searchesChat?: true;
   /** After it the model may only speak: the next move is the user's. */
   handsOver?: true;
 }

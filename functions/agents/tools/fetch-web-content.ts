@@ -2,12 +2,17 @@ import * as z from 'zod';
 import { OutboundFailure } from '#domain/outbound-failure.ts';
 import type { WebPages } from '#domain/ports/web-pages.ts';
 import { type AgentTool, ToolFailure } from './agent-tool.ts';
+import { hostPattern } from './host-pattern.ts';
 
 /**
  * A part of 20,000 characters is about 5,000 tokens, five times a usual article's page; one of 100,000 would already
  * fill a fifth of a window of 128,000 tokens.
  */
-const config = z.strictObject({ max_characters: z.int().min(1).max(100_000).default(20_000) });
+const config = z.strictObject({
+  max_characters: z.int().min(1).max(100_000).default(20_000),
+  /** Only these are read, also after redirects. A hundred: a list of partners or authorities, kept by a person. */
+  allowed_hosts: z.array(hostPattern).min(1).max(100).optional(),
+});
 
 const input = z.object({
   url: z.string().min(1).max(2048).describe('The address of the page: an http or https URL.'),
@@ -33,7 +38,7 @@ export const fetchWebContent = (
   }),
   async run({ url, offset = 0 }, use) {
     const page = await pages()
-      .read(url, use.signal)
+      .read(url, use.config.allowed_hosts, use.signal)
       .catch((error: unknown) => {
         throw error instanceof OutboundFailure ? new ToolFailure(error.message, { cause: error }) : error;
       });

@@ -29,6 +29,7 @@ export const lookup = (
   ranking: PassageRanking,
 ): AgentTool<z.output<typeof config>, z.output<typeof input>> => ({
   type: 'consultant_lookup',
+  searchesChat: true,
   description:
     'Search the earlier messages of this conversation, also those too old to be seen, and its attached files. Results name their source.',
   config,

@@ -11,7 +11,8 @@ export interface WebPage {
 export interface WebPages {
   /**
    * A page as readable text.
+   * @param hosts when given, only these are reached, also by redirects: names, or `*.` and the name that they end in
    * @throws OutboundFailure telling why there is none, or the signal's reason
    */
-  read(url: string, signal: AbortSignal): Promise<WebPage>;
+  read(url: string, hosts: readonly string[] | undefined, signal: AbortSignal): Promise<WebPage>;
 }
