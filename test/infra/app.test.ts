@@ -2,9 +2,11 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, test, vi } from 'vitest';
 
 const folder = mkdtempSync(join(tmpdir(), 'app-test-'));
+// Each test starts the whole app, which takes seconds of a processor, and minutes of one that others use.
+vi.setConfig({ testTimeout: 600_000 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
 /** Starts the app as the CDK command line does. */

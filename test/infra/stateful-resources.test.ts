@@ -65,11 +65,13 @@ test('what logs tell outlives a production stack too, under names of its own', (
   expect(withUploads.resource('AWS::Logs::LogGroup', 'ReceiveUploadsLogs')).toMatchObject(retained);
 });
 
-const outliving = Object.entries(production.template.toJSON().Resources as Record<string, Resource>).filter(
-  ([, { DeletionPolicy }]) => DeletionPolicy?.startsWith('Retain'),
-);
+const outlivingOf = ({ template }: typeof production) =>
+  Object.entries(template.toJSON().Resources as Record<string, Resource>).filter(([, { DeletionPolicy }]) =>
+    DeletionPolicy?.startsWith('Retain'),
+  );
 
 test('nothing else outlives a stack', () => {
+  const outliving = outlivingOf(production);
   // API Gateway's role for logs, which an account has once in a Region: all its gateways need it, after a failure too.
   const ofTheAccount = outliving.filter(([id]) => /^ApiGateway(Account|CloudWatchRole)/.test(id));
   expect(ofTheAccount.map(([, { DeletionPolicy }]) => DeletionPolicy)).toEqual(['Retain', 'Retain']);
@@ -79,7 +81,7 @@ test('nothing else outlives a stack', () => {
 });
 
 test('what outlives a stack is in the way of none that is created after it: no name is made of stage and Region alone', () => {
-  const named = outliving.flatMap(([id, { Properties }]) =>
+  const named = outlivingOf(withUploads).flatMap(([id, { Properties }]) =>
     Object.entries(Properties ?? {})
       .filter(([property]) => /Name$/.test(property))
       .map(([, name]) => ({ id, name: JSON.stringify(name) })),
@@ -91,16 +93,14 @@ test('what outlives a stack is in the way of none that is created after it: no n
 });
 
 test('buckets that go with their stack are emptied first, and only those', () => {
-  const emptied = (context: Record<string, unknown>) =>
-    Object.values(synthesize(context).resources('Custom::S3AutoDeleteObjects')).map(
+  const emptied = ({ resources }: typeof production) =>
+    Object.values(resources('Custom::S3AutoDeleteObjects')).map(
       ({ Properties }) => (Properties.BucketName as { Ref: string }).Ref,
     );
-  expect(emptied({ stage: 'development' }).toSorted()).toEqual(['ContentBucket', 'FileBucket']);
-  expect(emptied({})).toEqual([]);
+  expect(emptied(development).toSorted()).toEqual(['ContentBucket', 'FileBucket']);
+  expect(emptied(production)).toEqual([]);
   // The one of the library, which brings code to the web function.
-  expect(emptied({ settings: { largeUploads: true } })).toEqual([
-    expect.stringMatching(/^AWSCDKWebFunctionAssetBucket/),
-  ]);
+  expect(emptied(withUploads)).toEqual([expect.stringMatching(/^AWSCDKWebFunctionAssetBucket/)]);
 });
 
 test('resources with data need no other, so that a new stack can begin by taking them over', () => {
