@@ -1,5 +1,5 @@
-import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readState, writeState } from '#local/data/state-file.ts';
 
 /** What a local run tells to whoever may read its data folder: `<data>/connection.json`, mode 0600. */
 export interface Connection {
@@ -26,15 +26,32 @@ export interface Connection {
 
 const fileOf = (folder: string): string => join(folder, 'connection.json');
 
-/** Undefined when no run has written one yet. */
-export async function readConnection(folder: string): Promise<Connection | undefined> {
-  try {
-    return JSON.parse(await readFile(fileOf(folder), 'utf8')) as Connection;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
+/**
+ * Undefined when no run has written one yet.
+ * @throws UnreadableState
+ */
+export const readConnection = (folder: string): Promise<Connection | undefined> =>
+  readState(fileOf(folder), readText);
+
+function readText(text: string): Connection {
+  const connection = JSON.parse(text) as Partial<Connection> | null;
+  for (const name of neededTexts)
+    if (typeof connection?.[name] !== 'string') throw new Error(`it has no ${name}`);
+  for (const name of neededNumbers)
+    if (!Number.isSafeInteger(connection?.[name])) throw new Error(`it has no ${name}`);
+  return connection as Connection;
 }
 
+const neededTexts = [
+  'base_url',
+  'api_key',
+  'workspace_id',
+  'agent_id',
+  'data_table',
+  'dynamodb_endpoint',
+] as const;
+
+const neededNumbers = ['chat_id', 'pid'] as const;
+
 export const writeConnection = (folder: string, connection: Connection): Promise<void> =>
-  writeFile(fileOf(folder), `${JSON.stringify(connection, null, 2)}\n`, { mode: 0o600 });
+  writeState(fileOf(folder), `${JSON.stringify(connection, null, 2)}\n`);

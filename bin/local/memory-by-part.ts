@@ -1,7 +1,7 @@
-import { rename, writeFile } from 'node:fs/promises';
 import { setTimeout as after } from 'node:timers/promises';
 import { getHeapStatistics, type HeapInfo } from 'node:v8';
 import type { Worker } from 'node:worker_threads';
+import { writeState } from '#local/data/state-file.ts';
 
 export interface MemoryPart {
   /** `main thread`, the name of a function's or engine's threads, or `rest of the process`. */
@@ -51,8 +51,5 @@ const bytesOf = (statistics: HeapInfo): number =>
 const sumOf = (parts: readonly { bytes: number }[]): number =>
   parts.reduce((sum, { bytes }) => sum + bytes, 0);
 
-/** Whoever reads the file never sees half of it. */
-export async function writeMemory(file: string, parts: readonly MemoryPart[]): Promise<void> {
-  await writeFile(`${file}.draft`, `${JSON.stringify(parts, null, 2)}\n`);
-  await rename(`${file}.draft`, file);
-}
+export const writeMemory = (file: string, parts: readonly MemoryPart[]): Promise<void> =>
+  writeState(file, `${JSON.stringify(parts, null, 2)}\n`);

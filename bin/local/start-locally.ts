@@ -1,13 +1,12 @@
-import { existsSync } from 'node:fs';
-import { readdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { hostAndPortForm, parseHostAndPort } from '#contract/host-and-port.ts';
-import { lockFiles } from '#local/data/lock-data-folder.ts';
+import { UnreadableState } from '#local/data/state-file.ts';
 import type { StartedEngines } from '#local/run-options.ts';
 import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
 import { useLocalTable } from '../operator.ts';
 import { type Connection, readConnection, writeConnection } from './connection.ts';
+import { emptyDataFolder, makePrivate } from './data-folder.ts';
 import { createDemoWorkspace, isThere } from './demo-workspace.ts';
 import { watchMemory, writeMemory } from './memory-by-part.ts';
 import { type SettingOptions, stageSettings } from './stage-settings.ts';
@@ -42,7 +41,11 @@ export async function startLocally(argv: string[]): Promise<void> {
       (text, earlier: string[]) => [...earlier, text],
       [],
     )
-    .option('--batch-timeout <seconds>', 'how long a batch may take: the setting batchTimeoutSeconds', readSeconds)
+    .option(
+      '--batch-timeout <seconds>',
+      'how long a batch may take: the setting batchTimeoutSeconds',
+      readSeconds,
+    )
     .addHelpText(
       'after',
       '\nOPENAI_BASE_URL and OPENAI_API_KEY reach the agents whose llm_model is openai:MODEL.' +
@@ -51,6 +54,8 @@ export async function startLocally(argv: string[]): Promise<void> {
     )
     .parse(argv)
     .opts<Options>();
+  // Nobody else reads what this process and its engines write.
+  process.umask(0o077);
   const memory = watchMemory();
   try {
     const service = await start({ ...options, data: resolve(options.data) });
@@ -61,7 +66,12 @@ export async function startLocally(argv: string[]): Promise<void> {
     });
     closeOnSignals(service);
   } catch (error) {
-    console.error(error instanceof Error ? error.message : error);
+    const line = error instanceof Error ? error.message : error;
+    console.error(
+      error instanceof UnreadableState
+        ? `${line}. Start with --reset to begin with an empty data folder.`
+        : line,
+    );
     process.exit(1);
   }
 }
@@ -122,6 +132,7 @@ async function start(options: Options): Promise<RunningTemplate> {
     promptAuthorizers: true,
     async prepare() {
       if (options.reset) await emptyDataFolder(options.data);
+      await makePrivate(options.data);
       tell('Synthesizing the stack, if it has changed');
       await synthesize(assembly, settings);
       tell('Starting the engines');
@@ -168,17 +179,6 @@ async function connect(engines: StartedEngines, folder: string): Promise<Connect
     bedrock_knowledge_bases: JSON.parse(engines.outputs.BedrockKnowledgeBases ?? '[]') as string[],
     bedrock_models: JSON.parse(engines.outputs.BedrockModels ?? '[]') as string[],
   };
-}
-
-/** Removes the folder's content, if it is a data folder: a mistyped path must not cost anything else. */
-async function emptyDataFolder(folder: string): Promise<void> {
-  const names = (await readdir(folder)).filter((name) => !lockFiles.includes(name));
-  const isDataFolder =
-    existsSync(join(folder, 'assembly', 'made-from')) ||
-    names.some((name) => name === 'dynamodb.sqlite' || name.startsWith('assembly.draft-'));
-  if (names.length > 0 && !isDataFolder)
-    throw new Error(`${folder} is not a data folder of this service: it was left alone`);
-  await Promise.all(names.map((name) => rm(join(folder, name), { recursive: true })));
 }
 
 function greeting({ base_url, api_key, workspace_id, agent_id, chat_id }: Connection): string {

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { closeTree } from './data-folder.ts';
 
 const project = resolve(import.meta.dirname, '../..');
 /** All that a template is made from, besides the packages that the lock file names. */
@@ -23,6 +24,8 @@ export async function synthesize(folder: string, settings: Record<string, unknow
   try {
     await runApp(draft, context);
     await writeFile(join(draft, 'made-from'), made);
+    // Copies of assets have the modes of their sources.
+    await closeTree(draft);
     await rm(folder, { recursive: true, force: true });
     await rename(draft, folder);
   } catch (error) {

@@ -1,5 +1,5 @@
-import { readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { readState, writeState } from './state-file.ts';
 
 export interface KeptValues {
   get(key: string): string | undefined;
@@ -12,17 +12,14 @@ export interface KeptValues {
 /** Values that stay the same over restarts, in a file that only the owner can read. */
 export async function openKeptValues(dataDir: string, name: string): Promise<KeptValues> {
   const file = path.join(dataDir, `${name}.json`);
-  const text = await readFile(file, 'utf8').catch(() => '{}');
-  const values = new Map(Object.entries(JSON.parse(text) as Record<string, string>));
+  const values = new Map(await readState(file, readValues));
   let writing = Promise.resolve();
 
   function put(key: string, value: string): Promise<void> {
     values.set(key, value);
-    const written = writing.then(async () => {
-      const content = JSON.stringify(Object.fromEntries(values), null, 2);
-      await writeFile(`${file}.new`, `${content}\n`, { mode: 0o600 });
-      await rename(`${file}.new`, file);
-    });
+    const written = writing.then(() =>
+      writeState(file, `${JSON.stringify(Object.fromEntries(values), null, 2)}\n`),
+    );
     writing = written.catch(() => {});
     return written;
   }
@@ -38,4 +35,14 @@ export async function openKeptValues(dataDir: string, name: string): Promise<Kep
       return value;
     },
   };
+}
+
+function readValues(text: string): [key: string, value: string][] {
+  const values: unknown = JSON.parse(text);
+  if (typeof values !== 'object' || values === null || Array.isArray(values))
+    throw new Error('it has no keys and values');
+  return Object.entries(values).map(([key, value]) => {
+    if (typeof value !== 'string') throw new Error(`the value of ${key} is no text`);
+    return [key, value];
+  });
 }

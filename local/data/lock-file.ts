@@ -2,6 +2,7 @@ import { existsSync, rmSync, statSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as after } from 'node:timers/promises';
+import { UnreadableState } from './state-file.ts';
 
 /**
  * A killed process owns its locks until the kernel has taken its memory back: 0.1 s for the 300 MB of a run on an idle
@@ -61,7 +62,7 @@ export function openExclusively(file: string): (() => void) | undefined {
   } catch (error) {
     database.close();
     if ((error as { errcode?: number }).errcode === busy) return undefined;
-    throw new Error(`${file} cannot be locked: ${(error as Error).message}`);
+    throw new UnreadableState(file, (error as Error).message);
   }
 }
 

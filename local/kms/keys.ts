@@ -1,5 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
+import path from 'node:path';
 import { openKeptValues } from '../data/kept-values.ts';
+import { UnreadableState } from '../data/state-file.ts';
 import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import { serveAwsJson } from '../wire/serve-aws-json.ts';
@@ -19,6 +21,9 @@ interface AliasProperties {
 }
 
 const KEY = 'AWS::KMS::Key';
+
+// AES-256, as in KMS.
+const KEY_BYTES = 32;
 
 /** KMS: symmetric keys, whose material stays in the data folder. */
 export const keys: ResourceKind = {
@@ -48,7 +53,13 @@ export const keys: ResourceKind = {
         throw new Error(`${logicalId} (${type}): only symmetric keys for encryption can run locally`);
       }
       const id = idOf(resource);
-      const material = Buffer.from(await kept.keep(id, () => randomBytes(32).toString('base64')), 'base64');
+      const drawn = await kept.keep(id, () => randomBytes(KEY_BYTES).toString('base64'));
+      const material = Buffer.from(drawn, 'base64');
+      if (material.length !== KEY_BYTES)
+        throw new UnreadableState(
+          path.join(context.options.dataDir, 'keys.json'),
+          `the key ${id} is damaged`,
+        );
       const key = { id, arn: arnOf(resource), enabled: Enabled ?? true, material };
       known.set(id, key).set(key.arn, key);
     }

@@ -1,5 +1,6 @@
-import { appendFile, readFile, rename, writeFile } from 'node:fs/promises';
+import { appendFile, truncate } from 'node:fs/promises';
 import path from 'node:path';
+import { readState, writeState } from '../data/state-file.ts';
 
 export type ExecutionStatus = 'RUNNING' | 'SUCCEEDED' | 'FAILED' | 'TIMED_OUT' | 'ABORTED';
 
@@ -35,14 +36,26 @@ export async function openExecutionLog(dataDir: string): Promise<ExecutionLog> {
   const file = path.join(dataDir, 'executions.jsonl');
   const executions = new Map<string, Execution>();
   const oldest = Date.now() - KEPT_MILLISECONDS;
-  for (const execution of await readLines(file)) {
+  for (const execution of (await readState(file, readLines)) ?? []) {
     if (execution.startedAt > oldest) executions.set(execution.arn, interrupted(execution));
   }
   // Anew and whole, so that no line begins behind one that was left half written.
   const lines = [...executions.values()].map((execution) => `${JSON.stringify(execution)}\n`);
-  await writeFile(`${file}.new`, lines.join(''), { mode: 0o600 });
-  await rename(`${file}.new`, file);
+  await writeState(file, lines.join(''));
   let writing = Promise.resolve();
+  let size = lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0);
+
+  async function append(line: string): Promise<void> {
+    try {
+      await appendFile(file, line);
+      size += Buffer.byteLength(line);
+    } catch (error) {
+      // A full disk may take a part of the line: the next one must not begin after it.
+      await truncate(file, size);
+      throw error;
+    }
+  }
+
   return {
     find: (arn) => executions.get(arn),
     list: (machineArn) =>
@@ -51,8 +64,7 @@ export async function openExecutionLog(dataDir: string): Promise<ExecutionLog> {
         .sort((one, other) => other.startedAt - one.startedAt),
     put(execution) {
       executions.set(execution.arn, execution);
-      const write = () => appendFile(file, `${JSON.stringify(execution)}\n`, { mode: 0o600 });
-      const written = writing.then(write);
+      const written = writing.then(() => append(`${JSON.stringify(execution)}\n`));
       writing = written.catch(() => {});
       return written;
     },
@@ -60,14 +72,23 @@ export async function openExecutionLog(dataDir: string): Promise<ExecutionLog> {
   };
 }
 
-async function readLines(file: string): Promise<Execution[]> {
-  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return '';
-    throw error;
-  });
+function readLines(text: string): Execution[] {
   const lines = text.split('\n');
   // What follows the last line's end is nothing, or what a killed process left half written.
-  return lines.slice(0, -1).map((line) => JSON.parse(line) as Execution);
+  return lines.slice(0, -1).map((line, index) => {
+    const execution = readLine(line);
+    if (execution === undefined) throw new Error(`line ${index + 1} is damaged`);
+    return execution;
+  });
+}
+
+function readLine(line: string): Execution | undefined {
+  try {
+    const execution = JSON.parse(line) as Execution | null;
+    return typeof execution?.arn === 'string' && Number.isFinite(execution.startedAt) ? execution : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function interrupted(execution: Execution): Execution {

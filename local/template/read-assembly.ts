@@ -1,5 +1,5 @@
-import { readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { readState, UnreadableState } from '../data/state-file.ts';
 
 export interface Template {
   readonly Resources?: Record<string, TemplateEntry>;
@@ -36,7 +36,11 @@ interface AssetManifest {
   >;
 }
 
-const readJson = async <T>(file: string): Promise<T> => JSON.parse(await readFile(file, 'utf8')) as T;
+async function readJson<T>(file: string): Promise<T> {
+  const value = await readState(file, (text) => JSON.parse(text) as T);
+  if (value === undefined) throw new UnreadableState(file, 'it is not there');
+  return value;
+}
 
 export async function readAssembly(directory: string, wantedStack?: string): Promise<Assembly> {
   let manifest: Manifest;

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -37,6 +37,12 @@ const clientNow = async () => {
   const tenant = { apiKey: connection.api_key, agentId: connection.agent_id };
   return { tenant, client: clientOf({ baseUrl: connection.base_url }, tenant) };
 };
+
+/** What others than the owner may read or write. */
+async function openToOthers(folder: string): Promise<string[]> {
+  const { stdout } = await promisify(execFile)('find', [folder, '-perm', '/077']);
+  return stdout.split('\n').filter((line) => line !== '');
+}
 
 /** Runs the command to its end. */
 const run = (...args: string[]) => startCommand(args).ended;
@@ -106,8 +112,9 @@ describe('npm start', { timeout: 120_000 }, () => {
     }
   });
 
-  it('tells programs the same in connection.json, which only its owner may read', async () => {
+  it('tells programs the same in connection.json, and leaves its folder to the owner', async () => {
     expect((await stat(join(data, 'connection.json'))).mode & 0o777).toBe(0o600);
+    expect(await openToOthers(data)).toEqual([]);
     expect(await readConnection()).toMatchObject({
       base_url: expect.any(String),
       api_key: expect.stringMatching(/^ak_/),
@@ -207,13 +214,24 @@ describe('npm start', { timeout: 120_000 }, () => {
     await expect(fetch(base_url)).rejects.toThrow();
   });
 
-  it('ends when its terminal is closed', async () => {
+  it('mends the modes of a folder that everybody could read, and ends when its terminal is closed', async () => {
+    await promisify(execFile)('chmod', ['-R', 'go+rX', data]);
+    const mine = join(data, 'agent.json');
+    await writeFile(mine, '{}');
+    await chmod(mine, 0o644);
     command = startByNpm(['--port', '0', '--data', data]);
     await command.printed('Ctrl-C ends it.');
+    expect(await openToOthers(data)).toEqual([mine]);
     process.kill(-(command.child.pid ?? 0), 'SIGHUP');
     await command.ended;
     expect(await processesNaming(data)).toEqual([]);
     // The lock of a run that is killed stays where it was.
     expect(existsSync(join(data, 'lock'))).toBe(false);
+  });
+
+  it('names a file of its folder that is torn, and what to do', async () => {
+    const file = join(data, 'connection.json');
+    await writeFile(file, (await readFile(file, 'utf8')).slice(0, 100));
+    await refuse(['--port', '0', '--data', data], /connection\.json cannot be read: .*--reset/);
   });
 });
