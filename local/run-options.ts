@@ -28,6 +28,8 @@ export interface RunOptions {
   readonly promptAuthorizers?: boolean;
   /** Keep every DynamoDB call with what it consumed, and what else functions ask of AWS and AWS counts. */
   readonly recordCalls?: boolean;
+  /** Lambda's quota of concurrent executions, of all functions together. Default 1,000, as AWS has it. */
+  readonly accountConcurrency?: number;
   /** Threads that one function may have. Default 64. */
   readonly maxConcurrency?: number;
   /** Load every function once in the background after the start. */

@@ -26,6 +26,7 @@ export async function answerBuffered(
   response: ServerResponse,
 ): Promise<void> {
   const result = await withinTime(fn.invoke(payload), method.timeoutMilliseconds);
+  if (!result.succeeded && result.throttle !== undefined) throw new GatewayFailure('INTEGRATION_FAILURE');
   if (!result.succeeded || Buffer.byteLength(result.payload) > MAX_RESPONSE_BYTES) {
     throw new GatewayFailure('DEFAULT_5XX');
   }

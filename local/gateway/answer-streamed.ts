@@ -97,7 +97,8 @@ export function answerStreamed(
       },
     };
     void fn.invoke(payload, sink).then((result) => {
-      if (!result.succeeded && !response.writableEnded) fail(new GatewayFailure('DEFAULT_5XX'));
+      if (!result.succeeded && !response.writableEnded)
+        fail(new GatewayFailure(result.throttle === undefined ? 'DEFAULT_5XX' : 'INTEGRATION_FAILURE'));
     });
   });
 }

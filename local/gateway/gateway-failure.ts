@@ -6,6 +6,8 @@ const FAILURES = {
   AUTHORIZER_FAILURE: [500, null, 'AuthorizerConfigurationException'],
   // No type of its own: a function that failed or answered what is no proxy response.
   DEFAULT_5XX: [502, 'Internal server error', 'InternalServerErrorException'],
+  // What becomes of a function that Lambda throttles: clients see 500, though AWS lists the type with 504.
+  INTEGRATION_FAILURE: [500, 'Internal server error', 'InternalServerErrorException'],
   INTEGRATION_TIMEOUT: [504, 'Endpoint request timed out', 'InternalServerErrorException'],
   MISSING_AUTHENTICATION_TOKEN: [403, 'Missing Authentication Token', 'MissingAuthenticationTokenException'],
   REQUEST_TOO_LARGE: [413, 'Request Too Long', 'RequestEntityTooLargeException'],

@@ -2,6 +2,7 @@ import path from 'node:path';
 import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import type { RecordedCall } from '../wire/recorded-call.ts';
+import { createAccountConcurrency } from './account-concurrency.ts';
 import { findFunction } from './find-function.ts';
 import type { FunctionDefinition } from './function-definition.ts';
 import { functionEnvironment } from './function-environment.ts';
@@ -72,6 +73,14 @@ export const functions: ResourceKind = {
       environmentFor: () => ({ AWS_ENDPOINT_URL_LAMBDA: invocations.endpoint }),
       async begin() {
         const gauge = createLoadGauge();
+        const concurrency = createAccountConcurrency(context.options.accountConcurrency);
+        for (const resource of ours) {
+          const { properties, logicalId } = resource;
+          const executions = context.resolve(properties.ReservedConcurrentExecutions, logicalId);
+          if (executions === undefined) continue;
+          const problem = concurrency.reserve(nameOf(resource), Number(executions));
+          if (problem !== undefined) throw new Error(`${logicalId} (${FUNCTION}): ${problem}`);
+        }
         for (const resource of ours) {
           const functionName = nameOf(resource);
           const qualifiers = resources
@@ -92,7 +101,7 @@ export const functions: ResourceKind = {
                 context.calls.push(invocationOf(definition.functionName, milliseconds));
             },
           });
-          context.functions.set(definition.functionArn, pool);
+          context.functions.set(definition.functionArn, concurrency.limit(pool));
         }
         if (context.options.prewarm) void prewarm(context);
       },

@@ -20,6 +20,17 @@ export interface ResponseSink {
   end(): void;
 }
 
+/** Why Lambda did not run a function, in the words of its API. */
+export type ThrottleReason =
+  | 'ConcurrentInvocationLimitExceeded'
+  | 'ReservedFunctionConcurrentInvocationLimitExceeded';
+
 export type InvocationResult =
   | { readonly succeeded: true; readonly payload: string }
-  | { readonly succeeded: false; readonly errorType: string; readonly errorMessage: string };
+  | {
+      readonly succeeded: false;
+      readonly errorType: string;
+      readonly errorMessage: string;
+      /** The function did not run. */
+      readonly throttle?: ThrottleReason;
+    };

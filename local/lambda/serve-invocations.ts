@@ -51,6 +51,12 @@ async function answer(
   if (kind !== 'RequestResponse')
     return refuse(response, 400, 'InvalidParameterValueException', `${kind} is not available locally`);
   const result = await called.invoke((await text(request)) || '{}');
+  if (!result.succeeded && result.throttle !== undefined)
+    return send(response, 429, result.errorType, {
+      Reason: result.throttle,
+      Type: 'User',
+      message: result.errorMessage,
+    });
   response.writeHead(200, {
     'Content-Type': 'application/json',
     'X-Amz-Executed-Version': '$LATEST',
@@ -64,11 +70,14 @@ async function answer(
   );
 }
 
-function refuse(response: ServerResponse, status: number, name: string, message: string): void {
+const refuse = (response: ServerResponse, status: number, name: string, message: string): void =>
+  send(response, status, name, { Message: message });
+
+function send(response: ServerResponse, status: number, name: string, body: object): void {
   if (response.headersSent) {
     response.destroy();
     return;
   }
   response.writeHead(status, { 'Content-Type': 'application/json', 'x-amzn-errortype': name });
-  response.end(JSON.stringify({ Message: message }));
+  response.end(JSON.stringify(body));
 }

@@ -1,3 +1,4 @@
+import type { InvokableFunction } from '../lambda/invokable-function.ts';
 import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import { RULE, readSchedule, type Schedule } from './read-schedule.ts';
@@ -8,6 +9,11 @@ const SECOND_RUN_MILLISECONDS = 35_000;
 
 // Node's timers end at 2^31 ms, 24 days.
 const LONGEST_MILLISECONDS = 2 ** 31 - 1;
+
+// Lambda keeps the event of a throttled function for six hours, and calls it ever less often.
+const FIRST_BACKOFF_MILLISECONDS = 1000;
+const LONGEST_BACKOFF_MILLISECONDS = 5 * 60_000;
+const EVENT_AGE_MILLISECONDS = 6 * 3_600_000;
 
 /** Schedules of EventBridge that call functions: once at the start, again 35 s later, and by their rate. */
 export const schedules: ResourceKind = {
@@ -61,12 +67,26 @@ function follow({ periodMilliseconds, targets }: Schedule, context: RunContext):
         continue;
       }
       // As AWS does: whether the last one has ended makes no difference.
-      void target.invoke(payload(at)).then((result) => {
-        if (result.succeeded || stopped) return;
-        const { functionName } = target;
-        context.options.onLog?.({ functionName, line: `${result.errorType}: ${result.errorMessage}` });
-      });
+      call(target, payload(at));
     }
+  }
+
+  function call(
+    target: InvokableFunction,
+    payload: string,
+    age = 0,
+    backoff = FIRST_BACKOFF_MILLISECONDS,
+  ): void {
+    void target.invoke(payload).then((result) => {
+      if (result.succeeded || stopped) return;
+      if (result.throttle !== undefined && age + backoff <= EVENT_AGE_MILLISECONDS) {
+        const next = Math.min(2 * backoff, LONGEST_BACKOFF_MILLISECONDS);
+        after(backoff, () => call(target, payload, age + backoff, next));
+        return;
+      }
+      const { functionName } = target;
+      context.options.onLog?.({ functionName, line: `${result.errorType}: ${result.errorMessage}` });
+    });
   }
 
   function repeat(): void {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { operatorCredentials } from '../iam/operator-credentials.ts';
+import type { InvocationResult } from '../lambda/invokable-function.ts';
 import { callAwsJson } from '../wire/call-aws-json.ts';
 import { failedMessages } from './failed-messages.ts';
 import { createFairBacklog } from './fair-backlog.ts';
@@ -40,6 +41,10 @@ const WAIT_SECONDS = 20;
 
 // A connection that broke is made anew at once; more would only be heard more often.
 const RETRY_MILLISECONDS = 1000;
+
+// Between the calls of a function that Lambda throttles: AWS only says that it backs off gradually.
+const FIRST_BACKOFF_MILLISECONDS = 100;
+const LONGEST_BACKOFF_MILLISECONDS = 10_000;
 
 // How far behind a long group others are found: some ten thousand messages that carry little more than ids.
 const HELD_BYTES = 64 * 1024 * 1024;
@@ -155,13 +160,26 @@ export function pollQueue(options: PollOptions): Poller {
     const payload = `{"Records":[${batch.map(({ json }) => json).join(',')}]}`;
     const ids = batch.map(({ messageId }) => messageId);
     const once = async () => {
-      const result = await target.invoke(payload);
+      const result = await invokeWhenFree(payload);
       if (!result.succeeded && !stopped) options.onFailure(`${result.errorType}: ${result.errorMessage}`);
       return failedMessages(result, ids, source.reportsItemFailures);
     };
     if (times === 1) return await once();
     const attempts = together ? await Promise.all([once(), once()]) : [await once(), await once()];
     return new Set(ids.filter((id) => attempts.every((failed) => failed.has(id))));
+  }
+
+  /** Lambda calls a throttled function again until the messages are visible again, and then lets go of them. */
+  async function invokeWhenFree(payload: string): Promise<InvocationResult> {
+    const visibleAt = performance.now() + visibilitySeconds * 1000;
+    let backoff = FIRST_BACKOFF_MILLISECONDS;
+    for (;;) {
+      const result = await target.invoke(payload);
+      const isThrottled = !result.succeeded && result.throttle !== undefined;
+      if (!isThrottled || stopped || performance.now() + backoff >= visibleAt) return result;
+      await sleep(backoff, undefined, { ref: false });
+      backoff = Math.min(2 * backoff, LONGEST_BACKOFF_MILLISECONDS);
+    }
   }
 
   function changeVisibility(items: readonly Held[], VisibilityTimeout: number): Promise<void> {

@@ -28,16 +28,14 @@ export async function invokeFunction(
     { action: 'lambda:InvokeFunction', resource: invokedArn(target, FunctionName) },
   ]);
   if (refusal) {
-    throw new TaskError(
-      'Lambda.AWSLambdaException',
-      `${refusal.message} (Service: Lambda, Status Code: 403, Request ID: ${randomUUID()})`,
-    );
+    throw serviceError('AWSLambdaException', refusal.message, 403);
   }
   const payload = JSON.stringify(Payload ?? {});
   checkSize(payload);
   const result = await target.invoke(payload);
   if (!result.succeeded) {
     const { errorType, errorMessage } = result;
+    if (result.throttle !== undefined) throw serviceError(errorType, errorMessage, 429);
     throw new TaskError(errorType, JSON.stringify({ errorType, errorMessage }));
   }
   checkSize(result.payload);
@@ -48,6 +46,13 @@ export async function invokeFunction(
     StatusCode: 200,
   };
 }
+
+/** An error of Lambda rather than of the function. */
+const serviceError = (name: string, message: string, status: number): TaskError =>
+  new TaskError(
+    `Lambda.${name}`,
+    `${message} (Service: Lambda, Status Code: ${status}, Request ID: ${randomUUID()})`,
+  );
 
 function checkSize(json: string): void {
   if (Buffer.byteLength(json) <= STATE_BYTES) return;
