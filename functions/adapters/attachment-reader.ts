@@ -1,4 +1,5 @@
-import { InvokeCommand, type LambdaClient } from '@aws-sdk/client-lambda';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { InvokeCommand, type InvokeCommandOutput, type LambdaClient } from '@aws-sdk/client-lambda';
 import * as z from 'zod';
 import type { AttachmentContent, AttachmentReader } from '#domain/ports/attachment-reader.ts';
 import type { Clock } from '#domain/ports/clock.ts';
@@ -9,6 +10,13 @@ import { untilAborted } from '#domain/until-aborted.ts';
 
 /** Of a warm function, the contents read last: a follow-up finds its files here. */
 const bytesKept = 20 * 1024 * 1024;
+
+/**
+ * The wait before the next attempt when Lambda throttles the function, which has a bounded number of executions: a file
+ * takes 1.5 s as a rule, and at 5 s apart a crowd of waiting replies makes few calls.
+ */
+const firstBackoffMilliseconds = 500;
+const longestBackoffMilliseconds = 5000;
 
 const gone: AttachmentContent = { type: 'unreadable', reason: 'is no longer there' };
 
@@ -35,12 +43,26 @@ export function attachmentReader(
     return content;
   };
 
+  const invoke = async (Payload: string, signal: AbortSignal): Promise<InvokeCommandOutput> => {
+    for (
+      let backoff = firstBackoffMilliseconds;
+      ;
+      backoff = Math.min(2 * backoff, longestBackoffMilliseconds)
+    )
+      try {
+        return await lambda.send(new InvokeCommand({ FunctionName: functionName(), Payload }), {
+          abortSignal: signal,
+        });
+      } catch (error) {
+        if (!isThrottled(error)) throw error;
+        // Full jitter: replies that were throttled together do not come back together.
+        await sleep(Math.random() * backoff, undefined, { signal });
+      }
+  };
+
   const prepare = async (file: StoredFile, signal: AbortSignal): Promise<void> => {
     const { uuid, workspaceId } = file;
-    const answer = await lambda.send(
-      new InvokeCommand({ FunctionName: functionName(), Payload: JSON.stringify({ uuid, workspaceId }) }),
-      { abortSignal: signal },
-    );
+    const answer = await invoke(JSON.stringify({ uuid, workspaceId }), signal);
     if (answer.FunctionError === undefined) return;
     const failed = failure.parse(JSON.parse(answer.Payload?.transformToString() ?? ''));
     const reason = reasonToGiveUp(failed);
@@ -72,6 +94,9 @@ export function attachmentReader(
     },
   };
 }
+
+const isThrottled = (error: unknown): boolean =>
+  error instanceof Error && error.name === 'TooManyRequestsException';
 
 const failure = z.object({ errorType: z.string(), errorMessage: z.string() });
 
