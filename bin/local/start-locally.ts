@@ -130,6 +130,10 @@ async function start(options: Options): Promise<RunningTemplate> {
     port: options.port,
     prewarm: true,
     promptAuthorizers: true,
+    // A quota of the account, which no template has; the default of setting and runner is the same.
+    ...(typeof settings.accountConcurrency === 'number' && {
+      accountConcurrency: settings.accountConcurrency,
+    }),
     async prepare() {
       if (options.reset) await emptyDataFolder(options.data);
       await makePrivate(options.data);
