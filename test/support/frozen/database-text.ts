@@ -1,5 +1,8 @@
 import { DatabaseSync } from 'node:sqlite';
 
+/** Of the table's engine, in a data folder. */
+export const databaseName = 'dynamodb.sqlite';
+
 /**
  * A SQLite file as SQL, a statement a line: what a reviewer can read and git can compare. Rows are in the order of their
  * keys, so that the same content is the same text.
@@ -25,6 +28,16 @@ export function databaseText(file: string): string {
       );
     const statements = schema.map(({ sql }) => `${String(sql).replace(/\s+/g, ' ')};`);
     return [...statements, ...rows, ''].join('\n');
+  } finally {
+    database.close();
+  }
+}
+
+/** The file that `databaseText` was made of, in all that a reader of it can tell. */
+export function restoreDatabase(file: string, text: string): void {
+  const database = new DatabaseSync(file);
+  try {
+    database.exec(`PRAGMA journal_mode = WAL; BEGIN; ${text} COMMIT;`);
   } finally {
     database.close();
   }

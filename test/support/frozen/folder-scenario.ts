@@ -19,6 +19,7 @@ import type { WebhookReceiver } from '../webhook-receiver.ts';
 export interface FolderContent {
   agentId: string;
   userId: string;
+  webhookSecret: string;
   /** With a history, an attached file, feedback, and a reply that is too large for an item. */
   chat: { id: number; fileUuid: string; messages: Pick<MessageResource, 'id' | 'role' | 'content'>[] };
   /** A chat whose reply was in the middle when the service was killed. */
@@ -40,7 +41,7 @@ export interface FrozenBatch {
 
 /** More than the workers of one workspace take at once while it has three open batches. */
 const requestCount = 75;
-const secret = 'frozen-secret';
+const webhookSecret = 'frozen-secret';
 const userId = 'Zoë';
 
 /** The model says as it is told to: `Hold` is not answered, `Busy` is throttled, `Wrong` fails. */
@@ -94,7 +95,7 @@ export async function fillFolder(connection: Connection, receiver: WebhookReceiv
     requestsOf(1, () => 'Tell my receiver'),
     {
       url: receiver.url,
-      secret,
+      secret: webhookSecret,
     },
   );
   await receiver.called(1);
@@ -120,6 +121,7 @@ export async function fillFolder(connection: Connection, receiver: WebhookReceiv
   return {
     agentId,
     userId,
+    webhookSecret,
     chat,
     cutChat: { id: cutChat, message },
     batches: { open, cancelling, undelivered },

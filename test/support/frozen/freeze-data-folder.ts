@@ -2,11 +2,10 @@ import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Connection } from '../../../bin/local/connection.ts';
-import { certificate } from '../certificate.ts';
 import { processesNaming, startCommand } from '../command.ts';
 import { startScriptedModel } from '../scripted-model.ts';
 import { startWebhookReceiver, status } from '../webhook-receiver.ts';
-import { databaseText } from './database-text.ts';
+import { databaseName as database, databaseText } from './database-text.ts';
 import { answerByMessage, type FolderContent, fillFolder } from './folder-scenario.ts';
 
 /** A data folder as `npm start` left it when it was killed. */
@@ -18,8 +17,6 @@ export interface FrozenFolder extends FolderContent {
   connection: Connection;
 }
 
-const database = 'dynamodb.sqlite';
-
 /** What is made anew at every start, and the parts of the database beside its text. */
 const leftOut = new Set(['assembly', 'compile-cache', database, `${database}-shm`, `${database}-wal`]);
 
@@ -27,14 +24,9 @@ const leftOut = new Set(['assembly', 'compile-cache', database, `${database}-shm
 export async function freezeDataFolder(target: string): Promise<FrozenFolder> {
   const work = await mkdtemp(join(tmpdir(), 'frozen-folder-'));
   const data = join(work, 'data');
-  const authority = join(work, 'authority.pem');
-  await writeFile(authority, certificate.cert);
   const [model, receiver] = await Promise.all([startScriptedModel(), startWebhookReceiver(status(500))]);
   model.onCall = answerByMessage;
-  const command = startCommand(['--port', '0', '--data', data], {
-    OPENAI_BASE_URL: model.url,
-    NODE_EXTRA_CA_CERTS: authority,
-  });
+  const command = startCommand(['--port', '0', '--data', data], { OPENAI_BASE_URL: model.url });
   try {
     await command.printed('Ctrl-C ends it.');
     const connection = JSON.parse(await readFile(join(data, 'connection.json'), 'utf8')) as Connection;

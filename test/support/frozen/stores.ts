@@ -38,10 +38,12 @@ const contentsOf = (texts: Map<string, string>): ContentStore => ({
   },
 });
 
-/** The stores that write items, on one table and one still clock. */
-export function storesOn(table: Table) {
+/**
+ * The stores that write items, on one table and one still clock.
+ * @param texts what is kept outside of the table
+ */
+export function storesOn(table: Table, texts = new Map<string, string>()) {
   const audit = auditBy(clock, () => 'frozen operator');
-  const texts = new Map<string, string>();
   return {
     table,
     workspaces: dynamoWorkspaceStore(table, audit),

@@ -1,0 +1,267 @@
+import { SFNClient, StartExecutionCommand } from '@aws-sdk/client-sfn';
+import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import type { APIGatewayAuthorizerResult, APIGatewayProxyResult, SQSBatchResponse } from 'aws-lambda';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { sqsBatchQueue } from '#adapters/sqs-batch-queue.ts';
+import { stepFunctionsBatchWorkflow } from '#adapters/step-functions-batch-workflow.ts';
+import type { Batch } from '#domain/batch.ts';
+import { createApiKey } from '#domain/create-api-key.ts';
+import { messagesFor } from '#domain/send-requests.ts';
+import { operatorCredentials } from '#local/iam/operator-credentials.ts';
+import { identifiers } from '#runtime/identifiers.ts';
+import { batches } from '#runtime/services.ts';
+import { batchAt, checkEnded, endOf, tally } from '#support/batches.ts';
+import { type Client, clientOf } from '#support/client.ts';
+import { startDynamoProxy } from '#support/dynamo-proxy.ts';
+import { missingFields } from '#support/frozen/compare-json.ts';
+import { batch } from '#support/frozen/entities.ts';
+import type { FrozenMessages } from '#support/frozen/frozen-messages.ts';
+import { type Invoke, invokerOf } from '#support/frozen/invoke-function.ts';
+import { readFrozenMessages } from '#support/frozen/read-frozen.ts';
+import { runDefinition } from '#support/frozen/run-definition.ts';
+import { createUnstarted, unstartedRequests, untilCounted } from '#support/frozen/unstarted-batch.ts';
+import { dataOf } from '#support/open-tenant.ts';
+import {
+  createTenant,
+  operator,
+  type Service,
+  setLimits,
+  startService,
+  type Tenant,
+} from '#support/service.ts';
+import { uploaderOf } from '#support/upload.ts';
+import { startWebhookReceiver, status } from '#support/webhook-receiver.ts';
+
+vi.setConfig({ testTimeout: 120_000 });
+
+const frozen: FrozenMessages = await readFrozenMessages();
+const ids = frozen.workflow.execution.input;
+
+let service: Service;
+let tenant: Tenant;
+let client: Client;
+let invoke: Invoke;
+let closeLambda: () => void;
+beforeAll(async () => {
+  service = await startService();
+  tenant = await createTenant();
+  client = clientOf(service, tenant);
+  ({ invoke, close: closeLambda } = invokerOf(service.run));
+});
+afterAll(async () => {
+  closeLambda();
+  await service.close();
+});
+
+const clientSettings = { region: 'us-east-1', credentials: operatorCredentials };
+
+/** Something frozen, about a batch of today. */
+const about = <Frozen>(thing: Frozen, { workspaceId, id }: Pick<Batch, 'workspaceId' | 'id'>): Frozen => {
+  const batchIds = [ids.batchId, ...frozen.queue.map(({ body }) => body.batchId)];
+  const text = batchIds.reduce((given, batchId) => given.replaceAll(batchId, id), JSON.stringify(thing));
+  return JSON.parse(text.replaceAll(frozen.workspaceId, workspaceId)) as Frozen;
+};
+
+/** Carries a batch by the workflow's definition of the earlier version. */
+const carry = (unstarted: Batch) =>
+  runDefinition(about(frozen.workflow.definition, unstarted), {
+    input: about(ids, unstarted),
+    taskToken: 'a token of nobody',
+    invoke,
+    awaitTask: () => untilCounted(unstarted),
+  });
+
+const customIds = unstartedRequests.map(({ customId }) => ({ custom_id: customId }));
+
+describe('what an earlier version has sent', () => {
+  it.each(frozen.queue)('is done from the queue: $sender, $body.positions, $delaySeconds s', async (sent) => {
+    const unstarted = await createUnstarted(tenant);
+    const { body, group } = about(sent, unstarted);
+    const [, QueueUrl] =
+      Object.entries(service.run.physicalIds).find(([id]) => id.startsWith('BatchesRequests')) ?? [];
+    const sqs = new SQSClient({
+      ...clientSettings,
+      endpoint: service.run.endpoints.sqs,
+      useQueueUrlAsEndpoint: false,
+    });
+    await sqs.send(
+      new SendMessageCommand({ QueueUrl, MessageBody: JSON.stringify(body), MessageGroupId: group }),
+    );
+    sqs.destroy();
+    const statuses = async () =>
+      (await batches().items(unstarted, body.positions)).map((item) => item?.status);
+    await expect.poll(statuses, { timeout: 60_000 }).toEqual(body.positions.map(() => 'success'));
+    await carry(unstarted);
+    const ended = await endOf(client, unstarted.id, 60);
+    expect(tally(await checkEnded(client, ended, customIds))).toEqual({ success: unstarted.total });
+  });
+
+  it('is taken by the worker and by the dead-letter handler as Lambda hands it over', async () => {
+    const done = await createUnstarted(tenant);
+    const none: SQSBatchResponse = { batchItemFailures: [] };
+    expect(await invoke('ProcessBatchItems', about(frozen.events.requests, done))).toEqual(none);
+    const failed = await createUnstarted(tenant);
+    const deadLetters = about(frozen.events.deadLetters, failed);
+    expect(await invoke('FailDeadLetters', deadLetters)).toEqual(none);
+    const { positions } = JSON.parse(deadLetters.Records[0]?.body ?? '') as { positions: number[] };
+    for (const [each, end] of [
+      [done, 'success'],
+      [failed, 'failed'],
+    ] as const) {
+      const items = await batches().items(each, positions);
+      expect(items.map((item) => item?.status)).toEqual(positions.map(() => end));
+      await carry(each);
+    }
+    expect(await batchAt(client, done.id)).toMatchObject({ completed_requests: done.total });
+    expect(await batchAt(client, failed.id)).toMatchObject({ failed_requests: positions.length });
+  });
+
+  it('goes on with the code of today: an execution that keeps its definition', async () => {
+    const receiver = await startWebhookReceiver(status(500), status(200));
+    const events = ['completed', 'failed'] as const;
+    const unstarted = await createUnstarted(tenant, { url: receiver.url, events: [...events], secret: null });
+    // The first attempt is followed by a wait of some seconds, which the frozen execution had shortened.
+    receiver.answers.shift();
+    const { runs, output } = await carry(unstarted);
+    expect(output).toEqual(about(frozen.workflow.execution.output, unstarted));
+    for (const { state, output: outputNow } of runs) {
+      const before = frozen.workflow.states.filter((each) => each.state === state);
+      expect(missingFields(outputNow, before.at(-1)?.output, state)).toEqual([]);
+    }
+    const [call] = await receiver.called(1);
+    expect(missingFields(call?.payload, frozen.webhook.body)).toEqual([]);
+    expect(missingFields(call?.headers, frozen.webhook.headers)).toEqual([]);
+    await receiver.close();
+  });
+
+  it('is answered in the words of the earlier definition', async () => {
+    const unstarted = await createUnstarted(tenant, {
+      url: 'https://receiver.example/hook',
+      events: ['completed'],
+      secret: null,
+    });
+    // Each is given the input that it was given, and its answer has what the definition selects from it.
+    const others = frozen.workflow.states.filter(({ input }) => !JSON.stringify(input).includes(ids.batchId));
+    expect(others.map(({ functionName }) => functionName)).toEqual(['AdvanceBatch', 'FailBatch']);
+    const [wait, fail] = others;
+    const input = about(ids, unstarted);
+    expect(await invoke('AdvanceBatch', input)).toMatchObject(wait?.output as object);
+    expect(missingFields(await invoke('FailBatch', input), fail?.output)).toEqual([]);
+    expect(await batchAt(client, unstarted.id)).toMatchObject({ status: 'failed', failed_requests: 11 });
+  });
+
+  it('starts an execution', async () => {
+    const unstarted = await createUnstarted(tenant);
+    const { name, input } = about(frozen.workflow.execution, unstarted);
+    const sfn = new SFNClient({ ...clientSettings, endpoint: service.run.endpoints.sfn });
+    await sfn.send(
+      new StartExecutionCommand({
+        stateMachineArn: service.run.outputs.BatchWorkflowArn,
+        name,
+        input: JSON.stringify(input),
+      }),
+    );
+    sfn.destroy();
+    const ended = await endOf(client, unstarted.id, 60);
+    expect(tally(await checkEnded(client, ended, customIds))).toEqual({ success: unstarted.total });
+  });
+
+  it('prepares a file', async () => {
+    const { file } = uploaderOf(service, tenant);
+    const { uuid } = dataOf(await file('notes.txt', 'The bridge was built in 1932.')) as { uuid: string };
+    const input = { ...frozen.attachment.input, uuid, workspaceId: tenant.workspaceId };
+    expect(await invoke('PrepareAttachment', input)).toEqual(frozen.attachment.output);
+  });
+});
+
+interface SentEntry {
+  MessageBody: string;
+  MessageGroupId: string;
+  DelaySeconds: number;
+}
+
+describe('what the code of today sends', () => {
+  it('has all that an earlier worker and an earlier workflow read', async () => {
+    const aws = await startDynamoProxy();
+    const calls: { target: string; body: Record<string, unknown> }[] = [];
+    aws.handle = async ({ target, body }) => {
+      calls.push({ target, body });
+      return { status: 200, body: '{"Successful":[],"Failed":[],"executionArn":"arn","startDate":1}' };
+    };
+    const sender = batch(1, { total: 25 });
+    const sqs = new SQSClient({ ...clientSettings, endpoint: aws.url, useQueueUrlAsEndpoint: false });
+    const queue = sqsBatchQueue(sqs, 'http://queue.example/1/q');
+    await queue.send(messagesFor(sender, [0, 1, 2], { holdsPlace: true }), 4);
+    const workflow = stepFunctionsBatchWorkflow(
+      new SFNClient({ ...clientSettings, endpoint: aws.url }),
+      () => 'arn:aws:states:us-east-1:000000000000:stateMachine:Machine',
+    );
+    await workflow.start(sender);
+    await workflow.wake('token');
+    await aws.close();
+    const [sent, started, completed] = calls;
+    const [entry] = (sent?.body.Entries ?? []) as SentEntry[];
+    const [message] = frozen.queue;
+    expect(missingFields(JSON.parse(entry?.MessageBody ?? ''), message?.body)).toEqual([]);
+    expect(entry).toMatchObject({ MessageGroupId: sender.workspaceId, DelaySeconds: 4 });
+    expect(started?.target).toBe('StartExecution');
+    expect(started?.body.name).toBe(`${sender.id}-${sender.run}`);
+    expect(missingFields(JSON.parse(String(started?.body.input)), ids)).toEqual([]);
+    expect(completed).toMatchObject({
+      target: 'SendTaskSuccess',
+      body: { output: JSON.stringify(frozen.workflow.taskOutput) },
+    });
+  });
+});
+
+describe('a kept answer of the authorizer', () => {
+  /** Asks for a batch that is not there: who is let in is told so. */
+  const askFor = async (name: string, changes: Record<string, string> = {}) => {
+    const kept = frozen.authorizer[name] ?? expect.unreachable(name);
+    const { context } = kept.answer as unknown as APIGatewayAuthorizerResult;
+    const path = `/v1/batches/${identifiers.uuid()}`;
+    const answer = (await invoke('GetBatch', {
+      ...{ resource: '/v1/batches/{batch_id}', path, httpMethod: 'GET', headers: {}, body: null },
+      ...{ queryStringParameters: null, multiValueQueryStringParameters: null },
+      pathParameters: { batch_id: path.split('/').at(-1) },
+      requestContext: {
+        ...{ requestId: 'request', domainName: 'localhost', stage: 'api', path: `/api${path}` },
+        authorizer: { ...context, workspaceId: tenant.workspaceId, apiKeyId: tenant.apiKeyId, ...changes },
+      },
+    })) as APIGatewayProxyResult;
+    return { ...answer, body: JSON.parse(answer.body) as { error_code: number } };
+  };
+  const letIn = { statusCode: 404, body: { error_code: 10003 } };
+
+  it('lets its key in as it said', async () => {
+    expect(await askFor('without limits')).toMatchObject(letIn);
+    expect(await askFor('limited')).toMatchObject({ ...letIn, headers: { 'x-ratelimit-limit': '40' } });
+    const later = { apiKeyExpiresAt: new Date(Date.now() + 60_000).toISOString() };
+    expect(await askFor('expiring', later)).toMatchObject(letIn);
+    const over = { apiKeyExpiresAt: new Date(Date.now() - 1).toISOString() };
+    expect(await askFor('expiring', over)).toMatchObject({ statusCode: 400, body: { error_code: 10001 } });
+  });
+
+  it('is given today with all that an earlier handler reads', async () => {
+    const limited = await createTenant();
+    await setLimits(limited.workspaceId, { sends: '7/m:9', uploads: 'none' });
+    const disabled = await createTenant();
+    await operator().workspaces.update(disabled.workspaceId, { enabled: false });
+    const expiresAt = new Date(Date.now() + 60_000);
+    const { workspaceId } = tenant;
+    const expiring = await createApiKey(operator())({ workspaceId, name: 'Expires', expiresAt });
+    const keysByCase: Record<string, string> = {
+      'without limits': tenant.apiKey,
+      expiring: expiring.apiKey,
+      limited: limited.apiKey,
+      'of a disabled workspace': disabled.apiKey,
+    };
+    expect(Object.keys(keysByCase)).toEqual(Object.keys(frozen.authorizer));
+    for (const [name, { event, answer }] of Object.entries(frozen.authorizer)) {
+      const now = await invoke('AuthorizeRequest', { ...event, headers: { 'x-api-key': keysByCase[name] } });
+      expect(missingFields(now, answer, name)).toEqual([]);
+      const { policyDocument } = answer as unknown as APIGatewayAuthorizerResult;
+      expect(now).toMatchObject({ policyDocument });
+    }
+  });
+});

@@ -1,0 +1,33 @@
+import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
+import { operatorCredentials } from '#local/iam/operator-credentials.ts';
+
+type Run = { endpoints: { lambda: string }; physicalIds: Record<string, string> };
+
+/** Invokes functions of a run as AWS's own services do, each by the name of its construct, such as `DispatchBatch`. */
+export function invokerOf({ endpoints, physicalIds }: Run) {
+  const lambda = new LambdaClient({
+    endpoint: endpoints.lambda,
+    region: 'us-east-1',
+    credentials: operatorCredentials,
+  });
+  const nameOf = (functionName: string): string => {
+    const [, name] =
+      Object.entries(physicalIds).find(([id]) => id.replace(/[0-9A-F]{8}$/, '') === functionName) ?? [];
+    if (name === undefined) throw new Error(`There is no function ${functionName}`);
+    return name;
+  };
+  return {
+    /** @throws Error when the function failed */
+    async invoke(functionName: string, payload: unknown): Promise<unknown> {
+      const { FunctionError, Payload } = await lambda.send(
+        new InvokeCommand({ FunctionName: nameOf(functionName), Payload: JSON.stringify(payload) }),
+      );
+      const text = Payload?.transformToString() ?? '';
+      if (FunctionError !== undefined) throw new Error(`${functionName} failed: ${text}`);
+      return text === '' ? null : (JSON.parse(text) as unknown);
+    },
+    close: () => lambda.destroy(),
+  };
+}
+
+export type Invoke = ReturnType<typeof invokerOf>['invoke'];

@@ -1,0 +1,36 @@
+import type { Batch } from '#domain/batch.ts';
+import { identifiers } from '#runtime/identifiers.ts';
+import { batches } from '#runtime/services.ts';
+import type { Tenant } from '../service.ts';
+import { batch, batchRequest } from './entities.ts';
+
+/** Requests of such a batch: two groups. */
+export const unstartedRequests = Array.from({ length: 11 }, (_, position) => batchRequest(position));
+
+/** A stored batch whose workflow was not started, as when its creator had died: what carries it is up to the caller. */
+export async function createUnstarted(
+  { workspaceId, agentId, apiKeyId }: Omit<Tenant, 'apiKey'>,
+  webhook: Batch['webhook'] = null,
+): Promise<Batch> {
+  const now = Date.now();
+  const made = batch(1, {
+    id: identifiers.uuid(),
+    ...{ workspaceId, agentId, apiKeyId, webhook, total: unstartedRequests.length },
+    createdAt: new Date(now).toISOString(),
+    expiresAt: new Date(now + 3_600_000).toISOString(),
+  });
+  const requests = unstartedRequests.map((request) => ({ ...request, agentId }));
+  await batches().create(made, requests, null);
+  return made;
+}
+
+/** Resolves when all requests of a batch have ended, as far as its counters know. */
+export async function untilCounted({ workspaceId, id }: Pick<Batch, 'workspaceId' | 'id'>): Promise<void> {
+  const deadline = Date.now() + 60_000;
+  for (;;) {
+    const now = await batches().get(workspaceId, id);
+    if (now !== undefined && now.completed + now.failed >= now.total) return;
+    if (Date.now() > deadline) throw new Error(`The requests do not end: ${JSON.stringify(now)}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
