@@ -106,6 +106,8 @@ describe('items of an earlier version', () => {
       operatorsWorkspace: [keys.operatorsWorkspace(workspaceId)],
       operatorsAgent: [keys.operatorsAgent(agentId)],
       operatorsApiKey: [keys.operatorsApiKey('key_frozen1')],
+      operatorsWebhook: [],
+      reconcilerCursor: [],
     };
     expect(Object.keys(found).toSorted()).toEqual(Object.keys(keys).toSorted());
     const stored = new Set(items.map(({ pk, sk }) => `${pk.S} ${sk.S}`));
@@ -315,7 +317,10 @@ describe('items of an earlier version', () => {
 });
 
 it('writes items that an earlier version reads: with all its attributes, of the same types', async () => {
-  expect(missingIn(await currentItems(), items)).toEqual([]);
+  // Undelivered webhooks have an index of their own since then. The one of an earlier version would cost it a read of
+  // each at every run; docs/deploy.md says what going back means for them.
+  const moved = [4, 8].map((number) => `OPERATOR#OPEN-BATCHES ${batch(number).id} is missing`);
+  expect(missingIn(await currentItems(), items)).toEqual(moved);
 });
 
 it('would tell of an attribute that is gone, is of another type, or is named by another word', () => {
