@@ -99,8 +99,8 @@ const schema = z
     replyToolUses: z.int().min(1).default(30),
 
     /**
-     * Tools of one reply that run at once. Each may hold a page of 5 MB and a connection; four are as many pages as an
-     * agent compares, and 64 replies in one process then hold at most 256.
+     * Tools of one reply that run at once. Each may hold a page of 5 MB and its text of up to 10 MB: four take up to 60 MB
+     * of a function's memory, and are as many pages as an agent compares.
      */
     replyToolsAtOnce: z.int().min(1).default(4),
 
