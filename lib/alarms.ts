@@ -33,9 +33,7 @@ interface Rule {
   from: number;
   /** How many of how many periods; one of one unless said. */
   periods?: readonly [bad: number, of: number];
-  /** What is measured only when something happens is well when it is silent. */
-  silenceIsBad?: true;
-  /** It goes off below the threshold. */
+  /** It goes off below the threshold, and without data stays as it was. Others are well without data. */
   isFloor?: true;
 }
 
@@ -195,11 +193,22 @@ export class Alarms extends Construct {
     });
     this.add('ReconcilerSilent', {
       says: 'The reconciler, which takes up what crashes leave lying, has not run for a quarter of an hour.',
-      metric: reconciler.metricInvocations(options),
+      metric: new MathExpression({
+        // Runs that are missing count as none, but only where the queue has a value: Lambda polls it, so SQS has one as
+        // long as the stack works, and none before it is deployed. Missing runs alone would be an alarm at once in a new
+        // stack, whose reconciler has not had its first.
+        expression: 'FILL(runs, 0) + 0 * messages',
+        usingMetrics: {
+          runs: reconciler.metricInvocations(options),
+          messages: queue.metricApproximateNumberOfMessagesVisible({ ...options, statistic: 'Maximum' }),
+        },
+        label: 'runs',
+        period: fiveMinutes,
+      }),
       from: 1,
-      periods: [3, 3],
+      // The fourth has the last run, without which FILL may have nothing to fill.
+      periods: [3, 4],
       isFloor: true,
-      silenceIsBad: true,
     });
     this.add('WebhooksGivenUp', {
       says: 'Webhooks were not delivered by the last attempt.',
@@ -269,7 +278,7 @@ export class Alarms extends Construct {
         : ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
       datapointsToAlarm: periods[0],
       evaluationPeriods: periods[1],
-      treatMissingData: rule.silenceIsBad ? TreatMissingData.BREACHING : TreatMissingData.NOT_BREACHING,
+      treatMissingData: rule.isFloor ? TreatMissingData.IGNORE : TreatMissingData.NOT_BREACHING,
     });
     alarm.addAlarmAction(new SnsAction(this.topic));
     return alarm;

@@ -89,10 +89,72 @@ test('silence is well, but of the reconciler', () => {
   for (const { id, TreatMissingData, ComparisonOperator } of alarms)
     expect([id, TreatMissingData, ComparisonOperator]).toEqual(
       id === 'ReconcilerSilent'
-        ? [id, 'breaching', 'LessThanThreshold']
+        ? [id, 'ignore', 'LessThanThreshold']
         : [id, 'notBreaching', 'GreaterThanOrEqualToThreshold'],
     );
 });
+
+/** What the metrics of an alarm have in one period; nothing where CloudWatch has no data. */
+type Period = Readonly<Record<string, number>>;
+
+/**
+ * The states that an alarm for values below its threshold goes through, one a period. As documented: it starts without data,
+ * `breaching` counts missing values as bad, and `ignore` changes the state by nothing but values.
+ */
+function statesOf(
+  properties: Record<string, unknown>,
+  periods: readonly Period[],
+  fillsEmpty: boolean,
+): string[] {
+  const { EvaluationPeriods, DatapointsToAlarm, Threshold, TreatMissingData } = properties as Record<
+    'EvaluationPeriods' | 'DatapointsToAlarm' | 'Threshold',
+    number
+  > & { TreatMissingData: string };
+  const metrics = (properties.Metrics ?? [{ Id: 'runs' }]) as { Id: string; Expression?: string }[];
+  const { Expression = 'runs' } = metrics.find((metric) => metric.Expression !== undefined) ?? {};
+  const names = metrics.filter((metric) => metric.Expression === undefined).map(({ Id }) => Id);
+  let state = 'INSUFFICIENT_DATA';
+  return periods.map((_period, last) => {
+    const range = periods.slice(0, last + 1).slice(-EvaluationPeriods);
+    const isFilled = (name: string) => fillsEmpty || range.some((period) => name in period);
+    const formula = Expression.replaceAll(/FILL\((\w+), (\d+)\)/g, (_match, name: string, value: string) =>
+      isFilled(name) ? `(${name} ?? ${value})` : name,
+    );
+    const evaluateFormula = new Function(...names, `return ${formula};`) as (...values: unknown[]) => number;
+    const values = range.map((period) => evaluateFormula(...names.map((name) => period[name])));
+    // A value of the formula is missing where a metric in it is.
+    const measured = values.filter((value) => Number.isFinite(value));
+    const bad = measured.filter((value) => value < Threshold).length;
+    const counted = TreatMissingData === 'breaching' ? EvaluationPeriods - measured.length + bad : bad;
+    if (counted >= DatapointsToAlarm) state = 'ALARM';
+    else if (measured.length > bad) state = 'OK';
+    return state;
+  });
+}
+
+test.each([true, false])(
+  'the reconciler is silent after a quarter of an hour without a run, and not before its first (FILL of an empty metric: %s)',
+  (fillsEmpty) => {
+    const { Properties } = resource('AWS::CloudWatch::Alarm', 'AlarmsReconcilerSilent');
+    const states = (...periods: Period[]) => statesOf(Properties, periods, fillsEmpty);
+    const [none, polled, ran] = [{}, { messages: 0 }, { messages: 0, runs: 1 }];
+    // Whether FILL fills a metric that is empty in all periods is not documented. SQS has metrics a quarter of an hour after a queue is made, the schedule runs within the first five minutes.
+    expect(states(none, { runs: 1 }, { runs: 1 }, ran, ran)).toEqual([
+      'INSUFFICIENT_DATA',
+      'INSUFFICIENT_DATA',
+      'INSUFFICIENT_DATA',
+      'OK',
+      'OK',
+    ]);
+    expect(states(none, none, none, none, none)).not.toContain('ALARM');
+    expect(states(polled, ran, ran)).not.toContain('ALARM');
+    expect(states(ran, polled, polled, polled, polled, polled, none, ran)).toEqual([
+      ...['OK', 'OK', 'OK'],
+      ...['ALARM', 'ALARM', 'ALARM', 'ALARM'],
+      'OK',
+    ]);
+  },
+);
 
 test('there is one for each function whose errors are crashes, and none for the authorizer, which throws at wrong keys', () => {
   const functions = Object.keys(resources('AWS::Lambda::Function'))
