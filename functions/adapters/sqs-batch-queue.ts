@@ -41,10 +41,15 @@ export function sqsBatchQueue(client: SQSClient, url: string): BatchQueue {
       const { Attributes = {} } = await client.send(
         new GetQueueAttributesCommand({
           QueueUrl: url,
-          AttributeNames: ['ApproximateNumberOfMessages'],
+          AttributeNames: [
+            'ApproximateNumberOfMessages',
+            'ApproximateNumberOfMessagesNotVisible',
+            'ApproximateNumberOfMessagesDelayed',
+          ],
         }),
       );
-      return Attributes.ApproximateNumberOfMessages === '0' ? 'drained' : 'filled';
+      if (Attributes.ApproximateNumberOfMessages !== '0') return 'filled';
+      return Object.values(Attributes).every((count) => count === '0') ? 'empty' : 'drained';
     },
   };
 }

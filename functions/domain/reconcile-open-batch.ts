@@ -55,15 +55,19 @@ export const reconcileOpenBatch =
 
     const left = await openRequests(services, batch);
     const needsEnd = batch.stop !== null || isNothingLeft(batch, left) || now >= Date.parse(batch.expiresAt);
-    // Workers need no execution until the end, and Step Functions describes 15 executions a second.
-    const isWorkedOn = left.processing.some(({ leaseUntil }) => leaseUntil > now);
+    // Workers need no execution until the end, and Step Functions describes 15 executions a second. Without any message in
+    // the queue there are no workers: their leases are those of a process that has ended.
+    const isWorkedOn = level !== 'empty' && left.processing.some(({ leaseUntil }) => leaseUntil > now);
     const isTakenUp = (needsEnd || !isWorkedOn) && (await restartExecution(services)(batch));
     if (needsEnd) return wakeBatch(services)(batch);
     // Its execution enqueues the first requests.
     if (batch.dispatchedAt === null) return;
     // What ended the execution may have ended the queue.
     if (isTakenUp) await requeueAll(services)(batch, left, 'all');
-    else await requeueLost(services, batch, left, lostGroups(services, batch, entry, level));
+    const lost = isTakenUp
+      ? { ...left, ready: [] }
+      : { ...left, groups: lostGroups(services, batch, entry, level) };
+    await requeueLost(services, batch, lost);
     await services.reconciliationIndex.saveCheck(entry, { groups: batch.groupsSent, at: now });
   };
 
@@ -100,8 +104,7 @@ function lostGroups(
 async function requeueLost(
   services: ReconcileServices,
   batch: Batch,
-  { ready, processing }: OpenRequests,
-  groups: number,
+  { ready, processing, groups = 0 }: Pick<OpenRequests, 'ready' | 'processing'> & { groups?: number },
 ): Promise<void> {
   const now = services.clock.now();
   const lateBefore = now.getTime() - services.replySettings.lease;

@@ -150,7 +150,7 @@ test('every role may do exactly this', () => {
       'states:DescribeExecution',
       'states:SendTaskSuccess',
       'states:StartExecution',
-    ],
+    ].toSorted(),
     BatchesMachine: machine,
     // CodeDeploy, which moves aliases.
     Rollout: [

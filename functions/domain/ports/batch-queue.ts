@@ -8,8 +8,8 @@ export interface QueuedRequests {
   holdsPlace: boolean;
 }
 
-/** `drained`: no message waits to be delivered, though workers may hold messages, or have died with them. */
-export type QueueLevel = 'filled' | 'drained';
+/** `drained`: no message waits to be delivered, though workers may hold messages, or have died with them; `empty`: nor that. */
+export type QueueLevel = 'filled' | 'drained' | 'empty';
 
 export interface BatchQueue {
   /** @param delay seconds, at most 900 */

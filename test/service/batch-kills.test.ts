@@ -1,0 +1,87 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as pass } from 'node:timers/promises';
+import { expect, it, vi } from 'vitest';
+import { checkChats, checkEnded, endOf, requestsOf, submit } from '#support/batches.ts';
+import { clientOf } from '#support/client.ts';
+import { startCommand, startProgram } from '#support/command.ts';
+import { startScriptedModel } from '#support/scripted-model.ts';
+import { seededRandom } from '#support/seeded-random.ts';
+import type { Connection } from '../../bin/local/connection.ts';
+
+vi.setConfig({ testTimeout: 300_000 });
+
+const agentctl = resolve(import.meta.dirname, '../../bin/agentctl.ts');
+
+/**
+ * Real time and the defaults of `npm start`: a lease of 30 s has to end. batch-chaos.test.ts has the small case, with
+ * short leases and a quick schedule.
+ */
+it.runIf(process.env.SOAK !== undefined)(
+  'a batch of 300 is whole and exact 75 s after the last of three kills',
+  async () => {
+    const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
+    console.log(`SEED=${seed}`);
+    const random = seededRandom(seed);
+    const folder = await mkdtemp(join(tmpdir(), 'kills-'));
+    const data = join(folder, 'data');
+    const model = await startScriptedModel();
+    model.onCall = async (call) => {
+      await pass(150);
+      call.piece(`To: ${call.request.messages.at(-1)?.content}`);
+      call.finish();
+    };
+    const start = () => startCommand(['--port', '0', '--data', data], { OPENAI_BASE_URL: model.url });
+    const open = async () =>
+      JSON.parse(await readFile(join(data, 'connection.json'), 'utf8')) as Connection;
+    const operate = async <Result>(...args: string[]): Promise<Result> => {
+      const { code, stdout, stderr } = await startProgram([
+        ...[process.execPath, agentctl, ...args],
+        ...['--data', data, '--json'],
+      ]).ended;
+      if (code !== 0) throw new Error(stderr);
+      return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Result;
+    };
+
+    let run = start();
+    try {
+      await run.printed('Ctrl-C ends it.');
+      const file = join(folder, 'agent.json');
+      await writeFile(file, '{"name": "Scripted", "llm_model": "openai:test"}');
+      const { workspace_id } = await operate<{ workspace_id: string }>('workspaces', 'create', '--name', 'Kills');
+      await operate('workspaces', 'update', workspace_id, '--limits', 'none', '--titles', 'off');
+      const { api_key } = await operate<{ api_key: string }>('keys', 'create', '--workspace', workspace_id);
+      const { agent_id: agentId } = await operate<{ agent_id: string }>(
+        ...['agents', 'create', '--workspace', workspace_id, '--file', file],
+      );
+      await operate('agents', 'publish', agentId);
+      const client = async () => clientOf({ baseUrl: (await open()).base_url }, { apiKey: api_key });
+
+      const requests = requestsOf(300);
+      const { id } = await submit(await client(), { agentId }, requests);
+      let restarted = 0;
+      for (let kill = 1; kill <= 3; kill += 1) {
+        // Claims are under way, and requests have ended.
+        const asked = model.calls.length;
+        await vi.waitUntil(() => model.calls.length >= asked + 20 + random() * 40, { timeout: 60_000 });
+        run.child.kill('SIGKILL');
+        await pass(random() * 400);
+        restarted = performance.now();
+        run = start();
+        await run.printed('Ctrl-C ends it.');
+      }
+      const ended = await endOf(await client(), id, 75);
+      console.log(`The batch ended ${((performance.now() - restarted) / 1000).toFixed(1)} s after the last restart`);
+      expect(performance.now() - restarted).toBeLessThan(75_000);
+      expect(ended).toMatchObject({ status: 'completed', completed_requests: 300 });
+      const results = await checkEnded(await client(), ended, requests);
+      await checkChats(await client(), requests, results);
+    } finally {
+      run.child.kill('SIGKILL');
+      await run.ended;
+      await model.close();
+      await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+    }
+  },
+);
