@@ -33,8 +33,7 @@ it.runIf(process.env.SOAK !== undefined)(
       call.finish();
     };
     const start = () => startCommand(['--port', '0', '--data', data], { OPENAI_BASE_URL: model.url });
-    const open = async () =>
-      JSON.parse(await readFile(join(data, 'connection.json'), 'utf8')) as Connection;
+    const open = async () => JSON.parse(await readFile(join(data, 'connection.json'), 'utf8')) as Connection;
     const operate = async <Result>(...args: string[]): Promise<Result> => {
       const { code, stdout, stderr } = await startProgram([
         ...[process.execPath, agentctl, ...args],
@@ -49,7 +48,12 @@ it.runIf(process.env.SOAK !== undefined)(
       await run.printed('Ctrl-C ends it.');
       const file = join(folder, 'agent.json');
       await writeFile(file, '{"name": "Scripted", "llm_model": "openai:test"}');
-      const { workspace_id } = await operate<{ workspace_id: string }>('workspaces', 'create', '--name', 'Kills');
+      const { workspace_id } = await operate<{ workspace_id: string }>(
+        'workspaces',
+        'create',
+        '--name',
+        'Kills',
+      );
       await operate('workspaces', 'update', workspace_id, '--limits', 'none', '--titles', 'off');
       const { api_key } = await operate<{ api_key: string }>('keys', 'create', '--workspace', workspace_id);
       const { agent_id: agentId } = await operate<{ agent_id: string }>(
@@ -72,7 +76,9 @@ it.runIf(process.env.SOAK !== undefined)(
         await run.printed('Ctrl-C ends it.');
       }
       const ended = await endOf(await client(), id, 75);
-      console.log(`The batch ended ${((performance.now() - restarted) / 1000).toFixed(1)} s after the last restart`);
+      console.log(
+        `The batch ended ${((performance.now() - restarted) / 1000).toFixed(1)} s after the last restart`,
+      );
       expect(performance.now() - restarted).toBeLessThan(75_000);
       expect(ended).toMatchObject({ status: 'completed', completed_requests: 300 });
       const results = await checkEnded(await client(), ended, requests);
