@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, it, vi } from 'vitest';
@@ -119,6 +119,24 @@ it('closes the turn that was cut off by the kill, and goes on with its chat', as
   const history = await historyOf(client, id);
   expect(contentsOf(history).slice(0, 3)).toEqual([message, '', 'After']);
   expect(history[1]?.meta.error).toEqual(interrupted);
+});
+
+it('leaves all of the folder, which everybody could read, to its owner', async () => {
+  const entries = await readdir(data, { recursive: true, withFileTypes: true });
+  const paths = [data, ...entries.map((entry) => join(entry.parentPath, entry.name))];
+  const modes = await Promise.all(paths.map(async (path) => ({ path, mode: (await stat(path)).mode & 0o077 })));
+  expect(modes.length).toBeGreaterThan(20);
+  expect(modes.filter(({ mode }) => mode !== 0)).toEqual([]);
+});
+
+it('names a folder whose table cannot be read, and --reset, on one line', async () => {
+  const damaged = join(folder, 'damaged');
+  await cp(join(data, 'assembly'), join(damaged, 'assembly'), { recursive: true });
+  await writeFile(join(damaged, 'dynamodb.sqlite'), 'no database'.repeat(1000));
+  const { code, stderr } = await startCommand(['--port', '0', '--data', damaged]).ended;
+  expect(stderr.trim().split('\n')).toEqual([expect.stringContaining(damaged)]);
+  expect(stderr).toContain('--reset');
+  expect(code).toBe(1);
 });
 
 it('replays what was made under an Idempotency-Key before', async () => {
