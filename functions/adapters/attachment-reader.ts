@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InvokeCommand, type InvokeCommandOutput, type LambdaClient } from '@aws-sdk/client-lambda';
 import * as z from 'zod';
-import type { AttachmentContent, AttachmentReader } from '#domain/ports/attachment-reader.ts';
+import type { AttachmentContent, AttachmentReader, TextBounds } from '#domain/ports/attachment-reader.ts';
 import type { Clock } from '#domain/ports/clock.ts';
 import type { FileStore } from '#domain/ports/file-store.ts';
 import type { PreparedAttachments } from '#domain/ports/prepared-attachments.ts';
 import { hasExpired, type StoredFile } from '#domain/stored-file.ts';
 import { untilAborted } from '#domain/until-aborted.ts';
+import { beginningOfText } from './prepared-json.ts';
 
 /** Of a warm function, the contents read last: a follow-up finds its files here. */
 const bytesKept = 20 * 1024 * 1024;
@@ -29,12 +30,13 @@ export function attachmentReader(
   lambda: LambdaClient,
   functionName: () => string,
 ): AttachmentReader {
-  const cache = new Map<string, { content: AttachmentContent; bytes: number }>();
+  const cache = new Map<string, Cached>();
   let cached = 0;
-  const keep = (file: StoredFile, content: AttachmentContent): AttachmentContent => {
+  const keep = (file: StoredFile, content: AttachmentContent, bounds: TextBounds): AttachmentContent => {
     const bytes = sizeOf(content);
-    cache.set(file.uuid, { content, bytes });
-    cached += bytes;
+    cached += bytes - (cache.get(file.uuid)?.bytes ?? 0);
+    cache.delete(file.uuid);
+    cache.set(file.uuid, { content, bounds, bytes });
     for (const [uuid, entry] of cache) {
       if (cached <= bytesKept) break;
       cache.delete(uuid);
@@ -71,11 +73,15 @@ export function attachmentReader(
     await prepared.put(file, { type: 'unreadable', reason });
   };
 
-  const load = async (file: StoredFile, signal: AbortSignal): Promise<AttachmentContent> => {
-    let found = await prepared.get(file);
+  const load = async (
+    file: StoredFile,
+    bounds: TextBounds,
+    signal: AbortSignal,
+  ): Promise<AttachmentContent> => {
+    let found = await prepared.get(file, bounds, signal);
     if (found === undefined) {
       await prepare(file, signal);
-      found = await prepared.get(file);
+      found = await prepared.get(file, bounds, signal);
     }
     if (found === undefined) return gone;
     if (found.type !== 'image') return found;
@@ -84,19 +90,39 @@ export function attachmentReader(
   };
 
   return {
-    async read(file, signal) {
+    async read(file, bounds, signal) {
       signal.throwIfAborted();
       // What was made of it may outlive it by hours.
       if (hasExpired(file, clock.now())) return gone;
       const known = cache.get(file.uuid);
-      if (known !== undefined) return known.content;
-      return keep(file, await untilAborted(load(file, signal), signal));
+      const content = known && within(known, bounds);
+      return content ?? keep(file, await untilAborted(load(file, bounds, signal), signal), bounds);
     },
   };
 }
 
 const isThrottled = (error: unknown): boolean =>
   error instanceof Error && error.name === 'TooManyRequestsException';
+
+interface Cached {
+  content: AttachmentContent;
+  /** What it was read with. */
+  bounds: TextBounds;
+  bytes: number;
+}
+
+/** What is wanted of a content that was read before; undefined when more must be read for it. */
+function within({ content, bounds }: Cached, wanted: TextBounds): AttachmentContent | undefined {
+  if (content.type === 'text') {
+    const characters = content.text.length;
+    if (characters <= wanted.whole) return content;
+    return { type: 'beginning', text: beginningOfText(content.text, wanted.beginning), characters };
+  }
+  if (content.type !== 'beginning') return content;
+  const isTooLong = wanted.whole < (content.characters ?? bounds.whole + 1);
+  if (!isTooLong || wanted.beginning > bounds.beginning) return undefined;
+  return { ...content, text: beginningOfText(content.text, wanted.beginning) };
+}
 
 const failure = z.object({ errorType: z.string(), errorMessage: z.string() });
 
@@ -119,4 +145,4 @@ async function originalOf(files: FileStore, file: StoredFile): Promise<Uint8Arra
 }
 
 const sizeOf = (content: AttachmentContent): number =>
-  content.type === 'text' ? content.text.length * 2 : content.type === 'image' ? content.bytes.length : 0;
+  'text' in content ? content.text.length * 2 : content.type === 'image' ? content.bytes.length : 0;

@@ -1,8 +1,19 @@
 import { randomUUID } from 'node:crypto';
+import type { Readable } from 'node:stream';
 import { DeleteObjectCommand, GetObjectCommand, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import type { ContentStore } from '#domain/ports/content-store.ts';
 
+/** The most that a UTF-16 unit takes in UTF-8. */
+const bytesPerCharacter = 3;
+
 export function s3ContentStore(client: S3Client, bucket: string): ContentStore {
+  const open = async (Key: string) => {
+    const { Body: body, ContentLength: bytes = 0 } = await client.send(
+      new GetObjectCommand({ Bucket: bucket, Key }),
+    );
+    if (body === undefined) throw new Error('A stored content has no body');
+    return { body, bytes };
+  };
   return {
     async put(workspaceId, content) {
       const Key = `contents/${workspaceId}/${randomUUID()}`;
@@ -17,9 +28,16 @@ export function s3ContentStore(client: S3Client, bucket: string): ContentStore {
       return Key;
     },
     async get(name) {
-      const answer = await client.send(new GetObjectCommand({ Bucket: bucket, Key: name }));
-      if (answer.Body === undefined) throw new Error('A stored content has no body');
-      return answer.Body.transformToString('utf-8');
+      return (await open(name)).body.transformToString('utf-8');
+    },
+    async getUpTo(name, characters) {
+      const { body, bytes } = await open(name);
+      if (bytes <= characters * bytesPerCharacter) {
+        const content = await body.transformToString('utf-8');
+        return content.length <= characters ? content : undefined;
+      }
+      (body as unknown as Readable).destroy();
+      return undefined;
     },
     async delete(name) {
       await client.send(new DeleteObjectCommand({ Bucket: bucket, Key: name }));

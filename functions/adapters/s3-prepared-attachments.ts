@@ -1,35 +1,46 @@
-import { GetObjectCommand, NoSuchKey, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
-import type { PreparedAttachment, PreparedAttachments } from '#domain/ports/prepared-attachments.ts';
+import {
+  GetObjectCommand,
+  type GetObjectCommandOutput,
+  NoSuchKey,
+  PutObjectCommand,
+  type S3Client,
+} from '@aws-sdk/client-s3';
+import type { PreparedAttachments } from '#domain/ports/prepared-attachments.ts';
 import type { StoredFile } from '#domain/stored-file.ts';
+import { preparedJson, readPreparedJson } from './prepared-json.ts';
 
 /** Prefixes by scope, so that a lifecycle rule can sweep what was made of ephemeral files. */
 const keyOf = ({ scope, workspaceId, uuid }: StoredFile, kind: 'content.json' | 'image'): string =>
   `attachments/${scope}/${workspaceId}/${uuid}/${kind}`;
 
 export function s3PreparedAttachments(client: S3Client, Bucket: string): PreparedAttachments {
-  const get = async (Key: string): Promise<Uint8Array | undefined> => {
+  const open = async (Key: string, abortSignal?: AbortSignal): Promise<GetObjectCommandOutput['Body']> => {
     try {
-      const { Body } = await client.send(new GetObjectCommand({ Bucket, Key }));
-      return await Body?.transformToByteArray();
+      const { Body } = await client.send(
+        new GetObjectCommand({ Bucket, Key }),
+        abortSignal && { abortSignal },
+      );
+      return Body;
     } catch (error) {
       if (error instanceof NoSuchKey) return undefined;
       throw error;
     }
   };
   return {
-    async get(file) {
-      const bytes = await get(keyOf(file, 'content.json'));
-      return bytes && (JSON.parse(Buffer.from(bytes).toString()) as PreparedAttachment);
+    async get(file, bounds, signal) {
+      const body = await open(keyOf(file, 'content.json'), signal);
+      // Whoever stops reading closes the connection: the rest never comes.
+      return body && readPreparedJson(body as unknown as AsyncIterable<Uint8Array>, bounds);
     },
     async put(file, prepared) {
-      const Body = JSON.stringify(prepared);
+      const Body = preparedJson(prepared);
       const Key = keyOf(file, 'content.json');
       await client.send(new PutObjectCommand({ Bucket, Key, Body, ContentType: 'application/json' }));
     },
     async getImage(file) {
-      const bytes = await get(keyOf(file, 'image'));
-      if (bytes === undefined) throw new Error('An image that was made is not there');
-      return bytes;
+      const body = await open(keyOf(file, 'image'));
+      if (body === undefined) throw new Error('An image that was made is not there');
+      return body.transformToByteArray();
     },
     async putImage(file, Body) {
       await client.send(new PutObjectCommand({ Bucket, Key: keyOf(file, 'image'), Body }));

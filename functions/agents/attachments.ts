@@ -11,6 +11,10 @@ const charactersShown = 60_000;
 const charactersOfBeginning = 2000;
 /** Providers take 20 in a request; older ones are told of. */
 const imagesShown = 10;
+/** As many as ten messages attach, unless the stage says otherwise: names of 255 characters are 25,000 in all. */
+const filesToldOf = 100;
+/** As many as a message attaches: each may have to be prepared, and holds a connection. */
+const readAtOnce = 10;
 
 export interface Shown {
   parts: Map<string, LanguageModelV4TextPart | LanguageModelV4FilePart>;
@@ -18,8 +22,12 @@ export interface Shown {
   isSearchNeeded: boolean;
 }
 
+/** What becomes of a file that is not read, since nothing of it could be shown. */
+type Content = AttachmentContent | { type: 'unread' };
+
 /**
- * What the model is shown of each file, newest first as long as there is room.
+ * What the model is shown of each file, newest first as long as there is room. What there is no room for is not read: all
+ * files of a conversation together may have gigabytes of text.
  * @param files oldest first
  */
 export async function showAttachments(
@@ -28,52 +36,86 @@ export async function showAttachments(
   { seesImages, signal }: { seesImages: boolean; signal: AbortSignal },
 ): Promise<Shown> {
   const newestFirst = [...new Map(files.map((file) => [file.uuid, file])).values()].reverse();
-  const contents = await Promise.all(newestFirst.map((file) => reader.read(file, signal)));
   const parts: Shown['parts'] = new Map();
   let charactersLeft = charactersShown;
   let imagesLeft = seesImages ? imagesShown : 0;
   let isSearchNeeded = false;
-  for (const [index, file] of newestFirst.entries()) {
-    const content = contents[index] as AttachmentContent;
-    if (content.type === 'image' && imagesLeft > 0) {
+  const readNext = (next: readonly StoredFile[]): Promise<Content[]> => {
+    const images = next.filter(isImage).slice(0, imagesLeft);
+    const bounds = { whole: charactersLeft, beginning: charactersOfBeginning };
+    const hasRoom = charactersLeft >= charactersOfBeginning;
+    return Promise.all(
+      next.map((file) =>
+        images.includes(file) || (hasRoom && !isImage(file))
+          ? reader.read(file, bounds, signal)
+          : ({ type: 'unread' } as const),
+      ),
+    );
+  };
+  const show = (file: StoredFile, read: Content): void => {
+    if (read.type === 'image') {
       imagesLeft -= 1;
       parts.set(file.uuid, {
         type: 'file',
-        data: { type: 'data', data: content.bytes },
-        mediaType: content.mediaType,
+        data: { type: 'data', data: read.bytes },
+        mediaType: read.mediaType,
         filename: file.name,
       });
-      continue;
+      return;
     }
-    const fits = content.type === 'text' && content.text.length <= charactersLeft;
-    if (fits) charactersLeft -= content.text.length;
-    isSearchNeeded ||= content.type === 'text' && !fits;
-    parts.set(file.uuid, { type: 'text', text: textFor(file, content, { fits, seesImages }) });
+    // What came first has taken room since it was read.
+    const content = read.type === 'text' && read.text.length > charactersLeft ? beginningOf(read.text) : read;
+    if ('text' in content) charactersLeft = Math.max(charactersLeft - content.text.length, 0);
+    isSearchNeeded ||= content.type === 'beginning' || (content.type === 'unread' && !isImage(file));
+    parts.set(file.uuid, { type: 'text', text: textFor(file, content, seesImages) });
+  };
+
+  const told = newestFirst.slice(0, filesToldOf);
+  for (let first = 0; first < told.length; first += readAtOnce) {
+    const next = told.slice(first, first + readAtOnce);
+    const contents = await readNext(next);
+    for (const [index, file] of next.entries()) show(file, contents[index] as Content);
   }
+  const [untold] = newestFirst.slice(filesToldOf);
+  if (untold !== undefined)
+    parts.set(untold.uuid, {
+      type: 'text',
+      text: `[${newestFirst.length - filesToldOf} files that were attached by then are not listed here.]`,
+    });
   return { parts, isSearchNeeded };
 }
 
-function textFor(
-  file: StoredFile,
-  content: AttachmentContent,
-  { fits, seesImages }: { fits: boolean; seesImages: boolean },
-): string {
+const isImage = ({ contentType }: StoredFile): boolean => contentType.startsWith('image/');
+
+const beginningOf = (text: string): AttachmentContent => ({
+  type: 'beginning',
+  text: text.slice(0, charactersOfBeginning).toWellFormed(),
+  characters: text.length,
+});
+
+function textFor(file: StoredFile, content: Content, seesImages: boolean): string {
   const name = quoted(file.name);
   switch (content.type) {
     case 'unreadable':
       return `[The attached file ${name} ${content.reason}: its content is not available.]`;
+    case 'unread':
     case 'image':
+      if (!isImage(file))
+        return `[The file ${name} was attached earlier. Search it with the tool consultant_lookup.]`;
       return seesImages
         ? `[The image ${name} was attached earlier and is not shown again.]`
         : `[The image ${name} is attached, but this model cannot see images.]`;
     case 'text':
-      if (fits) return `<file name=${name}>\n${inElement(content.text)}\n</file>`;
+      return `<file name=${name}>\n${inElement(content.text)}\n</file>`;
+    case 'beginning': {
+      const characters = content.characters === undefined ? '' : ` characters="${content.characters}"`;
       return [
-        `<file name=${name} characters="${content.text.length}">`,
-        inElement(content.text.slice(0, charactersOfBeginning).toWellFormed()),
+        `<file name=${name}${characters}>`,
+        inElement(content.text),
         '</file>',
         `[This is only the beginning of ${name}. Search the rest with the tool consultant_lookup.]`,
       ].join('\n');
+    }
   }
 }
 

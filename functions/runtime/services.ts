@@ -73,13 +73,14 @@ const objectStores = () => import('./object-stores.ts');
 const contents = (): ContentStore => ({
   put: async (workspaceId, content) => (await objectStores()).contents().put(workspaceId, content),
   get: async (name) => (await objectStores()).contents().get(name),
+  getUpTo: async (name, characters) => (await objectStores()).contents().getUpTo(name, characters),
   delete: async (name) => (await objectStores()).contents().delete(name),
 });
 export const fileAddresses = (): Pick<FileStore, 'address'> => ({
   address: async (file, now) => (await objectStores()).files().address(file, now),
 });
 export const attachments = (): AttachmentReader => ({
-  read: async (file, signal) => (await objectStores()).attachments().read(file, signal),
+  read: async (file, bounds, signal) => (await objectStores()).attachments().read(file, bounds, signal),
 });
 
 const audit = /* @__PURE__ */ auditBy(clock, actor);

@@ -24,6 +24,8 @@ const user = '👤'.repeat(256);
 const messageBytes = 256 * 1024;
 const largeChat = 3;
 const largeMessages = 160;
+const longChat = 4;
+const shortMessages = 1100;
 
 /** 256 KiB of characters of one to four bytes, no two messages the same. */
 function largeText(position: number): string {
@@ -57,11 +59,14 @@ beforeAll(async () => {
       externalUserId: user,
       count: 1000,
       name,
-      messageCounts: { [largeChat]: largeMessages },
+      messageCounts: { [largeChat]: largeMessages, [longChat]: shortMessages },
     }),
   );
   await table.writeItems(
     messageItems({ workspaceId, chatId: largeChat, count: largeMessages, content: largeText }),
+  );
+  await table.writeItems(
+    messageItems({ workspaceId, chatId: longChat, count: shortMessages, content: (position) => `${position}` }),
   );
   table.close();
 });
@@ -132,6 +137,17 @@ it('waits for a slow reader instead of collecting 40 MB for it', async () => {
   expect(data.map(({ content }) => digest(content))).toEqual(
     Array.from({ length: largeMessages }, (_, index) => digest(largeText(1 + index))),
   );
+});
+
+it('gives a model the newest thousand of more messages than that, however short they are', async () => {
+  const called = callFor('And now?');
+  const answering = send(client, tenant, longChat, 'And now?', { external_user_id: user });
+  const call = await called;
+  const { messages } = call.request;
+  expect(messages).toHaveLength(1001);
+  expect(messages[0]?.content).toBe(`${shortMessages - 999}`);
+  call.finish();
+  await answering;
 });
 
 it('keeps a reply that is larger than an item of the table, and sends it whole', async () => {

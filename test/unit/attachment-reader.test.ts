@@ -23,9 +23,9 @@ it('asks for nothing when the reply has ended before it begins', async () => {
     () => 'prepare-attachment',
   );
   const file = { uuid: 'file', workspaceId: 'ws', expiresAt: null } as StoredFile;
-  await expect(reader.read(file, AbortSignal.abort(new Error('The reply has ended')))).rejects.toThrow(
-    'The reply has ended',
-  );
+  await expect(
+    reader.read(file, { whole: 1, beginning: 1 }, AbortSignal.abort(new Error('The reply has ended'))),
+  ).rejects.toThrow('The reply has ended');
   expect(asked).toEqual([]);
 });
 

@@ -24,6 +24,18 @@ const attemptsToWrite = 20;
 /** Messages asked for at once when a history is read backwards: more than most windows need, one page. */
 const messagesPerLook = 50;
 
+/** Of a window: 60,000 characters hold as many messages of 60, which is little; each may have files and steps. */
+const messagesOfWindow = 1000;
+
+/**
+ * Characters of steps, as JSON, that a window holds: models see only earlier forms of them, of some 2,000. Of messages
+ * before that there are none.
+ */
+const stepsOfWindow = 1_000_000;
+
+/** Of a page of messages: some megabytes each, when they are long. */
+const largeTextsAtOnce = 4;
+
 /** @param contents asked for when a text is too large for its item, or was */
 export function dynamoMessageStore(table: Table, contents: () => ContentStore): MessageStore {
   const textOf = async (item: Item, attribute: 'content' | 'steps'): Promise<string | undefined> => {
@@ -33,6 +45,25 @@ export function dynamoMessageStore(table: Table, contents: () => ContentStore): 
   const read = async ({ workspaceId }: Pick<Chat, 'workspaceId'>, item: Item): Promise<Message> => {
     const [content = '', steps] = await Promise.all([textOf(item, 'content'), textOf(item, 'steps')]);
     return messageOf(item, workspaceId, { content, steps });
+  };
+
+  /** Undefined when its text is longer; without its steps when they are. */
+  const readUpTo = async (
+    { workspaceId }: Pick<Chat, 'workspaceId'>,
+    item: Item,
+    most: { characters: number; steps: number },
+  ): Promise<{ message: Message; stepCharacters: number } | undefined> => {
+    const upTo = async (attribute: 'content' | 'steps', characters: number): Promise<string | undefined> => {
+      const name = item[`${attribute}_name`] as string | undefined;
+      if (name !== undefined) return contents().getUpTo(name, characters);
+      const text = (item[attribute] as string | undefined) ?? '';
+      return text.length <= characters ? text : undefined;
+    };
+    const content = await upTo('content', most.characters);
+    if (content === undefined) return undefined;
+    const steps = await upTo('steps', most.steps);
+    const message = messageOf(item, workspaceId, { content, steps: steps === '' ? undefined : steps });
+    return { message, stepCharacters: steps?.length ?? most.steps };
   };
 
   /** A message's item. What is too large for it goes to the content store, the longer of content and steps first. */
@@ -153,14 +184,15 @@ export function dynamoMessageStore(table: Table, contents: () => ContentStore): 
       if (last < first) return;
       const rows = rated(pagesBetween(chat, { first, last, ascending }), ascending);
       for await (const page of rows)
-        yield await Promise.all(
-          page.map(
-            async ({ item, counts }): Promise<RatedMessage> => ({
-              message: await read(chat, item),
-              feedbackCounts: counts,
-            }),
-          ),
-        );
+        for (const items of withFewLargeTexts(page))
+          yield await Promise.all(
+            items.map(
+              async ({ item, counts }): Promise<RatedMessage> => ({
+                message: await read(chat, item),
+                feedbackCounts: counts,
+              }),
+            ),
+          );
     },
 
     async contentAt(workspaceId, chatId, position) {
@@ -171,13 +203,15 @@ export function dynamoMessageStore(table: Table, contents: () => ContentStore): 
     async recent(chat, upTo, characters) {
       if (upTo === 0) return [];
       const newestFirst: Message[] = [];
-      let left = characters;
+      const left = { characters, steps: stepsOfWindow };
       for await (const page of pagesBack(chat, upTo))
         for (const item of page) {
-          const message = await read(chat, item);
-          left -= message.content.length;
-          if (left < 0) return wholeTurns(newestFirst.reverse());
-          newestFirst.push(message);
+          const found =
+            newestFirst.length < messagesOfWindow ? await readUpTo(chat, item, left) : undefined;
+          if (found === undefined) return wholeTurns(newestFirst.reverse());
+          left.characters -= found.message.content.length;
+          left.steps -= found.stepCharacters;
+          newestFirst.push(found.message);
         }
       return newestFirst.reverse();
     },
@@ -219,6 +253,22 @@ const isMessage = (item: Item): boolean => item.position !== undefined;
 interface RatedItem {
   item: Item;
   counts: Record<string, number>;
+}
+
+/** Parts of a page in each of which few texts must be fetched from where large ones are kept. */
+function* withFewLargeTexts(page: readonly RatedItem[]): Generator<RatedItem[]> {
+  let part: RatedItem[] = [];
+  let large = 0;
+  for (const rated of page) {
+    const more = ['content_name', 'steps_name'].filter((name) => rated.item[name] !== undefined).length;
+    if (large + more > largeTextsAtOnce) {
+      yield part;
+      [part, large] = [[], 0];
+    }
+    part.push(rated);
+    large += more;
+  }
+  if (part.length > 0) yield part;
 }
 
 /** Joins messages with the feedback counts that stand beside them, also across the pages of a query. */

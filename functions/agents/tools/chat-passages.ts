@@ -9,7 +9,15 @@ import type { LookupSource, SourcedPassage } from './lookup.ts';
  * The newest of a chat, whichever is reached first: 4 million characters take a second to index and some 80 MB, and
  * 2,000 messages of 2,000 characters are as many; a chat that was typed by people has fewer.
  */
-const most = { messages: 2000, characters: 4_000_000 };
+const most = {
+  messages: 2000,
+  characters: 4_000_000,
+  /** Each costs a round trip, one after another: some seconds in all. */
+  files: 200,
+};
+
+/** Of files that were not searched: enough to see why a text is not found. */
+const namesTold = 10;
 
 interface Services {
   attachments: () => AttachmentReader;
@@ -22,7 +30,7 @@ export const chatPassages =
   async ({ chat, attachments, signal }) => {
     const last = chat.messageCount;
     const passages: SourcedPassage[] = [];
-    const notes: string[] = [];
+    const tooLong: string[] = [];
     const filesSeen = new Set<string>();
     let charactersLeft = most.characters;
     let searched = 0;
@@ -30,12 +38,11 @@ export const chatPassages =
     const addFiles = async (files: readonly StoredFile[]): Promise<void> => {
       for (const file of files.filter(({ uuid }) => !filesSeen.has(uuid))) {
         filesSeen.add(file.uuid);
-        const content = await services.attachments().read(file, signal);
+        if (filesSeen.size > most.files) continue;
+        const bounds = { whole: charactersLeft, beginning: 0 };
+        const content = await services.attachments().read(file, bounds, signal);
+        if (content.type === 'beginning') tooLong.push(JSON.stringify(file.name));
         if (content.type !== 'text') continue;
-        if (content.text.length > charactersLeft) {
-          notes.push(`${JSON.stringify(file.name)} was not searched: it is too long`);
-          continue;
-        }
         charactersLeft -= content.text.length;
         const source = { type: 'file', file_uuid: file.uuid, name: file.name };
         for (const { text, offset, page } of splitText(content.text, content.pageOffsets))
@@ -64,9 +71,22 @@ export const chatPassages =
         if (!addMessage(message))
           return {
             passages,
-            notes: [...notes, `Only the newest ${searched} of ${last} earlier messages were searched`],
+            notes: [
+              ...notesOn(tooLong, filesSeen.size),
+              `Only the newest ${searched} of ${last} earlier messages were searched`,
+            ],
           };
         if (message.role === 'user') await addFiles(message.attachments);
       }
-    return { passages, notes };
+    return { passages, notes: notesOn(tooLong, filesSeen.size) };
   };
+
+function notesOn(tooLong: readonly string[], files: number): string[] {
+  const told = tooLong.slice(0, namesTold).map((name) => `${name} was not searched: it is too long`);
+  const untold = tooLong.length - told.length;
+  return [
+    ...told,
+    ...(untold > 0 ? [`${untold} more files were not searched: they are too long`] : []),
+    ...(files > most.files ? [`Of ${files} files only the newest ${most.files} were searched`] : []),
+  ];
+}

@@ -34,7 +34,8 @@ export interface MessageStore {
   /** The text of a message that is known to be there. */
   contentAt(workspaceId: string, chatId: number, position: number): Promise<string>;
   /**
-   * The newest messages up to a position, oldest first, at most so many characters of text.
+   * The newest messages up to a position, oldest first, at most so many characters of text and 1,000 messages. What is
+   * beyond is not read; of steps there are a million characters.
    * @param upTo may still be on its way: the newest messages are read beside it, and again in the rare case that they
    *   end before it. When there is none after all, nothing is found.
    */

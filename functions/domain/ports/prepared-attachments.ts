@@ -1,4 +1,5 @@
 import type { StoredFile } from '../stored-file.ts';
+import type { AttachmentContent, TextBounds } from './attachment-reader.ts';
 
 /** A file as it was prepared for models, kept for as long as the file. */
 export type PreparedAttachment =
@@ -8,7 +9,12 @@ export type PreparedAttachment =
   | { type: 'unreadable'; reason: string };
 
 export interface PreparedAttachments {
-  get(file: StoredFile): Promise<PreparedAttachment | undefined>;
+  /** Reads a text up to its bounds, and no further. */
+  get(
+    file: StoredFile,
+    bounds: TextBounds,
+    signal: AbortSignal,
+  ): Promise<PreparedAttachment | Extract<AttachmentContent, { type: 'beginning' }> | undefined>;
   put(file: StoredFile, prepared: PreparedAttachment): Promise<void>;
   getImage(file: StoredFile): Promise<Uint8Array>;
   putImage(file: StoredFile, image: Uint8Array): Promise<void>;

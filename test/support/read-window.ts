@@ -1,0 +1,69 @@
+import { LambdaClient } from '@aws-sdk/client-lambda';
+import { S3Client } from '@aws-sdk/client-s3';
+import { attachmentReader } from '#adapters/attachment-reader.ts';
+import { passageRanking } from '#adapters/knowledge/passage-index.ts';
+import { s3PreparedAttachments } from '#adapters/s3-prepared-attachments.ts';
+import { showAttachments } from '#agents/attachments.ts';
+import { chatPassages } from '#agents/tools/chat-passages.ts';
+import type { Chat } from '#domain/chat.ts';
+import type { FileStore } from '#domain/ports/file-store.ts';
+import type { StoredFile } from '#domain/stored-file.ts';
+
+/** What reading the files of a conversation took, by the process's own memory. */
+export interface WindowRead {
+  shownCharacters: number;
+  shownMegabytes: number;
+  notes: string[];
+  found: number;
+  lookedUpMegabytes: number;
+}
+
+// The body of a process of its own, so that its peak is nobody else's. The bucket is served by the one that starts it.
+const [endpoint = '', names = '[]'] = process.argv.slice(2);
+const files = (JSON.parse(names) as string[]).map(
+  (uuid): StoredFile => ({
+    ...{ uuid, workspaceId: 'ws', name: `${uuid}.txt`, contentType: 'text/plain', size: 38_000_000 },
+    ...{ scope: 'persistent', createdAt: '2026-01-01T00:00:00.000Z', expiresAt: null },
+  }),
+);
+const client = new S3Client({
+  ...{ endpoint, region: 'us-east-1', forcePathStyle: true },
+  credentials: { accessKeyId: 'a', secretAccessKey: 's' },
+});
+const reader = attachmentReader(
+  {
+    clock: { now: () => new Date() },
+    files: {} as FileStore,
+    prepared: s3PreparedAttachments(client, 'bucket'),
+  },
+  new LambdaClient({ region: 'us-east-1' }),
+  () => 'none',
+);
+const { signal } = new AbortController();
+/** The most that the process ever had, beyond what it has now. */
+const peakBeyond = async (work: () => Promise<void>): Promise<number> => {
+  const before = process.memoryUsage.rss();
+  await work();
+  return process.resourceUsage().maxRSS / 1024 - before / 1024 / 1024;
+};
+
+await reader.read({ ...(files[0] as StoredFile), uuid: 'small' }, { whole: 100, beginning: 0 }, signal);
+let shownCharacters = 0;
+const shownMegabytes = await peakBeyond(async () => {
+  const { parts } = await showAttachments(reader, files, { seesImages: true, signal });
+  for (const part of parts.values()) shownCharacters += part.type === 'text' ? part.text.length : 0;
+});
+let notes: string[] = [];
+let found = 0;
+const lookedUpMegabytes = await peakBeyond(async () => {
+  const search = chatPassages({
+    attachments: () => reader,
+    messages: () => ({ range: async function* () {} }),
+  });
+  const lookedUp = await search({ chat: { id: 1, messageCount: 0 } as Chat, attachments: files, signal });
+  notes = lookedUp.notes;
+  found = (await passageRanking.rank(lookedUp.passages, 'слово', 5)).length;
+});
+console.log(
+  JSON.stringify({ shownCharacters, shownMegabytes, notes, found, lookedUpMegabytes } satisfies WindowRead),
+);

@@ -1,0 +1,64 @@
+import { execFile } from 'node:child_process';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { promisify } from 'node:util';
+import { expect, it, onTestFinished } from 'vitest';
+import type { WindowRead } from '#support/read-window.ts';
+
+/** Cyrillic, two bytes a character: 38 MB of UTF-8, as much as the extraction of a text lets through. */
+const longCharacters = 19_000_000;
+/** What a look-up takes of one that is just not too long. */
+const searchedCharacters = 3_900_000;
+
+function* prepared(name: string): Generator<string> {
+  const characters =
+    name === 'small' ? 5 : name === 'searched' ? searchedCharacters : longCharacters;
+  const isOld = name.endsWith('old');
+  yield isOld ? '{"type":"text","text":"' : `{"type":"text","characters":${characters},"pageOffsets":[],"text":"`;
+  for (let left = characters; left > 0; left -= 100_000)
+    yield Array.from({ length: 5000 }, (_, word) => `слово ${(left + word).toString().padStart(12)} `)
+      .join('')
+      .slice(0, Math.min(left, 100_000));
+  yield isOld ? '","pageOffsets":[]}' : '"}';
+}
+
+it('reads twenty texts of 19 million characters, in either form, and holds less than 100 MB of them', {
+  timeout: 60_000,
+}, async () => {
+  let bytesSent = 0;
+  const server = createServer((request, response) => {
+    const name = /attachments\/persistent\/ws\/([^/]+)\/content\.json/.exec(request.url ?? '')?.[1] ?? '';
+    const counted = function* (): Generator<string> {
+      for (const piece of prepared(name)) {
+        bytesSent += Buffer.byteLength(piece);
+        yield piece;
+      }
+    };
+    response.writeHead(200, { 'Content-Type': 'application/json' });
+    pipeline(Readable.from(counted(), { highWaterMark: 1 }), response).catch(() => undefined);
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const names = Array.from({ length: 20 }, (_, index) => `${index}-${index % 2 === 0 ? 'old' : 'new'}`);
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    // Megabytes: the program itself has some 20.
+    '--max-old-space-size=80',
+    join(import.meta.dirname, '../support/read-window.ts'),
+    `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    JSON.stringify([...names, 'searched']),
+  ]);
+  const read = JSON.parse(stdout) as WindowRead;
+  console.log(`${Math.round(bytesSent / 1e6)} MB sent, ${JSON.stringify(read)}`);
+  expect(read.shownCharacters).toBeGreaterThan(20 * 2000);
+  expect(read.shownCharacters).toBeLessThan(80_000);
+  expect(read.shownMegabytes).toBeLessThan(100);
+  expect(read.found).toBe(5);
+  // With what the collector has not taken back: its heap has the bound above.
+  expect(read.lookedUpMegabytes).toBeLessThan(150);
+});
