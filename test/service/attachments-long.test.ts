@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { lastPrompt, openAttaching } from '#support/attaching.ts';
+import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import { type Service, startService } from '#support/service.ts';
+
+const isSoak = process.env.SOAK !== undefined;
+/** As long as the extraction of a text lets through, 38 MB; a small case is as long as is looked up at most. */
+const characters = isSoak ? 19_000_000 : 4_100_000;
+const filesOfMessage = isSoak ? 10 : 1;
+
+let model: ScriptedModel;
+let service: Service;
+beforeAll(async () => {
+  model = await startScriptedModel();
+  service = await startService({ variables: { OPENAI_BASE_URL: model.url } });
+});
+// A function that held more memory than it has fails the close.
+afterAll(async () => {
+  await service.close();
+  await model.close();
+});
+
+it('a chat goes on whose two messages attach texts of 38 MB', {
+  timeout: isSoak ? 1_800_000 : 120_000,
+}, async () => {
+  const chat = await openAttaching(service);
+  const text = Buffer.from('Слово и слово. '.repeat(characters / 15));
+  for (const message of ['One', 'Two']) {
+    const files: string[] = [];
+    for (let count = 0; count < filesOfMessage; count += 1)
+      files.push(await chat.upload(`${message}-${count}.txt`, text, 'text/plain'));
+    expect(await chat.ask(message, ...files)).toBe('Hello');
+  }
+  model.onCall = (call) => {
+    const last = call.request.messages.at(-1);
+    if (last?.role === 'tool') call.piece(last.content);
+    else call.callTools({ name: 'consultant_lookup', arguments: { query: 'слово' } });
+    call.finish();
+  };
+  const found = JSON.parse(await chat.ask('And what do they say?')) as { data: { note: string } };
+  expect(found.data.note).toContain('"Two-0.txt" was not searched: it is too long');
+  const prompt = lastPrompt(model);
+  expect(prompt).toContain('This is only the beginning of \\"Two-0.txt\\"');
+  expect(prompt.length).toBeLessThan(200_000);
+});
