@@ -5,6 +5,7 @@ import { webhookPayload } from '#contract/batch.ts';
 import { type ErrorKind, errorTable } from '#contract/errors.ts';
 import { streamEvent } from '#contract/events.ts';
 import { replayedHeader } from '#contract/idempotency.ts';
+import { incomplete, incompleteHeader } from '#contract/incomplete.ts';
 import { type Route, routes } from '#contract/routes.ts';
 
 type OpenApiDocument = ReturnType<typeof createDocument>;
@@ -100,6 +101,10 @@ export function openApiDocument(version: string): OpenApiDocument {
           description: '`true` on the answer to a request that an earlier one with the same key has made.',
           schema: { type: 'string', enum: ['true'] },
         },
+        [incompleteHeader]: {
+          description: `Of a JSON answer. ${incomplete.description}`,
+          schema: { type: 'string' },
+        },
         'retry-after': {
           description: 'Whole seconds to wait before the same request is made again.',
           required: true,
@@ -156,6 +161,7 @@ function successResponse(route: Route) {
     headers: {
       ...headersOfEveryAnswer,
       ...('idempotency-key' in route.headers.shape && headerReferences(replayedHeader.toLowerCase())),
+      ...(route.serverSentEvents && headerReferences(incompleteHeader)),
     },
     content: {
       ...json(answers[route.name]),

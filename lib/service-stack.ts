@@ -91,6 +91,7 @@ export class ServiceStack extends Stack {
         handler.addEnvironment(variables.plainReplySeconds, String(settings.plainReplySeconds));
         handler.addEnvironment(variables.historyCharacters, String(settings.historyCharacters));
         handler.addEnvironment(variables.attachedFiles, String(settings.attachedFiles));
+        handler.addEnvironment(variables.replyBytes, String(settings.replyBytes));
         handler.addEnvironment(variables.replyModelCalls, String(settings.replyModelCalls));
         handler.addEnvironment(variables.replyToolUses, String(settings.replyToolUses));
         handler.addEnvironment(variables.replyToolsAtOnce, String(settings.replyToolsAtOnce));

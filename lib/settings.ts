@@ -89,6 +89,17 @@ const schema = z
     attachedFiles: z.int().min(1).max(limits.attachedFiles).default(10),
 
     /**
+     * How long a reply's text may be, in bytes of UTF-8: a megabyte is eight times what the 32,000 tokens of most models
+     * can say, and ends one that repeats itself. A page of a batch's results holds 50 replies in memory at once, as text of
+     * up to twice as many bytes: 200 MB at the most that can be set.
+     */
+    replyBytes: z
+      .int()
+      .min(1000)
+      .max(2 * 1024 * 1024)
+      .default(1024 * 1024),
+
+    /**
      * Calls of models for one reply: of its agent, of the agents that it calls, of the title, and those that are made
      * again. Six agents that use all 8 calls of their `max_steps` fit; without a limit, agents that call three others in
      * every round make 12,965.

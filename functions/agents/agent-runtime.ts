@@ -3,7 +3,7 @@ import type { TokenUsage } from '#contract/message.ts';
 import type { AgentVersion } from '#domain/agent.ts';
 import { noUsage, sumOfUsage } from '#domain/message.ts';
 import { ModelFailure, type ModelFailureKind, modelFailureTexts } from '#domain/model-failure.ts';
-import type { AgentRuntime, ReplyPart, ReplyRequest } from '#domain/ports/agent-runtime.ts';
+import type { AgentRuntime, ReplyEnd, ReplyPart, ReplyRequest } from '#domain/ports/agent-runtime.ts';
 import type { AttachmentReader } from '#domain/ports/attachment-reader.ts';
 import type { ReplyBudget, ReservedCall, RunningTool } from '#domain/reply-budget.ts';
 import { type Shown, showAttachments } from './attachments.ts';
@@ -73,13 +73,9 @@ const askedModel = (
     onRetry: (failure) => settings.onRetry(name, failure),
   });
 
-async function reply(
-  settings: AgentRuntimeSettings,
-  task: Task,
-  tell: Tell,
-): Promise<{ cutShort: string | null }> {
+async function reply(settings: AgentRuntimeSettings, task: Task, tell: Tell): Promise<ReplyEnd> {
   const lastCall = task.budget.reserveModelCall();
-  if (lastCall === undefined) return { cutShort: limitTexts.modelCalls(task.budget) };
+  if (lastCall === undefined) return cutShortBy(limitTexts.modelCalls(task.budget));
   try {
     return await runLoop(settings, task, lastCall, tell);
   } catch (error) {
@@ -89,8 +85,12 @@ async function reply(
   }
 }
 
+const cutShortBy = (cutShort: string | null): ReplyEnd => ({ cutShort, incomplete: null });
+
 /** For the model and for clients to read. */
 const limitTexts = {
+  bytes: ({ limits }: ReplyBudget) =>
+    `The answer was longer than the ${limits.replyBytes} bytes that it may have`,
   modelCalls: ({ limits }: ReplyBudget) =>
     `The reply has reached its limit of ${limits.modelCalls} calls of models`,
   toolUses: ({ limits }: ReplyBudget) =>
@@ -104,7 +104,7 @@ async function runLoop(
   task: Task,
   lastCall: ReservedCall,
   tell: Tell,
-): Promise<{ cutShort: string | null }> {
+): Promise<ReplyEnd> {
   const { definition } = task.agents.at(-1) ?? task.agents[0];
   const { meta } = definition;
   const { provider, name } = findProvider(settings.providers, definition.llm_model);
@@ -132,6 +132,7 @@ async function runLoop(
     ),
   ];
   let said = '';
+  let saidBytes = 0;
   let handedOver = false;
   let isToldToAnswer = false;
 
@@ -166,11 +167,18 @@ async function runLoop(
         abortSignal: task.signal,
       }),
       {
+        // A gap may come before it.
+        text: Math.max(task.budget.limits.replyBytes - saidBytes - (said === '' ? 0 : 2), 0),
+        other: task.budget.limits.replyBytes,
+      },
+      {
         text(delta) {
+          if (delta === '') return;
           // What is said behind a step begins a paragraph of its own.
           const gap = isNewStep && said !== '' && !/\s$/.test(said) ? '\n\n' : '';
           isNewStep = false;
           said += gap + delta;
+          saidBytes += Buffer.byteLength(gap + delta);
           tell({ type: 'text', text: gap + delta });
         },
         toolCall(call) {
@@ -185,15 +193,20 @@ async function runLoop(
       model: definition.llm_model,
       callType: task.agents.length === 1 ? 'chat' : 'consultant_call_agent',
     });
+    if (finishReason === 'bytes') {
+      // Whoever called this agent goes on, and no step of its may stay open; the reply itself ends them all.
+      if (task.agents.length > 1) await calls.results();
+      return { cutShort: null, incomplete: 'max_output_tokens' };
+    }
     if (wanted.length === 0)
-      return { cutShort: reasonCutShort(finishReason, { said, handedOver, maxOutputTokens }) };
+      return cutShortBy(reasonCutShort(finishReason, { said, handedOver, maxOutputTokens }));
     // It was told to speak and would rather go on.
     if (mustAnswer && step === maxSteps && !handedOver)
-      return { cutShort: `The agent reached its limit of ${maxSteps} steps` };
+      return cutShortBy(`The agent reached its limit of ${maxSteps} steps`);
     if (mustAnswer)
-      return {
-        cutShort: handedOver ? null : limitTexts[isToldToAnswer ? 'toolUses' : 'modelCalls'](task.budget),
-      };
+      return cutShortBy(
+        handedOver ? null : limitTexts[isToldToAnswer ? 'toolUses' : 'modelCalls'](task.budget),
+      );
     prompt.push({ role: 'assistant', content }, { role: 'tool', content: await calls.results() });
   }
 }
@@ -214,7 +227,7 @@ function shownAttachments(
 const nothingShown: Shown = { parts: new Map(), isSearchNeeded: false };
 
 function reasonCutShort(
-  finishReason: ModelAnswer['finishReason'],
+  finishReason: Exclude<ModelAnswer['finishReason'], 'bytes'>,
   reply: { said: string; handedOver: boolean; maxOutputTokens: number },
 ): string | null {
   switch (finishReason) {
@@ -259,12 +272,13 @@ async function ask(
     if (part.type === 'usage') usage = sumOfUsage(usage, part.usage);
   };
   try {
-    const { cutShort } = await reply(
+    const { cutShort, incomplete } = await reply(
       settings,
       { ...task, history: [], attachments: [], agents: [...task.agents, agent] as Task['agents'] },
       listen,
     );
     if (cutShort !== null) throw new ToolFailure(cutShort, { usage });
+    if (incomplete !== null) throw new ToolFailure(limitTexts.bytes(task.budget), { usage });
     return { text, usage };
   } catch (error) {
     if (error instanceof ModelFailure)

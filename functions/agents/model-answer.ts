@@ -8,8 +8,10 @@ import type {
   LanguageModelV4Usage,
 } from '@ai-sdk/provider';
 import type { TokenUsage } from '#contract/message.ts';
+import { noUsage } from '#domain/message.ts';
 import { ModelFailure } from '#domain/model-failure.ts';
 import { wellFormedParts } from './well-formed-parts.ts';
+import { type ByteBounds, withinBytes } from './within-bytes.ts';
 
 type Content = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'];
 
@@ -17,22 +19,25 @@ type Content = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
 export interface ModelAnswer {
   /** As it is told back to the model when it is called again. */
   content: Content;
-  finishReason: LanguageModelV4FinishReason['unified'];
+  /** `bytes`: it had not ended when its bounds were met. */
+  finishReason: LanguageModelV4FinishReason['unified'] | 'bytes';
   usage: TokenUsage;
 }
 
 /**
- * Hears one call of a model to its end.
+ * Hears one call of a model to its end, or up to its bounds.
  * @throws ModelFailure when the stream ends without a finish
  */
 export async function hearAnswer(
   stream: AsyncIterable<LanguageModelV4StreamPart>,
+  bounds: ByteBounds,
   listener: { text: (delta: string) => void; toolCall: (call: LanguageModelV4ToolCall) => object },
 ): Promise<ModelAnswer> {
+  const { parts, wasCut } = withinBytes(wellFormedParts(stream), bounds);
   const content: Content = [];
   const open = new Map<string, LanguageModelV4TextPart | LanguageModelV4ReasoningPart>();
   let finish: Extract<LanguageModelV4StreamPart, { type: 'finish' }> | undefined;
-  for await (const part of wellFormedParts(stream))
+  for await (const part of parts)
     switch (part.type) {
       case 'text-start':
       case 'reasoning-start': {
@@ -64,6 +69,8 @@ export async function hearAnswer(
       case 'finish':
         finish = part;
     }
+  // How many tokens it took is only told at its end.
+  if (wasCut()) return { content: [], finishReason: 'bytes', usage: { ...noUsage, total_calls: 1 } };
   if (finish === undefined) throw new ModelFailure('failed', 'The model ended its reply without a finish');
   return {
     content: content.filter((block) => !('text' in block) || block.text !== '' || block.providerOptions),

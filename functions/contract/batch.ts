@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { batchResultStatuses, batchStatuses } from './batch-statuses.ts';
 import { timestamp, uuid } from './fields.ts';
+import { incomplete } from './incomplete.ts';
 
 /** Specification, section 2.9; `expires_at`, when pending requests time out, is an addition. */
 export const batch = z
@@ -26,7 +27,7 @@ const tokens = { total_tokens: z.int(), prompt_tokens: z.int(), completion_token
 export const modelCall = z.object({ model: z.string(), call_type: z.string(), ...tokens });
 export type ModelCallResource = z.infer<typeof modelCall>;
 
-/** Specification, section 2.12; `message_id`, the reply's, is an addition. */
+/** Specification, section 2.12; `message_id`, the reply's, and `incomplete` are additions. */
 export const batchResult = z
   .object({
     custom_id: z.string(),
@@ -44,6 +45,7 @@ export const batchResult = z
           .meta({ description: 'The call of the model that gave the reply its end.' }),
       })
       .nullable(),
+    incomplete: incomplete.nullable(),
     error_code: z.int().nullable(),
     error_message: z.string().nullable(),
     history_id: z.int().nullable(),

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { uuid } from './fields.ts';
+import { incomplete } from './incomplete.ts';
 import { reasoningStep, tokenUsage } from './message.ts';
 
 /** Fields of every event's payload (specification, section 6.1); `sequence_number` counts from 0 and is an addition. */
@@ -39,6 +40,7 @@ export const streamEvent = z
       ...common,
       final_text: z.string(),
       usage: tokenUsage,
+      incomplete: incomplete.optional(),
     }),
     z.object({ type: z.literal('response.error'), ...common, message: z.string(), code: z.int() }),
   ])

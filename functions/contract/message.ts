@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { timestamp, uuid } from './fields.ts';
+import { incomplete } from './incomplete.ts';
 import { uploadScope } from './upload.ts';
 
 /** Specification, section 2.6. */
@@ -47,11 +48,12 @@ export type UploadedFile = z.infer<typeof uploadedFile>;
 export const replyError = z.object({ code: z.int(), message: z.string() });
 export type ReplyError = z.infer<typeof replyError>;
 
-/** `meta` of a message: empty for a user's; steps and usage for an assistant's, and `error` when the reply is not whole. */
+/** `meta` of a message: empty for a user's; steps and usage for an assistant's, and `error` or `incomplete` when the reply is not whole. */
 export const messageMeta = z.object({
   reasoning_steps: z.array(reasoningStep).optional(),
   token_usage: tokenUsage.optional(),
   error: replyError.optional(),
+  incomplete: incomplete.optional(),
 });
 
 /** Specification, section 2.5; `created_at` is an addition. */

@@ -201,7 +201,7 @@ const isPassing = (error: unknown, { content, reasoningSteps }: Reply): boolean 
 
 const isBroken = (error: unknown): boolean => !(error instanceof ModelFailure && error.kind === 'refused');
 
-type Outcome = Pick<Reply, 'error' | 'calls'>;
+type Outcome = Pick<Reply, 'error' | 'incomplete' | 'calls'>;
 
 interface Turn {
   chat: Chat;
@@ -235,6 +235,7 @@ async function storeTurn(
     reasoningSteps: reply.reasoningSteps,
     tokenUsage: reply.usage,
     error: reply.error,
+    incomplete: reply.incomplete,
   });
   return isStored ? reply : ((await readTurn(services, turn)).reply ?? reply);
 }
@@ -257,7 +258,7 @@ async function readTurn(
     total_prompt_tokens,
     total_completion_tokens,
   ];
-  return { isOwn, reply: { error: reply.error, calls: [call] } };
+  return { isOwn, reply: { error: reply.error, incomplete: reply.incomplete, calls: [call] } };
 }
 
 type FailedEnd = (
@@ -284,12 +285,17 @@ export const refused = failedWith(400);
 /** The end of a request that could be done, but not here. */
 export const failed = failedWith(500);
 
-const ended = (services: AnswerItemServices, item: BatchItem, { error, calls }: Outcome): ItemEnd => ({
+const ended = (
+  services: AnswerItemServices,
+  item: BatchItem,
+  { error, incomplete, calls }: Outcome,
+): ItemEnd => ({
   type: 'ended',
   item: {
     ...item,
     status: error === null ? 'success' : 'failed',
     error: error && { code: 500, message: error.message },
+    incomplete,
     calls: error === null ? calls : [],
     processedAt: services.clock.now().toISOString(),
   },

@@ -47,7 +47,12 @@ export const answerTurn =
     lease.stop();
     const reply = await storeReply(services, turn, collected);
     if (reply.error === null)
-      emit({ type: 'response.output_text.completed', final_text: reply.content, usage: reply.usage });
+      emit({
+        type: 'response.output_text.completed',
+        final_text: reply.content,
+        usage: reply.usage,
+        ...(reply.incomplete !== null && { incomplete: reply.incomplete }),
+      });
     else emit({ type: 'response.error', ...reply.error });
 
     const cancelGrace = services.clock.after(titleGrace, () => giveUpTitle.abort());
@@ -70,6 +75,7 @@ async function storeReply(services: AnswerServices, turn: Turn, reply: Reply): P
       reasoningSteps: reply.reasoningSteps,
       tokenUsage: reply.usage,
       error: reply.error,
+      incomplete: reply.incomplete,
     });
     await Promise.all([
       freeChat(services, turn, stored),

@@ -1,5 +1,6 @@
 import type { BatchResource } from '#contract/batch.ts';
 import type { BatchResultStatus, BatchStatus, WebhookEvent } from '#contract/batch-statuses.ts';
+import type { Incomplete } from './message.ts';
 
 /** Why nothing of a batch is begun any more (specification, sections 3.1, 3.2 and 7.4). */
 export type StopReason = 'cancelled' | 'expired' | 'failed';
@@ -107,6 +108,7 @@ export interface BatchItem {
   chatId: number | null;
   messagePosition: number | null;
   error: { code: number; message: string } | null;
+  incomplete: Incomplete | null;
   calls: CountedCall[];
   processedAt: string | null;
 }

@@ -10,11 +10,11 @@ import { untilAborted } from './until-aborted.ts';
 
 /**
  * Ends a reply from outside the model, with a reason that clients may read: `stall` when the model was silent for too
- * long, `slow` when it took too long in all, `lost` when someone else has taken over.
+ * long, `slow` when it took too long in all, `lost` when someone else has taken over, `cut` when it is as long as it may be.
  */
 export class Interruption extends Error {
   override readonly name = 'Interruption';
-  readonly kind: 'stall' | 'slow' | 'lost';
+  readonly kind: 'stall' | 'slow' | 'lost' | 'cut';
 
   constructor(kind: Interruption['kind'], message: string) {
     super(message);
@@ -52,7 +52,7 @@ export const collectReply =
     );
     const gathered = gatherReply(services.clock, emit);
     try {
-      const { cutShort } = await untilAborted(
+      const { cutShort, incomplete } = await untilAborted(
         services.agentRuntime.reply({ ...request, signal: stop.signal }, (part) => {
           if (stop.signal.aborted) return;
           gathered.hear(part);
@@ -64,6 +64,12 @@ export const collectReply =
         stop.signal,
       );
       if (cutShort !== null) gathered.reply.error = failure(cutShort);
+      if (incomplete !== null) {
+        gathered.reply.incomplete = incomplete;
+        // Tools that the model has called are under way.
+        gathered.endOpenSteps();
+        stop.abort(new Interruption('cut', 'The reply is long enough'));
+      }
       return { reply: gathered.reply, error: undefined };
     } catch (thrown) {
       const error = stop.signal.aborted ? stop.signal.reason : thrown;
@@ -89,7 +95,7 @@ export const collectReply =
 /** Undefined when someone else has taken over, which is not the model's failure. */
 function failureOf(error: unknown): FailureOfModel | undefined {
   if (!(error instanceof Interruption)) return error instanceof ModelFailure ? error.kind : 'failed';
-  return ({ stall: 'stalled', slow: 'slow', lost: undefined } as const)[error.kind];
+  return ({ stall: 'stalled', slow: 'slow', lost: undefined, cut: undefined } as const)[error.kind];
 }
 
 function textFor(error: unknown): string {

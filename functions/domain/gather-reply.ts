@@ -1,13 +1,14 @@
 import type { StreamEventBody } from '#contract/events.ts';
 import type { ReasoningStep, ReplyError, TokenUsage } from '#contract/message.ts';
 import type { CountedCall } from './batch.ts';
-import { noUsage, sumOfUsage } from './message.ts';
+import { type Incomplete, noUsage, sumOfUsage } from './message.ts';
 import type { ReplyPart, StepResult } from './ports/agent-runtime.ts';
 import type { Clock } from './ports/clock.ts';
 
 export interface Reply {
   content: string;
   error: ReplyError | null;
+  incomplete: Incomplete | null;
   usage: TokenUsage;
   /** In order of their start. */
   reasoningSteps: ReasoningStep[];
@@ -23,7 +24,14 @@ export function gatherReply(
   clock: Clock,
   emit: (event: StreamEventBody) => void,
 ): { reply: Reply; hear: (part: ReplyPart) => void; endOpenSteps: () => void } {
-  const reply: Reply = { content: '', error: null, usage: noUsage, reasoningSteps: [], calls: [] };
+  const reply: Reply = {
+    content: '',
+    error: null,
+    incomplete: null,
+    usage: noUsage,
+    reasoningSteps: [],
+    calls: [],
+  };
   const now = () => clock.now().toISOString();
   const endStep = (id: string, end: Pick<ReasoningStep, 'token_usage'> & { result: StepResult }): void => {
     const step = reply.reasoningSteps.find((candidate) => candidate.id === id);

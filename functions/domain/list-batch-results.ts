@@ -58,6 +58,7 @@ async function resultOf(
     status,
     response_content: isAnswered ? await services.messages.contentAt(batch.workspaceId, chatId, reply) : null,
     response_usage: status === 'success' ? usageOf(item?.calls ?? []) : null,
+    incomplete: status === 'success' ? (item?.incomplete ?? null) : null,
     error_code: error?.code ?? null,
     error_message: error?.message ?? null,
     history_id: chatId,

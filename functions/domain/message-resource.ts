@@ -19,6 +19,7 @@ export const messageResource =
             reasoning_steps: message.reasoningSteps,
             token_usage: message.tokenUsage,
             ...(message.error !== null && { error: message.error }),
+            ...(message.incomplete !== null && { incomplete: message.incomplete }),
           },
     attached_files:
       message.role === 'user'

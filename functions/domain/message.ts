@@ -25,6 +25,9 @@ export const isReplyPosition = (position: number): boolean => position % 2 === 0
 export const groupId = (chatId: number, position: number): string =>
   `turn_${messageId(chatId, isReplyPosition(position) ? position - 1 : position)}`;
 
+/** Why a reply did not end by itself, although nothing failed: it reached the greatest length of a reply. */
+export type Incomplete = 'max_output_tokens';
+
 export interface UserMessage {
   role: 'user';
   position: number;
@@ -43,6 +46,7 @@ export interface AssistantMessage {
   tokenUsage: TokenUsage;
   /** Why the reply is not whole; null when it is. */
   error: ReplyError | null;
+  incomplete: Incomplete | null;
 }
 
 export type Message = UserMessage | AssistantMessage;

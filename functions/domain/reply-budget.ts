@@ -4,6 +4,8 @@ export interface ReplyLimits {
   modelCalls: number;
   toolUses: number;
   toolsAtOnce: number;
+  /** Of its text, as UTF-8; a called agent's may have as many. */
+  replyBytes: number;
 }
 
 /** A use of a tool that has not ended. */

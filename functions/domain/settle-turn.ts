@@ -36,6 +36,7 @@ export const settleTurn =
         reasoningSteps: [],
         tokenUsage: noUsage,
         error: { code: errorTable.serverError.errorCode, message: reason },
+        incomplete: null,
       });
       if (outcome !== 'place taken') return;
     }

@@ -1,6 +1,7 @@
 import type { Context } from 'aws-lambda';
 import { success } from '#contract/envelope.ts';
 import { ServiceError } from '#contract/errors.ts';
+import { incompleteHeader } from '#contract/incomplete.ts';
 import { route } from '#contract/routes/send-message.ts';
 import { answerTurn } from '#domain/answer-turn.ts';
 import { askForReply } from '#domain/ask-for-reply.ts';
@@ -80,8 +81,14 @@ export const handler = streamedRoute(route, async (request, open, context) => {
     key,
     (turn) => ask(turn, timeFor(body.stream, context)),
   );
-  const answerWhole = ({ error, content }: Pick<Reply, 'error' | 'content'>, replayed: boolean): void => {
-    const headers = replayHeaders(replayed);
+  const answerWhole = (
+    { error, incomplete, content }: Pick<Reply, 'error' | 'incomplete' | 'content'>,
+    replayed: boolean,
+  ): void => {
+    const headers = {
+      ...replayHeaders(replayed),
+      ...(incomplete !== null && { [incompleteHeader]: incomplete }),
+    };
     if (error !== null) throw new ServiceError('serverError', error.message, { headers });
     open(headers).write(JSON.stringify(success(content)));
   };

@@ -29,6 +29,7 @@ const schemas = {
   prepareAttachmentFunction: () => z.string().min(1),
   historyCharacters: () => z.coerce.number().int().nonnegative(),
   attachedFiles: () => z.coerce.number().int().positive(),
+  replyBytes: () => z.coerce.number().int().positive(),
   replyModelCalls: () => z.coerce.number().int().positive(),
   replyToolUses: () => z.coerce.number().int().positive(),
   replyToolsAtOnce: () => z.coerce.number().int().positive(),

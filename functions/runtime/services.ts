@@ -109,6 +109,7 @@ export const replySettings = /* @__PURE__ */ lazily((): Services['replySettings'
     modelCalls: environment('replyModelCalls'),
     toolUses: environment('replyToolUses'),
     toolsAtOnce: environment('replyToolsAtOnce'),
+    replyBytes: environment('replyBytes'),
   },
 }));
 const toolAdapters = () => import('./tool-adapters.ts');

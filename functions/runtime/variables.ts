@@ -16,6 +16,7 @@ export const variables = {
   prepareAttachmentFunction: 'PREPARE_ATTACHMENT_FUNCTION_ARN',
   historyCharacters: 'HISTORY_CHARACTERS',
   attachedFiles: 'ATTACHED_FILES',
+  replyBytes: 'REPLY_BYTES',
   replyModelCalls: 'REPLY_MODEL_CALLS',
   replyToolUses: 'REPLY_TOOL_USES',
   replyToolsAtOnce: 'REPLY_TOOLS_AT_ONCE',

@@ -34,14 +34,14 @@ afterAll(() => service.close());
 const agentRuntime: AgentRuntime = {
   async reply(_request, tell) {
     tell({ type: 'text', text: 'the answer' });
-    return { cutShort: null };
+    return { cutShort: null, incomplete: null };
   },
   title: async () => undefined,
 };
 
 type TurnServices = Parameters<typeof beginTurn>[0] & Parameters<typeof answerTurn>[0];
 
-const limits = { modelCalls: 50, toolUses: 30, toolsAtOnce: 4 };
+const limits = { modelCalls: 50, toolUses: 30, toolsAtOnce: 4, replyBytes: 1_000_000 };
 
 /** The stores of one function, on the real table; a test holds single calls of them back. */
 const functionWith = (held: Partial<TurnServices> = {}, lease = 60_000): TurnServices => ({

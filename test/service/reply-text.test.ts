@@ -5,11 +5,17 @@ import { openTenant } from '#support/open-tenant.ts';
 import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
 import { type AgentFields, createPublishedAgent, type Service, startService } from '#support/service.ts';
 
+/** As little as a stage may set. */
+const replyBytes = 1000;
+
 let model: ScriptedModel;
 let service: Service;
 beforeAll(async () => {
   model = await startScriptedModel();
-  service = await startService({ variables: { OPENAI_BASE_URL: model.url }, maxConcurrency: 3 });
+  service = await startService({
+    variables: { OPENAI_BASE_URL: model.url, REPLY_BYTES: String(replyBytes) },
+    maxConcurrency: 3,
+  });
 });
 beforeEach(() => {
   model.calls.length = 0;
@@ -159,5 +165,118 @@ describe('a half of a character in a step', () => {
       { args: { message: 'What \ufffd' }, result: { success: true, data: { reply: 'This \ufffd' } } },
     ]);
     expect(model.calls.map(({ request }) => JSON.stringify(request)).join()).not.toMatch(halfCharacter);
+  });
+});
+
+describe('a reply as long as a reply may be', () => {
+  const longest = `${'字'.repeat(333)}a`;
+
+  it('is whole, and says nothing of its length', async () => {
+    const tenant = await open();
+    say(longest.slice(0, 100), longest.slice(100));
+    const { events, stored } = await streamed(tenant, 'Hi');
+    expect(events.at(-1)).toMatchObject({ final_text: longest });
+    expect(events.at(-1)).not.toHaveProperty('incomplete');
+    expect(stored?.meta).not.toHaveProperty('incomplete');
+    const chat = await tenant.createChat();
+    expect((await tenant.send(chat)).headers.get('x-reply-incomplete')).toBeNull();
+  });
+
+  it('ends there when it would go on: with its text, the reason and without an error', async () => {
+    const tenant = await open();
+    // Of the last character only two of three bytes would fit.
+    say(longest.slice(0, 100), `${longest.slice(100, 333)}字字`, 'never sent');
+    const cut = '字'.repeat(333);
+    const { events, deltas, stored } = await streamed(tenant, 'Hi');
+    expect(deltas.join('')).toBe(cut);
+    expect(events.at(-1)).toMatchObject({
+      ...{ type: 'response.output_text.completed', final_text: cut, incomplete: 'max_output_tokens' },
+      usage: { total_calls: 1 },
+    });
+    expect(stored).toMatchObject({ content: cut, meta: { incomplete: 'max_output_tokens' } });
+    expect(stored?.meta).not.toHaveProperty('error');
+  });
+
+  it('says so in the header of a JSON answer, of a repeated one too, and in a result of a batch', async () => {
+    const tenant = await open();
+    say(`${longest}!`);
+    const chat = await tenant.createChat();
+    const sendWithKey = () =>
+      tenant.client.post(
+        `/chats/${chat.id}/messages`,
+        { message: 'Hi', stream: false, agent_id: tenant.agentId },
+        { headers: { 'Idempotency-Key': 'long' } },
+      );
+    for (const answer of [await sendWithKey(), await sendWithKey()]) {
+      expect(answer).toMatchObject({ status: 200, body: { data: longest, error_code: 0 } });
+      expect(answer.headers.get('x-reply-incomplete')).toBe('max_output_tokens');
+    }
+    const requests = [{ custom_id: 'long', message: 'Hi' }];
+    const batch = await endOf(tenant.client, (await submit(tenant.client, tenant, requests)).id);
+    const [result] = await checkEnded(tenant.client, batch, requests);
+    expect(result).toMatchObject({
+      ...{ status: 'success', response_content: longest, incomplete: 'max_output_tokens' },
+    });
+    say('Short');
+    const short = await endOf(tenant.client, (await submit(tenant.client, tenant, requests)).id);
+    expect(await checkEnded(tenant.client, short, requests)).toMatchObject([{ incomplete: null }]);
+  });
+
+  it('ends a model that never would, whatever it goes on with, and closes its connection', async () => {
+    const tenant = await open({ unified_tools: [{ type: 'consultant_request_form', name: 'form' }] });
+    const ends: Promise<void>[] = [];
+    const goOn = (speak: (call: ModelCall) => void): void => {
+      model.onCall = (call) => {
+        ends.push(call.gone);
+        const more = setInterval(() => speak(call), 1);
+        void call.gone.then(() => clearInterval(more));
+      };
+    };
+    goOn((call) => call.piece('and on '));
+    const { stored } = await streamed(tenant, 'Text');
+    expect(stored).toMatchObject({
+      content: `${'and on '.repeat(142)}and on`,
+      meta: { incomplete: 'max_output_tokens' },
+    });
+    goOn((call) => call.reason('and on '));
+    expect((await streamed(tenant, 'Thoughts')).stored).toMatchObject({
+      content: '',
+      meta: { incomplete: 'max_output_tokens' },
+    });
+    model.onCall = (call) => {
+      ends.push(call.gone);
+      call.callTools({ name: 'form', arguments: { title: 'x'.repeat(2000) } });
+    };
+    expect((await streamed(tenant, 'Arguments')).stored).toMatchObject({
+      content: '',
+      meta: { incomplete: 'max_output_tokens', reasoning_steps: [] },
+    });
+    await Promise.all(ends);
+    expect(ends).toHaveLength(3);
+  });
+
+  it('of an agent that is called is a step that failed, and the caller goes on', async () => {
+    const tenant = await open();
+    const agentId = await createPublishedAgent(tenant.workspaceId, {
+      llm_model: 'openai:test',
+      unified_tools: [{ type: 'consultant_call_agent', name: 'call', config: { agent_id: tenant.agentId } }],
+    });
+    model.onCall = (call) => {
+      const last = call.request.messages.at(-1);
+      if (last?.content === 'Call') call.callTools({ name: 'call', arguments: { message: 'Much' } });
+      else call.piece(last?.role === 'tool' ? 'Done' : `${longest}!`);
+      call.finish();
+    };
+    const caller = { ...tenant, agentId, createChat: () => tenant.createChat({ agent_id: agentId }) };
+    const { events, stored } = await streamed(caller, 'Call');
+    expect(events.at(-1)).toMatchObject({ final_text: 'Done' });
+    expect(stored?.meta.reasoning_steps).toMatchObject([
+      {
+        result: {
+          success: false,
+          data: { message: 'The answer was longer than the 1000 bytes that it may have' },
+        },
+      },
+    ]);
   });
 });

@@ -73,5 +73,6 @@ const messageAt = (position: number, content: string): Message =>
         reasoningSteps: [],
         tokenUsage: noUsage,
         error: null,
+        incomplete: null,
       }
     : { role: 'user', position, content, attachments: [], createdAt: at };

@@ -109,6 +109,7 @@ const claimed = (
   // A chat of its own holds the request's message in its first place.
   messagePosition: chatId === null ? (before?.messagePosition ?? null) : 1,
   error: null,
+  incomplete: null,
   calls: [],
   processedAt: null,
 });

@@ -1,5 +1,6 @@
 import type { BatchStatus } from '#contract/batch-statuses.ts';
 import type { Batch, BatchItem, CountedCall, StopReason, Webhook } from '#domain/batch.ts';
+import type { Incomplete } from '#domain/message.ts';
 import { keys } from './keys.ts';
 import type { Item } from './table.ts';
 
@@ -57,6 +58,7 @@ export const itemRow = ({ workspaceId, id }: Pick<Batch, 'workspaceId' | 'id'>, 
   ...(item.chatId !== null && { chat: item.chatId }),
   ...(item.messagePosition !== null && { message: item.messagePosition }),
   ...(item.error !== null && { error: item.error }),
+  ...(item.incomplete !== null && { incomplete: item.incomplete }),
   ...(item.calls.length > 0 && { calls: item.calls }),
   ...(item.processedAt !== null && { at: Date.parse(item.processedAt) }),
 });
@@ -71,6 +73,7 @@ export const itemOf = (row: Item): BatchItem => ({
   chatId: (row.chat as number | undefined) ?? null,
   messagePosition: (row.message as number | undefined) ?? null,
   error: (row.error as BatchItem['error'] | undefined) ?? null,
+  incomplete: (row.incomplete as Incomplete | undefined) ?? null,
   calls: (row.calls as CountedCall[] | undefined) ?? [],
   processedAt: row.at === undefined ? null : new Date(row.at as number).toISOString(),
 });

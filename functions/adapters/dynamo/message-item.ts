@@ -1,5 +1,5 @@
 import type { ReasoningStep, ReplyError, TokenUsage } from '#contract/message.ts';
-import { isReplyPosition, type Message } from '#domain/message.ts';
+import { type Incomplete, isReplyPosition, type Message } from '#domain/message.ts';
 import { fileItem, fileOf } from './file-index.ts';
 import type { Item } from './table.ts';
 
@@ -18,6 +18,7 @@ export const attributesOf = (message: Message): Item => ({
     ],
     ...(message.agentVersionId !== null && { version: message.agentVersionId }),
     ...(message.error !== null && { error: message.error }),
+    ...(message.incomplete !== null && { incomplete: message.incomplete }),
   }),
 });
 
@@ -49,6 +50,7 @@ export function messageOf(
     reasoningSteps: steps === undefined ? [] : (JSON.parse(steps) as ReasoningStep[]),
     tokenUsage: usageOf(item.usage as [number, number, number, number]),
     error: (item.error as ReplyError | undefined) ?? null,
+    incomplete: (item.incomplete as Incomplete | undefined) ?? null,
   };
 }
 

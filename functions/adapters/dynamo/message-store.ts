@@ -206,8 +206,7 @@ export function dynamoMessageStore(table: Table, contents: () => ContentStore): 
       const left = { characters, steps: stepsOfWindow };
       for await (const page of pagesBack(chat, upTo))
         for (const item of page) {
-          const found =
-            newestFirst.length < messagesOfWindow ? await readUpTo(chat, item, left) : undefined;
+          const found = newestFirst.length < messagesOfWindow ? await readUpTo(chat, item, left) : undefined;
           if (found === undefined) return wholeTurns(newestFirst.reverse());
           left.characters -= found.message.content.length;
           left.steps -= found.stepCharacters;

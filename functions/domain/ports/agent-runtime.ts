@@ -1,7 +1,7 @@
 import type { ReasoningStep, TokenUsage } from '#contract/message.ts';
 import type { AgentVersion } from '../agent.ts';
 import type { Chat } from '../chat.ts';
-import type { Message } from '../message.ts';
+import type { Incomplete, Message } from '../message.ts';
 import type { ReplyBudget } from '../reply-budget.ts';
 import type { StoredFile } from '../stored-file.ts';
 
@@ -25,15 +25,21 @@ export type ReplyPart =
   /** Of one call of a model, also for the agents that this one asked: the sum of all is the reply's usage. */
   | { type: 'usage'; usage: TokenUsage; model: string; callType: 'chat' | 'consultant_call_agent' };
 
+export interface ReplyEnd {
+  /** Why the reply is a failure, for clients to read; null when it is none. */
+  cutShort: string | null;
+  /** Why it did not end by itself, although it is none. */
+  incomplete: Incomplete | null;
+}
+
 export type StepResult = NonNullable<ReasoningStep['result']>;
 
 export interface AgentRuntime {
   /**
    * Makes a reply, told part by part as it comes about; a part may be told after an abort, and then counts no more.
-   * @returns why the reply is not whole, for clients to read; null when it is
    * @throws ModelFailure when the model fails; what was told before stays valid
    */
-  reply(request: ReplyRequest, tell: (part: ReplyPart) => void): Promise<{ cutShort: string | null }>;
+  reply(request: ReplyRequest, tell: (part: ReplyPart) => void): Promise<ReplyEnd>;
   /**
    * A title for a chat that begins with this message, at most 60 characters; undefined when the model makes none, or the
    * reply's budget has no call for it.

@@ -117,6 +117,7 @@ export const reply: AssistantMessage = {
   ],
   tokenUsage: { total_prompt_tokens: 10, total_completion_tokens: 20, total_tokens: 30, total_calls: 2 },
   error: { code: 10005, message: 'The reply was interrupted' },
+  incomplete: null,
 };
 
 export const document: KnowledgeDocument = {

@@ -33,6 +33,9 @@ const contentsOf = (texts: Map<string, string>): ContentStore => ({
   async get(name) {
     return texts.get(name) ?? '';
   },
+  async getUpTo(name) {
+    return texts.get(name) ?? '';
+  },
   async delete(name) {
     texts.delete(name);
   },
