@@ -66,7 +66,12 @@ beforeAll(async () => {
     messageItems({ workspaceId, chatId: largeChat, count: largeMessages, content: largeText }),
   );
   await table.writeItems(
-    messageItems({ workspaceId, chatId: longChat, count: shortMessages, content: (position) => `${position}` }),
+    messageItems({
+      workspaceId,
+      chatId: longChat,
+      count: shortMessages,
+      content: (position) => `${position}`,
+    }),
   );
   table.close();
 });
