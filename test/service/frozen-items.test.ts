@@ -234,7 +234,7 @@ describe('items of an earlier version', () => {
     const begun: BatchItem = {
       ...{ position: 0, status: 'processing', attempt: 1, brokenReplies: 0, lostAttempts: 0 },
       leaseUntil: start + 30_000,
-      ...{ chatId: 4, messagePosition: 1, error: null, calls: [], processedAt: null },
+      ...{ chatId: 4, messagePosition: 1, error: null, incomplete: null, calls: [], processedAt: null },
     };
     const expected: BatchItem[] = [
       { ...begun, status: 'success', calls: [['openai:test', 'chat', 10, 20]], processedAt: at(5) },

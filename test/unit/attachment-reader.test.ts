@@ -64,14 +64,15 @@ it('waits while Lambda throttles the function that prepares files, and as long a
     () => 'prepare-attachment',
   );
   const file = (uuid: string) => ({ uuid, workspaceId: 'ws', expiresAt: null }) as StoredFile;
+  const bounds = { whole: 1, beginning: 1 };
   const { signal } = new AbortController();
-  expect(await reader.read(file('one'), signal)).toEqual({ type: 'unreadable', reason: 'is empty' });
+  expect(await reader.read(file('one'), bounds, signal)).toEqual({ type: 'unreadable', reason: 'is empty' });
   expect(called).toBe(4);
 
   throttled = Number.POSITIVE_INFINITY;
   wasPrepared = false;
   const reply = new AbortController();
-  const reading = reader.read(file('two'), reply.signal);
+  const reading = reader.read(file('two'), bounds, reply.signal);
   reply.abort(new Error('The reply has ended'));
   await expect(reading).rejects.toThrow('The reply has ended');
 });
