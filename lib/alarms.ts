@@ -247,6 +247,16 @@ export class Alarms extends Construct {
     });
   }
 
+  /** No firewall stands before the endpoint of a web function: what comes past the distribution reaches the code. */
+  watchUploads(): void {
+    this.add('Strangers', {
+      says: 'Requests reach the upload endpoint past CloudFront: without its secret, or with an old one.',
+      metric: serviceMetric(this, 'strangers', {}, { period: fiveMinutes }),
+      // A scanner that comes by sends some dozens. Each is closed unread, so fewer cost next to nothing.
+      from: 100,
+    });
+  }
+
   /** CloudFront reports its metrics to one Region alone: elsewhere there is no such alarm, but in `DistributionAlarms`. */
   watchDistribution(distributionId: string): void {
     const alarm = this.add('DistributionErrors', {

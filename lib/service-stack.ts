@@ -147,6 +147,7 @@ export class ServiceStack extends Stack {
         webAclArn: settings.firewall === undefined ? undefined : webAclArnOf(props.stage),
       });
       alarms.watchDistribution(distribution.distributionId);
+      alarms.watchUploads();
       new CfnOutput(this, distributionIdOutput, { value: distribution.distributionId });
       baseAddress = `https://${distribution.domainName}${api.basePath}`;
     }

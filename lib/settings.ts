@@ -10,6 +10,10 @@ import { type ConcurrencySettings, concurrencyProblem, unreservedAtLeast } from 
 import { rollouts } from './rollout-names.ts';
 
 const httpUrl = z.url({ protocol: /^https?$/ });
+/** What `RateLimit` of AWS::Lambda::WebFunctionEndpoint may be. */
+const isWebRate = (rate: number): boolean =>
+  rate >= 0 && rate <= 10_000 && rate % (rate > 1000 ? 1000 : 100) === 0;
+
 const isHostAndPort = (text: string): boolean => hostAndPort.safeParse(text).success;
 
 const replyTimeoutSeconds = routes['send-message'].timeoutSeconds;
@@ -114,6 +118,24 @@ const schema = z
      * of a function's memory, and are as many pages as an agent compares.
      */
     replyToolsAtOnce: z.int().min(1).default(4),
+
+    /**
+     * Requests a second that the endpoint of a web function takes, whoever sends them: as many as the gateway takes of a
+     * route. No firewall stands in front of that endpoint, so this and `webEnvironments` bound what strangers cost. 0
+     * closes it. Some Regions take fewer values, and refuse the others when the stack is deployed.
+     */
+    webRequestsPerSecond: z
+      .int()
+      .refine(isWebRate, {
+        error: 'must be 0, a multiple of 100 up to 1000, or a multiple of 1000 up to 10000',
+      })
+      .default(1000),
+
+    /**
+     * Environments that the endpoint of a web function may have, of two processors each: a hundred are a tenth of the
+     * 2,000 processors that an account has in a Region, and 3,200 uploads at once. 2 to 10,000 is what Lambda takes.
+     */
+    webEnvironments: z.int().min(2).max(10_000).default(100),
 
     /** How long a batch may take; what has not been begun by then has timed out. */
     batchTimeoutSeconds: z

@@ -19,13 +19,13 @@ import { updateStatement } from './update-statement.ts';
 
 /**
  * Uploads in one environment at a time. Each holds a part of 5 MB and the buffers of two connections, so 32 of them
- * are about 200 MB; more environments come by themselves.
+ * are about 200 MB; more environments come by themselves, as many as the setting `webEnvironments` says.
  */
 const uploadsInOneEnvironment = 32;
 
 /** The door for large files: an HTTP server, since no event of a function holds more than 6 MB. */
 export class UploadServer extends Construct {
-  /** Where it is reached. Whoever asks there without the origin's secret is refused. */
+  /** Where it is reached. The connection of a sender without the origin's secret is closed unread. */
   readonly domainName: string;
 
   constructor(
@@ -82,6 +82,10 @@ export class UploadServer extends Construct {
       // The distribution cannot sign a body that it streams, so the function itself checks who calls: the origin's
       // secret first, then the API key.
       defaultEndpointAuth: WebFunctionAuthType.APPLICATION_MANAGED,
+      defaultEndpoint: {
+        rateLimit: props.settings.webRequestsPerSecond,
+        maxEnvironments: props.settings.webEnvironments,
+      },
       role,
       logGroup,
       // The most that a web function may have: 50 MB in it are half a megabit a second.

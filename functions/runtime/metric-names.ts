@@ -42,6 +42,8 @@ export const metrics = {
   errors: { name: 'Errors', unit: 'Count', dimensions: [['route'], ['error_code']] },
   /** Keys that the authorizer refused. Refusals that the gateway has cached are not counted again. */
   refusedKeys: { name: 'RefusedKeys', unit: 'Count', dimensions: one('reason') },
+  /** Connections that the web function of uploads has closed unread: they came without the distribution's secret. */
+  strangers: { name: 'Strangers', unit: 'Count', dimensions: [[]] },
 
   /** From the begin of `send-message` to the first piece of the reply's text; without a cold start and the authorizer. */
   timeToFirstDelta: { name: 'TimeToFirstDelta', unit: 'Milliseconds', dimensions: one('route') },

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { finished } from 'node:stream';
 import type { APIGatewayProxyResult } from 'aws-lambda';
 import { success } from '#contract/envelope.ts';
 import { ServiceError } from '#contract/errors.ts';
@@ -9,6 +10,7 @@ import { failureResponse, jsonResponse } from './http-response.ts';
 import { identifiers } from './identifiers.ts';
 import { countRequest, measurements } from './invocation.ts';
 import { loggingAs, tellInLog } from './log.ts';
+import { Measurements } from './measurements.ts';
 import { isFromDistribution } from './origin-secret.ts';
 import { openRateGate, rateHeadersOf } from './rate-gate.ts';
 import { readToEnd } from './read-form.ts';
@@ -19,6 +21,12 @@ const requestMilliseconds = 900_000;
 
 /** Longer than whoever stands in front keeps a silent connection: it, and not this end, closes it. */
 const keepAliveMilliseconds = 600_000;
+
+/**
+ * How long a sender without a good key may go on sending after its answer: a client that sends its whole body before it
+ * reads gets rid of some megabytes in that time, and one that is slow on purpose holds a place for no longer.
+ */
+const drainMilliseconds = 3000;
 
 interface UploadServer {
   authorize: (apiKey: string) => Promise<Caller>;
@@ -40,29 +48,67 @@ async function answer(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
+  const checking = isFromDistribution(request.headers);
+  // When that cannot be told, the request fails below.
+  if ((await checking.catch(() => undefined)) === false) {
+    countStranger();
+    request.socket.destroy();
+    return;
+  }
   const requestId = String(request.headers['lambda-web-request-id'] ?? identifiers.uuid());
-  const { statusCode, headers, body } = await loggingAs({ request_id: requestId }, () =>
-    resultOf(services, request, requestId),
+  const { result, caller } = await loggingAs({ request_id: requestId }, () =>
+    outcomeOf(services, request, { requestId, checking }),
   );
-  // The way in is closed before the way out opens; but nobody waits for a body longer than any upload.
-  await readToEnd(request).catch(() => {});
+  // The way in is closed before the way out opens; but nobody waits for a body longer than any upload, nor for one whose
+  // sender has no good key.
+  if (caller !== undefined) await readToEnd(request).catch(() => {});
+  const { statusCode, headers, body } = result;
   response.writeHead(statusCode, {
     ...(headers as Record<string, string>),
     'Content-Length': Buffer.byteLength(body),
-    ...(!request.complete && { Connection: 'close' }),
+    ...(caller !== undefined && !request.complete && { Connection: 'close' }),
   });
   response.end(body);
+  if (caller === undefined) drain(request);
 }
 
-async function resultOf(
+/** Reads what is left of a body for a while, so that its sender hears the answer, then closes the connection. */
+function drain(request: IncomingMessage): void {
+  if (request.complete) return;
+  const timer = setTimeout(() => request.socket.destroy(), drainMilliseconds);
+  finished(request, () => clearTimeout(timer));
+  request.resume();
+}
+
+const strangers = new Measurements();
+let isWaiting = false;
+
+/** Told in one line a second: strangers may send any number of requests, and each line of a log costs. */
+function countStranger(): void {
+  strangers.add('strangers', 1, {});
+  if (isWaiting) return;
+  isWaiting = true;
+  setTimeout(() => {
+    isWaiting = false;
+    strangers.publish({});
+  }, 1000);
+}
+
+interface Outcome {
+  result: APIGatewayProxyResult;
+  /** Undefined for a sender without a good key. */
+  caller: Caller | undefined;
+}
+
+async function outcomeOf(
   { authorize, receive }: UploadServer,
   request: IncomingMessage,
-  requestId: string,
-): Promise<APIGatewayProxyResult> {
+  { requestId, checking }: { requestId: string; checking: Promise<boolean> },
+): Promise<Outcome> {
   let caller: Caller | undefined;
   let failure: unknown;
   try {
-    if (!(await isFromDistribution(request.headers))) throw new ServiceError('accessDenied', 'Access denied');
+    await checking;
     const { method, path, rateClass } = route;
     if (request.method !== method || !new URL(request.url ?? '', 'http://any').pathname.endsWith(path))
       throw new ServiceError('notFound', 'Resource not found');
@@ -82,10 +128,10 @@ async function resultOf(
       });
     });
     measurements.add('uploadedBytes', file.size, { route: 'upload-file' });
-    return jsonResponse(route.status, success(file), requestId, gate.headers());
+    return { result: jsonResponse(route.status, success(file), requestId, gate.headers()), caller };
   } catch (error) {
     failure = error;
-    return failureResponse(error, requestId, rateHeadersOf(request));
+    return { result: failureResponse(error, requestId, rateHeadersOf(request)), caller };
   } finally {
     countRequest('upload-file', failure);
     measurements.publish({ request_id: requestId, workspace_id: caller?.workspaceId });

@@ -4,6 +4,7 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { pipeline } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
+import { createThrottle } from '../gateway/method-throttles.ts';
 import { passLines } from './pass-lines.ts';
 
 export interface WebFunctionDefinition {
@@ -14,9 +15,17 @@ export interface WebFunctionDefinition {
   readonly compileCacheFolder: string;
   readonly environment: Readonly<Record<string, string>>;
   readonly timeoutSeconds: number;
+  readonly limits: WebFunctionLimits;
   /** Starts the server ahead of the first request. */
   readonly prewarm: boolean;
   onLine(line: string): void;
+}
+
+export interface WebFunctionLimits {
+  /** Undefined where the endpoint names no limit. */
+  readonly requestsPerSecond: number | undefined;
+  /** At once, in all environments that the endpoint may have; what is more is rejected, not queued. */
+  readonly concurrency: number;
 }
 
 export interface WebFunctionServer {
@@ -52,6 +61,15 @@ const NOT_ANSWERED_ON = new Set([...OF_ONE_CONNECTION, 'proxy-authenticate', 'tr
 export function startWebFunction(definition: WebFunctionDefinition): WebFunctionServer {
   let environment: Promise<Environment> | undefined;
   const agent = new Agent({ keepAlive: true });
+  const { requestsPerSecond, concurrency } = definition.limits;
+  const isWithinRate = createThrottle();
+  let underWay = 0;
+
+  /** Lambda does not say how it counts; here a second's requests may come at once. */
+  const isThrottled = (): boolean =>
+    underWay >= concurrency ||
+    (requestsPerSecond !== undefined &&
+      !isWithinRate(definition, { requestsPerSecond, burst: requestsPerSecond }));
 
   async function start(): Promise<Environment> {
     const port = await findFreePort();
@@ -96,6 +114,15 @@ export function startWebFunction(definition: WebFunctionDefinition): WebFunction
 
   return {
     async answer(request, response) {
+      if (isThrottled()) {
+        // Lambda documents the header for its own errors, and not what it says of this one.
+        response.writeHead(429, { 'lambda-web-error-type': 'Platform.Throttled' }).end();
+        return;
+      }
+      underWay += 1;
+      response.once('close', () => {
+        underWay -= 1;
+      });
       let port: number;
       try {
         port = await ready();
@@ -113,8 +140,9 @@ export function startWebFunction(definition: WebFunctionDefinition): WebFunction
       });
       const timer = setTimeout(() => passed.destroy(new Error('timeout')), definition.timeoutSeconds * 1000);
       passed.on('response', (answer) => {
-        // What is left of a request that is answered early cannot be told from the next one.
-        const connection = request.complete ? [] : ['Connection', 'close'];
+        // A function that answers before it has read a request goes on reading, or says that it will not.
+        const closes = !request.complete && answer.headers.connection === 'close';
+        const connection = closes ? ['Connection', 'close'] : [];
         const headers = passedOn(answer.rawHeaders, NOT_ANSWERED_ON);
         response.writeHead(answer.statusCode ?? 502, [...headers, ...connection]);
         pipeline(answer, response, () => clearTimeout(timer));

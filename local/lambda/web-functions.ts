@@ -13,6 +13,7 @@ interface RevisionProperties {
   readonly ServiceConfig: {
     readonly EnvironmentVariables?: Readonly<Record<string, unknown>>;
     readonly ExecutionRoleArn?: string;
+    readonly MaxConcurrencyPerEnvironment?: number;
     readonly TimeoutSeconds?: number;
   };
 }
@@ -20,6 +21,8 @@ interface RevisionProperties {
 interface EndpointProperties {
   readonly AuthType: string;
   readonly FunctionName: string;
+  readonly ScalingConfig?: { readonly MaxEnvironments?: number };
+  readonly ThrottleConfig?: { readonly RateLimit?: number };
 }
 
 const FUNCTION = 'AWS::Lambda::WebFunction';
@@ -28,10 +31,11 @@ const ENDPOINT = 'AWS::Lambda::WebFunctionEndpoint';
 /** A copy of an asset to where a web function reads it; here the asset itself is read. */
 const CODE_COPY = 'Custom::S3ObjectCopy';
 
-// Lambda's own default.
+// Lambda's own defaults.
 const DEFAULT_TIMEOUT_SECONDS = 30;
+const DEFAULT_CONCURRENCY = 64;
 
-/** Web functions: HTTP servers, each in one environment, which takes all requests side by side. */
+/** Web functions: HTTP servers, each in one environment, which takes what an endpoint's environments take together. */
 export const webFunctions: ResourceKind = {
   types: [FUNCTION, REVISION, ENDPOINT, CODE_COPY],
 
@@ -59,10 +63,8 @@ export const webFunctions: ResourceKind = {
       async begin() {
         const revisions = resources.filter(({ type }) => type === REVISION);
         for (const endpoint of resources.filter(({ type }) => type === ENDPOINT)) {
-          const { AuthType, FunctionName } = context.resolve(
-            endpoint.properties,
-            endpoint.logicalId,
-          ) as EndpointProperties;
+          const resolved = context.resolve(endpoint.properties, endpoint.logicalId) as EndpointProperties;
+          const { AuthType, FunctionName } = resolved;
           if (AuthType !== 'ApplicationManaged')
             throw new Error(`${endpoint.logicalId} (${ENDPOINT}): AuthType ${AuthType} cannot run locally`);
           const revision = revisions.find(
@@ -70,7 +72,7 @@ export const webFunctions: ResourceKind = {
               context.resolve(properties.FunctionName, logicalId) === FunctionName,
           );
           if (!revision) throw new Error(`${endpoint.logicalId} (${ENDPOINT}): its function has no revision`);
-          const server = startServer(revision, domainOf(endpoint), context);
+          const server = startServer(revision, resolved, domainOf(endpoint), context);
           servers.push(server);
           context.origins.set(domainOf(endpoint), server.answer);
         }
@@ -82,7 +84,12 @@ export const webFunctions: ResourceKind = {
   },
 };
 
-function startServer(revision: TemplateResource, domainName: string, context: RunContext): WebFunctionServer {
+function startServer(
+  revision: TemplateResource,
+  { ScalingConfig, ThrottleConfig }: EndpointProperties,
+  domainName: string,
+  context: RunContext,
+): WebFunctionServer {
   const { logicalId, properties } = revision;
   const resolved = context.resolve(properties, logicalId) as RevisionProperties;
   const { Runtime: runtime } = resolved.BuildConfig.RuntimeConfig;
@@ -105,6 +112,12 @@ function startServer(revision: TemplateResource, domainName: string, context: Ru
     compileCacheFolder: path.join(context.options.dataDir, 'compile-cache'),
     environment,
     timeoutSeconds: resolved.ServiceConfig.TimeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS,
+    limits: {
+      requestsPerSecond: ThrottleConfig?.RateLimit,
+      concurrency:
+        (ScalingConfig?.MaxEnvironments ?? Number.POSITIVE_INFINITY) *
+        (resolved.ServiceConfig.MaxConcurrencyPerEnvironment ?? DEFAULT_CONCURRENCY),
+    },
     prewarm: context.options.prewarm ?? false,
     onLine: (line) => context.options.onLog?.({ functionName, line }),
   });

@@ -139,6 +139,30 @@ test('the web function runs for as long as an upload may take, and knows what it
   });
 });
 
+test('its endpoint takes as many requests and has as many environments as the settings say', () => {
+  expect(resource('AWS::Lambda::WebFunctionEndpoint').Properties).toMatchObject({
+    ThrottleConfig: { RateLimit: 1000 },
+    ScalingConfig: { MaxEnvironments: 100 },
+  });
+  const closed = synthesize({ settings: { webRequestsPerSecond: 0, webEnvironments: 2 } });
+  expect(closed.resource('AWS::Lambda::WebFunctionEndpoint').Properties).toMatchObject({
+    ThrottleConfig: { RateLimit: 0 },
+    ScalingConfig: { MaxEnvironments: 2 },
+  });
+});
+
+test('an alarm counts who comes to it past the distribution', () => {
+  const alarm = resource('AWS::CloudWatch::Alarm', 'AlarmsStrangers').Properties;
+  expect(alarm).toMatchObject({
+    Namespace: 'agent-service-production',
+    MetricName: 'Strangers',
+    Dimensions: [{ Name: 'service', Value: 'agent-service' }],
+    Statistic: 'Sum',
+    Period: 300,
+    Threshold: 100,
+  });
+});
+
 test('its revision waits for the policy of its role, as every function does', () => {
   const revision = resource('AWS::Lambda::WebFunctionRevision') as { DependsOn?: string[] };
   expect(revision.DependsOn).toContainEqual(expect.stringMatching(/^UploadsRoleDefaultPolicy/));

@@ -68,6 +68,8 @@ test.each([
   [{ streamTimeoutSeconds: 300 }, 'streamTimeoutSeconds: must be less than the 300 s'],
   [{ plainReplySeconds: 120 }, 'plainReplySeconds'],
   [{ authorizerCacheSeconds: 3601 }, 'authorizerCacheSeconds'],
+  [{ webEnvironments: 1 }, 'webEnvironments'],
+  [{ webEnvironments: 10_001 }, 'webEnvironments'],
   [{ openAiBaseUrl: 'ftp://models.example' }, 'openAiBaseUrl'],
   [{ logRetentionDays: 31 }, 'logRetentionDays'],
   [
@@ -81,4 +83,15 @@ test.each([
 test('a batch may take 13 days', () => {
   const batchTimeoutSeconds = 13 * 86_400;
   expect(parseSettings({ batchTimeoutSeconds })).toMatchObject({ batchTimeoutSeconds });
+});
+
+test.each([-100, 1, 99, 150, 1001, 1100, 2500, 10_001, 11_000, 0.5])(
+  'a web endpoint may not take %d requests a second',
+  (rate) => {
+    expect(() => parseSettings({ webRequestsPerSecond: rate })).toThrow('webRequestsPerSecond: ');
+  },
+);
+
+test.each([0, 100, 200, 900, 1000, 2000, 10_000])('a web endpoint may take %d requests a second', (rate) => {
+  expect(parseSettings({ webRequestsPerSecond: rate }).webRequestsPerSecond).toBe(rate);
 });

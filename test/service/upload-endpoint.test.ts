@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { type OpenTenant, openTenant } from '#support/open-tenant.ts';
+import { type Service, startService } from '#support/service.ts';
+import { boundary, filePart, form } from '#support/upload.ts';
+import { startUploadEndpoint, type UploadEndpoint } from '#support/upload-endpoint.ts';
+
+const megabyte = 1024 * 1024;
+
+let service: Service;
+let tenant: OpenTenant;
+let endpoint: UploadEndpoint;
+beforeAll(async () => {
+  service = await startService();
+  [endpoint, tenant] = await Promise.all([startUploadEndpoint(service), openTenant(service)]);
+});
+afterAll(async () => {
+  await endpoint?.close();
+  await service.close();
+});
+
+const length = (bytes: number) => ['Content-Length', String(bytes)] as const;
+const formType = ['Content-Type', `multipart/form-data; boundary=${boundary}`] as const;
+const key = (apiKey: string) => ['x-api-key', apiKey] as const;
+
+describe('a stranger, who does not know the secret of the distribution', () => {
+  let strangers = 0;
+  const openStranger = () => {
+    strangers += 1;
+    return endpoint.connect();
+  };
+
+  it.each([
+    ['none', []],
+    ['another one', [['x-origin-secret', 'x'.repeat(43)]]],
+  ] as const)('is cut off at once, with a good key too: %s', async (_, secret) => {
+    const connection = await openStranger();
+    connection.sendHead([...secret, key(tenant.apiKey), formType, length(50 * megabyte)]);
+    await connection.closed;
+    expect(connection.received()).toBe('');
+  });
+
+  it('gets rid of no more than fits into the buffers of the two ends', async () => {
+    const connection = await openStranger();
+    connection.sendHead([formType, length(50 * megabyte)]);
+    // Linux lets a connection hold 4 MB on its way out and 6 MB on its way in.
+    expect(await connection.sendBytes(50 * megabyte)).toBeLessThan(12 * megabyte);
+    await connection.closed;
+    expect(connection.received()).toBe('');
+  });
+
+  it('is counted, and leaves a connection that others have alone', async () => {
+    const body = form(filePart('a.txt', 'x'));
+    const uploading = await endpoint.connect();
+    uploading.sendHead([endpoint.originSecret, key(tenant.apiKey), formType, length(body.length)]);
+    for (let stranger = 0; stranger < 3; stranger += 1) {
+      const connection = await openStranger();
+      connection.sendHead([length(10)]);
+      await connection.closed;
+    }
+    uploading.socket.write(body);
+    await uploading.until('"error_code":0');
+    uploading.socket.destroy();
+    await vi.waitFor(() => expect(endpoint.sumOf('Strangers')).toBe(strangers), 10_000);
+  });
+});
+
+describe('a sender whose key is wrong', () => {
+  const answered = async (headers: readonly (readonly [string, string])[]) => {
+    const connection = await endpoint.connect();
+    connection.sendHead([endpoint.originSecret, formType, ...headers, length(50 * megabyte)]);
+    await connection.until('"error_code":10001}');
+    expect(connection.received()).toMatch(/^HTTP\/1\.1 400 .*\r\ncache-control: no-store\r\n/is);
+    return connection;
+  };
+
+  // Side by side, since each waits.
+  it.concurrent.each([
+    ['a key that nobody has', [key('ak_wrong')]],
+    ['no key', []],
+  ] as const)(
+    '%s is answered before its body has come, and cut off 3 s later, unlike a good one',
+    async (_, headers) => {
+      const body = form(filePart('a.txt', 'x'));
+      const slow = await endpoint.connect();
+      slow.sendHead([endpoint.originSecret, key(tenant.apiKey), formType, length(body.length)]);
+      slow.socket.write(body.subarray(0, 100));
+      const connection = await answered(headers);
+      // Timers may be a few milliseconds early.
+      expect(await connection.closed).toBeGreaterThanOrEqual(2990);
+      // Whose key is good may take longer.
+      slow.socket.write(body.subarray(100));
+      await slow.until('"error_code":0');
+      slow.socket.destroy();
+    },
+  );
+
+  it.concurrent('is cut off also when it goes on sending, slowly', async () => {
+    const connection = await answered([key('ak_wrong')]);
+    const dripping = setInterval(() => connection.socket.write('x'), 50);
+    await connection.closed;
+    clearInterval(dripping);
+    expect(connection.socket.bytesWritten).toBeLessThan(megabyte);
+  });
+
+  it('has its body taken away, and its connection kept, if that comes in time', async () => {
+    const connection = await answered([key('ak_wrong')]);
+    expect(await connection.sendBytes(50 * megabyte)).toBe(50 * megabyte);
+    const body = form(filePart('a.txt', 'x'));
+    connection.sendHead([endpoint.originSecret, key(tenant.apiKey), formType, length(body.length)]);
+    connection.socket.write(body);
+    await connection.until('"error_code":0');
+    connection.socket.destroy();
+  });
+});
+
+describe('a sender whose key is good', () => {
+  it('is told what is wrong after its body has come', async () => {
+    const body = form(filePart('a.exe', 'x'));
+    const connection = await endpoint.connect();
+    connection.sendHead([endpoint.originSecret, key(tenant.apiKey), formType, length(body.length)]);
+    connection.socket.write(body.subarray(0, -1));
+    // Asked and answered on another connection meanwhile: this one had the time.
+    const other = await endpoint.connect();
+    other.sendHead([endpoint.originSecret, key(tenant.apiKey), formType, length(body.length)]);
+    other.socket.write(body);
+    await other.until('"error_code":10006');
+    other.socket.destroy();
+    expect(connection.received()).toBe('');
+    connection.socket.write(body.subarray(-1));
+    await connection.until('"error_code":10006');
+    connection.socket.destroy();
+  });
+});

@@ -1,0 +1,142 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import { originSecretHeader, variables } from '#runtime/variables.ts';
+import { readMetricLine } from './metric-lines.ts';
+import type { Service } from './service.ts';
+
+export interface UploadEndpoint {
+  /** What a request that comes through the distribution carries. */
+  readonly originSecret: readonly [name: string, value: string];
+  /** A connection of its own, with nothing in front of the server. */
+  connect(): Promise<RawConnection>;
+  /** Sums of a metric that the server has published so far. */
+  sumOf(metric: string): number;
+  close(): Promise<void>;
+}
+
+export interface RawConnection {
+  readonly socket: Socket;
+  /** What the server has sent so far. */
+  received(): string;
+  /** Resolves when the server has sent this. */
+  until(text: string): Promise<void>;
+  /** Resolves when the connection is closed, with the milliseconds since it was opened. */
+  readonly closed: Promise<number>;
+  sendHead(headers: readonly (readonly [name: string, value: string])[]): void;
+  /** Sends so many bytes, or as many as are accepted before the connection is closed, and returns the number. */
+  sendBytes(bytes: number): Promise<number>;
+}
+
+/** The web function of uploads as a process of its own, on the stores of a running service. */
+export async function startUploadEndpoint(service: Service): Promise<UploadEndpoint> {
+  const { endpoints, outputs, physicalIds } = service.run;
+  const secretArn = Object.entries(physicalIds).find(([id]) => id.startsWith('OriginSecret'))?.[1] ?? '';
+  const port = await freePort();
+  const lines: string[] = [];
+  const child = spawn(
+    process.execPath,
+    [join(import.meta.dirname, '../../functions/web/receive-uploads.ts')],
+    {
+      env: {
+        // Of the operator of the local run.
+        ...process.env,
+        AWS_ENDPOINT_URL_S3: endpoints.s3,
+        AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoints.secretsmanager,
+        AWS_REQUEST_CHECKSUM_CALCULATION: 'WHEN_REQUIRED',
+        [variables.fileBucket]: outputs.FileBucketName,
+        [variables.originSecret]: secretArn,
+        [variables.httpEndpoint]: `127.0.0.1:${port}`,
+        [variables.metricsNamespace]: 'test',
+        [variables.stageLimits]:
+          'reads=none,writes=none,sends=none,uploads=none,batches=none,open-batches=none',
+        [variables.usageDays]: '400',
+      },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
+  createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
+  await listening(port, child);
+  const secrets = new SecretsManagerClient({ endpoint: endpoints.secretsmanager });
+  const { SecretString = '' } = await secrets.send(new GetSecretValueCommand({ SecretId: secretArn }));
+  return {
+    originSecret: [originSecretHeader, SecretString],
+    connect: () => open(port),
+    sumOf: (metric) =>
+      lines
+        .map((line) => readMetricLine('', line)?.metrics[metric]?.value ?? 0)
+        .reduce<number>((sum, value) => sum + Number(value), 0),
+    async close() {
+      const exit = once(child, 'exit');
+      child.kill('SIGKILL');
+      await exit;
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+async function listening(port: number, child: ChildProcess): Promise<void> {
+  while (child.exitCode === null) {
+    const socket = connect(port, '127.0.0.1');
+    const [outcome] = await Promise.race([
+      once(socket, 'connect').then(() => [true]),
+      once(socket, 'close').then(() => [false]),
+    ]).catch(() => [false]);
+    socket.destroy();
+    if (outcome) return;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  throw new Error(`The upload endpoint has ended with ${child.exitCode}`);
+}
+
+async function open(port: number): Promise<RawConnection> {
+  const socket = connect(port, '127.0.0.1');
+  await once(socket, 'connect');
+  const since = performance.now();
+  let text = '';
+  socket.setEncoding('latin1').on('data', (piece) => {
+    text += piece;
+  });
+  // Who closes with bytes unread resets.
+  socket.on('error', () => {});
+  const closed = new Promise<number>((resolve) =>
+    socket.once('close', () => resolve(performance.now() - since)),
+  );
+  return {
+    socket,
+    closed,
+    received: () => text,
+    async until(expected) {
+      while (!text.includes(expected)) {
+        if (socket.closed) throw new Error(`Closed after: ${text}`);
+        await Promise.race([new Promise((resolve) => socket.once('data', resolve)), closed]);
+      }
+    },
+    sendHead(headers) {
+      const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`);
+      socket.write(`POST /api/v1/chats/upload-file HTTP/1.1\r\nHost: any\r\n${lines.join('')}\r\n`);
+    },
+    async sendBytes(bytes) {
+      const piece = Buffer.alloc(64 * 1024, 'x');
+      let accepted = 0;
+      while (accepted < bytes && !socket.destroyed) {
+        const next = piece.subarray(0, bytes - accepted);
+        const written = new Promise<boolean>((resolve) => socket.write(next, (error) => resolve(!error)));
+        if (!(await Promise.race([written, closed.then(() => false)]))) break;
+        accepted += next.length;
+      }
+      return accepted;
+    },
+  };
+}
