@@ -124,7 +124,9 @@ it('closes the turn that was cut off by the kill, and goes on with its chat', as
 it('leaves all of the folder, which everybody could read, to its owner', async () => {
   const entries = await readdir(data, { recursive: true, withFileTypes: true });
   const paths = [data, ...entries.map((entry) => join(entry.parentPath, entry.name))];
-  const modes = await Promise.all(paths.map(async (path) => ({ path, mode: (await stat(path)).mode & 0o077 })));
+  const modes = await Promise.all(
+    paths.map(async (path) => ({ path, mode: (await stat(path)).mode & 0o077 })),
+  );
   expect(modes.length).toBeGreaterThan(20);
   expect(modes.filter(({ mode }) => mode !== 0)).toEqual([]);
 });
