@@ -30,7 +30,7 @@ export interface RunOptions {
   readonly recordCalls?: boolean;
   /** Lambda's quota of concurrent executions, of all functions together. Default 1,000, as AWS has it. */
   readonly accountConcurrency?: number;
-  /** Threads that one function may have. Default 64. */
+  /** Threads that one function may have. Default 128. */
   readonly maxConcurrency?: number;
   /** Load every function once in the background after the start. */
   readonly prewarm?: boolean;

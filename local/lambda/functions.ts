@@ -31,8 +31,9 @@ const ALIAS = 'AWS::Lambda::Alias';
 /** Nothing is ever deployed anew here: a version is the first one. */
 const THE_VERSION = '1';
 
-// Enough for every case here, few enough that a runaway loop does not take the machine down.
-const DEFAULT_MAX_CONCURRENCY = 64;
+// Room for others beside a hundred streams that one client keeps open: each holds a thread, as it holds an environment in
+// AWS. Few enough that a runaway loop does not take the machine down: a thread that waits for a model has some 18 MB.
+const DEFAULT_MAX_CONCURRENCY = 128;
 
 // Lambda's own defaults.
 const DEFAULT_TIMEOUT_SECONDS = 3;

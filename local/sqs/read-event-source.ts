@@ -39,7 +39,7 @@ const UNDERSTOOD = new Set([
 // Lambda's default for queues, and the most for which it does not ask for a batching window.
 const DEFAULT_BATCH_SIZE = 10;
 
-// Without a limit of its own, a source may take all threads that a function gets here.
+// Without a limit of its own, a source may take half the threads that a function gets here.
 const DEFAULT_CONCURRENCY = 64;
 
 /** Refuses, by throwing, what AWS refuses and what cannot run here. */

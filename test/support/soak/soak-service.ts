@@ -7,7 +7,8 @@ export interface SoakServiceOptions {
   assembly: string;
   dataDir: string;
   environment: Record<string, string>;
-  maxConcurrency: number;
+  /** Threads of a function; the runner's own unless given. */
+  maxConcurrency?: number;
 }
 
 /** A line that it is sent, and one that it answers with. */

@@ -1,0 +1,106 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, inject, it, onTestFinished } from 'vitest';
+import { clientOf } from '#support/client.ts';
+import { dataOf, openTenant } from '#support/open-tenant.ts';
+import { type ModelCall, startScriptedModel } from '#support/scripted-model.ts';
+import { startSoakService } from '#support/soak/start-soak-service.ts';
+import { stepThrough } from '#support/turns.ts';
+import { useLocalTable } from '../../bin/operator.ts';
+
+const isSoak = process.env.SOAK !== undefined;
+const streams = isSoak ? 100 : 8;
+/** Four deltas a second, which is as fast as people read: what a stream costs while it goes on. */
+const deltaMilliseconds = 250;
+/** Of each request; the median of so many. */
+const rounds = 11;
+
+const medianOf = (values: readonly number[]): number =>
+  values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN;
+
+it(`lists and the authorizer respond as before while another tenant has ${streams} streams that never end`, {
+  timeout: isSoak ? 600_000 : 120_000,
+}, async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'busy-neighbour-'));
+  const model = await startScriptedModel();
+  const endless: ModelCall[] = [];
+  let ended = 0;
+  model.onCall = (call) => {
+    endless.push(call);
+    void call.gone.then(() => {
+      ended += 1;
+    });
+  };
+  const ticking = setInterval(() => {
+    for (const call of endless) call.piece('and so on ');
+  }, deltaMilliseconds);
+  const service = await startSoakService({
+    assembly: inject('assembly'),
+    dataDir: join(folder, 'data'),
+    environment: { OPENAI_BASE_URL: model.url },
+  });
+  const leave = new AbortController();
+  onTestFinished(async () => {
+    clearInterval(ticking);
+    leave.abort();
+    await service.close();
+    await model.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+  useLocalTable(service.stores.outputs.DataTableName ?? '', service.stores.endpoints.dynamodb);
+  const onWire = { baseUrl: service.baseUrl } as Parameters<typeof openTenant>[0];
+
+  const quiet = await openTenant(onWire, { titles: false });
+  const chat = await quiet.createChat();
+  dataOf(await quiet.send(chat));
+  const measured: Record<string, () => Promise<unknown>> = {
+    'GET /chats': async () => dataOf(await quiet.client.get('/chats')),
+    'GET messages': () => quiet.history(chat),
+    'GET published agents': async () => dataOf(await quiet.client.get('/chats/published-agents')),
+    'GET /batches': async () => dataOf(await quiet.client.get('/batches')),
+    // A key that nobody has is never cached: each is a call of the authorizer.
+    authorizer: async () => {
+      const { status } = await clientOf(onWire, { apiKey: `ak_${crypto.randomUUID()}` }).get('/chats');
+      expect(status).toBe(400);
+    },
+  };
+  const measure = async (): Promise<Record<string, number>> => {
+    const medians: Record<string, number> = {};
+    for (const [name, request] of Object.entries(measured)) {
+      const times: number[] = [];
+      for (let round = 0; round < rounds; round += 1) {
+        const start = performance.now();
+        await request();
+        times.push(performance.now() - start);
+      }
+      medians[name] = medianOf(times);
+    }
+    return medians;
+  };
+  // Functions start, and their code is compiled.
+  await measure();
+  const alone = await measure();
+
+  const busy = await openTenant(onWire, { model: 'openai:test', titles: false });
+  await Promise.all(
+    Array.from({ length: streams }, async () => {
+      const { id } = await busy.createChat();
+      const body = { message: 'Go on for ever', agent_id: busy.agentId };
+      const events = stepThrough(await busy.client.stream(id, body, { signal: leave.signal }));
+      for (let started = false; !started; ) {
+        const event = await events.next();
+        if (event === undefined || event === '[DONE]') throw new Error('A stream ended');
+        started = event.type === 'response.output_text.delta';
+      }
+      void events.rest().catch(() => undefined);
+    }),
+  );
+  expect(endless).toHaveLength(streams);
+  const beside = await measure();
+  expect(ended).toBe(0);
+  const late = Object.entries(beside).filter(
+    ([name, milliseconds]) => milliseconds > Math.max(4 * (alone[name] ?? 0), 150),
+  );
+  expect(late, JSON.stringify({ alone, beside })).toEqual([]);
+});
