@@ -1,9 +1,15 @@
 import type { Writable } from 'node:stream';
+import { errorTable } from '#contract/errors.ts';
 import type { StreamEventBody } from '#contract/events.ts';
 import type { Cancel, Clock } from '#domain/ports/clock.ts';
 
 /** Proxies on the way close connections that are silent for 30 s or more. */
 const pingMilliseconds = 15_000;
+
+const readTooSlowly = {
+  code: errorTable.serverError.errorCode,
+  message: 'The stream is read too slowly: the reply goes on, and will be in the history of the chat',
+};
 
 export const eventStreamHeaders = {
   'Content-Type': 'text/event-stream; charset=utf-8',
@@ -18,8 +24,18 @@ export interface EventStream {
 }
 
 /**
+ * What may wait for a reader, in characters: some 20,000 events, minutes of what a model says. A reply of a megabyte that
+ * comes letter by letter would be 200 MB of events.
+ */
+const waitingAtMost = 4 * 1024 * 1024;
+
+/** Of which there are many in a reply; what ends it is sent whatever waits. */
+const isOneOfMany = ({ type }: StreamEventBody): boolean =>
+  type === 'response.output_text.delta' || type.startsWith('response.reasoning_step.');
+
+/**
  * Server-sent events (specification, section 6.1). Writing never waits for the reader: a reader that is slow or gone
- * does not hold up the reply, whose length bounds what is kept for it.
+ * does not hold up the reply. When too much waits for it, its stream ends with an error, and the reply goes on.
  */
 export function openEventStream(
   stream: Writable,
@@ -30,22 +46,29 @@ export function openEventStream(
   let isDone = false;
   stream.write(': ping\n\n');
   const stopPinging: Cancel = clock.every(pingMilliseconds, () => stream.write(': ping\n\n'));
+  const write = (event: StreamEventBody): void => {
+    const payload = {
+      ...event,
+      response_id: common.responseId,
+      chat_id: common.chatId,
+      sequence_number: sequenceNumber,
+    };
+    sequenceNumber += 1;
+    stream.write(`event: ${event.type}\ndata: ${JSON.stringify(payload)}\n\n`);
+  };
+  const done = (): void => {
+    if (isDone) return;
+    isDone = true;
+    stopPinging();
+    stream.write('data: [DONE]\n\n');
+  };
   return {
     send(event) {
       if (isDone) return;
-      const payload = {
-        ...event,
-        response_id: common.responseId,
-        chat_id: common.chatId,
-        sequence_number: sequenceNumber,
-      };
-      sequenceNumber += 1;
-      stream.write(`event: ${event.type}\ndata: ${JSON.stringify(payload)}\n\n`);
+      if (!isOneOfMany(event) || stream.writableLength <= waitingAtMost) return write(event);
+      write({ type: 'response.error', ...readTooSlowly });
+      done();
     },
-    done() {
-      isDone = true;
-      stopPinging();
-      stream.write('data: [DONE]\n\n');
-    },
+    done,
   };
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { keys } from '#adapters/dynamo/keys.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import type { MessageResource } from '#contract/message.ts';
@@ -44,7 +45,7 @@ beforeAll(async () => {
   model = await startScriptedModel();
   callFor = callsByMessage(model);
   service = await startService({
-    variables: { OPENAI_BASE_URL: model.url },
+    variables: { OPENAI_BASE_URL: model.url, REPLY_BYTES: String(8 * 1024 * 1024) },
     recordCalls: true,
     maxConcurrency: 2,
   });
@@ -270,3 +271,36 @@ describe('a large reply', () => {
     expect(await countLargeTexts(service, own.workspaceId)).toBe(1);
   });
 });
+
+it('holds no more than some megabytes for a client that does not read, and stores the reply meanwhile', async () => {
+  const chatId = await createChat(client, tenant);
+  const called = callFor('Never read');
+  const body = JSON.stringify({ message: 'Never read', agent_id: tenant.agentId });
+  const { hostname, port, pathname } = new URL(
+    `${service.run.endpoints.gateway}/v1/chats/${chatId}/messages`,
+  );
+  const socket = connect(Number(port), hostname);
+  onTestFinished(() => void socket.destroy());
+  socket.pause();
+  socket.write(
+    `POST ${pathname} HTTP/1.1\r\nHost: ${hostname}:${port}\r\nx-api-key: ${tenant.apiKey}\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+  const call = await called;
+  // Six bytes each in JSON: 36 MB of deltas, and as much again in the last event.
+  const pieces = Array.from({ length: 6000 }, () => '\u0001'.repeat(1000));
+  for (const piece of pieces) call.piece(piece);
+  call.finish();
+  const stored = async () => (await historyOf(client, chatId)).map(({ content }) => content.length);
+  await expect.poll(stored, { timeout: 60_000 }).toEqual([10, 6_000_000]);
+
+  let received = 0;
+  let end = '';
+  for await (const chunk of socket as AsyncIterable<Buffer>) {
+    received += chunk.length;
+    end = (end + chunk.toString('latin1')).slice(-2000);
+  }
+  console.log(`${Math.round(received / 1e6)} of 72 MB waited for a client that did not read`);
+  expect(received).toBeLessThan(30_000_000);
+  expect(end).toContain('"message":"The stream is read too slowly');
+  expect(end).toContain('data: [DONE]');
+}, 120_000);
