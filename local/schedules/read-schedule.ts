@@ -16,6 +16,8 @@ export interface ScheduledTarget {
   /** Asked before each call: why it may not be made. */
   refusal(): Refusal | undefined;
   payload(at: Date): string;
+  /** How long a call that Lambda throttles is repeated. */
+  readonly eventAgeMilliseconds: number;
 }
 
 interface ScheduleProperties {
@@ -28,8 +30,12 @@ interface ScheduleProperties {
 interface Target {
   readonly Arn: string;
   readonly Input?: string;
+  readonly RetryPolicy?: { readonly MaximumEventAgeInSeconds?: number };
   readonly RoleArn?: string;
 }
+
+// Lambda's own, for events of which nothing else is said.
+const EVENT_AGE_SECONDS = 6 * 3600;
 
 export const RULE = 'AWS::Events::Rule';
 
@@ -82,11 +88,14 @@ export function readSchedule(
       target.Input === undefined
         ? JSON.stringify(standardEvent(type, arn, at, context))
         : fillIn(target.Input, arn, at);
+    const { MaximumEventAgeInSeconds = EVENT_AGE_SECONDS } = target.RetryPolicy ?? {};
+    const eventAgeMilliseconds = MaximumEventAgeInSeconds * 1000;
     const needed = { action: 'lambda:InvokeFunction', resource: invokedArn(called, target.Arn) };
     if (type === RULE)
       return {
         function: called,
         payload,
+        eventAgeMilliseconds,
         refusal: () => context.access.refusalOfService('events.amazonaws.com', arn, needed),
       };
     const { accessKeyId } = context.access.assume({
@@ -94,7 +103,12 @@ export function readSchedule(
       service: 'scheduler.amazonaws.com',
       sessionName: logicalId,
     });
-    return { function: called, payload, refusal: () => context.access.refusalOf(accessKeyId, [needed]) };
+    return {
+      function: called,
+      payload,
+      eventAgeMilliseconds,
+      refusal: () => context.access.refusalOf(accessKeyId, [needed]),
+    };
   });
   return resolved.State === 'DISABLED' ? undefined : { periodMilliseconds, targets };
 }

@@ -1,7 +1,6 @@
-import type { InvokableFunction } from '../lambda/invokable-function.ts';
 import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
-import { RULE, readSchedule, type Schedule } from './read-schedule.ts';
+import { RULE, readSchedule, type Schedule, type ScheduledTarget } from './read-schedule.ts';
 import { systemTimer } from './timer.ts';
 
 // What the first run had to leave alone, such as a lease of 30 s that a killed run held, the second one finds free.
@@ -10,10 +9,9 @@ const SECOND_RUN_MILLISECONDS = 35_000;
 // Node's timers end at 2^31 ms, 24 days.
 const LONGEST_MILLISECONDS = 2 ** 31 - 1;
 
-// Lambda keeps the event of a throttled function for six hours, and calls it ever less often.
+// Lambda calls a throttled function ever less often, until the event is too old.
 const FIRST_BACKOFF_MILLISECONDS = 1000;
 const LONGEST_BACKOFF_MILLISECONDS = 5 * 60_000;
-const EVENT_AGE_MILLISECONDS = 6 * 3_600_000;
 
 /** Schedules of EventBridge that call functions: once at the start, again 35 s later, and by their rate. */
 export const schedules: ResourceKind = {
@@ -60,31 +58,31 @@ function follow({ periodMilliseconds, targets }: Schedule, context: RunContext):
 
   function run(): void {
     const at = new Date();
-    for (const { function: target, payload, refusal } of targets) {
-      const refused = refusal();
+    for (const target of targets) {
+      const refused = target.refusal();
       if (refused) {
-        context.options.onLog?.({ functionName: target.functionName, line: refused.message });
+        context.options.onLog?.({ functionName: target.function.functionName, line: refused.message });
         continue;
       }
       // As AWS does: whether the last one has ended makes no difference.
-      call(target, payload(at));
+      call(target, target.payload(at));
     }
   }
 
   function call(
-    target: InvokableFunction,
+    target: ScheduledTarget,
     payload: string,
     age = 0,
     backoff = FIRST_BACKOFF_MILLISECONDS,
   ): void {
-    void target.invoke(payload).then((result) => {
+    void target.function.invoke(payload).then((result) => {
       if (result.succeeded || stopped) return;
-      if (result.throttle !== undefined && age + backoff <= EVENT_AGE_MILLISECONDS) {
+      if (result.throttle !== undefined && age + backoff <= target.eventAgeMilliseconds) {
         const next = Math.min(2 * backoff, LONGEST_BACKOFF_MILLISECONDS);
         after(backoff, () => call(target, payload, age + backoff, next));
         return;
       }
-      const { functionName } = target;
+      const { functionName } = target.function;
       context.options.onLog?.({ functionName, line: `${result.errorType}: ${result.errorMessage}` });
     });
   }
