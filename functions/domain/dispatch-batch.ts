@@ -33,6 +33,9 @@ export const dispatchBatch =
       return;
     }
     const left = await openRequests(services, batch);
-    if (isNothingLeft(batch, left)) await services.batchWorkflow.wake(input.taskToken);
+    // Of a stopped batch, nothing waits for requests that lost their worker: the workflow ends them.
+    const now = services.clock.now().getTime();
+    const isAbandoned = batch.stop !== null && left.processing.every(({ leaseUntil }) => leaseUntil < now);
+    if (isAbandoned || isNothingLeft(batch, left)) await services.batchWorkflow.wake(input.taskToken);
     else if (batch.stop === null && batch.places <= 0) await requeueAll(services)(batch, left, 'unclaimed');
   };

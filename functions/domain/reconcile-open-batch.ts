@@ -2,6 +2,7 @@ import { type Batch, isOpen, requestsPerGroup } from './batch.ts';
 import { isNothingLeft, type OpenRequests, openRequests } from './open-requests.ts';
 import type { QueueLevel } from './ports/batch-queue.ts';
 import type { OpenBatchEntry } from './ports/reconciliation-index.ts';
+import { reconcileWebhook } from './reconcile-webhook.ts';
 import { requeueAll } from './requeue-all.ts';
 import { restartExecution } from './restart-execution.ts';
 import { messagesFor } from './send-requests.ts';
@@ -62,22 +63,26 @@ export const reconcileOpenBatch =
     if (needsEnd) return wakeBatch(services)(batch);
     // Its execution enqueues the first requests.
     if (batch.dispatchedAt === null) return;
-    // What ended the execution may have ended the queue.
-    if (isTakenUp) await requeueAll(services)(batch, left, 'all');
-    const lost = isTakenUp
-      ? { ...left, ready: [] }
-      : { ...left, groups: lostGroups(services, batch, entry, level) };
-    await requeueLost(services, batch, lost);
+    // What ended the execution may have ended the queue. The new execution may be the first to enqueue requests.
+    const isRequeued = isTakenUp && (await requeueAll(services)(batch, left, 'all'));
+    await requeueLost(services, batch, {
+      ready: isRequeued ? [] : left.ready,
+      processing: left.processing,
+      groups: lostGroups(services, batch, entry, level),
+    });
     await services.reconciliationIndex.saveCheck(entry, { groups: batch.groupsSent, at: now });
   };
 
 /** The entry is older than the entries of webhooks, or was read before its batch ended. */
-async function removeEnded(
-  { deliveries, reconciliationIndex }: ReconcileServices,
-  entry: OpenBatchEntry,
-): Promise<void> {
+async function removeEnded(services: ReconcileServices, entry: OpenBatchEntry): Promise<void> {
+  const { clock, deliveries, reconciliationIndex, replySettings } = services;
   const delivery = await deliveries.get(entry);
-  if (delivery?.state === 'pending') await reconciliationIndex.putWebhook({ ...entry, due: delivery.nextAt });
+  if (delivery?.state === 'pending') {
+    const webhook = { ...entry, due: delivery.nextAt };
+    await reconciliationIndex.putWebhook(webhook);
+    const until = new Date(clock.now().getTime() - replySettings.lease).toISOString();
+    if (webhook.due <= until) await reconcileWebhook(services)(webhook, until);
+  }
   await reconciliationIndex.removeOpenBatch(entry);
 }
 
@@ -99,12 +104,12 @@ function lostGroups(
 /**
  * Requeues requests that no worker has any more. One that has lost a second worker comes alone: it may be what the workers
  * died of.
- * @param groups of these first request groups, requests that were never claimed are lost too
+ * @param left `groups`: of so many first request groups, requests that were never claimed are lost too
  */
 async function requeueLost(
   services: ReconcileServices,
   batch: Batch,
-  { ready, processing, groups = 0 }: Pick<OpenRequests, 'ready' | 'processing'> & { groups?: number },
+  { ready, processing, groups }: Pick<OpenRequests, 'ready' | 'processing'> & { groups: number },
 ): Promise<void> {
   const now = services.clock.now();
   const lateBefore = now.getTime() - services.replySettings.lease;

@@ -9,10 +9,12 @@ import type { Services } from './services.ts';
  *
  * - `all`: the queue has lost everything. Requests that wait for a retry come back when they are due.
  * - `unclaimed`: no message of the batch holds a place, so requests that were never claimed have none.
+ *
+ * @returns false when another call enqueued requests of the batch since it was read: nothing is done
  */
 export const requeueAll =
   (services: Pick<Services, 'batchQueue' | 'batches' | 'clock' | 'queueSettings'>) =>
-  async (batch: Batch, { ready, processing }: OpenRequests, which: 'all' | 'unclaimed'): Promise<void> => {
+  async (batch: Batch, { ready, processing }: OpenRequests, which: 'all' | 'unclaimed'): Promise<boolean> => {
     const now = services.clock.now();
     const delayOf = (due: number | null): number =>
       due === null ? 0 : Math.max(Math.ceil((due - now.getTime()) / 1000), 0);
@@ -27,14 +29,14 @@ export const requeueAll =
     const inWork = Math.ceil(processing.length / requestsPerGroup);
     const taken = byDelay.reduce((sum, [, messages]) => sum + messages.length, inWork);
     const further = Math.max(Math.min((await placesOf(services, batch)) - taken, groupsLeft(batch)), 0);
-    if (taken - inWork + further === 0) return;
+    if (taken - inWork + further === 0) return true;
     const begun = await services.batches.beginAgain(batch, {
       at: now.toISOString(),
       groupsSent: batch.groupsSent + further,
       places: taken + further,
     });
-    // Another call has done it.
-    if (begun === undefined) return;
+    if (begun === undefined) return false;
     for (const [delay, messages] of byDelay) await services.batchQueue.send(messages, delay);
     await services.batchQueue.send(groupMessages(batch, batch.groupsSent, begun.groupsSent));
+    return true;
   };
