@@ -3,7 +3,7 @@
  */
 export const standing = {
   /** An alarm costs by the metrics that it looks at. */
-  alarmMetrics: 51,
+  alarmMetrics: 52,
   dashboards: 1,
   keys: 2,
   secrets: 2,

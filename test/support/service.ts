@@ -17,7 +17,14 @@ import { useLocalTable } from '../../bin/operator.ts';
 export interface ServiceOptions
   extends Pick<
     RunOptions,
-    'faults' | 'recordCalls' | 'maxConcurrency' | 'onLog' | 'promptAuthorizers' | 'secretValues' | 'timer' | 'waitMilliseconds'
+    | 'faults'
+    | 'recordCalls'
+    | 'maxConcurrency'
+    | 'onLog'
+    | 'promptAuthorizers'
+    | 'secretValues'
+    | 'timer'
+    | 'waitMilliseconds'
   > {
   /** Of a stage with settings of its own; that of all tests unless given. */
   assembly?: string;

@@ -106,7 +106,8 @@ test('workspaces take turns: one batch and one webhook are checked before 20,000
   });
   await run();
   expect(checked).toHaveLength(20_502);
-  for (const id of ['small-batch-000000', 'small-webhook-000000']) expect(checked.indexOf(id)).toBeLessThan(20);
+  for (const id of ['small-batch-000000', 'small-webhook-000000'])
+    expect(checked.indexOf(id)).toBeLessThan(20);
 });
 
 test('a run that meets its deadline leaves the rest to the next runs, which skip nothing', async () => {
