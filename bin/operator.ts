@@ -1,6 +1,7 @@
 import { userInfo } from 'node:os';
 import process from 'node:process';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
+import type { Credentials } from '#local/iam/signature.ts';
 import { actAs } from '#runtime/actor.ts';
 import { variables } from '#runtime/variables.ts';
 
@@ -8,25 +9,27 @@ import { variables } from '#runtime/variables.ts';
 export function useLocalContents(bucket: string, endpoint: string): void {
   process.env[variables.contentBucket] = bucket;
   process.env.AWS_ENDPOINT_URL_S3 = endpoint;
-  useOperatorCredentials();
   // It would store the framing of a checksummed upload as part of the object.
   process.env.AWS_REQUEST_CHECKSUM_CALCULATION = 'WHEN_REQUIRED';
   process.env.AWS_RESPONSE_CHECKSUM_VALIDATION = 'WHEN_REQUIRED';
 }
 
-/** Points the stores at a local run's table, on which the user of this machine acts; in AWS the SDK finds account and region by itself. */
-export function useLocalTable(table: string, endpoint: string): void {
+/**
+ * Points the stores at a local run's table, on which the user of this machine acts; in AWS the SDK finds account and region
+ * by itself.
+ * @param credentials the run's, unless it is one of this process
+ */
+export function useLocalTable(
+  table: string,
+  endpoint: string,
+  { accessKeyId, secretAccessKey }: Credentials = operatorCredentials,
+): void {
   actAs(`local user ${userName()}`);
   process.env[variables.dataTable] = table;
   process.env.AWS_ENDPOINT_URL_DYNAMODB = endpoint;
   process.env.AWS_REGION = 'us-east-1';
-  useOperatorCredentials();
-}
-
-/** Whose calls a local run lets pass, whatever they are. */
-function useOperatorCredentials(): void {
-  process.env.AWS_ACCESS_KEY_ID = operatorCredentials.accessKeyId;
-  process.env.AWS_SECRET_ACCESS_KEY = operatorCredentials.secretAccessKey;
+  process.env.AWS_ACCESS_KEY_ID = accessKeyId;
+  process.env.AWS_SECRET_ACCESS_KEY = secretAccessKey;
 }
 
 /** Points the workflow of batches at a local run's. */

@@ -3,7 +3,7 @@ import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-clo
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import { actAs } from '#runtime/actor.ts';
 import { variables } from '#runtime/variables.ts';
-import { readConnection } from '../local/connection.ts';
+import { credentialsOf, readConnection } from '../local/connection.ts';
 import { useLocalContents, useLocalTable, useLocalWorkflow } from '../operator.ts';
 import { useKnowledgeBases } from './bedrock-knowledge-bases.ts';
 import { useBedrockModels } from './bedrock-models.ts';
@@ -33,7 +33,7 @@ export async function useTarget({ data, stack }: TargetOptions): Promise<void> {
   const connection = await readConnection(resolve(data));
   if (connection === undefined || !isRunning(connection.pid))
     throw new Error(`No service runs in ${data}: start one with npm start, or name a stack with --stack`);
-  useLocalTable(connection.data_table, connection.dynamodb_endpoint);
+  useLocalTable(connection.data_table, connection.dynamodb_endpoint, credentialsOf(connection));
   if (connection.content_bucket !== undefined && connection.s3_endpoint !== undefined)
     useLocalContents(connection.content_bucket, connection.s3_endpoint);
   if (connection.batch_workflow !== undefined && connection.sfn_endpoint !== undefined)

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { readState, writeState } from '#local/data/state-file.ts';
+import type { Credentials } from '#local/iam/signature.ts';
 
 /** What a local run tells to whoever may read its data folder: `<data>/connection.json`, mode 0600. */
 export interface Connection {
@@ -9,6 +10,9 @@ export interface Connection {
   agent_id: string;
   chat_id: number;
   pid: number;
+  /** What the run's emulators take from whoever operates it; drawn at each start. */
+  access_key_id?: string;
+  secret_access_key?: string;
   /** Where agentctl finds the table. */
   data_table: string;
   dynamodb_endpoint: string;
@@ -38,6 +42,11 @@ function readText(text: string): Connection {
   if (typeof connection !== 'object' || connection === null) throw new Error('it holds nothing');
   return connection as Connection;
 }
+
+export const credentialsOf = ({
+  access_key_id: accessKeyId = '',
+  secret_access_key: secretAccessKey = '',
+}: Connection): Credentials => ({ accessKeyId, secretAccessKey });
 
 export const writeConnection = (folder: string, connection: Connection): Promise<void> =>
   writeState(fileOf(folder), `${JSON.stringify(connection, null, 2)}\n`);

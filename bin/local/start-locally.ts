@@ -2,6 +2,7 @@ import { join, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { hostAndPortForm, parseHostAndPort } from '#contract/host-and-port.ts';
 import { UnreadableState } from '#local/data/state-file.ts';
+import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import type { StartedEngines } from '#local/run-options.ts';
 import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
 import { useLocalTable } from '../operator.ts';
@@ -170,6 +171,8 @@ async function connect(engines: StartedEngines, folder: string): Promise<Connect
     ...demo,
     base_url: `${engines.url}/v1`,
     pid: process.pid,
+    access_key_id: operatorCredentials.accessKeyId,
+    secret_access_key: operatorCredentials.secretAccessKey,
     data_table: table,
     dynamodb_endpoint: engines.endpoints.dynamodb,
     ...(engines.outputs.ContentBucketName !== undefined && {

@@ -1,5 +1,6 @@
 import { Agent, createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { AccessControl } from '../iam/access-control.ts';
+import { forgeryOf } from '../iam/authenticate.ts';
 import type { DynamoFaults } from '../run-options.ts';
 import { accessKeyOf } from '../wire/access-key-of.ts';
 import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
@@ -106,7 +107,9 @@ export async function serveWire(options: WireOptions): Promise<Wire> {
     const body = await readAll(request);
     const input = JSON.parse(body.toString() || '{}') as DynamoRequest;
     const needed = neededPermissions(target, input, shapes, access.rules);
-    const refusal = access.refusalOf(accessKeyOf(request.headers), needed);
+    const { method = '', url = '', headers } = request;
+    const refusal =
+      forgeryOf({ method, url, headers }, body, access.rules) ?? access.refusalOf(accessKeyOf(headers), needed);
     if (refusal) return errorAnswer({ status: 400, body: refusedAwsJson(refusal) });
     if (!looksInside) return await forward(request, body);
     const keep = (status: number, capacity: readonly Capacity[]) => {

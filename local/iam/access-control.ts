@@ -1,6 +1,7 @@
-import { createHash } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { AccessRules, PolicyStatement, Session } from './access-rules.ts';
 import { createJudge, type Judge, type JudgeNotes } from './judge.ts';
+import { operatorCredentials } from './operator-credentials.ts';
 import { readPolicy } from './read-policy.ts';
 
 /** A role of the template with everything resolved. */
@@ -23,7 +24,7 @@ export interface AccessControl extends Judge {
   /** @throws Error when the policy says what cannot be held to here */
   attachPolicy(resourceArn: string, document: unknown, source: string): void;
   /**
-   * The role in the hands of a function or machine, the same at every start.
+   * The role in the hands of a function or machine, with credentials that this run has drawn.
    * @throws Error when there is no such role, or the service may not assume it
    */
   assume(how: { readonly roleArn: string; readonly service: string; readonly sessionName: string }): Session;
@@ -37,6 +38,7 @@ export function createAccessControl(
   const rules: AccessRules = {
     accountId,
     region,
+    operator: operatorCredentials,
     sessions: new Map(),
     resourcePolicies: new Map(),
     encryptionKeys: new Map(),
@@ -59,11 +61,10 @@ export function createAccessControl(
       const known = [...rules.sessions.values()].find(({ arn }) => arn === sessionArn(role, sessionName));
       if (known) return known;
       if (!trusts(role, service)) throw new Error(`the role ${role.name} cannot be assumed by ${service}`);
-      const digest = createHash('sha256').update(`${role.arn} ${sessionName}`).digest();
       const session: Session = {
         // ASIA begins the access keys of roles.
-        accessKeyId: `ASIA${digest.toString('hex').slice(0, 16).toUpperCase()}`,
-        secretAccessKey: digest.toString('base64url').slice(0, 40),
+        accessKeyId: `ASIA${randomBytes(8).toString('hex').toUpperCase()}`,
+        secretAccessKey: randomBytes(30).toString('base64url'),
         arn: sessionArn(role, sessionName),
         roleArn: role.arn,
         roleLogicalId: role.logicalId,

@@ -1,3 +1,5 @@
+import type { Credentials } from './signature.ts';
+
 /** A statement of a policy, checked, without intrinsics: plain data, so that threads can be given it. */
 export interface PolicyStatement {
   /** Where it stands, such as `SendMessageRoleDefaultPolicy1[2]`. */
@@ -37,6 +39,8 @@ export interface Session {
 export interface AccessRules {
   readonly accountId: string;
   readonly region: string;
+  /** Undefined in functions' threads: nobody operates there. */
+  readonly operator: Credentials | undefined;
   /** By access key. */
   readonly sessions: Map<string, Session>;
   /** By the ARN of the bucket, queue, key, secret, table or function. */
@@ -59,7 +63,7 @@ export interface Permission {
 
 /** Why a call is not carried out. */
 export interface Refusal {
-  readonly reason: 'no-credentials' | 'unknown-key' | 'denied';
+  readonly reason: 'no-credentials' | 'unknown-key' | 'wrong-signature' | 'denied';
   readonly message: string;
 }
 

@@ -10,7 +10,6 @@ import type {
 import { conditionsHold } from './conditions.ts';
 import { keyUses } from './key-uses.ts';
 import { matchesPattern } from './matches-pattern.ts';
-import { operatorCredentials } from './operator-credentials.ts';
 
 export interface Judge {
   /** Undefined when whoever has this access key may do all of it. */
@@ -157,9 +156,9 @@ export function createJudge(rules: AccessRules, notes: JudgeNotes): Judge {
 
   return {
     refusalOf(accessKeyId, needed) {
-      if (accessKeyId === operatorCredentials.accessKeyId) return undefined;
       if (accessKeyId === undefined)
         return { reason: 'no-credentials', message: 'Request is missing Authentication Token' };
+      if (accessKeyId === rules.operator?.accessKeyId) return undefined;
       const session = rules.sessions.get(accessKeyId);
       if (session) return refusal(callerOf(session), needed);
       return { reason: 'unknown-key', message: 'The security token included in the request is invalid.' };

@@ -66,6 +66,7 @@ export const keys: ResourceKind = {
     const find = (reference: string) => known.get(reference);
     const server = await serveAwsJson(keyOperations(find), {
       refusalOf: context.access.refusalOf,
+      rules: context.access.rules,
       needed(operation, { KeyId, CiphertextBlob, EncryptionContext }) {
         const reference =
           CiphertextBlob === undefined

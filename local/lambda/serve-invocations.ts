@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
+import type { AccessControl } from '../iam/access-control.ts';
 import type { Refusal } from '../iam/access-rules.ts';
-import type { Judge } from '../iam/judge.ts';
+import { forgeryOf } from '../iam/authenticate.ts';
 import { accessKeyOf } from '../wire/access-key-of.ts';
 import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
 import type { InvokableFunction } from './invokable-function.ts';
@@ -11,6 +12,7 @@ const REFUSALS: Readonly<Record<Refusal['reason'], string>> = {
   denied: 'AccessDeniedException',
   'no-credentials': 'MissingAuthenticationTokenException',
   'unknown-key': 'UnrecognizedClientException',
+  'wrong-signature': 'InvalidSignatureException',
 };
 
 const INVOKE = /^\/2015-03-31\/functions\/([^/?]+)\/invocations/;
@@ -23,7 +25,7 @@ export interface InvocationServer {
 /** Lambda's own API: Invoke, which waits for the answer. Invocations as events have no queue here. */
 export async function serveInvocations(
   find: (reference: string) => InvokableFunction | undefined,
-  judge: Pick<Judge, 'refusalOf'>,
+  judge: Pick<AccessControl, 'refusalOf' | 'rules'>,
 ): Promise<InvocationServer> {
   const server = createServer((request, response) => {
     answer(find, judge, request, response).catch((error) =>
@@ -35,13 +37,15 @@ export async function serveInvocations(
 
 async function answer(
   find: (reference: string) => InvokableFunction | undefined,
-  { refusalOf }: Pick<Judge, 'refusalOf'>,
+  { refusalOf, rules }: Pick<AccessControl, 'refusalOf' | 'rules'>,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   const reference = decodeURIComponent(INVOKE.exec(request.url ?? '')?.[1] ?? '');
   const called = request.method === 'POST' ? find(reference) : undefined;
-  const refusal = refusalOf(accessKeyOf(request.headers), [
+  const payload = await text(request);
+  const { method = '', url = '', headers } = request;
+  const refusal = forgeryOf({ method, url, headers }, payload, rules) ?? refusalOf(accessKeyOf(headers), [
     { action: 'lambda:InvokeFunction', resource: called ? invokedArn(called, reference) : '*' },
   ]);
   if (refusal) return refuse(response, 403, REFUSALS[refusal.reason], refusal.message);
@@ -50,7 +54,7 @@ async function answer(
   const kind = request.headers['x-amz-invocation-type'] ?? 'RequestResponse';
   if (kind !== 'RequestResponse')
     return refuse(response, 400, 'InvalidParameterValueException', `${kind} is not available locally`);
-  const result = await called.invoke((await text(request)) || '{}');
+  const result = await called.invoke(payload || '{}');
   if (!result.succeeded && result.throttle !== undefined)
     return send(response, 429, result.errorType, {
       Reason: result.throttle,

@@ -2,10 +2,10 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type S3rver from 's3rver';
 import type { AccessRules, Permission, Refusal } from '../iam/access-rules.ts';
 import { createJudge, type Judge, type JudgeNotes } from '../iam/judge.ts';
-import { operatorCredentials } from '../iam/operator-credentials.ts';
+import { forgeryOf, secretOf } from '../iam/authenticate.ts';
+import { isAsSigned, isPresigned } from '../iam/signature.ts';
 import { accessKeyOf } from '../wire/access-key-of.ts';
 import { neededPermissions } from './needed-permissions.ts';
-import { isAsSigned, isPresigned } from './presigned-address.ts';
 
 interface Context {
   readonly method: string;
@@ -22,6 +22,7 @@ interface Context {
 const ERRORS: Readonly<Record<Refusal['reason'], readonly [code: string, text?: string]>> = {
   denied: ['AccessDenied'],
   'no-credentials': ['AccessDenied', 'Access Denied'],
+  'wrong-signature': ['SignatureDoesNotMatch'],
   'unknown-key': ['InvalidAccessKeyId', 'The AWS Access Key Id you provided does not exist in our records.'],
 };
 
@@ -31,19 +32,18 @@ const MISMATCH =
 /** Lets nobody call what no policy allows. Requests wait for the rules, which come when all of the template is read. */
 export function guardEngine(server: S3rver, arrival: Promise<AccessRules>, notes: JudgeNotes): void {
   const judging = arrival.then((rules) => createJudge(rules, notes));
-  const secretOf = async (accessKeyId: string | undefined): Promise<string | undefined> =>
-    accessKeyId === operatorCredentials.accessKeyId
-      ? operatorCredentials.secretAccessKey
-      : (await arrival).sessions.get(accessKeyId ?? '')?.secretAccessKey;
 
   server.middleware.unshift(async (context: Context, next: () => Promise<void>) => {
     const judge = await judging;
+    const rules = await arrival;
     const needed = neededPermissions(context);
     const accessKeyId = accessKeyOf(context.headers, context.url);
-    const secret = isPresigned(context) ? await secretOf(accessKeyId) : undefined;
+    const secret = isPresigned(context) ? secretOf(rules, accessKeyId) : undefined;
     if (secret !== undefined && !isAsSigned(context, secret))
       return answer(context, 403, 'SignatureDoesNotMatch', MISMATCH);
-    const isOperator = accessKeyId === operatorCredentials.accessKeyId;
+    const isOperator = accessKeyId === rules.operator?.accessKeyId;
+    const forgery = isPresigned(context) ? undefined : forgeryOf(context, '', rules, 's3');
+    if (forgery) return refuse(context, forgery);
     if (!needed && !isOperator) return answer(context, 501, 'NotImplemented', 'Not available locally');
     const refusal = needed && refusalOf(judge, accessKeyId, needed);
     if (refusal) return refuse(context, refusal);

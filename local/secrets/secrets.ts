@@ -69,6 +69,7 @@ export const secrets: ResourceKind = {
     };
     const server = await serveAwsJson(operations, {
       refusalOf: context.access.refusalOf,
+      rules: context.access.rules,
       needed: (operation, { SecretId }) => [
         { action: `secretsmanager:${operation}`, resource: findKnown(SecretId)?.arn ?? String(SecretId) },
       ],

@@ -56,10 +56,13 @@ async function startPoller(resource: TemplateResource, context: RunContext): Pro
     );
   }
   if (!source.enabled) return [];
-  const { functionName } = target;
+  const { functionName, accessKeyId } = target;
+  const credentials = context.access.rules.sessions.get(accessKeyId);
+  if (credentials === undefined) throw new Error(`${functionName} has no role`);
   return [
     pollQueue({
       source,
+      credentials,
       endpoint,
       queueUrl,
       visibilitySeconds,

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { operatorCredentials } from '../iam/operator-credentials.ts';
+import type { Credentials } from '../iam/signature.ts';
 import type { InvocationResult } from '../lambda/invokable-function.ts';
 import { callAwsJson } from '../wire/call-aws-json.ts';
 import { failedMessages } from './failed-messages.ts';
@@ -13,6 +14,8 @@ export interface Poller {
 }
 
 interface PollOptions {
+  /** Of the function's role. */
+  readonly credentials: Credentials;
   readonly source: EventSource;
   readonly endpoint: string;
   readonly queueUrl: string;
@@ -68,9 +71,9 @@ export function pollQueue(options: PollOptions): Poller {
   let windowIsOver = windowSeconds === 0;
   let window: NodeJS.Timeout | undefined;
 
-  const call = <Output>(operation: string, input: object, accessKeyId = target.accessKeyId) => {
+  const call = <Output>(operation: string, input: object, credentials = options.credentials) => {
     const whole = { QueueUrl: queueUrl, ...input };
-    return callAwsJson<Output>(options.endpoint, `AmazonSQS.${operation}`, whole, accessKeyId);
+    return callAwsJson<Output>(options.endpoint, `AmazonSQS.${operation}`, whole, credentials);
   };
 
   async function receive(): Promise<void> {
@@ -188,7 +191,7 @@ export function pollQueue(options: PollOptions): Poller {
       call(
         'ChangeMessageVisibilityBatch',
         { Entries: entries.map((entry) => ({ ...entry, VisibilityTimeout })) },
-        operatorCredentials.accessKeyId,
+        operatorCredentials,
       ),
     );
   }

@@ -1,4 +1,7 @@
-import type { Judge } from '../iam/judge.ts';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import type { AccessControl } from '../iam/access-control.ts';
+import { forgeryOf } from '../iam/authenticate.ts';
 import { accessKeyOf } from '../wire/access-key-of.ts';
 import { refusedAwsJson } from '../wire/refuse-aws-json.ts';
 import { keepGroups } from './message-groups.ts';
@@ -13,7 +16,7 @@ export interface QueueServer {
 export async function serveQueues(
   region: string,
   accountId: string,
-  { refusalOf }: Pick<Judge, 'refusalOf'>,
+  { refusalOf, rules }: Pick<AccessControl, 'refusalOf' | 'rules'>,
 ): Promise<QueueServer> {
   const { buildApp } = await import('fauxqs');
   const app = buildApp({ logger: false, defaultRegion: region });
@@ -28,9 +31,17 @@ export async function serveQueues(
     return name === undefined ? '*' : `arn:aws:sqs:${region}:${accountId}:${name}`;
   };
   const answering = new WeakMap<object, (answer: unknown) => void>();
+  const bodies = new WeakMap<object, Buffer>();
+  app.addHook('preParsing', async (request, _reply, payload) => {
+    const body = await buffer(payload);
+    bodies.set(request, body);
+    return Readable.from([body]);
+  });
   app.addHook('preHandler', async (request, reply) => {
     const action = String(request.headers['x-amz-target']).split('.').pop() ?? '';
-    const refusal = refusalOf(accessKeyOf(request.headers), [
+    const { method, url, headers } = request;
+    const forgery = forgeryOf({ method, url, headers }, bodies.get(request) ?? '', rules);
+    const refusal = forgery ?? refusalOf(accessKeyOf(headers), [
       // Each entry of a batch is one such action.
       { action: `sqs:${action.replace(/Batch$/, '')}`, resource: arnIn(request.body) },
     ]);

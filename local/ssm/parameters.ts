@@ -30,6 +30,7 @@ export const parameters: ResourceKind = {
     const prefix = `arn:aws:ssm:${context.region}:${context.accountId}:parameter/`;
     const server = await serveAwsJson(parameterOperations(kept, context), {
       refusalOf: context.access.refusalOf,
+      rules: context.access.rules,
       needed: (operation, { Name, Names }) =>
         [(Names as unknown[] | undefined) ?? Name].flat().map((name) => ({
           action: `ssm:${operation}`,

@@ -37,6 +37,7 @@ export const stateMachines: ResourceKind = {
     const server = await serveAwsJson(executions.operations, {
       needed: executions.needed,
       refusalOf: context.access.refusalOf,
+      rules: context.access.rules,
     });
     context.endpoints.sfn = server.endpoint;
 

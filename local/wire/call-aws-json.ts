@@ -1,21 +1,28 @@
 import { operatorCredentials } from '../iam/operator-credentials.ts';
+import { authorizationOf, type Credentials } from '../iam/signature.ts';
 
 /** Calls an operation of a service that speaks AWS's JSON protocol; `target` is, for example, AmazonSQS.SendMessage. */
 export async function callAwsJson<Output>(
   endpoint: string,
   target: string,
   input: object,
-  accessKeyId: string = operatorCredentials.accessKeyId,
+  credentials: Credentials = operatorCredentials,
 ): Promise<Output> {
+  const text = JSON.stringify(input);
+  const headers = {
+    'content-type': 'application/x-amz-json-1.0',
+    host: new URL(endpoint).host,
+    'x-amz-date': new Date().toISOString().replaceAll(/[-:]|\.\d+/g, ''),
+    'x-amz-target': target,
+  };
+  const authorization = authorizationOf({ method: 'POST', url: '/', headers }, text, credentials, {
+    region: 'us-east-1',
+    service: 'runner',
+  });
   const response = await fetch(endpoint, {
     method: 'POST',
-    headers: {
-      'Content-Type': 'application/x-amz-json-1.0',
-      'X-Amz-Target': target,
-      // The engines of a run look at the access key alone.
-      Authorization: `AWS4-HMAC-SHA256 Credential=${accessKeyId}/runner, SignedHeaders=host, Signature=none`,
-    },
-    body: JSON.stringify(input),
+    headers: { ...headers, authorization },
+    body: text,
   });
   const body = (await response.json()) as Output & { message?: string; Message?: string };
   if (response.ok) return body;

@@ -4,6 +4,7 @@ const NAMES = {
   denied: 'AccessDeniedException',
   'no-credentials': 'MissingAuthenticationTokenException',
   'unknown-key': 'UnrecognizedClientException',
+  'wrong-signature': 'InvalidSignatureException',
 } as const;
 
 /** A refusal as services with AWS's JSON protocol tell it. */

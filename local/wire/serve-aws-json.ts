@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage } from 'node:http';
+import type { AccessControl } from '../iam/access-control.ts';
 import type { Permission } from '../iam/access-rules.ts';
-import type { Judge } from '../iam/judge.ts';
+import { forgeryOf } from '../iam/authenticate.ts';
 import { accessKeyOf } from './access-key-of.ts';
 import { listenOnLoopback } from './listen-on-loopback.ts';
 import { refusedAwsJson } from './refuse-aws-json.ts';
@@ -25,7 +26,7 @@ export interface AwsJsonServer {
 }
 
 /** Who may call the operations. */
-export interface AwsJsonGuard extends Pick<Judge, 'refusalOf'> {
+export interface AwsJsonGuard extends Pick<AccessControl, 'refusalOf' | 'rules'> {
   /** What IAM checks of a call. */
   needed(operation: string, input: Record<string, unknown>): readonly Permission[];
 }
@@ -33,7 +34,7 @@ export interface AwsJsonGuard extends Pick<Judge, 'refusalOf'> {
 /** A service that speaks AWS's JSON protocol, given its operations by name. */
 export async function serveAwsJson(
   operations: Record<string, AwsJsonOperation>,
-  { needed, refusalOf }: AwsJsonGuard,
+  { needed, refusalOf, rules }: AwsJsonGuard,
 ): Promise<AwsJsonServer> {
   const server = createServer(async (request, response) => {
     const answer = async (): Promise<[status: number, body: unknown]> => {
@@ -42,8 +43,12 @@ export async function serveAwsJson(
         const operation = operations[target];
         if (!operation)
           throw new AwsJsonError('UnknownOperationException', `${target} is not available locally`);
-        const input = JSON.parse(await readText(request)) as Record<string, unknown>;
-        const refusal = refusalOf(accessKeyOf(request.headers), needed(target, input));
+        const text = await readText(request);
+        const input = JSON.parse(text) as Record<string, unknown>;
+        const { method = '', url = '', headers } = request;
+        const refusal =
+          forgeryOf({ method, url, headers }, text, rules) ??
+          refusalOf(accessKeyOf(headers), needed(target, input));
         if (refusal) return [400, refusedAwsJson(refusal)];
         return [200, await operation(input)];
       } catch (error) {

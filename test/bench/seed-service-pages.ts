@@ -3,7 +3,7 @@ import { marshall } from '@aws-sdk/util-dynamodb';
 import { chatItem } from '#adapters/dynamo/chat-item.ts';
 import { keys } from '#adapters/dynamo/keys.ts';
 import { messageItems } from '#support/seed.ts';
-import type { Connection } from '../../bin/local/connection.ts';
+import { type Connection, credentialsOf } from '../../bin/local/connection.ts';
 import { pageOffsets } from './figures.ts';
 import { externalUserId } from './load-client.ts';
 import { pageLength, pagesToSeed, type SeededPages } from './seeded-pages.ts';
@@ -14,14 +14,12 @@ type Item = Record<string, unknown>;
 const itemsPerRequest = 25;
 
 /** Writes counters and rows through the run's own endpoint, as the service would have kept them. */
-export async function seedServicePages(
-  { workspace_id, data_table, dynamodb_endpoint }: Connection,
-  agentId: string,
-): Promise<SeededPages> {
+export async function seedServicePages(connection: Connection, agentId: string): Promise<SeededPages> {
+  const { workspace_id, data_table, dynamodb_endpoint } = connection;
   const client = new DynamoDBClient({
     endpoint: dynamodb_endpoint,
     region: 'us-east-1',
-    credentials: { accessKeyId: 'local', secretAccessKey: 'local' },
+    credentials: credentialsOf(connection),
   });
   const items = itemsOf(workspace_id, agentId);
   for (let first = 0; first < items.length; first += itemsPerRequest) {

@@ -52,6 +52,7 @@ beforeAll(async () => {
     rules: {
       accountId: '123456789012',
       region: 'us-east-1',
+      operator: operatorCredentials,
       sessions: new Map(),
       resourcePolicies: new Map(),
       encryptionKeys: new Map(),

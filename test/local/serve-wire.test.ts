@@ -28,6 +28,7 @@ async function startWire(engine: RequestListener) {
       rules: {
         accountId: '123456789012',
         region: 'us-east-1',
+        operator: operatorCredentials,
         sessions: new Map(),
         resourcePolicies: new Map(),
         encryptionKeys: new Map(),

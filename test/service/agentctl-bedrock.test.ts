@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { createTenant, type Service, startService } from '#support/service.ts';
 
 const listed = 'eu.amazon.nova-lite-v1:0';
@@ -82,6 +83,8 @@ async function localRun(models?: string[]): Promise<string[]> {
     join(data, 'connection.json'),
     JSON.stringify({
       pid: process.pid,
+      access_key_id: operatorCredentials.accessKeyId,
+      secret_access_key: operatorCredentials.secretAccessKey,
       data_table: service.run.outputs.DataTableName,
       dynamodb_endpoint: service.run.endpoints.dynamodb,
       bedrock_models: models,

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import type { Service } from './service.ts';
 
 export interface CommandEnd {
@@ -23,6 +24,8 @@ export function agentctlOf(service: Service, knowledgeBases: string[] = []) {
       join(data, 'connection.json'),
       JSON.stringify({
         pid: process.pid,
+        access_key_id: operatorCredentials.accessKeyId,
+        secret_access_key: operatorCredentials.secretAccessKey,
         data_table: outputs.DataTableName,
         dynamodb_endpoint: endpoints.dynamodb,
         content_bucket: outputs.ContentBucketName,

@@ -1,9 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const command = resolve(root, 'bin/local.ts');
+
+/** So that this process may look into the tables of runs that it has started. */
+const ownCredentials = `${operatorCredentials.accessKeyId}:${operatorCredentials.secretAccessKey}`;
 
 export interface RunningCommand {
   child: ChildProcess;
@@ -37,7 +41,7 @@ export function startProgram(
   const child = spawn(program, args, {
     cwd: root,
     detached: isGroup,
-    env: { ...inherited, ...variables },
+    env: { ...inherited, LOCAL_OPERATOR_CREDENTIALS: ownCredentials, ...variables },
     stdio: [stdin, 'pipe', 'pipe'],
   });
   let stdout = '';

@@ -1,0 +1,27 @@
+import { accessKeyOf } from '../wire/access-key-of.ts';
+import type { AccessRules, Refusal } from './access-rules.ts';
+import { isSigned, type SignedRequest, type SigningStyle } from './signature.ts';
+
+export const secretOf = (
+  { operator, sessions }: Pick<AccessRules, 'operator' | 'sessions'>,
+  accessKeyId: string | undefined,
+): string | undefined =>
+  accessKeyId !== undefined && accessKeyId === operator?.accessKeyId
+    ? operator.secretAccessKey
+    : sessions.get(accessKeyId ?? '')?.secretAccessKey;
+
+/** Undefined when the request is signed with the secret of its access key, or has a key that nobody knows, or none. */
+export function forgeryOf(
+  request: SignedRequest,
+  body: string | Buffer,
+  rules: Pick<AccessRules, 'operator' | 'sessions'>,
+  style: SigningStyle = 'other',
+): Refusal | undefined {
+  const secret = secretOf(rules, accessKeyOf(request.headers));
+  if (secret === undefined || isSigned(request, body, secret, style)) return undefined;
+  return {
+    reason: 'wrong-signature',
+    message:
+      'The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key and signing method. Consult the service documentation for details.',
+  };
+}

@@ -1,0 +1,142 @@
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+
+/** A request as it was sent. */
+export interface SignedRequest {
+  readonly method: string;
+  /** Path and query. */
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+}
+
+export interface Credentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+}
+
+const ALGORITHM = 'AWS4-HMAC-SHA256';
+
+/** How services differ: S3 signs paths as they are sent, and bodies by a header. */
+export type SigningStyle = 's3' | 'other';
+
+export const isPresigned = ({ url }: Pick<SignedRequest, 'url'>): boolean =>
+  /[?&]X-Amz-Algorithm=/.test(url);
+
+/** Whether a presigned address (AWS's signature 4, of which the engine only looks at the time) is as its maker made it. */
+export function isAsSigned({ method, url, headers }: SignedRequest, secretAccessKey: string): boolean {
+  const [path = '', search = ''] = url.split(/\?(.*)/s);
+  const query = [...new URLSearchParams(search)];
+  const parameter = (wanted: string): string => query.find(([name]) => name === wanted)?.[1] ?? '';
+  const [, ...scope] = parameter('X-Amz-Credential').split('/');
+  const expected = signatureOf(
+    {
+      method,
+      path,
+      query: query.filter(([name]) => name !== 'X-Amz-Signature'),
+      headers,
+      signedHeaders: parameter('X-Amz-SignedHeaders'),
+      bodyHash: 'UNSIGNED-PAYLOAD',
+      date: parameter('X-Amz-Date'),
+      scope,
+    },
+    secretAccessKey,
+  );
+  return isEqual(expected, parameter('X-Amz-Signature'));
+}
+
+/** Whether a request carries, in its Authorization header, the signature of whoever knows the secret. */
+export function isSigned(
+  { method, url, headers }: SignedRequest,
+  body: string | Buffer,
+  secretAccessKey: string,
+  style: SigningStyle,
+): boolean {
+  const [, credential = '', signedHeaders = '', signature = ''] =
+    /^AWS4-HMAC-SHA256 Credential=([^,\s]+),\s*SignedHeaders=([^,\s]+),\s*Signature=(\w+)$/.exec(
+      headers.authorization ?? '',
+    ) ?? [];
+  const [path = '', search = ''] = url.split(/\?(.*)/s);
+  const [, ...scope] = credential.split('/');
+  const expected = signatureOf(
+    {
+      method,
+      path: style === 's3' ? path : encoded(path).replaceAll('%2F', '/'),
+      query: [...new URLSearchParams(search)],
+      headers,
+      signedHeaders,
+      bodyHash:
+        style === 's3' ? String(headers['x-amz-content-sha256'] ?? 'UNSIGNED-PAYLOAD') : sha256(body),
+      date: String(headers['x-amz-date'] ?? ''),
+      scope,
+    },
+    secretAccessKey,
+  );
+  return isEqual(expected, signature);
+}
+
+/** The Authorization header of a request with these headers, `host` and `x-amz-date` among them. */
+export function authorizationOf(
+  { method, url, headers }: SignedRequest,
+  body: string,
+  { accessKeyId, secretAccessKey }: Credentials,
+  scope: { readonly region: string; readonly service: string },
+): string {
+  const date = String(headers['x-amz-date']);
+  const parts = [date.slice(0, 8), scope.region, scope.service, 'aws4_request'];
+  const signedHeaders = Object.keys(headers).toSorted().join(';');
+  const signature = signatureOf(
+    { method, path: url, query: [], headers, signedHeaders, bodyHash: sha256(body), date, scope: parts },
+    secretAccessKey,
+  );
+  return `${ALGORITHM} Credential=${[accessKeyId, ...parts].join('/')}, SignedHeaders=${signedHeaders}, Signature=${signature.toString('hex')}`;
+}
+
+interface Canonical {
+  readonly method: string;
+  readonly path: string;
+  readonly query: readonly (readonly [name: string, value: string])[];
+  readonly headers: IncomingHttpHeaders;
+  readonly signedHeaders: string;
+  readonly bodyHash: string;
+  readonly date: string;
+  readonly scope: readonly string[];
+}
+
+function signatureOf(request: Canonical, secretAccessKey: string): Buffer {
+  const { method, path, query, headers, signedHeaders, bodyHash, date, scope } = request;
+  const canonicalRequest = [
+    method,
+    path,
+    query
+      .map(([name, value]) => `${encoded(name)}=${encoded(value)}`)
+      .toSorted()
+      .join('&'),
+    ...signedHeaders
+      .split(';')
+      .map((name) => `${name}:${String(headers[name] ?? '').trim().replaceAll(/ +/g, ' ')}`),
+    '',
+    signedHeaders,
+    bodyHash,
+  ].join('\n');
+  const toSign = [ALGORITHM, date, scope.join('/'), sha256(canonicalRequest)].join('\n');
+  return hmac(
+    scope.reduce<string | Buffer>((key, part) => hmac(key, part), `AWS4${secretAccessKey}`),
+    toSign,
+  );
+}
+
+function isEqual(expected: Buffer, hex: string): boolean {
+  const given = Buffer.from(hex, 'hex');
+  return given.length === expected.length && timingSafeEqual(given, expected);
+}
+
+const sha256 = (text: string | Buffer): string => createHash('sha256').update(text).digest('hex');
+
+const hmac = (key: string | Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest();
+
+/** As RFC 3986 has it: the one way to write a text that signatures know. */
+const encoded = (text: string): string =>
+  encodeURIComponent(text).replaceAll(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
