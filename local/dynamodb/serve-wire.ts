@@ -109,7 +109,8 @@ export async function serveWire(options: WireOptions): Promise<Wire> {
     const needed = neededPermissions(target, input, shapes, access.rules);
     const { method = '', url = '', headers } = request;
     const refusal =
-      forgeryOf({ method, url, headers }, body, access.rules) ?? access.refusalOf(accessKeyOf(headers), needed);
+      forgeryOf({ method, url, headers }, body, access.rules) ??
+      access.refusalOf(accessKeyOf(headers), needed);
     if (refusal) return errorAnswer({ status: 400, body: refusedAwsJson(refusal) });
     if (!looksInside) return await forward(request, body);
     const keep = (status: number, capacity: readonly Capacity[]) => {

@@ -19,8 +19,7 @@ const ALGORITHM = 'AWS4-HMAC-SHA256';
 /** How services differ: S3 signs paths as they are sent, and bodies by a header. */
 export type SigningStyle = 's3' | 'other';
 
-export const isPresigned = ({ url }: Pick<SignedRequest, 'url'>): boolean =>
-  /[?&]X-Amz-Algorithm=/.test(url);
+export const isPresigned = ({ url }: Pick<SignedRequest, 'url'>): boolean => /[?&]X-Amz-Algorithm=/.test(url);
 
 /** Whether a presigned address (AWS's signature 4, of which the engine only looks at the time) is as its maker made it. */
 export function isAsSigned({ method, url, headers }: SignedRequest, secretAccessKey: string): boolean {
@@ -64,8 +63,7 @@ export function isSigned(
       query: [...new URLSearchParams(search)],
       headers,
       signedHeaders,
-      bodyHash:
-        style === 's3' ? String(headers['x-amz-content-sha256'] ?? 'UNSIGNED-PAYLOAD') : sha256(body),
+      bodyHash: style === 's3' ? String(headers['x-amz-content-sha256'] ?? 'UNSIGNED-PAYLOAD') : sha256(body),
       date: String(headers['x-amz-date'] ?? ''),
       scope,
     },
@@ -111,9 +109,12 @@ function signatureOf(request: Canonical, secretAccessKey: string): Buffer {
       .map(([name, value]) => `${encoded(name)}=${encoded(value)}`)
       .toSorted()
       .join('&'),
-    ...signedHeaders
-      .split(';')
-      .map((name) => `${name}:${String(headers[name] ?? '').trim().replaceAll(/ +/g, ' ')}`),
+    ...signedHeaders.split(';').map(
+      (name) =>
+        `${name}:${String(headers[name] ?? '')
+          .trim()
+          .replaceAll(/ +/g, ' ')}`,
+    ),
     '',
     signedHeaders,
     bodyHash,

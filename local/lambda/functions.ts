@@ -164,6 +164,9 @@ function defineFunction(
     },
     isHeard: context.options.onLog !== undefined,
     // By reference, as the rules still grow: a thread gets a copy when it starts.
-    engineRoute: context.engineRoute && { ...context.engineRoute, rules: { ...rules, operator: undefined, sessions } },
+    engineRoute: context.engineRoute && {
+      ...context.engineRoute,
+      rules: { ...rules, operator: undefined, sessions },
+    },
   };
 }

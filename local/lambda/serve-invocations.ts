@@ -45,9 +45,11 @@ async function answer(
   const called = request.method === 'POST' ? find(reference) : undefined;
   const payload = await text(request);
   const { method = '', url = '', headers } = request;
-  const refusal = forgeryOf({ method, url, headers }, payload, rules) ?? refusalOf(accessKeyOf(headers), [
-    { action: 'lambda:InvokeFunction', resource: called ? invokedArn(called, reference) : '*' },
-  ]);
+  const refusal =
+    forgeryOf({ method, url, headers }, payload, rules) ??
+    refusalOf(accessKeyOf(headers), [
+      { action: 'lambda:InvokeFunction', resource: called ? invokedArn(called, reference) : '*' },
+    ]);
   if (refusal) return refuse(response, 403, REFUSALS[refusal.reason], refusal.message);
   if (called === undefined)
     return refuse(response, 404, 'ResourceNotFoundException', `Function not found: ${reference}`);

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type S3rver from 's3rver';
 import type { AccessRules, Permission, Refusal } from '../iam/access-rules.ts';
-import { createJudge, type Judge, type JudgeNotes } from '../iam/judge.ts';
 import { forgeryOf, secretOf } from '../iam/authenticate.ts';
+import { createJudge, type Judge, type JudgeNotes } from '../iam/judge.ts';
 import { isAsSigned, isPresigned } from '../iam/signature.ts';
 import { accessKeyOf } from '../wire/access-key-of.ts';
 import { neededPermissions } from './needed-permissions.ts';

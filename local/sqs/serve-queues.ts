@@ -41,10 +41,12 @@ export async function serveQueues(
     const action = String(request.headers['x-amz-target']).split('.').pop() ?? '';
     const { method, url, headers } = request;
     const forgery = forgeryOf({ method, url, headers }, bodies.get(request) ?? '', rules);
-    const refusal = forgery ?? refusalOf(accessKeyOf(headers), [
-      // Each entry of a batch is one such action.
-      { action: `sqs:${action.replace(/Batch$/, '')}`, resource: arnIn(request.body) },
-    ]);
+    const refusal =
+      forgery ??
+      refusalOf(accessKeyOf(headers), [
+        // Each entry of a batch is one such action.
+        { action: `sqs:${action.replace(/Batch$/, '')}`, resource: arnIn(request.body) },
+      ]);
     if (refusal) return reply.code(400).send(refusedAwsJson(refusal));
     if (request.body) answering.set(request, keepGroups(action, request.body));
   });

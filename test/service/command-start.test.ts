@@ -121,6 +121,8 @@ describe('npm start', { timeout: 120_000 }, () => {
       workspace_id: expect.stringMatching(/^ws_/),
       agent_id: expect.any(String),
       pid: expect.any(Number),
+      access_key_id: expect.stringMatching(/^AKIA/),
+      secret_access_key: expect.any(String),
     });
   });
 
