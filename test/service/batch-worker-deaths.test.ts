@@ -347,6 +347,7 @@ it('a request whose worker fails each time ends as failed with its last attempt'
 
 it('undelivered webhooks of one workspace do not keep a dead worker of another from being taken up', async () => {
   const count = isSoak ? 20_000 : 500;
+  tableProxy.handle = (_call, pass) => pass();
   const [dead, other] = [await open(), await open()];
   const due = new Date(Date.now() - 3_600_000).toISOString();
   const next = new Date(Date.now() + 3_600_000).toISOString();

@@ -7,6 +7,7 @@ import { agentctlOf } from '#support/agentctl.ts';
 import { clientOf } from '#support/client.ts';
 import { startCommand } from '#support/command.ts';
 import { dataOf } from '#support/open-tenant.ts';
+import { quickTimer } from '#support/quick-timer.ts';
 import { type Service, startService } from '#support/service.ts';
 import { openWebhookTenant } from '#support/webhook-batches.ts';
 import { expectedSignature, startWebhookReceiver, status } from '#support/webhook-receiver.ts';
@@ -31,9 +32,13 @@ const shownBy = (service: Service, { id }: BatchResource): Promise<Shown> =>
 it('goes on with the schedule after a restart, and looks at the address anew', async () => {
   const dataDir = join(folder, 'stopped');
   // More than are made here, however slow the machine is.
-  const variables = { WEBHOOK_RETRY_SECONDS: Array(60).fill(1).join(',') };
+  const variables = {
+    WEBHOOK_RETRY_SECONDS: Array(60).fill(1).join(','),
+    // An attempt that is overdue for so long has lost its execution.
+    LEASE_SECONDS: '3',
+  };
   const receiver = await startWebhookReceiver(status(500), status(500), status(200));
-  const first = await startService({ dataDir, variables });
+  const first = await startService({ dataDir, variables, timer: quickTimer });
   const tenant = await openWebhookTenant(first);
   const batch = await tenant.create({ url: receiver.url, secret: 'sealed' });
   await receiver.called(1);
@@ -43,6 +48,7 @@ it('goes on with the schedule after a restart, and looks at the address anew', a
   const connections = receiver.connections();
   const second = await startService({
     dataDir,
+    timer: quickTimer,
     variables: { ...variables, WEBHOOK_ALLOW: '' },
   });
   await expect
@@ -53,7 +59,7 @@ it('goes on with the schedule after a restart, and looks at the address anew', a
   await second.close();
   expect(receiver.connections()).toBe(connections);
 
-  const third = await startService({ dataDir, variables });
+  const third = await startService({ dataDir, variables, timer: quickTimer });
   await expect.poll(async () => (await shownBy(third, batch)).state, { timeout: 60_000 }).toBe('delivered');
   const { attempts } = await shownBy(third, batch);
   await third.close();
