@@ -13,6 +13,7 @@ import type { RunningTemplate, RunOptions } from '#local/run-template.ts';
 import { identifiers } from '#runtime/identifiers.ts';
 import { agents, apiKeys, clock, workspaces } from '#runtime/services.ts';
 import { useLocalTable } from '../../bin/operator.ts';
+import { startSigningProxy } from './signing-proxy.ts';
 
 export interface ServiceOptions
   extends Pick<
@@ -84,6 +85,10 @@ async function startOwnService(options: ServiceOptions): Promise<Service> {
   const dataDir = kept ?? (await mkdtemp(join(tmpdir(), 'service-data-')));
   // Files that share a service need nothing of the runner.
   const { runTemplate } = await import('#local/run-template.ts');
+  // A file's second service works on the tables of its first, whose address is where the stores look.
+  const first = process.env.AWS_ENDPOINT_URL_DYNAMODB;
+  const proxy = first === undefined || first === givenEngine ? undefined : await startSigningProxy(first);
+  if (proxy !== undefined) process.env.AWS_ENDPOINT_URL_DYNAMODB = proxy.url;
   const run = await runTemplate({
     assembly: inject('assembly'),
     dataDir,
@@ -100,6 +105,7 @@ async function startOwnService(options: ServiceOptions): Promise<Service> {
     dataDir,
     async close() {
       await run.close();
+      proxy?.close();
       forgetEngine();
       if (kept === undefined) await rm(dataDir, { recursive: true, force: true });
       refuseViolations(run.violations());
