@@ -133,7 +133,7 @@ it.concurrent('a reply that breaks off twice is had the third time, and stands o
   await checkChats(tenant.client, requests, results);
 });
 
-it.concurrent('a request that the queue gives up fails, unless it is over or being done', async () => {
+it.concurrent('a request that the queue gives up fails, unless it is over or being done', async ({ expect }) => {
   const tenant = await open();
   const calls: ModelCall[] = [];
   let down = true;
@@ -155,7 +155,7 @@ it.concurrent('a request that the queue gives up fails, unless it is over or bei
   expect(results[2]?.error_message).toBe('The request could not be processed');
 });
 
-it.concurrent('a request that the queue gives up hands on its place and its history', async () => {
+it.concurrent('a request that the queue gives up hands on its place and its history', async ({ expect }) => {
   const tenant = await open();
   let down = true;
   scripts.set('Hand on', (call, message) =>
