@@ -133,7 +133,9 @@ it.concurrent('a reply that breaks off twice is had the third time, and stands o
   await checkChats(tenant.client, requests, results);
 });
 
-it.concurrent('a request that the queue gives up fails, unless it is over or being done', async ({ expect }) => {
+it.concurrent('a request that the queue gives up fails, unless it is over or being done', async ({
+  expect,
+}) => {
   const tenant = await open();
   const calls: ModelCall[] = [];
   let down = true;
