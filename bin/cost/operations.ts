@@ -171,7 +171,7 @@ export const operations = {
       UpdateItem: 16,
     },
     readUnits: 39,
-    writeUnits: 124,
+    writeUnits: 126,
     requests: {
       'kms Decrypt': 1,
       'kms Encrypt': 1,
