@@ -1,22 +1,8 @@
 import type { OpenBatchEntry } from './ports/reconciliation-index.ts';
-import { reconcileOpenBatch } from './reconcile-open-batch.ts';
+import { type ReconcileServices, reconcileOpenBatch } from './reconcile-open-batch.ts';
 import { reconcileWebhook } from './reconcile-webhook.ts';
-import type { Services } from './services.ts';
 import { takeTurns } from './take-turns.ts';
 import type { DeliveryOwner } from './webhook-delivery.ts';
-
-type ReconcileServices = Pick<
-  Services,
-  | 'batchQueue'
-  | 'batchWorkflow'
-  | 'batches'
-  | 'clock'
-  | 'deliveries'
-  | 'log'
-  | 'queueSettings'
-  | 'reconciliationIndex'
-  | 'replySettings'
->;
 
 /** A check waits for some ten calls to AWS, 80 ms in all: so many at once make 200 checks a second. */
 const checksAtOnce = 16;

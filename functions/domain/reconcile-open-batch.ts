@@ -9,7 +9,7 @@ import { messagesFor } from './send-requests.ts';
 import type { Services } from './services.ts';
 import { wakeBatch } from './wake-batch.ts';
 
-type ReconcileServices = Pick<
+export type ReconcileServices = Pick<
   Services,
   | 'batchQueue'
   | 'batchWorkflow'
