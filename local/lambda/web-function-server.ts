@@ -5,7 +5,9 @@ import { pipeline } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { createThrottle } from '../gateway/method-throttles.ts';
+import { claimPort, ownPorts, releasePort } from '../wire/own-ports.ts';
 import { passLines } from './pass-lines.ts';
+import type { ServerThreadData } from './thread/messages.ts';
 
 export interface WebFunctionDefinition {
   readonly functionName: string;
@@ -73,6 +75,7 @@ export function startWebFunction(definition: WebFunctionDefinition): WebFunction
 
   async function start(): Promise<Environment> {
     const port = await findFreePort();
+    claimPort(port);
     const worker = new Worker(new URL('./thread/run-server.ts', import.meta.url), {
       name: definition.functionName,
       env: {
@@ -84,7 +87,7 @@ export function startWebFunction(definition: WebFunctionDefinition): WebFunction
       execArgv: [],
       stdout: true,
       stderr: true,
-      workerData: { entry: definition.entry },
+      workerData: { entry: definition.entry, ownPorts } satisfies ServerThreadData,
     });
     passLines(worker.stdout, definition.onLine);
     passLines(worker.stderr, definition.onLine);
@@ -95,6 +98,7 @@ export function startWebFunction(definition: WebFunctionDefinition): WebFunction
       });
       worker.on('exit', () => {
         environment = undefined;
+        releasePort(port);
         reject(new Error(`${definition.functionName} has ended`));
       });
     });

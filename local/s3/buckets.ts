@@ -3,6 +3,7 @@ import { Worker } from 'node:worker_threads';
 import type { PermissionUse } from '../iam/access-rules.ts';
 import { keyArnOf } from '../kms/key-arn-of.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import { claimPort, releasePort } from '../wire/own-ports.ts';
 
 /** What the thread tells. */
 export type MessageFromBuckets =
@@ -40,6 +41,7 @@ export const buckets: ResourceKind = {
       else context.access.notes.onRefusal(message.message);
     });
     const port = await listening.promise;
+    claimPort(port);
     // An IP address as the endpoint makes every SDK client address buckets by path.
     const endpoint = `http://127.0.0.1:${port}`;
     context.endpoints.s3 = endpoint;
@@ -75,6 +77,7 @@ export const buckets: ResourceKind = {
       complete: () => worker.postMessage(context.access.rules),
       async close() {
         await worker.terminate();
+        releasePort(port);
       },
     };
   },

@@ -3,6 +3,7 @@ import { buffer } from 'node:stream/consumers';
 import type { AccessControl } from '../iam/access-control.ts';
 import { forgeryOf } from '../iam/authenticate.ts';
 import { accessKeyOf } from '../wire/access-key-of.ts';
+import { claimPort, portOf, releasePort } from '../wire/own-ports.ts';
 import { refusedAwsJson } from '../wire/refuse-aws-json.ts';
 import { keepGroups } from './message-groups.ts';
 
@@ -58,5 +59,13 @@ export async function serveQueues(
     return payload;
   });
   endpoint = await app.listen({ port: 0, host: '127.0.0.1' });
-  return { endpoint, urlOf, close: () => app.close() };
+  claimPort(portOf(endpoint));
+  return {
+    endpoint,
+    urlOf,
+    async close() {
+      await app.close();
+      releasePort(portOf(endpoint));
+    },
+  };
 }

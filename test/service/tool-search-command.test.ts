@@ -7,12 +7,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { certificate } from '#support/certificate.ts';
 import { clientOf } from '#support/client.ts';
 import { type RunningCommand, startCommand } from '#support/command.ts';
+import { listeningPorts } from '#support/listening-ports.ts';
 import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
 import { createTenant, type Service } from '#support/service.ts';
 import { callWhatIsAsked, startWebServer, toolUser, type WebServer } from '#support/tool-use.ts';
 import { createChat, send } from '#support/turns.ts';
 import type { Connection } from '../../bin/local/connection.ts';
 import { useLocalTable } from '../../bin/operator.ts';
+
+const unreached = /^The (address is not allowed|server cannot be reached)$/;
 
 let folder: string;
 let web: WebServer;
@@ -44,7 +47,7 @@ beforeAll(async () => {
       '--allow-outbound',
       `127.0.0.1:${web.port}`,
       '--allow-outbound',
-      new URL(secureUrl).host,
+      'localhost:*',
     ],
     {
       SEARXNG_URL: web.url,
@@ -81,6 +84,19 @@ describe('npm start', { timeout: 60_000 }, () => {
       data: { message: 'The address is not allowed' },
     });
     expect(other.asked).toEqual([]);
+  });
+
+  it('lets no agent reach what it listens at itself, though every port is allowed', async () => {
+    const read = await toolUser(service, { type: 'consultant_fetch_web_content' });
+    const ports = await listeningPorts(command.child.pid ?? 0);
+    expect(ports).toContain(Number(new URL(service.baseUrl).port));
+    // Ten servers of AWS's services, the engine behind DynamoDB's, the gateway, what stands in front of it, a web function.
+    expect(ports.length).toBeGreaterThanOrEqual(10);
+    for (const port of ports) {
+      const { result } = await read({ url: `http://localhost:${port}/` });
+      const { message } = result.data as { message: string };
+      expect([port, result.success, message]).toEqual([port, false, expect.stringMatching(unreached)]);
+    }
   });
 
   it('believes the certificate authority of NODE_EXTRA_CA_CERTS', async () => {

@@ -13,6 +13,7 @@ export interface RunningCommand {
   child: ChildProcess;
   /** What it has printed so far. */
   output(): string;
+  errors(): string;
   /** Resolves once it has printed such a text; rejects when it ends before. */
   printed(text: string): Promise<void>;
   /** Resolves when it has ended and all that it printed is there. */
@@ -61,6 +62,7 @@ export function startProgram(
     child,
     ended,
     output: () => stdout,
+    errors: () => stderr,
     async printed(text) {
       const { promise, resolve: seen } = Promise.withResolvers<void>();
       look = () => {

@@ -11,6 +11,15 @@ export interface ThreadData {
   /** Whether somebody reads what the function writes to stdout. */
   readonly isHeard: boolean;
   readonly engineRoute: EngineRoute | undefined;
+  /** As `refuseOwnPorts` takes them. */
+  readonly ownPorts: Uint8Array;
+}
+
+/** What a web function's thread is told. */
+export interface ServerThreadData {
+  /** The module that starts the server. */
+  readonly entry: string;
+  readonly ownPorts: Uint8Array;
 }
 
 export type MessageToThread =

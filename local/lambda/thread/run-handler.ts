@@ -8,6 +8,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { takeEngineRoute } from '../../dynamodb/engine-route.ts';
 import { awslambda, type Handler, isStreaming } from './managed-runtime.ts';
 import type { MessageFromThread, MessageToThread, ThreadData } from './messages.ts';
+import { refuseOwnPorts } from './refuse-own-ports.ts';
 import { reportError } from './report-error.ts';
 import { ResponseStream } from './response-stream.ts';
 import { watchNetwork } from './watch-network.ts';
@@ -40,6 +41,7 @@ if (!data.isHeard)
     if (typeof written === 'function') queueMicrotask(() => written());
     return true;
   };
+refuseOwnPorts(data.ownPorts);
 if (data.engineRoute) takeEngineRoute(data.engineRoute);
 setInterval(sampleMemory, MEMORY_SAMPLE_MILLISECONDS).unref();
 
