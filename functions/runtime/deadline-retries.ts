@@ -3,11 +3,14 @@ import { StandardRetryStrategy } from '@smithy/core/retry';
 type Token = Parameters<StandardRetryStrategy['refreshRetryTokenForRetry']>[0];
 type ErrorInfo = Parameters<StandardRetryStrategy['refreshRetryTokenForRetry']>[1];
 
-let remainingMilliseconds: (() => number) | undefined;
+const remainingKey = Symbol.for('agent-service.remaining-milliseconds');
+
+/** Of the process: a part of a function that is loaded late has a copy of this module. */
+const invocation = globalThis as { [remainingKey]?: () => number };
 
 /** Until the next call, calls to AWS are retried as long as this time allows. */
 export function retryWhile(remaining: () => number): void {
-  remainingMilliseconds = remaining;
+  invocation[remainingKey] = remaining;
 }
 
 /** What a function needs at its end, after the last attempt: to log, to report failed messages, to send its trace. */
@@ -23,6 +26,7 @@ const longestWait = 2000;
  */
 export class DeadlineRetries extends StandardRetryStrategy {
   override async refreshRetryTokenForRetry(token: Token, error: ErrorInfo): Promise<Token> {
+    const remainingMilliseconds = invocation[remainingKey];
     if (remainingMilliseconds === undefined || error.errorType === 'CLIENT_ERROR')
       return super.refreshRetryTokenForRetry(token, error);
     const retries = token.getRetryCount() + 1;

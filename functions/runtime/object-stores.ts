@@ -3,7 +3,7 @@
  * does (runtime/services.ts), since the client takes as long to load as all the rest of them.
  */
 import { LambdaClient } from '@aws-sdk/client-lambda';
-import { S3Client } from '@aws-sdk/client-s3';
+import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
 import { DEFAULT_MAX_ATTEMPTS } from '@smithy/core/retry';
 import { attachmentReader } from '#adapters/attachment-reader.ts';
 import { s3IndexObjects } from '#adapters/knowledge/index-objects.ts';
@@ -19,22 +19,19 @@ import { lazily } from './lazily.ts';
 /** Parts of files, and texts of files, have some megabytes: they travel longer than other calls. */
 const forMegabytes = { ...clientTimeouts, requestTimeout: 30_000 };
 
+const clientWith = (requestHandler: NonNullable<S3ClientConfig['requestHandler']>): S3Client =>
+  new S3Client({ requestHandler, retryStrategy: new DeadlineRetries(DEFAULT_MAX_ATTEMPTS) });
+
 export const files = /* @__PURE__ */ lazily(() =>
-  s3FileStore(new S3Client({ requestHandler: forMegabytes }), environment('fileBucket')),
+  s3FileStore(clientWith(forMegabytes), environment('fileBucket')),
 );
 
 export const preparedAttachments = /* @__PURE__ */ lazily(() =>
-  s3PreparedAttachments(new S3Client({ requestHandler: forMegabytes }), environment('contentBucket')),
+  s3PreparedAttachments(clientWith(forMegabytes), environment('contentBucket')),
 );
 
 export const contents = /* @__PURE__ */ lazily(() =>
-  s3ContentStore(
-    new S3Client({
-      requestHandler: clientTimeouts,
-      retryStrategy: new DeadlineRetries(DEFAULT_MAX_ATTEMPTS),
-    }),
-    environment('contentBucket'),
-  ),
+  s3ContentStore(clientWith(clientTimeouts), environment('contentBucket')),
 );
 
 /** A workspace's index is some megabytes, which agentctl sends over whatever line an operator has. */

@@ -108,7 +108,7 @@ describe('a task that waits for its token', () => {
   });
 
   it('times out as States.Timeout, which States.TaskFailed does not catch, and its token is stale', async () => {
-    const arn = await start('Flow', {});
+    const arn = await start('HurriedFlow', {});
     const { token } = await asked(arn);
     const isTold = Promise.withResolvers<void>();
     const hold = Promise.withResolvers<object>();

@@ -13,7 +13,8 @@ let service: Service;
 beforeAll(async () => {
   [model, receiver] = await Promise.all([startScriptedModel(), startWebhookReceiver()]);
   service = await startService({
-    variables: { OPENAI_BASE_URL: model.url },
+    // No lease is renewed, however slow the machine is.
+    variables: { OPENAI_BASE_URL: model.url, LEASE_SECONDS: '600' },
     recordCalls: true,
     maxConcurrency: 1,
   });
@@ -32,8 +33,7 @@ const countsOf = ({ readUnits, writeUnits, transitions, ...tallies }: OperationC
     ),
   ]);
 
-// A machine that stands still for ten seconds adds the renewal of a lease: then it is counted once more.
-it('asks of AWS no more in any operation than docs/cost.md reckons with', { retry: 1 }, async () => {
+it('asks of AWS no more in any operation than docs/cost.md reckons with', async () => {
   const measured = await measureOperations(service, model, receiver);
   console.log(JSON.stringify(measured));
   const exceeded = (Object.keys(operations) as OperationName[]).flatMap((operation) => {

@@ -13,6 +13,11 @@ export interface FailingService {
   close(): Promise<void>;
 }
 
+const json = { 'Content-Type': 'application/x-amz-json-1.0' };
+const jsonError = '{"__type":"ServiceUnavailable","message":"Try again later"}';
+const xml = { 'Content-Type': 'application/xml' };
+const xmlError = '<Error><Code>SlowDown</Code><Message>Reduce your request rate.</Message></Error>';
+
 /**
  * Stands between functions and a service of AWS, which can be down: it then answers with 503, as AWS does.
  * @param fails whether a call meets the outage; each of them unless given
@@ -25,8 +30,9 @@ export async function startFailingService(
     if (service.isDown && fails(call)) {
       service.refused += 1;
       call.resume();
-      response.writeHead(503, { 'Content-Type': 'application/x-amz-json-1.0' });
-      response.end('{"__type":"ServiceUnavailable","message":"Try again later"}');
+      // S3 alone names what it is asked for in the path.
+      if (call.headers['x-amz-target'] === undefined) response.writeHead(503, xml).end(xmlError);
+      else response.writeHead(503, json).end(jsonError);
       return;
     }
     const { method = 'GET', url = '/', headers } = call;
