@@ -68,9 +68,9 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     webhooks: 'taken',
   },
   'list-batches': { table: batchReader, links: true },
-  'get-batch': { table: ['GetItem'] },
+  'get-batch': { table: ['GetItem', 'Query'] },
   'list-batch-results': { table: batchReader, content: ['GetObject'], links: true },
-  'cancel-batch': { table: ['GetItem', 'UpdateItem'] },
+  'cancel-batch': { table: ['GetItem', 'Query', 'UpdateItem'] },
   'process-batch-items': {
     table: batchWriter,
     content: ['GetObject', 'ListBucket', 'PutObject', 'DeleteObject'],

@@ -105,6 +105,14 @@ export const operations = {
     requests: {},
     transitions: 0,
   },
+  'get-batch, open': {
+    invocations: { GetBatch: 1 },
+    dynamodb: { GetItem: 1, Query: 10, UpdateItem: 1 },
+    readUnits: 11,
+    writeUnits: 1,
+    requests: {},
+    transitions: 0,
+  },
   'list-batch-results': {
     invocations: { ListBatchResults: 1 },
     dynamodb: { BatchGetItem: 1, GetItem: 2, Query: 10, UpdateItem: 1 },
@@ -115,8 +123,8 @@ export const operations = {
   },
   'cancel-batch': {
     invocations: { CancelBatch: 1 },
-    dynamodb: { GetItem: 2, TransactWriteItems: 1, UpdateItem: 1 },
-    readUnits: 2,
+    dynamodb: { GetItem: 2, Query: 1, TransactWriteItems: 1, UpdateItem: 1 },
+    readUnits: 3,
     writeUnits: 5,
     requests: { 'sfn SendTaskSuccess': 1 },
     transitions: 0,

@@ -58,17 +58,16 @@ async function read(
   return batch;
 }
 
-/** From this write on nothing of the batch can be begun. Undefined when another stop, or the end, came first. */
+/**
+ * From this write on nothing of the batch can be begun. Undefined when another stop, or the end, came first; but a batch
+ * that was stopped for another reason and is still in progress can be cancelled, and keeps that reason.
+ */
 export const stopBatch = (
   services: Pick<Services, 'batches' | 'clock'>,
   batch: Batch,
   reason: StopReason,
 ): Promise<Batch | undefined> =>
-  services.batches.stop(batch, {
-    reason,
-    at: services.clock.now().toISOString(),
-    status: reason === 'cancelled' ? 'cancelling' : 'in_progress',
-  });
+  services.batches.stop(batch, { reason, at: services.clock.now().toISOString() });
 
 /** Of a stopped batch, what a worker began and left lying is not begun again. */
 async function giveUpAbandoned(services: Pick<Services, 'batches' | 'clock'>, batch: Batch): Promise<void> {
@@ -90,11 +89,7 @@ async function closeBatch(services: AdvanceServices, batch: Batch, left: OpenReq
   const now = services.clock.now();
   const at = now.toISOString();
   const status =
-    batch.stop?.reason === 'cancelled'
-      ? 'cancelled'
-      : batch.stop?.reason === 'failed'
-        ? 'failed'
-        : 'completed';
+    batch.status === 'cancelling' ? 'cancelled' : batch.stop?.reason === 'failed' ? 'failed' : 'completed';
   const final = {
     status,
     completed: left.completed,

@@ -20,7 +20,7 @@ export interface Batch {
   apiKeyId: string;
   status: BatchStatus;
   total: number;
-  /** Requests that ended so far: exact once the batch has ended, before that at most behind. */
+  /** Exact once the batch has ended. Before that, what workers have told so far: clients are told a tally (tally-batch.ts). */
   completed: number;
   failed: number;
   createdAt: string;
@@ -134,16 +134,15 @@ export function outcomeOf(batch: Pick<Batch, 'stop'>, item: BatchItem | undefine
   return { status: 'failed', error: stopErrors[batch.stop.reason], processedAt: batch.stop.at };
 }
 
+/** Of a batch whose counts are exact. */
 export function batchResource(batch: Batch): BatchResource {
-  // Counters move a moment after the requests they count, and a repeated write may count one twice.
-  const completed = Math.min(batch.completed, batch.total);
   return {
     id: batch.id,
     status: batch.status,
     agent_id: batch.agentId,
     total_requests: batch.total,
-    completed_requests: completed,
-    failed_requests: Math.min(batch.failed, batch.total - completed),
+    completed_requests: batch.completed,
+    failed_requests: batch.failed,
     created_at: batch.createdAt,
     completed_at: batch.completedAt,
     cancelled_at: batch.cancelledAt,

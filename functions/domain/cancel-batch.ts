@@ -3,10 +3,12 @@ import { stopBatch } from './advance-batch.ts';
 import type { Batch } from './batch.ts';
 import { findBatch } from './find-batch.ts';
 import type { Services } from './services.ts';
+import { tallyBatch } from './tally-batch.ts';
 import { wakeBatch } from './wake-batch.ts';
 
 /**
- * Cancels a batch that is in progress: what has not been begun has failed from now on (specification, section 3.1).
+ * Cancels a batch that is in progress: what has not been begun has failed from now on (specification, section 3.1), or
+ * since its time was up.
  * @param admitted resolves when the request is let in, and rejects when it is not: nothing is written before
  * @throws notFound, or badRequest in any other state
  */
@@ -17,9 +19,11 @@ export const cancelBatch =
     await admitted;
     const stopped = found.status === 'in_progress' && (await stopBatch(services, found, 'cancelled'));
     if (!stopped) {
-      const { status, stop } = await findBatch(services)(workspaceId, batchId);
-      const state = status === 'in_progress' && stop?.reason === 'expired' ? 'expired' : status;
-      throw new ServiceError('badRequest', `Only a batch in progress can be cancelled; this one is ${state}`);
+      const { status } = await findBatch(services)(workspaceId, batchId);
+      throw new ServiceError(
+        'badRequest',
+        `Only a batch in progress can be cancelled; this one is ${status}`,
+      );
     }
     try {
       await wakeBatch(services)(stopped);
@@ -27,5 +31,5 @@ export const cancelBatch =
       // The batch is cancelled; the reconciler wakes its workflow.
       services.log.warn('The workflow of a cancelled batch was not woken', { batchId, error });
     }
-    return stopped;
+    return tallyBatch(services)(stopped);
   };

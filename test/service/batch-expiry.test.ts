@@ -1,6 +1,17 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { checkChats, checkEnded, endOf, requestsOf, resultsOf, submit, tally } from '#support/batches.ts';
-import { openTenant, summaryOf } from '#support/open-tenant.ts';
+import type { BatchResource } from '#contract/batch.ts';
+import {
+  batchAt,
+  batchThat,
+  checkChats,
+  checkEnded,
+  endOf,
+  requestsOf,
+  resultsOf,
+  submit,
+  tally,
+} from '#support/batches.ts';
+import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { quickTimer } from '#support/quick-timer.ts';
 import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
 import { type Service, startService } from '#support/service.ts';
@@ -36,9 +47,11 @@ it('at its expiry what was not begun fails with 408, what was finishes, and the 
   // Two workers have ten each at most.
   expect([processing <= 20, held.length]).toEqual([true, processing]);
   expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(batch.expires_at));
-  expect(summaryOf(await tenant.client.post(`/batches/${batch.id}/cancel`, undefined))).toBe(
-    '400/10006 Only a batch in progress can be cancelled; this one is expired',
-  );
+  expect(await batchAt(tenant.client, batch.id)).toMatchObject({
+    status: 'in_progress',
+    completed_requests: 0,
+    failed_requests: 100 - processing,
+  });
   for (const call of held.splice(0)) {
     call.piece('Late');
     call.finish();
@@ -57,6 +70,39 @@ it('at its expiry what was not begun fails with 408, what was finishes, and the 
   });
   await checkChats(tenant.client, requests, results);
   expect(held).toEqual([]);
+});
+
+it('a batch that has expired and is still in progress can be cancelled, and its results keep their 408', async () => {
+  const tenant = await openTenant(service, { model: 'openai:test' });
+  const { client } = tenant;
+  const batch = await submit(
+    client,
+    tenant,
+    requestsOf(30, (index) => ({ message: `Hold ${index}` })),
+  );
+  await batchThat(client, batch.id, ({ failed_requests }) => failed_requests > 0);
+  const processing = held.length;
+  const cancel = await client.post<BatchResource>(`/batches/${batch.id}/cancel`, undefined);
+  expect(cancel.status).toBe(202);
+  expect(dataOf(cancel)).toMatchObject({
+    status: 'cancelling',
+    completed_requests: 0,
+    failed_requests: 30 - processing,
+  });
+  expect(summaryOf(await client.post(`/batches/${batch.id}/cancel`, undefined))).toBe(
+    '400/10006 Only a batch in progress can be cancelled; this one is cancelling',
+  );
+  for (const call of held.splice(0)) {
+    call.piece('Late');
+    call.finish();
+  }
+  const ended = await endOf(client, batch.id);
+  expect(ended).toMatchObject({ status: 'cancelled', completed_at: null, completed_requests: processing });
+  expect(ended.cancelled_at).not.toBeNull();
+  expect(tally(await resultsOf(client, batch.id))).toEqual({
+    success: processing,
+    'failed 408': 30 - processing,
+  });
 });
 
 it('what a worker has left lying at the expiry fails too, so that the batch ends', async () => {

@@ -199,3 +199,22 @@ describe('POST /batches/{batch_id}/cancel', () => {
     expect([202, 400]).toContain(answer.status);
   });
 });
+
+it('tells of a hundred open batches how far each is, by its results', { timeout: 60_000 }, async () => {
+  const many = await openTenant(service, { model: 'openai:test' });
+  const requests = requestsOf(2, (index) => (index === 0 ? {} : { message: 'Hold 1' }));
+  const ids: string[] = [];
+  for (let count = 0; count < 100; count += 1) ids.push((await submit(many.client, many, requests)).id);
+  const list = async () => dataOf(await many.client.get<BatchResource[]>('/batches?limit=100'));
+  // Few workers have them: first requests are answered, the second ones wait for the model.
+  await vi.waitUntil(async () => (await list()).some((batch) => batch.completed_requests === 1), {
+    timeout: 30_000,
+  });
+  const batches = await list();
+  expect(batches.map(({ id }) => id)).toEqual(ids.toReversed());
+  expect(new Set(batches.map(({ status }) => status))).toEqual(new Set(['in_progress']));
+  for (const { id, completed_requests } of batches) {
+    const results = await resultsOf(many.client, id);
+    expect(results.filter(({ status }) => status === 'success')).toHaveLength(completed_requests);
+  }
+});

@@ -30,7 +30,7 @@ export const submit = async (
 export const batchAt = async (client: Client, id: string): Promise<BatchResource> =>
   dataOf(await client.get<BatchResource>(`/batches/${id}`));
 
-/** Waits until a batch is as it shall be; whatever it is meanwhile, its counters never say more than there is. */
+/** Waits until a batch is as it shall be; whatever it is meanwhile, its counts never say more than there is. */
 export async function batchThat(
   client: Client,
   id: string,
@@ -44,7 +44,8 @@ export async function batchThat(
     if (is(batch)) return batch;
     if (performance.now() > end)
       throw new Error(`After ${seconds} s the batch is still ${JSON.stringify(batch)}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    // Each look reads the rows of all requests.
+    await new Promise((resolve) => setTimeout(resolve, batch.total_requests > 100 ? 500 : 50));
   }
 }
 

@@ -1,6 +1,6 @@
 import type { BatchResource } from '#contract/batch.ts';
 import type { OperationCalls, OperationName } from '../../bin/cost/operations.ts';
-import { endOf, requestsOf, submit } from './batches.ts';
+import { batchThat, endOf, requestsOf, submit } from './batches.ts';
 import { clientOf } from './client.ts';
 import { dataOf } from './open-tenant.ts';
 import { callsOf } from './operation-calls.ts';
@@ -62,7 +62,8 @@ export async function measureOperations(
     await called;
   };
 
-  const works: Record<Exclude<OperationName, 'cancel-batch' | 'batch of 50'>, () => Promise<unknown>> = {
+  type Prepared = 'get-batch, open' | 'cancel-batch' | 'batch of 50';
+  const works: Record<Exclude<OperationName, Prepared>, () => Promise<unknown>> = {
     'list-published-agents': () => client.get('/chats/published-agents'),
     'create-chat': async () => {
       fresh = await createChat(client, tenant, user);
@@ -90,9 +91,28 @@ export async function measureOperations(
   }
   return {
     ...(measured as Record<keyof typeof works, OperationCalls>),
+    'get-batch, open': await measureOpen(),
     'cancel-batch': await measureCancel(),
     'batch of 50': manyRequests,
   };
+
+  /** Of a batch of which all requests but the last one have ended. */
+  async function measureOpen(): Promise<OperationCalls> {
+    const { onCall } = model;
+    const held = Promise.withResolvers<ModelCall>();
+    model.onCall = (call) =>
+      call.request.messages.at(-1)?.content === `Message ${pageLength - 1}`
+        ? held.resolve(call)
+        : onCall(call);
+    const { id } = await submit(client, tenant, requestsOf(pageLength));
+    const call = await held.promise;
+    await batchThat(client, id, ({ completed_requests }) => completed_requests === pageLength - 1);
+    const calls = await callsOf(service, () => client.get(`/batches/${id}`), /^(?!.*GetBatch)/);
+    model.onCall = onCall;
+    call.finish();
+    await endOf(client, id);
+    return calls;
+  }
 
   /** Of a batch whose one request a model holds; what wakes and closes the batch is part of every batch. */
   async function measureCancel(): Promise<OperationCalls> {

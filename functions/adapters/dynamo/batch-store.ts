@@ -179,14 +179,19 @@ export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
         },
       }),
 
-    async stop(batch, { reason, at, status }) {
+    async stop(batch, { reason, at }) {
+      const isCancel = reason === 'cancelled';
+      const status: BatchStatus = isCancel ? 'cancelling' : 'in_progress';
       const stopped = await transact(async () => (TableName) => [
         {
           Update: {
             TableName,
             Key: keyOf(batch),
-            UpdateExpression: 'SET #status = :status, stop_reason = :reason, stopped_at = :at',
-            ConditionExpression: '#status = :open AND attribute_not_exists(stop_reason)',
+            UpdateExpression:
+              'SET #status = :status, stop_reason = if_not_exists(stop_reason, :reason), stopped_at = if_not_exists(stopped_at, :at)',
+            ConditionExpression: isCancel
+              ? '#status = :open'
+              : '#status = :open AND attribute_not_exists(stop_reason)',
             ExpressionAttributeNames: statusNames,
             ExpressionAttributeValues: {
               ':status': status,
@@ -272,8 +277,8 @@ export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
               UpdateExpression: `SET #status = :status, completed = :completed, failed = :failed${
                 final.completedAt === null ? '' : ', completed_at = :completedAt'
               }${final.cancelledAt === null ? '' : ', cancelled_at = :cancelledAt'} REMOVE task_token`,
-              // A stop that came since then decides what the final state is.
-              ConditionExpression: `#status IN (:progress, :cancelling) AND ${
+              // A stop that came since then decides what the results are, and a cancel what the final state is.
+              ConditionExpression: `#status = :before AND ${
                 batch.stop === null ? 'attribute_not_exists(stop_reason)' : 'stop_reason = :reason'
               }`,
               ExpressionAttributeNames: statusNames,
@@ -284,7 +289,7 @@ export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
                 ...(final.completedAt !== null && { ':completedAt': final.completedAt }),
                 ...(final.cancelledAt !== null && { ':cancelledAt': final.cancelledAt }),
                 ...(batch.stop !== null && { ':reason': batch.stop.reason }),
-                ...openStatuses,
+                ':before': batch.status,
               },
             },
           },

@@ -79,11 +79,11 @@ export interface BatchStore {
     change: CountChange,
     next: { groups: number; placesAtMost: number; at: string },
   ): Promise<Batch | undefined>;
-  /** From then on no request can be begun. Undefined when the batch was stopped or closed already. */
-  stop(
-    batch: Batch,
-    stop: { reason: StopReason; at: string; status: BatchStatus },
-  ): Promise<Batch | undefined>;
+  /**
+   * From then on no request can be begun; one that is cancelled is `cancelling`. Undefined when the batch was stopped or
+   * closed already, where a cancel comes first only before the close: it keeps an earlier stop's reason and time.
+   */
+  stop(batch: Batch, stop: { reason: StopReason; at: string }): Promise<Batch | undefined>;
   /** Of an open batch. Undefined when it has ended. */
   saveToken(batch: Batch, taskToken: string): Promise<Batch | undefined>;
   /** Undefined when someone else did since the batch was read. */

@@ -161,16 +161,17 @@ async function writeOpenBatch({ batches }: Stores): Promise<void> {
 
   const cancelling = batch(2);
   await batches.create(cancelling, [batchRequest(0)], null);
-  await batches.stop(cancelling, { reason: 'cancelled', at: at(2), status: 'cancelling' });
+  await batches.stop(cancelling, { reason: 'cancelled', at: at(2) });
 }
 
 /** One for each end, with each state of a webhook's delivery. */
 async function writeEndedBatches({ batches, deliveries }: Stores): Promise<void> {
   const close = async (ended: Batch): Promise<WebhookDelivery | null> => {
     const delivery = deliveryOf(ended);
-    await batches.create({ ...ended, status: 'in_progress' }, [batchRequest(0)], null);
-    if (ended.stop !== null) await batches.stop(ended, { ...ended.stop, status: 'in_progress' });
-    await batches.close(ended, ended, delivery);
+    const open = { ...ended, status: 'in_progress' as const };
+    await batches.create(open, [batchRequest(0)], null);
+    const stopped = ended.stop === null ? open : await batches.stop(open, ended.stop);
+    await batches.close(stopped ?? open, ended, delivery);
     return delivery;
   };
   const ends: [Batch, state: WebhookDelivery['state']][] = [
@@ -221,8 +222,9 @@ async function writeEndedBatches({ batches, deliveries }: Stores): Promise<void>
 async function writeLongLists({ table, chats, batches }: Stores): Promise<void> {
   await chats.create({ workspaceId: listsId, agentId, name: 'The first', externalUserId: userId });
   const first = batch(9, { workspaceId: listsId, status: 'completed', completedAt: at(8) });
-  await batches.create({ ...first, status: 'in_progress' }, [batchRequest(0)], null);
-  await batches.close(first, { ...first, completed: 1 }, null);
+  const open = { ...first, status: 'in_progress' as const };
+  await batches.create(open, [batchRequest(0)], null);
+  await batches.close(open, { ...first, completed: 1 }, null);
   const others = Array.from({ length: listLength - 1 }, (_, index) => index + 2);
   const chatsOfUser = keys.chatList(listsId, { externalUserId: userId });
   const chatHead = await readHead<number>(table, chatsOfUser);

@@ -1,0 +1,118 @@
+import { setTimeout as pass } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import type { BatchResource } from '#contract/batch.ts';
+import { batchAt, checkEnded, endOf, requestsOf, resultsOf, submit, tally } from '#support/batches.ts';
+import { dataOf, type OpenTenant, openTenant } from '#support/open-tenant.ts';
+import { quickTimer } from '#support/quick-timer.ts';
+import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import { seededRandom } from '#support/seeded-random.ts';
+import { type Service, startService } from '#support/service.ts';
+
+vi.setConfig({ testTimeout: 120_000 });
+
+const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
+const random = seededRandom(seed);
+const below = (most: number): number => Math.floor(random() * most);
+
+let model: ScriptedModel;
+let service: Service;
+let tenant: OpenTenant;
+beforeAll(async () => {
+  model = await startScriptedModel();
+  model.onCall = (call) => void answer(call);
+  service = await startService({
+    variables: { OPENAI_BASE_URL: model.url, BATCH_TIMEOUT_SECONDS: '8' },
+    maxConcurrency: 8,
+    timer: quickTimer,
+  });
+  tenant = await openTenant(service, { model: 'openai:test', titles: false });
+});
+afterAll(async () => {
+  await service.close();
+  await model.close();
+});
+
+const held: ModelCall[] = [];
+
+async function answer(call: ModelCall): Promise<void> {
+  const message = call.request.messages.at(-1)?.content ?? '';
+  if (message.startsWith('Hold')) return void held.push(call);
+  await pass(below(1500));
+  if (message.startsWith('Refuse')) return call.fail(400);
+  call.piece('Done');
+  call.finish();
+}
+
+interface Counts {
+  readonly success: number;
+  readonly failed: number;
+}
+
+const told = ({ completed_requests, failed_requests }: BatchResource): Counts => ({
+  success: completed_requests,
+  failed: failed_requests,
+});
+
+async function shown(id: string): Promise<Counts> {
+  const results = await resultsOf(tenant.client, id);
+  const counted = (status: string) => results.filter((result) => result.status === status).length;
+  return { success: counted('success'), failed: counted('failed') };
+}
+
+async function listed(id: string): Promise<Counts> {
+  const batches = dataOf(await tenant.client.get<BatchResource[]>('/batches?limit=1000'));
+  return told(batches.find((batch) => batch.id === id) as BatchResource);
+}
+
+/** Each look may only ever find as many as the one before, or more. */
+async function watch(id: string): Promise<number> {
+  const looks = [() => batchAt(tenant.client, id).then(told), () => shown(id), () => listed(id)];
+  let before: Counts = { success: 0, failed: 0 };
+  for (let count = 0; ; count += 1) {
+    const { status } = await batchAt(tenant.client, id);
+    for (const look of [...looks, ...looks.toReversed()]) {
+      const now = await look();
+      expect(now.success).toBeGreaterThanOrEqual(before.success);
+      expect(now.failed).toBeGreaterThanOrEqual(before.failed);
+      before = now;
+    }
+    if (!['in_progress', 'cancelling'].includes(status)) return count;
+  }
+}
+
+it('counts and results agree at every moment, whatever ends, is cancelled or expires', async () => {
+  console.log(`SEED=${seed}`);
+  const ends = await Promise.all(
+    Array.from({ length: 8 }, async (_, index) => {
+      const requests = requestsOf(1 + below(35), (position) => ({
+        // Every other batch has some that are not answered before its time is up.
+        message: `${['Answer', 'Refuse', 'Answer', index % 2 === 0 ? 'Hold' : 'Answer'][below(4)]} ${position}`,
+      }));
+      const { id } = await submit(tenant.client, tenant, requests);
+      const watching = watch(id);
+      if (index % 4 >= 2) {
+        await pass(1000 + below(5000));
+        const cancelled = await tenant.client.post<BatchResource>(`/batches/${id}/cancel`, undefined);
+        if (cancelled.status === 202) {
+          const [atCancel, later] = [told(dataOf(cancelled)), await shown(id)];
+          expect(later.success).toBeGreaterThanOrEqual(atCancel.success);
+          expect(later.failed).toBeGreaterThanOrEqual(atCancel.failed);
+        }
+        // What is being done ends.
+        for (const call of held.splice(0)) call.finish();
+      }
+      const release = setInterval(() => {
+        for (const call of held.splice(0)) call.finish();
+      }, 10_000);
+      try {
+        const looks = await watching;
+        const ended = await endOf(tenant.client, id);
+        const results = await checkEnded(tenant.client, ended, requests);
+        return `${ended.status} ${JSON.stringify(tally(results))} in ${looks} looks`;
+      } finally {
+        clearInterval(release);
+      }
+    }),
+  );
+  console.log(ends.join('\n'));
+});
