@@ -115,9 +115,15 @@ test('every role may do exactly this', () => {
       'states:StartExecution',
     ],
     ListBatches: [...read, 'dynamodb:Query', ...logs],
-    GetBatch: ['dynamodb:GetItem', ...logs],
+    GetBatch: ['dynamodb:GetItem', 'dynamodb:Query', ...logs],
     ListBatchResults: [...read, 'dynamodb:Query', ...logs, 's3:GetObject'],
-    CancelBatch: ['dynamodb:GetItem', 'dynamodb:UpdateItem', ...logs, 'states:SendTaskSuccess'],
+    CancelBatch: [
+      'dynamodb:GetItem',
+      'dynamodb:Query',
+      'dynamodb:UpdateItem',
+      ...logs,
+      'states:SendTaskSuccess',
+    ],
     ProcessBatchItems: [
       ...claim,
       'lambda:InvokeFunction',
