@@ -3,8 +3,8 @@ import { errorTable } from '#contract/errors.ts';
 import type { StreamEventBody } from '#contract/events.ts';
 import type { Cancel, Clock } from '#domain/ports/clock.ts';
 
-/** Proxies on the way close connections that are silent for 30 s or more. */
-const pingMilliseconds = 15_000;
+/** Proxies on the way close connections that are silent for 30 s or more: a model may think for longer. */
+const longestSilence = 15_000;
 
 const readTooSlowly = {
   code: errorTable.serverError.errorCode,
@@ -44,8 +44,15 @@ export function openEventStream(
 ): EventStream {
   let sequenceNumber = 0;
   let isDone = false;
-  stream.write(': ping\n\n');
-  const stopPinging: Cancel = clock.every(pingMilliseconds, () => stream.write(': ping\n\n'));
+  let cancelPing: Cancel = () => {};
+  const pingAfterSilence = (): void => {
+    cancelPing();
+    cancelPing = clock.after(longestSilence, () => {
+      stream.write(': ping\n\n');
+      pingAfterSilence();
+    });
+  };
+  pingAfterSilence();
   const write = (event: StreamEventBody): void => {
     const payload = {
       ...event,
@@ -55,11 +62,12 @@ export function openEventStream(
     };
     sequenceNumber += 1;
     stream.write(`event: ${event.type}\ndata: ${JSON.stringify(payload)}\n\n`);
+    pingAfterSilence();
   };
   const done = (): void => {
     if (isDone) return;
     isDone = true;
-    stopPinging();
+    cancelPing();
     stream.write('data: [DONE]\n\n');
   };
   return {

@@ -29,7 +29,7 @@ afterAll(async () => {
 
 const body = (message: string) => ({ message, agent_id: tenant.agentId });
 
-it('answers before the model does: a comment and response.created', async () => {
+it('answers before the model does, and response.created comes first', async () => {
   const chatId = await createChat(client, tenant);
   const called = callFor('first bytes');
   const response = await client.request('POST', `/chats/${chatId}/messages`, { body: body('first bytes') });
@@ -44,13 +44,38 @@ it('answers before the model does: a comment and response.created', async () => 
     text += decoder.decode(chunk, { stream: true });
     // The model says its first word only when the client has seen that the reply is under way.
     if (text.includes('response.created') && !text.includes('delta')) {
-      expect(text.startsWith(': ping\n\nevent: response.created\ndata: {')).toBe(true);
+      expect(text.startsWith('event: response.created\ndata: {')).toBe(true);
       const call = await called;
       call.piece('now');
       call.finish();
     }
   }
   expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
+});
+
+it('writes a comment after 15 seconds of silence, and none while events come', {
+  timeout: 60_000,
+}, async () => {
+  const chatId = await createChat(client, tenant);
+  const called = callFor('think');
+  const response = await client.request('POST', `/chats/${chatId}/messages`, { body: body('think') });
+  const call = await called;
+  const begun = performance.now();
+  const decoder = new TextDecoder();
+  let text = '';
+  let silence: number | undefined;
+  for await (const chunk of response.body ?? []) {
+    text += decoder.decode(chunk, { stream: true });
+    if (silence !== undefined || !text.includes(': ping\n\n')) continue;
+    silence = performance.now() - begun;
+    call.piece('thought');
+    call.finish();
+  }
+  expect(silence).toBeGreaterThan(14_000);
+  const [before, after, ...more] = text.split(': ping\n\n');
+  expect(before).toMatch(/^event: response\.created\ndata: .*\n\n$/);
+  expect(after).toMatch(/^event: response\.output_text\.delta\n/);
+  expect(more).toEqual([]);
 });
 
 it('passes each piece on as it comes: the model says the next only when the client has the last', async () => {
