@@ -135,6 +135,7 @@ async function runLoop(
   let saidBytes = 0;
   let handedOver = false;
   let isToldToAnswer = false;
+  const isReply = task.agents.length === 1;
 
   for (let step = 1; ; step += 1) {
     // The last call of the model, and one after a form, must be an answer.
@@ -191,13 +192,15 @@ async function runLoop(
       type: 'usage',
       usage,
       model: definition.llm_model,
-      callType: task.agents.length === 1 ? 'chat' : 'consultant_call_agent',
+      callType: isReply ? 'chat' : 'consultant_call_agent',
     });
     if (finishReason === 'bytes') {
       // Whoever called this agent goes on, and no step of its may stay open; the reply itself ends them all.
-      if (task.agents.length > 1) await calls.results();
+      if (!isReply) await calls.results();
       return { cutShort: null, incomplete: 'max_output_tokens' };
     }
+    if (wanted.length === 0 && isReply && finishReason === 'length')
+      return { cutShort: null, incomplete: 'max_output_tokens' };
     if (wanted.length === 0)
       return cutShortBy(reasonCutShort(finishReason, { said, handedOver, maxOutputTokens }));
     // It was told to speak and would rather go on.
@@ -232,7 +235,7 @@ function reasonCutShort(
 ): string | null {
   switch (finishReason) {
     case 'length':
-      return `The reply was cut at the limit of ${reply.maxOutputTokens} tokens`;
+      return `The answer was cut at the limit of ${reply.maxOutputTokens} tokens`;
     case 'content-filter':
       return 'The reply was cut by the content filter of the model';
     case 'error':

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { checkEnded, endOf, submit } from '#support/batches.ts';
 import { type Client, clientOf } from '#support/client.ts';
 import type { ModelCall, ScriptedModel } from '#support/model-server.ts';
 import { startScriptedBedrock } from '#support/scripted-bedrock.ts';
@@ -144,13 +145,6 @@ const failures: Failure[] = [
     error: { code: 10005, message: 'The model gave an empty reply' },
   },
   {
-    name: 'a reply cut at its limit',
-    says: ['One, ', 'two'],
-    fails: (call) => call.cut('length'),
-    asked: 1,
-    error: { code: 10005, message: 'The reply was cut at the limit of 8192 tokens' },
-  },
-  {
     name: 'a reply cut by a filter',
     says: ['One, '],
     fails: (call) => call.cut('content_filter'),
@@ -247,6 +241,32 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
             { role: 'user', content: after },
           ],
     );
+  });
+
+  it('that reaches its limit of tokens: its text is the reply, which says that it is incomplete', async () => {
+    const cut = 'max_output_tokens';
+    script('to the limit', (call) => {
+      call.piece('One, ');
+      call.piece('two');
+      call.cut('length');
+    });
+    const message = { message: 'to the limit', agent_id: tenant.agentId };
+    const chatId = await createChat(client, tenant);
+    expect((await (await client.stream(chatId, message)).all()).slice(-2)).toMatchObject([
+      { type: 'response.output_text.completed', final_text: 'One, two', incomplete: cut },
+      '[DONE]',
+    ]);
+    const [, reply] = await historyOf(client, chatId);
+    expect(reply).toMatchObject({ content: 'One, two', meta: { incomplete: cut } });
+    expect(reply?.meta).not.toHaveProperty('error');
+    const answer = await send(client, tenant, chatId, 'to the limit');
+    expect(answer).toMatchObject({ status: 200, body: { data: 'One, two', error_code: 0 } });
+    expect(answer.headers.get('x-reply-incomplete')).toBe(cut);
+    const requests = [{ custom_id: 'one', message: 'to the limit' }];
+    const batch = await endOf(client, (await submit(client, tenant, requests)).id);
+    expect(await checkEnded(client, batch, requests)).toMatchObject([
+      { status: 'success', response_content: 'One, two', incomplete: cut },
+    ]);
   });
 
   it('that says a million characters', async () => {

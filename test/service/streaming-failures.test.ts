@@ -176,13 +176,6 @@ describe.concurrent('a model that dies', () => {
     failReply(`http ${status}`, { fails: (call) => call.fail(status) }, refused),
   );
 
-  it('by the limit of its tokens', () =>
-    failReply(
-      'too long for it',
-      { says: ['One, ', 'two'], fails: (call) => call.cut('length') },
-      { code: 10005, message: 'The reply was cut at the limit of 8192 tokens' },
-    ));
-
   it('by its content filter', () =>
     failReply(
       'not to be said',
