@@ -1,15 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { agentCommands } from './agent-commands.ts';
-import { auditCommand } from './audit-command.ts';
-import { batchCommands } from './batch-commands.ts';
-import { chatCommand } from './chat-commands.ts';
-import { keyCommands } from './key-commands.ts';
-import { knowledgeCommands } from './knowledge-commands.ts';
 import { type TargetOptions, useTarget } from './target.ts';
-import { usageCommand } from './usage-command.ts';
-import { webhookCommands } from './webhook-commands.ts';
-import { whitelistCommands } from './whitelist-commands.ts';
-import { workspaceCommands } from './workspace-commands.ts';
 
 /** What a command has to say: the object of `--json`, and the lines that a person reads. */
 export interface Result {
@@ -21,6 +11,33 @@ export interface Result {
 export type Report = <Inputs extends unknown[]>(
   work: (...inputs: Inputs) => Promise<Result>,
 ) => (...inputs: Inputs) => Promise<void>;
+
+interface Reports {
+  /** Of an operator's work. */
+  report: Report;
+  /** Of a client's. */
+  clientReport: Report;
+}
+
+const groups: Readonly<Record<string, (reports: Reports) => Promise<Command>>> = {
+  workspaces: async ({ report }) => (await import('./workspace-commands.ts')).workspaceCommands(report),
+  keys: async ({ report }) => (await import('./key-commands.ts')).keyCommands(report),
+  agents: async ({ report }) => (await import('./agent-commands.ts')).agentCommands(report),
+  whitelist: async ({ report }) => (await import('./whitelist-commands.ts')).whitelistCommands(report),
+  knowledge: async ({ report }) => (await import('./knowledge-commands.ts')).knowledgeCommands(report),
+  usage: async ({ report }) => (await import('./usage-command.ts')).usageCommand(report),
+  audit: async ({ report }) => (await import('./audit-command.ts')).auditCommand(report),
+  chat: async () => (await import('./chat-commands.ts')).chatCommand(),
+  batch: async ({ clientReport }) => (await import('./batch-commands.ts')).batchCommands(clientReport),
+  webhooks: async ({ report, clientReport }) =>
+    (await import('./webhook-commands.ts')).webhookCommands(report, clientReport),
+};
+
+/** Of a command line that begins with a group's name no other is loaded: a client's commands need no AWS client. */
+const groupsFor = ([, , first = '']: readonly string[]) => {
+  const only = Object.hasOwn(groups, first) ? groups[first] : undefined;
+  return only === undefined ? Object.values(groups) : [only];
+};
 
 /** The command line of operators and of clients. Exit code 1 and one line on standard error when something is wrong. */
 export async function runAgentctl(argv: string[]): Promise<void> {
@@ -44,18 +61,7 @@ export async function runAgentctl(argv: string[]): Promise<void> {
       await useTarget(options());
       return work(...inputs);
     });
-  for (const commands of [
-    workspaceCommands,
-    keyCommands,
-    agentCommands,
-    whitelistCommands,
-    knowledgeCommands,
-    usageCommand,
-    auditCommand,
-  ])
-    program.addCommand(commands(report));
-  program.addCommand(chatCommand()).addCommand(batchCommands(clientReport));
-  program.addCommand(webhookCommands(report, clientReport));
+  for (const load of groupsFor(argv)) program.addCommand(await load({ report, clientReport }));
   for (const command of [program, ...program.commands.flatMap((group) => [group, ...group.commands])])
     command.exitOverride().configureOutput({ outputError: (text, write) => write(text) });
   acceptSharedOptionsAnywhere(program);

@@ -1,6 +1,4 @@
 import { resolve } from 'node:path';
-import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
-import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import { actAs } from '#runtime/actor.ts';
 import { variables } from '#runtime/variables.ts';
 import { credentialsOf, readConnection } from '../local/connection.ts';
@@ -19,6 +17,7 @@ export async function useTarget({ data, stack }: TargetOptions): Promise<void> {
     const outputOf = await readOutputs(stack);
     const table = outputOf('DataTableName');
     if (table === undefined) throw new Error(`The stack ${stack} has no output DataTableName`);
+    const { GetCallerIdentityCommand, STSClient } = await import('@aws-sdk/client-sts');
     const { Arn } = await new STSClient().send(new GetCallerIdentityCommand());
     actAs(Arn ?? 'unknown');
     process.env[variables.dataTable] = table;
@@ -43,6 +42,7 @@ export async function useTarget({ data, stack }: TargetOptions): Promise<void> {
 }
 
 export async function readOutputs(stack: string): Promise<(name: string) => string | undefined> {
+  const { CloudFormationClient, DescribeStacksCommand } = await import('@aws-sdk/client-cloudformation');
   const { Stacks = [] } = await new CloudFormationClient().send(
     new DescribeStacksCommand({ StackName: stack }),
   );
