@@ -48,9 +48,8 @@ export const uploadFailures = {
   nameMissing: 'File name is missing',
   nameTooLong: `File name is too long (max length: ${limits.fileNameCharacters} characters)`,
   extension: (extension: string) => `Unsupported file extension: ${extension}`,
+  /** The declared type if it is not taken, else the one that the content has. */
   contentType: (type: string) => `Unsupported content type: ${type}`,
-  /** Begins as the text for a type that is not taken: it is the content's type that does not fit. */
-  content: (actual: string, declared: string) => `Unsupported content type: ${actual}, sent as ${declared}`,
   tooLarge: `File size check failed (max size: ${limits.fileBytes / 1024 / 1024} MB)`,
   empty: 'File is empty (size must be greater than 0 bytes)',
 } as const;

@@ -45,13 +45,13 @@ export function describeWrongContent(
   if (!isTextType(essence)) {
     if (detected.includes(essence)) return undefined;
     const actual = detected[0] ?? (looksLikeText(beginning) ? 'text/plain' : unknownBinary);
-    return uploadFailures.content(actual, essence);
+    return uploadFailures.contentType(actual);
   }
   const known = detected.find(
     (type) => type === 'application/zip' || (!isTextType(type) && isAcceptedType(type)),
   );
   if (known === undefined && looksLikeText(beginning)) return undefined;
-  return uploadFailures.content(known ?? detected[0] ?? unknownBinary, essence);
+  return uploadFailures.contentType(known ?? detected[0] ?? unknownBinary);
 }
 
 const unknownBinary = 'application/octet-stream';

@@ -29,7 +29,8 @@ interface Received {
 /**
  * Stores the file of a form as it comes in. Whatever is wrong, the form is read to its end before that is told, so that
  * the refusal knows the size and the client hears it; and nothing of a refused or broken upload stays.
- * @throws badRequest with the texts of the specification, section 7.3, and the refused file as its data
+ * @throws badRequest with the texts of the specification, section 7.3, or serverError, each with what is known of the file
+ *   as its data: empty text and 0 for what is not
  */
 export const storeUpload =
   (services: UploadServices) =>
@@ -54,30 +55,35 @@ export const storeUpload =
       else form.wrong ??= data.wrong;
       if (form.file === undefined) throw new ServiceError('badRequest', form.wrong ?? 'file is required');
       const wrong = form.file.wrong ?? form.wrong;
-      if (wrong !== undefined) throw refusal(wrong);
+      if (wrong !== undefined) throw new ServiceError('badRequest', wrong);
       return await finish(services, caller, form.file, form.scope);
     } catch (error) {
       await form.file?.writer
         ?.abort()
         // The bucket's rules remove what is left.
         .catch((problem: unknown) => services.log.warn('An upload was not cleared away', { error: problem }));
-      throw error instanceof ServiceError && form.file !== undefined ? refusal(error.message, error) : error;
-    }
-
-    function refusal(message: string, cause?: ServiceError): ServiceError {
-      const { file, scope } = form;
-      return new ServiceError('badRequest', message, {
-        cause,
-        data: {
-          original_name: file?.name ?? '',
-          content_type: file?.contentType ?? '',
-          size: file?.size ?? 0,
-          scope,
-          error_msg: message,
-        },
-      });
+      throw failureOf(error, form);
     }
   };
+
+/** A failed upload (specification, section 2.7). */
+function failureOf(error: unknown, { file, data }: { file?: Received; data?: string }): ServiceError {
+  const [kind, message] =
+    error instanceof ServiceError
+      ? [error.kind, error.message]
+      : (['serverError', 'An upload failed'] as const);
+  const read = readData(data);
+  return new ServiceError(kind, message, {
+    cause: error,
+    data: {
+      original_name: file?.name ?? '',
+      content_type: file?.contentType ?? '',
+      size: file?.size ?? 0,
+      scope: 'scope' in read ? read.scope : 'persistent',
+      error_msg: message,
+    },
+  });
+}
 
 function describe(services: UploadServices, part: UploadPart & { kind: 'file' }): Received {
   const name = part.name ?? '';

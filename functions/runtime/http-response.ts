@@ -40,5 +40,7 @@ export function failureResponse(
     });
   log.error('A request failed', { error, request_id: requestId });
   const { status, errorCode } = errorTable.serverError;
-  return jsonResponse(status, failure(errorCode, serverErrorMessage(requestId)), requestId, headers);
+  const message = serverErrorMessage(requestId);
+  const data = error instanceof ServiceError && error.data && { ...error.data, error_msg: message };
+  return jsonResponse(status, failure(errorCode, message, data || null), requestId, headers);
 }

@@ -22,11 +22,18 @@ it.each(Object.entries(doors))(
   async (_door, address) => {
     const upload = uploaderOf({ baseUrl: address() }, tenant);
     const { status, body, headers } = await upload.raw(form(filePart('a.txt', 'x')));
+    const message = `Internal server error, request id ${headers.get('x-request-id')}`;
     expect({ status, body }).toEqual({
       status: 500,
       body: {
-        data: null,
-        message: `Internal server error, request id ${headers.get('x-request-id')}`,
+        data: {
+          original_name: 'a.txt',
+          content_type: 'text/plain',
+          size: 1,
+          scope: 'persistent',
+          error_msg: message,
+        },
+        message,
         error_code: 10005,
       },
     });

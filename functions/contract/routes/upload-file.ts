@@ -9,7 +9,7 @@ export const route = {
   path: '/chats/upload-file',
   summary: 'Upload a file, to attach it to messages',
   description:
-    'Files of up to 50 MB at a base address with large uploads, else of about 4.5 MB, the limit of the platform. The data of a refused upload describes the file: original_name, content_type, size, scope and error_msg.',
+    'Files of up to 50 MB at a base address with large uploads, else of about 4.5 MB, the limit of the platform. The data of a failed upload describes the file: original_name, content_type, size, scope and error_msg; "" and 0 are unknown.',
   rateClass: 'uploads',
   transfer: 'buffered',
   timeoutSeconds: 29,
