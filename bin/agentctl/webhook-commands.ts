@@ -59,7 +59,7 @@ async function ownerOf(batchId: string): Promise<DeliveryOwner> {
 
 async function reasonForNone({ workspaceId, batchId }: DeliveryOwner): Promise<string> {
   const batch = await batches().get(workspaceId, batchId);
-  return `Nothing was to be delivered so far: batch ${batchId} is ${batch?.status}, and its webhook is for ${batch?.webhook?.events.join(', ')}`;
+  return `Nothing was to be delivered so far: batch ${batchId} is ${batch?.status}, and its webhook is for ${batch?.webhook?.events.join(', ') || 'no event'}`;
 }
 
 const jsonOf = (delivery: WebhookDelivery) => ({

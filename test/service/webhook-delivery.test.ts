@@ -141,6 +141,17 @@ describe('events', () => {
     expect(await tenant.attempts(unwanted)).toEqual([]);
   });
 
+  it('are none with an empty list, and one each when named several times', async () => {
+    const { calls, url } = await receive();
+    const silent = await tenant.create({ url, events: [] });
+    const doubled = await tenant.create({ url, events: Array(5).fill('completed') });
+    expect(await tenant.settled(doubled)).toMatchObject({ state: 'delivered' });
+    await expect.poll(async () => (await tenant.batch(silent)).status).toBe('completed');
+    const other = await tenant.create({ url });
+    await tenant.settled(other);
+    expect(calls.map(({ payload }) => payload.data.id)).toEqual([doubled.id, other.id]);
+  });
+
   it('of cancelled batches are sent when the webhook names them, and not by default', async () => {
     const { calls, url } = await receive();
     const cancelled = async (events?: ['cancelled']) => {

@@ -28,9 +28,9 @@ const webhook = z.object({
     .meta({ format: 'uri' }),
   events: z
     .array(z.enum(webhookEvents))
-    .min(1, { error: 'must have at least 1 element' })
-    .max(webhookEvents.length, { error: `must have at most ${webhookEvents.length} elements` })
-    .default(['completed', 'failed']),
+    .default(['completed', 'failed'])
+    .transform((events) => [...new Set(events)])
+    .meta({ description: 'Empty for none; an event that is named several times is sent once.' }),
   secret: text(limits.webhookSecretCharacters).optional(),
 });
 
