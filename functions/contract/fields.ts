@@ -56,4 +56,29 @@ export const integerParameter = (min: number, max: number = Number.MAX_SAFE_INTE
     .refine((value) => value <= max, { error: `must be at most ${max}` })
     .meta({ override: { type: 'integer', minimum: min, maximum: max } });
 
+/**
+ * The id of a chat or message in a path: any integer, since what names nothing is not found rather than malformed. An
+ * integer that no id can be is read as 0, the id of nothing; as a number it would round to another one.
+ */
+export const idParameter = z
+  .string()
+  .regex(/^-?\d+$/, { error: 'must be an integer', abort: true })
+  .transform((text) => idOf(BigInt(text)))
+  .meta({ override: { type: 'integer' } });
+
+/** The same in a JSON body. */
+export const idField = z
+  .preprocess(
+    (value) => (isInteger(value) ? idOf(value) : value),
+    z.number().refine(Number.isInteger, { error: 'must be an integer' }),
+  )
+  .meta({ override: { type: 'integer' } });
+
+/** JSON.parse reads an integer of more than 308 digits as infinite. */
+const isInteger = (value: unknown): value is number =>
+  Number.isInteger(value) || value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY;
+
+const idOf = (value: bigint | number): number =>
+  value > 0 && value <= Number.MAX_SAFE_INTEGER ? Number(value) : 0;
+
 export const externalUserId = text(limits.externalUserIdCharacters);

@@ -33,8 +33,8 @@ const millisecondsBetweenLooks = 250;
  * Takes a batch in: everything is checked before anything is written.
  * @param key of a request that may be made again: the batch that it has made is told as it was then
  * @param mostOpen how many batches of the workspace may then be open; null for any number
- * @throws clientNotAllowed, then badRequest, each naming the request and the field (specification, sections 4.2 and 5.4);
- *   rateLimited when as many are open
+ * @throws clientNotAllowed, then badRequest, or notFound for a history, each naming the request and the field
+ *   (specification, sections 4.2 and 5.4); rateLimited when as many are open
  */
 export const createBatch =
   (services: CreateServices) =>
@@ -255,7 +255,7 @@ async function refuseForeignHistories(
     if (historyId === null) continue;
     const chat = chats.get(historyId);
     if (chat === undefined || !isOpenTo(chat, externalUserId ?? undefined))
-      throw refusal(position, 'history_id: Chat not found');
+      throw new ServiceError('notFound', `requests[${position}].history_id: Chat not found`);
     if (chat.agentId !== agentId) throw refusal(position, 'history_id: Agent mismatch');
   }
 }

@@ -86,14 +86,12 @@ describe('refuses, naming the request and the field,', () => {
       'requests[0].attached_file_uuids must have at most 10 elements',
     ],
     ['a history of text', { history_id: '1' }, 'requests[0].history_id must be a number'],
-    ['a history of 0', { history_id: 0 }, expect.stringMatching(/^requests\[0\]\.history_id .*1/) as string],
     ['a history of 1.5', { history_id: 1.5 }, 'requests[0].history_id must be an integer'],
     [
       'an agent that is not there',
       { agent_id: unknownId },
       'requests[0].agent_id is not a published agent of this workspace',
     ],
-    ['a history that is not there', { history_id: 999_999 }, 'requests[0].history_id: Chat not found'],
     [
       'a file that is not there',
       { attached_file_uuids: [unknownId] },
@@ -103,6 +101,21 @@ describe('refuses, naming the request and the field,', () => {
     const { status, body } = await postOne(fields);
     expect({ status, ...body }).toEqual({ status: 400, data: null, error_code: 10006, message });
   });
+
+  it.each(['999999', '0', '-1', '12345678901234567890123', '9007199254740993', '9'.repeat(400), '-1e400'])(
+    'a history of %s, which names no chat',
+    async (history) => {
+      const body = JSON.stringify({ agent_id: tenant.agentId, requests: requestsOf(1) });
+      const answer = await tenant.client.post(
+        '/batches',
+        body.replace('"message"', `"history_id":${history},$&`),
+        {
+          headers: { 'Content-Type': 'application/json' },
+        },
+      );
+      expect(summaryOf(answer)).toBe('404/10003 requests[0].history_id: Chat not found');
+    },
+  );
 
   it.each<[string, Record<string, unknown>, string]>([
     ['no agent_id', { agent_id: undefined }, 'agent_id is required'],
@@ -146,25 +159,33 @@ describe('refuses, naming the request and the field,', () => {
     const other = await openTenant(service);
     const chat = await other.createChat();
     const file = dataOf(await uploaderOf(service, other).file('a.txt', 'text')) as UploadedFile;
-    const wrong: [RequestFields, string][] = [
-      [{ agent_id: other.agentId }, 'agent_id is not a published agent of this workspace'],
-      [{ history_id: chat.id + 1000 }, 'history_id: Chat not found'],
-      [{ attached_file_uuids: [file.uuid] }, 'attached_file_uuids[0] is not a file of this workspace'],
+    const wrong: [RequestFields, string, string][] = [
+      [{ agent_id: other.agentId }, '400/10006', 'agent_id is not a published agent of this workspace'],
+      [{ history_id: chat.id + 1000 }, '404/10003', 'history_id: Chat not found'],
+      [
+        { attached_file_uuids: [file.uuid] },
+        '400/10006',
+        'attached_file_uuids[0] is not a file of this workspace',
+      ],
     ];
-    for (const [fields, message] of wrong)
-      expect(summaryOf(await postOne(fields))).toBe(`400/10006 requests[0].${message}`);
+    for (const [fields, code, message] of wrong)
+      expect(summaryOf(await postOne(fields))).toBe(`${code} requests[0].${message}`);
   });
 
   it('the history of another user, or of another agent', async () => {
     const owned = await createChat(tenant.client, tenant, { external_user_id: 'ada' });
     const agentId = await createPublishedAgent(tenant.workspaceId);
-    const wrong: [RequestFields, string][] = [
-      [{ history_id: owned }, 'history_id: Chat not found'],
-      [{ history_id: owned, external_user_id: 'bob' }, 'history_id: Chat not found'],
-      [{ history_id: owned, external_user_id: 'ada', agent_id: agentId }, 'history_id: Agent mismatch'],
+    const wrong: [RequestFields, string, string][] = [
+      [{ history_id: owned }, '404/10003', 'history_id: Chat not found'],
+      [{ history_id: owned, external_user_id: 'bob' }, '404/10003', 'history_id: Chat not found'],
+      [
+        { history_id: owned, external_user_id: 'ada', agent_id: agentId },
+        '400/10006',
+        'history_id: Agent mismatch',
+      ],
     ];
-    for (const [fields, message] of wrong)
-      expect(summaryOf(await postOne(fields))).toBe(`400/10006 requests[0].${message}`);
+    for (const [fields, code, message] of wrong)
+      expect(summaryOf(await postOne(fields))).toBe(`${code} requests[0].${message}`);
     const taken = dataOf(await postOne({ history_id: owned, external_user_id: 'ada' }));
     expect(await endOf(tenant.client, taken.id)).toMatchObject({ completed_requests: 1 });
   });

@@ -178,6 +178,20 @@ describe('feedback is refused', () => {
     expect(summaryOf(await rate(reply, helpful('ann')))).toBe('200/0 Feedback created');
   });
 
+  it.each(['0', '-1', '12345678901234567890123', '9007199254740993'])(
+    'in the chat or of the message %s, which names none',
+    async (id) => {
+      const { client, rate, reply, chat } = await openRatedChat();
+      const inChat = await client.post(`/chats/${id}/messages/${reply}/feedbacks`, helpful('ann'));
+      expect(summaryOf(inChat)).toBe('404/10003 Chat not found');
+      const ofMessage = await client.post(`/chats/${chat.id}/messages/${id}/feedbacks`, helpful('ann'));
+      expect(summaryOf(ofMessage)).toBe('404/10003 Message not found');
+      expect(summaryOf(await rate(`000${reply}`, helpful('ann'), `000${chat.id}`))).toBe(
+        '200/0 Feedback created',
+      );
+    },
+  );
+
   it.each([
     ['abc', '1', 'chat_id must be an integer'],
     ['1', 'abc', 'message_id must be an integer'],

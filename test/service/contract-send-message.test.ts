@@ -142,6 +142,28 @@ describe('a field that is wrong is refused, naming it', () => {
     expect(summaryOf(answer)).toBe('400/10006 chat_id must be an integer');
   });
 
+  it.each(['0', '-1', '-0', '12345678901234567890123', '9007199254740993', `-${'9'.repeat(400)}`])(
+    'chat_id %s, which names no chat',
+    async (chatId) => {
+      const { client, agentId } = tenant;
+      const body = { message: 'Hi', agent_id: agentId, stream: false };
+      const sent = await client.post(`/chats/${chatId}/messages`, body);
+      expect(summaryOf(sent)).toBe('404/10003 Chat not found');
+      const history = await client.get(`/chats/${chatId}/messages?external_user_id=ann`);
+      expect(summaryOf(history)).toBe('404/10003 Chat not found');
+    },
+  );
+
+  it('takes a chat_id with leading zeros', async () => {
+    const { client, agentId, createChat } = tenant;
+    const { id } = await createChat();
+    const body = { message: 'Hi', agent_id: agentId, stream: false };
+    for (const zeros of ['0', '0'.repeat(30)])
+      expect(summaryOf(await client.post(`/chats/${zeros}${id}/messages`, body))).toBe('200/0 success');
+    const history = await client.get<unknown[]>(`/chats/00${id}/messages?external_user_id=ann`);
+    expect(history.body.data).toHaveLength(4);
+  });
+
   it('ignores fields that nobody knows, and takes an agent_id in upper case and an empty list of files', async () => {
     const { agentId, createChat, send } = await openTenant(service);
     const fields = { colour: 'red', agent_id: agentId.toUpperCase(), attached_file_uuids: [] };

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { attachedFileUuids } from '../attached-files.ts';
 import { webhookEvents } from '../batch-statuses.ts';
-import { externalUserId, text, textOfBytes, uuid } from '../fields.ts';
+import { externalUserId, idField, text, textOfBytes, uuid } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency.ts';
 import { limits } from '../limits.ts';
 import { nothing, type Route } from './route.ts';
@@ -14,7 +14,7 @@ const batchRequest = z.object({
   external_user_id: externalUserId.optional(),
   name: text(limits.chatNameCharacters).optional(),
   attached_file_uuids: attachedFileUuids,
-  history_id: z.int().min(1).optional(),
+  history_id: idField.optional(),
 });
 
 /** Specification, section 2.11. */
@@ -60,5 +60,5 @@ export const route = {
   headers: idempotencyHeaders,
   body: createBatchBody,
   status: 202,
-  failures: ['clientNotAllowed'],
+  failures: ['clientNotAllowed', 'notFound'],
 } as const satisfies Route;

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { feedbackType } from '../feedback.ts';
-import { externalUserId, integerParameter, optionalText } from '../fields.ts';
+import { externalUserId, idParameter, optionalText } from '../fields.ts';
 import { limits } from '../limits.ts';
 import { chatPath, nothing, type Route } from './route.ts';
 
@@ -13,7 +13,7 @@ export const route = {
   rateClass: 'writes',
   transfer: 'buffered',
   timeoutSeconds: 29,
-  parameters: chatPath.extend({ message_id: integerParameter(1) }),
+  parameters: chatPath.extend({ message_id: idParameter }),
   query: nothing,
   headers: nothing,
   body: z

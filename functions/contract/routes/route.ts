@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { ErrorKind } from '../errors.ts';
-import { integerParameter, uuid } from '../fields.ts';
+import { idParameter, uuid } from '../fields.ts';
 import type { RateClass } from '../rate-limits.ts';
 
 export type RouteName =
@@ -55,4 +55,4 @@ export interface Route {
 export const nothing = z.object({});
 export const noBody = z.unknown();
 export const batchPath = z.object({ batch_id: uuid });
-export const chatPath = z.object({ chat_id: integerParameter(1) });
+export const chatPath = z.object({ chat_id: idParameter });
