@@ -80,14 +80,14 @@ type TurnServices = Pick<
 export const beginTurn =
   (services: TurnServices) =>
   async (input: SendInput, key: RequestKey | null, ask: (turn: Turn) => AskedReply): Promise<Begun> => {
-    const { attachedFiles } = services.replySettings;
-    if (input.attachedFileUuids.length > attachedFiles)
-      throw new ServiceError('badRequest', `attached_file_uuids must have at most ${attachedFiles} elements`);
     const [workspace, published, kept] = await Promise.all([
       findWorkspaceFor(services)(input.workspaceId, input.externalUserId),
       services.agents.published(input.workspaceId, input.agentId),
       key === null ? undefined : services.requestKeys.find(key),
     ]);
+    const { attachedFiles } = services.replySettings;
+    if (input.attachedFileUuids.length > attachedFiles)
+      throw new ServiceError('badRequest', `attached_file_uuids must have at most ${attachedFiles} elements`);
     const answering = async (): Promise<AgentVersion> => {
       if (published !== undefined) return published;
       const agent = await services.agents.get(input.workspaceId, input.agentId);

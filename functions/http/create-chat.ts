@@ -1,6 +1,7 @@
 import { route } from '#contract/routes/create-chat.ts';
 import { chatResource } from '#domain/chat.ts';
 import { createChat } from '#domain/create-chat.ts';
+import { admitNamedUsers } from '#domain/find-workspace.ts';
 import { bufferedRoute } from '#runtime/buffered-route.ts';
 import { replayHeaders, requestKeyOf } from '#runtime/request-key.ts';
 import { agents, chats, requestKeys, workspaces } from '#runtime/services.ts';
@@ -28,5 +29,5 @@ export const handler = bufferedRoute(
     );
     return { data: chatResource(chat), headers: replayHeaders(replayed) };
   },
-  { waits: true },
+  { waits: true, admitUsers: admitNamedUsers({ workspaces: workspaces() }) },
 );

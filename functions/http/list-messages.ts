@@ -1,6 +1,7 @@
 import { ServiceError } from '#contract/errors.ts';
 import { isAscending } from '#contract/order.ts';
 import { route } from '#contract/routes/list-messages.ts';
+import { admitNamedUsers } from '#domain/find-workspace.ts';
 import { listMessages } from '#domain/list-messages.ts';
 import { messageResource } from '#domain/message-resource.ts';
 import type { RatedMessage } from '#domain/ports/message-store.ts';
@@ -10,20 +11,32 @@ import { chats, clock, fileAddresses, messages, workspaces } from '#runtime/serv
 const resource = messageResource({ clock, files: fileAddresses() });
 const list = listMessages({ chats: chats(), messages: messages(), workspaces: workspaces() });
 
-export const handler = listRoute(route, async ({ workspaceId, parameters, query, headers }) => {
-  const inHeader = headers['x-external-user-id'];
-  if (inHeader !== undefined && query.external_user_id !== undefined && inHeader !== query.external_user_id)
-    throw new ServiceError('badRequest', 'external_user_id and the header x-external-user-id differ');
-  const { total, pages } = await list({
-    workspaceId,
-    chatId: parameters.chat_id,
-    externalUserId: query.external_user_id ?? inHeader,
-    limit: query.limit,
-    offset: query.offset,
-    ascending: isAscending(query.order_by),
-  });
-  return { total, pages: resources(parameters.chat_id, pages) };
-});
+const admitUsers = admitNamedUsers({ workspaces: workspaces() });
+
+export const handler = listRoute(
+  route,
+  async ({ workspaceId, parameters, query, headers }) => {
+    const inHeader = headers['x-external-user-id'];
+    if (
+      inHeader !== undefined &&
+      query.external_user_id !== undefined &&
+      inHeader !== query.external_user_id
+    ) {
+      await admitUsers(workspaceId, [query.external_user_id, inHeader]);
+      throw new ServiceError('badRequest', 'external_user_id and the header x-external-user-id differ');
+    }
+    const { total, pages } = await list({
+      workspaceId,
+      chatId: parameters.chat_id,
+      externalUserId: query.external_user_id ?? inHeader,
+      limit: query.limit,
+      offset: query.offset,
+      ascending: isAscending(query.order_by),
+    });
+    return { total, pages: resources(parameters.chat_id, pages) };
+  },
+  { admitUsers },
+);
 
 async function* resources(chatId: number, pages: AsyncIterable<RatedMessage[]>) {
   for await (const page of pages) yield await Promise.all(page.map((rated) => resource(chatId, rated)));

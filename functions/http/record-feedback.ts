@@ -1,4 +1,5 @@
 import { route } from '#contract/routes/record-feedback.ts';
+import { admitNamedUsers } from '#domain/find-workspace.ts';
 import { recordFeedback } from '#domain/record-feedback.ts';
 import { bufferedRoute } from '#runtime/buffered-route.ts';
 import { chats, clock, feedback, workspaces } from '#runtime/services.ts';
@@ -24,5 +25,5 @@ export const handler = bufferedRoute(
     });
     return { data: null, message: 'Feedback created' };
   },
-  { waits: true },
+  { waits: true, admitUsers: admitNamedUsers({ workspaces: workspaces() }) },
 );

@@ -6,6 +6,7 @@ import { route } from '#contract/routes/send-message.ts';
 import { answerTurn } from '#domain/answer-turn.ts';
 import { askForReply } from '#domain/ask-for-reply.ts';
 import { beginTurn } from '#domain/begin-turn.ts';
+import { admitNamedUsers } from '#domain/find-workspace.ts';
 import type { Reply } from '#domain/gather-reply.ts';
 import { environment } from '#runtime/environment.ts';
 import { eventStreamHeaders, openEventStream } from '#runtime/event-stream.ts';
@@ -47,6 +48,7 @@ const services = {
 const begin = beginTurn(services);
 const ask = askForReply(services);
 const answer = answerTurn(services);
+const admitUsers = admitNamedUsers(services);
 
 /** What is left of the function's time when a reply is cut: two calls to store it, each with room for some tries. */
 const millisecondsToStore = 15_000;
@@ -57,53 +59,59 @@ function timeFor(isStreamed: boolean, context: Context): number {
   return isStreamed ? left : Math.min(left, environment('plainReplySeconds') * 1000);
 }
 
-export const handler = streamedRoute(route, async (request, open, context) => {
-  const heard = timeReply(performance.now());
-  const { body, workspaceId, apiKeyId, parameters, admitted } = request;
-  tellInvocation({ chat_id: String(parameters.chat_id) });
-  const key = requestKeyOf(route, request);
-  if (body.stream && key !== null)
-    throw new ServiceError(
-      'badRequest',
-      'Idempotency-Key needs "stream": false: a stream that has broken off is not sent again',
+export const handler = streamedRoute(
+  route,
+  async (request, open, context) => {
+    const heard = timeReply(performance.now());
+    const { body, workspaceId, apiKeyId, parameters, admitted } = request;
+    tellInvocation({ chat_id: String(parameters.chat_id) });
+    const key = requestKeyOf(route, request);
+    if (body.stream && key !== null) {
+      await admitUsers(workspaceId, [body.external_user_id]);
+      throw new ServiceError(
+        'badRequest',
+        'Idempotency-Key needs "stream": false: a stream that has broken off is not sent again',
+      );
+    }
+    const begun = await begin(
+      {
+        workspaceId,
+        apiKeyId,
+        chatId: parameters.chat_id,
+        agentId: body.agent_id,
+        message: body.message,
+        attachedFileUuids: body.attached_file_uuids,
+        externalUserId: body.external_user_id,
+        admitted,
+      },
+      key,
+      (turn) => ask(turn, timeFor(body.stream, context)),
     );
-  const begun = await begin(
-    {
-      workspaceId,
-      apiKeyId,
-      chatId: parameters.chat_id,
-      agentId: body.agent_id,
-      message: body.message,
-      attachedFileUuids: body.attached_file_uuids,
-      externalUserId: body.external_user_id,
-      admitted,
-    },
-    key,
-    (turn) => ask(turn, timeFor(body.stream, context)),
-  );
-  const answerWhole = (
-    { error, incomplete, content }: Pick<Reply, 'error' | 'incomplete' | 'content'>,
-    replayed: boolean,
-  ): void => {
-    const headers = {
-      ...replayHeaders(replayed),
-      ...(incomplete !== null && { [incompleteHeader]: incomplete }),
+    const answerWhole = (
+      { error, incomplete, content }: Pick<Reply, 'error' | 'incomplete' | 'content'>,
+      replayed: boolean,
+    ): void => {
+      const headers = {
+        ...replayHeaders(replayed),
+        ...(incomplete !== null && { [incompleteHeader]: incomplete }),
+      };
+      if (error !== null) throw new ServiceError('serverError', error.message, { headers });
+      open(headers).write(JSON.stringify(success(content)));
     };
-    if (error !== null) throw new ServiceError('serverError', error.message, { headers });
-    open(headers).write(JSON.stringify(success(content)));
-  };
-  if ('reply' in begun) return answerWhole(begun.reply, true);
-  const { turn, asked } = begun;
-  if (body.stream) {
-    const stream = open(eventStreamHeaders);
-    const responseId = `resp_${services.identifiers.uuid()}`;
-    const events = openEventStream(stream, { responseId, chatId: turn.chat.id }, clock);
-    const emit = heard.listening(events.send);
-    heard.ended(await answer(turn, { emit, done: events.done }, asked));
-    return;
-  }
-  const unheard = { emit: heard.listening(() => undefined), done: () => undefined };
-  const reply = await answer(turn, unheard, asked);
-  heard.ended(reply);
-  answerWhole(reply, false);
-});
+    if ('reply' in begun) return answerWhole(begun.reply, true);
+    const { turn, asked } = begun;
+    if (body.stream) {
+      const stream = open(eventStreamHeaders);
+      const responseId = `resp_${services.identifiers.uuid()}`;
+      const events = openEventStream(stream, { responseId, chatId: turn.chat.id }, clock);
+      const emit = heard.listening(events.send);
+      heard.ended(await answer(turn, { emit, done: events.done }, asked));
+      return;
+    }
+    const unheard = { emit: heard.listening(() => undefined), done: () => undefined };
+    const reply = await answer(turn, unheard, asked);
+    heard.ended(reply);
+    answerWhole(reply, false);
+  },
+  { admitUsers },
+);

@@ -5,7 +5,7 @@ import type { Route } from '#contract/routes/route.ts';
 import { failureResponse, jsonResponse } from './http-response.ts';
 import { observesRequests } from './invocation.ts';
 import { openRateGate, rateHeadersOf } from './rate-gate.ts';
-import { callerOf, readRequest, type ValidRequest } from './read-request.ts';
+import { type AdmitUsers, callerOf, readRequest, type ValidRequest } from './read-request.ts';
 
 /**
  * The Lambda of a route that answers with one JSON payload.
@@ -16,7 +16,7 @@ export const bufferedRoute = <R extends Route>(
   answer: (
     request: ValidRequest<R>,
   ) => Promise<{ data: unknown; message?: string; headers?: Record<string, string> }>,
-  { waits = route.method === 'GET' } = {},
+  { waits = route.method === 'GET', admitUsers }: { waits?: boolean; admitUsers?: AdmitUsers } = {},
 ) =>
   middy<APIGatewayProxyEvent, APIGatewayProxyResult>()
     .onError((request) => {
@@ -31,7 +31,7 @@ export const bufferedRoute = <R extends Route>(
         message = null,
         headers,
       } = await gate.through(async () => {
-        const request = readRequest(route, event, gate);
+        const request = await readRequest(route, event, gate, admitUsers);
         if (!waits) await gate.admitted;
         return answer(request);
       });

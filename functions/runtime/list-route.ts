@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import { type Pagination, paginate } from '#contract/pagination.ts';
 import type { Route } from '#contract/routes/route.ts';
-import type { ValidRequest } from './read-request.ts';
+import type { AdmitUsers, ValidRequest } from './read-request.ts';
 import { streamedRoute } from './streamed-route.ts';
 
 interface Listing<Row> {
@@ -15,18 +15,23 @@ interface Listing<Row> {
 export const listRoute = <R extends Route, Row>(
   route: R,
   list: (request: ValidRequest<R>) => Promise<Listing<Row>>,
+  options: { admitUsers?: AdmitUsers } = {},
 ) =>
-  streamedRoute(route, async (request, open) => {
-    const { pages, total } = await list(request);
-    const rows = writeRows(pages);
-    const pagination = total === undefined ? undefined : await paginationOf(request, total);
-    // The first piece is read before the status is sent: what fails until then is answered with its error.
-    let piece = await rows.next();
-    await request.admitted;
-    const stream = open();
-    for (; piece.done !== true; piece = await rows.next()) await write(stream, piece.value);
-    await write(stream, endOfEnvelope(pagination));
-  });
+  streamedRoute(
+    route,
+    async (request, open) => {
+      const { pages, total } = await list(request);
+      const rows = writeRows(pages);
+      const pagination = total === undefined ? undefined : await paginationOf(request, total);
+      // The first piece is read before the status is sent: what fails until then is answered with its error.
+      let piece = await rows.next();
+      await request.admitted;
+      const stream = open();
+      for (; piece.done !== true; piece = await rows.next()) await write(stream, piece.value);
+      await write(stream, endOfEnvelope(pagination));
+    },
+    options,
+  );
 
 async function* writeRows<Row>(pages: Listing<Row>['pages']): AsyncGenerator<string> {
   let separator = '{"data":[';

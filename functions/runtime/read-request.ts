@@ -29,11 +29,38 @@ export interface ValidRequest<R extends Route> {
   body: z.output<R['body']>;
 }
 
+/** @throws clientNotAllowed unless the workspace takes every one of these, which a request names as its external user */
+export type AdmitUsers = (workspaceId: string, named: readonly unknown[]) => Promise<void>;
+
 /**
  * Checks a request against its route's schemas.
+ * @param admitUsers of a route that takes an external user: asked about a request that breaks a rule of its fields
  * @throws badRequest naming every field that is wrong (specification, section 7.1)
  */
-export function readRequest<R extends Route>(
+export async function readRequest<R extends Route>(
+  route: R,
+  event: APIGatewayProxyEvent,
+  gate: Pick<RateGate, 'admitted'>,
+  admitUsers: AdmitUsers | undefined,
+): Promise<ValidRequest<R>> {
+  try {
+    return validRequest(route, event, gate);
+  } catch (error) {
+    await admitUsers?.(callerOf(event).workspaceId, namedUsers(route, event));
+    throw error;
+  }
+}
+
+/** @throws badRequest when the body is no JSON, which comes before everything else that is wrong */
+function namedUsers({ method }: Route, event: APIGatewayProxyEvent): unknown[] {
+  if (method === 'POST') return [Object(bodyOf(event)).external_user_id];
+  const lines = Object.entries(event.multiValueHeaders ?? {}).flatMap(([name, values = []]) =>
+    name.toLowerCase() === 'x-external-user-id' ? values : [],
+  );
+  return [...(event.multiValueQueryStringParameters?.external_user_id ?? []), ...lines];
+}
+
+function validRequest<R extends Route>(
   route: R,
   event: APIGatewayProxyEvent,
   { admitted }: Pick<RateGate, 'admitted'>,

@@ -4,7 +4,7 @@ import type { Route } from '#contract/routes/route.ts';
 import { failureResponse, headersOf } from './http-response.ts';
 import { beginRequest, endRequest } from './invocation.ts';
 import { openRateGate, rateHeadersOf } from './rate-gate.ts';
-import { callerOf, readRequest, type ValidRequest } from './read-request.ts';
+import { type AdmitUsers, callerOf, readRequest, type ValidRequest } from './read-request.ts';
 
 /** What Lambda's managed Node.js runtime puts into the global scope. */
 declare const awslambda: {
@@ -26,6 +26,7 @@ export type OpenResponse = (headers?: Record<string, string>) => Writable;
 export const streamedRoute = <R extends Route>(
   route: R,
   answer: (request: ValidRequest<R>, open: OpenResponse, context: Context) => Promise<void>,
+  { admitUsers }: { admitUsers?: AdmitUsers } = {},
 ) =>
   awslambda.streamifyResponse(async (event, stream, context) => {
     // API Gateway invokes once more behind a streamed response, with an event that is no request.
@@ -41,7 +42,7 @@ export const streamedRoute = <R extends Route>(
     try {
       const gate = openRateGate(event, route.rateClass, callerOf(event));
       await gate.through(async () => {
-        const request = readRequest(route, event, gate);
+        const request = await readRequest(route, event, gate, admitUsers);
         const openSuccess: OpenResponse = (headers = {}) =>
           open(route.status, { ...headersOf(requestId), ...gate.headers(), ...headers });
         await answer(request, openSuccess, context);

@@ -66,7 +66,7 @@ async function callsOf() {
     'GET /chats/published-agents': [[200, get('/chats/published-agents')]],
     'POST /chats': [
       [200, post('/chats', { name: 'A', agent_id, ...user })],
-      [400, post('/chats', {})],
+      [400, post('/chats', user)],
       [403, post('/chats', { name: 'A', agent_id })],
       [404, post('/chats', { name: 'A', agent_id: '00000000-0000-4000-8000-000000000000', ...user })],
     ],
@@ -76,20 +76,20 @@ async function callsOf() {
     ],
     'GET /chats/{chat_id}/messages': [
       [200, get(`${messages}?external_user_id=ann`)],
-      [400, get('/chats/x/messages')],
+      [400, get('/chats/x/messages?external_user_id=ann')],
       [403, get(messages)],
       [404, get('/chats/999999/messages?external_user_id=ann')],
     ],
     'POST /chats/{chat_id}/messages': [
       [200, post(messages, { message: 'Hi', agent_id, ...user })],
       [200, post(messages, { message: 'Hi', stream: false, agent_id, ...user })],
-      [400, post(messages, { agent_id })],
+      [400, post(messages, { agent_id, ...user })],
       [403, post(messages, { message: 'Hi', agent_id })],
       [404, post('/chats/999999/messages', { message: 'Hi', agent_id, ...user })],
     ],
     'POST /chats/{chat_id}/messages/{message_id}/feedbacks': [
       [200, post(feedbacks, { type: 'sys_helpful', ...user })],
-      [400, post(feedbacks, { type: 'sys_helpful' })],
+      [400, post(feedbacks, { type: 'x', ...user })],
       [403, post(feedbacks, { type: 'sys_helpful', external_user_id: 'eve' })],
       [404, post(`${messages}/1/feedbacks`, { type: 'sys_helpful', ...user })],
     ],

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Answer } from '#support/client.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { createDraftAgent, operator, type Service, startService } from '#support/service.ts';
+import { uploaderOf } from '#support/upload.ts';
 
 let service: Service;
 beforeAll(async () => {
@@ -38,16 +39,13 @@ const operations: Record<string, (listed: Listed, user: string | undefined) => P
     client.post(`/chats/${chat.id}/messages/${replyId}/feedbacks`, { external_user_id, type: 'sys_helpful' }),
 };
 
-describe.each(Object.entries(operations))('in whitelist mode %s', (name, operate) => {
+describe.each(Object.entries(operations))('in whitelist mode %s', (_name, operate) => {
   it('needs a listed user', async () => {
     const listed = await openListed();
     expect((await operate(listed, 'ann')).status).toBe(200);
     expect(summaryOf(await operate(listed, 'eve'))).toBe(notListed);
     expect(summaryOf(await operate(listed, 'Ann'))).toBe(notListed);
-    expect(summaryOf(await operate(listed, undefined))).toBe(
-      // Feedback requires the field of everyone, and a body is read before the list.
-      name === 'rating a reply' ? '400/10006 external_user_id is required' : missing,
-    );
+    expect(summaryOf(await operate(listed, undefined))).toBe(missing);
   });
 
   it('ends for a user who is removed from the list, and begins again when listed again', async () => {
@@ -68,17 +66,85 @@ describe.each(Object.entries(operations))('in whitelist mode %s', (name, operate
 });
 
 describe('the whitelist answers', () => {
-  it('after the body', async () => {
-    const { client, send, chat } = await openListed();
+  it.each<[string, unknown]>([
+    ['null', null],
+    ['empty text', ''],
+    ['257 characters', 'u'.repeat(257)],
+    ['half a character', '\ud800'],
+    ['a number', 1],
+    ['true', true],
+    ['a list of a listed user', ['ann']],
+    ['an object', { id: 'ann' }],
+  ])('403 to %s as the user of a body', async (_what, external_user_id) => {
+    const { client, send, chat, replyId, agentId } = await openListed();
     const answers = await Promise.all([
-      client.post('/chats', { name: '', external_user_id: 'eve' }),
-      send(chat, { message: '', external_user_id: 'eve' }),
-      client.get(`/chats/${chat.id}/messages?external_user_id=eve&limit=0`),
-      client.post(`/chats/${chat.id}/messages/1/feedbacks`, { external_user_id: 'eve', type: 'x' }),
+      client.post('/chats', { name: 'A', agent_id: agentId, external_user_id }),
+      send(chat, { external_user_id }),
+      client.post(`/chats/${chat.id}/messages/${replyId}/feedbacks`, {
+        external_user_id,
+        type: 'sys_helpful',
+      }),
     ]);
-    expect(answers.map(({ status, body }) => `${status}/${body.error_code}`)).toEqual(
-      Array(4).fill('400/10006'),
+    expect(answers.map(summaryOf)).toEqual(Array(3).fill(notListed));
+  });
+
+  it('403 to a history whose user is empty, too long, or one of two that are given', async () => {
+    const { client, chat } = await openListed();
+    const read = (query: string, user?: string) =>
+      client.get(`/chats/${chat.id}/messages${query}`, {
+        headers: user === undefined ? {} : { 'x-external-user-id': user },
+      });
+    const answers = await Promise.all([
+      read('?external_user_id='),
+      read(`?external_user_id=${'u'.repeat(257)}`),
+      read('', 'u'.repeat(257)),
+      read('?external_user_id=ann', 'eve'),
+      read('?external_user_id=eve', 'ann'),
+      read('?external_user_id=ann&external_user_id=eve'),
+    ]);
+    expect(answers.map(summaryOf)).toEqual(Array(6).fill(notListed));
+    expect(summaryOf(await read('?external_user_id=ann', 'bob'))).toBe(
+      '400/10006 external_user_id and the header x-external-user-id differ',
     );
+    expect(summaryOf(await read('?external_user_id=ann&external_user_id=ann'))).toBe(
+      '400/10006 external_user_id is given more than once',
+    );
+  });
+
+  it('before every field of the request', async () => {
+    const { client, send, chat } = await openListed();
+    const ask = (external_user_id: string) =>
+      Promise.all([
+        client.post('/chats', { name: '', external_user_id }),
+        send(chat, { message: '', external_user_id }),
+        send(chat, { attached_file_uuids: Array(11).fill(unknownId), external_user_id }),
+        client.post(
+          `/chats/${chat.id}/messages`,
+          { message: 'A', agent_id: unknownId, external_user_id },
+          { headers: { 'idempotency-key': 'a stream has none' } },
+        ),
+        client.get(`/chats/${chat.id}/messages?external_user_id=${external_user_id}&limit=0`),
+        client.get(`/chats/x/messages?external_user_id=${external_user_id}`),
+        client.post(`/chats/${chat.id}/messages/x/feedbacks`, { external_user_id, type: 'x' }),
+      ]);
+    expect((await ask('eve')).map(summaryOf)).toEqual(Array(7).fill(notListed));
+    expect((await ask('ann')).map(({ status, body }) => `${status}/${body.error_code}`)).toEqual(
+      Array(7).fill('400/10006'),
+    );
+  });
+
+  it('after the syntax of the body, which need be no object', async () => {
+    const { client, chat } = await openListed();
+    const posted = (path: string, body: string, type = 'application/json') =>
+      client.post(path, body, { headers: { 'Content-Type': type } });
+    for (const path of ['/chats', `/chats/${chat.id}/messages`, `/chats/${chat.id}/messages/1/feedbacks`]) {
+      expect(summaryOf(await posted(path, '{'))).toBe('400/10006 The body is not valid JSON');
+      expect(summaryOf(await posted(path, '{}', 'text/plain'))).toBe(
+        '400/10006 Content-Type must be application/json',
+      );
+      for (const body of ['[]', 'null', '"ann"', '{}'])
+        expect(summaryOf(await posted(path, body))).toBe(missing);
+    }
   });
 
   it('before anything is looked for', async () => {
@@ -112,10 +178,11 @@ it('a listed user still sees no chat of another', async () => {
   expect(summaryOf(await operate(listed, 'rating a reply', 'bob'))).toBe('404/10003 Chat not found');
 });
 
-it('lists of chats and of published agents need no user', async () => {
-  const { client, chat, agentId } = await openListed();
+it('lists of chats and of published agents, and uploads, need no user', async () => {
+  const { client, chat, agentId, apiKey } = await openListed();
   expect((await client.get<{ id: number }[]>('/chats')).body.data.map(({ id }) => id)).toEqual([chat.id]);
   expect((await client.get('/chats?external_user_id=eve')).body.data).toEqual([]);
+  expect((await uploaderOf(service, { apiKey }).file('a.txt', 'A')).status).toBe(200);
   const agents = await client.get<{ id: string }[]>('/chats/published-agents');
   expect(agents.body.data.map(({ id }) => id)).toEqual([agentId]);
 });
