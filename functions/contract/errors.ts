@@ -11,7 +11,7 @@ export const errorTable = {
 
 export type ErrorKind = keyof typeof errorTable;
 
-/** The one error that use cases throw on purpose. Its message reaches the client, except for 5xx kinds. */
+/** The one error that use cases throw on purpose. Its message reaches the client; of 5xx kinds only `reason` does. */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
   readonly kind: ErrorKind;
@@ -19,6 +19,8 @@ export class ServiceError extends Error {
   readonly data: Record<string, unknown> | null;
   /** Whole seconds until it is worth trying again, when that is known. */
   readonly retryAfter: number | null;
+  /** Of a 5xx, for clients to read: one of a few fixed texts. */
+  readonly reason: string | undefined;
   /** What the answer carries besides the headers of every answer. */
   readonly headers: Record<string, string>;
 
@@ -28,6 +30,7 @@ export class ServiceError extends Error {
     options: ErrorOptions & {
       data?: Record<string, unknown> | null;
       retryAfter?: number;
+      reason?: string;
       headers?: Record<string, string>;
     } = {},
   ) {
@@ -35,6 +38,7 @@ export class ServiceError extends Error {
     this.kind = kind;
     this.data = options.data ?? null;
     this.retryAfter = options.retryAfter ?? null;
+    this.reason = options.reason;
     this.headers = options.headers ?? {};
   }
 
@@ -55,6 +59,6 @@ export const replyInProgress = () =>
   new ServiceError('badRequest', 'A reply is already in progress for this chat');
 export const agentMismatch = () => new ServiceError('badRequest', 'Agent mismatch');
 
-/** Text of every 5xx: it tells the request id and nothing else. */
-export const serverErrorMessage = (requestId: string): string =>
-  `Internal server error, request id ${requestId}`;
+/** Text of every 5xx: it tells the request id, of a reply that failed the reason that its stream tells, and nothing else. */
+export const serverErrorMessage = (requestId: string, reason = 'Internal server error'): string =>
+  `${reason}, request id ${requestId}`;

@@ -95,7 +95,8 @@ export const handler = streamedRoute(
         ...replayHeaders(replayed),
         ...(incomplete !== null && { [incompleteHeader]: incomplete }),
       };
-      if (error !== null) throw new ServiceError('serverError', error.message, { headers });
+      if (error !== null)
+        throw new ServiceError('serverError', error.message, { headers, reason: error.message });
       open(headers).write(JSON.stringify(success(content)));
     };
     if ('reply' in begun) return answerWhole(begun.reply, true);

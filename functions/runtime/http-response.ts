@@ -40,7 +40,8 @@ export function failureResponse(
     });
   log.error('A request failed', { error, request_id: requestId });
   const { status, errorCode } = errorTable.serverError;
-  const message = serverErrorMessage(requestId);
-  const data = error instanceof ServiceError && error.data && { ...error.data, error_msg: message };
-  return jsonResponse(status, failure(errorCode, message, data || null), requestId, headers);
+  const { reason, data = null } = error instanceof ServiceError ? error : {};
+  const message = serverErrorMessage(requestId, reason);
+  const told = data && { ...data, error_msg: message };
+  return jsonResponse(status, failure(errorCode, message, told), requestId, headers);
 }

@@ -325,10 +325,10 @@ describe('while a reply is in progress', () => {
   });
 });
 
-it('keeps nothing of the reason for itself when the model fails: 500 with the request id', async () => {
+it('tells why the model failed as a stream does, and the request id', async () => {
   const { createChat, send } = await openTenant(service, { model: 'nowhere:at-all' });
   const answer = await send(await createChat());
   expect(summaryOf(answer)).toBe(
-    `500/10005 Internal server error, request id ${answer.headers.get('x-request-id')}`,
+    `500/10005 The model could not complete the reply, request id ${answer.headers.get('x-request-id')}`,
   );
 });

@@ -243,6 +243,19 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
     );
   });
 
+  it('that is busy: a JSON answer says so as a stream does, with the request id', async () => {
+    script('busy', (call) => call.fail(429));
+    const { status, headers, body } = await send(client, tenant, await createChat(client, tenant), 'busy');
+    expect([status, body]).toEqual([
+      500,
+      {
+        data: null,
+        error_code: 10005,
+        message: `${busy.message}, request id ${headers.get('x-request-id')}`,
+      },
+    ]);
+  });
+
   it('that reaches its limit of tokens: its text is the reply, which says that it is incomplete', async () => {
     const cut = 'max_output_tokens';
     script('to the limit', (call) => {

@@ -134,7 +134,7 @@ describe.concurrent('a model that stalls', () => {
     expect(status).toBe(500);
     expect(body).toEqual({
       data: null,
-      message: `Internal server error, request id ${headers.get('x-request-id')}`,
+      message: `Stream timed out, request id ${headers.get('x-request-id')}`,
       error_code: 10005,
     });
     await call.gone;
