@@ -30,8 +30,12 @@ export function paginate(page: { limit: number; offset: number; total: number; a
     const address = new URL(page.address);
     address.searchParams.set('limit', String(limit));
     address.searchParams.set('offset', String(linkOffset));
+    // URLSearchParams writes a space as `+` and a plus as %2B; not every URL parser reads `+` as a space.
+    address.search = address.search.replaceAll('+', '%20');
     return address.href;
   };
+  // So that a client past the end returns in one step.
+  const lastPage = Math.max(Math.floor((total - 1) / limit) * limit, 0);
   return {
     limit,
     offset,
@@ -40,6 +44,6 @@ export function paginate(page: { limit: number; offset: number; total: number; a
     current_page: Math.floor(offset / limit) + 1,
     next_page: offset + limit < total ? link(offset + limit) : null,
     // On page 1 there is none, also when the offset is no multiple of the limit.
-    prev_page: offset >= limit ? link(offset - limit) : null,
+    prev_page: offset >= limit ? link(Math.min(offset - limit, lastPage)) : null,
   };
 }

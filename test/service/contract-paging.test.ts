@@ -48,11 +48,7 @@ describe.each(['chats', 'messages'] as const)('the list of %s', (list) => {
     ['limit=1000', { limit: 1000, offset: 0, total_pages: 1, current_page: 1, next: null, prev: null }, 6],
     ['offset=0', { limit: 50, offset: 0, total_pages: 1, current_page: 1, next: null, prev: null }, 6],
     ['limit=2&offset=6', { limit: 2, offset: 6, total_pages: 3, current_page: 4, next: null, prev: 4 }, 0],
-    [
-      'limit=2&offset=99',
-      { limit: 2, offset: 99, total_pages: 3, current_page: 50, next: null, prev: 97 },
-      0,
-    ],
+    ['limit=2&offset=99', { limit: 2, offset: 99, total_pages: 3, current_page: 50, next: null, prev: 4 }, 0],
     [
       'limit=1000&offset=9007199254740990',
       {
@@ -61,7 +57,7 @@ describe.each(['chats', 'messages'] as const)('the list of %s', (list) => {
         total_pages: 1,
         current_page: 9007199254741,
         next: null,
-        prev: 9007199254739990,
+        prev: 0,
       },
       0,
     ],
@@ -73,7 +69,7 @@ describe.each(['chats', 'messages'] as const)('the list of %s', (list) => {
         total_pages: 6,
         current_page: 9007199254740991,
         next: null,
-        prev: 9007199254740989,
+        prev: 5,
       },
       0,
     ],
@@ -135,6 +131,17 @@ describe.each(['chats', 'messages'] as const)('the list of %s', (list) => {
       external_user_id: user,
       limit: '2',
       offset: '2',
+    });
+    expect(next).toContain('%20');
+    expect(next).not.toContain('+');
+  });
+
+  it('leads back from far past its end to its last page', async () => {
+    const { body } = await page('limit=4&offset=4000');
+    expect(numbersOf(await tenant.client.get<Rows>(body.pagination?.prev_page ?? ''))).toMatchObject({
+      offset: 4,
+      current_page: 2,
+      next: null,
     });
   });
 
