@@ -4,14 +4,14 @@ import {
   type RestApi,
 } from 'aws-cdk-lib/aws-apigateway';
 import { failure } from '#contract/envelope.ts';
-import { type ErrorKind, errorTable, serverErrorMessage } from '#contract/errors.ts';
+import { type ErrorKind, errorTable, serverErrorMessage, unauthenticatedMessage } from '#contract/errors.ts';
 
 interface GatewayAnswer {
   kind: ErrorKind;
   message: string;
 }
 
-const unauthenticated = { kind: 'unauthenticated', message: 'Missing or invalid API key' } as const;
+const unauthenticated = { kind: 'unauthenticated', message: unauthenticatedMessage } as const;
 const accessDenied = { kind: 'accessDenied', message: 'Access denied' } as const;
 const notFound = { kind: 'notFound', message: 'Resource not found' } as const;
 const badRequest = { kind: 'badRequest', message: 'Bad request' } as const;

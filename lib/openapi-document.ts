@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiResponsesObject } from 'zod-openapi';
 import { answers, errorEnvelope } from '#contract/answers.ts';
 import { webhookPayload } from '#contract/batch.ts';
-import { type ErrorKind, errorTable } from '#contract/errors.ts';
+import { type ErrorKind, errorTable, replyInProgress } from '#contract/errors.ts';
 import { streamEvent } from '#contract/events.ts';
 import { replayedHeader } from '#contract/idempotency.ts';
 import { incomplete, incompleteHeader } from '#contract/incomplete.ts';
@@ -150,6 +150,11 @@ function operation(name: string, route: Route): ZodOpenApiOperationObject {
   };
 }
 
+const retryAfterBusyChat = {
+  description: `Whole seconds; only of \`${replyInProgress().message}\`.`,
+  schema: { type: 'integer', minimum: 1 },
+} as const;
+
 const json = (schema: z.ZodType) => ({ 'application/json': { schema } });
 const headerReferences = (...names: string[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
@@ -179,6 +184,8 @@ function failureResponses(route: Route): ZodOpenApiResponsesObject {
       headers: {
         ...headersOfEveryAnswer,
         ...(Number(status) === errorTable.rateLimited.status && headerReferences('retry-after')),
+        ...(route.serverSentEvents &&
+          Number(status) === errorTable.badRequest.status && { 'retry-after': retryAfterBusyChat }),
       },
       content: json(errorEnvelope),
     };

@@ -56,8 +56,12 @@ export const agentNotFound = () => new ServiceError('notFound', 'Agent not found
 export const agentVersionNotFound = () => new ServiceError('notFound', 'Agent version not found');
 export const chatNotFound = () => new ServiceError('notFound', 'Chat not found');
 export const replyInProgress = () =>
-  new ServiceError('badRequest', 'A reply is already in progress for this chat');
+  new ServiceError('badRequest', 'A reply is already in progress for this chat', { retryAfter: 1 });
 export const agentMismatch = () => new ServiceError('badRequest', 'Agent mismatch');
+
+/** The gateway, which rejects most such requests itself, says the same. */
+export const unauthenticatedMessage = 'Missing or invalid API key: send a valid key in the header x-api-key';
+export const unauthenticated = () => new ServiceError('unauthenticated', unauthenticatedMessage);
 
 /** Text of every 5xx: it tells the request id, of a reply that failed the reason that its stream tells, and nothing else. */
 export const serverErrorMessage = (requestId: string, reason = 'Internal server error'): string =>

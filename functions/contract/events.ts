@@ -6,11 +6,20 @@ import { reasoningStep, tokenUsage } from './message.ts';
 /** Fields of every event's payload (specification, section 6.1); `sequence_number` counts from 0 and is an addition. */
 const common = { response_id: z.string(), chat_id: z.int(), sequence_number: z.int() };
 const step = reasoningStep.shape;
+const messageId = z
+  .int()
+  .meta({ description: 'The id of the reply in the history, to rate it with. An addition.' });
 
 /** One schema for each event of a streamed reply (specification, section 6.1). */
 export const streamEvent = z
   .discriminatedUnion('type', [
-    z.object({ type: z.literal('response.created'), ...common, agent_id: uuid, model: z.string() }),
+    z.object({
+      type: z.literal('response.created'),
+      ...common,
+      message_id: messageId,
+      agent_id: uuid,
+      model: z.string(),
+    }),
     z.object({ type: z.literal('response.chat.title.updated'), ...common, name: z.string() }),
     z.object({
       type: z.literal('response.reasoning_step.start'),
@@ -38,6 +47,7 @@ export const streamEvent = z
     z.object({
       type: z.literal('response.output_text.completed'),
       ...common,
+      message_id: messageId,
       final_text: z.string(),
       usage: tokenUsage,
       incomplete: incomplete.optional(),

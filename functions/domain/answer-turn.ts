@@ -5,6 +5,7 @@ import { failure } from './collect-reply.ts';
 import { countUsage } from './count-usage.ts';
 import { interrupted, type Reply } from './gather-reply.ts';
 import { keepLease } from './keep-lease.ts';
+import { messageId } from './message.ts';
 import { nameChat } from './name-chat.ts';
 import { NotStorable, notStored } from './not-storable.ts';
 import type { Services } from './services.ts';
@@ -33,7 +34,13 @@ export const answerTurn =
     { emit, done }: { emit: (event: StreamEventBody) => void; done: () => void },
     asked: AskedReply,
   ): Promise<Reply> => {
-    emit({ type: 'response.created', agent_id: turn.agent.agentId, model: turn.agent.definition.llm_model });
+    const message_id = messageId(turn.chat.id, turn.position + 1);
+    emit({
+      type: 'response.created',
+      message_id,
+      agent_id: turn.agent.agentId,
+      model: turn.agent.definition.llm_model,
+    });
     const giveUpTitle = new AbortController();
     const title = nameChat(services)(turn, asked.budget, emit, giveUpTitle.signal);
 
@@ -49,6 +56,7 @@ export const answerTurn =
     if (reply.error === null)
       emit({
         type: 'response.output_text.completed',
+        message_id,
         final_text: reply.content,
         usage: reply.usage,
         ...(reply.incomplete !== null && { incomplete: reply.incomplete }),

@@ -1,4 +1,4 @@
-import { ServiceError } from '#contract/errors.ts';
+import { ServiceError, unauthenticated } from '#contract/errors.ts';
 import type { Limits } from '#contract/rate-limits.ts';
 import { type ApiKey, hashApiKey, isUsable } from './api-key.ts';
 import type { Services } from './services.ts';
@@ -39,7 +39,7 @@ export const authorizeRequest = (
       services.meter.keyRefused(
         key === undefined ? 'unknown' : key.revokedAt === null ? 'expired' : 'revoked',
       );
-      throw new ServiceError('unauthenticated', 'Missing or invalid API key');
+      throw unauthenticated();
     }
     const [workspace] = await Promise.all([
       early ?? services.workspaces.get(key.workspaceId),

@@ -1,6 +1,6 @@
 import type { APIGatewayProxyEvent } from 'aws-lambda';
 import type * as z from 'zod';
-import { ServiceError } from '#contract/errors.ts';
+import { ServiceError, unauthenticated } from '#contract/errors.ts';
 import { type Limits, parseLimits } from '#contract/rate-limits.ts';
 import type { Route } from '#contract/routes/route.ts';
 import { isExpired } from '#domain/api-key.ts';
@@ -92,8 +92,7 @@ export function callerOf({ requestContext }: APIGatewayProxyEvent): Caller {
   if (workspaceId === undefined || apiKeyId === undefined)
     throw new ServiceError('accessDenied', 'Access denied');
   // The authorizer's answer is cached for longer than a key may have had.
-  if (isExpired(apiKeyExpiresAt ?? null, clock.now()))
-    throw new ServiceError('unauthenticated', 'Missing or invalid API key');
+  if (isExpired(apiKeyExpiresAt ?? null, clock.now())) throw unauthenticated();
   return {
     workspaceId,
     apiKeyId,

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { finished } from 'node:stream';
 import type { APIGatewayProxyResult } from 'aws-lambda';
 import { success } from '#contract/envelope.ts';
-import { ServiceError } from '#contract/errors.ts';
+import { ServiceError, unauthenticated } from '#contract/errors.ts';
 import { route } from '#contract/routes/upload-file.ts';
 import type { Caller } from '#domain/authorize-request.ts';
 import { environment } from './environment.ts';
@@ -113,8 +113,7 @@ async function outcomeOf(
     if (request.method !== method || !new URL(request.url ?? '', 'http://any').pathname.endsWith(path))
       throw new ServiceError('notFound', 'Resource not found');
     const apiKey = request.headers['x-api-key'];
-    if (typeof apiKey !== 'string' || apiKey === '')
-      throw new ServiceError('unauthenticated', 'Missing or invalid API key');
+    if (typeof apiKey !== 'string' || apiKey === '') throw unauthenticated();
     caller = await authorize(apiKey);
     tellInLog({ workspace_id: caller.workspaceId });
     const gate = openRateGate(request, rateClass, caller);

@@ -123,7 +123,7 @@ describe('what the gateway answers itself', () => {
   );
 
   test.each([
-    ['UNAUTHORIZED', '400', 10001, 'Missing or invalid API key'],
+    ['UNAUTHORIZED', '400', 10001, 'Missing or invalid API key: send a valid key in the header x-api-key'],
     ['ACCESS_DENIED', '403', 10001, 'Access denied'],
     ['MISSING_AUTHENTICATION_TOKEN', '404', 10003, 'Resource not found'],
     [

@@ -21,7 +21,7 @@ interface Issued {
 }
 
 const allowed = '200/0 success';
-const refused = '400/10001 Missing or invalid API key';
+const refused = '400/10001 Missing or invalid API key: send a valid key in the header x-api-key';
 
 let service: Service;
 beforeAll(async () => {

@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-const refused = '400/10001 Missing or invalid API key';
+const refused = '400/10001 Missing or invalid API key: send a valid key in the header x-api-key';
 const routes: [method: string, path: string][] = [
   ['GET', '/chats/published-agents'],
   ['POST', '/chats'],

@@ -303,12 +303,11 @@ describe('while a reply is in progress', () => {
     const call = await asked.promise;
     model.onCall = onCall;
 
-    expect(summaryOf(await tenant.send(chat, { message: 'Second' }))).toBe(
-      '400/10006 A reply is already in progress for this chat',
-    );
-    expect(summaryOf(await tenant.send(chat, { stream: true }))).toBe(
-      '400/10006 A reply is already in progress for this chat',
-    );
+    for (const fields of [{ message: 'Second' }, { stream: true }]) {
+      const answer = await tenant.send(chat, fields);
+      expect(summaryOf(answer)).toBe('400/10006 A reply is already in progress for this chat');
+      expect(answer.headers.get('retry-after')).toBe('1');
+    }
     expect(summaryOf(await tenant.send(chat, { external_user_id: 'bob' }))).toBe('404/10003 Chat not found');
     expect(summaryOf(await tenant.send(chat, { agent_id: otherAgentId }))).toBe('400/10006 Agent mismatch');
     expect(summaryOf(await tenant.send(chat, { attached_file_uuids: [unknownId] }))).toBe(

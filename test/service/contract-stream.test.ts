@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
 import { type StreamEvent, streamEvent } from '#contract/events.ts';
-import { dataOf, type OpenTenant, openTenant } from '#support/open-tenant.ts';
+import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
 import { operator, type Service, startService } from '#support/service.ts';
 
@@ -107,6 +107,28 @@ describe('the events of a reply', () => {
     const tenant = await openTenant(service);
     const [created] = await ask(tenant, await tenant.createChat());
     expect(created).toMatchObject({ type: 'response.created', agent_id: tenant.agentId, model: 'demo' });
+  });
+
+  it('name the reply in created and completed as the history does, so that it can be rated', async () => {
+    const tenant = await openTenant(service);
+    const chat = await tenant.createChat();
+    for (const reply of [1, 3]) {
+      const events = await ask(tenant, chat);
+      const created = find(events, 'response.created');
+      expect(find(events, 'response.output_text.completed')?.message_id).toBe(created?.message_id);
+      expect((await tenant.history(chat))[reply]).toMatchObject({
+        role: 'assistant',
+        id: created?.message_id,
+      });
+      expect(
+        summaryOf(
+          await tenant.client.post(`/chats/${chat.id}/messages/${created?.message_id}/feedbacks`, {
+            external_user_id: 'ann',
+            type: 'sys_helpful',
+          }),
+        ),
+      ).toBe('200/0 Feedback created');
+    }
   });
 
   it('are created, deltas and completed, in this order', async () => {

@@ -10,7 +10,7 @@ import { operator, type Service, startService } from '#support/service.ts';
 const cacheSeconds = 60;
 
 const allowed = '200/0 success';
-const refused = '400/10001 Missing or invalid API key';
+const refused = '400/10001 Missing or invalid API key: send a valid key in the header x-api-key';
 
 let service: Service;
 let proxy: DynamoProxy;

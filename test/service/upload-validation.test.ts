@@ -328,8 +328,10 @@ describe.each(Object.entries(doors))('through %s', (_door, address) => {
   it('asks for a key, also of who sends no form', async () => {
     const anonymous = uploaderOf({ baseUrl: address() }, { apiKey: 'ak_unknown' });
     expect(summaryOf(await anonymous.raw(form(filePart('a.txt', 'x'))))).toBe(
-      '400/10001 Missing or invalid API key',
+      '400/10001 Missing or invalid API key: send a valid key in the header x-api-key',
     );
-    expect(summaryOf(await anonymous.raw('no form'))).toBe('400/10001 Missing or invalid API key');
+    expect(summaryOf(await anonymous.raw('no form'))).toBe(
+      '400/10001 Missing or invalid API key: send a valid key in the header x-api-key',
+    );
   });
 });

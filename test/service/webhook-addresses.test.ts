@@ -46,9 +46,9 @@ describe('the address of a webhook', () => {
 
   it('is refused when it is not HTTPS, or holds what a URL of a webhook must not', async () => {
     for (const url of ['http://example.com/', 'ftp://example.com/', 'example.com', ''])
-      expect(await refusalOf(url), url).toBe('400/10006 webhook.url must be an HTTPS URL');
+      expect(await refusalOf(url), url).toBe('400/10006 webhook.url must be an https URL');
     expect(await refusalOf('https://user:password@example.com/')).toBe(
-      '400/10006 webhook.url: The address must be an http or https URL without a user name and password',
+      '400/10006 webhook.url must be an https URL without a user name and password',
     );
     expect(await refusalOf('https://example.com:25/')).toBe(
       '400/10006 webhook.url: The port 25 is not allowed',

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
 import { answers, errorEnvelope } from '#contract/answers.ts';
-import { errorTable } from '#contract/errors.ts';
+import { errorTable, replyInProgress } from '#contract/errors.ts';
 import { type Route, routes } from '#contract/routes.ts';
 
 export interface JsonAnswer {
@@ -27,7 +27,7 @@ export function checkAnswer(answer: JsonAnswer): void {
   );
 }
 
-function headersProblem({ status, headers }: JsonAnswer): string | undefined {
+function headersProblem({ status, headers, body }: JsonAnswer): string | undefined {
   if (!headers.get('content-type')?.startsWith('application/json')) return 'the Content-Type is not JSON';
   if (!headers.get('x-request-id')) return 'the header x-request-id is missing';
   // Proxies on the way would give one tenant what another was answered.
@@ -36,7 +36,10 @@ function headersProblem({ status, headers }: JsonAnswer): string | undefined {
   if (![0, 3].includes(told.length) || told.some((text) => !/^\d+$/.test(text)))
     return 'the limit is told neither wholly nor not at all';
   const retryAfter = headers.get('retry-after');
-  if ((status === 429) !== (retryAfter !== null)) return 'Retry-After is there on 429 alone';
+  const { message } = body as { message?: unknown };
+  const isTemporary = status === 429 || (status === 400 && message === replyInProgress().message);
+  if (isTemporary !== (retryAfter !== null))
+    return 'Retry-After is there on 429 and while a reply is in progress, and on nothing else';
   return retryAfter === null || /^[1-9]\d*$/.test(retryAfter)
     ? undefined
     : 'Retry-After is no number of seconds';

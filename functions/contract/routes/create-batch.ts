@@ -17,13 +17,19 @@ const batchRequest = z.object({
   history_id: idField.optional(),
 });
 
+const hasCredentials = ({ username, password }: URL): boolean => username !== '' || password !== '';
+
 /** Specification, section 2.11. */
 const webhook = z.object({
   url: z
     .string()
     .max(limits.webhookUrlCharacters, { error: `must be at most ${limits.webhookUrlCharacters} characters` })
-    .refine((value) => URL.canParse(value) && new URL(value).protocol === 'https:', {
-      error: 'must be an HTTPS URL',
+    .refine((value) => URL.parse(value)?.protocol === 'https:', {
+      error: 'must be an https URL',
+      abort: true,
+    })
+    .refine((value) => !hasCredentials(new URL(value)), {
+      error: 'must be an https URL without a user name and password',
     })
     .meta({ format: 'uri' }),
   events: z
