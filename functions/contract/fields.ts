@@ -81,4 +81,20 @@ const isInteger = (value: unknown): value is number =>
 const idOf = (value: bigint | number): number =>
   value > 0 && value <= Number.MAX_SAFE_INTEGER ? Number(value) : 0;
 
+/** A field of a body that may be left out, or be null: serializers of some languages write every field. */
+export const optional = <Schema extends z.ZodType>(schema: Schema) =>
+  schema
+    .nullable()
+    .transform((value) => value ?? undefined)
+    .optional();
+
+/** The same, of a field with a default. */
+export const withDefault = <Schema extends z.ZodType>(schema: Schema, value: z.output<Schema>) => {
+  const given = schema.nullable().transform((input): z.output<Schema> => input ?? value);
+  // JSON Schema leaves the default of a transformed input out, unless it is told.
+  return given
+    .default(value as z.util.NoUndefined<z.output<typeof given>>)
+    .meta({ override: { default: value } });
+};
+
 export const externalUserId = text(limits.externalUserIdCharacters);

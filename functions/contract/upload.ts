@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { withDefault } from './fields.ts';
 import { limits } from './limits.ts';
 
 /** MIME types besides `text/*` (specification, section 8). */
@@ -41,7 +42,7 @@ export const uploadScope = z.enum(['persistent', 'ephemeral']);
 export type UploadScope = z.infer<typeof uploadScope>;
 
 /** What the part `data` holds. */
-export const uploadData = z.object({ scope: uploadScope.default('persistent') });
+export const uploadData = z.object({ scope: withDefault(uploadScope, 'persistent') });
 
 /** Exact texts (specification, section 7.3). */
 export const uploadFailures = {

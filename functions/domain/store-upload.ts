@@ -132,14 +132,14 @@ async function receive(
 }
 
 function readData(text: string | undefined): { scope: UploadScope } | { wrong: string } {
-  if (text === undefined) return { scope: 'persistent' };
+  if (text === undefined || text.trim() === '') return { scope: 'persistent' };
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
     return { wrong: 'data is not valid JSON' };
   }
-  const parsed = uploadData.safeParse(value);
+  const parsed = uploadData.safeParse(value ?? {});
   if (parsed.success) return parsed.data;
   return {
     wrong: parsed.error.issues.some(({ path }) => path[0] === 'scope')

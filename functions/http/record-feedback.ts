@@ -20,7 +20,8 @@ export const handler = bufferedRoute(
       messageId: parameters.message_id,
       externalUserId: body.external_user_id,
       type: body.type,
-      content: body.content,
+      // With sys_helpful it may only be empty.
+      content: body.type === 'sys_helpful' ? undefined : body.content,
       admitted,
     });
     return { data: null, message: 'Feedback created' };

@@ -51,6 +51,27 @@ it('takes a batch in with 202, in progress, nothing counted yet', async () => {
   expect(Date.parse(ended.completed_at ?? '')).toBeGreaterThanOrEqual(Date.parse(ended.created_at));
 });
 
+it('takes null for whatever may be left out', async () => {
+  const nothing = {
+    agent_id: null,
+    external_user_id: null,
+    name: null,
+    attached_file_uuids: null,
+    history_id: null,
+  };
+  const own = await openTenant(service, { titles: false });
+  const post = (webhook: unknown) =>
+    own.client.post<BatchResource>('/batches', {
+      agent_id: own.agentId,
+      requests: [{ custom_id: 'one', message: 'Hi', ...nothing }],
+      webhook,
+    });
+  expect(summaryOf(await post(null))).toBe('202/0 success');
+  const url = 'https://nowhere.invalid/';
+  expect(summaryOf(await post({ url, events: null, secret: null }))).toBe('202/0 success');
+  expect(summaryOf(await post({ url: null }))).toBe('400/10006 webhook.url must be a string');
+});
+
 describe('refuses, naming the request and the field,', () => {
   const long = 'x'.repeat(257);
   it.each<[string, RequestFields, string]>([

@@ -166,6 +166,26 @@ describe('agent_id', () => {
   });
 });
 
+describe('a null external user', () => {
+  it('is as good as none, also to Idempotency-Key', async () => {
+    const { client, agentId } = await openTenant(service);
+    const body = { name: 'A', agent_id: agentId };
+    const headers = { 'Idempotency-Key': 'one' };
+    const first = await client.post<ChatResource>('/chats', { ...body, external_user_id: null }, { headers });
+    expect(first).toMatchObject({ status: 200, body: { data: { external_user_id: null } } });
+    const second = await client.post<ChatResource>('/chats', body, { headers });
+    expect(second.headers.get('idempotency-replayed')).toBe('true');
+    expect(second.body).toEqual(first.body);
+  });
+
+  it('is rejected in whitelist mode', async () => {
+    const { client, agentId } = await openTenant(service, { whitelist: ['ann'] });
+    expect(
+      await client.post('/chats', { name: 'A', agent_id: agentId, external_user_id: null }),
+    ).toMatchObject({ status: 403, body: { error_code: 14103 } });
+  });
+});
+
 describe('a body that is wrong is refused, naming the field', () => {
   let tenant: OpenTenant;
   beforeAll(async () => {

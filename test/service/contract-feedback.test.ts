@@ -53,11 +53,18 @@ describe('feedback on a reply', () => {
     ['content of 500 characters', improve('ann', 'c'.repeat(500))],
     ['content of 500 characters of two UTF-16 units', improve('ann', emoji.repeat(500))],
     ['empty content', improve('ann', '')],
+    ['null content', { ...improve('ann'), content: null }],
     ['fields that nobody knows', { ...improve('ann'), colour: 'red' }],
   ])('may be %s', async (_what, body) => {
     const { rate, reply, counts } = await openRatedChat();
     expect(summaryOf(await rate(reply, body))).toBe('200/0 Feedback created');
     expect(await counts()).toEqual([{}, { sys_improve: 1 }]);
+  });
+
+  it.each([null, ''])('may be sys_helpful with %j as content', async (content) => {
+    const { rate, reply, counts } = await openRatedChat();
+    expect(summaryOf(await rate(reply, { ...helpful('ann'), content }))).toBe('200/0 Feedback created');
+    expect(await counts()).toEqual([{}, { sys_helpful: 1 }]);
   });
 
   it('by the same user replaces the earlier one', async () => {
@@ -135,7 +142,7 @@ describe('feedback is refused', () => {
     [improve('ann', emoji.repeat(501)), 'content must be at most 500 characters'],
     [{ ...improve('ann'), content: 5 }, 'content must be a string'],
     [{ ...helpful('ann'), content: 'Nice' }, 'content is only allowed when type is sys_improve'],
-    [{ ...helpful('ann'), content: '' }, 'content is only allowed when type is sys_improve'],
+    [{ type: 'sys_helpful', external_user_id: null }, 'external_user_id must be a string'],
     [{}, 'external_user_id is required; type is required'],
   ])('%.80j: %s', async (body, told) => {
     const { rate, reply, counts } = rated;

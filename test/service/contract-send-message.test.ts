@@ -106,6 +106,30 @@ describe('message', () => {
   });
 });
 
+describe('null', () => {
+  it.each(['stream', 'attached_file_uuids', 'external_user_id'])('is as good as no %s', async (field) => {
+    const { client, agentId, createChat, history } = await openTenant(service, { titles: false });
+    const chat = await createChat();
+    const body = { message: 'Hi', agent_id: agentId, stream: false, [field]: null };
+    const response = await client.request('POST', `/chats/${chat.id}/messages`, { body });
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toMatch(
+      field === 'stream' ? /^text\/event-stream/ : /^application\/json/,
+    );
+    await response.text();
+    expect(await history(chat)).toMatchObject([{ content: 'Hi', attached_files: [] }, { role: 'assistant' }]);
+  });
+
+  it('of the external user is rejected as its absence is, in whitelist mode', async () => {
+    const tenant = await openTenant(service, { whitelist: ['ann'] });
+    const chat = await tenant.createChat({ external_user_id: 'ann' });
+    const absent = await tenant.send(chat, { external_user_id: undefined });
+    expect(absent).toMatchObject({ status: 403, body: { error_code: 14103 } });
+    const sent = await tenant.send(chat, { external_user_id: null });
+    expect(summaryOf(sent)).toBe(summaryOf(absent));
+  });
+});
+
 describe('a field that is wrong is refused, naming it', () => {
   let tenant: OpenTenant;
   let chat: ChatResource;
@@ -117,7 +141,6 @@ describe('a field that is wrong is refused, naming it', () => {
   it.each<[fields: Record<string, unknown>, told: string]>([
     [{ stream: 'false' }, 'stream must be true or false'],
     [{ stream: 0 }, 'stream must be true or false'],
-    [{ stream: null }, 'stream must be true or false'],
     [{ agent_id: undefined }, 'agent_id is required'],
     [{ agent_id: 'x' }, 'agent_id must be a UUID'],
     [{ agent_id: 1 }, 'agent_id must be a string'],

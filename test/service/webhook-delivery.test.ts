@@ -56,6 +56,14 @@ async function receive(...answers: Answer[]): Promise<WebhookReceiver> {
 }
 
 describe('a call', () => {
+  it('comes for the events of the default, unsigned, where these are null', async () => {
+    const { calls, url } = await receive();
+    const created = await tenant.create({ url, events: null, secret: null });
+    expect(await tenant.settled(created)).toMatchObject({ state: 'delivered' });
+    expect(calls.map(({ payload }) => (payload as { event: string }).event)).toEqual(['batch.completed']);
+    expect(calls[0]?.headers).not.toHaveProperty('x-service-signature');
+  });
+
   it('tells what has become of the batch, once', async () => {
     const { calls, url } = await receive();
     const created = await tenant.create({ url });

@@ -9,8 +9,8 @@ import { createTenant, type Service, type Tenant } from './service.ts';
 
 export interface WebhookFields {
   url: string;
-  events?: WebhookEvent[];
-  secret?: string;
+  events?: WebhookEvent[] | null;
+  secret?: string | null;
 }
 
 /** A tenant that submits batches of one request with a webhook, and looks how their deliveries go. */

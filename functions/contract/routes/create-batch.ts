@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { attachedFileUuids } from '../attached-files.ts';
 import { webhookEvents } from '../batch-statuses.ts';
-import { externalUserId, idField, text, textOfBytes, uuid } from '../fields.ts';
+import { externalUserId, idField, optional, text, textOfBytes, uuid, withDefault } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency.ts';
 import { limits } from '../limits.ts';
 import { nothing, type Route } from './route.ts';
@@ -10,11 +10,11 @@ import { nothing, type Route } from './route.ts';
 const batchRequest = z.object({
   custom_id: text(limits.customIdCharacters),
   message: textOfBytes(limits.messageBytes),
-  agent_id: uuid.optional(),
-  external_user_id: externalUserId.optional(),
-  name: text(limits.chatNameCharacters).optional(),
+  agent_id: optional(uuid),
+  external_user_id: optional(externalUserId),
+  name: optional(text(limits.chatNameCharacters)),
   attached_file_uuids: attachedFileUuids,
-  history_id: idField.optional(),
+  history_id: optional(idField),
 });
 
 const hasCredentials = ({ username, password }: URL): boolean => username !== '' || password !== '';
@@ -32,12 +32,10 @@ const webhook = z.object({
       error: 'must be an https URL without a user name and password',
     })
     .meta({ format: 'uri' }),
-  events: z
-    .array(z.enum(webhookEvents))
-    .default(['completed', 'failed'])
+  events: withDefault(z.array(z.enum(webhookEvents)), ['completed', 'failed'])
     .transform((events) => [...new Set(events)])
     .meta({ description: 'Empty for none; an event that is named several times is sent once.' }),
-  secret: text(limits.webhookSecretCharacters).optional(),
+  secret: optional(text(limits.webhookSecretCharacters)),
 });
 
 export const createBatchBody = z.object({
@@ -46,7 +44,7 @@ export const createBatchBody = z.object({
     .array(batchRequest)
     .min(1, { error: 'must have at least 1 element' })
     .max(limits.batchRequests, { error: `must have at most ${limits.batchRequests} elements` }),
-  webhook: webhook.optional(),
+  webhook: optional(webhook),
 });
 
 export type CreateBatchBody = z.infer<typeof createBatchBody>;

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { externalUserId, text, uuid } from '../fields.ts';
+import { externalUserId, optional, text, uuid } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency.ts';
 import { limits } from '../limits.ts';
 import { nothing, type Route } from './route.ts';
@@ -18,7 +18,7 @@ export const route = {
   body: z.object({
     name: text(limits.chatNameCharacters),
     agent_id: uuid,
-    external_user_id: externalUserId.optional(),
+    external_user_id: optional(externalUserId),
   }),
   status: 200,
   failures: ['clientNotAllowed', 'notFound'],

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { feedbackType } from '../feedback.ts';
-import { externalUserId, idParameter, optionalText } from '../fields.ts';
+import { externalUserId, idParameter, optional, optionalText } from '../fields.ts';
 import { limits } from '../limits.ts';
 import { chatPath, nothing, type Route } from './route.ts';
 
@@ -20,9 +20,9 @@ export const route = {
     .object({
       external_user_id: externalUserId,
       type: feedbackType,
-      content: optionalText(limits.feedbackCharacters).optional(),
+      content: optional(optionalText(limits.feedbackCharacters)),
     })
-    .refine((feedback) => feedback.type === 'sys_improve' || feedback.content === undefined, {
+    .refine((feedback) => feedback.type === 'sys_improve' || !feedback.content, {
       path: ['content'],
       error: 'is only allowed when type is sys_improve',
     }),

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { attachedFileUuids } from '../attached-files.ts';
-import { externalUserId, textOfBytes, uuid } from '../fields.ts';
+import { externalUserId, optional, textOfBytes, uuid, withDefault } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency.ts';
 import { limits } from '../limits.ts';
 import { chatPath, nothing, type Route } from './route.ts';
@@ -20,10 +20,10 @@ export const route = {
   headers: idempotencyHeaders,
   body: z.object({
     message: textOfBytes(limits.messageBytes),
-    stream: z.boolean().default(true),
+    stream: withDefault(z.boolean(), true),
     agent_id: uuid,
     attached_file_uuids: attachedFileUuids,
-    external_user_id: externalUserId.optional(),
+    external_user_id: optional(externalUserId),
   }),
   status: 200,
   failures: ['clientNotAllowed', 'notFound'],

@@ -25,6 +25,10 @@ export const inputNode = (schema: z.ZodType): SchemaNode =>
     override: ({ jsonSchema }) => {
       const { override } = jsonSchema as { override?: Record<string, unknown> };
       if (override !== undefined) Object.assign(jsonSchema, { pattern: undefined }, override);
+      // Of what may also be null, what it else is: null is among the mutations.
+      const { anyOf, ...others } = jsonSchema as SchemaNode & { anyOf?: SchemaNode[] };
+      const [given, nothing] = anyOf ?? [];
+      if (nothing?.type === 'null') Object.assign(jsonSchema, { anyOf: undefined }, given, others);
     },
   }) as SchemaNode;
 
