@@ -7,6 +7,7 @@ import { ServiceError } from '#contract/errors.ts';
 import { limits } from '#contract/limits.ts';
 import { uploadFailures } from '#contract/upload.ts';
 import type { UploadPart } from '#domain/upload-part.ts';
+import { readUtf8 } from './read-utf8.ts';
 
 /** All headers of a part: a name of 255 characters, of four bytes each, percent-encoded, is 3 KB. */
 const headerBytes = 16 * 1024;
@@ -120,7 +121,9 @@ async function readText(content: AsyncIterable<Uint8Array>): Promise<string> {
     if (bytes <= dataBytes) pieces.push(piece);
   }
   if (bytes > dataBytes) throw new ServiceError('badRequest', `data must be at most ${dataBytes} bytes`);
-  return Buffer.concat(pieces).toString();
+  const text = readUtf8(Buffer.concat(pieces));
+  if (text === undefined) throw new ServiceError('badRequest', 'data is not valid UTF-8');
+  return text;
 }
 
 const malformed = (problem: string) =>
@@ -139,13 +142,21 @@ function boundaryOf(contentType: string | undefined): string {
 /** The parser gives each byte as a character; names are UTF-8. */
 const headerOf = (headers: PartHeaders, name: string): string | undefined => {
   const [value] = headers[name] ?? [];
-  return value === undefined ? undefined : Buffer.from(value, 'latin1').toString();
+  if (value === undefined) return undefined;
+  const text = readUtf8(Buffer.from(value, 'latin1'));
+  if (text === undefined) throw malformed('a header of a part is not valid UTF-8');
+  return text;
 };
 
+/**
+ * Browsers write a quote as `%22`, which the parser reads, and a backslash as it is. Go and Python put a backslash before
+ * a quote and before a backslash; before anything else it is part of the name.
+ */
+const unescaped = (_escaped: string, character: string): string => (character === '"' ? '%22' : character);
+
 function dispositionOf(headers: PartHeaders): { name: string | undefined; filename: string | undefined } {
-  const { parameters } = parseDisposition(headerOf(headers, 'content-disposition') ?? '', {
-    multipart: true,
-  });
+  const header = headerOf(headers, 'content-disposition') ?? '';
+  const { parameters } = parseDisposition(header.replaceAll(/\\(["\\])/g, unescaped), { multipart: true });
   return { name: parameters.name, filename: parameters.filename };
 }
 

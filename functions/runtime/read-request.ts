@@ -9,6 +9,7 @@ import { clock } from './clock.ts';
 import { describeIssues } from './describe-issues.ts';
 import { isFromDistribution } from './origin-secret.ts';
 import type { RateGate } from './rate-gate.ts';
+import { readUtf8 } from './read-utf8.ts';
 import { viewerHostHeader } from './variables.ts';
 
 /** A request that has passed its route's schemas. */
@@ -128,8 +129,17 @@ function headersOf(
   for (const [name, values = []] of Object.entries(multiValueHeaders ?? {}))
     if (values.length > 1 && read.includes(name.toLowerCase()))
       throw new ServiceError('badRequest', `${name.toLowerCase()} is given more than once`);
-  return lowerCased(headers);
+  const lowered = lowerCased(headers);
+  for (const name of read) {
+    const value = lowered[name];
+    if (value !== undefined) lowered[name] = decodeHeader(value);
+  }
+  return lowered;
 }
+
+/** A value whose characters are the bytes of UTF-8 text is that text. Any other, such as Latin-1, stays as it is. */
+const decodeHeader = (value: string): string =>
+  /[^\0-\xff]/.test(value) ? value : (readUtf8(Buffer.from(value, 'latin1')) ?? value);
 
 function lowerCased(headers: APIGatewayProxyEvent['headers']): Record<string, string> {
   const lowered: Record<string, string> = {};
@@ -145,9 +155,13 @@ function bodyOf(event: APIGatewayProxyEvent): unknown {
   const coding = headerIn(event, 'content-encoding')?.trim().toLowerCase() ?? 'identity';
   if (coding !== 'identity')
     throw new ServiceError('badRequest', 'Content-Encoding must be identity: a compressed body is not read');
-  const text = event.isBase64Encoded ? Buffer.from(event.body ?? '', 'base64').toString() : event.body;
+  // API Gateway decodes a body of text itself, invalid bytes as U+FFFD, and leaves its byte order mark in place.
+  const text = event.isBase64Encoded
+    ? readUtf8(Buffer.from(event.body ?? '', 'base64'))
+    : (event.body ?? '').replace(/^\ufeff/, '');
+  if (text === undefined) throw new ServiceError('badRequest', 'The body is not valid UTF-8');
   try {
-    return JSON.parse(text ?? '');
+    return JSON.parse(text);
   } catch {
     throw new ServiceError('badRequest', 'The body is not valid JSON');
   }

@@ -190,6 +190,13 @@ describe.each(posts)('%s', (_name, path, bodyOf) => {
     expect(summaryOf(await postBytes(path, body, 'application/json'))).toBe(`400/10006 ${message}`);
   });
 
+  it('reads a body after a BOM', async () => {
+    const body = JSON.stringify(bodyOf(tenant.agentId));
+    const plain = await postBytes(path, body, 'application/json');
+    expect([200, 404]).toContain(plain.status);
+    expect((await postBytes(path, `\ufeff${body}`, 'application/json')).status).toBe(plain.status);
+  });
+
   it.each([
     ['none', undefined],
     ['text', 'text/plain'],

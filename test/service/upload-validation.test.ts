@@ -203,6 +203,29 @@ describe.each(Object.entries(doors))('through %s', (_door, address) => {
       expect((await upload.raw(body)).body.data).toMatchObject({ scope: 'ephemeral' });
     });
 
+    it.each([
+      ['empty', ''],
+      ['of blanks', ' \r\n'],
+      ['null', 'null'],
+      ['without a scope', '{"scope":null}'],
+      ['{} after a BOM', '\ufeff{}'],
+    ])('takes data that is %s as no data', async (_what, data) => {
+      const answer = await upload.raw(form(file, dataPart(data)));
+      expect(summaryOf(answer)).toBe('200/0 success');
+      expect(answer.body.data).toMatchObject({ scope: 'persistent' });
+    });
+
+    it.each([
+      ['Go', String.raw`a \"b\" \\ c.txt`, String.raw`a "b" \ c.txt`],
+      ['Go, with a last backslash before the dot', String.raw`a\\.txt`, String.raw`a\.txt`],
+      ['urllib3', String.raw`a %22b%22 \\ c.txt`, String.raw`a "b" \ c.txt`],
+      ['a browser', String.raw`C:\files\a.txt`, String.raw`C:\files\a.txt`],
+    ])('reads a file name as %s writes it', async (_who, written, name) => {
+      const answer = await upload.raw(form(filePart(written, 'Hello')));
+      expect(summaryOf(answer)).toBe('200/0 success');
+      expect(answer.body.data).toMatchObject({ original_name: name });
+    });
+
     it('skips parts that it does not know, and what stands around the form', async () => {
       const other = part(['Content-Disposition: form-data; name="other"; filename="b.exe"'], png);
       const body = Buffer.concat([Buffer.from('before\r\n'), form(other, file, other), Buffer.from('after')]);
@@ -216,7 +239,6 @@ describe.each(Object.entries(doors))('through %s', (_door, address) => {
       ['data twice', form(file, dataPart('{}'), dataPart('{}')), 'data is given more than once', {}],
       ['broken JSON', form(file, dataPart('{scope')), 'data is not valid JSON', {}],
       ['a list', form(file, dataPart('[]')), 'data must be a JSON object', {}],
-      ['null', form(file, dataPart('null')), 'data must be a JSON object', {}],
       [
         'an unknown scope',
         form(dataPart('{"scope":"forever"}'), file),
@@ -228,6 +250,21 @@ describe.each(Object.entries(doors))('through %s', (_door, address) => {
         form(file, dataPart('{"scope":1}')),
         'data.scope must be one of persistent, ephemeral',
         {},
+      ],
+      [
+        'data that is not UTF-8',
+        form(
+          file,
+          part(['Content-Disposition: form-data; name="data"'], Buffer.from('{"x":"\xff"}', 'latin1')),
+        ),
+        'data is not valid UTF-8',
+        {},
+      ],
+      [
+        'a file name that is not UTF-8',
+        Buffer.from(form(filePart('\xfc.txt', 'Hello')).toString(), 'latin1'),
+        'The body is not valid multipart/form-data: a header of a part is not valid UTF-8',
+        nothing,
       ],
       [
         'much data',
