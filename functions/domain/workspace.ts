@@ -25,7 +25,7 @@ export const limitsOf = ({ limits, ownLimits }: Workspace, stage: Limits): Limit
  */
 export function admitExternalUser(workspace: Workspace, externalUserId: unknown, isListed: boolean): void {
   if (!workspace.whitelistEnabled) return;
-  if (externalUserId === undefined)
+  if (externalUserId === undefined || externalUserId === null)
     throw new ServiceError('clientNotAllowed', 'external_user_id is required in whitelist mode');
   if (!isListed)
     throw new ServiceError('clientNotAllowed', 'external_user_id is not on the whitelist of this workspace');

@@ -56,7 +56,7 @@ export async function readRequest<R extends Route>(
 function namedUsers({ method }: Route, event: APIGatewayProxyEvent): unknown[] {
   if (method === 'POST') return [Object(bodyOf(event)).external_user_id];
   const lines = Object.entries(event.multiValueHeaders ?? {}).flatMap(([name, values = []]) =>
-    name.toLowerCase() === 'x-external-user-id' ? values : [],
+    name.toLowerCase() === 'x-external-user-id' ? values.map(decodeHeader) : [],
   );
   return [...(event.multiValueQueryStringParameters?.external_user_id ?? []), ...lines];
 }
