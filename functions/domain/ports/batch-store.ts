@@ -80,8 +80,9 @@ export interface BatchStore {
     next: { groups: number; placesAtMost: number; at: string },
   ): Promise<Batch | undefined>;
   /**
-   * From then on no request can be begun; one that is cancelled is `cancelling`. Undefined when the batch was stopped or
-   * closed already, where a cancel comes first only before the close: it keeps an earlier stop's reason and time.
+   * From then on no request can be begun. A cancel makes the batch `cancelling`, also one that was stopped before: it then
+   * keeps the reason and time of the first stop. Undefined when the batch was closed or cancelled already, and for any
+   * other stop also when it was stopped.
    */
   stop(batch: Batch, stop: { reason: StopReason; at: string }): Promise<Batch | undefined>;
   /** Of an open batch. Undefined when it has ended. */
