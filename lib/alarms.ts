@@ -21,6 +21,7 @@ import type { Settings } from './settings.ts';
 const minute = Duration.minutes(1);
 const fiveMinutes = Duration.minutes(5);
 
+/** Without `tooLong`, which is up to who writes the message. */
 const modelFailures = ['throttled', 'unavailable', 'refused', 'failed', 'stalled', 'slow'] as const;
 
 interface Rule {

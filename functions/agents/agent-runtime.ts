@@ -1,9 +1,20 @@
-import type { LanguageModelV4, LanguageModelV4Prompt, LanguageModelV4ToolCall } from '@ai-sdk/provider';
+import type {
+  LanguageModelV4,
+  LanguageModelV4Prompt,
+  LanguageModelV4StreamPart,
+  LanguageModelV4ToolCall,
+} from '@ai-sdk/provider';
 import type { TokenUsage } from '#contract/message.ts';
 import type { AgentVersion } from '#domain/agent.ts';
-import { noUsage, sumOfUsage } from '#domain/message.ts';
+import { noUsage, sumOfUsage, unknownUsage } from '#domain/message.ts';
 import { ModelFailure, type ModelFailureKind, modelFailureTexts } from '#domain/model-failure.ts';
-import type { AgentRuntime, ReplyEnd, ReplyPart, ReplyRequest } from '#domain/ports/agent-runtime.ts';
+import type {
+  AgentRuntime,
+  ModelCall,
+  ReplyEnd,
+  ReplyPart,
+  ReplyRequest,
+} from '#domain/ports/agent-runtime.ts';
 import type { AttachmentReader } from '#domain/ports/attachment-reader.ts';
 import type { ReplyBudget, ReservedCall, RunningTool } from '#domain/reply-budget.ts';
 import { type Shown, showAttachments } from './attachments.ts';
@@ -17,6 +28,7 @@ import { type AgentTool, ToolFailure, type ToolUse } from './tools/agent-tool.ts
 import { type OfferedTool, offeredTools } from './tools/offered-tools.ts';
 import { functionTools, openToolCalls } from './tools/tool-calls.ts';
 import { failedUse, useTool } from './tools/use-tool.ts';
+import { EarlierMessages, streamWithinContext } from './within-context.ts';
 
 /** Of an agent whose `meta` does not say otherwise. */
 const defaults = {
@@ -123,14 +135,22 @@ async function runLoop(
   const model = askedModel(settings, definition.llm_model, provider.model(name), task.budget);
   const instructions: LanguageModelV4Prompt =
     definition.system_prompt === '' ? [] : [{ role: 'system', content: definition.system_prompt }];
-  const prompt = [
+  const earlier = new EarlierMessages(task.history);
+  const exchange: LanguageModelV4Prompt = [];
+  const prompt = (): LanguageModelV4Prompt => [
     ...instructions,
     ...conversationOf(
-      task.history,
+      earlier.messages,
       { content: task.message, attachments: task.attachments },
       { shown, offered },
     ),
+    ...exchange,
   ];
+  const mayAskShortened = (): boolean => {
+    if (!task.budget.takeModelCall()) return false;
+    settings.onRetry(definition.llm_model, 'tooLong');
+    return true;
+  };
   let said = '';
   let saidBytes = 0;
   let handedOver = false;
@@ -156,9 +176,9 @@ async function runLoop(
       },
     });
     let isNewStep = true;
-    const { content, finishReason, usage } = await hearAnswer(
+    const open = () =>
       model.stream({
-        prompt,
+        prompt: prompt(),
         maxOutputTokens,
         ...(meta.temperature !== undefined && { temperature: meta.temperature }),
         ...(offered.length > 0 && {
@@ -166,7 +186,14 @@ async function runLoop(
           toolChoice: { type: mustAnswer ? 'none' : 'auto' },
         }),
         abortSignal: task.signal,
-      }),
+      });
+    const { content, finishReason } = await hearCall(
+      {
+        call: { model: definition.llm_model, callType: isReply ? 'chat' : 'consultant_call_agent' },
+        tell,
+        signal: task.signal,
+        open: () => streamWithinContext(earlier, open, mayAskShortened),
+      },
       {
         // A gap may come before it.
         text: Math.max(task.budget.limits.replyBytes - saidBytes - (said === '' ? 0 : 2), 0),
@@ -188,12 +215,6 @@ async function runLoop(
         },
       },
     );
-    tell({
-      type: 'usage',
-      usage,
-      model: definition.llm_model,
-      callType: isReply ? 'chat' : 'consultant_call_agent',
-    });
     if (finishReason === 'bytes') {
       // Whoever called this agent goes on, and no step of its may stay open; the reply itself ends them all.
       if (!isReply) await calls.results();
@@ -210,7 +231,38 @@ async function runLoop(
       return cutShortBy(
         handedOver ? null : limitTexts[isToldToAnswer ? 'toolUses' : 'modelCalls'](task.budget),
       );
-    prompt.push({ role: 'assistant', content }, { role: 'tool', content: await calls.results() });
+    exchange.push({ role: 'assistant', content }, { role: 'tool', content: await calls.results() });
+  }
+}
+
+/** Hears one call of a model and tells what it used: nothing when it failed before it said anything. */
+async function hearCall(
+  {
+    call,
+    tell,
+    signal,
+    open,
+  }: {
+    call: ModelCall;
+    tell: Tell;
+    signal: AbortSignal;
+    open: () => Promise<AsyncIterable<LanguageModelV4StreamPart>>;
+  },
+  ...hearing: [bounds: Parameters<typeof hearAnswer>[1], listener: Parameters<typeof hearAnswer>[2]]
+): Promise<ModelAnswer> {
+  let usage = noUsage;
+  tell({ type: 'call start', call });
+  try {
+    const stream = await open();
+    usage = unknownUsage;
+    const answer = await hearAnswer(stream, ...hearing);
+    usage = answer.usage;
+    return answer;
+  } catch (error) {
+    if (signal.aborted) usage = unknownUsage;
+    throw error;
+  } finally {
+    tell({ type: 'call end', call, usage });
   }
 }
 
@@ -272,7 +324,7 @@ async function ask(
   const listen: Tell = (part) => {
     if (part.type === 'text') text += part.text;
     else tell(part);
-    if (part.type === 'usage') usage = sumOfUsage(usage, part.usage);
+    if (part.type === 'call end') usage = sumOfUsage(usage, part.usage);
   };
   try {
     const { cutShort, incomplete } = await reply(

@@ -8,7 +8,7 @@ import type {
   LanguageModelV4Usage,
 } from '@ai-sdk/provider';
 import type { TokenUsage } from '#contract/message.ts';
-import { noUsage } from '#domain/message.ts';
+import { unknownUsage } from '#domain/message.ts';
 import { ModelFailure } from '#domain/model-failure.ts';
 import { wellFormedParts } from './well-formed-parts.ts';
 import { type ByteBounds, withinBytes } from './within-bytes.ts';
@@ -69,8 +69,7 @@ export async function hearAnswer(
       case 'finish':
         finish = part;
     }
-  // How many tokens it took is only told at its end.
-  if (wasCut()) return { content: [], finishReason: 'bytes', usage: { ...noUsage, total_calls: 1 } };
+  if (wasCut()) return { content: [], finishReason: 'bytes', usage: unknownUsage };
   if (finish === undefined) throw new ModelFailure('failed', 'The model ended its reply without a finish');
   return {
     content: content.filter((block) => !('text' in block) || block.text !== '' || block.providerOptions),

@@ -18,7 +18,11 @@ function failureOfCall(error: APICallError): ModelFailure {
   const provider = `The provider at ${new URL(error.url).host}`;
   const { statusCode, responseHeaders = {} } = error;
   if (statusCode !== undefined && statusCode >= 400) {
-    const kind = kindOf(statusCode, namesOf(error.data, responseHeaders['x-amzn-errortype']));
+    const kind = kindOf(
+      statusCode,
+      namesOf(error.data, responseHeaders['x-amzn-errortype']),
+      error.responseBody ?? '',
+    );
     return new ModelFailure(
       kind,
       `${provider} answered with status ${statusCode}`,
@@ -37,20 +41,32 @@ function failureOfCall(error: APICallError): ModelFailure {
 function failureInStream(error: unknown): ModelFailure {
   const { statusCode, code } = fieldsOf(error);
   const status = Number(statusCode ?? code);
-  const kind = kindOf(Number.isInteger(status) ? status : undefined, namesOf(error));
+  const kind = kindOf(
+    Number.isInteger(status) ? status : undefined,
+    namesOf(error),
+    JSON.stringify(error) ?? '',
+  );
   return new ModelFailure(kind, `The model's stream told of an error (${kind})`);
 }
 
 /** A throttled call is told by its name alone too: AWS answers some with status 400, others say it only in words. */
-function kindOf(status: number | undefined, names: string): ModelFailureKind {
+function kindOf(status: number | undefined, names: string, text: string): ModelFailureKind {
   if (status === 429 || status === 529 || /throttl|rate.?limit|too.?many.?requests|overloaded/i.test(names))
     return 'throttled';
+  if (status === 413 || saysTooLong.test(text)) return 'tooLong';
   if (status !== undefined && status >= 400)
     return temporary.has(status) || status >= 500 ? 'unavailable' : 'refused';
   if (/unavailable|not.?ready|time.?out|server.?error|server.?exception|model.?stream/i.test(names))
     return 'unavailable';
   return /invalid|validation|denied|permission|authentication|not.?found/i.test(names) ? 'refused' : 'failed';
 }
+
+/**
+ * That a request is longer than a model's context window: servers have no common code for it, and most tell it in words
+ * alone (OpenAI, Azure, LiteLLM, vLLM, llama.cpp, Text Generation Inference, and the models of Bedrock).
+ */
+const saysTooLong =
+  /context.?(length|window(?!_fallback)|size|limit)|max(imum)? (prompt|model) length|(prompt|input|request) is too (long|large)|too many (input )?tokens|input.?tokens?\b.{0,60}\bexceed|inputs?`? tokens.{0,60} must be|exceed.{0,40}input tokens|reduce the length of/i;
 
 /** Time-out, conflict, and 424: Bedrock's word for a model that failed at its work. */
 const temporary: ReadonlySet<number> = new Set([408, 409, 424]);

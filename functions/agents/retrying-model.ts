@@ -45,34 +45,43 @@ const usualTiming: RetryTiming = {
  */
 export interface RetryingModel {
   generate(options: LanguageModelV4CallOptions): Promise<LanguageModelV4GenerateResult>;
-  stream(options: LanguageModelV4CallOptions): AsyncIterable<LanguageModelV4StreamPart>;
+  /** Resolves with the first thing that the model says; what fails before rejects. */
+  stream(options: LanguageModelV4CallOptions): Promise<AsyncIterable<LanguageModelV4StreamPart>>;
 }
 
 export function retryingModel(model: LanguageModelV4, timing: Partial<RetryTiming> = {}): RetryingModel {
   const times = { ...usualTiming, ...timing };
   return {
     generate: (options) => retrying(() => model.doGenerate(options), options.abortSignal, times),
-    async *stream(options) {
+    async stream(options) {
       const { held, reader } = await retrying(
         async () => upToFirstOutput((await model.doStream(options)).stream.getReader()),
         options.abortSignal,
         times,
       );
-      try {
-        yield* held;
-        for (;;) {
-          const { done, value } = await reader.read();
-          if (done) return;
-          if (value.type === 'error') throw value.error;
-          yield value;
-        }
-      } catch (error) {
-        throw options.abortSignal?.aborted ? error : modelFailureOf(error);
-      } finally {
-        reader.cancel().catch(() => undefined);
-      }
+      return wholeStream(held, reader, options.abortSignal);
     },
   };
+}
+
+async function* wholeStream(
+  held: LanguageModelV4StreamPart[],
+  reader: PartReader,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<LanguageModelV4StreamPart> {
+  try {
+    yield* held;
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      if (value.type === 'error') throw value.error;
+      yield value;
+    }
+  } catch (error) {
+    throw signal?.aborted ? error : modelFailureOf(error);
+  } finally {
+    reader.cancel().catch(() => undefined);
+  }
 }
 
 async function retrying<Result>(

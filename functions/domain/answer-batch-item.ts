@@ -199,7 +199,8 @@ const isPassing = (error: unknown, { content, reasoningSteps }: Reply): boolean 
     ? error.kind === 'stall'
     : error instanceof ModelFailure && (error.kind === 'throttled' || error.kind === 'unavailable'));
 
-const isBroken = (error: unknown): boolean => !(error instanceof ModelFailure && error.kind === 'refused');
+const isBroken = (error: unknown): boolean =>
+  !(error instanceof ModelFailure && (error.kind === 'refused' || error.kind === 'tooLong'));
 
 type Outcome = Pick<Reply, 'error' | 'incomplete' | 'calls'>;
 

@@ -17,15 +17,16 @@ type AnswerServices = Pick<
   'agentRuntime' | 'chats' | 'clock' | 'log' | 'messages' | 'meter' | 'replySettings' | 'usage'
 >;
 
-/** How long a title that is not ready by the end of the reply may hold the stream open, milliseconds. */
+/** How long a title that is not ready by the end of the reply is waited for, milliseconds. */
 const titleGrace = 2000;
 
 /**
- * Passes on what the model says as it says it, and stores the reply, whole or not. Resolves when nothing is
- * left to do: the reply is stored, the chat is free, the title is written or given up.
+ * Passes on what the model says as it says it, and stores the reply, whole or not. The chat's title is begun with the
+ * first text: a reply that fails before it names nothing.
  * @param emit takes each event at once and never fails: a reader that is gone or slow delays nothing.
  * @param done called when everything that will be told has been.
  * @param asked the reply that the model has been asked for.
+ * @returns the reply when it is stored and the chat is free; `settled` resolves when the title is written or given up
  */
 export const answerTurn =
   (services: AnswerServices) =>
@@ -33,7 +34,7 @@ export const answerTurn =
     turn: Turn,
     { emit, done }: { emit: (event: StreamEventBody) => void; done: () => void },
     asked: AskedReply,
-  ): Promise<Reply> => {
+  ): Promise<{ reply: Reply; settled: Promise<void> }> => {
     const message_id = messageId(turn.chat.id, turn.position + 1);
     emit({
       type: 'response.created',
@@ -42,18 +43,26 @@ export const answerTurn =
       model: turn.agent.definition.llm_model,
     });
     const giveUpTitle = new AbortController();
-    const title = nameChat(services)(turn, asked.budget, emit, giveUpTitle.signal);
+    let title: Promise<void> | undefined;
+    const beginTitle = (): void => {
+      title ??= nameChat(services)(turn, asked.budget, emit, giveUpTitle.signal);
+    };
 
     const lease = keepLease(
       services,
       (until) => services.chats.renewLease(turn.chat, turn.lease.id, until),
       asked.stop,
     );
-    asked.tell(emit);
+    asked.tell((event) => {
+      emit(event);
+      if (event.type === 'response.output_text.delta') beginTitle();
+    });
     const { reply: collected } = await asked.collected;
     lease.stop();
     const reply = await storeReply(services, turn, collected);
-    if (reply.error === null)
+    if (reply.error === null) {
+      // A form is an answer without a text.
+      beginTitle();
       emit({
         type: 'response.output_text.completed',
         message_id,
@@ -61,14 +70,16 @@ export const answerTurn =
         usage: reply.usage,
         ...(reply.incomplete !== null && { incomplete: reply.incomplete }),
       });
-    else emit({ type: 'response.error', ...reply.error });
+    } else emit({ type: 'response.error', ...reply.error });
 
-    const cancelGrace = services.clock.after(titleGrace, () => giveUpTitle.abort());
-    await untilAborted(title, giveUpTitle.signal).catch(() => undefined);
-    cancelGrace();
-    done();
-    await Promise.all([title, lease.settled()]);
-    return reply;
+    const settle = async (): Promise<void> => {
+      const cancelGrace = services.clock.after(titleGrace, () => giveUpTitle.abort());
+      await untilAborted(Promise.resolve(title), giveUpTitle.signal).catch(() => undefined);
+      cancelGrace();
+      done();
+      await Promise.all([title, lease.settled()]);
+    };
+    return { reply, settled: settle() };
   };
 
 /** The reply as it now stands in the history: with an error when it could not be stored or the turn was taken away. */

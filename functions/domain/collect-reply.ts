@@ -56,8 +56,8 @@ export const collectReply =
         services.agentRuntime.reply({ ...request, signal: stop.signal }, (part) => {
           if (stop.signal.aborted) return;
           gathered.hear(part);
-          // Usage is told to no client.
-          if (part.type === 'usage') return;
+          // Calls are told to no client.
+          if (part.type === 'call start' || part.type === 'call end') return;
           cancelWatch();
           cancelWatch = watch();
         }),
@@ -67,7 +67,7 @@ export const collectReply =
       if (incomplete !== null) {
         gathered.reply.incomplete = incomplete;
         // Tools that the model has called are under way.
-        gathered.endOpenSteps();
+        gathered.interrupt();
         stop.abort(new Interruption('cut', 'The reply is long enough'));
       }
       return { reply: gathered.reply, error: undefined };
@@ -82,7 +82,7 @@ export const collectReply =
       if (kind !== undefined) services.meter.modelFailed(request.agent.definition.llm_model, kind);
       gathered.reply.error = failure(textFor(error));
       // What is still under way when a reply is aborted, or when the model fails beside it, has no end of its own.
-      gathered.endOpenSteps();
+      gathered.interrupt();
       stop.abort(error);
       return { reply: gathered.reply, error };
     } finally {

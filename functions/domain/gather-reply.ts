@@ -1,8 +1,8 @@
 import type { StreamEventBody } from '#contract/events.ts';
 import type { ReasoningStep, ReplyError, TokenUsage } from '#contract/message.ts';
 import type { CountedCall } from './batch.ts';
-import { type Incomplete, noUsage, sumOfUsage } from './message.ts';
-import type { ReplyPart, StepResult } from './ports/agent-runtime.ts';
+import { type Incomplete, noUsage, sumOfUsage, unknownUsage } from './message.ts';
+import type { ModelCall, ReplyPart, StepResult } from './ports/agent-runtime.ts';
 import type { Clock } from './ports/clock.ts';
 
 export interface Reply {
@@ -23,7 +23,7 @@ export const interrupted = 'The reply was interrupted';
 export function gatherReply(
   clock: Clock,
   emit: (event: StreamEventBody) => void,
-): { reply: Reply; hear: (part: ReplyPart) => void; endOpenSteps: () => void } {
+): { reply: Reply; hear: (part: ReplyPart) => void; interrupt: () => void } {
   const reply: Reply = {
     content: '',
     error: null,
@@ -31,6 +31,12 @@ export function gatherReply(
     usage: noUsage,
     reasoningSteps: [],
     calls: [],
+  };
+  const openCalls = new Set<ModelCall>();
+  const countCall = ({ model, callType }: ModelCall, usage: TokenUsage): void => {
+    if (usage.total_calls === 0) return;
+    reply.usage = sumOfUsage(reply.usage, usage);
+    reply.calls.push([model, callType, usage.total_prompt_tokens, usage.total_completion_tokens]);
   };
   const now = () => clock.now().toISOString();
   const endStep = (id: string, end: Pick<ReasoningStep, 'token_usage'> & { result: StepResult }): void => {
@@ -51,14 +57,12 @@ export function gatherReply(
           reply.content += part.text;
           emit({ type: 'response.output_text.delta', delta: part.text });
           break;
-        case 'usage':
-          reply.usage = sumOfUsage(reply.usage, part.usage);
-          reply.calls.push([
-            part.model,
-            part.callType,
-            part.usage.total_prompt_tokens,
-            part.usage.total_completion_tokens,
-          ]);
+        case 'call start':
+          openCalls.add(part.call);
+          break;
+        case 'call end':
+          openCalls.delete(part.call);
+          countCall(part.call, part.usage);
           break;
         case 'step start': {
           const timestamp = now();
@@ -74,7 +78,10 @@ export function gatherReply(
           endStep(part.step.id, { result: part.step.result, token_usage: part.step.token_usage });
       }
     },
-    endOpenSteps() {
+    /** Ends what is under way: steps as failures, calls of models as calls, since they were made. */
+    interrupt() {
+      for (const call of openCalls) countCall(call, unknownUsage);
+      openCalls.clear();
       const result = { success: false, data: { message: interrupted } };
       for (const { id, token_usage } of reply.reasoningSteps) endStep(id, { result, token_usage });
     },

@@ -58,6 +58,9 @@ export const noUsage: TokenUsage = {
   total_calls: 0,
 };
 
+/** Of a call whose end its provider did not tell. */
+export const unknownUsage: TokenUsage = { ...noUsage, total_calls: 1 };
+
 export const sumOfUsage = (one: TokenUsage, other: TokenUsage): TokenUsage => ({
   total_prompt_tokens: one.total_prompt_tokens + other.total_prompt_tokens,
   total_completion_tokens: one.total_completion_tokens + other.total_completion_tokens,

@@ -1,8 +1,9 @@
 /**
- * throttled: the provider asks for fewer calls; unavailable: it could not be reached or is down; refused: it will not
- * take this request, however often it is sent; failed: anything else, such as an answer that breaks off.
+ * throttled: the provider asks for fewer calls; unavailable: it could not be reached or is down; tooLong: the request is
+ * longer than the model's context window; refused: the provider will not take this request, however often it is sent;
+ * failed: anything else, such as an answer that breaks off.
  */
-export type ModelFailureKind = 'throttled' | 'unavailable' | 'refused' | 'failed';
+export type ModelFailureKind = 'throttled' | 'unavailable' | 'tooLong' | 'refused' | 'failed';
 
 /** A model's failure without its words: what a provider answers may quote the prompt, and this is logged. */
 export class ModelFailure extends Error {
@@ -22,6 +23,7 @@ export class ModelFailure extends Error {
 export const modelFailureTexts: Readonly<Record<ModelFailureKind, string>> = {
   throttled: 'The model is busy: try again later',
   unavailable: 'The model cannot be reached: try again later',
+  tooLong: 'The message is too long for the model',
   refused: 'The model refused the request',
   failed: 'The model could not complete the reply',
 };

@@ -61,7 +61,7 @@ function timeFor(isStreamed: boolean, context: Context): number {
 
 export const handler = streamedRoute(
   route,
-  async (request, open, context) => {
+  async (request, open, { context, finishAfterAnswer }) => {
     const heard = timeReply(performance.now());
     const { body, workspaceId, apiKeyId, parameters, admitted } = request;
     tellInvocation({ chat_id: String(parameters.chat_id) });
@@ -106,11 +106,13 @@ export const handler = streamedRoute(
       const responseId = `resp_${services.identifiers.uuid()}`;
       const events = openEventStream(stream, { responseId, chatId: turn.chat.id }, clock);
       const emit = heard.listening(events.send);
-      heard.ended(await answer(turn, { emit, done: events.done }, asked));
-      return;
+      const { reply, settled } = await answer(turn, { emit, done: events.done }, asked);
+      heard.ended(reply);
+      return settled;
     }
     const unheard = { emit: heard.listening(() => undefined), done: () => undefined };
-    const reply = await answer(turn, unheard, asked);
+    const { reply, settled } = await answer(turn, unheard, asked);
+    finishAfterAnswer(settled);
     heard.ended(reply);
     answerWhole(reply, false);
   },

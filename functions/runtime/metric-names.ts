@@ -22,7 +22,7 @@ export type MetricDimension =
   | 'error_code'
   /** `llm_model` of an agent, `PROVIDER:MODEL`: as many as a stage uses. */
   | 'model'
-  /** Of a model: `throttled`, `unavailable`, `refused`, `failed`; `stalled` (silent for too long) or `slow` (in all). */
+  /** Of a model: `throttled`, `unavailable`, `tooLong`, `refused`, `failed`; `stalled` (silent for too long) or `slow` (in all). */
   | 'failure'
   /** `type` of a reasoning step (specification, section 6.1): six. */
   | 'tool'

@@ -19,13 +19,19 @@ declare const awslambda: {
 /** Sends the status of success, the headers of every answer and these; what is written to the result follows at once. */
 export type OpenResponse = (headers?: Record<string, string>) => Writable;
 
+interface Invocation {
+  context: Context;
+  /** The client does not wait for this work; the function ends when it is done. */
+  finishAfterAnswer: (work: Promise<void>) => void;
+}
+
 /**
  * The Lambda of a route that writes its answer piece by piece. An error before `open` becomes a failure envelope; after
  * it the answer ends unfinished, in JSON that is not closed, so that no client takes a part for the whole.
  */
 export const streamedRoute = <R extends Route>(
   route: R,
-  answer: (request: ValidRequest<R>, open: OpenResponse, context: Context) => Promise<void>,
+  answer: (request: ValidRequest<R>, open: OpenResponse, invocation: Invocation) => Promise<void>,
   { admitUsers }: { admitUsers?: AdmitUsers } = {},
 ) =>
   awslambda.streamifyResponse(async (event, stream, context) => {
@@ -39,17 +45,22 @@ export const streamedRoute = <R extends Route>(
       return opened;
     };
     let failure: unknown;
+    let pending = Promise.resolve();
+    const finishAfterAnswer = (work: Promise<void>): void => {
+      pending = work;
+    };
     try {
       const gate = openRateGate(event, route.rateClass, callerOf(event));
       await gate.through(async () => {
         const request = await readRequest(route, event, gate, admitUsers);
         const openSuccess: OpenResponse = (headers = {}) =>
           open(route.status, { ...headersOf(requestId), ...gate.headers(), ...headers });
-        await answer(request, openSuccess, context);
+        await answer(request, openSuccess, { context, finishAfterAnswer });
       });
     } catch (error) {
       failure = error;
       if (opened !== undefined) {
+        await pending;
         await endRequest(route.name, error);
         throw error;
       }
@@ -57,6 +68,7 @@ export const streamedRoute = <R extends Route>(
       open(statusCode, headers as Record<string, string>).write(body);
     }
     await endOf(opened ?? stream);
+    await pending;
     await endRequest(route.name, failure);
   });
 

@@ -524,4 +524,50 @@ describe('titles', () => {
     expect(performance.now() - started).toBeLessThan(6000);
     await left.promise;
   });
+
+  it('are begun with the first text', async () => {
+    const { promise: called, resolve } = Promise.withResolvers<ModelCall>();
+    const { promise: asked, resolve: ask } = Promise.withResolvers<ModelCall>();
+    model.onPlainCall = ask;
+    script(resolve);
+    const before = model.plainCalls.length;
+    const chatId = await createChat(titledClient, titled);
+    const events = stepThrough(await titledClient.stream(chatId, { message: 'x', agent_id: titled.agentId }));
+    await events.next();
+    const call = await called;
+    call.reason('Hmm');
+    expect(model.plainCalls).toHaveLength(before);
+    call.piece('Sure.');
+    says('Sure things')(await asked);
+    expect(typesOf([(await events.next()) as StreamEvent, (await events.next()) as StreamEvent])).toEqual([
+      'output_text.delta',
+      'chat.title.updated',
+    ]);
+    call.finish();
+    expect(typesOf(await events.rest())).toEqual(['output_text.completed', '[DONE]']);
+    expect(await nameOf(chatId)).toBe('Sure things');
+  });
+
+  it('are not made of a reply that fails without a text', async () => {
+    const before = model.plainCalls.length;
+    script((call) => call.fail(400));
+    const chatId = await createChat(titledClient, titled);
+    expect((await send(titledClient, titled, chatId, 'x')).status).toBe(500);
+    expect(model.plainCalls).toHaveLength(before);
+    expect(await nameOf(chatId)).toBe('Chat');
+  });
+
+  it('hold up no JSON answer', async () => {
+    const order: string[] = [];
+    const { promise: asked, resolve: ask } = Promise.withResolvers<ModelCall>();
+    model.onPlainCall = ask;
+    script(says('Sure.'));
+    const chatId = await createChat(titledClient, titled);
+    const answer = send(titledClient, titled, chatId, 'x');
+    const left = (await asked).gone.then(() => order.push('given up'));
+    expect((await answer).body.data).toBe('Sure.');
+    order.push('answered');
+    await left;
+    expect(order).toEqual(['answered', 'given up']);
+  });
 });

@@ -218,7 +218,8 @@ describe('the title of a chat', () => {
   it('is made for a reply without a stream too', async () => {
     const tenant = await openTenant(service);
     dataOf(await tenant.send(await tenant.createChat(), { message: 'Plan my trip' }));
-    expect(await nameOf(tenant)).toBe('Plan my trip');
+    // The answer does not wait for it.
+    await expect.poll(() => nameOf(tenant)).toBe('Plan my trip');
   });
 
   it('is made from the first message alone', async () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { answerTurn } from '#domain/answer-turn.ts';
 import { type AskedReply, askForReply } from '#domain/ask-for-reply.ts';
 import { beginTurn, type Turn } from '#domain/begin-turn.ts';
+import type { Reply } from '#domain/gather-reply.ts';
 import type { AgentRuntime } from '#domain/ports/agent-runtime.ts';
 import { ReplyBudget } from '#domain/reply-budget.ts';
 import type { RequestKey } from '#domain/request-key.ts';
@@ -113,8 +114,11 @@ const unasked: AskedReply = {
   tell: () => undefined,
   giveUp: async () => undefined,
 };
-const answer = (services: TurnServices, turn: Turn) =>
-  answerTurn(services)(turn, unheard, askForReply(services)(turn, 60_000));
+async function answer(services: TurnServices, turn: Turn): Promise<Reply> {
+  const { reply, settled } = await answerTurn(services)(turn, unheard, askForReply(services)(turn, 60_000));
+  await settled;
+  return reply;
+}
 const busy = 'A reply is already in progress for this chat';
 
 describe('a turn that was given up', () => {

@@ -46,6 +46,8 @@ interface Failure {
   fails: (call: ModelCall, attempt: number) => void;
   /** How often the model is asked. */
   asked: number;
+  /** How many of them the reply's usage counts: one unless said. */
+  counted?: 0;
   /** Undefined when the reply comes whole in the end, as `Here I am`. */
   error?: { code: number; message: string };
 }
@@ -74,19 +76,26 @@ const failures: Failure[] = [
     ),
     asked: 3,
   },
-  { name: '429 and nothing else', fails: (call) => call.fail(429, soon), asked: 4, error: busy },
+  { name: '429 and nothing else', fails: (call) => call.fail(429, soon), asked: 4, counted: 0, error: busy },
   {
     name: '429 for longer than a reply waits',
     fails: (call) => call.fail(429, { 'Retry-After': '3600' }),
     asked: 1,
+    counted: 0,
     error: busy,
   },
   { name: '500, then an answer', fails: thenAnswers(3, (call) => call.fail(500, soon)), asked: 4 },
-  { name: '500 and nothing else', fails: (call) => call.fail(500, soon), asked: 4, error: unreachable },
+  {
+    name: '500 and nothing else',
+    fails: (call) => call.fail(500, soon),
+    asked: 4,
+    counted: 0,
+    error: unreachable,
+  },
   { name: '503 for half a second', fails: thenAnswers(1, (call) => call.fail(503)), asked: 2 },
-  { name: '400', fails: (call) => call.fail(400), asked: 1, error: refused },
-  { name: '403', fails: (call) => call.fail(403), asked: 1, error: refused },
-  { name: '404', fails: (call) => call.fail(404), asked: 1, error: refused },
+  { name: '400', fails: (call) => call.fail(400), asked: 1, counted: 0, error: refused },
+  { name: '403', fails: (call) => call.fail(403), asked: 1, counted: 0, error: refused },
+  { name: '404', fails: (call) => call.fail(404), asked: 1, counted: 0, error: refused },
   {
     name: 'a server error in the stream before the first word, then an answer',
     fails: thenAnswers(1, (call) => call.failInStream('server error')),
@@ -101,6 +110,7 @@ const failures: Failure[] = [
     name: 'a refusal in the stream before the first word',
     fails: (call) => call.failInStream('invalid request'),
     asked: 1,
+    counted: 0,
     error: refused,
   },
   {
@@ -122,7 +132,13 @@ const failures: Failure[] = [
     fails: thenAnswers(1, (call) => call.reset()),
     asked: 2,
   },
-  { name: 'connections cut and nothing else', fails: (call) => call.reset(), asked: 4, error: unreachable },
+  {
+    name: 'connections cut and nothing else',
+    fails: (call) => call.reset(),
+    asked: 4,
+    counted: 0,
+    error: unreachable,
+  },
   {
     name: 'a connection cut behind some words',
     says: ['One, ', 'two'],
@@ -130,7 +146,7 @@ const failures: Failure[] = [
     asked: 1,
     error: unreachable,
   },
-  { name: 'an end without a word', fails: (call) => call.end(), asked: 1, error: broken },
+  { name: 'an end without a word', fails: (call) => call.end(), asked: 1, counted: 0, error: broken },
   {
     name: 'an end without a finish',
     says: ['One, ', 'two'],
@@ -158,6 +174,7 @@ const failures: Failure[] = [
       call.end();
     },
     asked: 1,
+    counted: 0,
     error: broken,
   },
   {
@@ -196,7 +213,7 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
   });
 
   it.concurrent.for(failures)('that answers with $name', async (failure, { expect }) => {
-    const { name, says = [], fails, asked, error } = failure;
+    const { name, says = [], fails, asked, counted = 1, error } = failure;
     const text = error === undefined ? 'Here I am' : says.join('');
     const chatId = await createChat(client, tenant);
     const { promise: called, resolve } = Promise.withResolvers<ModelCall>();
@@ -223,6 +240,7 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
     const history = await historyOf(client, chatId);
     expect(contentsOf(history)).toEqual([name, text]);
     expect(history[1]?.meta.error).toEqual(error);
+    expect(history[1]?.meta.token_usage?.total_calls).toBe(counted);
 
     const after = `after ${name}`;
     const callsAfter = script(after, answer);
@@ -254,6 +272,78 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
         message: `${busy.message}, request id ${headers.get('x-request-id')}`,
       },
     ]);
+  });
+
+  describe('whose context window is full', () => {
+    const tooLong = 'The message is too long for the model';
+    /** A chat of four turns, and how many messages each call of the next turn has. */
+    const lastTurnOf = async (name: string, fits: (messages: number) => boolean) => {
+      const chatId = await createChat(client, tenant);
+      for (const turn of ['first', 'second', 'third', 'fourth']) {
+        script(`${turn} ${name}`, answer);
+        expect((await send(client, tenant, chatId, `${turn} ${name}`)).status).toBe(200);
+      }
+      const calls = script(name, (call) =>
+        fits(call.request.messages.length)
+          ? answer(call)
+          : call.fail(400, {}, `litellm.ContextWindowExceededError: scripted ${name}`),
+      );
+      const reply = await send(client, tenant, chatId, name);
+      return { chatId, reply, calls, asked: () => calls.map(({ request }) => request.messages.length) };
+    };
+
+    it('is asked once more with the later half of the earlier messages', async () => {
+      const name = 'half of it fits';
+      const { chatId, reply, calls, asked } = await lastTurnOf(name, (messages) => messages <= 5);
+      expect(reply).toMatchObject({ status: 200, body: { data: 'Here I am' } });
+      expect(asked()).toEqual([9, 5]);
+      expect(calls[1]?.request.messages.map(({ content }) => content)).toEqual([
+        `third ${name}`,
+        'Here I am',
+        `fourth ${name}`,
+        'Here I am',
+        name,
+      ]);
+      const history = await historyOf(client, chatId);
+      expect(history.at(-1)?.meta.token_usage).toMatchObject({ total_calls: 1, total_tokens: 18 });
+    });
+
+    it('is asked with none of them in the end', async () => {
+      const { reply, asked } = await lastTurnOf('none of it fits', (messages) => messages === 1);
+      expect(reply.status).toBe(200);
+      expect(asked()).toEqual([9, 5, 1]);
+    });
+
+    it('has too long a message: that is the reason, and the chat takes a shorter one', async () => {
+      const name = 'nothing fits';
+      const { chatId, reply, asked } = await lastTurnOf(name, () => false);
+      expect(reply).toMatchObject({
+        status: 500,
+        body: {
+          error_code: 10005,
+          message: `${tooLong}, request id ${reply.headers.get('x-request-id')}`,
+        },
+      });
+      expect(asked()).toEqual([9, 5, 1]);
+      const failed = (await historyOf(client, chatId)).at(-1);
+      expect(failed?.meta).toMatchObject({
+        error: { code: 10005, message: tooLong },
+        token_usage: { total_calls: 0 },
+      });
+      script(`shorter than ${name}`, answer);
+      expect((await send(client, tenant, chatId, `shorter than ${name}`)).status).toBe(200);
+    });
+
+    it('fails a request of a batch at once', async () => {
+      const name = 'a request that never fits';
+      const calls = script(name, (call) => call.fail(400, {}, 'Input is too long for requested model.'));
+      const requests = [{ custom_id: 'one', message: name }];
+      const batch = await endOf(client, (await submit(client, tenant, requests)).id);
+      expect(await checkEnded(client, batch, requests)).toMatchObject([
+        { status: 'failed', error_code: 500, error_message: tooLong },
+      ]);
+      expect(calls).toHaveLength(1);
+    });
   });
 
   it('that reaches its limit of tokens: its text is the reply, which says that it is incomplete', async () => {

@@ -133,8 +133,8 @@ describe('a reply', { timeout: 60_000 }, () => {
     const titledClient = clientOf(service, titled);
     // What never reaches a tool is no use of one.
     model.onCall = (call) => {
-      if (call.request.tools === undefined) call.piece('Enough.');
-      else call.callTools({ name: fetchType, arguments: {} });
+      call.piece('Well,');
+      if (call.request.tools !== undefined) call.callTools({ name: fetchType, arguments: {} });
       call.finish();
     };
     const chatId = await createChat(titledClient, titled);

@@ -57,7 +57,7 @@ export interface ModelCall {
   /** Cuts the connection. */
   reset(): void;
   /** Answers with an HTTP error, before any piece. */
-  fail(status: number, headers?: Record<string, string>): void;
+  fail(status: number, headers?: Record<string, string>, message?: string): void;
   /** Resolves when the caller has gone away. */
   gone: Promise<void>;
 }

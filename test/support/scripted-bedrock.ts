@@ -113,14 +113,14 @@ function openCall({ method, path, headers, text }: ReceivedRequest, response: Se
       response.end(frameOf('exception', streamErrors[error], { message: 'scripted' }));
     },
     reset: () => response.destroy(),
-    fail(status, extraHeaders = {}) {
+    fail(status, extraHeaders = {}, message = `scripted ${status}`) {
       const type = httpErrors[status] ?? 'UnknownException';
       response.writeHead(status, {
         'Content-Type': 'application/json',
         'x-amzn-errortype': `${type}:http://internal.amazon.com/coral/com.amazon.bedrock/`,
         ...extraHeaders,
       });
-      response.end(JSON.stringify({ message: `scripted ${status}` }));
+      response.end(JSON.stringify({ message }));
     },
     gone: goneOf(response),
   };

@@ -114,9 +114,9 @@ function openCall({ method, path, headers, text }: ReceivedRequest, response: Se
       response.end(`data: ${JSON.stringify({ error: streamErrors[error] })}\n\n`);
     },
     reset: () => response.destroy(),
-    fail(status, extraHeaders = {}) {
+    fail(status, extraHeaders = {}, message = `scripted ${status}`) {
       response.writeHead(status, { 'Content-Type': 'application/json', ...extraHeaders });
-      response.end(JSON.stringify({ error: { message: `scripted ${status}`, type: 'scripted' } }));
+      response.end(JSON.stringify({ error: { message, type: 'scripted' } }));
     },
     gone: goneOf(response),
   };

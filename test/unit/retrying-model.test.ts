@@ -30,7 +30,7 @@ const prompt = [{ role: 'user' as const, content: [{ type: 'text' as const, text
 async function ask(model: RetryingModel, signal?: AbortSignal): Promise<{ said: string; error?: unknown }> {
   let said = '';
   try {
-    for await (const part of model.stream({ prompt, ...(signal && { abortSignal: signal }) }))
+    for await (const part of await model.stream({ prompt, ...(signal && { abortSignal: signal }) }))
       if (part.type === 'text-delta') said += part.delta;
     return { said };
   } catch (error) {
@@ -220,10 +220,10 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
   it('passes each piece on as it comes', async () => {
     const { promise: called, resolve } = Promise.withResolvers<ModelCall>();
     server.onCall = resolve;
-    const deltas = textsOf(model.stream({ prompt }));
-    const first = deltas.next();
+    const stream = model.stream({ prompt });
     (await called).piece('One');
-    expect((await first).value).toBe('One');
+    const deltas = textsOf(await stream);
+    expect((await deltas.next()).value).toBe('One');
     const call = await called;
     call.piece('two');
     expect((await deltas.next()).value).toBe('two');
@@ -237,7 +237,7 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
       call.piece('One');
       resolve(call);
     };
-    const deltas = textsOf(model.stream({ prompt }));
+    const deltas = textsOf(await model.stream({ prompt }));
     await deltas.next();
     await deltas.return(undefined);
     await (await called).gone;
@@ -289,11 +289,41 @@ describe('names of errors', () => {
     [{ message: 'm', type: 'rate_limit_error' }, 'throttled'],
     [{ message: 'm', type: 'overloaded_error' }, 'throttled'],
     [{ message: 'm', type: 'server_error', code: null }, 'unavailable'],
-    [{ message: 'm', type: 'invalid_request_error', code: 'context_length_exceeded' }, 'refused'],
+    [{ message: 'm', type: 'invalid_request_error', code: 'context_length_exceeded' }, 'tooLong'],
+    [{ message: 'm', type: 'invalid_request_error', code: 'invalid_value' }, 'refused'],
     [{ message: 'Rate limit reached' }, 'failed'],
     ['just a text', 'failed'],
   ])("%j among OpenAI's events is %s", async (error, kind) => {
     expect(await kindOf('openai', (call) => call.raw(`data: ${JSON.stringify({ error })}\n\n`))).toBe(kind);
+  });
+
+  it.each([
+    "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
+    'litellm.ContextWindowExceededError: litellm.BadRequestError: OpenAIException - too many\nmodel=m. context_window_fallbacks=None.',
+    'The decoder prompt (length 5000) is longer than the maximum model length of 4096.',
+    'the request exceeds the available context size, try increasing it',
+    'Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens',
+    'prompt is too long: 205000 tokens > 200000 maximum',
+    'input length and `max_tokens` exceed context limit: 199000 + 8192 > 200000',
+    'Input is too long for requested model.',
+    'Too many input tokens. Max input tokens: 128000, request input token count: 130000',
+    'Input Tokens Exceeded: Number of input tokens exceeds maximum length.',
+    'The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).',
+    "This model's maximum prompt length is 131072 but the request contains 200000 tokens.",
+  ])('%j is a request that is too long', async (message) => {
+    for (const wire of ['openai', 'bedrock'] as const)
+      expect(await kindOf(wire, (call) => call.fail(400, {}, message))).toBe('tooLong');
+    expect(
+      await kindOf('openai', (call) => call.raw(`data: ${JSON.stringify({ error: { message } })}\n\n`)),
+    ).toBe('tooLong');
+  });
+
+  it.each([
+    [413, 'scripted', 'tooLong'],
+    [429, 'Request too large: too many tokens, please wait', 'throttled'],
+    [400, 'Unknown parameter: context_window_fallbacks=None', 'refused'],
+  ])('%i %j is %s', async (status, message, kind) => {
+    expect(await kindOf('openai', (call) => call.fail(status, {}, message))).toBe(kind);
   });
 });
 

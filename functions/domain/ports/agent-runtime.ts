@@ -22,8 +22,15 @@ export type ReplyPart =
   | { type: 'text'; text: string }
   | { type: 'step start'; step: Pick<ReasoningStep, 'id' | 'type' | 'content' | 'args'> }
   | { type: 'step end'; step: Pick<ReasoningStep, 'id' | 'token_usage'> & { result: StepResult } }
-  /** Of one call of a model, also for the agents that this one asked: the sum of all is the reply's usage. */
-  | { type: 'usage'; usage: TokenUsage; model: string; callType: 'chat' | 'consultant_call_agent' };
+  /** Of a model, also for the agents that this one asked. */
+  | { type: 'call start'; call: ModelCall }
+  /** The sum of all is the reply's usage: none of a call that failed before the model said anything. */
+  | { type: 'call end'; call: ModelCall; usage: TokenUsage };
+
+export interface ModelCall {
+  model: string;
+  callType: 'chat' | 'consultant_call_agent';
+}
 
 export interface ReplyEnd {
   /** Why the reply is a failure, for clients to read; null when it is none. */
