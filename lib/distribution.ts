@@ -10,6 +10,7 @@ import {
   HttpVersion,
   OriginRequestPolicy,
   PriceClass,
+  ResponseHeadersPolicy,
   SecurityPolicyProtocol,
   ViewerProtocolPolicy,
 } from 'aws-cdk-lib/aws-cloudfront';
@@ -18,9 +19,11 @@ import { CloudFrontTarget } from 'aws-cdk-lib/aws-route53-targets';
 import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Duration, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
+import { allowedHeaders, allowedMethods, exposedHeaders } from '#contract/cors.ts';
 import { originSecretHeader, viewerHostHeader } from '#runtime/variables.ts';
 import { pinLogicalId } from './logical-id.ts';
 import { type OwnDomain, pointDomain } from './own-domain.ts';
+import { preflightSeconds } from './preflights.ts';
 
 /** The longest that CloudFront waits for an origin to begin, or to go on with, an answer. */
 const readTimeout = Duration.seconds(120);
@@ -51,6 +54,7 @@ export class Distribution extends Construct {
       apiDomainName: string;
       uploads: { domainName: string; path: string };
       originSecret: Secret;
+      corsOrigins: readonly string[];
       domain: OwnDomain | undefined;
       webAclArn: string | undefined;
     },
@@ -79,6 +83,9 @@ export class Distribution extends Construct {
       // Would gather what is streamed.
       compress: false,
       functionAssociations: [{ function: code, eventType: FunctionEventType.VIEWER_REQUEST }],
+      ...(props.corsOrigins.length > 0 && {
+        responseHeadersPolicy: this.createCorsPolicy(props.corsOrigins),
+      }),
     };
     const distribution = new CloudFrontDistribution(this, 'Distribution', {
       comment: 'Chats with published agents, and uploads',
@@ -119,5 +126,25 @@ export class Distribution extends Construct {
           'CloudFront lets nobody choose for its own domain; who has one gives it a certificate and TLS 1.2.',
       },
     );
+  }
+  private createCorsPolicy(origins: readonly string[]): ResponseHeadersPolicy {
+    const { region, stackName } = Stack.of(this);
+    return new ResponseHeadersPolicy(this, 'Cors', {
+      // Names are the account's, as those of functions.
+      responseHeadersPolicyName: `${region}-${stackName}-cors`,
+      comment: 'Says which origins may call from a browser',
+      corsBehavior: {
+        accessControlAllowOrigins: [...origins],
+        accessControlAllowMethods: allowedMethods,
+        accessControlAllowHeaders: allowedHeaders,
+        accessControlExposeHeaders: exposedHeaders,
+        accessControlMaxAge: Duration.seconds(preflightSeconds),
+        // API keys are headers: nothing here needs cookies.
+        accessControlAllowCredentials: false,
+        originOverride: true,
+      },
+      // CloudFront documents no Vary for its CORS headers; its custom headers are on every response.
+      customHeadersBehavior: { customHeaders: [{ header: 'Vary', value: 'Origin', override: true }] },
+    });
   }
 }

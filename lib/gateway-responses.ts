@@ -3,6 +3,7 @@ import {
   ResponseType,
   type RestApi,
 } from 'aws-cdk-lib/aws-apigateway';
+import { corsHeaders } from '#contract/cors.ts';
 import { failure } from '#contract/envelope.ts';
 import { type ErrorKind, errorTable, serverErrorMessage, unauthenticatedMessage } from '#contract/errors.ts';
 
@@ -51,7 +52,8 @@ const answers: readonly (readonly [GatewayResponseType, GatewayAnswer])[] = [
 ];
 
 /** Gives every answer of the gateway itself the envelope of the service. */
-export function addGatewayResponses(api: RestApi): void {
+export function addGatewayResponses(api: RestApi, corsOrigin: string | undefined): void {
+  const cors = corsOrigin === undefined ? {} : quoted(corsHeaders(corsOrigin));
   for (const [type, { kind, message }] of answers) {
     const { status, errorCode } = errorTable[kind];
     api.addGatewayResponse(type.responseType, {
@@ -61,6 +63,7 @@ export function addGatewayResponses(api: RestApi): void {
         'Content-Type': "'application/json'",
         'Cache-Control': "'no-store'",
         'x-request-id': 'context.requestId',
+        ...cors,
         // The gateway counts requests a second.
         ...(kind === 'rateLimited' && { 'Retry-After': "'1'" }),
       },
@@ -68,3 +71,7 @@ export function addGatewayResponses(api: RestApi): void {
     });
   }
 }
+
+/** Values as API Gateway writes them when they are static. */
+export const quoted = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, `'${value}'`]));

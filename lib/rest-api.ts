@@ -4,6 +4,7 @@ import {
   EndpointType,
   RestApi as GatewayRestApi,
   IdentitySource,
+  type IResource,
   type IRestApi,
   LambdaIntegration,
   LogGroupLogDestination,
@@ -25,6 +26,7 @@ import { Firewall, type FirewallSettings, OriginFirewall } from './firewall.ts';
 import { addGatewayResponses } from './gateway-responses.ts';
 import { pinLogicalId } from './logical-id.ts';
 import { type OwnDomain, pointDomain } from './own-domain.ts';
+import { addPreflight } from './preflights.ts';
 import { removalPolicyOf } from './removal-policy.ts';
 import type { ServiceFunction } from './service-function.ts';
 import type { Settings } from './settings.ts';
@@ -57,17 +59,23 @@ export class RestApi extends Construct {
       firewall: FirewallSettings | undefined;
       /** Of the distribution in front, which then has the firewall's rules. */
       originSecret: Secret | undefined;
+      /** The one that responses name, where no distribution adds the headers. */
+      corsOrigin: string | undefined;
       settings: Settings;
     },
   ) {
     super(scope, id);
     const api = this.createApi(props.settings, props.authorizer);
     this.api = api;
-    for (const [name, route] of Object.entries(routes) as [RouteName, Route][])
-      api.root
-        .resourceForPath(versionPath + route.path)
-        .addMethod(route.method, integrate(route, props.handlerOf(name)));
-    addGatewayResponses(api);
+    const resources = new Set<IResource>();
+    for (const [name, route] of Object.entries(routes) as [RouteName, Route][]) {
+      const resource = api.root.resourceForPath(versionPath + route.path);
+      resource.addMethod(route.method, integrate(route, props.handlerOf(name)));
+      resources.add(resource);
+    }
+    if (props.settings.corsOrigins.length > 0)
+      for (const resource of resources) addPreflight(resource, props.corsOrigin);
+    addGatewayResponses(api, props.corsOrigin);
     if (props.domain !== undefined) this.takeDomain(api, props.domain);
     if (props.firewall !== undefined) this.protect(api, this.firewallOf(props.firewall, props.originSecret));
     this.baseAddress =

@@ -54,6 +54,8 @@ export class ServiceStack extends Stack {
       Annotations.of(this).addWarningV2('agent-service:nothing-reserved', concurrency.warning);
     const stageLimits = formatLimits({ ...settings.rateLimits, openBatches: settings.openBatches });
     const originSecret = settings.largeUploads ? this.createOriginSecret() : undefined;
+    // With a distribution, its response headers policy says which origins are allowed.
+    const corsOrigin = settings.largeUploads ? undefined : settings.corsOrigins[0];
 
     let prepareAttachment: ServiceFunction | undefined;
     const preparer = (): ServiceFunction => {
@@ -117,12 +119,14 @@ export class ServiceStack extends Stack {
         const handler = createFunction(name);
         if (name === 'create-batch') handler.starts(workflow.machine);
         if (name === 'cancel-batch') handler.wakes(workflow.machine);
+        if (corsOrigin !== undefined) handler.addEnvironment(variables.corsOrigin, corsOrigin);
         return handler;
       },
       // With a distribution, the domain is its.
       domain: settings.largeUploads ? undefined : settings.domain,
       firewall: settings.firewall,
       originSecret,
+      corsOrigin,
       settings,
     });
 
@@ -143,6 +147,7 @@ export class ServiceStack extends Stack {
         apiDomainName: api.domainName,
         uploads: { domainName: uploads.domainName, path: api.basePath + routes['upload-file'].path },
         originSecret,
+        corsOrigins: settings.corsOrigins,
         domain: settings.domain,
         webAclArn: settings.firewall === undefined ? undefined : webAclArnOf(props.stage),
       });

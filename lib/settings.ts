@@ -7,6 +7,7 @@ import { openBatchesLimit, rateLimit } from '#contract/rate-limits.ts';
 import { routes } from '#contract/routes.ts';
 import { bedrockModel } from './bedrock-models.ts';
 import { type ConcurrencySettings, concurrencyProblem, unreservedAtLeast } from './concurrency.ts';
+import { corsOrigins, oneOriginOnly } from './cors-origins.ts';
 import { rollouts } from './rollout-names.ts';
 
 const httpUrl = z.url({ protocol: /^https?$/ });
@@ -255,6 +256,9 @@ const schema = z
       })
       .optional(),
 
+    /** Origins whose pages may call the service from a browser, or `*`. A page shows its API key to all who open it. */
+    corsOrigins: corsOrigins.default([]),
+
     /** Who is told when an alarm goes off. Each address must confirm its subscription once. */
     alarmEmails: z.array(z.email()).default([]),
 
@@ -324,6 +328,10 @@ const schema = z
       domain.name.endsWith(`.${domain.hostedZone.name}`),
     { path: ['domain', 'hostedZone', 'name'], error: 'must be the zone of the domain' },
   )
+  .refine(({ corsOrigins, largeUploads }) => corsOrigins.length < 2 || largeUploads, {
+    path: ['corsOrigins'],
+    error: oneOriginOnly,
+  })
   .refine((settings) => settings.leaseSeconds < replyTimeoutSeconds, {
     path: ['leaseSeconds'],
     error: `must be less than the ${replyTimeoutSeconds} s that send-message may run`,

@@ -49,6 +49,8 @@ const schemas = {
   usageDays: () => z.coerce.number().int().positive(),
   /** Undefined in a stage without a distribution. */
   originSecret: () => z.string().min(1).optional(),
+  corsOrigin: () => z.string().min(1).optional(),
+  answersPreflights: () => z.literal('true').optional(),
   logLevel: () => z.string().optional(),
   metricsNamespace: () => z.string().min(1),
   stageLimits: () => limitsText,

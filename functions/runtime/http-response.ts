@@ -1,14 +1,20 @@
 import type { APIGatewayProxyResult } from 'aws-lambda';
+import { corsHeaders } from '#contract/cors.ts';
 import { type Envelope, failure } from '#contract/envelope.ts';
 import { errorTable, ServiceError, serverErrorMessage } from '#contract/errors.ts';
+import { environment } from './environment.ts';
 import { log } from './log.ts';
 
-export const headersOf = (requestId: string, contentType = 'application/json'): Record<string, string> => ({
-  'Content-Type': contentType,
-  // What one caller is sent is no one else's: a cache on the way may not look at the API key.
-  'Cache-Control': 'no-store',
-  'x-request-id': requestId,
-});
+export function headersOf(requestId: string, contentType = 'application/json'): Record<string, string> {
+  const corsOrigin = environment('corsOrigin');
+  return {
+    'Content-Type': contentType,
+    // What one caller is sent is no one else's: a cache on the way may not look at the API key.
+    'Cache-Control': 'no-store',
+    'x-request-id': requestId,
+    ...(corsOrigin !== undefined && corsHeaders(corsOrigin)),
+  };
+}
 
 export const jsonResponse = (
   status: number,

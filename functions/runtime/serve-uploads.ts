@@ -55,6 +55,10 @@ async function answer(
     request.socket.destroy();
     return;
   }
+  if (request.method === 'OPTIONS' && environment('answersPreflights') !== undefined) {
+    response.writeHead(204).end();
+    return drain(request);
+  }
   const requestId = String(request.headers['lambda-web-request-id'] ?? identifiers.uuid());
   const { result, caller } = await loggingAs({ request_id: requestId }, () =>
     outcomeOf(services, request, { requestId, checking }),

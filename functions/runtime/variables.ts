@@ -30,6 +30,10 @@ export const variables = {
   webSearchApiKeySecret: 'WEB_SEARCH_API_KEY_SECRET_ARN',
   usageDays: 'USAGE_DAYS',
   originSecret: 'ORIGIN_SECRET_ARN',
+  /** The origin whose pages may read responses. Only where no distribution says so. */
+  corsOrigin: 'CORS_ORIGIN',
+  /** Set where a web function is asked for preflights, to whose responses the distribution adds the headers. */
+  answersPreflights: 'ANSWERS_PREFLIGHTS',
   /** Read by Powertools. */
   logLevel: 'POWERTOOLS_LOG_LEVEL',
   /** Where the metrics of this stack stand: the stack's name. */

@@ -6,7 +6,7 @@ const DISTRIBUTION = 'AWS::CloudFront::Distribution';
 
 /** One CloudFront distribution, at the run's own port: the gateway then has one of its own. */
 export const distributions: ResourceKind = {
-  types: [DISTRIBUTION, 'AWS::CloudFront::Function'],
+  types: [DISTRIBUTION, 'AWS::CloudFront::Function', 'AWS::CloudFront::ResponseHeadersPolicy'],
 
   async open(resources, context) {
     const [distribution, second] = resources.filter(({ type }) => type === DISTRIBUTION);

@@ -2,6 +2,7 @@ import { Script } from 'node:vm';
 import type { RunContext } from '../run-context.ts';
 import type { TemplateResource } from '../template/resource-kind.ts';
 import { callAwsJson } from '../wire/call-aws-json.ts';
+import { type ResponseHeadersPolicy, readResponseHeadersPolicy } from './response-headers-policy.ts';
 
 export interface Distribution {
   /** In the order in which their patterns are tried; the default behaviour last. */
@@ -16,6 +17,7 @@ export interface Behavior {
   readonly origin: Origin;
   /** The function that sees a request first. */
   readonly viewerRequest: ViewerRequest | undefined;
+  readonly responseHeaders: ResponseHeadersPolicy | undefined;
 }
 
 export interface Origin {
@@ -33,6 +35,7 @@ interface BehaviorProperties {
   readonly CachePolicyId?: string;
   readonly OriginRequestPolicyId?: string;
   readonly PathPattern?: string;
+  readonly ResponseHeadersPolicyId?: string;
   readonly TargetOriginId: string;
   readonly FunctionAssociations?: readonly { readonly EventType: string; readonly FunctionARN: string }[];
 }
@@ -93,6 +96,15 @@ export async function readDistribution(
       ]),
   );
 
+  const policies = new Map(
+    resources
+      .filter(({ type }) => type === 'AWS::CloudFront::ResponseHeadersPolicy')
+      .map((entry) => [
+        context.resolve({ Ref: entry.logicalId }, entry.logicalId),
+        readResponseHeadersPolicy(entry, context),
+      ]),
+  );
+
   const readBehavior = (properties: BehaviorProperties): Behavior => {
     if (properties.CachePolicyId !== CACHING_DISABLED)
       refuse('only a behaviour without caching can run locally');
@@ -102,6 +114,9 @@ export async function readDistribution(
     const other = associations.find(({ EventType }) => EventType !== 'viewer-request');
     if (other) refuse(`a function at ${other.EventType} cannot run locally`);
     const [association] = associations;
+    const { ResponseHeadersPolicyId: policyId } = properties;
+    if (policyId !== undefined && !policies.has(policyId))
+      refuse(`the response headers policy ${policyId} is missing`);
     return {
       pattern: patternOf(properties.PathPattern ?? '*'),
       methods: properties.AllowedMethods ?? ['GET', 'HEAD'],
@@ -109,6 +124,7 @@ export async function readDistribution(
         origins.get(properties.TargetOriginId) ??
         refuse(`the origin ${properties.TargetOriginId} is missing`),
       viewerRequest: association && functions.get(association.FunctionARN),
+      responseHeaders: policies.get(policyId),
     };
   };
   const errorSeconds = new Map<number, number>();

@@ -3,6 +3,7 @@ import type { RunContext } from '../run-context.ts';
 import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
 import { createErrorCache } from './error-cache.ts';
 import type { Behavior, Distribution } from './read-distribution.ts';
+import { overrideHeaders } from './response-headers-policy.ts';
 
 export interface DistributionServer {
   /** With its port. */
@@ -30,7 +31,10 @@ export async function serveDistribution(
     else if (!behavior.methods.includes(request.method ?? '')) refuse(response, 403);
     // Only HTTP/1.0 can do without; which distribution is asked would be unknown.
     else if (request.headers.host === undefined) refuse(response, 400);
-    else if (!errors.answer(request, path, response)) {
+    else {
+      // Before the cache, which stores what the origin says.
+      if (behavior.responseHeaders) overrideHeaders(response, behavior.responseHeaders(request));
+      if (errors.answer(request, path, response)) return;
       prepare(request, path, behavior);
       void answer(request, response);
     }

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { InvokableFunction } from '../lambda/invokable-function.ts';
-import type { ApiMethod, ApiModel } from './api-model.ts';
+import type { ApiModel, FunctionIntegration } from './api-model.ts';
 import { GatewayFailure } from './gateway-failure.ts';
 import { isBinaryType } from './is-binary-type.ts';
 import type { RequestFacts } from './proxy-event.ts';
@@ -19,13 +19,13 @@ const RESPONSE_KEYS = new Set(['statusCode', 'headers', 'multiValueHeaders', 'bo
 /** A proxy integration that waits for the whole answer. */
 export async function answerBuffered(
   api: ApiModel,
-  method: ApiMethod,
+  { timeoutMilliseconds }: FunctionIntegration,
   fn: InvokableFunction,
   payload: string,
   facts: RequestFacts,
   response: ServerResponse,
 ): Promise<void> {
-  const result = await withinTime(fn.invoke(payload), method.timeoutMilliseconds);
+  const result = await withinTime(fn.invoke(payload), timeoutMilliseconds);
   if (!result.succeeded && result.throttle !== undefined) throw new GatewayFailure('INTEGRATION_FAILURE');
   if (!result.succeeded || Buffer.byteLength(result.payload) > MAX_RESPONSE_BYTES) {
     throw new GatewayFailure('DEFAULT_5XX');

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { InvokableFunction, ResponseSink } from '../lambda/invokable-function.ts';
-import type { ApiMethod, ApiModel } from './api-model.ts';
+import type { ApiModel, FunctionIntegration } from './api-model.ts';
 import { GatewayFailure } from './gateway-failure.ts';
 import { type ProxyHead, responseHeaders, responseStatus } from './response-headers.ts';
 
@@ -14,7 +14,7 @@ const MAX_METADATA_BYTES = 16 * 1024;
  */
 export function answerStreamed(
   api: ApiModel,
-  method: ApiMethod,
+  { timeoutMilliseconds }: FunctionIntegration,
   fn: InvokableFunction,
   payload: string,
   response: ServerResponse,
@@ -39,10 +39,7 @@ export function answerStreamed(
       if (response.headersSent) response.destroy();
       reject(failure);
     };
-    const deadline = setTimeout(
-      () => fail(new GatewayFailure('INTEGRATION_TIMEOUT')),
-      method.timeoutMilliseconds,
-    );
+    const deadline = setTimeout(() => fail(new GatewayFailure('INTEGRATION_TIMEOUT')), timeoutMilliseconds);
     const silence = setTimeout(
       () => fail(new GatewayFailure('INTEGRATION_TIMEOUT')),
       api.streamIdleMilliseconds,

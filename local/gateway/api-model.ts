@@ -26,11 +26,22 @@ export interface PathNode {
 
 export interface ApiMethod {
   readonly logicalId: string;
+  readonly integration: FunctionIntegration | MockIntegration;
+  readonly authorizer: ApiAuthorizer | undefined;
+  readonly throttle: Throttle;
+}
+
+export interface FunctionIntegration {
   readonly functionArn: string;
   readonly streamed: boolean;
   readonly timeoutMilliseconds: number;
-  readonly authorizer: ApiAuthorizer | undefined;
-  readonly throttle: Throttle;
+}
+
+/** Always the same response, without a body. */
+export interface MockIntegration {
+  readonly status: number;
+  /** Names and values in turn. */
+  readonly headers: readonly string[];
 }
 
 /** A bucket of so many tokens, into which so many come back in a second. */

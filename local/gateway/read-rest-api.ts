@@ -1,5 +1,6 @@
 import type { RunContext } from '../run-context.ts';
 import type { TemplateResource } from '../template/resource-kind.ts';
+import { type MockProperties, readMock } from './answer-mock.ts';
 import type { ApiAuthorizer, ApiMethod, ApiModel, GatewayResponse, PathNode } from './api-model.ts';
 import { type MethodSetting, readThrottle } from './method-throttles.ts';
 
@@ -19,7 +20,8 @@ interface MethodProperties {
   readonly RequestParameters?: Record<string, boolean>;
   readonly RequestValidatorId?: string;
   readonly ResourceId: string;
-  readonly Integration?: {
+  readonly MethodResponses?: MockProperties['MethodResponses'];
+  readonly Integration?: MockProperties['Integration'] & {
     readonly ResponseTransferMode?: string;
     readonly TimeoutInMillis?: number;
     readonly Type?: string;
@@ -113,31 +115,41 @@ export function readRestApi(resources: readonly TemplateResource[], context: Run
   };
   for (const resource of ofType('Resource')) addNode(resource);
 
-  const readMethod = (
+  const readIntegration = (
     resource: TemplateResource,
-    properties: MethodProperties,
-    { resourcePath }: PathNode,
-  ): ApiMethod => {
-    const { Integration: integration, AuthorizationType = 'NONE' } = properties;
-    if (properties.ApiKeyRequired) refuse(resource, 'API keys cannot run locally');
-    if (properties.RequestValidatorId) refuse(resource, 'request validators cannot run locally');
+    { Integration: integration, MethodResponses }: MethodProperties,
+  ): ApiMethod['integration'] => {
+    if (integration?.Type === 'MOCK')
+      return readMock({ Integration: integration, MethodResponses }, (reason) => refuse(resource, reason));
     const functionArn = functionArnIn(integration?.Uri);
     if (integration?.Type !== 'AWS_PROXY' || !functionArn) {
       return refuse(resource, `an integration of type ${integration?.Type} cannot run locally`);
-    }
-    const authorizer = authorizers.get(properties.AuthorizerId ?? '');
-    if (AuthorizationType !== 'NONE' && (AuthorizationType !== 'CUSTOM' || !authorizer)) {
-      refuse(resource, `the authorization ${AuthorizationType} cannot run locally`);
     }
     const streamed = integration.ResponseTransferMode === 'STREAM';
     if (streamed !== integration.Uri?.endsWith('/response-streaming-invocations')) {
       refuse(resource, 'ResponseTransferMode and the integration URI do not go together');
     }
     return {
-      logicalId: resource.logicalId,
       functionArn,
       streamed,
       timeoutMilliseconds: integration.TimeoutInMillis ?? DEFAULT_TIMEOUT_MILLISECONDS,
+    };
+  };
+  const readMethod = (
+    resource: TemplateResource,
+    properties: MethodProperties,
+    { resourcePath }: PathNode,
+  ): ApiMethod => {
+    const { AuthorizationType = 'NONE' } = properties;
+    if (properties.ApiKeyRequired) refuse(resource, 'API keys cannot run locally');
+    if (properties.RequestValidatorId) refuse(resource, 'request validators cannot run locally');
+    const authorizer = authorizers.get(properties.AuthorizerId ?? '');
+    if (AuthorizationType !== 'NONE' && (AuthorizationType !== 'CUSTOM' || !authorizer)) {
+      refuse(resource, `the authorization ${AuthorizationType} cannot run locally`);
+    }
+    return {
+      logicalId: resource.logicalId,
+      integration: readIntegration(resource, properties),
       authorizer: AuthorizationType === 'CUSTOM' ? authorizer : undefined,
       throttle: readThrottle(stageProperties.MethodSettings ?? [], resourcePath, properties.HttpMethod),
     };

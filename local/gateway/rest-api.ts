@@ -49,9 +49,9 @@ export const restApi: ResourceKind = {
 
 /** Authorizers before the methods that they guard. */
 const functionsOf = ({ methods, children }: PathNode): string[] => [
-  ...[...methods.values()].flatMap(({ authorizer, functionArn }) => [
+  ...[...methods.values()].flatMap(({ authorizer, integration }) => [
     ...(authorizer ? [authorizer.functionArn] : []),
-    functionArn,
+    ...('functionArn' in integration ? [integration.functionArn] : []),
   ]),
   ...children.flatMap(functionsOf),
 ];

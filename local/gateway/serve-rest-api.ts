@@ -3,6 +3,7 @@ import { findFunction } from '../lambda/find-function.ts';
 import type { RunContext } from '../run-context.ts';
 import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
 import { answerBuffered } from './answer-buffered.ts';
+import { answerMock } from './answer-mock.ts';
 import { answerStreamed } from './answer-streamed.ts';
 import type { ApiModel } from './api-model.ts';
 import { type AuthorizeContext, createAuthorize } from './authorize.ts';
@@ -64,18 +65,20 @@ export async function serveRestApi(
       const body = await receiving;
       const event = createRequestEvent(api, route, facts);
       const authorizer = method.authorizer && (await authorize(method.authorizer, event, facts));
+      const { integration } = method;
+      if (!('functionArn' in integration)) return answerMock(integration, facts, response);
       const isBinary = isBinaryType(api.binaryMediaTypes, facts.headerValue('content-type'));
       const payload = JSON.stringify(createProxyEvent(event, authorizer, body, isBinary));
       if (Buffer.byteLength(payload) > MAX_PAYLOAD_BYTES) throw new GatewayFailure('REQUEST_TOO_LARGE');
-      const fn = findFunction({ functions }, method.functionArn);
+      const fn = findFunction({ functions }, integration.functionArn);
       if (!fn) throw new GatewayFailure('DEFAULT_5XX');
       const refusal = access.refusalOfService('apigateway.amazonaws.com', methodArn(api, route, facts), {
         action: 'lambda:InvokeFunction',
-        resource: method.functionArn,
+        resource: integration.functionArn,
       });
       if (refusal) throw new GatewayFailure('API_CONFIGURATION_ERROR');
-      if (method.streamed) await answerStreamed(api, method, fn, payload, response);
-      else await answerBuffered(api, method, fn, payload, facts, response);
+      if (integration.streamed) await answerStreamed(api, integration, fn, payload, response);
+      else await answerBuffered(api, integration, fn, payload, facts, response);
     } catch (error) {
       // The answer waits for the whole request: a sender that is still writing would not see it.
       await receiving.catch(() => {});

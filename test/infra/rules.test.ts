@@ -13,6 +13,8 @@ test.each([
   ['production', {}],
   ['production', everything],
   ['production', { ...everything, largeUploads: false }],
+  ['production', { corsOrigins: ['https://a.example', 'https://b.example'] }],
+  ['production', { corsOrigins: ['https://a.example'], largeUploads: false }],
   ['staging', {}],
   ['development', {}],
   ['local', {}],

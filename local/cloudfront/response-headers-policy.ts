@@ -1,0 +1,90 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { RunContext } from '../run-context.ts';
+import type { TemplateResource } from '../template/resource-kind.ts';
+
+/** The headers that a distribution puts in place of its origin's. */
+export type ResponseHeadersPolicy = (request: IncomingMessage) => Headers;
+
+interface Items<Item> {
+  readonly Items: readonly Item[];
+}
+
+interface PolicyConfig {
+  readonly Name: string;
+  readonly Comment?: string;
+  readonly CorsConfig?: {
+    readonly AccessControlAllowCredentials: boolean;
+    readonly AccessControlAllowHeaders: Items<string>;
+    readonly AccessControlAllowMethods: Items<string>;
+    readonly AccessControlAllowOrigins: Items<string>;
+    readonly AccessControlExposeHeaders?: Items<string>;
+    readonly AccessControlMaxAgeSec?: number;
+    readonly OriginOverride: boolean;
+  };
+  readonly CustomHeadersConfig?: Items<{
+    readonly Header: string;
+    readonly Override: boolean;
+    readonly Value: string;
+  }>;
+}
+
+const KNOWN = new Set(['Name', 'Comment', 'CorsConfig', 'CustomHeadersConfig']);
+
+/**
+ * Reads a policy with CORS and custom headers; stops at what would behave differently here. Which header is on which
+ * response: understanding-response-headers-policies.html of CloudFront's developer guide.
+ */
+export function readResponseHeadersPolicy(
+  { logicalId, type, properties }: TemplateResource,
+  context: Pick<RunContext, 'resolve'>,
+): ResponseHeadersPolicy {
+  const refuse = (reason: string): never => {
+    throw new Error(`${logicalId} (${type}): ${reason}`);
+  };
+  const { ResponseHeadersPolicyConfig: config } = context.resolve(properties, logicalId) as {
+    ResponseHeadersPolicyConfig: PolicyConfig;
+  };
+  const unknown = Object.keys(config).find((section) => !KNOWN.has(section));
+  if (unknown !== undefined) refuse(`${unknown} cannot run locally`);
+  const { CorsConfig: cors, CustomHeadersConfig: custom } = config;
+  const origins = cors?.AccessControlAllowOrigins.Items ?? [];
+  if (origins.some((origin) => origin !== '*' && !/^https?:\/\/[^*/]+$/.test(origin)))
+    refuse('an allowed origin that is a pattern, or has no scheme, cannot run locally');
+  if (cors?.AccessControlAllowMethods.Items.includes('ALL')) refuse('the method ALL cannot run locally');
+  if (cors?.AccessControlAllowCredentials) refuse('credentials cannot run locally');
+  if (cors?.OriginOverride === false || custom?.Items.some(({ Override }) => !Override))
+    refuse('headers that an origin can override cannot run locally');
+
+  return ({ method, headers: { origin, 'access-control-request-method': requestedMethod } }) => {
+    const headers = new Headers();
+    for (const { Header, Value } of custom?.Items ?? []) headers.set(Header, Value);
+    const allowed = origins.find((item) => item === '*' || item === origin);
+    if (cors === undefined || origin === undefined || allowed === undefined) return headers;
+    headers.set('Access-Control-Allow-Origin', allowed);
+    const { AccessControlExposeHeaders: exposed, AccessControlMaxAgeSec: seconds } = cors;
+    if (exposed !== undefined) headers.set('Access-Control-Expose-Headers', exposed.Items.join(', '));
+    if (method === 'OPTIONS' && requestedMethod !== undefined) {
+      headers.set('Access-Control-Allow-Methods', cors.AccessControlAllowMethods.Items.join(', '));
+      headers.set('Access-Control-Allow-Headers', cors.AccessControlAllowHeaders.Items.join(', '));
+      if (seconds !== undefined) headers.set('Access-Control-Max-Age', String(seconds));
+    }
+    return headers;
+  };
+}
+
+type WriteHead = (status: number, headers: string[]) => ServerResponse;
+
+/** Puts headers in place of those of the same name that the response is sent with. */
+export function overrideHeaders(response: ServerResponse, headers: Headers): void {
+  const writeHead = response.writeHead.bind(response) as WriteHead;
+  response.writeHead = ((status: number, ...rest: unknown[]) => {
+    for (const name of headers.keys()) response.removeHeader(name);
+    const given = pairsOf(rest.at(-1)).filter(([name]) => !headers.has(name));
+    return writeHead(status, [...given, ...headers].flat());
+  }) as typeof response.writeHead;
+}
+
+function pairsOf(given: unknown): [name: string, value: string][] {
+  if (!Array.isArray(given)) return Object.entries(given ?? {}).map(([name, value]) => [name, String(value)]);
+  return given.flatMap((name, index) => (index % 2 === 0 ? [[String(name), String(given[index + 1])]] : []));
+}

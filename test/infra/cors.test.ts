@@ -1,0 +1,205 @@
+import { describe, expect, test } from 'vitest';
+import { allowedHeaders, allowedMethods, exposedHeaders } from '#contract/cors.ts';
+import { type Route, routes } from '#contract/routes.ts';
+import { openApiDocument } from '#lib/openapi-document.ts';
+import { parseSettings } from '#lib/settings.ts';
+import { variables } from '#runtime/variables.ts';
+import { type Resource, synthesize } from './synthesize.ts';
+
+const origin = 'https://app.example.com';
+const other = 'http://localhost:5173';
+
+type Synthesized = ReturnType<typeof synthesize>;
+
+const methodsOf = ({ resources }: Synthesized, httpMethod: string): Resource[] =>
+  Object.values(resources('AWS::ApiGateway::Method')).filter(
+    ({ Properties }) => Properties.HttpMethod === httpMethod,
+  );
+
+const variablesOf = ({ resources }: Synthesized): Record<string, Record<string, unknown>> =>
+  Object.fromEntries(
+    Object.entries(resources('AWS::Lambda::Function')).map(([id, { Properties }]) => [
+      id,
+      (Properties.Environment as { Variables?: Record<string, unknown> } | undefined)?.Variables ?? {},
+    ]),
+  );
+
+const paths = new Set(Object.values<Route>(routes).map(({ path }) => path));
+
+describe('several origins, with a distribution', () => {
+  const stage = synthesize({ settings: { largeUploads: true, corsOrigins: [origin, other] } });
+  const { resource, template } = stage;
+
+  test('one policy of all behaviours names them, and overrides what an origin says', () => {
+    expect(resource('AWS::CloudFront::ResponseHeadersPolicy').Properties.ResponseHeadersPolicyConfig).toEqual(
+      {
+        Name: { 'Fn::Join': ['', [{ Ref: 'AWS::Region' }, '-agent-service-production-cors']] },
+        Comment: expect.any(String),
+        CorsConfig: {
+          AccessControlAllowCredentials: false,
+          AccessControlAllowHeaders: {
+            Items: ['x-api-key', 'content-type', 'idempotency-key', 'x-external-user-id'],
+          },
+          AccessControlAllowMethods: { Items: ['GET', 'POST', 'PATCH', 'DELETE'] },
+          AccessControlAllowOrigins: { Items: [origin, other] },
+          AccessControlExposeHeaders: { Items: exposedHeaders },
+          AccessControlMaxAgeSec: 600,
+          OriginOverride: true,
+        },
+        CustomHeadersConfig: { Items: [{ Header: 'Vary', Override: true, Value: 'Origin' }] },
+      },
+    );
+    const [policyId] = Object.keys(template.findResources('AWS::CloudFront::ResponseHeadersPolicy'));
+    const { DistributionConfig: config } = resource('AWS::CloudFront::Distribution').Properties as {
+      DistributionConfig: { CacheBehaviors: object[]; DefaultCacheBehavior: object };
+    };
+    for (const behavior of [...config.CacheBehaviors, config.DefaultCacheBehavior])
+      expect(behavior).toHaveProperty('ResponseHeadersPolicyId', { Ref: policyId });
+  });
+
+  test('every path takes a preflight without a key, and says nothing of origins by itself', () => {
+    const preflights = methodsOf(stage, 'OPTIONS');
+    expect(preflights).toHaveLength(paths.size);
+    for (const { Properties } of preflights) {
+      expect(Properties).toMatchObject({
+        AuthorizationType: 'NONE',
+        Integration: { Type: 'MOCK', PassthroughBehavior: 'NEVER' },
+      });
+      expect(Properties).not.toHaveProperty('AuthorizerId');
+    }
+    const { Resources } = template.toJSON() as { Resources: Record<string, Resource> };
+    const speaking = Object.values(Resources).filter((entry) =>
+      /access-control-|AccessControl/i.test(JSON.stringify(entry)),
+    );
+    expect(speaking.map(({ Type }) => Type)).toEqual(['AWS::CloudFront::ResponseHeadersPolicy']);
+    for (const given of Object.values(variablesOf(stage)))
+      expect(given).not.toHaveProperty(variables.corsOrigin);
+  });
+
+  test('the web function answers preflights', () => {
+    expect(resource('AWS::Lambda::WebFunctionRevision').Properties).toMatchObject({
+      ServiceConfig: { EnvironmentVariables: { [variables.answersPreflights]: 'true' } },
+    });
+  });
+});
+
+describe('one origin, without a distribution', () => {
+  const stage = synthesize({ settings: { largeUploads: false, corsOrigins: [origin] } });
+
+  test('every path takes a preflight without a key, and names the origin', () => {
+    const preflights = methodsOf(stage, 'OPTIONS');
+    expect(preflights).toHaveLength(paths.size);
+    for (const { Properties } of preflights) {
+      expect(Properties).toMatchObject({
+        AuthorizationType: 'NONE',
+        Integration: {
+          Type: 'MOCK',
+          IntegrationResponses: [
+            {
+              StatusCode: '204',
+              ResponseParameters: {
+                'method.response.header.Access-Control-Allow-Origin': `'${origin}'`,
+                'method.response.header.Access-Control-Allow-Methods': "'GET, POST, PATCH, DELETE'",
+                'method.response.header.Access-Control-Allow-Headers':
+                  "'x-api-key, content-type, idempotency-key, x-external-user-id'",
+                'method.response.header.Access-Control-Max-Age': "'600'",
+                'method.response.header.Vary': "'Origin'",
+              },
+            },
+          ],
+        },
+      });
+      expect(Properties).not.toHaveProperty('AuthorizerId');
+    }
+  });
+
+  test('every response of the gateway itself names it', () => {
+    const responses = Object.values(stage.resources('AWS::ApiGateway::GatewayResponse'));
+    expect(responses.length).toBeGreaterThan(20);
+    for (const { Properties } of responses)
+      expect(Properties.ResponseParameters).toMatchObject({
+        'gatewayresponse.header.Access-Control-Allow-Origin': `'${origin}'`,
+        'gatewayresponse.header.Access-Control-Expose-Headers': `'${exposedHeaders.join(', ')}'`,
+        'gatewayresponse.header.Vary': "'Origin'",
+      });
+  });
+
+  test('the functions of routes know it, and no other', () => {
+    const knowing = Object.entries(variablesOf(stage)).filter(
+      ([, given]) => given[variables.corsOrigin] === origin,
+    );
+    const names = Object.keys(routes).map((name) => name.replaceAll('-', ''));
+    expect(knowing.map(([id]) => id.slice(0, -8).toLowerCase()).toSorted()).toEqual(names.toSorted());
+  });
+});
+
+test.each([true, false])('without origins nothing is there, with large uploads: %s', (largeUploads) => {
+  const stage = synthesize({ settings: { largeUploads } });
+  expect(methodsOf(stage, 'OPTIONS')).toEqual([]);
+  expect(JSON.stringify(stage.template.toJSON())).not.toMatch(
+    /access-control|AccessControl|ResponseHeadersPolicy|CORS_ORIGIN|ANSWERS_PREFLIGHTS|"Vary"/,
+  );
+});
+
+describe('the lists cover the contract', () => {
+  const operations = Object.values(openApiDocument('1.0.0').paths ?? {}).flatMap((path) =>
+    Object.entries(path as Record<string, { parameters?: object[]; responses: object }>),
+  );
+
+  test('a page may send what an operation takes', () => {
+    expect(allowedMethods).toEqual(
+      expect.arrayContaining(operations.map(([method]) => method.toUpperCase())),
+    );
+    const taken = operations.flatMap(([, { parameters = [] }]) =>
+      (parameters as { in: string; name: string }[]).filter(({ in: place }) => place === 'header'),
+    );
+    expect(allowedHeaders).toEqual(expect.arrayContaining(taken.map(({ name }) => name.toLowerCase())));
+  });
+
+  test('a page may read what a response carries', () => {
+    const told = operations.flatMap(([, { responses }]) =>
+      Object.values(responses as Record<string, { headers?: object }>).flatMap(({ headers = {} }) =>
+        Object.keys(headers).map((name) => name.toLowerCase()),
+      ),
+    );
+    expect([...new Set(told)].toSorted()).toEqual(exposedHeaders.toSorted());
+  });
+});
+
+test.each([
+  ['https://app.example.com/'],
+  ['https://app.example.com/chat'],
+  ['https://App.example.com'],
+  ['https://app.example.com:443'],
+  ['https://*.example.com'],
+  ["https://it's.example.com"],
+  ['https://me@app.example.com'],
+  ['app.example.com'],
+  ['ftp://app.example.com'],
+  ['null'],
+  [''],
+])('%s is no origin', (text) => {
+  expect(() => parseSettings({ corsOrigins: [text] })).toThrow(
+    'Settings: corsOrigins.0: must be * or an origin as browsers send it, such as https://app.example.com',
+  );
+});
+
+test.each([
+  [{ corsOrigins: ['https://app.example.com', 'http://localhost:5173', 'http://[::1]:8080'] }],
+  [{ corsOrigins: ['*'] }],
+  [{ corsOrigins: ['*'], largeUploads: false }],
+])('%j is taken', (settings) => {
+  expect(parseSettings(settings).corsOrigins).toEqual(settings.corsOrigins);
+});
+
+test('* stands alone', () => {
+  expect(() => parseSettings({ corsOrigins: ['*', origin] })).toThrow(
+    'Settings: corsOrigins: must be * alone, or origins',
+  );
+});
+
+test('several origins need a distribution', () => {
+  expect(() => parseSettings({ corsOrigins: [origin, other], largeUploads: false })).toThrow(
+    /^Settings: corsOrigins: must be one origin at most when largeUploads is off: .*$/,
+  );
+});
