@@ -3,6 +3,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { readResponseHeadersPolicy } from '#local/cloudfront/response-headers-policy.ts';
 import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
 import { clientOptions } from './fixture/start-background.ts';
 import { makeDataDir } from './fixture/start-fixture.ts';
@@ -87,6 +88,81 @@ describe('a distribution', () => {
 
   it('refuses by itself a method that a behaviour does not allow', async () => {
     expect((await fetch(`${front}/read/a.txt`, { method: 'POST' })).status).toBe(403);
+  });
+});
+
+describe('a response headers policy', () => {
+  const policyHeaders = async (path: string, init: RequestInit = {}) => {
+    const { headers } = await fetch(front + path, init);
+    return Object.fromEntries(
+      [...headers].filter(([name]) => name === 'vary' || name.startsWith('access-control-')),
+    );
+  };
+  const from = (origin: string) => ({ headers: { Origin: origin } });
+  const readable = (origin: string) => ({
+    'access-control-allow-origin': origin,
+    'access-control-expose-headers': 'x-answered-by, retry-after',
+    vary: 'Origin',
+  });
+
+  it.each(['/live/direct', '/live/web/x'])('says who asks, if it is allowed: %s', async (path) => {
+    for (const origin of ['https://a.example', 'https://b.example:8443'])
+      expect(await policyHeaders(path, from(origin))).toEqual(readable(origin));
+    for (const origin of ['https://b.example', 'http://a.example', 'https://a.example.org', 'null'])
+      expect(await policyHeaders(path, from(origin))).toEqual({ vary: 'Origin' });
+    expect(await policyHeaders(path)).toEqual({ vary: 'Origin' });
+  });
+
+  it('says in a preflight what may be sent, and in no other response', async () => {
+    const asked = { Origin: 'https://a.example', 'Access-Control-Request-Method': 'PATCH' };
+    expect(await policyHeaders('/live/web/x', { method: 'OPTIONS', headers: asked })).toEqual({
+      ...readable('https://a.example'),
+      'access-control-allow-methods': 'GET, PATCH',
+      'access-control-allow-headers': 'x-key, content-type',
+      'access-control-max-age': '60',
+    });
+    expect(await policyHeaders('/live/web/x', { method: 'POST', headers: asked })).toEqual(
+      readable('https://a.example'),
+    );
+  });
+
+  it('goes before what the origin says', async () => {
+    expect(await policyHeaders('/live/web/own', from('https://a.example'))).toEqual(
+      readable('https://a.example'),
+    );
+  });
+
+  it('names who asks also on an error that is cached', async () => {
+    for (const origin of ['https://a.example', 'https://b.example:8443'])
+      expect(await policyHeaders('/live/web/cached/status/404', from(origin))).toEqual(readable(origin));
+  });
+
+  it('is of the behaviours that name it alone', async () => {
+    expect(await policyHeaders('/read/a.txt', from('https://a.example'))).toEqual({});
+  });
+
+  const cors = {
+    AccessControlAllowCredentials: false,
+    AccessControlAllowHeaders: { Items: [] },
+    AccessControlAllowMethods: { Items: ['GET'] },
+    AccessControlAllowOrigins: { Items: ['*'] },
+    OriginOverride: true,
+  };
+  it.each([
+    [{ SecurityHeadersConfig: {} }, 'SecurityHeadersConfig cannot run locally'],
+    [{ CorsConfig: { ...cors, AccessControlAllowOrigins: { Items: ['https://*.example'] } } }, 'pattern'],
+    [{ CorsConfig: { ...cors, AccessControlAllowOrigins: { Items: ['a.example'] } } }, 'scheme'],
+    [{ CorsConfig: { ...cors, AccessControlAllowMethods: { Items: ['ALL'] } } }, 'ALL'],
+    [{ CorsConfig: { ...cors, AccessControlAllowCredentials: true } }, 'credentials'],
+    [{ CorsConfig: { ...cors, OriginOverride: false } }, 'override'],
+    [{ CustomHeadersConfig: { Items: [{ Header: 'a', Value: 'b', Override: false }] } }, 'override'],
+  ])('that says more stops the start: %j', (change, problem) => {
+    const resource = {
+      logicalId: 'Headers',
+      type: 'AWS::CloudFront::ResponseHeadersPolicy',
+      properties: { ResponseHeadersPolicyConfig: { Name: 'headers', ...change } },
+    };
+    expect(() => readResponseHeadersPolicy(resource, { resolve: (value) => value })).toThrow(problem);
   });
 });
 

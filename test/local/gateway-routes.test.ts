@@ -1,6 +1,7 @@
 import { request as httpRequest } from 'node:http';
 import type { APIGatewayProxyEvent } from 'aws-lambda';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readMock } from '#local/gateway/answer-mock.ts';
 import { type FixtureRun, startFixture } from './fixture/start-fixture.ts';
 
 let run: FixtureRun;
@@ -52,6 +53,55 @@ describe('a route', () => {
     expect((await run.fetch('act', { method: 'POST' })).status).toBe(403);
     expect((await fetch(run.url.replace(/live$/, 'other/v1/act'))).status).toBe(403);
     expect((await fetch(`${run.url}ly/v1/act`)).status).toBe(403);
+  });
+});
+
+describe('a mock integration', () => {
+  const preflight = (headers: Record<string, string>) => run.fetch('act', { method: 'OPTIONS', headers });
+
+  it.each([[{}], [{ 'Content-Type': 'application/json; charset=utf-8' }]])(
+    'answers what the template says, without a function: %j',
+    async (headers) => {
+      const response = await preflight(headers);
+      expect([response.status, await response.text()]).toEqual([204, '']);
+      expect(response.headers.get('x-said')).toBe('this, and that');
+      expect(response.headers.get('x-amzn-requestid')).toMatch(/^[0-9a-f-]{36}$/);
+    },
+  );
+
+  it('refuses a type that no request template takes', async () => {
+    const response = await preflight({ 'Content-Type': 'text/plain' });
+    expect([response.status, await response.json()]).toEqual([415, { message: 'Unsupported Media Type' }]);
+  });
+
+  const integration = {
+    RequestTemplates: { 'application/json': '{"statusCode":204}' },
+    PassthroughBehavior: 'NEVER',
+    IntegrationResponses: [{ StatusCode: '204' }],
+  };
+  it.each([
+    [{ RequestTemplates: { 'application/json': '#set($x = 1)' } }, 'request template'],
+    [{ PassthroughBehavior: 'WHEN_NO_MATCH' }, 'passes other types through'],
+    [{ IntegrationResponses: [{ StatusCode: '204', SelectionPattern: '4..' }] }, 'other than one response'],
+    [{ IntegrationResponses: [{ StatusCode: '200' }] }, 'the method has no response 200'],
+    [
+      {
+        IntegrationResponses: [
+          { StatusCode: '204', ResponseParameters: { 'method.response.header.X-Said': "'undeclared'" } },
+        ],
+      },
+      'the response parameter method.response.header.X-Said',
+    ],
+  ])('that says more stops the start: %j', (change, problem) => {
+    const properties = {
+      Integration: { ...integration, ...change },
+      MethodResponses: [{ StatusCode: '204' }],
+    };
+    expect(() =>
+      readMock(properties, (reason) => {
+        throw new Error(reason);
+      }),
+    ).toThrow(problem);
   });
 });
 

@@ -55,6 +55,16 @@ describe('a path or method that is none', () => {
   });
 });
 
+it.each(['/chats', '/chats/upload-file'])('a stage without origins says none to a page: %s', async (path) => {
+  const headers = { Origin: 'https://app.example.com', 'Access-Control-Request-Method': 'POST' };
+  for (const method of ['OPTIONS', 'POST']) {
+    const response = await fetch(service.baseUrl + path, { method, headers });
+    expect([method, response.status]).toEqual([method, method === 'OPTIONS' ? 404 : 400]);
+    expect([...response.headers.keys()].filter((name) => /^access-control-|^vary$/.test(name))).toEqual([]);
+    await response.body?.cancel();
+  }
+});
+
 describe('a body that is too large', () => {
   const megabyte = 1024 * 1024;
 
