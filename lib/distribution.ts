@@ -127,6 +127,7 @@ export class Distribution extends Construct {
       },
     );
   }
+
   private createCorsPolicy(origins: readonly string[]): ResponseHeadersPolicy {
     const { region, stackName } = Stack.of(this);
     return new ResponseHeadersPolicy(this, 'Cors', {
