@@ -22,9 +22,9 @@ export function describeWrongFile(name: string, contentType: string): string | u
   const extension = extensionOf(name);
   if (!Object.hasOwn(typeOfExtension, extension)) return uploadFailures.extension(extension);
   const essence = essenceOf(contentType);
-  return isAcceptedType(essence) && headerText.test(contentType)
-    ? undefined
-    : uploadFailures.contentType(essence);
+  if (!isAcceptedType(essence)) return uploadFailures.contentType(essence);
+  // The type alone is supported: the error names the parameters too.
+  return headerText.test(contentType) ? undefined : uploadFailures.contentType(contentType);
 }
 
 /** A part that tells no type, as many HTTP libraries send it, has the type of its extension. */

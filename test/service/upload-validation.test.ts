@@ -49,7 +49,7 @@ const refused: [what: string, message: string, name: string, content: string | B
   ['half a type', 'Unsupported content type: text/', 'a.txt', 'x', 'text/'],
   [
     'a type with what no header holds',
-    'Unsupported content type: text/plain',
+    'Unsupported content type: text/plain; x=ü',
     'a.txt',
     'x',
     'text/plain; x=ü',
