@@ -41,13 +41,14 @@ export async function* readForm(
     const arrivals = new EventEmitter();
     const open = new Set<Readable>();
     let failure: Error | undefined;
+    let isCutOff = false;
     const fail = (error: Error) => {
       failure ??= error;
       for (const stream of open) stream.destroy(failure);
       arrivals.emit('failed');
     };
     dicer.on('part', (stream) => {
-      // The form's own error tells the same; unheard, this one would end the process.
+      // Of a part that is cut off: the form's own error is thrown behind it. Unheard, this one would end the process.
       stream.on('error', () => {});
       stream.on('header', (headers) => {
         open.add(stream);
@@ -55,7 +56,11 @@ export async function* readForm(
         arrivals.emit('part', headers, stream);
       });
     });
-    dicer.on('error', () => fail(malformed('it ends before its last boundary')));
+    // What has come of the form is read first, so that the error describes the file alike in one chunk and in many.
+    dicer.on('error', () => {
+      isCutOff = true;
+      failure ??= malformed('it ends before its last boundary');
+    });
     dicer.on('finish', () => arrivals.emit('end'));
     ended.catch(fail);
 
@@ -63,7 +68,7 @@ export async function* readForm(
     body.pipe(dicer);
     for await (const [headers, stream] of parts as AsyncIterable<[PartHeaders, Readable]>) {
       const { name, filename } = dispositionOf(headers);
-      const content = readPart(stream, () => failure);
+      const content = readPart(stream, () => isCutOff);
       if (name === 'file') yield { kind: 'file', name: filename, contentType: typeOf(headers), content };
       else if (name === 'data') yield { kind: 'data', text: await readText(content) };
       else for await (const _skipped of content);
@@ -101,16 +106,13 @@ export function readToEnd(body: Readable): Promise<void> {
 
 async function* readPart(
   stream: Readable,
-  failure: () => Error | undefined,
+  isCutOff: () => boolean,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   try {
     for await (const bytes of stream) yield bytes as Uint8Array;
   } catch (error) {
-    throw failure() ?? error;
+    if (!isCutOff()) throw error;
   }
-  // A part that nobody was reading when the form failed just ends.
-  const error = failure();
-  if (error !== undefined) throw error;
 }
 
 async function readText(content: AsyncIterable<Uint8Array>): Promise<string> {

@@ -82,6 +82,15 @@ const refused: [what: string, message: string, name: string, content: string | B
 /** What is told of the file of an upload without one. */
 const nothing = { original_name: '', content_type: '', size: 0 };
 
+const inPieces = (whole: Buffer): ReadableStream<Uint8Array> =>
+  new ReadableStream({
+    start(controller) {
+      const size = Math.max(7, Math.ceil(whole.length / 1000));
+      for (let at = 0; at < whole.length; at += size) controller.enqueue(whole.subarray(at, at + size));
+      controller.close();
+    },
+  });
+
 const doors = {
   'the distribution': () => service.baseUrl,
   'the gateway itself': () => `${service.run.endpoints.gateway}/v1`,
@@ -276,25 +285,32 @@ describe.each(Object.entries(doors))('through %s', (_door, address) => {
         'a form that is cut off',
         form(file).subarray(0, -10),
         'The body is not valid multipart/form-data: it ends before its last boundary',
-        { size: expect.any(Number) },
+        {},
       ],
       [
         'a file that is cut off',
         file.subarray(0, -5),
         'The body is not valid multipart/form-data: it ends before its last boundary',
-        { size: expect.any(Number) },
+        { size: 2 },
       ],
-    ])('refuses %s', async (_what, body, message, data) => {
-      const answer = await upload.raw(body);
-      expect(summaryOf(answer)).toBe(`400/10006 ${message}`);
-      expect(answer.body.data).toEqual({
-        original_name: 'a.txt',
-        content_type: 'text/plain',
-        size: 5,
-        scope: 'persistent',
-        error_msg: message,
-        ...data,
-      });
+      [
+        'a form that is cut off behind data and file',
+        form(dataPart('{"scope":"ephemeral"}'), file).subarray(0, -10),
+        'The body is not valid multipart/form-data: it ends before its last boundary',
+        { scope: 'ephemeral' },
+      ],
+    ])('refuses %s, in one piece and in many', async (_what, body, message, data) => {
+      for (const answer of [await upload.raw(body), await upload.raw(inPieces(body))]) {
+        expect(summaryOf(answer)).toBe(`400/10006 ${message}`);
+        expect(answer.body.data).toEqual({
+          original_name: 'a.txt',
+          content_type: 'text/plain',
+          size: 5,
+          scope: 'persistent',
+          error_msg: message,
+          ...data,
+        });
+      }
     });
 
     const malformed = 'The body is not valid multipart/form-data';
@@ -331,13 +347,7 @@ describe.each(Object.entries(doors))('through %s', (_door, address) => {
         filePart('a.pdf', pdf('pieces'), 'application/pdf'),
         dataPart('{"scope":"ephemeral"}'),
       );
-      const stream = new ReadableStream<Uint8Array>({
-        start(controller) {
-          for (let at = 0; at < whole.length; at += 7) controller.enqueue(whole.subarray(at, at + 7));
-          controller.close();
-        },
-      });
-      const { body } = await upload.raw(stream);
+      const { body } = await upload.raw(inPieces(whole));
       expect(body.data).toMatchObject({ size: pdf('pieces').length, scope: 'ephemeral' });
     });
 
