@@ -6,6 +6,7 @@ import {
 import { corsHeaders } from '#contract/cors.ts';
 import { failure } from '#contract/envelope.ts';
 import { type ErrorKind, errorTable, serverErrorMessage, unauthenticatedMessage } from '#contract/errors.ts';
+import { platformLimits } from '#contract/limits.ts';
 
 interface GatewayAnswer {
   kind: ErrorKind;
@@ -16,11 +17,9 @@ const unauthenticated = { kind: 'unauthenticated', message: unauthenticatedMessa
 const accessDenied = { kind: 'accessDenied', message: 'Access denied' } as const;
 const notFound = { kind: 'notFound', message: 'Resource not found' } as const;
 const badRequest = { kind: 'badRequest', message: 'Bad request' } as const;
-// A function's payload limit, of which base64 leaves a form three quarters: the gateway itself would take 10 MB.
 const tooLarge = {
   kind: 'badRequest',
-  message:
-    'The request body is too large: at most 6 MB, for an upload about 4.5 MB; larger files, up to 50 MB, are taken at the address of a stage with large uploads. Or its address and headers are: at most 10 KB together',
+  message: `The request body is too large: at most ${platformLimits.jsonBody}, for an upload about ${platformLimits.gatewayUpload}; larger files, up to 50 MB, are taken at the address of a stage with large uploads. Or its address and headers are: at most ${platformLimits.addressAndHeaders} together`,
 } as const;
 const rateLimited = { kind: 'rateLimited', message: 'Rate limit exceeded' } as const;
 const serverError = { kind: 'serverError', message: serverErrorMessage('$context.requestId') } as const;

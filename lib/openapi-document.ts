@@ -5,10 +5,43 @@ import { webhookPayload } from '#contract/batch.ts';
 import { type ErrorKind, errorTable, replyInProgress } from '#contract/errors.ts';
 import { streamEvent } from '#contract/events.ts';
 import { replayedHeader } from '#contract/idempotency.ts';
-import { incomplete, incompleteHeader } from '#contract/incomplete.ts';
-import { type Route, routes } from '#contract/routes.ts';
+import { incompleteHeader } from '#contract/incomplete.ts';
+import { limits, platformLimits } from '#contract/limits.ts';
+import { formatRateLimit, rateClasses } from '#contract/rate-limits.ts';
+import { type Route, type RouteName, routes } from '#contract/routes.ts';
+import { parseSettings } from './settings.ts';
 
 type OpenApiDocument = ReturnType<typeof createDocument>;
+
+/** What a stage says that says nothing. */
+const settings = parseSettings({});
+
+const count = (value: number | null): string => value?.toLocaleString('en') ?? 'any number of';
+
+/** What holds for every request. Each sentence with `at most`, and each about an addition, is a row of docs/limits.md. */
+const everyRequest = [
+  `Address and headers have at most ${platformLimits.addressAndHeaders} together, a JSON body at most ${platformLimits.jsonBody}.`,
+  'An optional field of a JSON body may be null, which is as good as no field.',
+  `An answer has at most ${platformLimits.answer}: a page of a list beyond that breaks off.`,
+  `A stage takes at most ${count(settings.gatewayRequestsPerSecond)} requests a second of each route, ${count(settings.gatewayBurst)} at once.`,
+  'Answers of CloudFront itself (502, 503, 504), and 429 of the endpoint for large uploads, have no envelope.',
+  'Rates, open batches, times, the length of a reply and attached files are settings: a stage may have others.',
+];
+
+/** The limits of a route that no schema can say. */
+const limitsOfRoute: Partial<Record<RouteName, string[]>> = {
+  'create-chat': [`A workspace has at most ${count(limits.chatsOfWorkspace)} chats.`],
+  'send-message': [
+    `A chat has at most ${count(limits.messagesOfChat)} messages, and one reply at a time.`,
+    `A reply takes at most ${routes['send-message'].timeoutSeconds} seconds as a stream, ${settings.plainReplySeconds} seconds as a JSON answer.`,
+    `A reply has at most ${count(settings.replyBytes)} bytes of text, and makes at most ${settings.replyModelCalls} calls of models and ${settings.replyToolUses} uses of tools.`,
+    `A stream ends with response.error when ${count(limits.unreadStreamCharacters)} characters wait for its reader.`,
+  ],
+  'create-batch': [
+    `A workspace has at most ${count(settings.openBatches)} open batches.`,
+    `Requests that have not begun after ${settings.batchTimeoutSeconds / 3600} hours time out; the reply to one takes at most ${settings.batchItemSeconds} seconds.`,
+  ],
+};
 
 /** What every route may answer, whatever its table says. */
 const failuresOfEveryRoute: readonly ErrorKind[] = [
@@ -23,7 +56,7 @@ const failuresOfEveryRoute: readonly ErrorKind[] = [
 /** Of every answer to a workspace whose requests of that class are limited. */
 const rateHeaders = {
   'x-ratelimit-limit': {
-    description: 'How many requests of its class a key may make at once.',
+    description: `How many requests of its class a key may make at once. A workspace has limits of its own, or ${rateClasses.map((name) => `${name} ${formatRateLimit(settings.rateLimits[name])}`).join(', ')}.`,
     schema: { type: 'integer', minimum: 1 },
   },
   'x-ratelimit-remaining': {
@@ -38,18 +71,25 @@ const rateHeaders = {
 } as const;
 
 const eventStream = `One \`data:\` line of JSON for each event, in the order of \`sequence_number\`.
-After the last event comes the line \`data: [DONE]\`, which is not JSON. Lines that start with \`:\` are comments, sent to keep the connection open.`;
+After the last event comes the line \`data: [DONE]\`, which is not JSON. An addition: lines that start with \`:\` are comments, which keep the connection open.`;
 
 /** What a batch's `webhook` gets (specification, section 6.2). */
 const batchEnded: ZodOpenApiOperationObject = {
   operationId: 'batchEnded',
   summary: 'Tell of the end of a batch',
-  description:
-    'Sent to the `webhook` of a batch, and sent again until it is answered with a 2xx; see docs/webhooks.md.',
+  description: `Sent to the \`webhook\` of a batch, and sent again until it is answered with a 2xx within ${settings.webhookTimeoutSeconds} seconds, at most ${settings.webhookRetrySeconds.length + 1} times; see docs/webhooks.md.`,
   security: [],
   requestParams: {
     header: z.object({
       'x-service-event-id': z.string().meta({ description: 'The same at every attempt.' }),
+      'webhook-id': z.string().meta({ description: 'The same, of Standard Webhooks.' }),
+      'webhook-timestamp': z
+        .string()
+        .meta({ description: 'Unix seconds of the attempt, of Standard Webhooks.' }),
+      'webhook-signature': z
+        .string()
+        .optional()
+        .meta({ description: 'The signature of Standard Webhooks; with a secret.' }),
       'x-service-timestamp': z
         .string()
         .optional()
@@ -73,7 +113,8 @@ export function openApiDocument(version: string): OpenApiDocument {
     info: {
       title: 'Chat and batch agent service',
       version,
-      description: 'Lets API clients talk to published AI agents.',
+      summary: 'Lets API clients talk to published AI agents.',
+      description: everyRequest.map((sentence) => `- ${sentence}`).join('\n'),
     },
     servers: [
       {
@@ -102,7 +143,7 @@ export function openApiDocument(version: string): OpenApiDocument {
           schema: { type: 'string', enum: ['true'] },
         },
         [incompleteHeader]: {
-          description: `Of a JSON answer. ${incomplete.description}`,
+          description: 'Of a JSON answer: `incomplete`, as the completed event has it.',
           schema: { type: 'string' },
         },
         'retry-after': {
@@ -138,7 +179,9 @@ function operation(name: string, route: Route): ZodOpenApiOperationObject {
   return {
     operationId: name.replaceAll(/-([a-z])/g, (_match, letter: string) => letter.toUpperCase()),
     summary: route.summary,
-    description: [route.description, `Rate limit: ${route.rateClass}.`].filter(Boolean).join(' '),
+    description: [route.description, ...(limitsOfRoute[route.name] ?? []), `Rate limit: ${route.rateClass}.`]
+      .filter(Boolean)
+      .join(' '),
     requestParams: { path: route.parameters, query: route.query, header: route.headers },
     ...(route.method === 'POST' && {
       requestBody: {

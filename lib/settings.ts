@@ -90,8 +90,8 @@ const schema = z
     gatewayRequestsPerSecond: z.int().min(1).max(10_000).default(1000),
     gatewayBurst: z.int().min(1).max(5000).default(500),
 
-    /** Files that a message may attach: as many as a person would look through for one question. */
-    attachedFiles: z.int().min(1).max(limits.attachedFiles).default(10),
+    /** Files that a message may attach. */
+    attachedFiles: z.int().min(1).max(limits.attachedFiles).default(limits.attachedFilesDefault),
 
     /**
      * How long a reply's text may be, in bytes of UTF-8: a megabyte is eight times what the 32,000 tokens of most models

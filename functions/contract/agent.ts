@@ -67,9 +67,9 @@ export const agent = z
     use_search: z.boolean(),
     meta: z.record(z.string(), z.unknown()),
     llm_model: z.string(),
-    version_number: z.int().nullable(),
-    published_version_id: uuid.nullable(),
-    published_at: timestamp.nullable(),
+    version_number: z.int().nullable().meta({ description: 'null of an agent that was never published.' }),
+    published_version_id: uuid.nullable().meta({ description: 'null without a published version.' }),
+    published_at: timestamp.nullable().meta({ description: 'null without a published version.' }),
     created_at: timestamp,
     updated_at: timestamp,
   })

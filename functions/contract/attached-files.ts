@@ -5,4 +5,7 @@ import { limits } from './limits.ts';
 export const attachedFileUuids = withDefault(
   z.array(uuid).max(limits.attachedFiles, { error: `must have at most ${limits.attachedFiles} elements` }),
   [],
-).meta({ description: 'At most 10, unless the stage has another setting.' });
+).meta({
+  id: 'AttachedFileUuids',
+  description: `At most ${limits.attachedFilesDefault} files, unless the stage has another setting.`,
+});

@@ -15,7 +15,7 @@ export const batch = z
     created_at: timestamp,
     completed_at: timestamp.nullable(),
     cancelled_at: timestamp.nullable(),
-    expires_at: timestamp,
+    expires_at: timestamp.meta({ description: 'When requests that have not begun time out.' }),
   })
   .meta({ id: 'Batch' });
 
@@ -50,8 +50,8 @@ export const batchResult = z
     error_message: z.string().nullable(),
     history_id: z.int().nullable(),
     conversation_id: z.int().nullable(),
-    message_id: z.int().nullable(),
-    processed_at: timestamp.nullable(),
+    message_id: z.int().nullable().meta({ description: 'The id of the reply in the history.' }),
+    processed_at: timestamp.nullable().meta({ description: 'null until the request has ended.' }),
   })
   .meta({ id: 'BatchResult' });
 

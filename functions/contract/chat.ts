@@ -1,13 +1,18 @@
 import * as z from 'zod';
 import { timestamp, uuid } from './fields.ts';
 
+const externalUserId = z
+  .string()
+  .nullable()
+  .meta({ description: 'null of a chat made without an external user.' });
+
 /** Specification, section 2.4. A chat made without an external user shows null for it. */
 export const chat = z
   .object({
     id: z.int(),
     name: z.string(),
-    meta: z.object({ external_user_id: z.string().nullable(), conversation_agent_id: uuid }),
-    external_user_id: z.string().nullable(),
+    meta: z.object({ external_user_id: externalUserId, conversation_agent_id: uuid }),
+    external_user_id: externalUserId,
     created_at: timestamp,
     updated_at: timestamp,
   })

@@ -4,11 +4,13 @@ import { incomplete } from './incomplete.ts';
 import { reasoningStep, tokenUsage } from './message.ts';
 
 /** Fields of every event's payload (specification, section 6.1); `sequence_number` counts from 0 and is an addition. */
-const common = { response_id: z.string(), chat_id: z.int(), sequence_number: z.int() };
+const common = {
+  response_id: z.string(),
+  chat_id: z.int(),
+  sequence_number: z.int().meta({ description: 'Counts the events of the stream from 0.' }),
+};
 const step = reasoningStep.shape;
-const messageId = z
-  .int()
-  .meta({ description: 'The id of the reply in the history, to rate it with. An addition.' });
+const messageId = z.int().meta({ description: 'The id of the reply in the history, to rate it with.' });
 
 /** One schema for each event of a streamed reply (specification, section 6.1). */
 export const streamEvent = z

@@ -30,13 +30,13 @@ export const text = (max: number) =>
     .meta({ minLength: 1, maxLength: max });
 
 /** Text of at least one character whose UTF-8 form has at most `max` bytes. */
-export const textOfBytes = (max: number) =>
+const textOfBytes = (max: number) =>
   wellFormed
     .refine((value) => value.length > 0, { error: 'must not be empty' })
     .refine((value) => value.length * 3 <= max || new TextEncoder().encode(value).length <= max, {
       error: `must be at most ${max} bytes of UTF-8`,
     })
-    .meta({ minLength: 1, description: `At most ${max} bytes of UTF-8.` });
+    .meta({ minLength: 1, description: `At most ${max.toLocaleString('en')} bytes of UTF-8.` });
 
 /** Any 8-4-4-4-12 form, in lower case: an id of an unknown version is not found rather than malformed. */
 export const uuid = z
@@ -97,4 +97,6 @@ export const withDefault = <Schema extends z.ZodType>(schema: Schema, value: z.o
     .meta({ override: { default: value } });
 };
 
-export const externalUserId = text(limits.externalUserIdCharacters);
+export const chatName = text(limits.chatNameCharacters).meta({ id: 'ChatName' });
+export const messageText = textOfBytes(limits.messageBytes).meta({ id: 'MessageText' });
+export const externalUserId = text(limits.externalUserIdCharacters).meta({ id: 'ExternalUserId' });

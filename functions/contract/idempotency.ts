@@ -10,7 +10,7 @@ export const idempotencyHeaders = z.object({
     })
     .optional()
     .meta({
-      description: `Of the client's choice, such as a UUID. For ${limits.idempotencyHours} hours the same request with the same key is done once: a repeated one gets the first one's answer. With another request the key is refused.`,
+      description: `1 to ${limits.idempotencyKeyCharacters} printable ASCII characters, such as a UUID. For ${limits.idempotencyHours} hours the same request with the same key is done once: a repeated one gets the first one's answer. With another request the key is refused.`,
       example: '6f1c2a52-5c1d-4f3e-9f0a-2d6b8c1e7a90',
     }),
 });

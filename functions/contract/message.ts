@@ -45,7 +45,9 @@ export const uploadedFile = z
 export type UploadedFile = z.infer<typeof uploadedFile>;
 
 /** Why a reply is not whole: a service error code and a text (stored in `meta.error`). */
-export const replyError = z.object({ code: z.int(), message: z.string() });
+export const replyError = z
+  .object({ code: z.int(), message: z.string() })
+  .meta({ description: 'Why the reply is not whole, as the event response.error says it.' });
 export type ReplyError = z.infer<typeof replyError>;
 
 /** `meta` of a message: empty for a user's; steps and usage for an assistant's, and `error` or `incomplete` when the reply is not whole. */
@@ -66,7 +68,7 @@ export const message = z
     meta: messageMeta,
     attached_files: z.array(uploadedFile),
     feedback_counts: z.record(z.string(), z.int()),
-    created_at: timestamp,
+    created_at: timestamp.meta({ description: 'When the message was stored.' }),
   })
   .meta({ id: 'Message' });
 

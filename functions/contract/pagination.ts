@@ -15,7 +15,7 @@ export const pageQuery = z.object({
     }),
   offset: integerParameter(0, largestOffset)
     .default(0)
-    .meta({ override: { type: 'integer', minimum: 0, default: 0 } }),
+    .meta({ override: { type: 'integer', minimum: 0, maximum: largestOffset, default: 0 } }),
 });
 
 export type Pagination = z.infer<typeof pagination>;

@@ -1,3 +1,4 @@
+import { limits } from '#contract/limits.ts';
 import type { ReasoningStep, ReplyError, TokenUsage } from '#contract/message.ts';
 import type { StoredFile } from './stored-file.ts';
 
@@ -7,8 +8,8 @@ import type { StoredFile } from './stored-file.ts';
  * 4.29 billion chats of 2,097,151 messages in one workspace.
  */
 const positionsPerChat = 2 ** 21;
-export const lastPosition = positionsPerChat - 1;
-export const lastChatId = 2 ** 32 - 1;
+export const lastPosition = limits.messagesOfChat + 1;
+export const lastChatId = limits.chatsOfWorkspace;
 
 export const messageId = (chatId: number, position: number): number => chatId * positionsPerChat + position;
 

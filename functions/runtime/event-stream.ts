@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream';
 import { errorTable } from '#contract/errors.ts';
 import type { StreamEventBody } from '#contract/events.ts';
+import { limits } from '#contract/limits.ts';
 import type { Cancel, Clock } from '#domain/ports/clock.ts';
 
 /** Proxies on the way close connections that are silent for 30 s or more: a model may think for longer. */
@@ -22,12 +23,6 @@ export interface EventStream {
   /** Writes `[DONE]`: what is sent later is not told. */
   done(): void;
 }
-
-/**
- * What may wait for a reader, in characters: some 20,000 events, minutes of what a model says. A reply of a megabyte that
- * comes letter by letter would be 200 MB of events.
- */
-const waitingAtMost = 4 * 1024 * 1024;
 
 /** Of which there are many in a reply; what ends it is sent whatever waits. */
 const isOneOfMany = ({ type }: StreamEventBody): boolean =>
@@ -73,7 +68,7 @@ export function openEventStream(
   return {
     send(event) {
       if (isDone) return;
-      if (!isOneOfMany(event) || stream.writableLength <= waitingAtMost) return write(event);
+      if (!isOneOfMany(event) || stream.writableLength <= limits.unreadStreamCharacters) return write(event);
       write({ type: 'response.error', ...readTooSlowly });
       done();
     },

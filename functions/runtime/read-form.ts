@@ -12,9 +12,6 @@ import { readUtf8 } from './read-utf8.ts';
 /** All headers of a part: a name of 255 characters, of four bytes each, percent-encoded, is 3 KB. */
 const headerBytes = 16 * 1024;
 
-/** `{"scope": "ephemeral"}`, and room for whatever comes to stand beside it. */
-const dataBytes = 64 * 1024;
-
 /** What the parser takes; RFC 2046 allows 70. */
 const boundaryCharacters = 250;
 
@@ -120,9 +117,10 @@ async function readText(content: AsyncIterable<Uint8Array>): Promise<string> {
   let bytes = 0;
   for await (const piece of content) {
     bytes += piece.length;
-    if (bytes <= dataBytes) pieces.push(piece);
+    if (bytes <= limits.uploadDataBytes) pieces.push(piece);
   }
-  if (bytes > dataBytes) throw new ServiceError('badRequest', `data must be at most ${dataBytes} bytes`);
+  if (bytes > limits.uploadDataBytes)
+    throw new ServiceError('badRequest', `data must be at most ${limits.uploadDataBytes} bytes`);
   const text = readUtf8(Buffer.concat(pieces));
   if (text === undefined) throw new ServiceError('badRequest', 'data is not valid UTF-8');
   return text;

@@ -65,11 +65,15 @@ test('a reply may be a stream of events that ends with [DONE]', () => {
 test('what the contract names is a component', () => {
   expect(Object.keys(document.components?.schemas ?? {}).toSorted()).toEqual([
     'Agent',
+    'AttachedFileUuids',
     'Batch',
     'BatchResult',
     'Chat',
+    'ChatName',
     'Error',
+    'ExternalUserId',
     'Message',
+    'MessageText',
     'Pagination',
     'ReasoningStep',
     'StreamEvent',

@@ -33,6 +33,12 @@ const document = JSON.parse(
 const schemaOf = (schema: JsonSchema): z.ZodType =>
   z.fromJSONSchema({ ...(schema as object), $defs: document.components.schemas } as JsonSchema);
 
+/** How an answer is sent, and who may keep it; API Gateway adds its own, x-amz…. */
+const headersOfHttp = [
+  ...['cache-control', 'connection', 'content-length', 'content-type', 'date', 'keep-alive'],
+  ...['transfer-encoding', 'x-accel-buffering'],
+];
+
 /** Holds a response against what the document says of its operation. */
 async function checkResponse(operation: string, response: Response): Promise<void> {
   const [method = '', path = ''] = operation.split(' ');
@@ -42,6 +48,9 @@ async function checkResponse(operation: string, response: Response): Promise<voi
   for (const [name, header] of Object.entries(described.headers ?? {}))
     if (('$ref' in header ? document.components.headers[name] : header)?.required)
       expect(response.headers.get(name)).toMatch(/./);
+  const isKnown = (name: string) =>
+    Object.hasOwn(described.headers ?? {}, name) || headersOfHttp.includes(name) || name.startsWith('x-amz');
+  expect([...response.headers.keys()].filter((name) => !isKnown(name))).toEqual([]);
   expect(response.headers.get('cache-control')).toMatch(/^no-store/);
   const type = response.headers.get('content-type')?.split(';')[0] ?? '';
   const content = described.content[type];

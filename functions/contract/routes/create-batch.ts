@@ -1,7 +1,16 @@
 import * as z from 'zod';
 import { attachedFileUuids } from '../attached-files.ts';
 import { webhookEvents } from '../batch-statuses.ts';
-import { externalUserId, idField, optional, text, textOfBytes, uuid, withDefault } from '../fields.ts';
+import {
+  chatName,
+  externalUserId,
+  idField,
+  messageText,
+  optional,
+  text,
+  uuid,
+  withDefault,
+} from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency.ts';
 import { limits } from '../limits.ts';
 import { nothing, type Route } from './route.ts';
@@ -9,10 +18,10 @@ import { nothing, type Route } from './route.ts';
 /** Specification, section 2.10. */
 const batchRequest = z.object({
   custom_id: text(limits.customIdCharacters),
-  message: textOfBytes(limits.messageBytes),
+  message: messageText,
   agent_id: optional(uuid),
   external_user_id: optional(externalUserId),
-  name: optional(text(limits.chatNameCharacters)),
+  name: optional(chatName),
   attached_file_uuids: attachedFileUuids,
   history_id: optional(idField),
 });
@@ -31,7 +40,7 @@ const webhook = z.object({
     .refine((value) => !hasCredentials(new URL(value)), {
       error: 'must be an https URL without a user name and password',
     })
-    .meta({ format: 'uri' }),
+    .meta({ format: 'uri', description: 'HTTPS, without user name and password, to a public address.' }),
   events: withDefault(z.array(z.enum(webhookEvents)), ['completed', 'failed'])
     .transform((events) => [...new Set(events)])
     .meta({ description: 'Empty for none; an event that is named several times is sent once.' }),
@@ -54,8 +63,7 @@ export const route = {
   method: 'POST',
   path: '/batches',
   summary: 'Submit a batch of 1 to 1000 messages',
-  description:
-    'Everything is checked before anything is stored; an error names the request and the field. The body may have 6 MB, the limit of the platform.',
+  description: 'Everything is checked before anything is stored; an error names the request and the field.',
   rateClass: 'batches',
   transfer: 'buffered',
   timeoutSeconds: 29,

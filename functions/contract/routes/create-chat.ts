@@ -1,7 +1,6 @@
 import * as z from 'zod';
-import { externalUserId, optional, text, uuid } from '../fields.ts';
+import { chatName, externalUserId, optional, uuid } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency.ts';
-import { limits } from '../limits.ts';
 import { nothing, type Route } from './route.ts';
 
 export const route = {
@@ -16,7 +15,7 @@ export const route = {
   query: nothing,
   headers: idempotencyHeaders,
   body: z.object({
-    name: text(limits.chatNameCharacters),
+    name: chatName,
     agent_id: uuid,
     external_user_id: optional(externalUserId),
   }),

@@ -18,7 +18,9 @@ export const route = {
     external_user_id: externalUserId.optional().meta({
       description: 'Required, here or in the header x-external-user-id.',
     }),
-    order_by: orderBy.default('created_at'),
+    order_by: orderBy
+      .default('created_at')
+      .meta({ description: '`created_at` and `asc`: oldest message first.' }),
   }),
   headers: z.object({ 'x-external-user-id': externalUserId.optional() }),
   body: noBody,

@@ -1,8 +1,7 @@
 import * as z from 'zod';
 import { attachedFileUuids } from '../attached-files.ts';
-import { externalUserId, optional, textOfBytes, uuid, withDefault } from '../fields.ts';
+import { externalUserId, messageText, optional, uuid, withDefault } from '../fields.ts';
 import { idempotencyHeaders } from '../idempotency.ts';
-import { limits } from '../limits.ts';
 import { chatPath, nothing, type Route } from './route.ts';
 
 export const route = {
@@ -19,7 +18,7 @@ export const route = {
   query: nothing,
   headers: idempotencyHeaders,
   body: z.object({
-    message: textOfBytes(limits.messageBytes),
+    message: messageText,
     stream: withDefault(z.boolean(), true),
     agent_id: uuid,
     attached_file_uuids: attachedFileUuids,

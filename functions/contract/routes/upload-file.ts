@@ -1,7 +1,9 @@
 import * as z from 'zod';
-import { limits } from '../limits.ts';
+import { limits, platformLimits } from '../limits.ts';
 import { contentTypes, typeOfExtension } from '../upload.ts';
 import { nothing, type Route } from './route.ts';
+
+const megabyte = 1024 * 1024;
 
 export const route = {
   name: 'upload-file',
@@ -9,7 +11,7 @@ export const route = {
   path: '/chats/upload-file',
   summary: 'Upload a file, to attach it to messages',
   description:
-    'Files of up to 50 MB at a base address with large uploads, else of about 4.5 MB, the limit of the platform. The data of a failed upload describes the file: original_name, content_type, size, scope and error_msg; "" and 0 are unknown.',
+    'The data of a failed upload describes the file: original_name, content_type, size, scope and error_msg; "" and 0 are unknown.',
   rateClass: 'uploads',
   transfer: 'buffered',
   timeoutSeconds: 29,
@@ -19,13 +21,17 @@ export const route = {
   body: z.object({
     file: z.unknown().meta({
       override: { type: 'string', format: 'binary' },
-      description: `1 byte to 50 MB; ${Object.keys(typeOfExtension).join(', ')}; ${contentTypes.join(', ')}, text/*. The content must be what the type says.`,
+      description: [
+        `1 byte to ${limits.fileBytes / megabyte} MB, about ${platformLimits.gatewayUpload} at a base address without large uploads; the whole form at most ${limits.uploadBytes / megabyte} MB.`,
+        `A name of at most ${limits.fileNameCharacters} characters.`,
+        `${Object.keys(typeOfExtension).join(', ')}; ${contentTypes.join(', ')}, text/*. The content must be what the type says.`,
+      ].join(' '),
     }),
     data: z
       .string()
       .optional()
       .meta({
-        description: `A JSON object: {"scope": "persistent"} (the default) or {"scope": "ephemeral"}, which is gone after ${limits.ephemeralHours} hours.`,
+        description: `A JSON object of at most ${limits.uploadDataBytes.toLocaleString('en')} bytes: {"scope": "persistent"} (the default) or {"scope": "ephemeral"}, which is gone after ${limits.ephemeralHours} hours.`,
       }),
   }),
   multipart: true,

@@ -18,8 +18,8 @@ export interface SchemaNode {
 }
 
 /** What is sent, as JSON Schema; a field that its document tells otherwise than its check is taken from the document. */
-export const inputNode = (schema: z.ZodType): SchemaNode =>
-  z.toJSONSchema(schema, {
+export function inputNode(schema: z.ZodType): SchemaNode {
+  const { $defs = {}, ...node } = z.toJSONSchema(schema, {
     io: 'input',
     unrepresentable: 'any',
     override: ({ jsonSchema }) => {
@@ -30,7 +30,12 @@ export const inputNode = (schema: z.ZodType): SchemaNode =>
       const [given, nothing] = anyOf ?? [];
       if (nothing?.type === 'null') Object.assign(jsonSchema, { anyOf: undefined }, given, others);
     },
-  }) as SchemaNode;
+  });
+  // What several requests have stands where they refer to it.
+  return JSON.parse(JSON.stringify(node), (_key, value) =>
+    typeof value?.$ref === 'string' ? { ...$defs[value.$ref.replace('#/$defs/', '')], ...value } : value,
+  ) as SchemaNode;
+}
 
 /** By name of a field, what it may say so that the service knows what is meant, or what makes that; the rest is free. */
 export type Known = Readonly<Record<string, unknown>>;

@@ -1,0 +1,136 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, test } from 'vitest';
+import { limits } from '#contract/limits.ts';
+import { rateClasses, secondsOfUnit } from '#contract/rate-limits.ts';
+import { openApiDocument } from '#lib/openapi-document.ts';
+import { parseSettings } from '#lib/settings.ts';
+import { differencesOf, type OpenApi } from '#support/specification/differences.ts';
+
+const documentOf = () => structuredClone(openApiDocument('1.0.0')) as unknown as OpenApi;
+const textOf = (file: string) => readFileSync(join(import.meta.dirname, '../../docs', file), 'utf8');
+const lineOf = (...cells: string[]) => `| ${cells.join(' | ')} |`;
+
+/** Lines of the table with this first cell in its head, without what aligns them. */
+function tableOf(markdown: string, firstCell: string): string[] {
+  const [, table = ''] = markdown.split(new RegExp(`^\\| ${firstCell} .*\\n.*\\n`, 'm'));
+  return table
+    .slice(0, table.search(/^(?!\|)/m))
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) =>
+      lineOf(
+        ...line
+          .slice(1, -1)
+          .split('|')
+          .map((cell) => cell.trim()),
+      ),
+    );
+}
+
+const rows = differencesOf(documentOf());
+const lines = rows.map(({ where, difference, text }) => lineOf(`\`${where}\``, difference, text));
+
+test.each(['limits.md', 'decisions/004-where-the-interface-is-silent.md'])(
+  '%s has each difference between OpenAPI and the specification, and no other, in the words of OpenAPI',
+  (file) => {
+    expect(tableOf(textOf(file), 'where')).toEqual(lines);
+  },
+);
+
+test('limits of the contract that the specification does not have are told', () => {
+  const { chatNameCharacters, feedbackCharacters, batchRequests, customIdCharacters, ...others } = limits;
+  const { pageSizeDefault, pageSizeMax, fileBytes, webhookSecretCharacters, ...own } = others;
+  // Of what operators write.
+  const { systemPromptCharacters, agentBytes, ...told } = own;
+  const all = lines.join('\n');
+  for (const value of Object.values(told)) {
+    const forms = [String(value), value.toLocaleString('en'), `${value / 1024 / 1024} MB`];
+    expect(forms.some((form) => new RegExp(`\\b${form}\\b`).test(all)) ? '' : forms).toBe('');
+  }
+});
+
+test('docs/limits.md has the default rates', () => {
+  const { rateLimits } = parseSettings({});
+  const unitOf = (seconds: number) =>
+    ({ [secondsOfUnit.s]: 'second', [secondsOfUnit.m]: 'minute', [secondsOfUnit.h]: 'hour' })[seconds];
+  const rates = tableOf(textOf('limits.md'), 'class').map((line) =>
+    line.split(' | ').toSpliced(1, 1).join(' | '),
+  );
+  expect(rates).toEqual(
+    rateClasses.map((name) => {
+      const { count = 0, seconds = 0, burst = 0 } = rateLimits[name] ?? {};
+      return lineOf(`\`${name}\``, `${count} a ${unitOf(seconds)}`, String(burst));
+    }),
+  );
+});
+
+describe('a difference is found when', () => {
+  it.each<[what: string, change: (document: OpenApi) => void, where: string, difference: string]>([
+    [
+      'an answer has another field',
+      ({ components: { schemas } }) => Object.assign(schemas.Chat?.properties ?? {}, { more: {} }),
+      'Chat more',
+      'added',
+    ],
+    [
+      'a field may be null',
+      ({ components: { schemas } }) =>
+        Object.assign(schemas.Chat?.properties?.name ?? {}, { type: ['string', 'null'] }),
+      'Chat name',
+      'may be null',
+    ],
+    [
+      'a field is missing',
+      ({ components: { schemas } }) => delete schemas.Batch?.properties?.agent_id,
+      'Batch agent_id',
+      'missing',
+    ],
+    [
+      'a field of a request is limited',
+      ({ paths }) =>
+        Object.assign(
+          paths['/batches']?.post?.requestBody?.content['application/json']?.schema.properties?.webhook ?? {},
+          { maxItems: 1 },
+        ),
+      'POST /batches webhook',
+      'maxItems 1',
+    ],
+    [
+      'a limit of the specification is another',
+      ({ components: { schemas } }) => Object.assign(schemas.ChatName ?? {}, { maxLength: 100 }),
+      'ChatName',
+      'minLength 1, maxLength 100, not maxLength 256',
+    ],
+    [
+      'there is another parameter',
+      ({ paths }) => paths['/batches']?.get?.parameters?.push({ name: 'more', schema: {} }),
+      'GET /batches more',
+      'added',
+    ],
+    [
+      'there is another header',
+      ({ paths }) => Object.assign(paths['/batches']?.get?.responses['200'] ?? {}, { headers: { more: {} } }),
+      'GET /batches 200 more',
+      'added',
+    ],
+    [
+      'there is another error code',
+      ({ paths }) =>
+        Object.assign(paths['/batches']?.get?.responses['400'] ?? {}, { description: '10099 MORE' }),
+      '400 10099',
+      'added',
+    ],
+    [
+      'an operation tells a limit',
+      ({ paths }) => Object.assign(paths['/batches']?.get ?? {}, { description: 'At most 7 a day.' }),
+      'GET /batches',
+      'rule',
+    ],
+  ])('%s', (_what, change, where, difference) => {
+    const document = documentOf();
+    change(document);
+    expect(differencesOf(document)).toContainEqual(expect.objectContaining({ where, difference }));
+    expect(rows).not.toContainEqual(expect.objectContaining({ where, difference }));
+  });
+});

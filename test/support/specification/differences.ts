@@ -1,0 +1,232 @@
+import { notShown, specified } from './specified.ts';
+
+/** What cannot follow the letter of the specification, or adds to it: a row of the tables that say so. */
+export interface Difference {
+  where: string;
+  /** `added`, `may be null`, a keyword with its limit, or `rule` and `limit` for what only the text says. */
+  difference: string;
+  /** How OpenAPI describes it. */
+  text: string;
+}
+
+interface Schema {
+  $ref?: string;
+  type?: string | string[];
+  const?: string;
+  description?: string;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  items?: Schema;
+  anyOf?: Schema[];
+  oneOf?: Schema[];
+}
+type Schemas = Record<string, Schema>;
+interface Described {
+  $ref?: string;
+  description?: string;
+}
+type Content = Record<string, { schema: Schema }>;
+interface Operation extends Described {
+  parameters?: { name: string; description?: string; schema: Schema }[];
+  requestBody?: { content: Content };
+  responses: Record<string, Described & { headers?: Record<string, Described>; content?: Content }>;
+}
+export interface OpenApi {
+  info: Described;
+  paths: Record<string, Record<string, Operation>>;
+  webhooks: Record<string, Record<string, Operation>>;
+  components: { schemas: Schemas; headers: Record<string, Described> };
+}
+
+/** A field, parameter, header or code, with its limits and `null` as its traits. */
+interface Named {
+  where: string;
+  name: string;
+  traits: string[];
+  text: string;
+}
+
+const limitKeywords = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minimum', 'maximum'];
+
+const isLimit = (text: string): boolean =>
+  /\bat most\b|\d (bytes|characters|seconds|minutes|hours|days|[KM]i?B)\b/i.test(text);
+
+/** All that an OpenAPI document says beyond the specification or otherwise, in the document's order. */
+export function differencesOf(document: OpenApi): Difference[] {
+  const operations = Object.entries({ ...document.paths, ...document.webhooks }).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]): [string, Operation] => [
+      path.startsWith('/') ? `${method.toUpperCase()} ${path}` : path,
+      operation,
+    ]),
+  );
+  const named = [
+    ...componentsOf(document),
+    ...operations.flatMap(([where, operation]) => namedIn(where, operation, document)),
+  ];
+  // What many operations answer is noted once.
+  const unique = new Map(named.map((entry) => [`${entry.where} ${entry.name}`, entry]));
+  return together([
+    ...sentencesOf(document.info).map((text) => ({
+      where: 'every request',
+      name: '',
+      difference: 'rule',
+      text,
+    })),
+    ...compared([...unique.values()]),
+    ...operations.flatMap(([where, operation]) =>
+      [operation, ...Object.values(operation.responses)]
+        .flatMap(sentencesOf)
+        .filter((text) => isLimit(text) || /\baddition\b/i.test(text))
+        .map((text) => ({ where, name: '', difference: 'rule', text })),
+    ),
+  ]);
+}
+
+const sentencesOf = ({ description = '' }: Described): string[] =>
+  description.split(/(?<=\.)\s+/).map((sentence) => sentence.replace(/^- /, ''));
+
+function componentsOf({ components }: OpenApi): Named[] {
+  const schemas = Object.entries(components.schemas).flatMap(([where, schema]): Named[] => {
+    if (notShown.includes(where)) return [];
+    if (schema.properties) return fieldsOf(where, schema, components.schemas);
+    if (schema.oneOf)
+      return schema.oneOf.flatMap((event) =>
+        fieldsOf(event.properties?.type?.const ?? '', event, components.schemas),
+      );
+    const traits = [...(isNullable(schema, {}) ? ['may be null'] : []), ...limitsOf(schema)];
+    return [{ where, name: '.', traits, text: schema.description ?? '' }];
+  });
+  const headers = Object.entries(components.headers).map(
+    ([name, { description = '' }]): Named => ({ where: 'header', name, traits: [], text: description }),
+  );
+  return [...schemas, ...headers];
+}
+
+function namedIn(where: string, operation: Operation, { components: { schemas } }: OpenApi): Named[] {
+  const parameters = (operation.parameters ?? []).map(
+    ({ name, description = '', schema }): Named => ({
+      where,
+      name,
+      traits: limitsOf(schema),
+      text: description,
+    }),
+  );
+  const bodies = Object.entries(operation.requestBody?.content ?? {}).flatMap(([type, { schema }]) =>
+    fieldsOf(where, schema, schemas, {
+      isRequest: type === 'application/json' && where.startsWith('POST '),
+    }),
+  );
+  const answers = Object.entries(operation.responses).flatMap(([status, response]): Named[] => [
+    ...[...(response.description ?? '').matchAll(/(\d{5}) (\w+)/g)].map(
+      ([, name = '', text = '']): Named => ({ where: status, name, traits: [], text }),
+    ),
+    ...Object.entries(response.headers ?? {})
+      .filter(([, header]) => header.$ref === undefined)
+      .map(
+        ([name, { description = '' }]): Named => ({
+          where: `${where} ${status}`,
+          name,
+          traits: [],
+          text: description,
+        }),
+      ),
+    ...Object.values(response.content ?? {}).flatMap(({ schema }) => fieldsOf('envelope', schema, schemas)),
+  ]);
+  return [...parameters, ...bodies, ...answers];
+}
+
+/** @param isRequest an optional field of a JSON body may be null, which one rule says of all: the exceptions are differences */
+function fieldsOf(
+  where: string,
+  schema: Schema,
+  schemas: Schemas,
+  { isRequest = false, path = '' } = {},
+): Named[] {
+  return Object.entries(schema.properties ?? {}).flatMap(([key, field]) => {
+    const name = path + key;
+    const isOptional = isRequest && !schema.required?.includes(key);
+    const traits = limitsOf(field);
+    if (isNullable(field, schemas) !== isOptional) traits.unshift(isOptional ? 'never null' : 'may be null');
+    const inner = specifiedTraits(where).get(name)?.includes('…') === false ? alternativesOf(field) : [];
+    return [
+      { where, name, traits, text: descriptionOf(field) },
+      ...inner.flatMap((alternative) => [
+        ...fieldsOf(where, alternative, schemas, { isRequest, path: `${name}.` }),
+        ...fieldsOf(where, alternative.items ?? {}, schemas, { isRequest, path: `${name}[].` }),
+      ]),
+    ];
+  });
+}
+
+/** A description before `nullable` is that of an alternative. */
+const descriptionOf = (schema: Schema): string =>
+  [schema, ...alternativesOf(schema)].find(({ description }) => description !== undefined)?.description ?? '';
+
+const alternativesOf = (schema: Schema): Schema[] => schema.anyOf ?? [schema];
+
+/** Those of a schema that it refers to are not its own. */
+const limitsOf = (schema: Schema): string[] =>
+  [schema, ...(schema.anyOf ?? [])].flatMap((alternative) =>
+    Object.entries(alternative)
+      .filter(([key, value]) => limitKeywords.includes(key) && Math.abs(value) !== Number.MAX_SAFE_INTEGER)
+      .map(([key, value]) => `${key} ${value}`),
+  );
+
+const isNullable = (schema: Schema, schemas: Schemas): boolean =>
+  alternativesOf(schemas[schema.$ref?.split('/').at(-1) ?? ''] ?? schema).some(({ type }) =>
+    [type].flat().includes('null'),
+  );
+
+/** Each name of the specification with its traits. */
+const specifiedTraits = (where: string): Map<string, string[]> =>
+  new Map(
+    (specified[where] ?? '')
+      .split(', ')
+      .filter(Boolean)
+      .map((entry) => [
+        entry.split(' ', 1)[0] ?? '',
+        entry.match(/ (null|…|\w+ \d+)/g)?.map((trait) => trait.trim().replace('null', 'may be null')) ?? [],
+      ]),
+  );
+
+type Row = Difference & { name: string };
+
+/** What the document names otherwise than the specification, and what it lacks. */
+function compared(named: readonly Named[]): Row[] {
+  const rows = named.map(({ where, name, traits, text }) => {
+    const wanted = specifiedTraits(where).get(name);
+    const differences = [
+      ...(wanted === undefined ? ['added'] : []),
+      ...traits.filter((trait) => !wanted?.includes(trait)),
+      // An answer need not be null wherever it may be.
+      ...(wanted ?? [])
+        .filter((trait) => / \d/.test(trait) && !traits.includes(trait))
+        .map((trait) => `not ${trait}`),
+    ];
+    if (differences.length > 0) return { where, name, difference: differences.join(', '), text };
+    const limits = sentencesOf({ description: text }).filter(isLimit);
+    return { where, name, difference: limits.length > 0 ? 'limit' : '', text: limits.join(' ') };
+  });
+  const names = new Set(named.map(({ where, name }) => `${where} ${name}`));
+  const missing = Object.keys(specified).flatMap((where) =>
+    [...specifiedTraits(where).keys()]
+      .filter((name) => !names.has(`${where} ${name}`))
+      .map((name) => ({ where, name, difference: 'missing', text: '' })),
+  );
+  return [...rows.filter(({ difference }) => difference !== ''), ...missing];
+}
+
+/** What is alike in several places is one row, without the places. */
+function together(rows: readonly Row[]): Difference[] {
+  return [
+    ...Map.groupBy(rows, ({ name, difference, text }) => JSON.stringify([name, difference, text])).values(),
+  ].flatMap((alike) =>
+    alike.slice(0, 1).map(({ where, name, difference, text }) => ({
+      where: [alike.length === 1 || name === '' ? where : '', name]
+        .filter((part) => part !== '' && part !== '.')
+        .join(' '),
+      difference,
+      text,
+    })),
+  );
+}
