@@ -24,7 +24,7 @@ const everyRequest = [
   'An optional field of a JSON body may be null, which is as good as no field.',
   `An answer has at most ${platformLimits.answer}: a page of a list beyond that breaks off.`,
   `A stage takes at most ${count(settings.gatewayRequestsPerSecond)} requests a second of each route, ${count(settings.gatewayBurst)} at once.`,
-  'Answers of CloudFront itself (502, 503, 504), and 429 of the endpoint for large uploads, have no envelope.',
+  'Answers of CloudFront itself (502, 503, 504, and 403 to a method such as TRACE), answers to what is no HTTP (400, 431), and 429 of the endpoint for large uploads have no envelope.',
   'With the stage setting `corsOrigins`, responses have CORS headers, and `OPTIONS` needs no key.',
   'Rates, open batches, times, the length of a reply and attached files are settings: a stage may have others.',
 ];
