@@ -66,7 +66,7 @@ function kindOf(status: number | undefined, names: string, text: string): ModelF
  * alone (OpenAI, Azure, LiteLLM, vLLM, llama.cpp, Text Generation Inference, and the models of Bedrock).
  */
 const saysTooLong =
-  /context.?(length|window(?!_fallback)|size|limit)|max(imum)? (prompt|model) length|(prompt|input|request) is too (long|large)|too many (input )?tokens|input.?tokens?\b.{0,60}\bexceed|inputs?`? tokens.{0,60} must be|exceed.{0,40}input tokens|reduce the length of/i;
+  /context.?(length|window(?!_fallback)|size|limit)|max(imum)? (prompt|model) length|(prompt|input|request) is too (long|large)|too many (input )?tokens|input.?tokens?\b.{0,60}\bexceed|inputs?.? tokens.{0,60} must be|exceed.{0,40}input tokens|reduce the length of/i;
 
 /** Time-out, conflict, and 424: Bedrock's word for a model that failed at its work. */
 const temporary: ReadonlySet<number> = new Set([408, 409, 424]);
