@@ -231,13 +231,17 @@ async function readDefinition(assembly: string): Promise<FrozenDefinition> {
   );
   const joined = machine?.Properties.DefinitionString as { 'Fn::Join': [string, unknown[]] };
   const text = joined['Fn::Join'][1].map((part) => (typeof part === 'string' ? part : nameOf(part))).join('');
-  return JSON.parse(text) as FrozenDefinition;
+  // Functions are called by their alias.
+  return JSON.parse(text.replaceAll(':live"', '"')) as FrozenDefinition;
 }
 
 function nameOf(reference: unknown): string {
-  const { Ref } = reference as { Ref: string };
+  const { Ref, 'Fn::GetAtt': [id] = [Ref ?? ''] } = reference as {
+    Ref?: string;
+    'Fn::GetAtt'?: [string, string];
+  };
   if (Ref === 'AWS::Partition') return 'aws';
-  return /^(DispatchBatch|AdvanceBatch|FailBatch|DeliverWebhook)/.exec(Ref)?.[1] ?? `unknown ${Ref}`;
+  return /^(DispatchBatch|AdvanceBatch|FailBatch|DeliverWebhook)/.exec(id)?.[1] ?? `unknown ${id}`;
 }
 
 async function recordAuthorizer({ tenant, invoke }: World): Promise<FrozenMessages['authorizer']> {

@@ -41,11 +41,17 @@ if (trusted !== certificate.cert) {
 }
 
 // `npm run freeze` makes all of them anew, `npm run freeze items` one.
-const wanted = process.argv.slice(2);
+const [wanted] = process.argv.slice(2);
 await mkdir(folder, { recursive: true });
-for (const [name, freeze] of Object.entries(parts))
-  if (wanted.length === 0 || wanted.includes(name)) {
-    await freeze();
-    console.log(`${name} made by the code of ${commit}`);
-  }
-process.exit();
+if (wanted !== undefined) {
+  const freeze = parts[wanted];
+  if (freeze === undefined) throw new Error(`no such part: ${wanted}; there are ${Object.keys(parts).join(', ')}`);
+  await freeze();
+  console.log(`${wanted} made by the code of ${commit}`);
+  process.exit();
+}
+// Each in a process of its own, since clients stay with the first service that they were made for.
+for (const name of Object.keys(parts)) {
+  const { status } = spawnSync(process.execPath, [import.meta.filename, name], { stdio: 'inherit' });
+  if (status !== 0) process.exit(1);
+}
