@@ -45,7 +45,8 @@ const [wanted] = process.argv.slice(2);
 await mkdir(folder, { recursive: true });
 if (wanted !== undefined) {
   const freeze = parts[wanted];
-  if (freeze === undefined) throw new Error(`no such part: ${wanted}; there are ${Object.keys(parts).join(', ')}`);
+  if (freeze === undefined)
+    throw new Error(`no such part: ${wanted}; there are ${Object.keys(parts).join(', ')}`);
   await freeze();
   console.log(`${wanted} made by the code of ${commit}`);
   process.exit();
