@@ -2,8 +2,8 @@ import { userInfo } from 'node:os';
 import process from 'node:process';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import type { Credentials } from '#local/iam/signature.ts';
-import { actAs } from '#runtime/actor.ts';
-import { variables } from '#runtime/variables.ts';
+import { actAs } from '#runtime/environment/actor.ts';
+import { variables } from '#runtime/environment/variables.ts';
 
 /** Points the stores at a local run's bucket. */
 export function useLocalContents(bucket: string, endpoint: string): void {

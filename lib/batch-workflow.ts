@@ -23,7 +23,7 @@ import {
 import { LambdaInvoke } from 'aws-cdk-lib/aws-stepfunctions-tasks';
 import { Aws, type CfnElement, Duration, Fn, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
-import { serviceUnavailable, variables } from '#runtime/variables.ts';
+import { serviceUnavailable, variables } from '#runtime/environment/variables.ts';
 import type { ConcurrencyPlan } from './concurrency.ts';
 import { pinLogicalId } from './logical-id.ts';
 import { removalPolicyOf } from './removal-policy.ts';
@@ -269,7 +269,7 @@ const logicalIdOf = (construct: Construct): string =>
 
 /**
  * Lambda or a service behind it is throttled or unavailable. `ServiceUnavailable` is thrown by functions of this service
- * (runtime/observed.ts); `Sandbox.Timedout` is a function whose calls had no answer for all its time.
+ * (runtime/observability/observed.ts); `Sandbox.Timedout` is a function whose calls had no answer for all its time.
  */
 const transientErrors = [
   serviceUnavailable,

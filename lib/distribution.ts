@@ -20,7 +20,7 @@ import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Duration, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { allowedHeaders, allowedMethods, exposedHeaders } from '#contract/cors.ts';
-import { originSecretHeader, viewerHostHeader } from '#runtime/variables.ts';
+import { originSecretHeader, viewerHostHeader } from '#runtime/environment/variables.ts';
 import { pinLogicalId } from './logical-id.ts';
 import { type OwnDomain, pointDomain } from './own-domain.ts';
 import { preflightSeconds } from './preflights.ts';

@@ -4,7 +4,7 @@ import { Stack } from 'aws-cdk-lib/core';
 import type { Construct } from 'constructs';
 import { failure } from '#contract/envelope.ts';
 import { errorTable } from '#contract/errors.ts';
-import { originSecretHeader } from '#runtime/variables.ts';
+import { originSecretHeader } from '#runtime/environment/variables.ts';
 import type { Settings } from './settings.ts';
 
 export type FirewallSettings = NonNullable<Settings['firewall']>;

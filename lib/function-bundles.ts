@@ -26,11 +26,11 @@ export interface FunctionBundles {
 /** Where the sources of functions are, beside each other. */
 const folders = ['http', 'web', 'queues', 'workflow', 'schedules', 'tasks'];
 
-const objectStores = 'functions/runtime/object-stores.ts';
-const webhookClients = 'functions/runtime/webhook-clients.ts';
+const objectStores = 'functions/runtime/composition/object-stores.ts';
+const webhookClients = 'functions/runtime/composition/webhook-clients.ts';
 const ofAgents = [
   objectStores,
-  'functions/runtime/bedrock-agent-client.ts',
+  'functions/runtime/composition/bedrock-agent-client.ts',
   'functions/agents/models/amazon-bedrock.ts',
 ];
 
@@ -54,7 +54,7 @@ const besides: Readonly<Record<string, readonly string[]>> = {
 const inParts: readonly string[] = ['send-message', 'process-batch-items'];
 
 /** That code. Unknown to the other functions: what a module shares with one that may come later is not shaken. */
-const laterParts = ['./functions/runtime/tool-adapters.ts'];
+const laterParts = ['./functions/runtime/composition/tool-adapters.ts'];
 
 /** Bundles that were made before, by all that they are made from: every synth, of whatever stage, has the same. */
 const cache = join(projectFolder, 'node_modules/.cache/function-bundles');
@@ -319,7 +319,7 @@ const options = {
   mainFields: ['module', 'main'],
   // `module` first: under `node` the AWS SDK offers CommonJS, which cannot be shaken and needs `require`.
   conditions: ['module', 'import'],
-  alias: { '@aws-sdk/credential-provider-node': './functions/runtime/lambda-credentials.ts' },
+  alias: { '@aws-sdk/credential-provider-node': './functions/runtime/environment/lambda-credentials.ts' },
   plugins: [shakenZod, shakenSchemas, oneCopy, nodeModules, standingBeside],
   // WebAssembly of image codecs stands in the code, as one file on both kinds of processor.
   loader: { '.wasm': 'binary' },

@@ -1,7 +1,7 @@
 import { Metric, type MetricProps } from 'aws-cdk-lib/aws-cloudwatch';
 import { Stack } from 'aws-cdk-lib/core';
 import type { Construct } from 'constructs';
-import { type MetricName, metrics, serviceDimension } from '#runtime/metric-names.ts';
+import { type MetricName, metrics, serviceDimension } from '#runtime/observability/metric-names.ts';
 
 /** The names of a metric's dimensions, of one of its sets. */
 export type DimensionsOf<Name extends MetricName> = Partial<

@@ -4,7 +4,7 @@ import { Annotations, CfnOutput, RemovalPolicy, Stack, Validations } from 'aws-c
 import type { Construct } from 'constructs';
 import { formatLimits } from '#contract/rate-limits.ts';
 import { routes } from '#contract/routes.ts';
-import { variables } from '#runtime/variables.ts';
+import { variables } from '#runtime/environment/variables.ts';
 import { Alarms } from './alarms.ts';
 import { BatchWorkflow } from './batch-workflow.ts';
 import { acknowledgeRegions } from './bedrock-models.ts';

@@ -1,7 +1,7 @@
 import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 
-/** Partition keys of rows that functions update which may write nothing else of their kind (adapters/dynamo/keys.ts). */
+/** Partition keys of rows that functions update which may write nothing else of their kind (adapters/dynamo/table/keys.ts). */
 const partitionKeys = {
   /** `rateBucket`: of API keys, from which requests take tokens. */
   rateBuckets: 'W#*#RATE#*',

@@ -1,7 +1,7 @@
 import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { CfnOutput } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
-import { variables } from '#runtime/variables.ts';
+import { variables } from '#runtime/environment/variables.ts';
 import { createProviderKey } from './provider-key.ts';
 import type { ServiceFunction } from './service-function.ts';
 import type { Settings } from './settings.ts';

@@ -1,7 +1,7 @@
 import { Key } from 'aws-cdk-lib/aws-kms';
 import { Duration } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
-import { variables } from '#runtime/variables.ts';
+import { variables } from '#runtime/environment/variables.ts';
 import { pinLogicalId } from './logical-id.ts';
 import { removalPolicyOf } from './removal-policy.ts';
 import type { ServiceFunction } from './service-function.ts';

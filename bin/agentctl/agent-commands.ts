@@ -2,15 +2,15 @@ import { readFile } from 'node:fs/promises';
 import { Command } from 'commander';
 import { type AgentDefinition, agentDefinition } from '#contract/agent.ts';
 import { limits } from '#contract/limits.ts';
-import { type Agent, agentResource } from '#domain/agent.ts';
-import { createAgent } from '#domain/create-agent.ts';
-import { findAgent } from '#domain/find-agent.ts';
-import { publishAgent } from '#domain/publish-agent.ts';
-import { unpublishAgent } from '#domain/unpublish-agent.ts';
-import { updateAgent } from '#domain/update-agent.ts';
-import { describeIssues } from '#runtime/describe-issues.ts';
-import { identifiers } from '#runtime/identifiers.ts';
-import { agents, clock, workspaces } from '#runtime/services.ts';
+import { type Agent, agentResource } from '#domain/agents/agent.ts';
+import { createAgent } from '#domain/agents/create-agent.ts';
+import { findAgent } from '#domain/agents/find-agent.ts';
+import { publishAgent } from '#domain/agents/publish-agent.ts';
+import { unpublishAgent } from '#domain/agents/unpublish-agent.ts';
+import { updateAgent } from '#domain/agents/update-agent.ts';
+import { agents, clock, workspaces } from '#runtime/composition/services.ts';
+import { identifiers } from '#runtime/environment/identifiers.ts';
+import { describeIssues } from '#runtime/http/describe-issues.ts';
 import { refuseUnlistedKnowledgeBases } from './bedrock-knowledge-bases.ts';
 import { refuseUnlistedModel } from './bedrock-models.ts';
 import type { Report, Result } from './run-agentctl.ts';
@@ -123,7 +123,7 @@ async function refuseUnknownParts(
   definition: AgentDefinition,
 ): Promise<void> {
   // The providers bring their SDKs along, which no other command needs.
-  const { checkAgent } = await import('#runtime/check-agent.ts');
+  const { checkAgent } = await import('#runtime/composition/check-agent.ts');
   try {
     await checkAgent(workspaceId, definition);
   } catch (error) {

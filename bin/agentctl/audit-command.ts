@@ -1,6 +1,6 @@
 import { Command } from 'commander';
-import type { AuditEntry } from '#domain/audit.ts';
-import { auditLog } from '#runtime/services.ts';
+import type { AuditEntry } from '#domain/workspaces/audit.ts';
+import { auditLog } from '#runtime/composition/services.ts';
 import { type Days, refuseOrder, withDays } from './days.ts';
 import type { Report } from './run-agentctl.ts';
 

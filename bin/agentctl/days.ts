@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { dayOf } from '#domain/usage.ts';
-import { clock } from '#runtime/services.ts';
+import { dayOf } from '#domain/workspaces/usage.ts';
+import { clock } from '#runtime/composition/services.ts';
 
 /** In UTC, both included, such as 2027-01-31. */
 export interface Days {

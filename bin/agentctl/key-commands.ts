@@ -1,9 +1,9 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { type ApiKey, isUsable } from '#domain/api-key.ts';
-import { createApiKey } from '#domain/create-api-key.ts';
-import { rotateApiKey } from '#domain/rotate-api-key.ts';
-import { identifiers } from '#runtime/identifiers.ts';
-import { apiKeys, clock, workspaces } from '#runtime/services.ts';
+import { type ApiKey, isUsable } from '#domain/workspaces/api-key.ts';
+import { createApiKey } from '#domain/workspaces/create-api-key.ts';
+import { rotateApiKey } from '#domain/workspaces/rotate-api-key.ts';
+import { apiKeys, clock, workspaces } from '#runtime/composition/services.ts';
+import { identifiers } from '#runtime/environment/identifiers.ts';
 import type { Report } from './run-agentctl.ts';
 import { textTable } from './text-table.ts';
 

@@ -2,12 +2,12 @@ import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { Command } from 'commander';
 import { limits } from '#contract/limits.ts';
-import { addDocuments } from '#domain/add-documents.ts';
-import type { KnowledgeDocument } from '#domain/knowledge.ts';
-import { listDocuments } from '#domain/list-documents.ts';
-import { removeDocuments } from '#domain/remove-documents.ts';
-import { identifiers } from '#runtime/identifiers.ts';
-import { clock, knowledge, textExtractor, workspaces } from '#runtime/services.ts';
+import { addDocuments } from '#domain/knowledge/add-documents.ts';
+import type { KnowledgeDocument } from '#domain/knowledge/knowledge.ts';
+import { listDocuments } from '#domain/knowledge/list-documents.ts';
+import { removeDocuments } from '#domain/knowledge/remove-documents.ts';
+import { clock, knowledge, textExtractor, workspaces } from '#runtime/composition/services.ts';
+import { identifiers } from '#runtime/environment/identifiers.ts';
 import type { Report } from './run-agentctl.ts';
 
 export function knowledgeCommands(report: Report): Command {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { limits } from '#contract/limits.ts';
 import { createBatchBody } from '#contract/routes/create-batch.ts';
-import { describeIssues } from '#runtime/describe-issues.ts';
+import { describeIssues } from '#runtime/http/describe-issues.ts';
 import { type Line, readLines } from './read-lines.ts';
 
 /** Lines of a file that travel as one batch. */

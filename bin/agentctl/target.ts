@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import { actAs } from '#runtime/actor.ts';
-import { variables } from '#runtime/variables.ts';
+import { actAs } from '#runtime/environment/actor.ts';
+import { variables } from '#runtime/environment/variables.ts';
 import { credentialsOf, readConnection } from '../local/connection.ts';
 import { useLocalContents, useLocalTable, useLocalWorkflow } from '../operator.ts';
 import { useKnowledgeBases } from './bedrock-knowledge-bases.ts';

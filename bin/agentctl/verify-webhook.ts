@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import { isRightSignature, webhookSignature } from '#domain/sign-webhook.ts';
-import { clock } from '#runtime/clock.ts';
+import { isRightSignature, webhookSignature } from '#domain/webhooks/sign-webhook.ts';
+import { clock } from '#runtime/environment/clock.ts';
 import type { Report } from './run-agentctl.ts';
 
 interface Options {

@@ -1,12 +1,12 @@
 import { Command } from 'commander';
-import { resendWebhook } from '#domain/resend-webhook.ts';
+import { resendWebhook } from '#domain/batches/resend-webhook.ts';
 import {
   type DeliveryAttempt,
   type DeliveryOwner,
   eventIdOf,
   type WebhookDelivery,
-} from '#domain/webhook-delivery.ts';
-import { batches, batchWorkflow, clock, deliveries } from '#runtime/services.ts';
+} from '#domain/webhooks/webhook-delivery.ts';
+import { batches, batchWorkflow, clock, deliveries } from '#runtime/composition/services.ts';
 import type { Report } from './run-agentctl.ts';
 import { addVerification } from './verify-webhook.ts';
 

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { externalUserId } from '#contract/fields.ts';
-import { describeIssues } from '#runtime/describe-issues.ts';
-import { workspaces } from '#runtime/services.ts';
+import { workspaces } from '#runtime/composition/services.ts';
+import { describeIssues } from '#runtime/http/describe-issues.ts';
 import type { Report } from './run-agentctl.ts';
 
 export function whitelistCommands(report: Report): Command {

@@ -8,11 +8,11 @@ import {
   rateLimit,
   rateLimitForm,
 } from '#contract/rate-limits.ts';
-import { createWorkspace } from '#domain/create-workspace.ts';
-import type { WorkspaceChanges } from '#domain/ports/workspace-store.ts';
-import type { Workspace } from '#domain/workspace.ts';
-import { identifiers } from '#runtime/identifiers.ts';
-import { clock, workspaces } from '#runtime/services.ts';
+import { createWorkspace } from '#domain/workspaces/create-workspace.ts';
+import type { Workspace } from '#domain/workspaces/workspace.ts';
+import type { WorkspaceChanges } from '#domain/workspaces/workspace-store.ts';
+import { clock, workspaces } from '#runtime/composition/services.ts';
+import { identifiers } from '#runtime/environment/identifiers.ts';
 import type { Report, Result } from './run-agentctl.ts';
 
 const onOff = (flags: string, description: string) => new Option(flags, description).choices(['on', 'off']);

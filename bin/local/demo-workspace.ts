@@ -1,11 +1,11 @@
 import { agentDefinition } from '#contract/agent.ts';
-import { hashApiKey, isUsable } from '#domain/api-key.ts';
-import { createAgent } from '#domain/create-agent.ts';
-import { createApiKey } from '#domain/create-api-key.ts';
-import { createWorkspace } from '#domain/create-workspace.ts';
-import { publishAgent } from '#domain/publish-agent.ts';
-import { identifiers } from '#runtime/identifiers.ts';
-import { agents, apiKeys, chats, clock, workspaces } from '#runtime/services.ts';
+import { createAgent } from '#domain/agents/create-agent.ts';
+import { publishAgent } from '#domain/agents/publish-agent.ts';
+import { hashApiKey, isUsable } from '#domain/workspaces/api-key.ts';
+import { createApiKey } from '#domain/workspaces/create-api-key.ts';
+import { createWorkspace } from '#domain/workspaces/create-workspace.ts';
+import { agents, apiKeys, chats, clock, workspaces } from '#runtime/composition/services.ts';
+import { identifiers } from '#runtime/environment/identifiers.ts';
 import type { Connection } from './connection.ts';
 
 type Demo = Pick<Connection, 'api_key' | 'workspace_id' | 'agent_id' | 'chat_id'>;

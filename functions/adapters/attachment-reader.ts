@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InvokeCommand, type InvokeCommandOutput, type LambdaClient } from '@aws-sdk/client-lambda';
 import * as z from 'zod';
-import type { AttachmentContent, AttachmentReader, TextBounds } from '#domain/ports/attachment-reader.ts';
-import type { Clock } from '#domain/ports/clock.ts';
-import type { FileStore } from '#domain/ports/file-store.ts';
-import type { PreparedAttachments } from '#domain/ports/prepared-attachments.ts';
-import { hasExpired, type StoredFile } from '#domain/stored-file.ts';
-import { untilAborted } from '#domain/until-aborted.ts';
+import type { AttachmentContent, AttachmentReader, TextBounds } from '#domain/files/attachment-reader.ts';
+import type { FileStore } from '#domain/files/file-store.ts';
+import type { PreparedAttachments } from '#domain/files/prepared-attachments.ts';
+import { hasExpired, type StoredFile } from '#domain/files/stored-file.ts';
+import type { Clock } from '#domain/platform/clock.ts';
+import { untilAborted } from '#domain/platform/until-aborted.ts';
 import { beginningOfText } from './prepared-json.ts';
 
 /** Of a warm function, the contents read last: a follow-up finds its files here. */

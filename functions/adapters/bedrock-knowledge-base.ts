@@ -7,7 +7,7 @@ import {
   type KnowledgeBase,
   KnowledgeBaseFailure,
   type KnowledgeBaseRefusal,
-} from '#domain/ports/knowledge-base.ts';
+} from '#domain/knowledge/knowledge-base.ts';
 
 export const bedrockKnowledgeBase = (
   send: (input: RetrieveCommandInput, signal: AbortSignal) => Promise<RetrieveCommandOutput>,

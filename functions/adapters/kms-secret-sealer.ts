@@ -1,5 +1,5 @@
 import { DecryptCommand, EncryptCommand, type KMSClient } from '@aws-sdk/client-kms';
-import type { SecretOwner, SecretSealer } from '#domain/ports/secret-sealer.ts';
+import type { SecretOwner, SecretSealer } from '#domain/webhooks/secret-sealer.ts';
 
 /** Goes with the seal, unencrypted: without the same one it does not open. */
 const contextOf = ({ workspaceId, batchId }: SecretOwner) => ({ workspace: workspaceId, batch: batchId });

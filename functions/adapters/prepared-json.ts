@@ -1,5 +1,5 @@
-import type { TextBounds } from '#domain/ports/attachment-reader.ts';
-import type { PreparedAttachment, PreparedAttachments } from '#domain/ports/prepared-attachments.ts';
+import type { TextBounds } from '#domain/files/attachment-reader.ts';
+import type { PreparedAttachment, PreparedAttachments } from '#domain/files/prepared-attachments.ts';
 
 type Read = NonNullable<Awaited<ReturnType<PreparedAttachments['get']>>>;
 

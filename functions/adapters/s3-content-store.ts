@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { DeleteObjectCommand, GetObjectCommand, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
-import type { ContentStore } from '#domain/ports/content-store.ts';
+import type { ContentStore } from '#domain/chats/content-store.ts';
 
 /** The most that a UTF-16 unit takes in UTF-8. */
 const bytesPerCharacter = 3;

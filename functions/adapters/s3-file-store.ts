@@ -1,7 +1,7 @@
 import { GetObjectCommand, NoSuchKey, type S3Client } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { create as contentDisposition } from 'content-disposition';
-import type { FileStore } from '#domain/ports/file-store.ts';
+import type { FileStore } from '#domain/files/file-store.ts';
 import { s3FileWriter } from './s3-file-writer.ts';
 
 /** Time to start a download after a page was loaded; too short for an address that leaks to be of use. */

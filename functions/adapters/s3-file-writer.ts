@@ -8,7 +8,7 @@ import {
   type S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
-import type { FileWriter } from '#domain/ports/file-store.ts';
+import type { FileWriter } from '#domain/files/file-store.ts';
 
 /** The least that S3 takes as a part: one of them is all that an upload holds in memory. */
 const partBytes = 5 * 1024 * 1024;

@@ -5,8 +5,8 @@ import {
   PutObjectCommand,
   type S3Client,
 } from '@aws-sdk/client-s3';
-import type { PreparedAttachments } from '#domain/ports/prepared-attachments.ts';
-import type { StoredFile } from '#domain/stored-file.ts';
+import type { PreparedAttachments } from '#domain/files/prepared-attachments.ts';
+import type { StoredFile } from '#domain/files/stored-file.ts';
 import { preparedJson, readPreparedJson } from './prepared-json.ts';
 
 /** Prefixes by scope, so that a lifecycle rule can sweep what was made of ephemeral files. */

@@ -1,5 +1,5 @@
 import { GetQueueAttributesCommand, SendMessageBatchCommand, type SQSClient } from '@aws-sdk/client-sqs';
-import type { BatchQueue, QueuedRequests, QueueLevel } from '#domain/ports/batch-queue.ts';
+import type { BatchQueue, QueuedRequests, QueueLevel } from '#domain/batches/batch-queue.ts';
 
 /** SQS's limit of one call. */
 const messagesPerCall = 10;

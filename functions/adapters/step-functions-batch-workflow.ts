@@ -9,8 +9,8 @@ import {
   TaskDoesNotExist,
   TaskTimedOut,
 } from '@aws-sdk/client-sfn';
-import type { Batch } from '#domain/batch.ts';
-import type { BatchWorkflow } from '#domain/ports/batch-workflow.ts';
+import type { Batch } from '#domain/batches/batch.ts';
+import type { BatchWorkflow } from '#domain/batches/batch-workflow.ts';
 
 /** @param machineArn asked for by what starts and looks at executions; a wake needs none. */
 export function stepFunctionsBatchWorkflow(client: SFNClient, machineArn: () => string): BatchWorkflow {

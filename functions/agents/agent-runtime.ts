@@ -5,18 +5,18 @@ import type {
   LanguageModelV4ToolCall,
 } from '@ai-sdk/provider';
 import type { TokenUsage } from '#contract/message.ts';
-import type { AgentVersion } from '#domain/agent.ts';
-import { noUsage, sumOfUsage, unknownUsage } from '#domain/message.ts';
-import { ModelFailure, type ModelFailureKind, modelFailureTexts } from '#domain/model-failure.ts';
+import type { AgentVersion } from '#domain/agents/agent.ts';
 import type {
   AgentRuntime,
   ModelCall,
   ReplyEnd,
   ReplyPart,
   ReplyRequest,
-} from '#domain/ports/agent-runtime.ts';
-import type { AttachmentReader } from '#domain/ports/attachment-reader.ts';
-import type { ReplyBudget, ReservedCall, RunningTool } from '#domain/reply-budget.ts';
+} from '#domain/chats/agent-runtime.ts';
+import { noUsage, sumOfUsage, unknownUsage } from '#domain/chats/message.ts';
+import type { ReplyBudget, ReservedCall, RunningTool } from '#domain/chats/reply-budget.ts';
+import type { AttachmentReader } from '#domain/files/attachment-reader.ts';
+import { ModelFailure, type ModelFailureKind, modelFailureTexts } from '#domain/platform/model-failure.ts';
 import { type Shown, showAttachments } from './attachments.ts';
 import { conversationOf } from './conversation.ts';
 import { hearAnswer, type ModelAnswer } from './model-answer.ts';

@@ -1,6 +1,6 @@
 import type { LanguageModelV4FilePart, LanguageModelV4TextPart } from '@ai-sdk/provider';
-import type { AttachmentContent, AttachmentReader } from '#domain/ports/attachment-reader.ts';
-import type { StoredFile } from '#domain/stored-file.ts';
+import type { AttachmentContent, AttachmentReader } from '#domain/files/attachment-reader.ts';
+import type { StoredFile } from '#domain/files/stored-file.ts';
 
 /**
  * Of all files of a conversation: about 15,000 tokens of English at four characters a token, as much as its messages

@@ -5,7 +5,7 @@ import type {
   LanguageModelV4TextPart,
 } from '@ai-sdk/provider';
 import type { ReasoningStep } from '#contract/message.ts';
-import type { Message, UserMessage } from '#domain/message.ts';
+import type { Message, UserMessage } from '#domain/chats/message.ts';
 import type { Shown } from './attachments.ts';
 import type { OfferedTool } from './tools/offered-tools.ts';
 

@@ -8,8 +8,8 @@ import type {
   LanguageModelV4Usage,
 } from '@ai-sdk/provider';
 import type { TokenUsage } from '#contract/message.ts';
-import { unknownUsage } from '#domain/message.ts';
-import { ModelFailure } from '#domain/model-failure.ts';
+import { unknownUsage } from '#domain/chats/message.ts';
+import { ModelFailure } from '#domain/platform/model-failure.ts';
 import { wellFormedParts } from './well-formed-parts.ts';
 import { type ByteBounds, withinBytes } from './within-bytes.ts';
 

@@ -1,5 +1,5 @@
 import { APICallError } from '@ai-sdk/provider';
-import { ModelFailure, type ModelFailureKind } from '#domain/model-failure.ts';
+import { ModelFailure, type ModelFailureKind } from '#domain/platform/model-failure.ts';
 
 /** Any error of a model's call, or inside its stream, as the domain knows it: without the provider's words. */
 export function modelFailureOf(error: unknown): ModelFailure {

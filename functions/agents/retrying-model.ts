@@ -5,7 +5,7 @@ import type {
   LanguageModelV4GenerateResult,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
-import { ModelFailure, type ModelFailureKind } from '#domain/model-failure.ts';
+import { ModelFailure, type ModelFailureKind } from '#domain/platform/model-failure.ts';
 import { modelFailureOf } from './model-error.ts';
 
 export interface RetryTiming {

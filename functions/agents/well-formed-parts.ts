@@ -1,5 +1,5 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
-import { wellFormed } from '#domain/well-formed.ts';
+import { wellFormed } from '#domain/platform/well-formed.ts';
 
 type Delta = Extract<LanguageModelV4StreamPart, { type: 'text-delta' | 'reasoning-delta' }>;
 

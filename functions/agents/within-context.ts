@@ -1,6 +1,6 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
-import type { Message } from '#domain/message.ts';
-import { ModelFailure } from '#domain/model-failure.ts';
+import type { Message } from '#domain/chats/message.ts';
+import { ModelFailure } from '#domain/platform/model-failure.ts';
 
 /** The earlier messages that a model is given: all of them, the later half of their turns, or none. */
 export class EarlierMessages {

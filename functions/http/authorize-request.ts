@@ -2,9 +2,9 @@ import middy from '@middy/core';
 import type { APIGatewayAuthorizerResult, APIGatewayRequestAuthorizerEvent } from 'aws-lambda';
 import { ServiceError } from '#contract/errors.ts';
 import { formatLimits } from '#contract/rate-limits.ts';
-import { authorizeRequest } from '#domain/authorize-request.ts';
-import { beginRequest, endInvocation } from '#runtime/invocation.ts';
-import { apiKeys, clock, log, meter, stageLimits, workspaces } from '#runtime/services.ts';
+import { authorizeRequest } from '#domain/workspaces/authorize-request.ts';
+import { apiKeys, clock, log, meter, stageLimits, workspaces } from '#runtime/composition/services.ts';
+import { beginRequest, endInvocation } from '#runtime/observability/invocation.ts';
 
 const authorize = authorizeRequest({
   apiKeys: apiKeys(),

@@ -1,8 +1,8 @@
 import { route } from '#contract/routes/cancel-batch.ts';
-import { batchResource } from '#domain/batch.ts';
-import { cancelBatch } from '#domain/cancel-batch.ts';
-import { bufferedRoute } from '#runtime/buffered-route.ts';
-import { batches, batchWorkflow, clock, log } from '#runtime/services.ts';
+import { batchResource } from '#domain/batches/batch.ts';
+import { cancelBatch } from '#domain/batches/cancel-batch.ts';
+import { batches, batchWorkflow, clock, log } from '#runtime/composition/services.ts';
+import { bufferedRoute } from '#runtime/http/buffered-route.ts';
 
 const cancel = cancelBatch({ batches: batches(), batchWorkflow: batchWorkflow(), clock, log });
 

@@ -1,9 +1,6 @@
 import { route } from '#contract/routes/create-batch.ts';
-import { batchResource } from '#domain/batch.ts';
-import { createBatch } from '#domain/create-batch.ts';
-import { bufferedRoute } from '#runtime/buffered-route.ts';
-import { identifiers } from '#runtime/identifiers.ts';
-import { replayHeaders, requestKeyOf } from '#runtime/request-key.ts';
+import { batchResource } from '#domain/batches/batch.ts';
+import { createBatch } from '#domain/batches/create-batch.ts';
 import {
   agents,
   batches,
@@ -18,7 +15,10 @@ import {
   replySettings,
   requestKeys,
   workspaces,
-} from '#runtime/services.ts';
+} from '#runtime/composition/services.ts';
+import { identifiers } from '#runtime/environment/identifiers.ts';
+import { bufferedRoute } from '#runtime/http/buffered-route.ts';
+import { replayHeaders, requestKeyOf } from '#runtime/http/request-key.ts';
 
 const create = createBatch({
   agents: agents(),

@@ -1,10 +1,10 @@
 import { route } from '#contract/routes/create-chat.ts';
-import { chatResource } from '#domain/chat.ts';
-import { createChat } from '#domain/create-chat.ts';
-import { admitNamedUsers } from '#domain/find-workspace.ts';
-import { bufferedRoute } from '#runtime/buffered-route.ts';
-import { replayHeaders, requestKeyOf } from '#runtime/request-key.ts';
-import { agents, chats, requestKeys, workspaces } from '#runtime/services.ts';
+import { chatResource } from '#domain/chats/chat.ts';
+import { createChat } from '#domain/chats/create-chat.ts';
+import { admitNamedUsers } from '#domain/workspaces/find-workspace.ts';
+import { agents, chats, requestKeys, workspaces } from '#runtime/composition/services.ts';
+import { bufferedRoute } from '#runtime/http/buffered-route.ts';
+import { replayHeaders, requestKeyOf } from '#runtime/http/request-key.ts';
 
 const create = createChat({
   agents: agents(),

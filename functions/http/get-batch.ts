@@ -1,9 +1,9 @@
 import { route } from '#contract/routes/get-batch.ts';
-import { batchResource } from '#domain/batch.ts';
-import { findBatch } from '#domain/find-batch.ts';
-import { tallyBatch } from '#domain/tally-batch.ts';
-import { bufferedRoute } from '#runtime/buffered-route.ts';
-import { batches } from '#runtime/services.ts';
+import { batchResource } from '#domain/batches/batch.ts';
+import { findBatch } from '#domain/batches/find-batch.ts';
+import { tallyBatch } from '#domain/batches/tally-batch.ts';
+import { batches } from '#runtime/composition/services.ts';
+import { bufferedRoute } from '#runtime/http/buffered-route.ts';
 
 const find = findBatch({ batches: batches() });
 const tally = tallyBatch({ batches: batches() });

@@ -1,7 +1,7 @@
 import { route } from '#contract/routes/list-batch-results.ts';
-import { listBatchResults } from '#domain/list-batch-results.ts';
-import { listRoute } from '#runtime/list-route.ts';
-import { batches, messages } from '#runtime/services.ts';
+import { listBatchResults } from '#domain/batches/list-batch-results.ts';
+import { batches, messages } from '#runtime/composition/services.ts';
+import { listRoute } from '#runtime/http/list-route.ts';
 
 const list = listBatchResults({ batches: batches(), messages: messages() });
 

@@ -1,8 +1,8 @@
 import { route } from '#contract/routes/list-batches.ts';
-import { batchResource } from '#domain/batch.ts';
-import { tallyBatches } from '#domain/tally-batch.ts';
-import { listRoute } from '#runtime/list-route.ts';
-import { batches } from '#runtime/services.ts';
+import { batchResource } from '#domain/batches/batch.ts';
+import { tallyBatches } from '#domain/batches/tally-batch.ts';
+import { batches } from '#runtime/composition/services.ts';
+import { listRoute } from '#runtime/http/list-route.ts';
 
 const tally = tallyBatches({ batches: batches() });
 

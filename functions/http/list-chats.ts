@@ -1,8 +1,8 @@
 import { isAscending } from '#contract/order.ts';
 import { route } from '#contract/routes/list-chats.ts';
-import { chatResource } from '#domain/chat.ts';
-import { listRoute } from '#runtime/list-route.ts';
-import { chats } from '#runtime/services.ts';
+import { chatResource } from '#domain/chats/chat.ts';
+import { chats } from '#runtime/composition/services.ts';
+import { listRoute } from '#runtime/http/list-route.ts';
 
 export const handler = listRoute(route, async ({ workspaceId, query }) => {
   const page = await chats().page(

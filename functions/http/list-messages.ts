@@ -1,12 +1,12 @@
 import { ServiceError } from '#contract/errors.ts';
 import { isAscending } from '#contract/order.ts';
 import { route } from '#contract/routes/list-messages.ts';
-import { admitNamedUsers } from '#domain/find-workspace.ts';
-import { listMessages } from '#domain/list-messages.ts';
-import { messageResource } from '#domain/message-resource.ts';
-import type { RatedMessage } from '#domain/ports/message-store.ts';
-import { listRoute } from '#runtime/list-route.ts';
-import { chats, clock, fileAddresses, messages, workspaces } from '#runtime/services.ts';
+import { listMessages } from '#domain/chats/list-messages.ts';
+import { messageResource } from '#domain/chats/message-resource.ts';
+import type { RatedMessage } from '#domain/chats/message-store.ts';
+import { admitNamedUsers } from '#domain/workspaces/find-workspace.ts';
+import { chats, clock, fileAddresses, messages, workspaces } from '#runtime/composition/services.ts';
+import { listRoute } from '#runtime/http/list-route.ts';
 
 const resource = messageResource({ clock, files: fileAddresses() });
 const list = listMessages({ chats: chats(), messages: messages(), workspaces: workspaces() });

@@ -1,7 +1,7 @@
 import { route } from '#contract/routes/list-published-agents.ts';
-import { publishedAgentResource } from '#domain/agent.ts';
-import { listRoute } from '#runtime/list-route.ts';
-import { agents } from '#runtime/services.ts';
+import { publishedAgentResource } from '#domain/agents/agent.ts';
+import { agents } from '#runtime/composition/services.ts';
+import { listRoute } from '#runtime/http/list-route.ts';
 
 export const handler = listRoute(route, async ({ workspaceId }) => ({
   pages: resources(workspaceId),

@@ -1,8 +1,8 @@
 import { route } from '#contract/routes/record-feedback.ts';
-import { admitNamedUsers } from '#domain/find-workspace.ts';
-import { recordFeedback } from '#domain/record-feedback.ts';
-import { bufferedRoute } from '#runtime/buffered-route.ts';
-import { chats, clock, feedback, workspaces } from '#runtime/services.ts';
+import { recordFeedback } from '#domain/chats/record-feedback.ts';
+import { admitNamedUsers } from '#domain/workspaces/find-workspace.ts';
+import { chats, clock, feedback, workspaces } from '#runtime/composition/services.ts';
+import { bufferedRoute } from '#runtime/http/buffered-route.ts';
 
 const record = recordFeedback({
   chats: chats(),

@@ -3,16 +3,11 @@ import { success } from '#contract/envelope.ts';
 import { ServiceError } from '#contract/errors.ts';
 import { incompleteHeader } from '#contract/incomplete.ts';
 import { route } from '#contract/routes/send-message.ts';
-import { answerTurn } from '#domain/answer-turn.ts';
-import { askForReply } from '#domain/ask-for-reply.ts';
-import { beginTurn } from '#domain/begin-turn.ts';
-import { admitNamedUsers } from '#domain/find-workspace.ts';
-import type { Reply } from '#domain/gather-reply.ts';
-import { environment } from '#runtime/environment.ts';
-import { eventStreamHeaders, openEventStream } from '#runtime/event-stream.ts';
-import { identifiers } from '#runtime/identifiers.ts';
-import { tellInvocation } from '#runtime/invocation.ts';
-import { replayHeaders, requestKeyOf } from '#runtime/request-key.ts';
+import { answerTurn } from '#domain/chats/answer-turn.ts';
+import { askForReply } from '#domain/chats/ask-for-reply.ts';
+import { beginTurn } from '#domain/chats/begin-turn.ts';
+import type { Reply } from '#domain/chats/gather-reply.ts';
+import { admitNamedUsers } from '#domain/workspaces/find-workspace.ts';
 import {
   agentRuntime,
   agents,
@@ -26,9 +21,14 @@ import {
   requestKeys,
   usage,
   workspaces,
-} from '#runtime/services.ts';
-import { streamedRoute } from '#runtime/streamed-route.ts';
-import { timeReply } from '#runtime/time-reply.ts';
+} from '#runtime/composition/services.ts';
+import { environment } from '#runtime/environment/environment.ts';
+import { identifiers } from '#runtime/environment/identifiers.ts';
+import { eventStreamHeaders, openEventStream } from '#runtime/http/event-stream.ts';
+import { replayHeaders, requestKeyOf } from '#runtime/http/request-key.ts';
+import { streamedRoute } from '#runtime/http/streamed-route.ts';
+import { tellInvocation } from '#runtime/observability/invocation.ts';
+import { timeReply } from '#runtime/observability/time-reply.ts';
 
 const services = {
   agentRuntime: agentRuntime(),

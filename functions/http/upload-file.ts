@@ -1,8 +1,8 @@
-import { identifiers } from '#runtime/identifiers.ts';
-import { files } from '#runtime/object-stores.ts';
-import { receiveUpload } from '#runtime/receive-upload.ts';
-import { clock, contentDetector, fileIndex, log, meter, usage } from '#runtime/services.ts';
-import { uploadRoute } from '#runtime/upload-route.ts';
+import { files } from '#runtime/composition/object-stores.ts';
+import { clock, contentDetector, fileIndex, log, meter, usage } from '#runtime/composition/services.ts';
+import { identifiers } from '#runtime/environment/identifiers.ts';
+import { receiveUpload } from '#runtime/http/receive-upload.ts';
+import { uploadRoute } from '#runtime/http/upload-route.ts';
 
 /** Small files: the body comes whole, in an event of at most 6 MB. */
 export const handler = uploadRoute(

@@ -1,7 +1,6 @@
 import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
-import { failBatchItems } from '#domain/fail-batch-items.ts';
-import type { QueuedRequests } from '#domain/ports/batch-queue.ts';
-import { observed } from '#runtime/observed.ts';
+import type { QueuedRequests } from '#domain/batches/batch-queue.ts';
+import { failBatchItems } from '#domain/batches/fail-batch-items.ts';
 import {
   batches,
   batchQueue,
@@ -10,7 +9,8 @@ import {
   log,
   queueSettings,
   replySettings,
-} from '#runtime/services.ts';
+} from '#runtime/composition/services.ts';
+import { observed } from '#runtime/observability/observed.ts';
 
 const fail = failBatchItems({
   batches: batches(),

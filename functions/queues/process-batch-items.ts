@@ -1,7 +1,6 @@
 import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
-import type { QueuedRequests } from '#domain/ports/batch-queue.ts';
-import { processBatchItems } from '#domain/process-batch-items.ts';
-import { observed } from '#runtime/observed.ts';
+import type { QueuedRequests } from '#domain/batches/batch-queue.ts';
+import { processBatchItems } from '#domain/batches/process-batch-items.ts';
 import {
   agentRuntime,
   agents,
@@ -19,7 +18,8 @@ import {
   replySettings,
   usage,
   workspaces,
-} from '#runtime/services.ts';
+} from '#runtime/composition/services.ts';
+import { observed } from '#runtime/observability/observed.ts';
 
 const process = processBatchItems({
   agentRuntime: agentRuntime(),

@@ -1,6 +1,4 @@
-import { reconcileBatches } from '#domain/reconcile-batches.ts';
-import { measurements } from '#runtime/invocation.ts';
-import { observed } from '#runtime/observed.ts';
+import { reconcileBatches } from '#domain/batches/reconcile-batches.ts';
 import {
   batches,
   batchQueue,
@@ -11,7 +9,9 @@ import {
   queueSettings,
   reconciliationIndex,
   replySettings,
-} from '#runtime/services.ts';
+} from '#runtime/composition/services.ts';
+import { measurements } from '#runtime/observability/invocation.ts';
+import { observed } from '#runtime/observability/observed.ts';
 
 const reconcile = reconcileBatches({
   batches: batches(),

@@ -1,8 +1,5 @@
-import { authorizeRequest } from '#domain/authorize-request.ts';
-import { identifiers } from '#runtime/identifiers.ts';
-import { files } from '#runtime/object-stores.ts';
-import { receiveUpload } from '#runtime/receive-upload.ts';
-import { serveUploads } from '#runtime/serve-uploads.ts';
+import { authorizeRequest } from '#domain/workspaces/authorize-request.ts';
+import { files } from '#runtime/composition/object-stores.ts';
 import {
   apiKeys,
   clock,
@@ -13,7 +10,10 @@ import {
   stageLimits,
   usage,
   workspaces,
-} from '#runtime/services.ts';
+} from '#runtime/composition/services.ts';
+import { identifiers } from '#runtime/environment/identifiers.ts';
+import { receiveUpload } from '#runtime/http/receive-upload.ts';
+import { serveUploads } from '#runtime/http/serve-uploads.ts';
 
 /** Files of up to 50 MB: the body is read as it comes. */
 serveUploads({

@@ -1,7 +1,7 @@
-import { advanceBatch } from '#domain/advance-batch.ts';
-import { wantsWebhook } from '#domain/batch.ts';
-import { observed } from '#runtime/observed.ts';
-import { batches, chats, clock, meter, turns } from '#runtime/services.ts';
+import { advanceBatch } from '#domain/batches/advance-batch.ts';
+import { wantsWebhook } from '#domain/batches/batch.ts';
+import { batches, chats, clock, meter, turns } from '#runtime/composition/services.ts';
+import { observed } from '#runtime/observability/observed.ts';
 
 const advance = advanceBatch({
   batches: batches(),

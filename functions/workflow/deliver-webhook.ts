@@ -1,9 +1,9 @@
-import { type DeliveryProgress, deliverWebhook } from '#domain/deliver-webhook.ts';
-import type { DeliveryOwner } from '#domain/webhook-delivery.ts';
-import { measurements } from '#runtime/invocation.ts';
-import { observed } from '#runtime/observed.ts';
-import { batches, clock, deliveries, log, meter, webhookSettings } from '#runtime/services.ts';
-import { secretSealer, webhookSender } from '#runtime/webhook-clients.ts';
+import { type DeliveryProgress, deliverWebhook } from '#domain/webhooks/deliver-webhook.ts';
+import type { DeliveryOwner } from '#domain/webhooks/webhook-delivery.ts';
+import { batches, clock, deliveries, log, meter, webhookSettings } from '#runtime/composition/services.ts';
+import { secretSealer, webhookSender } from '#runtime/composition/webhook-clients.ts';
+import { measurements } from '#runtime/observability/invocation.ts';
+import { observed } from '#runtime/observability/observed.ts';
 
 const deliver = deliverWebhook({
   batches: batches(),

@@ -1,7 +1,7 @@
-import { failBatch } from '#domain/advance-batch.ts';
-import { wantsWebhook } from '#domain/batch.ts';
-import { observed } from '#runtime/observed.ts';
-import { batches, chats, clock, meter, turns } from '#runtime/services.ts';
+import { failBatch } from '#domain/batches/advance-batch.ts';
+import { wantsWebhook } from '#domain/batches/batch.ts';
+import { batches, chats, clock, meter, turns } from '#runtime/composition/services.ts';
+import { observed } from '#runtime/observability/observed.ts';
 
 const fail = failBatch({
   batches: batches(),

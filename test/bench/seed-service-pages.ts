@@ -1,7 +1,7 @@
 import { BatchWriteItemCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { marshall } from '@aws-sdk/util-dynamodb';
-import { chatItem } from '#adapters/dynamo/chat-item.ts';
-import { keys } from '#adapters/dynamo/keys.ts';
+import { chatItem } from '#adapters/dynamo/chats/chat-item.ts';
+import { keys } from '#adapters/dynamo/table/keys.ts';
 import { messageItems } from '#support/seed.ts';
 import { type Connection, credentialsOf } from '../../bin/local/connection.ts';
 import { pageOffsets } from './figures.ts';

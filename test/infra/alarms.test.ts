@@ -4,7 +4,7 @@ import { Template } from 'aws-cdk-lib/assertions';
 import { expect, test } from 'vitest';
 import { DistributionAlarms } from '#lib/distribution-alarms.ts';
 import { readStage } from '#lib/settings.ts';
-import { metrics } from '#runtime/metric-names.ts';
+import { metrics } from '#runtime/observability/metric-names.ts';
 import { standing } from '../../bin/cost/standing.ts';
 import { createService, evaluate, type Resource, synthesize } from './synthesize.ts';
 

@@ -3,7 +3,7 @@ import { allowedHeaders, allowedMethods, exposedHeaders } from '#contract/cors.t
 import { type Route, routes } from '#contract/routes.ts';
 import { openApiDocument } from '#lib/openapi-document.ts';
 import { parseSettings } from '#lib/settings.ts';
-import { variables } from '#runtime/variables.ts';
+import { variables } from '#runtime/environment/variables.ts';
 import { type Resource, synthesize } from './synthesize.ts';
 
 const origin = 'https://app.example.com';

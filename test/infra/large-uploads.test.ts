@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { errorTable } from '#contract/errors.ts';
 import { routes } from '#contract/routes.ts';
 import { functionNames } from '#lib/function-table.ts';
-import { originSecretHeader, variables, viewerHostHeader } from '#runtime/variables.ts';
+import { originSecretHeader, variables, viewerHostHeader } from '#runtime/environment/variables.ts';
 import { synthesize } from './synthesize.ts';
 
 const { template, resource, resources } = synthesize({ settings: { largeUploads: true } });

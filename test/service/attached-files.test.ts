@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { keys } from '#adapters/dynamo/keys.ts';
+import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { UploadedFile } from '#contract/message.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { fileBucketOf } from '#support/file-bucket.ts';

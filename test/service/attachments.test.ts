@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { keys } from '#adapters/dynamo/keys.ts';
+import { keys } from '#adapters/dynamo/table/keys.ts';
 import { lastPrompt, openAttaching, readings } from '#support/attaching.ts';
 import { endOf, submit } from '#support/batches.ts';
 import { dataTableOf } from '#support/data-table.ts';

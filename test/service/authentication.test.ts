@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createApiKey } from '#domain/create-api-key.ts';
+import { createApiKey } from '#domain/workspaces/create-api-key.ts';
 import { type Answer, clientOf } from '#support/client.ts';
 import { openTenant, summaryOf } from '#support/open-tenant.ts';
 import { operator, type Service, startService } from '#support/service.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
-import { unpublishAgent } from '#domain/unpublish-agent.ts';
+import { unpublishAgent } from '#domain/agents/unpublish-agent.ts';
 import {
   batchAt,
   batchThat,
@@ -219,7 +219,7 @@ it('a batch of a workspace that is switched off fails as a whole', async () => {
   await operator().workspaces.update(tenant.workspaceId, { enabled: false });
   expect(summaryOf(await tenant.client.get('/batches'))).toMatch(/^403\/10001 /);
   for (const call of calls) answer(call);
-  const { batches } = await import('#runtime/services.ts');
+  const { batches } = await import('#runtime/composition/services.ts');
   await vi.waitUntil(async () => (await batches().get(tenant.workspaceId, batch.id))?.status === 'failed', {
     timeout: 30_000,
   });

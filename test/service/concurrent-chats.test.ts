@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
-import { chats as chatStore } from '#runtime/services.ts';
+import { chats as chatStore } from '#runtime/composition/services.ts';
 import { type Answer, type Client, clientOf } from '#support/client.ts';
 import { seededRandom } from '#support/seeded-random.ts';
 import {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
-import { unpublishAgent } from '#domain/unpublish-agent.ts';
+import { unpublishAgent } from '#domain/agents/unpublish-agent.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import {
   createDraftAgent,

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type AgentResource, agentDefinition } from '#contract/agent.ts';
-import { createAgent } from '#domain/create-agent.ts';
-import { publishAgent } from '#domain/publish-agent.ts';
-import { unpublishAgent } from '#domain/unpublish-agent.ts';
-import { updateAgent } from '#domain/update-agent.ts';
+import { createAgent } from '#domain/agents/create-agent.ts';
+import { publishAgent } from '#domain/agents/publish-agent.ts';
+import { unpublishAgent } from '#domain/agents/unpublish-agent.ts';
+import { updateAgent } from '#domain/agents/update-agent.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import {
   createDraftAgent,

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { ListKeys } from '#adapters/dynamo/id-lists.ts';
-import { type Key, keys } from '#adapters/dynamo/keys.ts';
-import type { BatchItem } from '#domain/batch.ts';
-import { deliveryOf } from '#domain/webhook-delivery.ts';
+import type { ListKeys } from '#adapters/dynamo/table/id-lists.ts';
+import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
+import type { BatchItem } from '#domain/batches/batch.ts';
+import { deliveryOf } from '#domain/webhooks/webhook-delivery.ts';
 import { missingIn } from '#support/frozen/compare-items.ts';
 import {
   agent,

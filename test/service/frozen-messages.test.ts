@@ -4,12 +4,12 @@ import type { APIGatewayAuthorizerResult, APIGatewayProxyResult, SQSBatchRespons
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { sqsBatchQueue } from '#adapters/sqs-batch-queue.ts';
 import { stepFunctionsBatchWorkflow } from '#adapters/step-functions-batch-workflow.ts';
-import type { Batch } from '#domain/batch.ts';
-import { createApiKey } from '#domain/create-api-key.ts';
-import { messagesFor } from '#domain/send-requests.ts';
+import type { Batch } from '#domain/batches/batch.ts';
+import { messagesFor } from '#domain/batches/send-requests.ts';
+import { createApiKey } from '#domain/workspaces/create-api-key.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
-import { identifiers } from '#runtime/identifiers.ts';
-import { batches } from '#runtime/services.ts';
+import { batches } from '#runtime/composition/services.ts';
+import { identifiers } from '#runtime/environment/identifiers.ts';
 import { batchAt, checkEnded, endOf, tally } from '#support/batches.ts';
 import { type Client, clientOf } from '#support/client.ts';
 import { startDynamoProxy } from '#support/dynamo-proxy.ts';

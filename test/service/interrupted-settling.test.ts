@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { answerTurn } from '#domain/answer-turn.ts';
-import { type AskedReply, askForReply } from '#domain/ask-for-reply.ts';
-import { beginTurn, type Turn } from '#domain/begin-turn.ts';
-import type { Reply } from '#domain/gather-reply.ts';
-import type { AgentRuntime } from '#domain/ports/agent-runtime.ts';
-import { ReplyBudget } from '#domain/reply-budget.ts';
-import type { RequestKey } from '#domain/request-key.ts';
-import { identifiers } from '#runtime/identifiers.ts';
+import type { AgentRuntime } from '#domain/chats/agent-runtime.ts';
+import { answerTurn } from '#domain/chats/answer-turn.ts';
+import { type AskedReply, askForReply } from '#domain/chats/ask-for-reply.ts';
+import { beginTurn, type Turn } from '#domain/chats/begin-turn.ts';
+import type { Reply } from '#domain/chats/gather-reply.ts';
+import { ReplyBudget } from '#domain/chats/reply-budget.ts';
+import type { RequestKey } from '#domain/platform/request-key.ts';
 import {
   agents,
   chats,
@@ -17,8 +16,9 @@ import {
   requestKeys,
   usage,
   workspaces,
-} from '#runtime/services.ts';
-import { variables } from '#runtime/variables.ts';
+} from '#runtime/composition/services.ts';
+import { identifiers } from '#runtime/environment/identifiers.ts';
+import { variables } from '#runtime/environment/variables.ts';
 import { clientOf } from '#support/client.ts';
 import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
 import { contentsOf, createChat, historyOf } from '#support/turns.ts';

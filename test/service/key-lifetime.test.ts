@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
-import { createApiKey } from '#domain/create-api-key.ts';
-import { rotateApiKey } from '#domain/rotate-api-key.ts';
+import { createApiKey } from '#domain/workspaces/create-api-key.ts';
+import { rotateApiKey } from '#domain/workspaces/rotate-api-key.ts';
 import { clientOf } from '#support/client.ts';
 import { type DynamoProxy, startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { openTenant, summaryOf } from '#support/open-tenant.ts';

@@ -1,6 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { type MetricName, metrics, serviceDimension } from '#runtime/metric-names.ts';
+import { type MetricName, metrics, serviceDimension } from '#runtime/observability/metric-names.ts';
 import { endOf } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
 import { type MetricLine, readMetricLine } from '#support/metric-lines.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
 import type { MessageResource } from '#contract/message.ts';
-import { positionOf } from '#domain/message.ts';
+import { positionOf } from '#domain/chats/message.ts';
 import { type Client, clientOf } from '#support/client.ts';
 import { fillDataFolder } from '#support/import-items.ts';
 import { chatItems, messageItems } from '#support/seed.ts';

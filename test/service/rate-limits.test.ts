@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { keys } from '#adapters/dynamo/keys.ts';
+import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import { rateClasses } from '#contract/rate-limits.ts';
 import { type RouteName, routes } from '#contract/routes.ts';
-import { createApiKey } from '#domain/create-api-key.ts';
+import { createApiKey } from '#domain/workspaces/create-api-key.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { type Answer, clientOf } from '#support/client.ts';
 import { dataTableOf } from '#support/data-table.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { keys } from '#adapters/dynamo/keys.ts';
+import { keys } from '#adapters/dynamo/table/keys.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { chatWithTool } from '#support/demo-tools.ts';
 import { messageItems } from '#support/seed.ts';

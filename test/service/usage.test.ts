@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { createApiKey } from '#domain/create-api-key.ts';
-import { summarizeUsage, type UsageGrouping, type UsageLine } from '#domain/summarize-usage.ts';
-import { noCounts, noModelUsage } from '#domain/usage.ts';
-import { usage, workspaces } from '#runtime/services.ts';
+import { createApiKey } from '#domain/workspaces/create-api-key.ts';
+import { summarizeUsage, type UsageGrouping, type UsageLine } from '#domain/workspaces/summarize-usage.ts';
+import { noCounts, noModelUsage } from '#domain/workspaces/usage.ts';
+import { usage, workspaces } from '#runtime/composition/services.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { endOf, requestsOf, submit } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';

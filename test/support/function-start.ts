@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { formatLimits } from '#contract/rate-limits.ts';
 import { parseSettings } from '#lib/settings.ts';
-import { variables } from '#runtime/variables.ts';
+import { variables } from '#runtime/environment/variables.ts';
 
 /** Milliseconds until a process said that it was ready, and of processor that it had used by then. */
 export interface Start {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'vitest';
-import { keys } from '#adapters/dynamo/keys.ts';
+import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Answer } from './client.ts';
 import type { OpenTenant } from './open-tenant.ts';
 import { historyOf } from './turns.ts';

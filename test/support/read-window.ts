@@ -5,9 +5,9 @@ import { passageRanking } from '#adapters/knowledge/passage-index.ts';
 import { s3PreparedAttachments } from '#adapters/s3-prepared-attachments.ts';
 import { showAttachments } from '#agents/attachments.ts';
 import { chatPassages } from '#agents/tools/chat-passages.ts';
-import type { Chat } from '#domain/chat.ts';
-import type { FileStore } from '#domain/ports/file-store.ts';
-import type { StoredFile } from '#domain/stored-file.ts';
+import type { Chat } from '#domain/chats/chat.ts';
+import type { FileStore } from '#domain/files/file-store.ts';
+import type { StoredFile } from '#domain/files/stored-file.ts';
 
 /** What reading the files of a conversation took, by the process's own memory. */
 export interface WindowRead {

@@ -1,6 +1,6 @@
-import { keys } from '#adapters/dynamo/keys.ts';
-import { attributesOf } from '#adapters/dynamo/message-item.ts';
-import { isReplyPosition, type Message, noUsage } from '#domain/message.ts';
+import { attributesOf } from '#adapters/dynamo/chats/message-item.ts';
+import { keys } from '#adapters/dynamo/table/keys.ts';
+import { isReplyPosition, type Message, noUsage } from '#domain/chats/message.ts';
 
 type Item = Record<string, unknown>;
 

@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import type { WebhookEvent } from '#contract/batch-statuses.ts';
-import type { DeliveryAttempt, WebhookDelivery } from '#domain/webhook-delivery.ts';
-import { deliveries } from '#runtime/services.ts';
+import type { DeliveryAttempt, WebhookDelivery } from '#domain/webhooks/webhook-delivery.ts';
+import { deliveries } from '#runtime/composition/services.ts';
 import { clientOf } from './client.ts';
 import { dataOf } from './open-tenant.ts';
 import { createTenant, type Service, type Tenant } from './service.ts';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { formatRateLimit, type RateLimit, rateLimit } from '#contract/rate-limits.ts';
-import { admitRequest } from '#domain/admit-request.ts';
-import type { RateBucketStore } from '#domain/ports/rate-bucket-store.ts';
+import { admitRequest } from '#domain/workspaces/admit-request.ts';
+import type { RateBucketStore } from '#domain/workspaces/rate-bucket-store.ts';
 
 /** The table as its conditions describe it, in time that a test moves. */
 function table() {

@@ -31,7 +31,7 @@ const rooms: Readonly<Record<string, Room>> = {
   lib: {
     folder: 'lib',
     rooms: ['contract'],
-    files: ['functions/runtime/variables.ts', 'functions/runtime/metric-names.ts'],
+    files: ['functions/runtime/environment/variables.ts', 'functions/runtime/observability/metric-names.ts'],
   },
   local: { folder: 'local', rooms: [] },
   bin: { folder: 'bin', rooms: ['contract', 'domain', 'runtime', 'lib', 'local'] },

@@ -3,9 +3,9 @@ import type { AddressInfo } from 'node:net';
 import { LambdaClient } from '@aws-sdk/client-lambda';
 import { expect, it, onTestFinished } from 'vitest';
 import { attachmentReader } from '#adapters/attachment-reader.ts';
-import type { FileStore } from '#domain/ports/file-store.ts';
-import type { PreparedAttachments } from '#domain/ports/prepared-attachments.ts';
-import type { StoredFile } from '#domain/stored-file.ts';
+import type { FileStore } from '#domain/files/file-store.ts';
+import type { PreparedAttachments } from '#domain/files/prepared-attachments.ts';
+import type { StoredFile } from '#domain/files/stored-file.ts';
 
 it('asks for nothing when the reply has ended before it begins', async () => {
   const asked: string[] = [];

@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest';
-import { environment } from '#runtime/environment.ts';
-import { variables } from '#runtime/variables.ts';
+import { environment } from '#runtime/environment/environment.ts';
+import { variables } from '#runtime/environment/variables.ts';
 
 afterEach(() => {
   vi.unstubAllEnvs();

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { appending, readHead, readIds } from '#adapters/dynamo/id-lists.ts';
-import { type Key, keys } from '#adapters/dynamo/keys.ts';
-import type { Item, Table, Write } from '#adapters/dynamo/table.ts';
+import { appending, readHead, readIds } from '#adapters/dynamo/table/id-lists.ts';
+import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
+import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
 
 const list = keys.chatList('ws_1', { agentId: 'agent' });
 

@@ -1,6 +1,6 @@
 import { DynamoDBClient, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { expect, it } from 'vitest';
-import { idleMiddleware, itemClientSettings, lightened } from '#adapters/dynamo/item-client.ts';
+import { idleMiddleware, itemClientSettings, lightened } from '#adapters/dynamo/table/item-client.ts';
 
 it('leaves out what the SDK does around calls without use here, and keeps the rest', () => {
   const namesOf = (client: DynamoDBClient) =>

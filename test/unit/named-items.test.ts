@@ -1,7 +1,7 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { marshall } from '@aws-sdk/util-dynamodb';
 import { expect, it } from 'vitest';
-import { dynamoTable } from '#adapters/dynamo/table.ts';
+import { dynamoTable } from '#adapters/dynamo/table/table.ts';
 
 const key = { pk: 'P', sk: 'S' };
 

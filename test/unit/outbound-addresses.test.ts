@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { checkedAddresses, type OutboundRules } from '#adapters/outbound/checked-addresses.ts';
 import { isPublicAddress } from '#adapters/outbound/public-address.ts';
 import { parseHostAndPort } from '#contract/host-and-port.ts';
-import type { OutboundFailure } from '#domain/outbound-failure.ts';
+import type { OutboundFailure } from '#domain/platform/outbound-failure.ts';
 
 const entries = (...texts: string[]) =>
   texts.map((text) => {

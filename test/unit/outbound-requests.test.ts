@@ -6,7 +6,7 @@ import { brotliCompressSync, createGzip, deflateRawSync, deflateSync, gzipSync }
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { OutboundRules } from '#adapters/outbound/checked-addresses.ts';
 import { type OutboundRequest, sendOutbound } from '#adapters/outbound/send-outbound.ts';
-import type { OutboundFailure } from '#domain/outbound-failure.ts';
+import type { OutboundFailure } from '#domain/platform/outbound-failure.ts';
 import { certificate } from '#support/certificate.ts';
 
 // Nothing here takes more than 3 s, on a machine that has nothing else to do.

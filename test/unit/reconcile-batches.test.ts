@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { Batch } from '#domain/batch.ts';
-import type { OpenBatchEntry, WebhookEntry } from '#domain/ports/reconciliation-index.ts';
-import { reconcileBatches } from '#domain/reconcile-batches.ts';
+import type { Batch } from '#domain/batches/batch.ts';
+import { reconcileBatches } from '#domain/batches/reconcile-batches.ts';
+import type { OpenBatchEntry, WebhookEntry } from '#domain/batches/reconciliation-index.ts';
 
 type Given = Parameters<typeof reconcileBatches>[0];
 

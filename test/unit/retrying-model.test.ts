@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { bedrock } from '#agents/models/bedrock.ts';
 import { openai } from '#agents/models/openai.ts';
 import { type RetryingModel, type RetryTiming, retryingModel } from '#agents/retrying-model.ts';
-import { ModelFailure } from '#domain/model-failure.ts';
+import { ModelFailure } from '#domain/platform/model-failure.ts';
 import type { ModelCall, ScriptedModel } from '#support/model-server.ts';
 import { startScriptedBedrock } from '#support/scripted-bedrock.ts';
 import { startScriptedModel } from '#support/scripted-model.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { buildSync } from 'esbuild';
 import { expect, onTestFinished, test } from 'vitest';
-import { withSourcePositions } from '#runtime/source-positions.ts';
+import { withSourcePositions } from '#runtime/observability/source-positions.ts';
 
 const source = `
 // The function stands in line 4.

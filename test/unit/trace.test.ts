@@ -1,6 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { sendTrace } from '#runtime/trace.ts';
+import { sendTrace } from '#runtime/observability/trace.ts';
 
 let daemon: Socket;
 let heard: string[];

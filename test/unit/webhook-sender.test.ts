@@ -2,8 +2,8 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { OutboundRules } from '#adapters/outbound/checked-addresses.ts';
 import { httpWebhookSender, retryAfterOf } from '#adapters/outbound/http-webhook-sender.ts';
-import type { OutboundFailure } from '#domain/outbound-failure.ts';
-import { clock } from '#runtime/clock.ts';
+import type { OutboundFailure } from '#domain/platform/outbound-failure.ts';
+import { clock } from '#runtime/environment/clock.ts';
 import { certificate } from '#support/certificate.ts';
 import { startWebhookReceiver } from '#support/webhook-receiver.ts';
 

@@ -1,5 +1,5 @@
-import { ExtractionFailure } from '#domain/extraction-failure.ts';
-import type { ExtractedText, SourceDocument } from '#domain/ports/text-extractor.ts';
+import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
+import type { ExtractedText, SourceDocument } from '#domain/files/text-extractor.ts';
 import { bounds } from './bounds.ts';
 import { type Format, formatOf } from './formats.ts';
 

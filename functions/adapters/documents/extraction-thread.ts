@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { ExtractionFailure } from '#domain/extraction-failure.ts';
-import type { SourceDocument } from '#domain/ports/text-extractor.ts';
+import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
+import type { SourceDocument } from '#domain/files/text-extractor.ts';
 import { extractText } from './extract-text.ts';
 import type { Answer } from './threaded-text-extractor.ts';
 

@@ -1,6 +1,6 @@
 import { extname } from 'node:path';
-import { ExtractionFailure } from '#domain/extraction-failure.ts';
-import type { SourceDocument } from '#domain/ports/text-extractor.ts';
+import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
+import type { SourceDocument } from '#domain/files/text-extractor.ts';
 
 export type Format = 'text' | 'html' | 'pdf' | 'docx' | 'doc' | 'pptx';
 

@@ -1,5 +1,5 @@
 import { unzipSync } from 'fflate';
-import { ExtractionFailure } from '#domain/extraction-failure.ts';
+import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
 import { bounds } from './bounds.ts';
 
 /**

@@ -1,5 +1,5 @@
 import WordExtractor from 'word-extractor';
-import { ExtractionFailure } from '#domain/extraction-failure.ts';
+import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
 import type { Extracted } from './extract-text.ts';
 
 export async function readDoc(bytes: Uint8Array): Promise<Extracted> {

@@ -1,5 +1,5 @@
 import { getDocumentProxy } from 'unpdf';
-import { ExtractionFailure } from '#domain/extraction-failure.ts';
+import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
 import { bounds } from './bounds.ts';
 import type { Extracted } from './extract-text.ts';
 import { joinPages, tooManyPages } from './join-pages.ts';

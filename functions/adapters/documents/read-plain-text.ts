@@ -1,4 +1,4 @@
-import { ExtractionFailure } from '#domain/extraction-failure.ts';
+import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
 import type { Extracted } from './extract-text.ts';
 
 const marks = [

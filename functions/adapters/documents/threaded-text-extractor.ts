@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import { ExtractionFailure, type ExtractionFailureKind } from '#domain/extraction-failure.ts';
-import type { ExtractedText, SourceDocument, TextExtractor } from '#domain/ports/text-extractor.ts';
+import { ExtractionFailure, type ExtractionFailureKind } from '#domain/files/extraction-failure.ts';
+import type { ExtractedText, SourceDocument, TextExtractor } from '#domain/files/text-extractor.ts';
 
 export type Answer =
   | { extracted: ExtractedText }

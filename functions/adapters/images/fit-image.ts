@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import { ExtractionFailure } from '#domain/extraction-failure.ts';
-import type { ImageFitter } from '#domain/ports/image-fitter.ts';
+import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
+import type { ImageFitter } from '#domain/files/image-fitter.ts';
 import type { Shrinking } from './shrink-image.ts';
 
 /** Amazon Bedrock's limits of an image, the smallest of the providers: 3.75 MB, and 8,000 pixels a side. */

@@ -5,7 +5,6 @@ import encodeJpeg, { init as initJpegEncoder } from '@jsquash/jpeg/encode.js';
 import pngDecoder from '@jsquash/png/codec/pkg/squoosh_png_bg.wasm';
 import decodePng, { init as initPngDecoder } from '@jsquash/png/decode.js';
 import resize, { initResize } from '@jsquash/resize';
-// biome-ignore lint/style/noRestrictedImports: the package's folder, not the project's lib.
 import resizer from '@jsquash/resize/lib/resize/pkg/squoosh_resize_bg.wasm';
 import webpDecoder from '@jsquash/webp/codec/dec/webp_dec.wasm';
 import decodeWebp, { init as initWebpDecoder } from '@jsquash/webp/decode.js';

@@ -1,8 +1,8 @@
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import MiniSearch, { type AsPlainObject } from 'minisearch';
-import type { PassageOfDocument, Scored } from '#domain/knowledge.ts';
-import type { KnowledgeChange } from '#domain/ports/knowledge-store.ts';
+import type { PassageOfDocument, Scored } from '#domain/knowledge/knowledge.ts';
+import type { KnowledgeChange } from '#domain/knowledge/knowledge-store.ts';
 import { type IndexedPassage, indexOptions, newIndex, searchOptions } from './passage-index.ts';
 
 /** As it is stored. A reader that does not know the version must not guess. */

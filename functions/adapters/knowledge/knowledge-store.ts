@@ -1,6 +1,6 @@
-import type { KnowledgeStore } from '#domain/ports/knowledge-store.ts';
-import { backOff } from '../dynamo/back-off.ts';
-import type { KnowledgeHead, KnowledgeTable } from '../dynamo/knowledge-table.ts';
+import type { KnowledgeHead, KnowledgeTable } from '#adapters/dynamo/knowledge/knowledge-table.ts';
+import { backOff } from '#adapters/dynamo/table/back-off.ts';
+import type { KnowledgeStore } from '#domain/knowledge/knowledge-store.ts';
 import type { IndexObjects } from './index-objects.ts';
 import { KnowledgeIndex } from './knowledge-index.ts';
 import { objectCache } from './object-cache.ts';

@@ -1,5 +1,5 @@
 import MiniSearch, { type Options, type SearchOptions } from 'minisearch';
-import type { PassageRanking } from '#domain/ports/passage-ranking.ts';
+import type { PassageRanking } from '#domain/knowledge/passage-ranking.ts';
 import { termsOf } from './terms.ts';
 
 /** What a passage is to the index. */

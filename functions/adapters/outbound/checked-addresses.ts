@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import type { HostAndPort } from '#contract/host-and-port.ts';
-import { OutboundFailure } from '#domain/outbound-failure.ts';
+import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
 import { isLoopback, isPublicAddress, isSameAddress } from './public-address.ts';
 
 export interface OutboundRules {

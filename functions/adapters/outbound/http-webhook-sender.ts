@@ -1,7 +1,7 @@
-import { OutboundFailure } from '#domain/outbound-failure.ts';
-import type { Clock } from '#domain/ports/clock.ts';
-import type { WebhookSender } from '#domain/ports/webhook-sender.ts';
-import { untilAborted } from '#domain/until-aborted.ts';
+import type { Clock } from '#domain/platform/clock.ts';
+import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
+import { untilAborted } from '#domain/platform/until-aborted.ts';
+import type { WebhookSender } from '#domain/webhooks/webhook-sender.ts';
 import { checkedAddresses, type OutboundRules } from './checked-addresses.ts';
 import { sendOutbound } from './send-outbound.ts';
 

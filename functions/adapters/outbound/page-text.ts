@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { parse } from 'content-type';
 import sniffEncoding from 'html-encoding-sniffer';
-import { OutboundFailure } from '#domain/outbound-failure.ts';
-import type { WebPage } from '#domain/ports/web-pages.ts';
+import type { WebPage } from '#domain/agents/web-pages.ts';
+import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
 import { readableHtml } from './readable-html.ts';
 
 type Kind = 'html' | 'xml' | 'text';

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib';
-import { OutboundFailure } from '#domain/outbound-failure.ts';
+import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
 
 export interface ReadBody {
   body: Buffer;

@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { OutboundFailure } from '#domain/outbound-failure.ts';
+import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
 import { type OutboundRequest, sendOutbound } from './send-outbound.ts';
 
 /**

@@ -7,8 +7,8 @@ import {
 } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIPv6, type LookupFunction } from 'node:net';
-import { OutboundFailure } from '#domain/outbound-failure.ts';
-import { untilAborted } from '#domain/until-aborted.ts';
+import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
+import { untilAborted } from '#domain/platform/until-aborted.ts';
 import { checkedAddresses, type OutboundRules } from './checked-addresses.ts';
 import { readBody } from './read-body.ts';
 

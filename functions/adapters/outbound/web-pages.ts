@@ -1,5 +1,5 @@
-import { OutboundFailure } from '#domain/outbound-failure.ts';
-import type { WebPage, WebPages } from '#domain/ports/web-pages.ts';
+import type { WebPage, WebPages } from '#domain/agents/web-pages.ts';
+import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
 import type { OutboundRules } from './checked-addresses.ts';
 import { pageText } from './page-text.ts';
 import { sendOutbound } from './send-outbound.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { WebSearch, WebSearchResult } from '#domain/ports/web-search.ts';
+import type { WebSearch, WebSearchResult } from '#domain/agents/web-search.ts';
 import { readJson } from './read-json.ts';
 import { readableHtml } from './readable-html.ts';
 

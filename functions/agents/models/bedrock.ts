@@ -3,7 +3,7 @@ import type {
   LanguageModelV4CallOptions,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
-import { ModelFailure } from '#domain/model-failure.ts';
+import { ModelFailure } from '#domain/platform/model-failure.ts';
 import { conversePrompt } from './converse-prompt.ts';
 import { httpFetch } from './http-fetch.ts';
 import type { ModelProvider } from './model-provider.ts';

@@ -1,6 +1,6 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 
-/** Where models come from: one file each, and one line in runtime/model-providers.ts. */
+/** Where models come from: one file each, and one line in runtime/composition/model-providers.ts. */
 export interface ModelProvider {
   /** Whether an agent's `llm_model` must name a model behind `PROVIDER:`. */
   needsName: boolean;

@@ -1,11 +1,11 @@
 import type * as z from 'zod';
 import type { TokenUsage } from '#contract/message.ts';
-import type { AgentVersion } from '#domain/agent.ts';
-import type { Chat } from '#domain/chat.ts';
-import type { StoredFile } from '#domain/stored-file.ts';
+import type { AgentVersion } from '#domain/agents/agent.ts';
+import type { Chat } from '#domain/chats/chat.ts';
+import type { StoredFile } from '#domain/files/stored-file.ts';
 
 /**
- * Something that an agent can do while it answers: one file each, and one line in runtime/agent-tools.ts. Each use is a
+ * Something that an agent can do while it answers: one file each, and one line in runtime/composition/agent-tools.ts. Each use is a
  * reasoning step (specification, section 6.1).
  */
 export interface AgentTool<Config = unknown, Input = unknown> {

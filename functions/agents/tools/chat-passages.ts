@@ -1,8 +1,8 @@
-import { type Message, messageId } from '#domain/message.ts';
-import type { AttachmentReader } from '#domain/ports/attachment-reader.ts';
-import type { MessageStore } from '#domain/ports/message-store.ts';
-import { splitText } from '#domain/split-text.ts';
-import type { StoredFile } from '#domain/stored-file.ts';
+import { type Message, messageId } from '#domain/chats/message.ts';
+import type { MessageStore } from '#domain/chats/message-store.ts';
+import type { AttachmentReader } from '#domain/files/attachment-reader.ts';
+import type { StoredFile } from '#domain/files/stored-file.ts';
+import { splitText } from '#domain/knowledge/split-text.ts';
 import type { LookupSource, SourcedPassage } from './lookup.ts';
 
 /**

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { OutboundFailure } from '#domain/outbound-failure.ts';
-import type { WebPages } from '#domain/ports/web-pages.ts';
+import type { WebPages } from '#domain/agents/web-pages.ts';
+import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
 import { type AgentTool, ToolFailure } from './agent-tool.ts';
 import { hostPattern } from './host-pattern.ts';
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import type { Passage } from '#domain/knowledge.ts';
-import type { PassageRanking } from '#domain/ports/passage-ranking.ts';
+import type { Passage } from '#domain/knowledge/knowledge.ts';
+import type { PassageRanking } from '#domain/knowledge/passage-ranking.ts';
 import type { AgentTool, ToolUse } from './agent-tool.ts';
 import { query, scoreOf } from './query.ts';
 

@@ -3,8 +3,8 @@ import {
   type KnowledgeBase,
   KnowledgeBaseFailure,
   type KnowledgeBaseRefusal,
-} from '#domain/ports/knowledge-base.ts';
-import type { KnowledgeStore } from '#domain/ports/knowledge-store.ts';
+} from '#domain/knowledge/knowledge-base.ts';
+import type { KnowledgeStore } from '#domain/knowledge/knowledge-store.ts';
 import { type AgentTool, ToolFailure, type ToolOutcome, type ToolUse } from './agent-tool.ts';
 import { query, scoreOf } from './query.ts';
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { OutboundFailure } from '#domain/outbound-failure.ts';
-import type { WebSearch } from '#domain/ports/web-search.ts';
+import type { WebSearch } from '#domain/agents/web-search.ts';
+import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
 import { type AgentTool, ToolFailure } from './agent-tool.ts';
 
 /** Ten are the first page of any search, about 1,000 tokens. */

@@ -5,8 +5,8 @@ import type {
   LanguageModelV4ToolResultPart,
 } from '@ai-sdk/provider';
 import * as z from 'zod';
-import type { ReplyPart, StepResult } from '#domain/ports/agent-runtime.ts';
-import { wellFormed } from '#domain/well-formed.ts';
+import type { ReplyPart, StepResult } from '#domain/chats/agent-runtime.ts';
+import { wellFormed } from '#domain/platform/well-formed.ts';
 import type { AgentTool } from './agent-tool.ts';
 import type { OfferedTool } from './offered-tools.ts';
 import { failedUse, type ToolEnd } from './use-tool.ts';

@@ -1,8 +1,8 @@
 import type { TokenUsage } from '#contract/message.ts';
-import { noUsage } from '#domain/message.ts';
-import type { StepResult } from '#domain/ports/agent-runtime.ts';
-import { untilAborted } from '#domain/until-aborted.ts';
-import { wellFormed } from '#domain/well-formed.ts';
+import type { StepResult } from '#domain/chats/agent-runtime.ts';
+import { noUsage } from '#domain/chats/message.ts';
+import { untilAborted } from '#domain/platform/until-aborted.ts';
+import { wellFormed } from '#domain/platform/well-formed.ts';
 import { ToolFailure, type ToolUse } from './agent-tool.ts';
 import type { OfferedTool } from './offered-tools.ts';
 

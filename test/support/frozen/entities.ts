@@ -1,12 +1,12 @@
 import { agentDefinition } from '#contract/agent.ts';
-import type { Agent, AgentVersion } from '#domain/agent.ts';
-import type { ApiKey } from '#domain/api-key.ts';
-import type { Batch, BatchRequest } from '#domain/batch.ts';
-import type { KnowledgeDocument } from '#domain/knowledge.ts';
-import type { AssistantMessage, UserMessage } from '#domain/message.ts';
-import type { RateBucket } from '#domain/ports/rate-bucket-store.ts';
-import type { StoredFile } from '#domain/stored-file.ts';
-import type { Workspace } from '#domain/workspace.ts';
+import type { Agent, AgentVersion } from '#domain/agents/agent.ts';
+import type { Batch, BatchRequest } from '#domain/batches/batch.ts';
+import type { AssistantMessage, UserMessage } from '#domain/chats/message.ts';
+import type { StoredFile } from '#domain/files/stored-file.ts';
+import type { KnowledgeDocument } from '#domain/knowledge/knowledge.ts';
+import type { ApiKey } from '#domain/workspaces/api-key.ts';
+import type { RateBucket } from '#domain/workspaces/rate-bucket-store.ts';
+import type { Workspace } from '#domain/workspaces/workspace.ts';
 
 /** All times of the frozen items are counted from it. */
 export const start = Date.parse('2026-11-22T12:00:00.000Z');

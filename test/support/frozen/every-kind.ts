@@ -1,8 +1,8 @@
-import { appending, readHead } from '#adapters/dynamo/id-lists.ts';
-import { keys } from '#adapters/dynamo/keys.ts';
-import type { Batch, BatchItem } from '#domain/batch.ts';
-import type { Claim } from '#domain/ports/batch-store.ts';
-import { deliveryOf, type WebhookDelivery } from '#domain/webhook-delivery.ts';
+import { appending, readHead } from '#adapters/dynamo/table/id-lists.ts';
+import { keys } from '#adapters/dynamo/table/keys.ts';
+import type { Batch, BatchItem } from '#domain/batches/batch.ts';
+import type { Claim } from '#domain/batches/batch-store.ts';
+import { deliveryOf, type WebhookDelivery } from '#domain/webhooks/webhook-delivery.ts';
 import {
   agent,
   agentId,

@@ -7,8 +7,8 @@ import {
   DynamoDBClient,
   paginateScan,
 } from '@aws-sdk/client-dynamodb';
-import { itemClientSettings, lightened } from '#adapters/dynamo/item-client.ts';
-import { dynamoTable, type Table } from '#adapters/dynamo/table.ts';
+import { itemClientSettings, lightened } from '#adapters/dynamo/table/item-client.ts';
+import { dynamoTable, type Table } from '#adapters/dynamo/table/table.ts';
 import { startDynoxide } from '#local/dynamodb/start-dynoxide.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import type { FrozenItem } from './frozen-item.ts';

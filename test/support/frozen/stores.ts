@@ -1,20 +1,20 @@
-import { dynamoAgentStore } from '#adapters/dynamo/agent-store.ts';
-import { dynamoApiKeyStore } from '#adapters/dynamo/api-key-store.ts';
-import { auditBy, dynamoAuditLog } from '#adapters/dynamo/audit-log.ts';
-import { dynamoBatchStore } from '#adapters/dynamo/batch-store.ts';
-import { dynamoChatStore } from '#adapters/dynamo/chat-store.ts';
-import { dynamoDeliveryStore } from '#adapters/dynamo/delivery-store.ts';
-import { dynamoFeedbackStore } from '#adapters/dynamo/feedback-store.ts';
-import { dynamoFileIndex } from '#adapters/dynamo/file-index.ts';
-import { dynamoKnowledgeTable } from '#adapters/dynamo/knowledge-table.ts';
-import { dynamoMessageStore } from '#adapters/dynamo/message-store.ts';
-import { dynamoRateBucketStore } from '#adapters/dynamo/rate-bucket-store.ts';
-import { dynamoRequestKeyStore } from '#adapters/dynamo/request-key-store.ts';
-import type { Table } from '#adapters/dynamo/table.ts';
-import { dynamoUsageStore } from '#adapters/dynamo/usage-store.ts';
-import { dynamoWorkspaceStore } from '#adapters/dynamo/workspace-store.ts';
-import type { Clock } from '#domain/ports/clock.ts';
-import type { ContentStore } from '#domain/ports/content-store.ts';
+import { dynamoAgentStore } from '#adapters/dynamo/agents/agent-store.ts';
+import { dynamoBatchStore } from '#adapters/dynamo/batches/batch-store.ts';
+import { dynamoChatStore } from '#adapters/dynamo/chats/chat-store.ts';
+import { dynamoFeedbackStore } from '#adapters/dynamo/chats/feedback-store.ts';
+import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
+import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
+import { dynamoKnowledgeTable } from '#adapters/dynamo/knowledge/knowledge-table.ts';
+import type { Table } from '#adapters/dynamo/table/table.ts';
+import { dynamoDeliveryStore } from '#adapters/dynamo/webhooks/delivery-store.ts';
+import { dynamoApiKeyStore } from '#adapters/dynamo/workspaces/api-key-store.ts';
+import { auditBy, dynamoAuditLog } from '#adapters/dynamo/workspaces/audit-log.ts';
+import { dynamoRateBucketStore } from '#adapters/dynamo/workspaces/rate-bucket-store.ts';
+import { dynamoRequestKeyStore } from '#adapters/dynamo/workspaces/request-key-store.ts';
+import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
+import { dynamoWorkspaceStore } from '#adapters/dynamo/workspaces/workspace-store.ts';
+import type { ContentStore } from '#domain/chats/content-store.ts';
+import type { Clock } from '#domain/platform/clock.ts';
 import { start } from './entities.ts';
 
 const clock: Clock = {

@@ -1,6 +1,6 @@
-import type { Batch } from '#domain/batch.ts';
-import { identifiers } from '#runtime/identifiers.ts';
-import { batches } from '#runtime/services.ts';
+import type { Batch } from '#domain/batches/batch.ts';
+import { batches } from '#runtime/composition/services.ts';
+import { identifiers } from '#runtime/environment/identifiers.ts';
 import type { Tenant } from '../service.ts';
 import { batch, batchRequest } from './entities.ts';
 

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { keys } from '#adapters/dynamo/keys.ts';
+import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { StoredRow } from './snapshot.ts';
 import type { StoredRows } from './stored-rows.ts';
 

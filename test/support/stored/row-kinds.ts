@@ -1,4 +1,4 @@
-import { type Key, keys } from '#adapters/dynamo/keys.ts';
+import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
 import type { StoredRow } from './snapshot.ts';
 
 /** A kind of row: the form of its keys, and the rows without which it would be an orphan. */

@@ -1,4 +1,4 @@
-import { keys } from '#adapters/dynamo/keys.ts';
+import { keys } from '#adapters/dynamo/table/keys.ts';
 import { recountBatches } from './recount-batches.ts';
 import { recountChats } from './recount-chats.ts';
 import { parentsOf } from './row-kinds.ts';

@@ -1,4 +1,4 @@
-import type { Key } from '#adapters/dynamo/keys.ts';
+import type { Key } from '#adapters/dynamo/table/keys.ts';
 import type { Snapshot, StoredRow } from './snapshot.ts';
 
 /** The rows of a snapshot by their keys. */

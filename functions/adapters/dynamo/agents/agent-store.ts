@@ -1,0 +1,174 @@
+import { keys } from '#adapters/dynamo/table/keys.ts';
+import { failedConditions, type Item, type Table, type Write } from '#adapters/dynamo/table/table.ts';
+import type { Audit } from '#adapters/dynamo/workspaces/audit-log.ts';
+import type { AgentDefinition } from '#contract/agent.ts';
+import { ServiceError } from '#contract/errors.ts';
+import type { Agent, AgentVersion } from '#domain/agents/agent.ts';
+import type { AgentStore } from '#domain/agents/agent-store.ts';
+import { type AuditEntry, changesOf } from '#domain/workspaces/audit.ts';
+
+const agentOf = (item: Item): Agent => ({
+  id: item.id as string,
+  workspaceId: item.workspace_id as string,
+  publishState: item.publish_state as Agent['publishState'],
+  definition: item.definition as AgentDefinition,
+  newestVersion: item.newest_version as number,
+  publishedVersionId: item.published_version_id as string | null,
+  publishedAt: item.published_at as string | null,
+  createdAt: item.created_at as string,
+  updatedAt: item.updated_at as string,
+  revision: item.revision as number,
+});
+
+const itemOf = (agent: Agent): Item => ({
+  ...keys.agent(agent.workspaceId, agent.id),
+  id: agent.id,
+  workspace_id: agent.workspaceId,
+  publish_state: agent.publishState,
+  definition: agent.definition,
+  newest_version: agent.newestVersion,
+  published_version_id: agent.publishedVersionId,
+  published_at: agent.publishedAt,
+  created_at: agent.createdAt,
+  updated_at: agent.updatedAt,
+  revision: agent.revision,
+});
+
+const versionOf = (item: Item): AgentVersion => ({
+  id: item.id as string,
+  agentId: item.agent_id as string,
+  workspaceId: item.workspace_id as string,
+  number: item.number as number,
+  definition: item.definition as AgentDefinition,
+  publishedAt: item.published_at as string,
+  agentCreatedAt: item.agent_created_at as string,
+});
+
+const versionItemOf = (version: AgentVersion): Item => ({
+  id: version.id,
+  agent_id: version.agentId,
+  workspace_id: version.workspaceId,
+  number: version.number,
+  definition: version.definition,
+  published_at: version.publishedAt,
+  agent_created_at: version.agentCreatedAt,
+});
+
+/** Of up to 350 KB each: 9 MB, less than the 16 MB of one batch read. */
+const agentsAtOnce = 25;
+
+export function dynamoAgentStore(table: Table, audit: Audit): AgentStore {
+  const pagesOf = (key: { pk: string; sk: string }) =>
+    table.queryPages({
+      KeyConditionExpression: 'pk = :pk AND begins_with(sk, :kind)',
+      ExpressionAttributeValues: { ':pk': key.pk, ':kind': key.sk },
+    });
+  return {
+    async get(workspaceId, agentId) {
+      const item = await table.get(keys.agent(workspaceId, agentId));
+      return item && agentOf(item);
+    },
+    async published(workspaceId, agentId) {
+      const item = await table.get(keys.publishedAgent(workspaceId, agentId));
+      return item && versionOf(item);
+    },
+    async *listPublished(workspaceId) {
+      // A page of marks is a thousand agents; their versions are read a few at a time, since each may have 350 KB.
+      for await (const page of pagesOf(keys.publishedMark(workspaceId, '')))
+        for (let at = 0; at < page.length; at += agentsAtOnce) {
+          const marks = page.slice(at, at + agentsAtOnce);
+          const items = await Promise.all(
+            marks.map((mark) => table.get(keys.publishedAgent(workspaceId, mark.agent_id as string))),
+          );
+          // One that was unpublished since its mark was read is left out.
+          yield items.filter((item) => item !== undefined).map(versionOf);
+        }
+    },
+    async list(workspaceId) {
+      const agents: Agent[] = [];
+      for await (const page of pagesOf(keys.agent(workspaceId, ''))) agents.push(...page.map(agentOf));
+      return agents.sort((one, other) => one.createdAt.localeCompare(other.createdAt));
+    },
+    async workspaceOf(agentId) {
+      return (await table.get(keys.operatorsAgent(agentId)))?.workspace_id as string | undefined;
+    },
+    async create(agent) {
+      await table.transact((TableName) => [
+        { Put: { TableName, Item: itemOf(agent) } },
+        {
+          Put: {
+            TableName,
+            Item: { ...keys.operatorsAgent(agent.id), workspace_id: agent.workspaceId },
+          },
+        },
+        ...audit(TableName, {
+          ...{ action: 'agent created', workspaceId: agent.workspaceId, target: agent.id },
+          changes: { name: agent.definition.name, llm_model: agent.definition.llm_model },
+        }),
+      ]);
+    },
+    async save(agent, published) {
+      const before = await table.get(keys.agent(agent.workspaceId, agent.id));
+      const done = describe(agent, published, before && agentOf(before));
+      try {
+        await table.transact((TableName) => [
+          ...saving(TableName, agent, published),
+          ...audit(TableName, { ...done, workspaceId: agent.workspaceId, target: agent.id }),
+        ]);
+      } catch (error) {
+        if (!failedConditions(error).includes(true)) throw error;
+        throw new ServiceError(
+          'badRequest',
+          'The agent was changed by someone else meanwhile; nothing was saved',
+          {
+            cause: error,
+          },
+        );
+      }
+    },
+  };
+}
+
+/** Of an agent's texts it says that they are others: what they were stands in the versions. */
+function describe(
+  { definition }: Agent,
+  published: AgentVersion | 'unchanged' | null,
+  before: Agent | undefined,
+): Pick<AuditEntry, 'action' | 'changes'> {
+  if (published === null) return { action: 'agent unpublished', changes: {} };
+  if (published !== 'unchanged')
+    return { action: 'agent published', changes: { version: published.number, version_id: published.id } };
+  const changed = changesOf(before?.definition ?? {}, definition);
+  return {
+    action: 'agent updated',
+    changes: {
+      fields: Object.keys(changed).toSorted(),
+      ...(changed.name !== undefined && { name: changed.name }),
+      ...(changed.llm_model !== undefined && { llm_model: changed.llm_model }),
+    },
+  };
+}
+
+function saving(TableName: string, agent: Agent, published: AgentVersion | 'unchanged' | null): Write[] {
+  const publishedKey = keys.publishedAgent(agent.workspaceId, agent.id);
+  const markKey = keys.publishedMark(agent.workspaceId, agent.id);
+  const draft: Write = {
+    Put: {
+      TableName,
+      Item: itemOf({ ...agent, revision: agent.revision + 1 }),
+      ConditionExpression: 'revision = :revision',
+      ExpressionAttributeValues: { ':revision': agent.revision },
+    },
+  };
+  if (published === 'unchanged') return [draft];
+  if (published === null)
+    return [draft, ...[publishedKey, markKey].map((Key) => ({ Delete: { TableName, Key } }))];
+  const item = versionItemOf(published);
+  const versionKey = keys.agentVersion(agent.workspaceId, agent.id, published.number);
+  return [
+    draft,
+    { Put: { TableName, Item: { ...publishedKey, ...item } } },
+    { Put: { TableName, Item: { ...markKey, agent_id: agent.id } } },
+    { Put: { TableName, Item: { ...versionKey, ...item } } },
+  ];
+}

@@ -1,0 +1,136 @@
+import { planChats } from '#adapters/dynamo/chats/plan-chats.ts';
+import { backOff } from '#adapters/dynamo/table/back-off.ts';
+import { keys } from '#adapters/dynamo/table/keys.ts';
+import {
+  failedConditions,
+  type Item,
+  isConflict,
+  type Table,
+  type Write,
+} from '#adapters/dynamo/table/table.ts';
+import type { Batch, BatchItem } from '#domain/batches/batch.ts';
+import type { BatchStore, Claim, HeldItem } from '#domain/batches/batch-store.ts';
+import type { Clock } from '#domain/platform/clock.ts';
+import { itemRow } from './batch-item.ts';
+
+/** Two hundred workers of one workspace are twenty transactions at once, each of which takes some milliseconds. */
+const attemptsToClaim = 60;
+
+type Lease = Parameters<BatchStore['claim']>[2];
+
+/**
+ * One transaction takes up to ten requests, and makes the chats that they need. Its first write is the check that the
+ * batch has not been stopped: the stop is an update of the same item, so one of the two comes first for everyone.
+ */
+export async function claimItems(
+  table: Table,
+  clock: Clock,
+  batch: Batch,
+  claims: readonly Claim[],
+  lease: Lease,
+): Promise<HeldItem[]> {
+  let wanted = claims;
+  for (let attempt = 1; wanted.length > 0; attempt += 1) {
+    const { held, writes } = await plan(table, clock, batch, wanted, lease);
+    try {
+      await table.transact(writes);
+      return held;
+    } catch (error) {
+      const [gate, ...items] = failedConditions(error);
+      if (gate === true) return [];
+      const left = wanted.filter((_, index) => items[index] !== true);
+      if (left.length === wanted.length && (!isConflict(error) || attempt === attemptsToClaim)) throw error;
+      wanted = left;
+    }
+    await backOff(attempt);
+  }
+  return [];
+}
+
+async function plan(
+  table: Table,
+  clock: Clock,
+  batch: Batch,
+  claims: readonly Claim[],
+  lease: Lease,
+): Promise<{ held: HeldItem[]; writes: (TableName: string) => Write[] }> {
+  const now = clock.now();
+  const until = now.getTime() + lease.milliseconds;
+  const withChats = claims.flatMap(({ request, newChat }) =>
+    newChat === null
+      ? []
+      : [
+          {
+            ...newChat,
+            position: request.position,
+            lease: {
+              id: lease.chat.idOf(request.position),
+              until: now.getTime() + lease.chat.milliseconds,
+            },
+          },
+        ],
+  );
+  const planned =
+    withChats.length === 0
+      ? { chats: [], writes: () => [] }
+      : await planChats(table, clock, batch.workspaceId, withChats);
+  const chatAt = new Map(withChats.map(({ position }, index) => [position, planned.chats[index]]));
+  const held = claims.map(({ request, item }): HeldItem => {
+    const newChat = chatAt.get(request.position) ?? null;
+    return { request, newChat, item: claimed(request.position, item, newChat?.id ?? null, until) };
+  });
+  return {
+    held,
+    writes: (TableName) => [
+      {
+        ConditionCheck: {
+          TableName,
+          Key: keys.batchGate(batch.workspaceId, batch.id),
+          ConditionExpression: '#open = :open AND expires > :now',
+          ExpressionAttributeNames: { '#open': 'open' },
+          ExpressionAttributeValues: { ':open': true, ':now': now.getTime() },
+        },
+      },
+      ...held.map(({ item }, index) => ({
+        Put: { TableName, Item: itemRow(batch, item), ...asRead(claims[index]?.item, now) },
+      })),
+      ...planned.writes(TableName),
+    ],
+  };
+}
+
+const claimed = (
+  position: number,
+  before: BatchItem | undefined,
+  chatId: number | null,
+  leaseUntil: number,
+): BatchItem => ({
+  position,
+  status: 'processing',
+  attempt: (before?.attempt ?? 0) + 1,
+  brokenReplies: before?.brokenReplies ?? 0,
+  lostAttempts: (before?.lostAttempts ?? 0) + (before?.status === 'processing' ? 1 : 0),
+  leaseUntil,
+  chatId: chatId ?? before?.chatId ?? null,
+  // A chat of its own holds the request's message in its first place.
+  messagePosition: chatId === null ? (before?.messagePosition ?? null) : 1,
+  error: null,
+  incomplete: null,
+  calls: [],
+  processedAt: null,
+});
+
+const asRead = (item: BatchItem | undefined, now: Date): Item =>
+  item === undefined
+    ? { ConditionExpression: 'attribute_not_exists(pk)' }
+    : {
+        ConditionExpression:
+          'attempt = :attempt AND (#status = :waiting OR (#status = :processing AND lease < :now))',
+        ExpressionAttributeNames: { '#status': 'status' },
+        ExpressionAttributeValues: {
+          ':attempt': item.attempt,
+          ':waiting': 'waiting',
+          ':processing': 'processing',
+          ':now': now.getTime(),
+        },
+      };

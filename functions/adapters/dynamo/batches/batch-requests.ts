@@ -1,0 +1,122 @@
+import { keys } from '#adapters/dynamo/table/keys.ts';
+import type { Item, Table } from '#adapters/dynamo/table/table.ts';
+import type { Batch, BatchRequest, OutlineEntry } from '#domain/batches/batch.ts';
+
+/** Ten texts of 1 KB in one item cost 11 write units; one by one, with keys and names, they would cost 20. */
+const requestsPerGroup = 10;
+
+/** A group's texts beyond it are kept one by one. An item has 400 KB, and the rest of ten requests at most 80. */
+const groupTextBytes = 300_000;
+
+/** Custom ids have up to 1 KB each. */
+const outlineBytes = 300_000;
+
+/** After the batch's end its texts are in its chats: what was never begun has failed. */
+const secondsKeptBehindExpiry = 30 * 24 * 60 * 60;
+
+type Owner = Pick<Batch, 'workspaceId' | 'id' | 'expiresAt'>;
+
+/** Everything that is stored of the requests of a new batch. */
+export function requestRows(batch: Owner, requests: readonly BatchRequest[]): Item[] {
+  const ttl = Math.floor(Date.parse(batch.expiresAt) / 1000) + secondsKeptBehindExpiry;
+  const rows: Item[] = outlineRows(batch, requests);
+  for (let first = 0; first < requests.length; first += requestsPerGroup) {
+    const group = requests.slice(first, first + requestsPerGroup);
+    const bytes = group.reduce((sum, { message }) => sum + Buffer.byteLength(message), 0);
+    const apart = bytes > groupTextBytes;
+    if (apart)
+      rows.push(
+        ...group.map(({ position, message }) => ({
+          ...keys.batchText(batch.workspaceId, batch.id, position),
+          message,
+          ttl,
+        })),
+      );
+    rows.push({
+      ...keys.batchRequests(batch.workspaceId, batch.id, first / requestsPerGroup),
+      requests: group.map((request) => entryOf(request, apart)),
+      ttl,
+    });
+  }
+  return rows;
+}
+
+const entryOf = (request: BatchRequest, apart: boolean): Item => ({
+  custom_id: request.customId,
+  agent_id: request.agentId,
+  ...(!apart && { message: request.message }),
+  ...(request.externalUserId !== null && { external_user_id: request.externalUserId }),
+  ...(request.name !== request.customId && { name: request.name }),
+  ...(request.attachedFileUuids.length > 0 && { files: request.attachedFileUuids }),
+  ...(request.historyId !== null && { history_id: request.historyId }),
+  ...(request.next !== null && { next: request.next }),
+  ...(request.previous !== null && { previous: request.previous }),
+});
+
+function outlineRows(batch: Owner, requests: readonly BatchRequest[]): Item[] {
+  const parts: Item[][] = [[]];
+  let bytes = 0;
+  for (const { customId, historyId, next } of requests) {
+    const size = Buffer.byteLength(customId) + 40;
+    if (bytes + size > outlineBytes) {
+      parts.push([]);
+      bytes = 0;
+    }
+    bytes += size;
+    parts.at(-1)?.push({
+      id: customId,
+      ...(historyId !== null && { history: historyId }),
+      ...(next !== null && { next }),
+    });
+  }
+  return parts.map((entries, part) => ({
+    ...keys.batchOutline(batch.workspaceId, batch.id, part),
+    entries,
+    parts: parts.length,
+  }));
+}
+
+export async function readOutline(table: Table, batch: Batch): Promise<OutlineEntry[]> {
+  const partAt = (part: number) => table.getNamed(keys.batchOutline(batch.workspaceId, batch.id, part));
+  const first = await partAt(0);
+  const others = Array.from({ length: (first.parts as number) - 1 }, (_, index) => partAt(index + 1));
+  return [first, ...(await Promise.all(others))]
+    .flatMap((row) => row.entries as Item[])
+    .map((entry) => ({
+      customId: entry.id as string,
+      historyId: (entry.history as number | undefined) ?? null,
+      next: (entry.next as number | undefined) ?? null,
+    }));
+}
+
+export async function readRequests(
+  table: Table,
+  batch: Batch,
+  positions: readonly number[],
+): Promise<BatchRequest[]> {
+  const found = await Promise.all(positions.map((position) => readRequest(table, batch, position)));
+  return found.filter((request) => request !== undefined);
+}
+
+async function readRequest(table: Table, batch: Batch, position: number): Promise<BatchRequest | undefined> {
+  const group = Math.floor(position / requestsPerGroup);
+  const row = await table.get(keys.batchRequests(batch.workspaceId, batch.id, group));
+  const entry = (row?.requests as Item[] | undefined)?.[position % requestsPerGroup];
+  if (entry === undefined) return undefined;
+  const text =
+    entry.message ?? (await table.get(keys.batchText(batch.workspaceId, batch.id, position)))?.message;
+  if (text === undefined) return undefined;
+  const customId = entry.custom_id as string;
+  return {
+    position,
+    customId,
+    message: text as string,
+    agentId: entry.agent_id as string,
+    externalUserId: (entry.external_user_id as string | undefined) ?? null,
+    name: (entry.name as string | undefined) ?? customId,
+    attachedFileUuids: (entry.files as string[] | undefined) ?? [],
+    historyId: (entry.history_id as number | undefined) ?? null,
+    next: (entry.next as number | undefined) ?? null,
+    previous: (entry.previous as number | undefined) ?? null,
+  };
+}

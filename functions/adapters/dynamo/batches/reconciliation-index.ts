@@ -1,0 +1,110 @@
+import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
+import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
+import type { Item, Table } from '#adapters/dynamo/table/table.ts';
+import type {
+  OpenBatchEntry,
+  ReconciliationIndex,
+  WebhookEntry,
+} from '#domain/batches/reconciliation-index.ts';
+import type { DeliveryOwner } from '#domain/webhooks/webhook-delivery.ts';
+
+/** Sixteen checks at once take a page of this size in two rounds; a longer page would be read in vain at the deadline. */
+const webhooksPerPage = 32;
+
+export const webhookEntry = ({ workspaceId, batchId }: DeliveryOwner, due: string): Item => ({
+  ...keys.operatorsWebhook(workspaceId, due, batchId),
+  workspace_id: workspaceId,
+  batch_id: batchId,
+  due,
+});
+
+export function dynamoReconciliationIndex(table: Table): ReconciliationIndex {
+  const { pk: webhooks } = keys.operatorsWebhook('', '', '');
+  return {
+    async openBatches() {
+      const pages = table.queryPages({
+        KeyConditionExpression: 'pk = :pk',
+        ExpressionAttributeValues: { ':pk': keys.operatorsOpenBatch('').pk },
+      });
+      return (await Array.fromAsync(pages)).flat().map(openBatchOf);
+    },
+
+    async saveCheck({ batchId }, { groups, at }) {
+      try {
+        await table.update({
+          Key: keys.operatorsOpenBatch(batchId),
+          UpdateExpression: 'SET checked_groups = :groups, checked_at = :at',
+          ConditionExpression: 'attribute_exists(pk)',
+          ExpressionAttributeValues: { ':groups': groups, ':at': at },
+        });
+      } catch (error) {
+        // The batch has ended meanwhile.
+        if (!(error instanceof ConditionalCheckFailedException)) throw error;
+      }
+    },
+
+    removeOpenBatch: ({ batchId }) =>
+      table.transact((TableName) => [{ Delete: { TableName, Key: keys.operatorsOpenBatch(batchId) } }]),
+
+    async *workspacesWithWebhooks() {
+      let after = '';
+      for (;;) {
+        const pages = table.queryPages({
+          KeyConditionExpression: 'pk = :pk AND sk > :after',
+          ExpressionAttributeValues: { ':pk': webhooks, ':after': after },
+          Limit: 1,
+        });
+        const first = (await pages.next()).value?.[0];
+        if (first === undefined) return;
+        const workspaceId = first.workspace_id as string;
+        yield workspaceId;
+        after = `${workspaceId}${afterSeparator}`;
+      }
+    },
+
+    async *webhooksDue(workspaceId, until) {
+      const pages = table.queryPages({
+        KeyConditionExpression: 'pk = :pk AND sk BETWEEN :first AND :last',
+        ExpressionAttributeValues: {
+          ':pk': webhooks,
+          ':first': keys.operatorsWebhook(workspaceId, '', '').sk,
+          ':last': keys.operatorsWebhook(workspaceId, until, '').sk,
+        },
+        Limit: webhooksPerPage,
+      });
+      for await (const page of pages) yield* page.map(webhookOf);
+    },
+
+    putWebhook: (entry) => table.put({ Item: webhookEntry(entry, entry.due) }),
+    moveWebhook: (entry, due) =>
+      table.transact((TableName) => [
+        { Delete: { TableName, Key: keyOf(entry) } },
+        { Put: { TableName, Item: webhookEntry(entry, due) } },
+      ]),
+    removeWebhook: (entry) => table.transact((TableName) => [{ Delete: { TableName, Key: keyOf(entry) } }]),
+
+    cursor: async () => (await table.get(keys.reconcilerCursor()))?.batch_id as string | undefined,
+    saveCursor: (batchId) => table.put({ Item: { ...keys.reconcilerCursor(), batch_id: batchId } }),
+  };
+}
+
+/** The character after `#`, which separates the parts of a key: it sorts after all keys of a workspace. */
+const afterSeparator = '$';
+
+const keyOf = ({ workspaceId, due, batchId }: WebhookEntry): Key =>
+  keys.operatorsWebhook(workspaceId, due, batchId);
+
+const openBatchOf = (row: Item): OpenBatchEntry => ({
+  workspaceId: row.workspace_id as string,
+  batchId: row.sk as string,
+  lastCheck:
+    row.checked_at === undefined
+      ? null
+      : { groups: row.checked_groups as number, at: row.checked_at as number },
+});
+
+const webhookOf = (row: Item): WebhookEntry => ({
+  workspaceId: row.workspace_id as string,
+  batchId: row.batch_id as string,
+  due: row.due as string,
+});

@@ -1,0 +1,29 @@
+import { keys } from '#adapters/dynamo/table/keys.ts';
+import type { Item } from '#adapters/dynamo/table/table.ts';
+import type { Chat } from '#domain/chats/chat.ts';
+
+export const chatItem = (chat: Chat): Item => ({
+  ...keys.chat(chat.workspaceId, chat.id),
+  id: chat.id,
+  workspace_id: chat.workspaceId,
+  agent_id: chat.agentId,
+  name: chat.name,
+  ...(chat.externalUserId !== null && { external_user_id: chat.externalUserId }),
+  created_at: chat.createdAt,
+  updated_at: chat.updatedAt,
+  message_count: chat.messageCount,
+  ...(chat.lease !== null && { lease_id: chat.lease.id, lease_until: chat.lease.until }),
+});
+
+export const chatOf = (item: Item): Chat => ({
+  id: item.id as number,
+  workspaceId: item.workspace_id as string,
+  agentId: item.agent_id as string,
+  name: item.name as string,
+  externalUserId: (item.external_user_id as string | undefined) ?? null,
+  createdAt: item.created_at as string,
+  updatedAt: item.updated_at as string,
+  messageCount: item.message_count as number,
+  lease:
+    item.lease_id === undefined ? null : { id: item.lease_id as string, until: item.lease_until as number },
+});

@@ -1,0 +1,17 @@
+import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
+import type { Chat } from '#domain/chats/chat.ts';
+
+export interface Release {
+  Key: Key;
+  UpdateExpression: string;
+  ConditionExpression: string;
+  ExpressionAttributeValues: Record<string, unknown>;
+}
+
+/** The update that frees a chat and sets its count, if the lease is still the holder's. */
+export const releasing = (chat: Chat, leaseId: string, messageCount: number): Release => ({
+  Key: keys.chat(chat.workspaceId, chat.id),
+  UpdateExpression: 'SET message_count = :count REMOVE lease_id, lease_until',
+  ConditionExpression: 'lease_id = :lease',
+  ExpressionAttributeValues: { ':count': messageCount, ':lease': leaseId },
+});

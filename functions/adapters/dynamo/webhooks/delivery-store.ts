@@ -1,0 +1,130 @@
+import { webhookEntry } from '#adapters/dynamo/batches/reconciliation-index.ts';
+import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
+import type { Item, Table } from '#adapters/dynamo/table/table.ts';
+import { writeTogether } from '#adapters/dynamo/table/write-together.ts';
+import type { Audit } from '#adapters/dynamo/workspaces/audit-log.ts';
+import type { DeliveryStore } from '#domain/webhooks/delivery-store.ts';
+import type { DeliveryAttempt, DeliveryOwner, WebhookDelivery } from '#domain/webhooks/webhook-delivery.ts';
+
+export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
+  return {
+    async get(owner) {
+      const row = await table.get(keyOf(owner));
+      return row && deliveryOf(owner, row);
+    },
+
+    async begin(delivery, { at, nextAt }) {
+      const begun = {
+        ...delivery,
+        attempts: delivery.attempts + 1,
+        allAttempts: delivery.allAttempts + 1,
+        nextAt,
+      };
+      const attempt: DeliveryAttempt = {
+        number: begun.allAttempts,
+        round: begun.round,
+        at,
+        duration: null,
+        status: null,
+        failure: null,
+      };
+      const isTaken = await writeTogether(table, async () => (TableName) => [
+        { Put: { TableName, Item: deliveryRow(begun), ...asRead(delivery) } },
+        { Put: { TableName, Item: attemptRow(delivery, attempt) } },
+      ]);
+      return isTaken ? { delivery: begun, attempt } : undefined;
+    },
+
+    async end(delivery, attempt, then) {
+      const isCurrent = await writeTogether(table, async () => (TableName) => [
+        { Put: { TableName, Item: deliveryRow({ ...delivery, ...then }), ...asRead(delivery) } },
+        { Put: { TableName, Item: attemptRow(delivery, attempt) } },
+      ]);
+      if (!isCurrent) await table.put({ Item: attemptRow(delivery, attempt) });
+    },
+
+    async giveUp(delivery) {
+      const exhausted: WebhookDelivery = { ...delivery, state: 'exhausted' };
+      await writeTogether(table, async () => (TableName) => [
+        { Put: { TableName, Item: deliveryRow(exhausted), ...asRead(delivery) } },
+      ]);
+    },
+
+    async restart(delivery, at) {
+      const restarted: WebhookDelivery = {
+        ...delivery,
+        state: 'pending',
+        round: delivery.round + 1,
+        attempts: 0,
+        nextAt: at,
+      };
+      const isDone = await writeTogether(table, async () => (TableName) => [
+        { Put: { TableName, Item: deliveryRow(restarted), ...asRead(delivery) } },
+        { Put: { TableName, Item: webhookEntry(delivery, at) } },
+        ...audit(TableName, {
+          ...{ action: 'webhook resent', workspaceId: delivery.workspaceId, target: delivery.batchId },
+          changes: { round: restarted.round },
+        }),
+      ]);
+      return isDone ? restarted : undefined;
+    },
+
+    async attempts(owner) {
+      const first = keys.deliveryAttempt(owner.workspaceId, owner.batchId, 0);
+      const last = keys.deliveryAttempt(owner.workspaceId, owner.batchId, 9_999_999);
+      const pages = table.queryPages({
+        KeyConditionExpression: 'pk = :pk AND sk BETWEEN :first AND :last',
+        ExpressionAttributeValues: { ':pk': first.pk, ':first': first.sk, ':last': last.sk },
+      });
+      return (await Array.fromAsync(pages)).flat().map(attemptOf);
+    },
+  };
+}
+
+const keyOf = ({ workspaceId, batchId }: DeliveryOwner): Key => keys.webhookDelivery(workspaceId, batchId);
+
+/** Nobody has gone on with the delivery since it was read. */
+const asRead = ({ state, round, attempts }: WebhookDelivery): Item => ({
+  ConditionExpression: '#state = :state AND #round = :round AND attempts = :attempts',
+  ExpressionAttributeNames: { '#state': 'state', '#round': 'round' },
+  ExpressionAttributeValues: { ':state': state, ':round': round, ':attempts': attempts },
+});
+
+export const deliveryRow = (delivery: WebhookDelivery): Item => ({
+  ...keyOf(delivery),
+  body: delivery.body,
+  state: delivery.state,
+  round: delivery.round,
+  attempts: delivery.attempts,
+  all_attempts: delivery.allAttempts,
+  next_at: delivery.nextAt,
+});
+
+const deliveryOf = ({ workspaceId, batchId }: DeliveryOwner, row: Item): WebhookDelivery => ({
+  workspaceId,
+  batchId,
+  body: row.body as string,
+  state: row.state as WebhookDelivery['state'],
+  round: row.round as number,
+  attempts: row.attempts as number,
+  allAttempts: row.all_attempts as number,
+  nextAt: row.next_at as string,
+});
+
+const attemptRow = ({ workspaceId, batchId }: DeliveryOwner, attempt: DeliveryAttempt): Item => ({
+  ...keys.deliveryAttempt(workspaceId, batchId, attempt.number),
+  round: attempt.round,
+  at: attempt.at,
+  ...(attempt.duration !== null && { duration: attempt.duration }),
+  ...(attempt.status !== null && { status: attempt.status }),
+  ...(attempt.failure !== null && { failure: attempt.failure }),
+});
+
+const attemptOf = (row: Item): DeliveryAttempt => ({
+  number: Number((row.sk as string).split('#')[1]),
+  round: row.round as number,
+  at: row.at as string,
+  duration: (row.duration as number | undefined) ?? null,
+  status: (row.status as number | undefined) ?? null,
+  failure: (row.failure as string | undefined) ?? null,
+});

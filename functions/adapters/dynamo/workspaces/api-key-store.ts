@@ -1,0 +1,148 @@
+import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
+import { keys } from '#adapters/dynamo/table/keys.ts';
+import { failedConditions, type Item, type Table, type Write } from '#adapters/dynamo/table/table.ts';
+import type { ApiKey } from '#domain/workspaces/api-key.ts';
+import type { ApiKeyStore } from '#domain/workspaces/api-key-store.ts';
+import type { Audit } from './audit-log.ts';
+
+const apiKeyOf = (item: Item): ApiKey => ({
+  id: item.id as string,
+  workspaceId: item.workspace_id as string,
+  hash: item.hash as string,
+  prefix: item.prefix as string,
+  lastFour: item.last_four as string,
+  name: item.name as string | null,
+  createdAt: item.created_at as string,
+  expiresAt: item.expires_at as string | null,
+  revokedAt: item.revoked_at as string | null,
+  lastUsedOn: (item.last_used_on as string | undefined) ?? null,
+});
+
+const itemOf = (key: ApiKey): Item => ({
+  id: key.id,
+  workspace_id: key.workspaceId,
+  hash: key.hash,
+  prefix: key.prefix,
+  last_four: key.lastFour,
+  name: key.name,
+  created_at: key.createdAt,
+  expires_at: key.expiresAt,
+  revoked_at: key.revokedAt,
+});
+
+/** A new key, and how operators find it: by its workspace, and by its id. */
+function putting(TableName: string, key: ApiKey): Write[] {
+  const pointer = { hash: key.hash };
+  return [
+    { ...keys.apiKey(key.hash), ...itemOf(key) },
+    { ...keys.apiKeyOfWorkspace(key.workspaceId, key.id), ...pointer },
+    { ...keys.operatorsApiKey(key.id), ...pointer },
+  ].map((Item) => ({ Put: { TableName, Item } }));
+}
+
+const named = ({ name, expiresAt, prefix, lastFour }: ApiKey) => ({
+  name,
+  expires_at: expiresAt,
+  key: `${prefix}…${lastFour}`,
+});
+
+export function dynamoApiKeyStore(table: Table, audit: Audit): ApiKeyStore {
+  const byHash = async (hash: string): Promise<ApiKey | undefined> => {
+    const item = await table.get(keys.apiKey(hash));
+    return item && apiKeyOf(item);
+  };
+  const byId = async (keyId: string): Promise<ApiKey | undefined> => {
+    const pointer = await table.get(keys.operatorsApiKey(keyId));
+    return pointer && byHash(pointer.hash as string);
+  };
+  return {
+    byHash,
+    byId,
+    async put(key) {
+      await table.transact((TableName) => [
+        ...putting(TableName, key),
+        ...audit(TableName, {
+          ...{ action: 'key created', workspaceId: key.workspaceId, target: key.id },
+          changes: named(key),
+        }),
+      ]);
+    },
+    async list(workspaceId) {
+      const found: (ApiKey | undefined)[] = [];
+      const pages = table.queryPages({
+        KeyConditionExpression: 'pk = :pk',
+        ExpressionAttributeValues: { ':pk': keys.apiKeyOfWorkspace(workspaceId, '').pk },
+      });
+      for await (const page of pages)
+        found.push(...(await Promise.all(page.map((item) => byHash(item.hash as string)))));
+      return found
+        .filter((key) => key !== undefined)
+        .sort((one, other) => one.createdAt.localeCompare(other.createdAt));
+    },
+    async revoke(keyId, at) {
+      const key = await byId(keyId);
+      if (key === undefined || key.revokedAt !== null) return key;
+      await table.transact((TableName) => [
+        {
+          Update: {
+            TableName,
+            Key: keys.apiKey(key.hash),
+            UpdateExpression: 'SET revoked_at = :at',
+            ConditionExpression: 'attribute_exists(pk)',
+            ExpressionAttributeValues: { ':at': at },
+          },
+        },
+        ...audit(TableName, {
+          ...{ action: 'key revoked', workspaceId: key.workspaceId, target: key.id },
+          changes: { revoked_at: at },
+        }),
+      ]);
+      return { ...key, revokedAt: at };
+    },
+    async replace(old, expiresAt, key) {
+      try {
+        await table.transact((TableName) => [
+          {
+            Update: {
+              TableName,
+              Key: keys.apiKey(old.hash),
+              UpdateExpression: 'SET expires_at = :then',
+              ConditionExpression: 'revoked_at = :never AND expires_at = :read',
+              ExpressionAttributeValues: { ':then': expiresAt, ':never': null, ':read': old.expiresAt },
+            },
+          },
+          ...putting(TableName, key),
+          ...audit(TableName, {
+            ...{ action: 'key rotated', workspaceId: old.workspaceId, target: old.id },
+            changes: {
+              ends: { from: old.expiresAt, to: expiresAt },
+              new_key_id: key.id,
+              ...named(key),
+            },
+          }),
+        ]);
+        return true;
+      } catch (error) {
+        if (failedConditions(error)[0] === true) return false;
+        throw error;
+      }
+    },
+    async markUsed({ hash }, day, signal) {
+      try {
+        await table.update(
+          {
+            Key: keys.apiKey(hash),
+            UpdateExpression: 'SET last_used_on = :day',
+            ConditionExpression:
+              'attribute_exists(pk) AND (attribute_not_exists(last_used_on) OR last_used_on < :day)',
+            ExpressionAttributeValues: { ':day': day },
+          },
+          signal,
+        );
+      } catch (error) {
+        // Another request of the same moment has said so.
+        if (!(error instanceof ConditionalCheckFailedException)) throw error;
+      }
+    },
+  };
+}

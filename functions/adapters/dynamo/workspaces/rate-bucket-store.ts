@@ -1,0 +1,52 @@
+import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
+import { unmarshall } from '@aws-sdk/util-dynamodb';
+import { keys } from '#adapters/dynamo/table/keys.ts';
+import type { Item, Table } from '#adapters/dynamo/table/table.ts';
+import { formatRateLimit } from '#contract/rate-limits.ts';
+import type { BucketChange, RateBucket, RateBucketStore } from '#domain/workspaces/rate-bucket-store.ts';
+
+/** Clocks of functions may differ, and a bucket must not go while one still sees it in use. */
+const secondsKept = 60;
+
+export function dynamoRateBucketStore(table: Table): RateBucketStore {
+  const take = async (
+    { workspaceId, apiKeyId, rateClass, limit }: RateBucket,
+    { now, interval }: { now: number; interval: number },
+    change: { fullAt: string; condition: string; values: Item },
+  ): Promise<BucketChange> => {
+    try {
+      const row = await table.update({
+        Key: keys.rateBucket(workspaceId, apiKeyId, rateClass, formatRateLimit(limit)),
+        UpdateExpression: `SET full_at = ${change.fullAt}, #ttl = :ttl`,
+        ConditionExpression: change.condition,
+        ExpressionAttributeNames: { '#ttl': 'ttl' },
+        ExpressionAttributeValues: {
+          ...change.values,
+          // By then it is full, however many take from it now.
+          ':ttl': Math.ceil((now + interval * limit.burst) / 1000) + secondsKept,
+        },
+        ReturnValues: 'UPDATED_NEW',
+        ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+      });
+      return { taken: true, fullAt: row.full_at as number };
+    } catch (error) {
+      if (!(error instanceof ConditionalCheckFailedException)) throw error;
+      // A row that is not there is a bucket that is full.
+      return { taken: false, fullAt: error.Item === undefined ? 0 : unmarshall(error.Item).full_at };
+    }
+  };
+  return {
+    takeFirst: (bucket, moment) =>
+      take(bucket, moment, {
+        fullAt: ':next',
+        condition: 'attribute_not_exists(pk) OR full_at <= :now',
+        values: { ':now': moment.now, ':next': moment.now + moment.interval },
+      }),
+    takeNext: (bucket, moment) =>
+      take(bucket, moment, {
+        fullAt: 'full_at + :interval',
+        condition: 'full_at > :now AND full_at <= :latest',
+        values: { ':now': moment.now, ':interval': moment.interval, ':latest': moment.latest },
+      }),
+  };
+}

@@ -1,0 +1,180 @@
+import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
+import { failedConditions, type Item, type Table, type Write } from '#adapters/dynamo/table/table.ts';
+import {
+  formatOpenBatches,
+  formatRateLimit,
+  type Limits,
+  openBatchesLimit,
+  rateClasses,
+  rateLimit,
+} from '#contract/rate-limits.ts';
+import { changesOf } from '#domain/workspaces/audit.ts';
+import type { Workspace } from '#domain/workspaces/workspace.ts';
+import type { WorkspaceChanges, WorkspaceStore } from '#domain/workspaces/workspace-store.ts';
+import { type Audit, auditWrites } from './audit-log.ts';
+
+const workspaceOf = (item: Item): Workspace => ({
+  id: item.id as string,
+  name: item.name as string,
+  enabled: item.enabled as boolean,
+  whitelistEnabled: item.whitelist_enabled as boolean,
+  titlesEnabled: item.titles_enabled as boolean,
+  limits: item.limits as Workspace['limits'],
+  ownLimits: ownLimitsOf(item),
+  createdAt: item.created_at as string,
+});
+
+/** Of an item, or of changes to one: an attribute that is null goes. */
+const itemOf = ({
+  ownLimits = {},
+  ...workspace
+}: Omit<Partial<Workspace>, 'ownLimits'> & WorkspaceChanges): Item => ({
+  id: workspace.id,
+  name: workspace.name,
+  enabled: workspace.enabled,
+  whitelist_enabled: workspace.whitelistEnabled,
+  titles_enabled: workspace.titlesEnabled,
+  limits: workspace.limits,
+  created_at: workspace.createdAt,
+  ...Object.fromEntries(
+    rateClasses.map((name) => [limitAttribute[name], textOf(ownLimits[name], formatRateLimit)]),
+  ),
+  [limitAttribute.openBatches]: textOf(ownLimits.openBatches, formatOpenBatches),
+});
+
+/** An attribute each, so that operators can change one beside another. */
+const limitAttribute: Record<keyof Limits, string> = {
+  reads: 'limit_reads',
+  writes: 'limit_writes',
+  sends: 'limit_sends',
+  uploads: 'limit_uploads',
+  batches: 'limit_batches',
+  openBatches: 'limit_open_batches',
+};
+
+const textOf = <Limit>(
+  limit: Limit | 'stage' | undefined,
+  format: (limit: Limit) => string,
+): string | null | undefined => (limit === 'stage' ? null : limit === undefined ? undefined : format(limit));
+
+function ownLimitsOf(item: Item): Partial<Limits> {
+  const own: Partial<Limits> = {};
+  for (const name of rateClasses)
+    if (item[limitAttribute[name]] !== undefined) own[name] = rateLimit.parse(item[limitAttribute[name]]);
+  if (item[limitAttribute.openBatches] !== undefined)
+    own.openBatches = openBatchesLimit.parse(item[limitAttribute.openBatches]);
+  return own;
+}
+
+/** Of a whitelist, in one transaction: a hundred writes less those of its audit. */
+const usersAtOnce = 100 - auditWrites;
+
+export function dynamoWorkspaceStore(table: Table, audit: Audit): WorkspaceStore {
+  const get = async (workspaceId: string): Promise<Workspace | undefined> => {
+    const item = await table.get(keys.workspace(workspaceId));
+    return item && workspaceOf(item);
+  };
+  const changeWhitelist = async (
+    action: 'whitelist extended' | 'whitelist reduced',
+    workspaceId: string,
+    externalUserIds: readonly string[],
+    write: (tableName: string, key: Key) => Write,
+  ): Promise<void> => {
+    const distinct = [...new Set(externalUserIds)];
+    for (let first = 0; first < distinct.length; first += usersAtOnce) {
+      const users = distinct.slice(first, first + usersAtOnce);
+      await table.transact((TableName) => [
+        ...users.map((user) => write(TableName, keys.whitelistEntry(workspaceId, user))),
+        ...audit(TableName, { action, workspaceId, target: workspaceId, changes: { users } }),
+      ]);
+    }
+  };
+  return {
+    get,
+    async isListed(workspaceId, externalUserId) {
+      return (await table.get(keys.whitelistEntry(workspaceId, externalUserId))) !== undefined;
+    },
+    async put(workspace) {
+      await table.transact((TableName) => [
+        { Put: { TableName, Item: { ...keys.workspace(workspace.id), ...itemOf(workspace) } } },
+        { Put: { TableName, Item: keys.operatorsWorkspace(workspace.id) } },
+        ...audit(TableName, {
+          action: 'workspace created',
+          workspaceId: workspace.id,
+          target: workspace.id,
+          changes: {
+            name: workspace.name,
+            whitelistEnabled: workspace.whitelistEnabled,
+            limits: workspace.limits,
+          },
+        }),
+      ]);
+    },
+    async update(workspaceId, changes) {
+      const changed = Object.entries(itemOf(changes)).filter(([, value]) => value !== undefined);
+      const before = await get(workspaceId);
+      if (before === undefined || changed.length === 0) return before;
+      const [set, removed] = [
+        changed.filter(([, value]) => value !== null),
+        changed.filter(([, value]) => value === null),
+      ];
+      const clause = (verb: string, parts: string[]) =>
+        parts.length === 0 ? [] : [`${verb} ${parts.join(', ')}`];
+      try {
+        await table.transact((TableName) => [
+          {
+            Update: {
+              TableName,
+              Key: keys.workspace(workspaceId),
+              UpdateExpression: [
+                ...clause(
+                  'SET',
+                  set.map(([name]) => `#${name} = :${name}`),
+                ),
+                ...clause(
+                  'REMOVE',
+                  removed.map(([name]) => `#${name}`),
+                ),
+              ].join(' '),
+              ConditionExpression: 'attribute_exists(pk)',
+              ExpressionAttributeNames: Object.fromEntries(changed.map(([name]) => [`#${name}`, name])),
+              ...(set.length > 0 && {
+                ExpressionAttributeValues: Object.fromEntries(
+                  set.map(([name, value]) => [`:${name}`, value]),
+                ),
+              }),
+            },
+          },
+          ...audit(TableName, {
+            action: 'workspace updated',
+            workspaceId,
+            target: workspaceId,
+            changes: changesOf(before, changes),
+          }),
+        ]);
+      } catch (error) {
+        if (failedConditions(error)[0] === true) return undefined;
+        throw error;
+      }
+      return get(workspaceId);
+    },
+    async list() {
+      const workspaces: (Workspace | undefined)[] = [];
+      const pages = table.queryPages({
+        KeyConditionExpression: 'pk = :pk',
+        ExpressionAttributeValues: { ':pk': keys.operatorsWorkspace('').pk },
+      });
+      for await (const page of pages)
+        workspaces.push(...(await Promise.all(page.map((item) => get(item.sk as string)))));
+      return workspaces.filter((workspace) => workspace !== undefined);
+    },
+    addToWhitelist: (workspaceId, externalUserIds) =>
+      changeWhitelist('whitelist extended', workspaceId, externalUserIds, (TableName, Item) => ({
+        Put: { TableName, Item },
+      })),
+    removeFromWhitelist: (workspaceId, externalUserIds) =>
+      changeWhitelist('whitelist reduced', workspaceId, externalUserIds, (TableName, Key) => ({
+        Delete: { TableName, Key },
+      })),
+  };
+}

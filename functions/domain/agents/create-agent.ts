@@ -1,0 +1,27 @@
+import type { AgentDefinition } from '#contract/agent.ts';
+import { ServiceError } from '#contract/errors.ts';
+import type { Services } from '#domain/services.ts';
+import type { Agent } from './agent.ts';
+
+/** Creates an agent as a draft: it answers nothing until it is published. */
+export const createAgent =
+  (services: Pick<Services, 'agents' | 'clock' | 'identifiers' | 'workspaces'>) =>
+  async (input: { workspaceId: string; definition: AgentDefinition }): Promise<Agent> => {
+    if ((await services.workspaces.get(input.workspaceId)) === undefined)
+      throw new ServiceError('notFound', `Workspace ${input.workspaceId} not found`);
+    const now = services.clock.now().toISOString();
+    const agent: Agent = {
+      id: services.identifiers.uuid(),
+      workspaceId: input.workspaceId,
+      publishState: 'draft',
+      definition: input.definition,
+      newestVersion: 0,
+      publishedVersionId: null,
+      publishedAt: null,
+      createdAt: now,
+      updatedAt: now,
+      revision: 1,
+    };
+    await services.agents.create(agent);
+    return agent;
+  };

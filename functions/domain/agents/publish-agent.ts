@@ -1,0 +1,30 @@
+import type { Services } from '#domain/services.ts';
+import type { Agent, AgentVersion } from './agent.ts';
+import { findAgent } from './find-agent.ts';
+
+/** Makes the draft's content the next version, and that version the one that answers. */
+export const publishAgent =
+  (services: Pick<Services, 'agents' | 'clock' | 'identifiers'>) =>
+  async (agentId: string): Promise<AgentVersion> => {
+    const agent = await findAgent(services)(agentId);
+    const now = services.clock.now().toISOString();
+    const version: AgentVersion = {
+      id: services.identifiers.uuid(),
+      agentId: agent.id,
+      workspaceId: agent.workspaceId,
+      number: agent.newestVersion + 1,
+      definition: agent.definition,
+      publishedAt: now,
+      agentCreatedAt: agent.createdAt,
+    };
+    const published: Agent = {
+      ...agent,
+      publishState: 'published',
+      newestVersion: version.number,
+      publishedVersionId: version.id,
+      publishedAt: now,
+      updatedAt: now,
+    };
+    await services.agents.save(published, version);
+    return version;
+  };

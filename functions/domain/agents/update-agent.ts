@@ -1,0 +1,17 @@
+import type { AgentDefinition } from '#contract/agent.ts';
+import type { Services } from '#domain/services.ts';
+import type { Agent } from './agent.ts';
+import { findAgent } from './find-agent.ts';
+
+/** Replaces the draft's content. A published version goes on answering as it was until the agent is published again. */
+export const updateAgent =
+  (services: Pick<Services, 'agents' | 'clock'>) =>
+  async (input: { agentId: string; definition: AgentDefinition }): Promise<Agent> => {
+    const agent: Agent = {
+      ...(await findAgent(services)(input.agentId)),
+      definition: input.definition,
+      updatedAt: services.clock.now().toISOString(),
+    };
+    await services.agents.save(agent, 'unchanged');
+    return agent;
+  };

@@ -1,0 +1,102 @@
+import type { SettleServices } from '#domain/chats/settle-turn.ts';
+import type { Services } from '#domain/services.ts';
+import { deliveryOf } from '#domain/webhooks/webhook-delivery.ts';
+import { type Batch, type BatchItem, isOpen, outcomeOf, type StopReason } from './batch.ts';
+import { freeChats } from './free-chats.ts';
+import { isNothingLeft, type OpenRequests, openRequests } from './open-requests.ts';
+
+interface AdvanceServices extends SettleServices, Pick<Services, 'batches' | 'meter'> {}
+
+/**
+ * `wait`: requests are to be done; `finish`: some are being done, and no more are begun; `over`: the batch has ended.
+ */
+export type BatchStage = 'wait' | 'finish' | 'over';
+
+/**
+ * Looks at a batch and moves it on: one whose time is up is stopped, and one that has nothing left to be done is closed.
+ * Says from the rows alone what is to be waited for.
+ */
+export const advanceBatch =
+  (services: AdvanceServices) =>
+  async (input: { workspaceId: string; batchId: string }): Promise<{ batch: Batch; stage: BatchStage }> => {
+    for (;;) {
+      const batch = await read(services, input);
+      if (!isOpen(batch)) return { batch, stage: 'over' };
+      if (batch.stop === null && services.clock.now().toISOString() >= batch.expiresAt) {
+        await stopBatch(services, batch, 'expired');
+        continue;
+      }
+      if (batch.stop !== null) await giveUpAbandoned(services, batch);
+      const left = await openRequests(services, batch);
+      if (!isNothingLeft(batch, left)) return { batch, stage: batch.stop === null ? 'wait' : 'finish' };
+      // Unless someone has stopped it meanwhile, or closed it.
+      await closeBatch(services, batch, left);
+    }
+  };
+
+/** Ends a batch that cannot be carried through: what is not over has failed. */
+export const failBatch =
+  (services: AdvanceServices) =>
+  async (input: { workspaceId: string; batchId: string }): Promise<Batch> => {
+    const found = await read(services, input);
+    if (!isOpen(found)) return found;
+    await stopBatch(services, found, 'failed');
+    const batch = await read(services, input);
+    const { processing } = await openRequests(services, batch);
+    for (const item of processing)
+      await services.batches.giveUp(batch, abandoned(batch, item), Number.MAX_SAFE_INTEGER);
+    await closeBatch(services, batch, await openRequests(services, batch));
+    return read(services, input);
+  };
+
+async function read(
+  services: Pick<Services, 'batches'>,
+  { workspaceId, batchId }: { workspaceId: string; batchId: string },
+): Promise<Batch> {
+  const batch = await services.batches.get(workspaceId, batchId);
+  if (batch === undefined) throw new Error(`There is no batch ${batchId}`);
+  return batch;
+}
+
+/**
+ * From this write on nothing of the batch can be begun. Undefined when another stop, or the end, came first; but a batch
+ * that was stopped for another reason and is still in progress can be cancelled, and keeps that reason.
+ */
+export const stopBatch = (
+  services: Pick<Services, 'batches' | 'clock'>,
+  batch: Batch,
+  reason: StopReason,
+): Promise<Batch | undefined> =>
+  services.batches.stop(batch, { reason, at: services.clock.now().toISOString() });
+
+/** Of a stopped batch, what a worker began and left lying is not begun again. */
+async function giveUpAbandoned(services: Pick<Services, 'batches' | 'clock'>, batch: Batch): Promise<void> {
+  const now = services.clock.now().getTime();
+  const { processing } = await openRequests(services, batch);
+  for (const item of processing.filter(({ leaseUntil }) => leaseUntil < now))
+    await services.batches.giveUp(batch, abandoned(batch, item), now);
+}
+
+/** It ends as one that was never begun. */
+const abandoned = (batch: Batch, item: BatchItem): BatchItem => {
+  const { error, processedAt } = outcomeOf(batch, undefined);
+  return { ...item, status: 'failed', error, processedAt };
+};
+
+async function closeBatch(services: AdvanceServices, batch: Batch, left: OpenRequests): Promise<void> {
+  // Before the close: behind it nobody looks at the batch again.
+  await freeChats(services)(batch, left.unanswered);
+  const now = services.clock.now();
+  const at = now.toISOString();
+  const status =
+    batch.status === 'cancelling' ? 'cancelled' : batch.stop?.reason === 'failed' ? 'failed' : 'completed';
+  const final = {
+    status,
+    completed: left.completed,
+    failed: batch.total - left.completed,
+    completedAt: status === 'cancelled' ? null : at,
+    cancelledAt: status === 'cancelled' ? at : null,
+  } as const;
+  if (await services.batches.close(batch, final, deliveryOf({ ...batch, ...final })))
+    services.meter.batchEnded(status, now.getTime() - Date.parse(batch.createdAt));
+}

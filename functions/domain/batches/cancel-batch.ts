@@ -1,0 +1,35 @@
+import { ServiceError } from '#contract/errors.ts';
+import type { Services } from '#domain/services.ts';
+import { stopBatch } from './advance-batch.ts';
+import type { Batch } from './batch.ts';
+import { findBatch } from './find-batch.ts';
+import { tallyBatch } from './tally-batch.ts';
+import { wakeBatch } from './wake-batch.ts';
+
+/**
+ * Cancels a batch that is in progress: what has not been begun has failed from now on (specification, section 3.1), or
+ * since its time was up.
+ * @param admitted resolves when the request is let in, and rejects when it is not: nothing is written before
+ * @throws notFound, or badRequest in any other state
+ */
+export const cancelBatch =
+  (services: Pick<Services, 'batchWorkflow' | 'batches' | 'clock' | 'log'>) =>
+  async (workspaceId: string, batchId: string, admitted: Promise<void>): Promise<Batch> => {
+    const found = await findBatch(services)(workspaceId, batchId);
+    await admitted;
+    const stopped = found.status === 'in_progress' && (await stopBatch(services, found, 'cancelled'));
+    if (!stopped) {
+      const { status } = await findBatch(services)(workspaceId, batchId);
+      throw new ServiceError(
+        'badRequest',
+        `Only a batch in progress can be cancelled; this one is ${status}`,
+      );
+    }
+    try {
+      await wakeBatch(services)(stopped);
+    } catch (error) {
+      // The batch is cancelled; the reconciler wakes its workflow.
+      services.log.warn('The workflow of a cancelled batch was not woken', { batchId, error });
+    }
+    return tallyBatch(services)(stopped);
+  };

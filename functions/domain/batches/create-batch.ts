@@ -1,0 +1,277 @@
+import { ServiceError } from '#contract/errors.ts';
+import type { CreateBatchBody } from '#contract/routes/create-batch.ts';
+import { type Chat, isOpenTo } from '#domain/chats/chat.ts';
+import { findAttachedFiles } from '#domain/files/find-attached-files.ts';
+import { earlierWork, type RequestKey } from '#domain/platform/request-key.ts';
+import type { Services } from '#domain/services.ts';
+import { refuseForbiddenWebhook, sealedWebhook } from '#domain/webhooks/take-webhook.ts';
+import type { Batch, BatchRequest } from './batch.ts';
+
+type CreateServices = Pick<
+  Services,
+  | 'agents'
+  | 'batches'
+  | 'batchSettings'
+  | 'batchWorkflow'
+  | 'chats'
+  | 'clock'
+  | 'fileIndex'
+  | 'identifiers'
+  | 'log'
+  | 'replySettings'
+  | 'requestKeys'
+  | 'secretSealer'
+  | 'webhookSender'
+  | 'workspaces'
+>;
+
+/** A request with the same key is making the batch, or has died while it was: looked for so often, then made. */
+const looksForBatch = 12;
+const millisecondsBetweenLooks = 250;
+
+/**
+ * Takes a batch in: everything is checked before anything is written.
+ * @param key of a request that may be made again: the batch that it has made is told as it was then
+ * @param mostOpen how many batches of the workspace may then be open; null for any number
+ * @throws clientNotAllowed, then badRequest, or notFound for a history, each naming the request and the field
+ *   (specification, sections 4.2 and 5.4); rateLimited when as many are open
+ */
+export const createBatch =
+  (services: CreateServices) =>
+  async (
+    { workspaceId, apiKeyId, body }: { workspaceId: string; apiKeyId: string; body: CreateBatchBody },
+    { key, mostOpen }: { key: RequestKey | null; mostOpen: number | null },
+  ): Promise<{ batch: Batch; replayed: boolean }> => {
+    const requests = requestsOf(body);
+    refuseRepeatedIds(requests);
+    const [kept] = await Promise.all([
+      key === null ? undefined : services.requestKeys.find(key),
+      admitUsers(services, workspaceId, requests),
+    ]);
+    const earlier = earlierWork(kept, key, 'batch');
+    const made = earlier && (await awaitBatch(services, workspaceId, earlier.batchId));
+    if (made !== undefined) return { batch: asCreated(made), replayed: true };
+
+    // Looked up together; of several that are wrong, the same one is always told.
+    const checks = await Promise.allSettled([
+      refuseUnpublishedAgents(services, workspaceId, body, requests),
+      refuseForeignHistories(services, workspaceId, requests),
+      refuseUnknownFiles(services, workspaceId, requests),
+      refuseForbiddenWebhook(services, body),
+      refuseOneTooMany(services, workspaceId, mostOpen),
+    ]);
+    for (const check of checks) if (check.status === 'rejected') throw check.reason;
+
+    const drawn = services.identifiers.uuid();
+    const id = earlier?.batchId ?? (await keepId(services, key, drawn));
+    if (earlier === undefined && id !== drawn) {
+      const meanwhile = await awaitBatch(services, workspaceId, id);
+      if (meanwhile !== undefined) return { batch: asCreated(meanwhile), replayed: true };
+    }
+    const now = services.clock.now();
+    const batch: Batch = {
+      id,
+      workspaceId,
+      agentId: body.agent_id,
+      apiKeyId,
+      status: 'in_progress',
+      total: requests.length,
+      completed: 0,
+      failed: 0,
+      createdAt: now.toISOString(),
+      expiresAt: new Date(now.getTime() + services.batchSettings.timeout).toISOString(),
+      completedAt: null,
+      cancelledAt: null,
+      stop: null,
+      webhook: await sealedWebhook(services, body, { workspaceId, batchId: id }),
+      run: 1,
+      taskToken: null,
+      dispatchedAt: null,
+      sentAt: null,
+      groupsSent: 0,
+      places: 0,
+    };
+    // Counted once more, for several at once, which were few enough a moment ago.
+    const admit = mostOpen === null ? null : refuseAt(mostOpen);
+    if (!(await services.batches.create(batch, requests, admit))) {
+      const first = await services.batches.get(workspaceId, id);
+      if (first === undefined) throw new Error(`The batch ${id} is there and is not`);
+      return { batch: asCreated(first), replayed: true };
+    }
+    try {
+      await services.batchWorkflow.start(batch);
+    } catch (error) {
+      // The batch stands; the reconciler starts it.
+      services.log.warn('The workflow of a batch was not started', { batchId: batch.id, error });
+    }
+    return { batch, replayed: false };
+  };
+
+/** Seconds: a batch of few requests takes some, and nobody knows of the others. */
+const secondsToLookAgain = 30;
+
+const refuseAt = (most: number) => (open: number) => {
+  if (open >= most)
+    throw new ServiceError(
+      'rateLimited',
+      `The workspace has ${open} open batches, as many as it may have: wait for the end of one, or cancel one`,
+      { retryAfter: secondsToLookAgain },
+    );
+};
+
+async function refuseOneTooMany(
+  { batches }: CreateServices,
+  workspaceId: string,
+  mostOpen: number | null,
+): Promise<void> {
+  if (mostOpen !== null) refuseAt(mostOpen)(await batches.countOpen(workspaceId));
+}
+
+/** The id that the batch has or will have, whoever of several that make the same request is the one to make it. */
+async function keepId(services: CreateServices, key: RequestKey | null, drawn: string): Promise<string> {
+  if (key === null) return drawn;
+  const kept = await services.requestKeys.keep(key, { is: 'batch', batchId: drawn });
+  return earlierWork(kept, key, 'batch')?.batchId ?? drawn;
+}
+
+/** To make it again would write the same, but all of it: so it is waited for, as long as making it may take. */
+async function awaitBatch(
+  services: CreateServices,
+  workspaceId: string,
+  batchId: string,
+): Promise<Batch | undefined> {
+  for (let look = 1; look <= looksForBatch; look += 1) {
+    const batch = await services.batches.get(workspaceId, batchId);
+    if (batch !== undefined) return batch;
+    await new Promise<void>((over) => services.clock.after(millisecondsBetweenLooks, over));
+  }
+  return undefined;
+}
+
+/** As its first answer told it, whatever has become of it since. */
+const asCreated = (batch: Batch): Batch => ({
+  ...batch,
+  status: 'in_progress',
+  completed: 0,
+  failed: 0,
+  completedAt: null,
+  cancelledAt: null,
+});
+
+/** Requests that continue the same history form a chain, in input order. */
+function requestsOf(body: CreateBatchBody): BatchRequest[] {
+  const requests = body.requests.map(
+    (request, position): BatchRequest => ({
+      position,
+      customId: request.custom_id,
+      message: request.message,
+      agentId: request.agent_id ?? body.agent_id,
+      externalUserId: request.external_user_id ?? null,
+      name: request.name ?? request.custom_id,
+      attachedFileUuids: request.attached_file_uuids,
+      historyId: request.history_id ?? null,
+      next: null,
+      previous: null,
+    }),
+  );
+  const lastOfHistory = new Map<number, BatchRequest>();
+  for (const request of requests) {
+    if (request.historyId === null) continue;
+    const before = lastOfHistory.get(request.historyId);
+    if (before !== undefined) {
+      before.next = request.position;
+      request.previous = before.position;
+    }
+    lastOfHistory.set(request.historyId, request);
+  }
+  return requests;
+}
+
+const refusal = (position: number, text: string) =>
+  new ServiceError('badRequest', `requests[${position}].${text}`);
+
+function refuseRepeatedIds(requests: readonly BatchRequest[]): void {
+  const seen = new Map<string, number>();
+  for (const { customId, position } of requests) {
+    const earlier = seen.get(customId);
+    if (earlier !== undefined)
+      throw refusal(position, `custom_id is the same as that of requests[${earlier}]`);
+    seen.set(customId, position);
+  }
+}
+
+async function admitUsers(
+  services: CreateServices,
+  workspaceId: string,
+  requests: readonly BatchRequest[],
+): Promise<void> {
+  const workspace = await services.workspaces.get(workspaceId);
+  if (workspace === undefined) throw new ServiceError('accessDenied', 'Access denied');
+  if (!workspace.whitelistEnabled) return;
+  const users = [...new Set(requests.flatMap(({ externalUserId }) => externalUserId ?? []))];
+  const listed = new Map(
+    await Promise.all(
+      users.map(async (user) => [user, await services.workspaces.isListed(workspaceId, user)] as const),
+    ),
+  );
+  for (const { externalUserId, position } of requests) {
+    const place = `requests[${position}].external_user_id`;
+    if (externalUserId === null)
+      throw new ServiceError('clientNotAllowed', `${place} is required in whitelist mode`);
+    if (listed.get(externalUserId) !== true)
+      throw new ServiceError('clientNotAllowed', `${place} is not on the whitelist of this workspace`);
+  }
+}
+
+async function refuseUnpublishedAgents(
+  services: CreateServices,
+  workspaceId: string,
+  { agent_id }: CreateBatchBody,
+  requests: readonly BatchRequest[],
+): Promise<void> {
+  const ids = [...new Set([agent_id, ...requests.map(({ agentId }) => agentId)])];
+  const versions = await Promise.all(ids.map((id) => services.agents.published(workspaceId, id)));
+  const unpublished = new Set(ids.filter((_, index) => versions[index] === undefined));
+  const text = 'agent_id is not a published agent of this workspace';
+  if (unpublished.has(agent_id)) throw new ServiceError('badRequest', text);
+  const first = requests.find(({ agentId }) => unpublished.has(agentId));
+  if (first !== undefined) throw refusal(first.position, text);
+}
+
+async function refuseForeignHistories(
+  services: CreateServices,
+  workspaceId: string,
+  requests: readonly BatchRequest[],
+): Promise<void> {
+  const ids = [...new Set(requests.flatMap(({ historyId }) => historyId ?? []))];
+  const chats = new Map(
+    await Promise.all(
+      ids.map(
+        async (id): Promise<[number, Chat | undefined]> => [id, await services.chats.get(workspaceId, id)],
+      ),
+    ),
+  );
+  for (const { historyId, agentId, externalUserId, position } of requests) {
+    if (historyId === null) continue;
+    const chat = chats.get(historyId);
+    if (chat === undefined || !isOpenTo(chat, externalUserId ?? undefined))
+      throw new ServiceError('notFound', `requests[${position}].history_id: Chat not found`);
+    if (chat.agentId !== agentId) throw refusal(position, 'history_id: Agent mismatch');
+  }
+}
+
+async function refuseUnknownFiles(
+  services: CreateServices,
+  workspaceId: string,
+  requests: readonly BatchRequest[],
+): Promise<void> {
+  const { attachedFiles } = services.replySettings;
+  const tooMany = requests.find(({ attachedFileUuids }) => attachedFileUuids.length > attachedFiles);
+  if (tooMany !== undefined)
+    throw refusal(tooMany.position, `attached_file_uuids must have at most ${attachedFiles} elements`);
+  const checks = requests.map(({ attachedFileUuids, position }) =>
+    findAttachedFiles(services)(workspaceId, attachedFileUuids, `requests[${position}].attached_file_uuids`),
+  );
+  const outcomes = await Promise.allSettled(checks);
+  for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+}

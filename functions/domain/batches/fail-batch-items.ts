@@ -1,0 +1,50 @@
+import type { Services } from '#domain/services.ts';
+import { type BatchItem, type BatchRequest, isOpen } from './batch.ts';
+import type { QueuedRequests } from './batch-queue.ts';
+import { handOnPlace } from './hand-on-place.ts';
+
+/**
+ * Ends the requests of a message that the queue has given up, since it was delivered too often without an end. One that is
+ * over, or being done after all, is left alone.
+ */
+export const failBatchItems =
+  (
+    services: Pick<
+      Services,
+      'batchQueue' | 'batchWorkflow' | 'batches' | 'clock' | 'queueSettings' | 'replySettings'
+    >,
+  ) =>
+  async (message: QueuedRequests): Promise<void> => {
+    const { workspaceId, batchId, positions } = message;
+    const batch = await services.batches.get(workspaceId, batchId);
+    if (batch === undefined || !isOpen(batch) || batch.stop !== null) return;
+    const [items, requests] = await Promise.all([
+      services.batches.items(batch, positions),
+      services.batches.requests(batch, positions),
+    ]);
+    const itemAt = new Map(items.flatMap((item) => (item === undefined ? [] : [[item.position, item]])));
+    const failed: BatchRequest[] = [];
+    for (const request of requests) {
+      const item = itemAt.get(request.position);
+      if (item?.status === 'success' || item?.status === 'failed') continue;
+      const [held] = await services.batches.claim(batch, [{ request, item, newChat: null }], {
+        milliseconds: services.replySettings.lease,
+        chat: { idOf: () => '', milliseconds: 0 },
+      });
+      if (held === undefined) continue;
+      const end: BatchItem = {
+        ...held.item,
+        status: 'failed',
+        error: { code: 500, message: 'The request could not be processed' },
+        processedAt: services.clock.now().toISOString(),
+      };
+      if (await services.batches.save(batch, end)) failed.push(request);
+    }
+    await handOnPlace(services)(batch, {
+      message,
+      succeeded: [],
+      failed,
+      waiting: [],
+      comesAgain: false,
+    });
+  };

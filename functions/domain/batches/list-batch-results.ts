@@ -1,0 +1,91 @@
+import type { BatchResultResource, ModelCallResource } from '#contract/batch.ts';
+import type { BatchResultStatus } from '#contract/batch-statuses.ts';
+import { messageId } from '#domain/chats/message.ts';
+import type { Services } from '#domain/services.ts';
+import { type Batch, type BatchItem, type CountedCall, type OutlineEntry, outcomeOf } from './batch.ts';
+import { findBatch } from './find-batch.ts';
+
+/** Replies may have a megabyte each; so many are held at once. */
+const repliesAtOnce = 50;
+
+/**
+ * One page of a batch's results, in input order. What has become of each request is in small rows, all of which are
+ * read; the replies of the page are read as it is written.
+ * @throws notFound `Batch not found`
+ */
+export const listBatchResults =
+  (services: Pick<Services, 'batches' | 'messages'>) =>
+  async (input: {
+    workspaceId: string;
+    batchId: string;
+    status: BatchResultStatus | undefined;
+    limit: number;
+    offset: number;
+  }): Promise<{ total: number; pages: AsyncIterable<BatchResultResource[]> }> => {
+    const batch = await findBatch(services)(input.workspaceId, input.batchId);
+    const [outline, items] = await Promise.all([
+      services.batches.outline(batch),
+      services.batches.allItems(batch),
+    ]);
+    const itemAt = new Map(items.map((item) => [item.position, item]));
+    const all = outline
+      .map((entry, position) => ({ entry, item: itemAt.get(position) }))
+      .filter(({ item }) => input.status === undefined || outcomeOf(batch, item).status === input.status);
+    const page = all.slice(input.offset, input.offset + input.limit);
+    async function* results(): AsyncGenerator<BatchResultResource[]> {
+      for (let first = 0; first < page.length; first += repliesAtOnce)
+        yield await Promise.all(
+          page
+            .slice(first, first + repliesAtOnce)
+            .map(({ entry, item }) => resultOf(services, batch, entry, item)),
+        );
+    }
+    return { total: all.length, pages: results() };
+  };
+
+async function resultOf(
+  services: Pick<Services, 'messages'>,
+  batch: Batch,
+  { customId, historyId }: OutlineEntry,
+  item: BatchItem | undefined,
+): Promise<BatchResultResource> {
+  const { status, error, processedAt } = outcomeOf(batch, item);
+  const chatId = item?.chatId ?? historyId;
+  const reply = item?.messagePosition == null ? null : item.messagePosition + 1;
+  const isAnswered = status === 'success' && chatId !== null && reply !== null;
+  return {
+    custom_id: customId,
+    status,
+    response_content: isAnswered ? await services.messages.contentAt(batch.workspaceId, chatId, reply) : null,
+    response_usage: status === 'success' ? usageOf(item?.calls ?? []) : null,
+    incomplete: status === 'success' ? (item?.incomplete ?? null) : null,
+    error_code: error?.code ?? null,
+    error_message: error?.message ?? null,
+    history_id: chatId,
+    conversation_id: chatId,
+    message_id: isAnswered ? messageId(chatId, reply) : null,
+    processed_at: processedAt,
+  };
+}
+
+function usageOf(counted: readonly CountedCall[]): NonNullable<BatchResultResource['response_usage']> {
+  const calls = counted.map(
+    ([model, call_type, prompt_tokens, completion_tokens]): ModelCallResource => ({
+      model,
+      call_type,
+      total_tokens: prompt_tokens + completion_tokens,
+      prompt_tokens,
+      completion_tokens,
+    }),
+  );
+  const sum = (field: 'total_tokens' | 'prompt_tokens' | 'completion_tokens'): number =>
+    calls.reduce((total, call) => total + call[field], 0);
+  return {
+    tool_calls: calls.filter(({ call_type }) => call_type !== 'chat'),
+    total_calls: calls.length,
+    total_tokens: sum('total_tokens'),
+    total_prompt_tokens: sum('prompt_tokens'),
+    total_completion_tokens: sum('completion_tokens'),
+    main_response: calls.findLast(({ call_type }) => call_type === 'chat') ?? null,
+  };
+}

@@ -1,0 +1,342 @@
+import { ServiceError } from '#contract/errors.ts';
+import { findAttachedFiles } from '#domain/files/find-attached-files.ts';
+import type { Services } from '#domain/services.ts';
+import { countUsage } from '#domain/workspaces/count-usage.ts';
+import type { Workspace } from '#domain/workspaces/workspace.ts';
+import { stopBatch } from './advance-batch.ts';
+import {
+  answerBatchItem,
+  chatLease,
+  failed,
+  type ItemEnd,
+  type Prepared,
+  refused,
+} from './answer-batch-item.ts';
+import {
+  type Batch,
+  type BatchItem,
+  type BatchRequest,
+  type CountedCall,
+  chatLeaseOf,
+  isOpen,
+  requestsPerGroup,
+} from './batch.ts';
+import type { QueuedRequests } from './batch-queue.ts';
+import type { Claim, HeldItem } from './batch-store.ts';
+import { type DoneWithMessage, handOnPlace } from './hand-on-place.ts';
+import { messagesFor } from './send-requests.ts';
+import { wakeBatch } from './wake-batch.ts';
+
+export type ProcessServices = Pick<
+  Services,
+  | 'agentRuntime'
+  | 'agents'
+  | 'batchQueue'
+  | 'batchSettings'
+  | 'batchWorkflow'
+  | 'batches'
+  | 'chats'
+  | 'clock'
+  | 'fileIndex'
+  | 'log'
+  | 'messages'
+  | 'meter'
+  | 'queueSettings'
+  | 'replySettings'
+  | 'usage'
+  | 'workspaces'
+>;
+
+/** Waits between tries, seconds: 5, 10, 20 … to five minutes, so that a model that comes back is soon asked. */
+const firstWait = 5;
+const longestWait = 300;
+/** SQS delays a message for 15 minutes at most. */
+const longestDelay = 900;
+/** Milliseconds that two functions' clocks may differ, less than the shortest wait. */
+const clockDifference = 1000;
+/**
+ * While a model is only busy, a batch sends it no more than it has places for. One that is out of reach for longer, some
+ * half a minute, must not keep requests to others waiting: those that wait for it give their places up.
+ */
+const triesWithPlace = 3;
+
+/**
+ * As often as the queue delivers a message (lib/batch-workflow.ts). The queue alone does not bound it: the reconciler
+ * sends a request whose lease has run out in a new message.
+ */
+const lostAttemptsAtMost = 10;
+
+/**
+ * Does the requests that a message of the queue names. However often one is delivered, each ends once; whatever stops this
+ * function, another delivery takes them up where they stand.
+ * @param again whether the message was delivered before
+ * @returns false when some could not be handled, and the message is to be delivered again
+ */
+export const processBatchItems =
+  (services: ProcessServices) =>
+  async (message: QueuedRequests, again: boolean): Promise<boolean> => {
+    try {
+      return await processMessage(services, message, again);
+    } catch (error) {
+      services.log.error('Requests of a batch were not handled', { batchId: message.batchId, error });
+      return false;
+    }
+  };
+
+async function processMessage(
+  services: ProcessServices,
+  message: QueuedRequests,
+  again: boolean,
+): Promise<boolean> {
+  const { workspaceId, batchId, positions } = message;
+  const batch = await services.batches.get(workspaceId, batchId);
+  // The queue may deliver what is over for long.
+  if (batch === undefined || !isOpen(batch)) return true;
+  if (batch.stop !== null) return true;
+  const [workspace, items, requests] = await Promise.all([
+    services.workspaces.get(workspaceId),
+    services.batches.items(batch, positions),
+    services.batches.requests(batch, positions),
+  ]);
+  if (workspace?.enabled !== true) {
+    await stopBatch(services, batch, 'failed');
+    await wakeBatch(services)(batch);
+    return true;
+  }
+  // What is over, being done, or to be tried later needs nothing from here: a message more than that is one too many.
+  const itemAt = new Map(positions.map((position, index) => [position, items[index]]));
+  const now = services.clock.now();
+  const free = requests.filter(({ position }) => isFree(itemAt.get(position), now));
+  if (free.length === 0) return true;
+  if (again && free.length > 1) {
+    await sendOneByOne(services, batch, message, free);
+    return true;
+  }
+  const begun = await claimReady(services, { batch, workspace }, free, itemAt);
+  // Someone else has them all, and the place with them.
+  if (begun.ready > 0 && begun.held.length === 0) return true;
+  const outcomes = await Promise.all(begun.held.map((each) => finish(services, batch, each, begun.prepared)));
+  const requestsThat = (outcome: Finished['outcome']): BatchRequest[] =>
+    outcomes.filter((each) => each.outcome === outcome).map(({ request }) => request);
+  const unhandled = requestsThat('not handled');
+  measure(services, outcomes);
+  await Promise.all([
+    handOnPlace(services)(batch, {
+      message,
+      succeeded: requestsThat('success'),
+      failed: requestsThat('failed'),
+      waiting: outcomes.flatMap(({ request, later }) => (later ? [{ request, ...later }] : [])),
+      comesAgain: unhandled.length > 0,
+    }),
+    countRequests(services, batch, outcomes),
+  ]);
+  return unhandled.length === 0;
+}
+
+/** One of them may be what the last worker died of: it shall not take the others with it, ten times. */
+async function sendOneByOne(
+  services: ProcessServices,
+  batch: Batch,
+  { holdsPlace }: QueuedRequests,
+  free: readonly BatchRequest[],
+): Promise<void> {
+  const positions = free.map(({ position }) => position);
+  await services.batchQueue.send(messagesFor(batch, positions, { holdsPlace, size: 1 }));
+  if (holdsPlace)
+    await services.batches.count(batch, { completed: 0, failed: 0, places: positions.length - 1 });
+}
+
+async function claimReady(
+  services: ProcessServices,
+  { batch, workspace }: { batch: Batch; workspace: Workspace },
+  free: readonly BatchRequest[],
+  itemAt: ReadonlyMap<number, BatchItem | undefined>,
+): Promise<{ ready: number; held: HeldItem[]; prepared: Map<number, Prepared | Invalid> }> {
+  const ready = await withoutUnfinishedPrevious(services, batch, free);
+  const prepared = await prepareAll(services, workspace, ready);
+  const claims = ready.map(
+    (request): Claim => ({
+      request,
+      item: itemAt.get(request.position),
+      newChat: needsChat(request, itemAt.get(request.position), prepared.get(request.position))
+        ? {
+            workspaceId: workspace.id,
+            agentId: request.agentId,
+            name: request.name,
+            externalUserId: request.externalUserId,
+          }
+        : null,
+    }),
+  );
+  const held = await services.batches.claim(batch, claims, {
+    milliseconds: services.replySettings.lease,
+    chat: { idOf: (position) => chatLeaseOf(batch, position), milliseconds: chatLease(services) },
+  });
+  return { ready: ready.length, held, prepared };
+}
+
+/** A request that continues a history has its turn, and its message, when the one before it has ended. */
+async function withoutUnfinishedPrevious(
+  services: ProcessServices,
+  batch: Batch,
+  requests: readonly BatchRequest[],
+): Promise<BatchRequest[]> {
+  const previous = requests.flatMap((request) => request.previous ?? []);
+  if (previous.length === 0) return [...requests];
+  const items = await services.batches.items(batch, previous);
+  const ended = new Set(
+    items.flatMap((item) => (item?.status === 'success' || item?.status === 'failed' ? [item.position] : [])),
+  );
+  return requests.filter((request) => request.previous === null || ended.has(request.previous));
+}
+
+/**
+ * A request that waits has a message of its own, which comes when its time has: another one, such as a message that the
+ * queue delivers twice, would make two of it, and each of them two more.
+ */
+function isFree(item: BatchItem | undefined, now: Date): boolean {
+  if (item === undefined) return true;
+  if (item.status === 'waiting') return item.leaseUntil - clockDifference <= now.getTime();
+  return item.status === 'processing' && item.leaseUntil < now.getTime();
+}
+
+/** A request that has become invalid since the batch was taken in gets no chat. */
+const needsChat = (
+  request: BatchRequest,
+  item: BatchItem | undefined,
+  prepared: Prepared | Invalid | undefined,
+): boolean =>
+  request.historyId === null &&
+  (item === undefined || item.chatId === null) &&
+  prepared !== undefined &&
+  !('invalid' in prepared);
+
+interface Invalid {
+  /** What the client is told. */
+  invalid: string;
+}
+
+/** What was checked when the batch was taken in may have changed since. */
+async function prepareAll(
+  services: ProcessServices,
+  workspace: Workspace,
+  requests: readonly BatchRequest[],
+): Promise<Map<number, Prepared | Invalid>> {
+  const prepare = async (request: BatchRequest): Promise<Prepared | Invalid> => {
+    const find = findAttachedFiles(services);
+    const [agent, isAllowed, files] = await Promise.all([
+      services.agents.published(workspace.id, request.agentId),
+      mayUse(services, workspace, request),
+      find(workspace.id, request.attachedFileUuids).catch(invalidity),
+    ]);
+    if (agent === undefined) return { invalid: 'Agent version not found' };
+    if (!isAllowed) return { invalid: 'external_user_id is not on the whitelist of this workspace' };
+    return 'invalid' in files ? files : { agent, attachments: files };
+  };
+  return new Map(
+    await Promise.all(requests.map(async (request) => [request.position, await prepare(request)] as const)),
+  );
+}
+
+function invalidity(error: unknown): Invalid {
+  if (error instanceof ServiceError && error.kind === 'badRequest') return { invalid: error.message };
+  throw error;
+}
+
+async function mayUse(
+  services: ProcessServices,
+  workspace: Workspace,
+  { externalUserId }: BatchRequest,
+): Promise<boolean> {
+  if (!workspace.whitelistEnabled) return true;
+  return externalUserId !== null && services.workspaces.isListed(workspace.id, externalUserId);
+}
+
+interface Finished {
+  request: BatchRequest;
+  outcome: 'success' | 'failed' | 'later' | 'lost' | 'not handled';
+  /** Of the model, in this try. */
+  calls: readonly CountedCall[];
+  later?: Omit<DoneWithMessage['waiting'][number], 'request'>;
+}
+
+async function finish(
+  services: ProcessServices,
+  batch: Batch,
+  held: HeldItem,
+  prepared: ReadonlyMap<number, Prepared | Invalid>,
+): Promise<Finished> {
+  const { request } = held;
+  const calls: CountedCall[] = [];
+  try {
+    const found = prepared.get(request.position);
+    const end: ItemEnd =
+      found === undefined || 'invalid' in found
+        ? refused(services, held.item, found?.invalid ?? 'The request is gone')
+        : held.item.lostAttempts >= lostAttemptsAtMost
+          ? failed(services, held.item, 'The request could not be processed')
+          : await answerBatchItem(services)(batch, held, found, (made) => calls.push(...made));
+    return { request, ...(await save(services, batch, end)), calls };
+  } catch (error) {
+    services.log.error('A request of a batch was not handled', {
+      batchId: batch.id,
+      position: request.position,
+      error,
+    });
+    return { request, outcome: 'not handled', calls };
+  }
+}
+
+async function save(
+  services: ProcessServices,
+  batch: Batch,
+  end: ItemEnd,
+): Promise<Omit<Finished, 'request' | 'calls'>> {
+  if (end.type === 'lost') return { outcome: 'lost' };
+  if (end.type === 'ended') {
+    const isSaved = await services.batches.save(batch, end.item);
+    if (!isSaved) return { outcome: 'lost' };
+    return { outcome: end.item.status === 'success' ? 'success' : 'failed' };
+  }
+  const wait = waitOf(end.item, end.retryAfter);
+  const due = services.clock.now().getTime() + wait * 1000;
+  if (!(await services.batches.save(batch, { ...end.item, status: 'waiting', leaseUntil: due })))
+    return { outcome: 'lost' };
+  return { outcome: 'later', later: { due, wait, keepsPlace: end.item.attempt <= triesWithPlace } };
+}
+
+/** Seconds. A quarter more or less, so that not all that failed together comes back together; a group does. */
+function waitOf({ attempt, position }: BatchItem, retryAfter = 0): number {
+  const wait = Math.min(firstWait * 2 ** (attempt - 1), longestWait);
+  const spread = 0.75 + (Math.floor(position / requestsPerGroup) % 10) / 20;
+  return Math.min(Math.ceil(Math.max(retryAfter / 1000, wait * spread)), longestDelay);
+}
+
+function measure({ meter }: ProcessServices, finished: readonly Finished[]): void {
+  const countOf = (wanted: Finished['outcome']): number =>
+    finished.filter(({ outcome }) => outcome === wanted).length;
+  meter.requestsWorked({ done: countOf('success'), failed: countOf('failed'), putOff: countOf('later') });
+}
+
+const hasEnded = ({ outcome }: Finished): boolean => outcome === 'success' || outcome === 'failed';
+
+/** One write for each agent that was asked: nearly always one. */
+async function countRequests(
+  services: ProcessServices,
+  { workspaceId, apiKeyId }: Batch,
+  finished: readonly Finished[],
+): Promise<void> {
+  const byAgent = Map.groupBy(finished, ({ request }) => request.agentId);
+  await Promise.all(
+    [...byAgent].map(([agentId, requests]) =>
+      countUsage(services)({
+        ...{ workspaceId, apiKeyId, agentId },
+        counts: {
+          batchRequests: requests.filter(hasEnded).length,
+          failedBatchRequests: requests.filter(({ outcome }) => outcome === 'failed').length,
+        },
+        calls: requests.flatMap(({ calls }) => calls),
+      }),
+    ),
+  );
+}

@@ -1,0 +1,96 @@
+import type { DeliveryOwner } from '#domain/webhooks/webhook-delivery.ts';
+import { type ReconcileServices, reconcileOpenBatch } from './reconcile-open-batch.ts';
+import { reconcileWebhook } from './reconcile-webhook.ts';
+import type { OpenBatchEntry } from './reconciliation-index.ts';
+import { takeTurns } from './take-turns.ts';
+
+/** A check waits for some ten calls to AWS, 80 ms in all: so many at once make 200 checks a second. */
+const checksAtOnce = 16;
+
+/** A run starts no check after this time: the last ones end before the function's time is up, and before the next run. */
+const runMilliseconds = 45_000;
+
+/** Not begun once the deadline has passed. */
+type Check = () => Promise<void>;
+
+/**
+ * Takes up what crashes and outages have left of every open batch, and of every webhook whose next attempt is overdue.
+ * Workspaces take turns; what a run does not come to before its deadline comes first in the next one. A run that is
+ * repeated, or that meets a worker, does no harm.
+ * @returns how many batches were open long after their time was up
+ */
+export const reconcileBatches = (services: ReconcileServices) => async (): Promise<{ overdue: number }> => {
+  const { batchQueue, clock, log, reconciliationIndex } = services;
+  const end = clock.now().getTime() + runMilliseconds;
+  const entries = await openBatchesFromCursor(services);
+  const level = entries.length === 0 ? 'drained' : await batchQueue.level();
+  const checked = new Set<OpenBatchEntry>();
+  let overdue = 0;
+
+  const logged =
+    ({ batchId }: DeliveryOwner, work: Check): Check =>
+    async () => {
+      try {
+        await work();
+      } catch (error) {
+        log.error('A batch was not reconciled', { batchId, error });
+      }
+    };
+  const checkOpen = (entry: OpenBatchEntry): Check =>
+    logged(entry, async () => {
+      checked.add(entry);
+      await reconcileOpenBatch(services)(entry, level, () => {
+        overdue += 1;
+      });
+    });
+  const byWorkspace = [...Map.groupBy(entries, ({ workspaceId }) => workspaceId).values()];
+  const openBatches = takeTurns(byWorkspace.map((ofWorkspace) => ofWorkspace.map(checkOpen).values()));
+  const webhooks = takeTurns(webhookChecks(services, logged));
+
+  const isComplete = await runChecks(takeTurns([openBatches, webhooks]), () => clock.now().getTime() < end);
+  const next = isComplete ? undefined : entries.find((entry) => !checked.has(entry));
+  if (next !== undefined) {
+    log.warn('The reconciler met its deadline', { unchecked: entries.length - checked.size });
+    await reconciliationIndex.saveCursor(next.batchId);
+  }
+  return { overdue };
+};
+
+/** In the order of their ids, from the first one on that the run before did not come to. */
+async function openBatchesFromCursor({ reconciliationIndex }: ReconcileServices): Promise<OpenBatchEntry[]> {
+  const entries = await reconciliationIndex.openBatches();
+  const cursor = entries.length === 0 ? undefined : await reconciliationIndex.cursor();
+  const first = cursor === undefined ? 0 : entries.findIndex(({ batchId }) => batchId >= cursor);
+  return first <= 0 ? entries : [...entries.slice(first), ...entries.slice(0, first)];
+}
+
+/** Of each workspace that has undelivered webhooks, the checks of those that are due. */
+async function* webhookChecks(
+  services: ReconcileServices,
+  logged: (owner: DeliveryOwner, work: Check) => Check,
+): AsyncGenerator<AsyncIterator<Check>> {
+  const { clock, reconciliationIndex, replySettings } = services;
+  // The execution makes each attempt when it is due. One that is overdue for the time of a lease may have none.
+  const until = new Date(clock.now().getTime() - replySettings.lease).toISOString();
+  for await (const workspaceId of reconciliationIndex.workspacesWithWebhooks())
+    yield (async function* () {
+      for await (const entry of reconciliationIndex.webhooksDue(workspaceId, until))
+        yield logged(entry, () => reconcileWebhook(services)(entry, until));
+    })();
+}
+
+/** @returns whether all were begun while there was time */
+async function runChecks(checks: AsyncGenerator<Check>, hasTime: () => boolean): Promise<boolean> {
+  let isComplete = true;
+  const runNext = async (): Promise<void> => {
+    for await (const check of checks) {
+      if (!hasTime()) {
+        isComplete = false;
+        return;
+      }
+      await check();
+    }
+  };
+  await Promise.all(Array.from({ length: checksAtOnce }, runNext));
+  return isComplete;
+}

@@ -1,0 +1,137 @@
+import type { Services } from '#domain/services.ts';
+import { type Batch, isOpen, requestsPerGroup } from './batch.ts';
+import type { QueueLevel } from './batch-queue.ts';
+import { isNothingLeft, type OpenRequests, openRequests } from './open-requests.ts';
+import { reconcileWebhook } from './reconcile-webhook.ts';
+import type { OpenBatchEntry } from './reconciliation-index.ts';
+import { requeueAll } from './requeue-all.ts';
+import { restartExecution } from './restart-execution.ts';
+import { messagesFor } from './send-requests.ts';
+import { wakeBatch } from './wake-batch.ts';
+
+export type ReconcileServices = Pick<
+  Services,
+  | 'batchQueue'
+  | 'batchWorkflow'
+  | 'batches'
+  | 'clock'
+  | 'deliveries'
+  | 'log'
+  | 'queueSettings'
+  | 'reconciliationIndex'
+  | 'replySettings'
+>;
+
+/** Milliseconds that the clocks of two functions may differ. */
+const clockDifference = 2000;
+
+/**
+ * A worker claims the requests of a message within seconds, and a lease is 30 s. When the queue delivers nothing, groups
+ * that were enqueued 45 s ago and are not claimed are lost.
+ */
+const unclaimedLeases = 1.5;
+
+/** In a queue that is never empty, groups wait for workers. Five minutes bound how often they are requeued in vain. */
+const unclaimedLeasesInFilledQueue = 10;
+
+/**
+ * By then the leases of a batch whose time is up have ended, and many runs of the reconciler have checked it: nothing mends
+ * it by itself.
+ */
+const overdueAfterMilliseconds = 15 * 60 * 1000;
+
+/**
+ * Takes up what a crash or an outage has left of a batch that its index entry calls open.
+ * @param onOverdue is called for a batch that is open long after its time was up
+ */
+export const reconcileOpenBatch =
+  (services: ReconcileServices) =>
+  async (entry: OpenBatchEntry, level: QueueLevel, onOverdue: () => void): Promise<void> => {
+    const batch = await services.batches.get(entry.workspaceId, entry.batchId);
+    // A reader sees the items of the transaction that creates a batch one by one.
+    if (batch === undefined) return;
+    if (!isOpen(batch)) return removeEnded(services, entry);
+    const now = services.clock.now().getTime();
+    if (now - Date.parse(batch.expiresAt) > overdueAfterMilliseconds) onOverdue();
+
+    const left = await openRequests(services, batch);
+    const needsEnd = batch.stop !== null || isNothingLeft(batch, left) || now >= Date.parse(batch.expiresAt);
+    // Workers need no execution until the end, and Step Functions describes 15 executions a second. Without any message in
+    // the queue there are no workers: their leases are those of a process that has ended.
+    const isWorkedOn = level !== 'empty' && left.processing.some(({ leaseUntil }) => leaseUntil > now);
+    const isTakenUp = (needsEnd || !isWorkedOn) && (await restartExecution(services)(batch));
+    if (needsEnd) return wakeBatch(services)(batch);
+    // Its execution enqueues the first requests.
+    if (batch.dispatchedAt === null) return;
+    // What ended the execution may have ended the queue. The new execution may be the first to enqueue requests.
+    const isRequeued = isTakenUp && (await requeueAll(services)(batch, left, 'all'));
+    await requeueLost(services, batch, {
+      ready: isRequeued ? [] : left.ready,
+      processing: left.processing,
+      groups: lostGroups(services, batch, entry, level),
+    });
+    await services.reconciliationIndex.saveCheck(entry, { groups: batch.groupsSent, at: now });
+  };
+
+/** The entry is older than the entries of webhooks, or was read before its batch ended. */
+async function removeEnded(services: ReconcileServices, entry: OpenBatchEntry): Promise<void> {
+  const { clock, deliveries, reconciliationIndex, replySettings } = services;
+  const delivery = await deliveries.get(entry);
+  if (delivery?.state === 'pending') {
+    const webhook = { ...entry, due: delivery.nextAt };
+    await reconciliationIndex.putWebhook(webhook);
+    const until = new Date(clock.now().getTime() - replySettings.lease).toISOString();
+    if (webhook.due <= until) await reconcileWebhook(services)(webhook, until);
+  }
+  await reconciliationIndex.removeOpenBatch(entry);
+}
+
+/** How many of the first groups were enqueued so long ago that those of them which are not claimed are lost. */
+function lostGroups(
+  { clock, replySettings: { lease } }: ReconcileServices,
+  batch: Batch,
+  { lastCheck }: OpenBatchEntry,
+  level: QueueLevel,
+): number {
+  const now = clock.now().getTime();
+  if (level === 'filled') {
+    const lastEnqueued = Date.parse(batch.sentAt ?? batch.dispatchedAt ?? batch.createdAt);
+    return now - lastEnqueued > unclaimedLeasesInFilledQueue * lease ? batch.groupsSent : 0;
+  }
+  return lastCheck !== null && now - lastCheck.at >= unclaimedLeases * lease ? lastCheck.groups : 0;
+}
+
+/**
+ * Requeues requests that no worker has any more. One that has lost a second worker comes alone: it may be what the workers
+ * died of.
+ * @param left `groups`: of so many first request groups, requests that were never claimed are lost too
+ */
+async function requeueLost(
+  services: ReconcileServices,
+  batch: Batch,
+  { ready, processing, groups }: Pick<OpenRequests, 'ready' | 'processing'> & { groups: number },
+): Promise<void> {
+  const now = services.clock.now();
+  const lateBefore = now.getTime() - services.replySettings.lease;
+  const unclaimed = ready.filter(({ position, due }) => due === null && position < groups * requestsPerGroup);
+  const late = ready.filter(({ due }) => due !== null && due < lateBefore);
+  const abandoned = processing.filter(({ leaseUntil }) => leaseUntil < now.getTime() - clockDifference);
+  const [alone, together] = [true, false].map((isAlone) =>
+    abandoned.filter(({ attempt }) => attempt > 1 === isAlone),
+  ) as [typeof abandoned, typeof abandoned];
+  const positions = [...unclaimed, ...late, ...together].map(({ position }) => position);
+  const messages = [
+    ...messagesFor(batch, positions, { holdsPlace: true }),
+    ...messagesFor(
+      batch,
+      alone.map(({ position }) => position),
+      { holdsPlace: true, size: 1 },
+    ),
+  ];
+  if (messages.length === 0) return;
+  // The message of the worker that was lost has one place for its ten requests.
+  const places = alone.length - Math.ceil(alone.length / requestsPerGroup);
+  const requeue = { at: now.toISOString(), places };
+  if ((await services.batches.noteRequeue(batch, requeue)) !== undefined)
+    await services.batchQueue.send(messages);
+}

@@ -1,0 +1,42 @@
+import type { Services } from '#domain/services.ts';
+import { type Batch, requestsPerGroup } from './batch.ts';
+import type { OpenRequests } from './open-requests.ts';
+import { groupMessages, groupsLeft, messagesFor, placesOf } from './send-requests.ts';
+
+/**
+ * Enqueues requests once more that were enqueued before and could be started now, and counts the places of the batch anew:
+ * those that are free go to further requests.
+ *
+ * - `all`: the queue has lost everything. Requests that wait for a retry come back when they are due.
+ * - `unclaimed`: no message of the batch holds a place, so requests that were never claimed have none.
+ *
+ * @returns false when another call enqueued requests of the batch since it was read: nothing is done
+ */
+export const requeueAll =
+  (services: Pick<Services, 'batchQueue' | 'batches' | 'clock' | 'queueSettings'>) =>
+  async (batch: Batch, { ready, processing }: OpenRequests, which: 'all' | 'unclaimed'): Promise<boolean> => {
+    const now = services.clock.now();
+    const delayOf = (due: number | null): number =>
+      due === null ? 0 : Math.max(Math.ceil((due - now.getTime()) / 1000), 0);
+    const lost = ready.filter(
+      ({ position, due }) =>
+        position < batch.groupsSent * requestsPerGroup && (which === 'all' || due === null),
+    );
+    const byDelay = [...Map.groupBy(lost, ({ due }) => delayOf(due))].map(([delay, requests]) => {
+      const positions = requests.map(({ position }) => position);
+      return [delay, messagesFor(batch, positions, { holdsPlace: true })] as const;
+    });
+    const inWork = Math.ceil(processing.length / requestsPerGroup);
+    const taken = byDelay.reduce((sum, [, messages]) => sum + messages.length, inWork);
+    const further = Math.max(Math.min((await placesOf(services, batch)) - taken, groupsLeft(batch)), 0);
+    if (taken - inWork + further === 0) return true;
+    const begun = await services.batches.beginAgain(batch, {
+      at: now.toISOString(),
+      groupsSent: batch.groupsSent + further,
+      places: taken + further,
+    });
+    if (begun === undefined) return false;
+    for (const [delay, messages] of byDelay) await services.batchQueue.send(messages, delay);
+    await services.batchQueue.send(groupMessages(batch, batch.groupsSent, begun.groupsSent));
+    return true;
+  };

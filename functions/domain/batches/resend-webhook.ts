@@ -1,0 +1,26 @@
+import type { Services } from '#domain/services.ts';
+import type { DeliveryOwner, WebhookDelivery } from '#domain/webhooks/webhook-delivery.ts';
+
+/**
+ * Sends the event of a batch once more, under the same event id, with a schedule of its own, whatever has become of it
+ * before. An execution that still waits for an earlier attempt goes on from the same row, and does no harm.
+ */
+export const resendWebhook =
+  (services: Pick<Services, 'batchWorkflow' | 'batches' | 'clock' | 'deliveries'>) =>
+  async (owner: DeliveryOwner): Promise<WebhookDelivery> => {
+    const [batch, delivery] = await Promise.all([
+      services.batches.get(owner.workspaceId, owner.batchId),
+      services.deliveries.get(owner),
+    ]);
+    if (batch === undefined || delivery === undefined)
+      throw new Error(
+        `Nothing to send: batch ${owner.batchId} has not ended with an event that its webhook wants`,
+      );
+    const restarted = await services.deliveries.restart(delivery, services.clock.now().toISOString());
+    if (restarted === undefined)
+      throw new Error(`The event of batch ${owner.batchId} is being sent again already`);
+    // Were this to fail, the reconciler would find the delivery pending, and start it.
+    const raised = await services.batches.raiseRun(batch);
+    if (raised !== undefined) await services.batchWorkflow.start(raised);
+    return restarted;
+  };

@@ -1,0 +1,25 @@
+import type { Services } from '#domain/services.ts';
+import type { Batch } from './batch.ts';
+
+/**
+ * Starts an execution that was never started. One that has ended, although its batch or its webhook has not, gets a
+ * successor.
+ * @returns whether the batch had an execution, and has another one now
+ */
+export const restartExecution =
+  (services: Pick<Services, 'batchWorkflow' | 'batches' | 'log'>) =>
+  async (batch: Batch): Promise<boolean> => {
+    const state = await services.batchWorkflow.stateOf(batch);
+    if (state === 'running') return false;
+    if (state === 'none') {
+      await services.batchWorkflow.start(batch);
+      // An earlier one enqueued requests, and ended; its successor was numbered and never started.
+      return batch.dispatchedAt !== null;
+    }
+    const raised = await services.batches.raiseRun(batch);
+    // Another call starts it.
+    if (raised === undefined) return false;
+    services.log.warn('A batch is taken up by a new execution', { batchId: batch.id, run: raised.run });
+    await services.batchWorkflow.start(raised);
+    return true;
+  };

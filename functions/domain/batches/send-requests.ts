@@ -1,0 +1,38 @@
+import type { Services } from '#domain/services.ts';
+import { type Batch, groupsOf, requestsPerGroup } from './batch.ts';
+import type { QueuedRequests } from './batch-queue.ts';
+
+/** Messages that name some requests of a batch, ten each. */
+export function messagesFor(
+  { workspaceId, id: batchId }: Pick<Batch, 'workspaceId' | 'id'>,
+  positions: readonly number[],
+  options: { holdsPlace: boolean; size?: number },
+): QueuedRequests[] {
+  const { holdsPlace, size = requestsPerGroup } = options;
+  const messages: QueuedRequests[] = [];
+  for (let first = 0; first < positions.length; first += size)
+    messages.push({ workspaceId, batchId, positions: positions.slice(first, first + size), holdsPlace });
+  return messages;
+}
+
+/** Those of some groups of a batch, in input order. */
+export function groupMessages(batch: Batch, first: number, end: number): QueuedRequests[] {
+  const from = first * requestsPerGroup;
+  const to = Math.min(end * requestsPerGroup, batch.total);
+  const positions = Array.from({ length: Math.max(to - from, 0) }, (_, index) => from + index);
+  return messagesFor(batch, positions, { holdsPlace: true });
+}
+
+/**
+ * The places that a batch may have now: an equal part of those that its workspace has. One at least, so that every batch
+ * goes on by itself.
+ */
+export async function placesOf(
+  { batches, queueSettings }: Pick<Services, 'batches' | 'queueSettings'>,
+  { workspaceId }: Batch,
+): Promise<number> {
+  const open = await batches.countOpen(workspaceId);
+  return Math.max(Math.floor(queueSettings.workspacePlaces / Math.max(open, 1)), 1);
+}
+
+export const groupsLeft = (batch: Batch): number => groupsOf(batch) - batch.groupsSent;

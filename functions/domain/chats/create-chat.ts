@@ -1,0 +1,53 @@
+import { agentNotFound } from '#contract/errors.ts';
+import { earlierWork, type RequestKey } from '#domain/platform/request-key.ts';
+import type { Services } from '#domain/services.ts';
+import { findWorkspaceFor } from '#domain/workspaces/find-workspace.ts';
+import type { Chat } from './chat.ts';
+import type { NewChat } from './chat-store.ts';
+
+/**
+ * Creates a chat bound to an agent of the workspace, published or not (specification, section 3.3).
+ * @param key of a request that may be made again: the chat that it has made is told as it was then
+ * @throws clientNotAllowed, then badRequest for a key of another request, then notFound `Agent not found`
+ */
+export const createChat =
+  (services: Pick<Services, 'agents' | 'chats' | 'requestKeys' | 'workspaces'>) =>
+  async (
+    input: {
+      workspaceId: string;
+      agentId: string;
+      name: string;
+      externalUserId: string | undefined;
+      /** Resolves when the request is let in, and rejects when it is not: nothing is written before. */
+      admitted: Promise<void>;
+    },
+    key: RequestKey | null,
+  ): Promise<{ chat: Chat; replayed: boolean }> => {
+    const [, agent, kept] = await Promise.all([
+      findWorkspaceFor(services)(input.workspaceId, input.externalUserId),
+      services.agents.get(input.workspaceId, input.agentId),
+      key === null ? undefined : services.requestKeys.find(key),
+    ]);
+    const { admitted, externalUserId = null, ...fields } = input;
+    const newChat: NewChat = { ...fields, externalUserId };
+    const earlier = earlierWork(kept, key, 'chat');
+    if (earlier !== undefined) return { chat: asCreated(newChat, earlier), replayed: true };
+    if (agent === undefined) throw agentNotFound();
+    await admitted;
+    if (key === null) return { chat: await services.chats.create(newChat), replayed: false };
+    const chat = await services.chats.createWithKey(newChat, key);
+    if (chat !== undefined) return { chat, replayed: false };
+    const meanwhile = earlierWork(await services.requestKeys.find(key), key, 'chat');
+    if (meanwhile === undefined) throw new Error('A key is in use for nothing');
+    return { chat: asCreated(newChat, meanwhile), replayed: true };
+  };
+
+/** The same request says the same of the chat, so that its id and time are all that has to be kept. */
+const asCreated = (newChat: NewChat, { chatId, createdAt }: { chatId: number; createdAt: string }): Chat => ({
+  ...newChat,
+  id: chatId,
+  createdAt,
+  updatedAt: createdAt,
+  messageCount: 0,
+  lease: null,
+});

@@ -1,0 +1,32 @@
+import type { Services } from '#domain/services.ts';
+import { Interruption } from './collect-reply.ts';
+import { interrupted } from './gather-reply.ts';
+
+/**
+ * Renews a lease at a third of its time until it is stopped, and ends the reply when the lease is lost.
+ * @param renew false when the lease is no longer the holder's
+ * @returns `settled` waits for a renewal that is under way: none may go on behind the function's end.
+ */
+export function keepLease(
+  services: Pick<Services, 'clock' | 'log' | 'replySettings'>,
+  renew: (until: number) => Promise<boolean>,
+  stop: AbortController,
+): { stop: () => void; settled: () => Promise<unknown> } {
+  const { lease } = services.replySettings;
+  const underWay = new Set<Promise<void>>();
+  const renewOnce = async (): Promise<void> => {
+    try {
+      const held = await renew(services.clock.now().getTime() + lease);
+      if (!held) stop.abort(new Interruption('lost', interrupted));
+    } catch (error) {
+      // The next renewal makes up for a failed one; if all fail, the lease is found lost when the reply is stored.
+      services.log.warn('A lease was not renewed', { error });
+    }
+  };
+  const cancel = services.clock.every(lease / 3, () => {
+    const renewal = renewOnce();
+    underWay.add(renewal);
+    renewal.finally(() => underWay.delete(renewal));
+  });
+  return { stop: cancel, settled: () => Promise.all(underWay) };
+}

@@ -1,0 +1,38 @@
+import { chatNotFound, ServiceError } from '#contract/errors.ts';
+import type { Services } from '#domain/services.ts';
+import { findWorkspaceFor } from '#domain/workspaces/find-workspace.ts';
+import { isOpenTo } from './chat.ts';
+import { countMessages } from './count-messages.ts';
+import type { RatedMessage } from './message-store.ts';
+
+/**
+ * One page of a chat's history. Positions are dense, so a page is a range of them and the total is the last of them.
+ * @throws clientNotAllowed, then badRequest without an external user, then notFound `Chat not found`
+ */
+export const listMessages =
+  (services: Pick<Services, 'chats' | 'messages' | 'workspaces'>) =>
+  async (input: {
+    workspaceId: string;
+    chatId: number;
+    externalUserId: string | undefined;
+    limit: number;
+    offset: number;
+    ascending: boolean;
+  }): Promise<{ total: number; pages: AsyncIterable<RatedMessage[]> }> => {
+    const [, chat] = await Promise.all([
+      findWorkspaceFor(services)(input.workspaceId, input.externalUserId),
+      services.chats.get(input.workspaceId, input.chatId),
+    ]);
+    if (input.externalUserId === undefined)
+      throw new ServiceError(
+        'badRequest',
+        'external_user_id is required, as a query parameter or in the header x-external-user-id',
+      );
+    if (chat === undefined || !isOpenTo(chat, input.externalUserId)) throw chatNotFound();
+
+    const total = await countMessages(services, chat);
+    const [first, last] = input.ascending
+      ? [input.offset + 1, Math.min(input.offset + input.limit, total)]
+      : [Math.max(total - input.offset - input.limit + 1, 1), total - input.offset];
+    return { total, pages: services.messages.range(chat, { first, last, ascending: input.ascending }) };
+  };

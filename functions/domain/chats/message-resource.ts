@@ -1,0 +1,30 @@
+import type { MessageResource } from '#contract/message.ts';
+import { uploadedFileResource } from '#domain/files/uploaded-file-resource.ts';
+import type { Services } from '#domain/services.ts';
+import { groupId, messageId } from './message.ts';
+import type { RatedMessage } from './message-store.ts';
+
+/** What clients see of a message (specification, section 2.5). */
+export const messageResource =
+  (services: Pick<Services, 'clock'> & { files: Pick<Services['files'], 'address'> }) =>
+  async (chatId: number, { message, feedbackCounts }: RatedMessage): Promise<MessageResource> => ({
+    id: messageId(chatId, message.position),
+    role: message.role,
+    group_id: groupId(chatId, message.position),
+    content: message.content,
+    meta:
+      message.role === 'user'
+        ? {}
+        : {
+            reasoning_steps: message.reasoningSteps,
+            token_usage: message.tokenUsage,
+            ...(message.error !== null && { error: message.error }),
+            ...(message.incomplete !== null && { incomplete: message.incomplete }),
+          },
+    attached_files:
+      message.role === 'user'
+        ? await Promise.all(message.attachments.map(uploadedFileResource(services)))
+        : [],
+    feedback_counts: feedbackCounts,
+    created_at: message.createdAt,
+  });

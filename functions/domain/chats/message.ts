@@ -1,0 +1,70 @@
+import { limits } from '#contract/limits.ts';
+import type { ReasoningStep, ReplyError, TokenUsage } from '#contract/message.ts';
+import type { StoredFile } from '#domain/files/stored-file.ts';
+
+/**
+ * A message's id is its chat's id times 2^21 plus its position in the chat, so that ids are unique in the workspace,
+ * rise inside a chat, and lead back to the position without a look-up. Chat ids are dense (1, 2, 3 …), so 2^53 holds
+ * 4.29 billion chats of 2,097,151 messages in one workspace.
+ */
+const positionsPerChat = 2 ** 21;
+export const lastPosition = limits.messagesOfChat + 1;
+export const lastChatId = limits.chatsOfWorkspace;
+
+export const messageId = (chatId: number, position: number): number => chatId * positionsPerChat + position;
+
+/** The position that an id names in a chat; undefined when the id belongs to another chat. */
+export function positionOf(chatId: number, id: number): number | undefined {
+  const position = id - chatId * positionsPerChat;
+  return position >= 1 && position <= lastPosition ? position : undefined;
+}
+
+/** Every turn is a user message at an odd position and the reply to it at the next. */
+export const isReplyPosition = (position: number): boolean => position % 2 === 0;
+
+/** The same for both messages of a turn, and unique in the workspace: made from the user message's id. */
+export const groupId = (chatId: number, position: number): string =>
+  `turn_${messageId(chatId, isReplyPosition(position) ? position - 1 : position)}`;
+
+/** Why a reply did not end by itself, although nothing failed: it reached the greatest length of a reply. */
+export type Incomplete = 'max_output_tokens';
+
+export interface UserMessage {
+  role: 'user';
+  position: number;
+  content: string;
+  attachments: StoredFile[];
+  createdAt: string;
+}
+
+export interface AssistantMessage {
+  role: 'assistant';
+  position: number;
+  content: string;
+  createdAt: string;
+  agentVersionId: string | null;
+  reasoningSteps: ReasoningStep[];
+  tokenUsage: TokenUsage;
+  /** Why the reply is not whole; null when it is. */
+  error: ReplyError | null;
+  incomplete: Incomplete | null;
+}
+
+export type Message = UserMessage | AssistantMessage;
+
+export const noUsage: TokenUsage = {
+  total_prompt_tokens: 0,
+  total_completion_tokens: 0,
+  total_tokens: 0,
+  total_calls: 0,
+};
+
+/** Of a call whose end its provider did not tell. */
+export const unknownUsage: TokenUsage = { ...noUsage, total_calls: 1 };
+
+export const sumOfUsage = (one: TokenUsage, other: TokenUsage): TokenUsage => ({
+  total_prompt_tokens: one.total_prompt_tokens + other.total_prompt_tokens,
+  total_completion_tokens: one.total_completion_tokens + other.total_completion_tokens,
+  total_tokens: one.total_tokens + other.total_tokens,
+  total_calls: one.total_calls + other.total_calls,
+});

@@ -1,0 +1,42 @@
+import { chatNotFound, ServiceError } from '#contract/errors.ts';
+import type { FeedbackType } from '#contract/feedback.ts';
+import type { Services } from '#domain/services.ts';
+import { findWorkspaceFor } from '#domain/workspaces/find-workspace.ts';
+import { isOpenTo } from './chat.ts';
+import { countMessages } from './count-messages.ts';
+import { isReplyPosition, positionOf } from './message.ts';
+
+/**
+ * Rates a reply (specification, section 2.8). A user's later feedback on the same message replaces the earlier.
+ * @throws clientNotAllowed, then notFound `Chat not found` or `Message not found`, then badRequest for a user's message
+ */
+export const recordFeedback =
+  (services: Pick<Services, 'chats' | 'clock' | 'feedback' | 'workspaces'>) =>
+  async (input: {
+    workspaceId: string;
+    chatId: number;
+    messageId: number;
+    externalUserId: string;
+    type: FeedbackType;
+    content: string | undefined;
+    /** Resolves when the request is let in, and rejects when it is not: nothing is written before. */
+    admitted: Promise<void>;
+  }): Promise<void> => {
+    const [, chat] = await Promise.all([
+      findWorkspaceFor(services)(input.workspaceId, input.externalUserId),
+      services.chats.get(input.workspaceId, input.chatId),
+    ]);
+    if (chat === undefined || !isOpenTo(chat, input.externalUserId)) throw chatNotFound();
+    const position = positionOf(chat.id, input.messageId);
+    if (position === undefined || position > (await countMessages(services, chat)))
+      throw new ServiceError('notFound', 'Message not found');
+    if (!isReplyPosition(position))
+      throw new ServiceError('badRequest', 'message_id must be the id of an assistant message');
+    await input.admitted;
+    await services.feedback.record(chat, position, {
+      externalUserId: input.externalUserId,
+      type: input.type,
+      content: input.content ?? null,
+      createdAt: services.clock.now().toISOString(),
+    });
+  };

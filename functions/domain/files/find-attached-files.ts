@@ -1,0 +1,32 @@
+import { ServiceError } from '#contract/errors.ts';
+import { limits } from '#contract/limits.ts';
+import type { Services } from '#domain/services.ts';
+import { hasExpired, type StoredFile } from './stored-file.ts';
+
+/**
+ * The files that a message attaches, each once, in the order given.
+ * @param field what to call the list in an error
+ * @throws badRequest naming the first entry that is no file of the workspace, or one that has expired
+ */
+export const findAttachedFiles =
+  (services: Pick<Services, 'clock' | 'fileIndex'>) =>
+  async (
+    workspaceId: string,
+    uuids: readonly string[],
+    field = 'attached_file_uuids',
+  ): Promise<StoredFile[]> => {
+    const distinct = [...new Set(uuids)];
+    const found = await Promise.all(distinct.map((uuid) => services.fileIndex.get(workspaceId, uuid)));
+    const now = services.clock.now();
+    return found.map((file, index) => {
+      const entry = `${field}[${uuids.indexOf(distinct[index] ?? '')}]`;
+      if (file === undefined)
+        throw new ServiceError('badRequest', `${entry} is not a file of this workspace`);
+      if (hasExpired(file, now))
+        throw new ServiceError(
+          'badRequest',
+          `${entry} has expired: an ephemeral file is kept for ${limits.ephemeralHours} hours`,
+        );
+      return file;
+    });
+  };

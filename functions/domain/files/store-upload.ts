@@ -1,0 +1,183 @@
+import { ServiceError } from '#contract/errors.ts';
+import { limits } from '#contract/limits.ts';
+import type { UploadScope } from '#contract/upload.ts';
+import { uploadData, uploadFailures } from '#contract/upload.ts';
+import type { Services } from '#domain/services.ts';
+import { countUsage } from '#domain/workspaces/count-usage.ts';
+import type { KeyOwner } from '#domain/workspaces/usage.ts';
+import { describeWrongContent, describeWrongFile, typeFor } from './check-upload.ts';
+import { bytesToDetect } from './content-detector.ts';
+import type { FileWriter } from './file-store.ts';
+import type { StoredFile } from './stored-file.ts';
+import type { UploadPart } from './upload-part.ts';
+
+type UploadServices = Pick<
+  Services,
+  'clock' | 'contentDetector' | 'fileIndex' | 'files' | 'identifiers' | 'log' | 'meter' | 'usage'
+>;
+
+/** What has been learnt of the file; a refusal describes it (specification, section 2.7). */
+interface Received {
+  uuid: string;
+  name: string;
+  contentType: string;
+  size: number;
+  wrong: string | undefined;
+  writer: FileWriter | undefined;
+}
+
+/**
+ * Stores the file of a form as it comes in. Whatever is wrong, the form is read to its end before that is told, so that
+ * the refusal knows the size and the client hears it; and nothing of a refused or broken upload stays.
+ * @throws badRequest with the texts of the specification, section 7.3, or serverError, each with what is known of the file
+ *   as its data: empty text and 0 for what is not
+ */
+export const storeUpload =
+  (services: UploadServices) =>
+  async (caller: KeyOwner, parts: AsyncIterable<UploadPart>): Promise<StoredFile> => {
+    const form: { file?: Received; scope: UploadScope; data?: string; wrong?: string } = {
+      scope: 'persistent',
+    };
+    try {
+      for await (const part of parts)
+        if (part.kind === 'data') {
+          if (form.data !== undefined) form.wrong ??= 'data is given more than once';
+          form.data = part.text;
+        } else if (form.file === undefined) {
+          form.file = describe(services, part);
+          await receive(services, caller.workspaceId, form.file, part.content);
+        } else {
+          form.wrong ??= 'file is given more than once';
+          for await (const _bytes of part.content);
+        }
+      const data = readData(form.data);
+      if ('scope' in data) form.scope = data.scope;
+      else form.wrong ??= data.wrong;
+      if (form.file === undefined) throw new ServiceError('badRequest', form.wrong ?? 'file is required');
+      const wrong = form.file.wrong ?? form.wrong;
+      if (wrong !== undefined) throw new ServiceError('badRequest', wrong);
+      return await finish(services, caller, form.file, form.scope);
+    } catch (error) {
+      await form.file?.writer
+        ?.abort()
+        // The bucket's rules remove what is left.
+        .catch((problem: unknown) => services.log.warn('An upload was not cleared away', { error: problem }));
+      throw failureOf(error, form);
+    }
+  };
+
+/** A failed upload (specification, section 2.7). */
+function failureOf(error: unknown, { file, data }: { file?: Received; data?: string }): ServiceError {
+  const [kind, message] =
+    error instanceof ServiceError
+      ? [error.kind, error.message]
+      : (['serverError', 'An upload failed'] as const);
+  const read = readData(data);
+  return new ServiceError(kind, message, {
+    cause: error,
+    data: {
+      original_name: file?.name ?? '',
+      content_type: file?.contentType ?? '',
+      size: file?.size ?? 0,
+      scope: 'scope' in read ? read.scope : 'persistent',
+      error_msg: message,
+    },
+  });
+}
+
+function describe(services: UploadServices, part: UploadPart & { kind: 'file' }): Received {
+  const name = part.name ?? '';
+  const contentType = typeFor(name, part.contentType);
+  return {
+    uuid: services.identifiers.uuid(),
+    name,
+    contentType,
+    size: 0,
+    wrong: describeWrongFile(name, contentType),
+    writer: undefined,
+  };
+}
+
+/** Reads a file's content to its end, and stores it for as long as nothing is wrong with it. */
+async function receive(
+  services: UploadServices,
+  workspaceId: string,
+  file: Received,
+  content: AsyncIterable<Uint8Array>,
+): Promise<void> {
+  const beginning = new Uint8Array(bytesToDetect);
+  let wrongContent: string | undefined;
+  const judge = (length: number) => {
+    const bytes = beginning.subarray(0, length);
+    wrongContent = describeWrongContent(file.contentType, bytes, services.contentDetector.detect(bytes));
+  };
+  for await (const bytes of content) {
+    if (file.size < bytesToDetect) {
+      beginning.set(bytes.subarray(0, bytesToDetect - file.size), file.size);
+      if (file.size + bytes.length >= bytesToDetect) judge(bytesToDetect);
+    }
+    file.size += bytes.length;
+    const isWrong = file.wrong ?? wrongContent;
+    if (isWrong !== undefined) continue;
+    if (file.size > limits.fileBytes) file.wrong = uploadFailures.tooLarge;
+    else {
+      file.writer ??= services.files.begin({ workspaceId, ...file });
+      await file.writer.write(bytes);
+    }
+  }
+  if (file.size > 0 && file.size < bytesToDetect) judge(file.size);
+  if (file.size > limits.fileBytes) file.wrong ??= uploadFailures.tooLarge;
+  if (file.size === 0) file.wrong ??= uploadFailures.empty;
+  file.wrong ??= wrongContent;
+}
+
+function readData(text: string | undefined): { scope: UploadScope } | { wrong: string } {
+  if (text === undefined || text.trim() === '') return { scope: 'persistent' };
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return { wrong: 'data is not valid JSON' };
+  }
+  const parsed = uploadData.safeParse(value ?? {});
+  if (parsed.success) return parsed.data;
+  return {
+    wrong: parsed.error.issues.some(({ path }) => path[0] === 'scope')
+      ? 'data.scope must be one of persistent, ephemeral'
+      : 'data must be a JSON object',
+  };
+}
+
+/** The row comes last but one: whatever is left undone before it, the file store sweeps away by itself. */
+async function finish(
+  services: UploadServices,
+  { workspaceId, apiKeyId }: KeyOwner,
+  { uuid, name, contentType, size, writer }: Received,
+  scope: UploadScope,
+): Promise<StoredFile> {
+  await writer?.end();
+  const now = services.clock.now();
+  const file: StoredFile = {
+    uuid,
+    workspaceId,
+    name,
+    contentType,
+    size,
+    scope,
+    createdAt: now.toISOString(),
+    expiresAt:
+      scope === 'ephemeral'
+        ? new Date(now.getTime() + limits.ephemeralHours * 60 * 60 * 1000).toISOString()
+        : null,
+  };
+  await services.fileIndex.put(file);
+  await Promise.all([
+    scope === 'persistent' ? writer?.keep() : undefined,
+    countUsage(services)({
+      ...{ workspaceId, apiKeyId, agentId: null },
+      counts: { uploads: 1, uploadedBytes: size },
+      calls: [],
+    }),
+  ]);
+  return file;
+}

@@ -1,0 +1,103 @@
+import { ServiceError } from '#contract/errors.ts';
+import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
+import type { Services } from '#domain/services.ts';
+import { type KnowledgeDocument, knowledgeLimits, type Passage } from './knowledge.ts';
+import { splitText } from './split-text.ts';
+
+interface AddedDocument {
+  document: KnowledgeDocument;
+  /** Whether one of the same name made way. */
+  replaced: boolean;
+}
+
+interface SourceFile {
+  /** Of the document. */
+  name: string;
+  /** Of the file: its extension tells the format. */
+  file: string;
+  read: () => Promise<Uint8Array>;
+}
+
+type Prepared = { document: KnowledgeDocument; passages: readonly Passage[] };
+
+/**
+ * Adds documents to what a workspace's agents can look up: all of them, or none.
+ * @throws badRequest naming the document that has no readable text, or the limit that they would be over
+ */
+export const addDocuments =
+  (services: Pick<Services, 'clock' | 'identifiers' | 'knowledge' | 'textExtractor' | 'workspaces'>) =>
+  async (input: { workspaceId: string; documents: readonly SourceFile[] }): Promise<AddedDocument[]> => {
+    const { workspaceId, documents } = input;
+    if ((await services.workspaces.get(workspaceId)) === undefined)
+      throw new ServiceError('notFound', `Workspace ${workspaceId} not found`);
+    refuseNames(documents.map(({ name }) => name));
+    const prepared: Prepared[] = [];
+    // One by one: a document of 50 MB may take ten times that to read.
+    for (const document of documents) prepared.push(await prepare(services, document));
+    let added: AddedDocument[] = [];
+    await services.knowledge.change(workspaceId, (known) => {
+      const ids = new Map(known.map(({ name, id }) => [name, id]));
+      const put = prepared.map(({ document, passages }) => ({
+        document: { ...document, id: ids.get(document.name) ?? document.id },
+        passages,
+      }));
+      refuseTooMuch(known, put);
+      added = put.map(({ document }) => ({ document, replaced: ids.has(document.name) }));
+      return { put, remove: [] };
+    });
+    return added;
+  };
+
+function refuseNames(names: readonly string[]): void {
+  if (names.length > knowledgeLimits.documentsAtOnce)
+    throw new ServiceError('badRequest', `At most ${knowledgeLimits.documentsAtOnce} documents at once`);
+  for (const [index, name] of names.entries()) {
+    if (name === '' || name.length > knowledgeLimits.nameCharacters)
+      throw new ServiceError(
+        'badRequest',
+        `The name ${name} must have 1 to ${knowledgeLimits.nameCharacters} characters`,
+      );
+    if (names.indexOf(name) < index)
+      throw new ServiceError('badRequest', `Two documents are called ${name}: the names must differ`);
+  }
+}
+
+async function prepare(
+  services: Pick<Services, 'clock' | 'identifiers' | 'textExtractor'>,
+  { name, file, read }: SourceFile,
+): Promise<Prepared> {
+  try {
+    const bytes = await read();
+    const size = bytes.length;
+    const { text, contentType, pageOffsets } = await services.textExtractor.extract({ name: file, bytes });
+    const passages = splitText(text, pageOffsets);
+    const document: KnowledgeDocument = {
+      id: services.identifiers.uuid(),
+      name,
+      contentType,
+      bytes: size,
+      characters: text.length,
+      textBytes: Buffer.byteLength(text),
+      passages: passages.length,
+      addedAt: services.clock.now().toISOString(),
+    };
+    return { document, passages };
+  } catch (error) {
+    if (!(error instanceof ExtractionFailure)) throw error;
+    throw new ServiceError('badRequest', `${file} ${error.message}`, { cause: error });
+  }
+}
+
+const megabytes = (bytes: number): string => `${(bytes / 1024 / 1024).toFixed(1)} MB`;
+
+function refuseTooMuch(known: readonly KnowledgeDocument[], put: readonly Prepared[]): void {
+  const replaced = new Set(put.map(({ document }) => document.id));
+  const kept = known.filter(({ id }) => !replaced.has(id)).reduce((sum, { textBytes }) => sum + textBytes, 0);
+  const added = put.reduce((sum, { document }) => sum + document.textBytes, 0);
+  if (kept + added > knowledgeLimits.textBytes)
+    throw new ServiceError(
+      'badRequest',
+      `A workspace's documents have at most ${megabytes(knowledgeLimits.textBytes)} of text: this would make ` +
+        `${megabytes(kept + added)}. Remove documents, or use an Amazon Bedrock knowledge base`,
+    );
+}

@@ -1,0 +1,29 @@
+import { ServiceError } from '#contract/errors.ts';
+import type { Services } from '#domain/services.ts';
+import { type KnowledgeDocument, knowledgeLimits } from './knowledge.ts';
+
+/**
+ * Takes documents away from a workspace's agents: all of them, or none.
+ * @param input.documents ids or names
+ * @throws notFound naming the one that is not there
+ */
+export const removeDocuments =
+  (services: Pick<Services, 'knowledge' | 'workspaces'>) =>
+  async (input: { workspaceId: string; documents: readonly string[] }): Promise<KnowledgeDocument[]> => {
+    if ((await services.workspaces.get(input.workspaceId)) === undefined)
+      throw new ServiceError('notFound', `Workspace ${input.workspaceId} not found`);
+    if (input.documents.length > knowledgeLimits.documentsAtOnce)
+      throw new ServiceError('badRequest', `At most ${knowledgeLimits.documentsAtOnce} documents at once`);
+    let removed: KnowledgeDocument[] = [];
+    await services.knowledge.change(input.workspaceId, (known) => {
+      const found = input.documents.map((wanted) => {
+        const document = known.find(({ id }) => id === wanted) ?? known.find(({ name }) => name === wanted);
+        if (document === undefined)
+          throw new ServiceError('notFound', `The workspace has no document ${wanted}`);
+        return document;
+      });
+      removed = [...new Set(found)];
+      return { put: [], remove: removed.map(({ id }) => id) };
+    });
+    return removed;
+  };

@@ -1,0 +1,29 @@
+import { ServiceError } from '#contract/errors.ts';
+import type { CreateBatchBody } from '#contract/routes/create-batch.ts';
+import type { Webhook } from '#domain/batches/batch.ts';
+import type { Services } from '#domain/services.ts';
+import type { SecretOwner } from './secret-sealer.ts';
+
+/** @throws badRequest when the webhook's address is one that is never reached */
+export async function refuseForbiddenWebhook(
+  services: Pick<Services, 'webhookSender'>,
+  { webhook }: CreateBatchBody,
+): Promise<void> {
+  const refusal = webhook && (await services.webhookSender.refusalOf(webhook.url));
+  if (refusal) throw new ServiceError('badRequest', `webhook.url: ${refusal}`);
+}
+
+/** The webhook as it is kept. */
+export async function sealedWebhook(
+  services: Pick<Services, 'secretSealer'>,
+  { webhook }: CreateBatchBody,
+  owner: SecretOwner,
+): Promise<Webhook | null> {
+  if (webhook === undefined) return null;
+  const { url, events, secret } = webhook;
+  return {
+    url,
+    events,
+    secret: secret === undefined ? null : await services.secretSealer.seal(secret, owner),
+  };
+}

@@ -1,0 +1,19 @@
+import { ServiceError } from '#contract/errors.ts';
+import type { Services } from '#domain/services.ts';
+import type { ApiKey } from './api-key.ts';
+import { makeApiKey } from './make-api-key.ts';
+
+/** Issues a key. The key itself is returned this once and stored nowhere. */
+export const createApiKey =
+  (services: Pick<Services, 'apiKeys' | 'clock' | 'identifiers' | 'workspaces'>) =>
+  async (input: {
+    workspaceId: string;
+    name: string | null;
+    expiresAt: Date | null;
+  }): Promise<{ key: ApiKey; apiKey: string }> => {
+    if ((await services.workspaces.get(input.workspaceId)) === undefined)
+      throw new ServiceError('notFound', `Workspace ${input.workspaceId} not found`);
+    const made = makeApiKey(services, input);
+    await services.apiKeys.put(made.key);
+    return made;
+  };

@@ -1,0 +1,17 @@
+import type { Services } from '#domain/services.ts';
+import type { Workspace } from './workspace.ts';
+
+export const createWorkspace =
+  (services: Pick<Services, 'clock' | 'identifiers' | 'workspaces'>) =>
+  async (input: Pick<Workspace, 'name' | 'whitelistEnabled' | 'limits'>): Promise<Workspace> => {
+    const workspace: Workspace = {
+      id: services.identifiers.workspaceId(),
+      ...input,
+      enabled: true,
+      titlesEnabled: true,
+      ownLimits: {},
+      createdAt: services.clock.now().toISOString(),
+    };
+    await services.workspaces.put(workspace);
+    return workspace;
+  };

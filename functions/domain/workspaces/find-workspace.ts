@@ -1,0 +1,38 @@
+import { ServiceError } from '#contract/errors.ts';
+import { externalUserId } from '#contract/fields.ts';
+import type { Services } from '#domain/services.ts';
+import { admitExternalUser, type Workspace } from './workspace.ts';
+
+/**
+ * The caller's workspace, once its whitelist has let the external user in.
+ * @throws clientNotAllowed (specification, section 5.4)
+ */
+export const findWorkspaceFor =
+  (services: Pick<Services, 'workspaces'>) =>
+  async (workspaceId: string, externalUserId: string | undefined): Promise<Workspace> => {
+    const [workspace, isListed] = await Promise.all([
+      services.workspaces.get(workspaceId),
+      externalUserId === undefined ? false : services.workspaces.isListed(workspaceId, externalUserId),
+    ]);
+    if (workspace === undefined) throw new ServiceError('accessDenied', 'Access denied');
+    admitExternalUser(workspace, externalUserId, isListed);
+    return workspace;
+  };
+
+/**
+ * Whitelist mode for a request that breaks a rule of its fields: its users come first, whatever they are.
+ * @param named every value that the request gives as its external user
+ * @throws clientNotAllowed (specification, section 5.4)
+ */
+export const admitNamedUsers =
+  (services: Pick<Services, 'workspaces'>) =>
+  async (workspaceId: string, named: readonly unknown[]): Promise<void> => {
+    const workspace = await services.workspaces.get(workspaceId);
+    if (workspace === undefined) throw new ServiceError('accessDenied', 'Access denied');
+    if (!workspace.whitelistEnabled) return;
+    for (const user of new Set(named.length === 0 ? [undefined] : named)) {
+      const { success, data } = externalUserId.safeParse(user);
+      const isListed = success && (await services.workspaces.isListed(workspaceId, data));
+      admitExternalUser(workspace, user, isListed);
+    }
+  };

@@ -1,0 +1,25 @@
+import type { Services } from '#domain/services.ts';
+import { type ApiKey, hashApiKey } from './api-key.ts';
+
+/** A key that is not stored yet, and the text of it, which never is. */
+export function makeApiKey(
+  services: Pick<Services, 'clock' | 'identifiers'>,
+  input: { workspaceId: string; name: string | null; expiresAt: Date | null },
+): { key: ApiKey; apiKey: string } {
+  const apiKey = services.identifiers.apiKey();
+  return {
+    apiKey,
+    key: {
+      id: services.identifiers.apiKeyId(),
+      workspaceId: input.workspaceId,
+      hash: hashApiKey(apiKey),
+      prefix: apiKey.slice(0, 7),
+      lastFour: apiKey.slice(-4),
+      name: input.name,
+      createdAt: services.clock.now().toISOString(),
+      expiresAt: input.expiresAt?.toISOString() ?? null,
+      revokedAt: null,
+      lastUsedOn: null,
+    },
+  };
+}

@@ -1,0 +1,34 @@
+import { ServiceError } from '#contract/errors.ts';
+import type { Services } from '#domain/services.ts';
+import { type ApiKey, isUsable } from './api-key.ts';
+import { makeApiKey } from './make-api-key.ts';
+
+/**
+ * Issues a key in place of another, which works for a while yet: clients change over in that time.
+ * @param input.overlap milliseconds that the old key works on; it ends no later than it would have
+ * @param input.expiresAt of the new key
+ * @throws notFound for an unknown key, badRequest for one that works no more
+ */
+export const rotateApiKey =
+  (services: Pick<Services, 'apiKeys' | 'clock' | 'identifiers'>) =>
+  async (input: {
+    keyId: string;
+    overlap: number;
+    expiresAt: Date | null;
+  }): Promise<{ key: ApiKey; apiKey: string; old: ApiKey }> => {
+    const old = await services.apiKeys.byId(input.keyId);
+    if (old === undefined) throw new ServiceError('notFound', `Key ${input.keyId} not found`);
+    const now = services.clock.now();
+    if (!isUsable(old, now))
+      throw new ServiceError(
+        'badRequest',
+        `Key ${old.id} has ${old.revokedAt === null ? 'expired' : 'been revoked'}: create a new one`,
+      );
+    const end = new Date(now.getTime() + input.overlap).toISOString();
+    const expiresAt = old.expiresAt !== null && old.expiresAt < end ? old.expiresAt : end;
+    const { workspaceId, name } = old;
+    const made = makeApiKey(services, { workspaceId, name, expiresAt: input.expiresAt });
+    if (!(await services.apiKeys.replace(old, expiresAt, made.key)))
+      throw new ServiceError('badRequest', `Key ${old.id} was changed by someone else meanwhile`);
+    return { ...made, old: { ...old, expiresAt } };
+  };

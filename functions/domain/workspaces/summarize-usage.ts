@@ -1,0 +1,70 @@
+import { ServiceError } from '#contract/errors.ts';
+import type { Services } from '#domain/services.ts';
+import {
+  type DayOfUsage,
+  type ModelUsage,
+  noCounts,
+  noModelUsage,
+  sumOfCounts,
+  sumOfModelUsage,
+  type UsageCounts,
+} from './usage.ts';
+
+export type UsageGrouping = 'day' | 'key' | 'agent' | 'model';
+
+export interface UsageLine {
+  /** The day, the key's id, the agent's id (null: of none), or the model. */
+  name: string | null;
+  counts: UsageCounts;
+  /** Of all models, or of this one. */
+  calls: ModelUsage;
+}
+
+/**
+ * What a workspace has used from one day to another, both in UTC and included, by what it is asked for.
+ * @throws notFound when there is no such workspace
+ */
+export const summarizeUsage =
+  (services: Pick<Services, 'usage' | 'workspaces'>) =>
+  async (input: {
+    workspaceId: string;
+    from: string;
+    to: string;
+    by: UsageGrouping;
+  }): Promise<{ lines: UsageLine[]; total: UsageLine }> => {
+    const { workspaceId, from, to, by } = input;
+    if ((await services.workspaces.get(workspaceId)) === undefined)
+      throw new ServiceError('notFound', `Workspace ${workspaceId} not found`);
+    const lines = new Map<string | null, UsageLine>();
+    let total: UsageLine = { name: null, counts: noCounts, calls: noModelUsage };
+    for await (const days of services.usage.between(workspaceId, from, to))
+      for (const line of days.flatMap((day) => linesOf(day, by))) {
+        lines.set(line.name, sum(lines.get(line.name), line));
+        total = { ...sum(total, line), name: null };
+      }
+    return {
+      lines: [...lines.values()].toSorted((one, other) => (one.name ?? '').localeCompare(other.name ?? '')),
+      total,
+    };
+  };
+
+function linesOf(day: DayOfUsage, by: UsageGrouping): UsageLine[] {
+  if (by === 'model')
+    return Object.entries(day.models).map(([name, calls]) => ({ name, counts: noCounts, calls }));
+  return [
+    {
+      name: { day: day.day, key: day.apiKeyId, agent: day.agentId }[by],
+      counts: day.counts,
+      calls: Object.values(day.models).reduce(sumOfModelUsage, noModelUsage),
+    },
+  ];
+}
+
+const sum = (one: UsageLine | undefined, other: UsageLine): UsageLine =>
+  one === undefined
+    ? other
+    : {
+        name: other.name,
+        counts: sumOfCounts(one.counts, other.counts),
+        calls: sumOfModelUsage(one.calls, other.calls),
+      };

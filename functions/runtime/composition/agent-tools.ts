@@ -1,0 +1,31 @@
+import type { AgentTool } from '#agents/tools/agent-tool.ts';
+import { callAgent } from '#agents/tools/call-agent.ts';
+import { fetchWebContent } from '#agents/tools/fetch-web-content.ts';
+import { lookup } from '#agents/tools/lookup.ts';
+import { requestForm } from '#agents/tools/request-form.ts';
+import { retrieveContextSource } from '#agents/tools/retrieve-context-source.ts';
+import { searchWeb } from '#agents/tools/search-web.ts';
+import type { PassageRanking } from '#domain/knowledge/passage-ranking.ts';
+import type { Services } from '#domain/services.ts';
+
+/** Made when a tool is first used: most replies use none. */
+type Lazy<Name extends keyof Services> = { [Key in Name]: () => Services[Key] };
+
+const passageRanking: PassageRanking = {
+  rank: async (passages, query, most) =>
+    (await import('./tool-adapters.ts')).ranking.rank(passages, query, most),
+};
+
+/** What agents can use while they answer: one line each. */
+export const agentTools = (
+  services: Lazy<
+    'agents' | 'attachments' | 'knowledge' | 'knowledgeBase' | 'messages' | 'webPages' | 'webSearch'
+  >,
+): readonly AgentTool[] => [
+  callAgent(services.agents),
+  requestForm,
+  fetchWebContent(services.webPages),
+  searchWeb(services.webSearch),
+  retrieveContextSource(services),
+  lookup([async (use) => (await import('./tool-adapters.ts')).passagesOfChat(services)(use)], passageRanking),
+];

@@ -1,0 +1,40 @@
+import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import { cachedSecret } from '#adapters/cached-secret.ts';
+import { bedrock } from '#agents/models/bedrock.ts';
+import { demo } from '#agents/models/demo.ts';
+import type { ModelProvider } from '#agents/models/model-provider.ts';
+import { openai } from '#agents/models/openai.ts';
+import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
+import { environment } from '#runtime/environment/environment.ts';
+import { defaultProvider } from '#runtime/environment/lambda-credentials.ts';
+
+/** The providers that an agent's `llm_model` can name: one line each. */
+export const modelProviders: Record<string, ModelProvider> = {
+  demo,
+  bedrock: keepingModels(bedrock({ credentials: () => defaultProvider()() })),
+  openai: keepingModels(
+    openai({
+      baseUrl: () => environment('openAiBaseUrl'),
+      apiKey: cachedSecret(
+        () => new SecretsManagerClient({ requestHandler: clientTimeouts }),
+        () => environment('openAiApiKeySecret'),
+      ),
+    }),
+  ),
+};
+
+/**
+ * Makes each model once: the provider's package builds the schemas of a model's answers with it, 0.4 ms that would stand
+ * before every call. As many as there are names in agents.
+ */
+function keepingModels(provider: ModelProvider): ModelProvider {
+  const models = new Map<string, ReturnType<ModelProvider['model']>>();
+  return {
+    ...provider,
+    model(name) {
+      const model = models.get(name) ?? provider.model(name);
+      models.set(name, model);
+      return model;
+    },
+  };
+}

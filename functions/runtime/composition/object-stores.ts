@@ -1,0 +1,52 @@
+/**
+ * What stands in S3. Functions whose calls all need it import it at their start; the others do with the first call that
+ * does (runtime/composition/services.ts), since the client takes as long to load as all the rest of them.
+ */
+import { LambdaClient } from '@aws-sdk/client-lambda';
+import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
+import { DEFAULT_MAX_ATTEMPTS } from '@smithy/core/retry';
+import { attachmentReader } from '#adapters/attachment-reader.ts';
+import { s3IndexObjects } from '#adapters/knowledge/index-objects.ts';
+import { s3ContentStore } from '#adapters/s3-content-store.ts';
+import { s3FileStore } from '#adapters/s3-file-store.ts';
+import { s3PreparedAttachments } from '#adapters/s3-prepared-attachments.ts';
+import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
+import { clock } from '#runtime/environment/clock.ts';
+import { DeadlineRetries } from '#runtime/environment/deadline-retries.ts';
+import { environment } from '#runtime/environment/environment.ts';
+import { lazily } from '#runtime/environment/lazily.ts';
+
+/** Parts of files, and texts of files, have some megabytes: they travel longer than other calls. */
+const forMegabytes = { ...clientTimeouts, requestTimeout: 30_000 };
+
+const clientWith = (requestHandler: NonNullable<S3ClientConfig['requestHandler']>): S3Client =>
+  new S3Client({ requestHandler, retryStrategy: new DeadlineRetries(DEFAULT_MAX_ATTEMPTS) });
+
+export const files = /* @__PURE__ */ lazily(() =>
+  s3FileStore(clientWith(forMegabytes), environment('fileBucket')),
+);
+
+export const preparedAttachments = /* @__PURE__ */ lazily(() =>
+  s3PreparedAttachments(clientWith(forMegabytes), environment('contentBucket')),
+);
+
+export const contents = /* @__PURE__ */ lazily(() =>
+  s3ContentStore(clientWith(clientTimeouts), environment('contentBucket')),
+);
+
+/** A workspace's index is some megabytes, which agentctl sends over whatever line an operator has. */
+export const indexObjects = /* @__PURE__ */ lazily(() =>
+  s3IndexObjects(
+    new S3Client({ requestHandler: { ...clientTimeouts, requestTimeout: 60_000 } }),
+    environment('contentBucket'),
+  ),
+);
+
+/** One try, and as long as the function that prepares a file may take. */
+export const attachments = /* @__PURE__ */ lazily(() =>
+  attachmentReader(
+    { clock, files: files(), prepared: preparedAttachments() },
+    new LambdaClient({ maxAttempts: 2, requestHandler: { ...clientTimeouts, requestTimeout: 70_000 } }),
+    () => environment('prepareAttachmentFunction'),
+  ),
+);

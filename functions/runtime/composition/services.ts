@@ -1,0 +1,207 @@
+/**
+ * The composition root: where ports meet their adapters, with the program's AWS clients. Each export stands alone, so
+ * that a function's bundle holds only what its handler names, and makes its value when it is first asked for it.
+ */
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { SFNClient } from '@aws-sdk/client-sfn';
+import { SQSClient } from '@aws-sdk/client-sqs';
+import { DEFAULT_MAX_ATTEMPTS } from '@smithy/core/retry';
+import { NodeHttpHandler } from '@smithy/node-http-handler';
+import { threadedTextExtractor } from '#adapters/documents/threaded-text-extractor.ts';
+import { dynamoAgentStore } from '#adapters/dynamo/agents/agent-store.ts';
+import { dynamoBatchStore } from '#adapters/dynamo/batches/batch-store.ts';
+import { dynamoReconciliationIndex } from '#adapters/dynamo/batches/reconciliation-index.ts';
+import { dynamoChatStore } from '#adapters/dynamo/chats/chat-store.ts';
+import { dynamoFeedbackStore } from '#adapters/dynamo/chats/feedback-store.ts';
+import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
+import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
+import { itemClientSettings, lightened } from '#adapters/dynamo/table/item-client.ts';
+import { dynamoTable, type Table } from '#adapters/dynamo/table/table.ts';
+import { dynamoDeliveryStore } from '#adapters/dynamo/webhooks/delivery-store.ts';
+import { dynamoApiKeyStore } from '#adapters/dynamo/workspaces/api-key-store.ts';
+import { auditBy, dynamoAuditLog } from '#adapters/dynamo/workspaces/audit-log.ts';
+import { dynamoRateBucketStore } from '#adapters/dynamo/workspaces/rate-bucket-store.ts';
+import { dynamoRequestKeyStore } from '#adapters/dynamo/workspaces/request-key-store.ts';
+import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
+import { dynamoWorkspaceStore } from '#adapters/dynamo/workspaces/workspace-store.ts';
+import { imageFitter } from '#adapters/images/fit-image.ts';
+import { magicBytes } from '#adapters/magic-bytes.ts';
+import { sqsBatchQueue } from '#adapters/sqs-batch-queue.ts';
+import { stepFunctionsBatchWorkflow } from '#adapters/step-functions-batch-workflow.ts';
+import { aiAgentRuntime } from '#agents/agent-runtime.ts';
+import type { WebPages } from '#domain/agents/web-pages.ts';
+import type { ContentStore } from '#domain/chats/content-store.ts';
+import type { AttachmentReader } from '#domain/files/attachment-reader.ts';
+import type { FileStore } from '#domain/files/file-store.ts';
+import type { KnowledgeBase } from '#domain/knowledge/knowledge-base.ts';
+import type { KnowledgeStore } from '#domain/knowledge/knowledge-store.ts';
+import type { Services } from '#domain/services.ts';
+import { actor } from '#runtime/environment/actor.ts';
+import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
+import { clock } from '#runtime/environment/clock.ts';
+import { DeadlineRetries } from '#runtime/environment/deadline-retries.ts';
+import { environment } from '#runtime/environment/environment.ts';
+import { lazily } from '#runtime/environment/lazily.ts';
+import { log } from '#runtime/observability/log.ts';
+import { meter } from '#runtime/observability/meter.ts';
+import { agentTools } from './agent-tools.ts';
+import { modelProviders } from './model-providers.ts';
+import { makeWebSearch } from './web-search.ts';
+
+const dynamoConnections = /* @__PURE__ */ lazily(() => new NodeHttpHandler(clientTimeouts));
+const tableWith = (attempts: number): Table =>
+  dynamoTable(
+    lightened(
+      new DynamoDBClient({
+        ...itemClientSettings,
+        requestHandler: dynamoConnections(),
+        retryStrategy: new DeadlineRetries(attempts),
+      }),
+    ),
+    environment('dataTable'),
+  );
+
+/** Six tries: a reply that cannot be stored is lost, while a second more is only late. */
+const table = /* @__PURE__ */ lazily(() => tableWith(6));
+
+/** Two tries: who cannot be counted is let in, and must not wait for long. */
+export const rateBuckets = /* @__PURE__ */ lazily(() => dynamoRateBucketStore(tableWith(2)));
+export const stageLimits = /* @__PURE__ */ lazily(() => environment('stageLimits'));
+
+/** Few messages have texts that are too large for the table, and most have no files. */
+const objectStores = () => import('./object-stores.ts');
+const contents = (): ContentStore => ({
+  put: async (workspaceId, content) => (await objectStores()).contents().put(workspaceId, content),
+  get: async (name) => (await objectStores()).contents().get(name),
+  getUpTo: async (name, characters) => (await objectStores()).contents().getUpTo(name, characters),
+  delete: async (name) => (await objectStores()).contents().delete(name),
+});
+export const fileAddresses = (): Pick<FileStore, 'address'> => ({
+  address: async (file, now) => (await objectStores()).files().address(file, now),
+});
+export const attachments = (): AttachmentReader => ({
+  read: async (file, bounds, signal) => (await objectStores()).attachments().read(file, bounds, signal),
+});
+
+const audit = /* @__PURE__ */ auditBy(clock, actor);
+export const auditLog = /* @__PURE__ */ lazily(() => dynamoAuditLog(table()));
+export const workspaces = /* @__PURE__ */ lazily(() => dynamoWorkspaceStore(table(), audit));
+export const usage = /* @__PURE__ */ lazily(() => dynamoUsageStore(table(), () => environment('usageDays')));
+export const apiKeys = /* @__PURE__ */ lazily(() => dynamoApiKeyStore(table(), audit));
+export const agents = /* @__PURE__ */ lazily(() => dynamoAgentStore(table(), audit));
+export const chats = /* @__PURE__ */ lazily(() => dynamoChatStore(table(), clock));
+export const messages = /* @__PURE__ */ lazily(() => dynamoMessageStore(table(), contents));
+/** For functions that end turns of others and keep no text: without what keeps large ones. */
+export const turns = /* @__PURE__ */ lazily(
+  (): Pick<Services['messages'], 'putAndRelease'> =>
+    dynamoMessageStore(table(), () => {
+      throw new Error('This function reads and keeps no texts outside of the table');
+    }),
+);
+export const fileIndex = /* @__PURE__ */ lazily(() => dynamoFileIndex(table()));
+export const feedback = /* @__PURE__ */ lazily(() => dynamoFeedbackStore(table()));
+export const replySettings = /* @__PURE__ */ lazily((): Services['replySettings'] => ({
+  streamTimeout: environment('streamTimeoutSeconds') * 1000,
+  lease: environment('leaseSeconds') * 1000,
+  historyCharacters: environment('historyCharacters'),
+  attachedFiles: environment('attachedFiles'),
+  limits: {
+    modelCalls: environment('replyModelCalls'),
+    toolUses: environment('replyToolUses'),
+    toolsAtOnce: environment('replyToolsAtOnce'),
+    replyBytes: environment('replyBytes'),
+  },
+}));
+const toolAdapters = () => import('./tool-adapters.ts');
+let madeKnowledge: KnowledgeStore | undefined;
+const knowledgeStore = async (): Promise<KnowledgeStore> => {
+  const [{ makeKnowledge }, { indexObjects }] = await Promise.all([toolAdapters(), objectStores()]);
+  madeKnowledge ??= makeKnowledge(table(), audit, indexObjects());
+  return madeKnowledge;
+};
+export const knowledge = (): KnowledgeStore => ({
+  list: async (workspaceId) => (await knowledgeStore()).list(workspaceId),
+  change: async (workspaceId, decide) => (await knowledgeStore()).change(workspaceId, decide),
+  search: async (workspaceId, query, most) => (await knowledgeStore()).search(workspaceId, query, most),
+});
+export const knowledgeBase = (): KnowledgeBase => ({
+  retrieve: async (request, signal) => (await toolAdapters()).knowledgeBase.retrieve(request, signal),
+});
+/** Of 50 MB the slowest that we know take 60 s; half of a function's memory. */
+export const textExtractor = /* @__PURE__ */ lazily(() =>
+  threadedTextExtractor({
+    thread: new URL('#adapters/documents/extraction-thread.ts', import.meta.url),
+    milliseconds: 120_000,
+    megabytes: 512,
+  }),
+);
+/**
+ * Inside the function that prepares files, less than its 60 s and half of its memory: what a file is to blame for is
+ * told by the function, not by its end. The thread's code stands beside the function's.
+ */
+export const functionTextExtractor = /* @__PURE__ */ lazily(() =>
+  threadedTextExtractor({
+    thread: new URL('extraction-thread.mjs', import.meta.url),
+    milliseconds: 50_000,
+    megabytes: 1024,
+  }),
+);
+export const webPages = (): WebPages => ({
+  read: async (url, hosts, signal) => (await toolAdapters()).makeWebPages().read(url, hosts, signal),
+});
+export const webSearch = /* @__PURE__ */ lazily(makeWebSearch);
+export const agentRuntime = /* @__PURE__ */ lazily(() =>
+  aiAgentRuntime({
+    providers: modelProviders,
+    attachments,
+    tools: agentTools({ agents, attachments, knowledge, knowledgeBase, messages, webPages, webSearch }),
+    // While a tool is at work clients hear nothing: it ends before the stream times out, 80 s of 90.
+    toolTimeout: Math.floor((replySettings().streamTimeout * 8) / 9),
+    onRetry: meter.modelRetried,
+  }),
+);
+export const batches = /* @__PURE__ */ lazily(() => dynamoBatchStore(table(), clock));
+export const reconciliationIndex = /* @__PURE__ */ lazily(() => dynamoReconciliationIndex(table()));
+export const batchQueue = /* @__PURE__ */ lazily(() =>
+  sqsBatchQueue(
+    new SQSClient({
+      requestHandler: clientTimeouts,
+      retryStrategy: new DeadlineRetries(DEFAULT_MAX_ATTEMPTS),
+      useQueueUrlAsEndpoint: false,
+    }),
+    environment('batchQueueUrl'),
+  ),
+);
+export const batchWorkflow = /* @__PURE__ */ lazily(() =>
+  stepFunctionsBatchWorkflow(
+    new SFNClient({
+      requestHandler: clientTimeouts,
+      retryStrategy: new DeadlineRetries(DEFAULT_MAX_ATTEMPTS),
+    }),
+    () => environment('batchWorkflowArn'),
+  ),
+);
+export const batchSettings = /* @__PURE__ */ lazily((): Services['batchSettings'] => ({
+  timeout: environment('batchTimeoutSeconds') * 1000,
+  item: environment('batchItemSeconds') * 1000,
+}));
+export const requestKeys = /* @__PURE__ */ lazily(() => dynamoRequestKeyStore(table()));
+export const queueSettings = /* @__PURE__ */ lazily((): Services['queueSettings'] => ({
+  workspacePlaces: environment('batchWorkspacePlaces'),
+}));
+export const deliveries = /* @__PURE__ */ lazily(() => dynamoDeliveryStore(table(), audit));
+export const webhookSettings = /* @__PURE__ */ lazily((): Services['webhookSettings'] => ({
+  timeout: environment('webhookTimeoutSeconds') * 1000,
+  retryDelays: environment('webhookRetrySeconds').map((seconds) => seconds * 1000),
+}));
+/** Few batches have a webhook: what takes one in is loaded with the first that has. */
+const webhookClients = () => import('./webhook-clients.ts');
+export const lateSecretSealer: Services['secretSealer'] = {
+  seal: async (secret, owner) => (await webhookClients()).secretSealer().seal(secret, owner),
+  open: async (sealed, owner) => (await webhookClients()).secretSealer().open(sealed, owner),
+};
+export const lateWebhookSender: Services['webhookSender'] = {
+  refusalOf: async (url) => (await webhookClients()).webhookSender().refusalOf(url),
+  post: async (url, call) => (await webhookClients()).webhookSender().post(url, call),
+};
+export { clock, imageFitter, log, magicBytes as contentDetector, meter };

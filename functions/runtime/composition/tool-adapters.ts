@@ -1,0 +1,45 @@
+/**
+ * What tools of agents search and reach out with. Most replies use none of it, so it is only ever imported while a tool
+ * is at work: functions carry it as a file of its own, which does not count at their start.
+ */
+import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import { bedrockKnowledgeBase } from '#adapters/bedrock-knowledge-base.ts';
+import { cachedSecret } from '#adapters/cached-secret.ts';
+import { dynamoKnowledgeTable } from '#adapters/dynamo/knowledge/knowledge-table.ts';
+import type { Table } from '#adapters/dynamo/table/table.ts';
+import type { Audit } from '#adapters/dynamo/workspaces/audit-log.ts';
+import type { IndexObjects } from '#adapters/knowledge/index-objects.ts';
+import { knowledgeStore } from '#adapters/knowledge/knowledge-store.ts';
+import { passageRanking } from '#adapters/knowledge/passage-index.ts';
+import { httpWebPages } from '#adapters/outbound/web-pages.ts';
+import { braveSearch, searxng } from '#adapters/outbound/web-search.ts';
+import { chatPassages } from '#agents/tools/chat-passages.ts';
+import type { WebPages } from '#domain/agents/web-pages.ts';
+import type { WebSearch } from '#domain/agents/web-search.ts';
+import type { KnowledgeStore } from '#domain/knowledge/knowledge-store.ts';
+import type { PassageRanking } from '#domain/knowledge/passage-ranking.ts';
+import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
+import { environment } from '#runtime/environment/environment.ts';
+import { ownServices } from '#runtime/environment/own-services.ts';
+
+export const ranking: PassageRanking = passageRanking;
+export const passagesOfChat = chatPassages;
+
+export const makeKnowledge = (table: Table, audit: Audit, objects: IndexObjects): KnowledgeStore =>
+  knowledgeStore(dynamoKnowledgeTable(table, audit), objects);
+
+export const knowledgeBase = bedrockKnowledgeBase(async (input, signal) =>
+  (await import('./bedrock-agent-client.ts')).retrieve(input, signal),
+);
+
+export const makeWebPages = (): WebPages =>
+  httpWebPages({ rules: { allow: environment('outboundAllow'), refuse: ownServices() } });
+
+const braveKey = cachedSecret(
+  () => new SecretsManagerClient({ requestHandler: clientTimeouts }),
+  () => environment('webSearchApiKeySecret'),
+);
+export const webSearchWith = (provider: 'brave' | 'searxng'): WebSearch =>
+  provider === 'brave'
+    ? braveSearch(environment('webSearchUrl'), braveKey)
+    : searxng(environment('webSearchUrl'));

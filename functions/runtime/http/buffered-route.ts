@@ -1,0 +1,41 @@
+import middy from '@middy/core';
+import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
+import { success } from '#contract/envelope.ts';
+import type { Route } from '#contract/routes/route.ts';
+import { observesRequests } from '#runtime/observability/invocation.ts';
+import { failureResponse, jsonResponse } from './http-response.ts';
+import { openRateGate, rateHeadersOf } from './rate-gate.ts';
+import { type AdmitUsers, callerOf, readRequest, type ValidRequest } from './read-request.ts';
+
+/**
+ * The Lambda of a route that answers with one JSON payload.
+ * @param waits that `answer` itself waits to be admitted before it writes, so that what it reads goes on beside
+ */
+export const bufferedRoute = <R extends Route>(
+  route: R,
+  answer: (
+    request: ValidRequest<R>,
+  ) => Promise<{ data: unknown; message?: string; headers?: Record<string, string> }>,
+  { waits = route.method === 'GET', admitUsers }: { waits?: boolean; admitUsers?: AdmitUsers } = {},
+) =>
+  middy<APIGatewayProxyEvent, APIGatewayProxyResult>()
+    .onError((request) => {
+      const { error, event } = request;
+      request.response = failureResponse(error, event.requestContext.requestId, rateHeadersOf(event));
+    })
+    .use(observesRequests(route.name))
+    .handler(async (event) => {
+      const gate = openRateGate(event, route.rateClass, callerOf(event));
+      const {
+        data,
+        message = null,
+        headers,
+      } = await gate.through(async () => {
+        const request = await readRequest(route, event, gate, admitUsers);
+        if (!waits) await gate.admitted;
+        return answer(request);
+      });
+      const { requestId } = event.requestContext;
+      const allHeaders = { ...gate.headers(), ...headers };
+      return jsonResponse(route.status, success(data, message), requestId, allHeaders);
+    });

@@ -1,0 +1,88 @@
+import type { RateClass } from '#contract/rate-limits.ts';
+import { type Admission, admitRequest } from '#domain/workspaces/admit-request.ts';
+import type { Caller } from '#domain/workspaces/authorize-request.ts';
+import { clock, log, rateBuckets } from '#runtime/composition/services.ts';
+
+/** Where a request waits for its key's limit, while what only reads may go on. */
+export interface RateGate {
+  /**
+   * Resolves when the request is let in. Before that nothing may be written, and no answer leave.
+   * @throws rateLimited
+   */
+  readonly admitted: Promise<void>;
+  /**
+   * What its answer tells of the limit.
+   * @throws Error while it is not known whether the request is let in
+   */
+  headers(): Record<string, string>;
+  /**
+   * Does a request's work, which waits for `admitted` by itself where it must.
+   * @throws rateLimited before anything that the work throws, and without the work when it is known at once
+   */
+  through<Result>(work: () => Promise<Result>): Promise<Result>;
+}
+
+let admit: ReturnType<typeof admitRequest> | undefined;
+
+/** The gates of requests, so that the way out, which failures take too, knows what to tell. */
+const gates = new WeakMap<object, RateGate>();
+
+/**
+ * Takes a token from the caller's bucket.
+ * @param request what the platform has handed over
+ */
+export function openRateGate(
+  request: object,
+  rateClass: RateClass,
+  { workspaceId, apiKeyId, limits }: Caller,
+): RateGate {
+  const limit = limits?.[rateClass] ?? null;
+  if (limit === null) return withoutLimit;
+  admit ??= admitRequest({ clock, log, rateBuckets: rateBuckets() });
+  const gate = gateOf(admit({ workspaceId, apiKeyId, rateClass, limit }));
+  gates.set(request, gate);
+  return gate;
+}
+
+/** Headers of the answer to a request: none where nothing is limited. */
+export const rateHeadersOf = (request: object): Record<string, string> => gates.get(request)?.headers() ?? {};
+
+const withoutLimit: RateGate = {
+  admitted: Promise.resolve(),
+  headers: () => ({}),
+  through: (work) => work(),
+};
+
+function gateOf(asked: Admission | Promise<Admission>): RateGate {
+  let known = asked instanceof Promise ? undefined : asked;
+  const admitted = Promise.resolve(asked).then((admission) => {
+    known = admission;
+    if (admission.refusal !== null) throw admission.refusal;
+  });
+  // Whoever goes through the gate hears of it.
+  admitted.catch(() => {});
+  return {
+    admitted,
+    headers: () => headersOf(known),
+    async through(work) {
+      if (known?.refusal) throw known.refusal;
+      // However the work ends, the gate is heard first: a refusal comes before everything else, and in Lambda nothing
+      // goes on behind the function's end.
+      const [outcome] = await Promise.allSettled([work(), admitted]);
+      await admitted;
+      if (outcome.status === 'rejected') throw outcome.reason;
+      return outcome.value;
+    },
+  };
+}
+
+function headersOf(admission: Admission | undefined): Record<string, string> {
+  if (admission === undefined) throw new Error('A request is answered before it was let in');
+  if (admission.bucket === null) return {};
+  const { limit, remaining, reset } = admission.bucket;
+  return {
+    'x-ratelimit-limit': String(limit),
+    'x-ratelimit-remaining': String(remaining),
+    'x-ratelimit-reset': String(reset),
+  };
+}

@@ -1,0 +1,164 @@
+import { EventEmitter, on } from 'node:events';
+import { finished, type Readable } from 'node:stream';
+import { Dicer } from '@fastify/busboy';
+import { parse as parseDisposition } from 'content-disposition';
+import { parse as parseType } from 'content-type';
+import { ServiceError } from '#contract/errors.ts';
+import { limits } from '#contract/limits.ts';
+import { uploadFailures } from '#contract/upload.ts';
+import type { UploadPart } from '#domain/files/upload-part.ts';
+import { readUtf8 } from './read-utf8.ts';
+
+/** All headers of a part: a name of 255 characters, of four bytes each, percent-encoded, is 3 KB. */
+const headerBytes = 16 * 1024;
+
+/** What the parser takes; RFC 2046 allows 70. */
+const boundaryCharacters = 250;
+
+type PartHeaders = Readonly<Record<string, string[] | undefined>>;
+
+/**
+ * Reads a multipart/form-data body part by part, a chunk at a time. However it goes, and whoever stops, the body is
+ * read to its end before this returns, so that its sender hears the answer; but not past the longest upload.
+ * @throws badRequest, also while a part is read, when the body is no such form or too long
+ */
+export async function* readForm(
+  contentType: string | undefined,
+  body: Readable,
+): AsyncGenerator<UploadPart, void, undefined> {
+  const ended = readToEnd(body);
+  // Until the parser takes it.
+  body.pause();
+  try {
+    const dicer = new Dicer({
+      boundary: boundaryOf(contentType),
+      maxHeaderPairs: 32,
+      maxHeaderSize: headerBytes,
+    } as ConstructorParameters<typeof Dicer>[0]);
+    const arrivals = new EventEmitter();
+    const open = new Set<Readable>();
+    let failure: Error | undefined;
+    let isCutOff = false;
+    const fail = (error: Error) => {
+      failure ??= error;
+      for (const stream of open) stream.destroy(failure);
+      arrivals.emit('failed');
+    };
+    dicer.on('part', (stream) => {
+      // Of a part that is cut off: the form's own error is thrown behind it. Unheard, this one would end the process.
+      stream.on('error', () => {});
+      stream.on('header', (headers) => {
+        open.add(stream);
+        stream.once('close', () => open.delete(stream));
+        arrivals.emit('part', headers, stream);
+      });
+    });
+    // What has come of the form is read first, so that the error describes the file alike in one chunk and in many.
+    dicer.on('error', () => {
+      isCutOff = true;
+      failure ??= malformed('it ends before its last boundary');
+    });
+    dicer.on('finish', () => arrivals.emit('end'));
+    ended.catch(fail);
+
+    const parts = on(arrivals, 'part', { close: ['end', 'failed'] });
+    body.pipe(dicer);
+    for await (const [headers, stream] of parts as AsyncIterable<[PartHeaders, Readable]>) {
+      const { name, filename } = dispositionOf(headers);
+      const content = readPart(stream, () => isCutOff);
+      if (name === 'file') yield { kind: 'file', name: filename, contentType: typeOf(headers), content };
+      else if (name === 'data') yield { kind: 'data', text: await readText(content) };
+      else for await (const _skipped of content);
+    }
+    if (failure !== undefined) throw failure;
+  } finally {
+    // A parser whose part nobody reads on would hold the body back.
+    body.unpipe();
+    body.resume();
+    await ended.catch(() => {});
+  }
+}
+
+/** A body is counted once, however many wait for its end. */
+const endings = new WeakMap<Readable, Promise<void>>();
+
+/**
+ * Resolves when the whole body has been read, which it sees to.
+ * @throws Error when its sender leaves; badRequest when it is longer than any upload
+ */
+export function readToEnd(body: Readable): Promise<void> {
+  const known = endings.get(body);
+  if (known !== undefined) return known;
+  const ending = new Promise<void>((resolve, reject) => {
+    let bytes = 0;
+    body.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > limits.uploadBytes) reject(new ServiceError('badRequest', uploadFailures.tooLarge));
+    });
+    finished(body, { writable: false }, (error) => (error ? reject(error) : resolve()));
+  });
+  endings.set(body, ending);
+  return ending;
+}
+
+async function* readPart(
+  stream: Readable,
+  isCutOff: () => boolean,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  try {
+    for await (const bytes of stream) yield bytes as Uint8Array;
+  } catch (error) {
+    if (!isCutOff()) throw error;
+  }
+}
+
+async function readText(content: AsyncIterable<Uint8Array>): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of content) {
+    bytes += piece.length;
+    if (bytes <= limits.uploadDataBytes) pieces.push(piece);
+  }
+  if (bytes > limits.uploadDataBytes)
+    throw new ServiceError('badRequest', `data must be at most ${limits.uploadDataBytes} bytes`);
+  const text = readUtf8(Buffer.concat(pieces));
+  if (text === undefined) throw new ServiceError('badRequest', 'data is not valid UTF-8');
+  return text;
+}
+
+const malformed = (problem: string) =>
+  new ServiceError('badRequest', `The body is not valid multipart/form-data: ${problem}`);
+
+function boundaryOf(contentType: string | undefined): string {
+  const { type, parameters } = parseType(contentType ?? '');
+  if (type !== 'multipart/form-data')
+    throw new ServiceError('badRequest', 'Content-Type must be multipart/form-data');
+  if (!parameters.boundary) throw malformed('Content-Type names no boundary');
+  if (parameters.boundary.length > boundaryCharacters)
+    throw malformed(`its boundary is longer than ${boundaryCharacters} characters`);
+  return parameters.boundary;
+}
+
+/** The parser gives each byte as a character; names are UTF-8. */
+const headerOf = (headers: PartHeaders, name: string): string | undefined => {
+  const [value] = headers[name] ?? [];
+  if (value === undefined) return undefined;
+  const text = readUtf8(Buffer.from(value, 'latin1'));
+  if (text === undefined) throw malformed('a header of a part is not valid UTF-8');
+  return text;
+};
+
+/**
+ * Browsers write a quote as `%22`, which the parser reads, and a backslash as it is. Go and Python put a backslash before
+ * a quote and before a backslash; before anything else it is part of the name.
+ */
+const unescaped = (_escaped: string, character: string): string => (character === '"' ? '%22' : character);
+
+function dispositionOf(headers: PartHeaders): { name: string | undefined; filename: string | undefined } {
+  const header = headerOf(headers, 'content-disposition') ?? '';
+  const { parameters } = parseDisposition(header.replaceAll(/\\(["\\])/g, unescaped), { multipart: true });
+  return { name: parameters.name, filename: parameters.filename };
+}
+
+const typeOf = (headers: PartHeaders): string | undefined =>
+  headerOf(headers, 'content-type')?.trim() || undefined;

@@ -1,0 +1,21 @@
+import type { Readable } from 'node:stream';
+import type { UploadedFile } from '#contract/message.ts';
+import { storeUpload } from '#domain/files/store-upload.ts';
+import { uploadedFileResource } from '#domain/files/uploaded-file-resource.ts';
+import type { Services } from '#domain/services.ts';
+import type { KeyOwner } from '#domain/workspaces/usage.ts';
+import { readForm } from './read-form.ts';
+
+type UploadServices = Parameters<typeof storeUpload>[0] & Pick<Services, 'files' | 'clock'>;
+
+/** What both doors do with a body, once they know whose it is. */
+export const receiveUpload = (services: UploadServices) => {
+  const store = storeUpload(services);
+  const resource = uploadedFileResource(services);
+  return async (upload: {
+    caller: KeyOwner;
+    contentType: string | undefined;
+    body: Readable;
+  }): Promise<UploadedFile> =>
+    resource(await store(upload.caller, readForm(upload.contentType, upload.body)));
+};

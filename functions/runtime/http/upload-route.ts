@@ -1,0 +1,33 @@
+import { Readable } from 'node:stream';
+import middy from '@middy/core';
+import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
+import { success } from '#contract/envelope.ts';
+import { route } from '#contract/routes/upload-file.ts';
+import { measurements, observesRequests } from '#runtime/observability/invocation.ts';
+import { failureResponse, jsonResponse } from './http-response.ts';
+import { openRateGate, rateHeadersOf } from './rate-gate.ts';
+import { callerOf, headerIn } from './read-request.ts';
+import type { receiveUpload } from './receive-upload.ts';
+
+/** The Lambda of a route whose body is a form: the gateway hands it over whole, in base64. */
+export const uploadRoute = (receive: ReturnType<typeof receiveUpload>) =>
+  middy<APIGatewayProxyEvent, APIGatewayProxyResult>()
+    .onError((request) => {
+      const { error, event } = request;
+      request.response = failureResponse(error, event.requestContext.requestId, rateHeadersOf(event));
+    })
+    .use(observesRequests(route.name))
+    .handler(async (event) => {
+      const caller = callerOf(event);
+      const gate = openRateGate(event, route.rateClass, caller);
+      const file = await gate.through(async () => {
+        await gate.admitted;
+        return receive({
+          caller,
+          contentType: headerIn(event, 'content-type'),
+          body: Readable.from([Buffer.from(event.body ?? '', event.isBase64Encoded ? 'base64' : 'utf8')]),
+        });
+      });
+      measurements.add('uploadedBytes', file.size, { route: route.name });
+      return jsonResponse(route.status, success(file), event.requestContext.requestId, gate.headers());
+    });

@@ -1,0 +1,33 @@
+import type { Meter } from '#domain/platform/meter.ts';
+import { measurements, traced } from './invocation.ts';
+
+/** Counts into what the invocation tells at its end. */
+export const meter: Meter = {
+  replied({ calls, reasoningSteps }) {
+    for (const [model, , promptTokens, completionTokens] of calls) {
+      measurements.add('modelCalls', 1, { model });
+      measurements.add('promptTokens', promptTokens, { model });
+      measurements.add('completionTokens', completionTokens, { model });
+    }
+    for (const { type: tool, result, started_at, ended_at } of reasoningSteps) {
+      const [start, end] = [started_at, ended_at ?? started_at].map((at) => Date.parse(at)) as [
+        number,
+        number,
+      ];
+      traced({ name: tool, start, end, outcome: result?.success === true ? 'ok' : 'fault' });
+      measurements.add('steps', 1, { tool });
+      if (result?.success !== true) measurements.add('failedSteps', 1, { tool });
+    }
+  },
+  modelFailed: (model, failure) => measurements.add('modelFailures', 1, { model, failure }),
+  modelRetried: (model, failure) => measurements.add('modelRetries', 1, { model, failure }),
+  requestsWorked({ done, failed, putOff }) {
+    if (done > 0) measurements.add('batchRequestsDone', done, {});
+    if (failed > 0) measurements.add('batchRequestsFailed', failed, {});
+    if (putOff > 0) measurements.add('batchRequestsPutOff', putOff, {});
+  },
+  batchEnded: (status, age) => measurements.add('batchAge', age / 1000, { status }),
+  webhookCalled: (outcome) => measurements.add('webhookAttempts', 1, { outcome }),
+  keyRefused: (reason) => measurements.add('refusedKeys', 1, { reason }),
+  usageLost: () => measurements.add('lostUsage', 1, {}),
+};
