@@ -66,3 +66,7 @@ export const unauthenticated = () => new ServiceError('unauthenticated', unauthe
 /** Text of every 5xx: it tells the request id, of a reply that failed the reason that its stream tells, and nothing else. */
 export const serverErrorMessage = (requestId: string, reason = 'Internal server error'): string =>
   `${reason}, request id ${requestId}`;
+
+/** What the envelope of a failed request has as its `error_code`. */
+export const errorCodeOf = (error: unknown): number =>
+  error instanceof ServiceError ? error.errorCode : errorTable.serverError.errorCode;

@@ -1,12 +1,18 @@
 import { type DeliveryProgress, deliverWebhook } from '#domain/webhooks/deliver-webhook.ts';
 import type { DeliveryOwner } from '#domain/webhooks/webhook-delivery.ts';
-import { batches, clock, deliveries, log, meter, webhookSettings } from '#runtime/composition/services.ts';
+import {
+  clock,
+  deliveries,
+  log,
+  meter,
+  webhookSettings,
+  webhookSource,
+} from '#runtime/composition/services.ts';
 import { secretSealer, webhookSender } from '#runtime/composition/webhook-clients.ts';
 import { measurements } from '#runtime/observability/invocation.ts';
 import { observed } from '#runtime/observability/observed.ts';
 
 const deliver = deliverWebhook({
-  batches: batches(),
   clock,
   deliveries: deliveries(),
   log,
@@ -14,6 +20,7 @@ const deliver = deliverWebhook({
   secretSealer: secretSealer(),
   webhookSender: webhookSender(),
   webhookSettings: webhookSettings(),
+  webhookSource,
 });
 
 /** Makes the next attempt to deliver a batch's event, if it is due, and says when to come back. */

@@ -1,11 +1,17 @@
 import type { AgentDefinition } from '#contract/agent.ts';
 import { ServiceError } from '#contract/errors.ts';
-import type { Services } from '#domain/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
+import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { Agent } from './agent.ts';
+import type { AgentServices } from './services.ts';
 
 /** Creates an agent as a draft: it answers nothing until it is published. */
 export const createAgent =
-  (services: Pick<Services, 'agents' | 'clock' | 'identifiers' | 'workspaces'>) =>
+  (
+    services: Pick<AgentServices, 'agents'> &
+      Pick<WorkspaceServices, 'workspaces'> &
+      Pick<PlatformServices, 'clock' | 'identifiers'>,
+  ) =>
   async (input: { workspaceId: string; definition: AgentDefinition }): Promise<Agent> => {
     if ((await services.workspaces.get(input.workspaceId)) === undefined)
       throw new ServiceError('notFound', `Workspace ${input.workspaceId} not found`);

@@ -1,10 +1,11 @@
-import type { Services } from '#domain/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
 import type { Agent, AgentVersion } from './agent.ts';
 import { findAgent } from './find-agent.ts';
+import type { AgentServices } from './services.ts';
 
 /** Makes the draft's content the next version, and that version the one that answers. */
 export const publishAgent =
-  (services: Pick<Services, 'agents' | 'clock' | 'identifiers'>) =>
+  (services: Pick<AgentServices, 'agents'> & Pick<PlatformServices, 'clock' | 'identifiers'>) =>
   async (agentId: string): Promise<AgentVersion> => {
     const agent = await findAgent(services)(agentId);
     const now = services.clock.now().toISOString();

@@ -1,10 +1,11 @@
-import type { Services } from '#domain/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
 import type { Agent } from './agent.ts';
 import { findAgent } from './find-agent.ts';
+import type { AgentServices } from './services.ts';
 
 /** Takes the agent's published version away: sends are answered `Agent version not found` until it is published again. */
 export const unpublishAgent =
-  (services: Pick<Services, 'agents' | 'clock'>) =>
+  (services: Pick<AgentServices, 'agents'> & Pick<PlatformServices, 'clock'>) =>
   async (agentId: string): Promise<Agent> => {
     const agent: Agent = {
       ...(await findAgent(services)(agentId)),

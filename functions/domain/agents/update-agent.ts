@@ -1,11 +1,12 @@
 import type { AgentDefinition } from '#contract/agent.ts';
-import type { Services } from '#domain/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
 import type { Agent } from './agent.ts';
 import { findAgent } from './find-agent.ts';
+import type { AgentServices } from './services.ts';
 
 /** Replaces the draft's content. A published version goes on answering as it was until the agent is published again. */
 export const updateAgent =
-  (services: Pick<Services, 'agents' | 'clock'>) =>
+  (services: Pick<AgentServices, 'agents'> & Pick<PlatformServices, 'clock'>) =>
   async (input: { agentId: string; definition: AgentDefinition }): Promise<Agent> => {
     const agent: Agent = {
       ...(await findAgent(services)(input.agentId)),

@@ -1,11 +1,15 @@
 import type { SettleServices } from '#domain/chats/settle-turn.ts';
-import type { Services } from '#domain/services.ts';
-import { deliveryOf } from '#domain/webhooks/webhook-delivery.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
 import { type Batch, type BatchItem, isOpen, outcomeOf, type StopReason } from './batch.ts';
+import { deliveryOf } from './batch-ended-event.ts';
 import { freeChats } from './free-chats.ts';
 import { isNothingLeft, type OpenRequests, openRequests } from './open-requests.ts';
+import type { BatchServices } from './services.ts';
 
-interface AdvanceServices extends SettleServices, Pick<Services, 'batches' | 'meter'> {}
+interface AdvanceServices
+  extends SettleServices,
+    Pick<BatchServices, 'batches'>,
+    Pick<PlatformServices, 'meter'> {}
 
 /**
  * `wait`: requests are to be done; `finish`: some are being done, and no more are begun; `over`: the batch has ended.
@@ -50,7 +54,7 @@ export const failBatch =
   };
 
 async function read(
-  services: Pick<Services, 'batches'>,
+  services: Pick<BatchServices, 'batches'>,
   { workspaceId, batchId }: { workspaceId: string; batchId: string },
 ): Promise<Batch> {
   const batch = await services.batches.get(workspaceId, batchId);
@@ -63,14 +67,17 @@ async function read(
  * that was stopped for another reason and is still in progress can be cancelled, and keeps that reason.
  */
 export const stopBatch = (
-  services: Pick<Services, 'batches' | 'clock'>,
+  services: Pick<BatchServices, 'batches'> & Pick<PlatformServices, 'clock'>,
   batch: Batch,
   reason: StopReason,
 ): Promise<Batch | undefined> =>
   services.batches.stop(batch, { reason, at: services.clock.now().toISOString() });
 
 /** Of a stopped batch, what a worker began and left lying is not begun again. */
-async function giveUpAbandoned(services: Pick<Services, 'batches' | 'clock'>, batch: Batch): Promise<void> {
+async function giveUpAbandoned(
+  services: Pick<BatchServices, 'batches'> & Pick<PlatformServices, 'clock'>,
+  batch: Batch,
+): Promise<void> {
   const now = services.clock.now().getTime();
   const { processing } = await openRequests(services, batch);
   for (const item of processing.filter(({ leaseUntil }) => leaseUntil < now))

@@ -5,26 +5,20 @@ import type { Reply } from '#domain/chats/gather-reply.ts';
 import { keepLease } from '#domain/chats/keep-lease.ts';
 import { lastPosition } from '#domain/chats/message.ts';
 import { ReplyBudget } from '#domain/chats/reply-budget.ts';
+import type { ChatServices } from '#domain/chats/services.ts';
 import { settleTurn } from '#domain/chats/settle-turn.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 import { ModelFailure } from '#domain/platform/model-failure.ts';
+import type { CountedCall } from '#domain/platform/model-usage.ts';
 import { NotStorable, notStored } from '#domain/platform/not-storable.ts';
-import type { Services } from '#domain/services.ts';
-import { type Batch, type BatchItem, type CountedCall, chatLeaseOf } from './batch.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
+import { type Batch, type BatchItem, chatLeaseOf } from './batch.ts';
 import type { HeldItem } from './batch-store.ts';
+import type { BatchServices } from './services.ts';
 
-export type AnswerItemServices = Pick<
-  Services,
-  | 'agentRuntime'
-  | 'batches'
-  | 'batchSettings'
-  | 'chats'
-  | 'clock'
-  | 'log'
-  | 'messages'
-  | 'meter'
-  | 'replySettings'
->;
+export type AnswerItemServices = Pick<BatchServices, 'batches' | 'batchSettings'> &
+  Pick<ChatServices, 'agentRuntime' | 'chats' | 'messages' | 'replySettings'> &
+  Pick<PlatformServices, 'clock' | 'log' | 'meter'>;
 
 /** What a request is answered with, as it was found when it was begun. */
 export interface Prepared {
@@ -45,7 +39,7 @@ const brokenRepliesAtMost = 3;
 const chatLeaseMargin = 30_000;
 
 /** Milliseconds. */
-export const chatLease = ({ batchSettings }: Pick<Services, 'batchSettings'>): number =>
+export const chatLease = ({ batchSettings }: Pick<BatchServices, 'batchSettings'>): number =>
   batchSettings.item + chatLeaseMargin;
 
 /**
@@ -263,7 +257,7 @@ async function readTurn(
 }
 
 type FailedEnd = (
-  services: Pick<Services, 'clock'>,
+  services: Pick<PlatformServices, 'clock'>,
   item: BatchItem,
   message: string,
 ) => ItemEnd & { type: 'ended' };

@@ -1,16 +1,11 @@
 import type { BatchResource } from '#contract/batch.ts';
-import type { BatchResultStatus, BatchStatus, WebhookEvent } from '#contract/batch-statuses.ts';
+import type { BatchResultStatus, BatchStatus } from '#contract/batch-statuses.ts';
 import type { Incomplete } from '#domain/chats/message.ts';
+import type { CountedCall } from '#domain/platform/model-usage.ts';
+import type { Webhook } from '#domain/webhooks/webhook.ts';
 
 /** Why nothing of a batch is begun any more (specification, sections 3.1, 3.2 and 7.4). */
 export type StopReason = 'cancelled' | 'expired' | 'failed';
-
-export interface Webhook {
-  url: string;
-  events: WebhookEvent[];
-  /** Sealed for this batch. */
-  secret: string | null;
-}
 
 export interface Batch {
   id: string;
@@ -87,9 +82,6 @@ export interface OutlineEntry {
   historyId: number | null;
   next: number | null;
 }
-
-/** A call of a model: [model, type of step or chat, prompt tokens, completion tokens]. */
-export type CountedCall = [model: string, callType: string, promptTokens: number, completionTokens: number];
 
 /** What has become of a request that was begun. There is none for a request that was not. */
 export interface BatchItem {

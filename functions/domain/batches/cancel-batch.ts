@@ -1,8 +1,9 @@
 import { ServiceError } from '#contract/errors.ts';
-import type { Services } from '#domain/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
 import { stopBatch } from './advance-batch.ts';
 import type { Batch } from './batch.ts';
 import { findBatch } from './find-batch.ts';
+import type { BatchServices } from './services.ts';
 import { tallyBatch } from './tally-batch.ts';
 import { wakeBatch } from './wake-batch.ts';
 
@@ -13,7 +14,7 @@ import { wakeBatch } from './wake-batch.ts';
  * @throws notFound, or badRequest in any other state
  */
 export const cancelBatch =
-  (services: Pick<Services, 'batchWorkflow' | 'batches' | 'clock' | 'log'>) =>
+  (services: Pick<BatchServices, 'batchWorkflow' | 'batches'> & Pick<PlatformServices, 'clock' | 'log'>) =>
   async (workspaceId: string, batchId: string, admitted: Promise<void>): Promise<Batch> => {
     const found = await findBatch(services)(workspaceId, batchId);
     await admitted;

@@ -1,29 +1,25 @@
 import { ServiceError } from '#contract/errors.ts';
 import type { CreateBatchBody } from '#contract/routes/create-batch.ts';
+import type { AgentServices } from '#domain/agents/services.ts';
 import { type Chat, isOpenTo } from '#domain/chats/chat.ts';
+import type { ChatServices } from '#domain/chats/services.ts';
 import { findAttachedFiles } from '#domain/files/find-attached-files.ts';
+import type { FileServices } from '#domain/files/services.ts';
 import { earlierWork, type RequestKey } from '#domain/platform/request-key.ts';
-import type { Services } from '#domain/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
+import type { WebhookServices } from '#domain/webhooks/services.ts';
 import { refuseForbiddenWebhook, sealedWebhook } from '#domain/webhooks/take-webhook.ts';
+import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { Batch, BatchRequest } from './batch.ts';
+import type { BatchServices } from './services.ts';
 
-type CreateServices = Pick<
-  Services,
-  | 'agents'
-  | 'batches'
-  | 'batchSettings'
-  | 'batchWorkflow'
-  | 'chats'
-  | 'clock'
-  | 'fileIndex'
-  | 'identifiers'
-  | 'log'
-  | 'replySettings'
-  | 'requestKeys'
-  | 'secretSealer'
-  | 'webhookSender'
-  | 'workspaces'
->;
+type CreateServices = Pick<BatchServices, 'batches' | 'batchSettings' | 'batchWorkflow'> &
+  Pick<ChatServices, 'chats' | 'replySettings'> &
+  Pick<FileServices, 'fileIndex'> &
+  Pick<AgentServices, 'agents'> &
+  Pick<WebhookServices, 'secretSealer' | 'webhookSender'> &
+  Pick<WorkspaceServices, 'workspaces'> &
+  Pick<PlatformServices, 'clock' | 'identifiers' | 'log' | 'requestKeys'>;
 
 /** A request with the same key is making the batch, or has died while it was: looked for so often, then made. */
 const looksForBatch = 12;

@@ -1,12 +1,11 @@
-import type { Services } from '#domain/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
 import { isNothingLeft, openRequests } from './open-requests.ts';
 import { requeueAll } from './requeue-all.ts';
 import { groupMessages, groupsLeft, placesOf } from './send-requests.ts';
+import type { BatchServices } from './services.ts';
 
-type DispatchServices = Pick<
-  Services,
-  'batchQueue' | 'batchWorkflow' | 'batches' | 'clock' | 'queueSettings'
->;
+type DispatchServices = Pick<BatchServices, 'batchQueue' | 'batchWorkflow' | 'batches' | 'queueSettings'> &
+  Pick<PlatformServices, 'clock'>;
 
 /**
  * Notes down what wakes the workflow, and then puts the first requests into the queue, once for a batch: as many as it has

@@ -1,7 +1,9 @@
-import type { Services } from '#domain/services.ts';
+import type { ChatServices } from '#domain/chats/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
 import { type BatchItem, type BatchRequest, isOpen } from './batch.ts';
 import type { QueuedRequests } from './batch-queue.ts';
 import { handOnPlace } from './hand-on-place.ts';
+import type { BatchServices } from './services.ts';
 
 /**
  * Ends the requests of a message that the queue has given up, since it was delivered too often without an end. One that is
@@ -9,10 +11,9 @@ import { handOnPlace } from './hand-on-place.ts';
  */
 export const failBatchItems =
   (
-    services: Pick<
-      Services,
-      'batchQueue' | 'batchWorkflow' | 'batches' | 'clock' | 'queueSettings' | 'replySettings'
-    >,
+    services: Pick<BatchServices, 'batchQueue' | 'batchWorkflow' | 'batches' | 'queueSettings'> &
+      Pick<ChatServices, 'replySettings'> &
+      Pick<PlatformServices, 'clock'>,
   ) =>
   async (message: QueuedRequests): Promise<void> => {
     const { workspaceId, batchId, positions } = message;

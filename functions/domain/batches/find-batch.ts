@@ -1,10 +1,10 @@
 import { ServiceError } from '#contract/errors.ts';
-import type { Services } from '#domain/services.ts';
 import type { Batch } from './batch.ts';
+import type { BatchServices } from './services.ts';
 
 /** @throws notFound `Batch not found` */
 export const findBatch =
-  (services: Pick<Services, 'batches'>) =>
+  (services: Pick<BatchServices, 'batches'>) =>
   async (workspaceId: string, batchId: string): Promise<Batch> => {
     const batch = await services.batches.get(workspaceId, batchId);
     if (batch === undefined) throw new ServiceError('notFound', 'Batch not found');

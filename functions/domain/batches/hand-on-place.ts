@@ -1,10 +1,12 @@
-import type { Services } from '#domain/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
 import { type Batch, type BatchRequest, mayBeOver } from './batch.ts';
 import type { QueuedRequests } from './batch-queue.ts';
 import { groupMessages, groupsLeft, messagesFor, placesOf } from './send-requests.ts';
+import type { BatchServices } from './services.ts';
 import { wakeBatch } from './wake-batch.ts';
 
-type HandOnServices = Pick<Services, 'batchQueue' | 'batchWorkflow' | 'batches' | 'clock' | 'queueSettings'>;
+type HandOnServices = Pick<BatchServices, 'batchQueue' | 'batchWorkflow' | 'batches' | 'queueSettings'> &
+  Pick<PlatformServices, 'clock'>;
 
 export interface DoneWithMessage {
   message: QueuedRequests;

@@ -1,9 +1,11 @@
 import type { BatchResultResource, ModelCallResource } from '#contract/batch.ts';
 import type { BatchResultStatus } from '#contract/batch-statuses.ts';
 import { messageId } from '#domain/chats/message.ts';
-import type { Services } from '#domain/services.ts';
-import { type Batch, type BatchItem, type CountedCall, type OutlineEntry, outcomeOf } from './batch.ts';
+import type { ChatServices } from '#domain/chats/services.ts';
+import type { CountedCall } from '#domain/platform/model-usage.ts';
+import { type Batch, type BatchItem, type OutlineEntry, outcomeOf } from './batch.ts';
 import { findBatch } from './find-batch.ts';
+import type { BatchServices } from './services.ts';
 
 /** Replies may have a megabyte each; so many are held at once. */
 const repliesAtOnce = 50;
@@ -14,7 +16,7 @@ const repliesAtOnce = 50;
  * @throws notFound `Batch not found`
  */
 export const listBatchResults =
-  (services: Pick<Services, 'batches' | 'messages'>) =>
+  (services: Pick<BatchServices, 'batches'> & Pick<ChatServices, 'messages'>) =>
   async (input: {
     workspaceId: string;
     batchId: string;
@@ -44,7 +46,7 @@ export const listBatchResults =
   };
 
 async function resultOf(
-  services: Pick<Services, 'messages'>,
+  services: Pick<ChatServices, 'messages'>,
   batch: Batch,
   { customId, historyId }: OutlineEntry,
   item: BatchItem | undefined,

@@ -1,5 +1,5 @@
-import type { Services } from '#domain/services.ts';
 import type { Batch, BatchItem } from './batch.ts';
+import type { BatchServices } from './services.ts';
 
 /** A request that could be done now, or as soon as it is due. */
 interface ReadyRequest {
@@ -24,7 +24,10 @@ export interface OpenRequests {
 }
 
 /** What is left of a batch, counted from the rows themselves. */
-export async function openRequests(services: Pick<Services, 'batches'>, batch: Batch): Promise<OpenRequests> {
+export async function openRequests(
+  services: Pick<BatchServices, 'batches'>,
+  batch: Batch,
+): Promise<OpenRequests> {
   const [outline, items] = await Promise.all([
     services.batches.outline(batch),
     services.batches.allItems(batch),

@@ -1,7 +1,12 @@
 import { ServiceError } from '#contract/errors.ts';
+import type { AgentServices } from '#domain/agents/services.ts';
+import type { ChatServices } from '#domain/chats/services.ts';
 import { findAttachedFiles } from '#domain/files/find-attached-files.ts';
-import type { Services } from '#domain/services.ts';
+import type { FileServices } from '#domain/files/services.ts';
+import type { CountedCall } from '#domain/platform/model-usage.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
 import { countUsage } from '#domain/workspaces/count-usage.ts';
+import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 import { stopBatch } from './advance-batch.ts';
 import {
@@ -16,7 +21,6 @@ import {
   type Batch,
   type BatchItem,
   type BatchRequest,
-  type CountedCall,
   chatLeaseOf,
   isOpen,
   requestsPerGroup,
@@ -25,27 +29,18 @@ import type { QueuedRequests } from './batch-queue.ts';
 import type { Claim, HeldItem } from './batch-store.ts';
 import { type DoneWithMessage, handOnPlace } from './hand-on-place.ts';
 import { messagesFor } from './send-requests.ts';
+import type { BatchServices } from './services.ts';
 import { wakeBatch } from './wake-batch.ts';
 
 export type ProcessServices = Pick<
-  Services,
-  | 'agentRuntime'
-  | 'agents'
-  | 'batchQueue'
-  | 'batchSettings'
-  | 'batchWorkflow'
-  | 'batches'
-  | 'chats'
-  | 'clock'
-  | 'fileIndex'
-  | 'log'
-  | 'messages'
-  | 'meter'
-  | 'queueSettings'
-  | 'replySettings'
-  | 'usage'
-  | 'workspaces'
->;
+  BatchServices,
+  'batchQueue' | 'batchSettings' | 'batchWorkflow' | 'batches' | 'queueSettings'
+> &
+  Pick<ChatServices, 'agentRuntime' | 'chats' | 'messages' | 'replySettings'> &
+  Pick<FileServices, 'fileIndex'> &
+  Pick<AgentServices, 'agents'> &
+  Pick<WorkspaceServices, 'usage' | 'workspaces'> &
+  Pick<PlatformServices, 'clock' | 'log' | 'meter'>;
 
 /** Waits between tries, seconds: 5, 10, 20 … to five minutes, so that a model that comes back is soon asked. */
 const firstWait = 5;

@@ -1,4 +1,6 @@
-import type { Services } from '#domain/services.ts';
+import type { ChatServices } from '#domain/chats/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
+import type { WebhookServices } from '#domain/webhooks/services.ts';
 import { type Batch, isOpen, requestsPerGroup } from './batch.ts';
 import type { QueueLevel } from './batch-queue.ts';
 import { isNothingLeft, type OpenRequests, openRequests } from './open-requests.ts';
@@ -7,20 +9,16 @@ import type { OpenBatchEntry } from './reconciliation-index.ts';
 import { requeueAll } from './requeue-all.ts';
 import { restartExecution } from './restart-execution.ts';
 import { messagesFor } from './send-requests.ts';
+import type { BatchServices } from './services.ts';
 import { wakeBatch } from './wake-batch.ts';
 
 export type ReconcileServices = Pick<
-  Services,
-  | 'batchQueue'
-  | 'batchWorkflow'
-  | 'batches'
-  | 'clock'
-  | 'deliveries'
-  | 'log'
-  | 'queueSettings'
-  | 'reconciliationIndex'
-  | 'replySettings'
->;
+  BatchServices,
+  'batchQueue' | 'batchWorkflow' | 'batches' | 'queueSettings' | 'reconciliationIndex'
+> &
+  Pick<ChatServices, 'replySettings'> &
+  Pick<WebhookServices, 'deliveries'> &
+  Pick<PlatformServices, 'clock' | 'log'>;
 
 /** Milliseconds that the clocks of two functions may differ. */
 const clockDifference = 2000;

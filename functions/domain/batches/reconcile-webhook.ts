@@ -1,6 +1,8 @@
-import type { Services } from '#domain/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
+import type { WebhookServices } from '#domain/webhooks/services.ts';
 import type { WebhookEntry } from './reconciliation-index.ts';
 import { restartExecution } from './restart-execution.ts';
+import type { BatchServices } from './services.ts';
 
 /**
  * Checks a webhook by the entry that was found due: the entry of a settled delivery is removed, an older time is corrected
@@ -9,10 +11,9 @@ import { restartExecution } from './restart-execution.ts';
  */
 export const reconcileWebhook =
   (
-    services: Pick<
-      Services,
-      'batchWorkflow' | 'batches' | 'clock' | 'deliveries' | 'log' | 'reconciliationIndex'
-    >,
+    services: Pick<BatchServices, 'batchWorkflow' | 'batches' | 'reconciliationIndex'> &
+      Pick<WebhookServices, 'deliveries'> &
+      Pick<PlatformServices, 'clock' | 'log'>,
   ) =>
   async (entry: WebhookEntry, until: string): Promise<void> => {
     const { batches, clock, deliveries, reconciliationIndex } = services;

@@ -1,7 +1,8 @@
-import type { Services } from '#domain/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
 import { type Batch, requestsPerGroup } from './batch.ts';
 import type { OpenRequests } from './open-requests.ts';
 import { groupMessages, groupsLeft, messagesFor, placesOf } from './send-requests.ts';
+import type { BatchServices } from './services.ts';
 
 /**
  * Enqueues requests once more that were enqueued before and could be started now, and counts the places of the batch anew:
@@ -13,7 +14,10 @@ import { groupMessages, groupsLeft, messagesFor, placesOf } from './send-request
  * @returns false when another call enqueued requests of the batch since it was read: nothing is done
  */
 export const requeueAll =
-  (services: Pick<Services, 'batchQueue' | 'batches' | 'clock' | 'queueSettings'>) =>
+  (
+    services: Pick<BatchServices, 'batchQueue' | 'batches' | 'queueSettings'> &
+      Pick<PlatformServices, 'clock'>,
+  ) =>
   async (batch: Batch, { ready, processing }: OpenRequests, which: 'all' | 'unclaimed'): Promise<boolean> => {
     const now = services.clock.now();
     const delayOf = (due: number | null): number =>

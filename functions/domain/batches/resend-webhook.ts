@@ -1,12 +1,18 @@
-import type { Services } from '#domain/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
+import type { WebhookServices } from '#domain/webhooks/services.ts';
 import type { DeliveryOwner, WebhookDelivery } from '#domain/webhooks/webhook-delivery.ts';
+import type { BatchServices } from './services.ts';
 
 /**
  * Sends the event of a batch once more, under the same event id, with a schedule of its own, whatever has become of it
  * before. An execution that still waits for an earlier attempt goes on from the same row, and does no harm.
  */
 export const resendWebhook =
-  (services: Pick<Services, 'batchWorkflow' | 'batches' | 'clock' | 'deliveries'>) =>
+  (
+    services: Pick<BatchServices, 'batchWorkflow' | 'batches'> &
+      Pick<WebhookServices, 'deliveries'> &
+      Pick<PlatformServices, 'clock'>,
+  ) =>
   async (owner: DeliveryOwner): Promise<WebhookDelivery> => {
     const [batch, delivery] = await Promise.all([
       services.batches.get(owner.workspaceId, owner.batchId),

@@ -1,5 +1,6 @@
-import type { Services } from '#domain/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
 import type { Batch } from './batch.ts';
+import type { BatchServices } from './services.ts';
 
 /**
  * Starts an execution that was never started. One that has ended, although its batch or its webhook has not, gets a
@@ -7,7 +8,7 @@ import type { Batch } from './batch.ts';
  * @returns whether the batch had an execution, and has another one now
  */
 export const restartExecution =
-  (services: Pick<Services, 'batchWorkflow' | 'batches' | 'log'>) =>
+  (services: Pick<BatchServices, 'batchWorkflow' | 'batches'> & Pick<PlatformServices, 'log'>) =>
   async (batch: Batch): Promise<boolean> => {
     const state = await services.batchWorkflow.stateOf(batch);
     if (state === 'running') return false;

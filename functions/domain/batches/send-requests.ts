@@ -1,6 +1,6 @@
-import type { Services } from '#domain/services.ts';
 import { type Batch, groupsOf, requestsPerGroup } from './batch.ts';
 import type { QueuedRequests } from './batch-queue.ts';
+import type { BatchServices } from './services.ts';
 
 /** Messages that name some requests of a batch, ten each. */
 export function messagesFor(
@@ -28,7 +28,7 @@ export function groupMessages(batch: Batch, first: number, end: number): QueuedR
  * goes on by itself.
  */
 export async function placesOf(
-  { batches, queueSettings }: Pick<Services, 'batches' | 'queueSettings'>,
+  { batches, queueSettings }: Pick<BatchServices, 'batches' | 'queueSettings'>,
   { workspaceId }: Batch,
 ): Promise<number> {
   const open = await batches.countOpen(workspaceId);

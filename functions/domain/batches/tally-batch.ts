@@ -1,5 +1,5 @@
-import type { Services } from '#domain/services.ts';
 import { type Batch, type BatchItem, isOpen, outcomeOf } from './batch.ts';
+import type { BatchServices } from './services.ts';
 
 /** Each takes up to ten queries at once, of one page for every 1 MB of items. */
 const batchesAtOnce = 8;
@@ -22,12 +22,12 @@ function tallyOf(
  * @param batch as it was read before
  */
 export const tallyBatch =
-  (services: Pick<Services, 'batches'>) =>
+  (services: Pick<BatchServices, 'batches'>) =>
   async (batch: Batch): Promise<Batch> =>
     isOpen(batch) ? { ...batch, ...tallyOf(batch, await services.batches.allItems(batch)) } : batch;
 
 export const tallyBatches =
-  (services: Pick<Services, 'batches'>) =>
+  (services: Pick<BatchServices, 'batches'>) =>
   async (batches: readonly Batch[]): Promise<Batch[]> => {
     const tallied: Batch[] = [];
     for (let first = 0; first < batches.length; first += batchesAtOnce)

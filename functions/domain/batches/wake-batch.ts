@@ -1,12 +1,12 @@
-import type { Services } from '#domain/services.ts';
 import type { Batch } from './batch.ts';
+import type { BatchServices } from './services.ts';
 
 /**
  * Lets the workflow look at its batch again. A wake says nothing, so one too many does no harm; a wait that began a
  * moment ago has another token, which is looked up once.
  */
 export const wakeBatch =
-  (services: Pick<Services, 'batchWorkflow' | 'batches'>) =>
+  (services: Pick<BatchServices, 'batchWorkflow' | 'batches'>) =>
   async (batch: Batch): Promise<void> => {
     const woken = batch.taskToken !== null && (await services.batchWorkflow.wake(batch.taskToken));
     if (woken) return;

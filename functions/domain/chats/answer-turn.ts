@@ -1,8 +1,9 @@
 import type { StreamEventBody } from '#contract/events.ts';
 import { NotStorable, notStored } from '#domain/platform/not-storable.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
 import { untilAborted } from '#domain/platform/until-aborted.ts';
-import type { Services } from '#domain/services.ts';
 import { countUsage } from '#domain/workspaces/count-usage.ts';
+import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { AskedReply } from './ask-for-reply.ts';
 import type { Turn } from './begin-turn.ts';
 import { failure } from './collect-reply.ts';
@@ -10,12 +11,12 @@ import { interrupted, type Reply } from './gather-reply.ts';
 import { keepLease } from './keep-lease.ts';
 import { messageId } from './message.ts';
 import { nameChat } from './name-chat.ts';
+import type { ChatServices } from './services.ts';
 import { settleTurn } from './settle-turn.ts';
 
-type AnswerServices = Pick<
-  Services,
-  'agentRuntime' | 'chats' | 'clock' | 'log' | 'messages' | 'meter' | 'replySettings' | 'usage'
->;
+type AnswerServices = Pick<ChatServices, 'agentRuntime' | 'chats' | 'messages' | 'replySettings'> &
+  Pick<WorkspaceServices, 'usage'> &
+  Pick<PlatformServices, 'clock' | 'log' | 'meter'>;
 
 /** How long a title that is not ready by the end of the reply is waited for, milliseconds. */
 const titleGrace = 2000;

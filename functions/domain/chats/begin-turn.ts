@@ -7,15 +7,19 @@ import {
   ServiceError,
 } from '#contract/errors.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
+import type { AgentServices } from '#domain/agents/services.ts';
 import { findAttachedFiles } from '#domain/files/find-attached-files.ts';
+import type { FileServices } from '#domain/files/services.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 import { earlierWork, type RequestKey } from '#domain/platform/request-key.ts';
-import type { Services } from '#domain/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
 import { findWorkspaceFor } from '#domain/workspaces/find-workspace.ts';
+import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { AskedReply } from './ask-for-reply.ts';
 import { type Chat, isOpenTo, type Lease } from './chat.ts';
 import { continueTurn } from './continue-turn.ts';
 import { type AssistantMessage, lastPosition, type Message, type UserMessage } from './message.ts';
+import type { ChatServices } from './services.ts';
 import { settleTurn } from './settle-turn.ts';
 
 export interface SendInput {
@@ -54,18 +58,11 @@ export interface AskedTurn {
 /** A turn to answer, or the reply that it has already. */
 export type Begun = AskedTurn | { reply: AssistantMessage };
 
-type TurnServices = Pick<
-  Services,
-  | 'agents'
-  | 'chats'
-  | 'clock'
-  | 'fileIndex'
-  | 'identifiers'
-  | 'messages'
-  | 'replySettings'
-  | 'requestKeys'
-  | 'workspaces'
->;
+type TurnServices = Pick<ChatServices, 'chats' | 'messages' | 'replySettings'> &
+  Pick<FileServices, 'fileIndex'> &
+  Pick<AgentServices, 'agents'> &
+  Pick<WorkspaceServices, 'workspaces'> &
+  Pick<PlatformServices, 'clock' | 'identifiers' | 'requestKeys'>;
 
 /**
  * Everything that can refuse a send, in the order of its answers; a refused send leaves nothing behind. Three round

@@ -3,10 +3,11 @@ import type { StreamEventBody } from '#contract/events.ts';
 import type { ReplyError } from '#contract/message.ts';
 import type { FailureOfModel } from '#domain/platform/meter.ts';
 import { ModelFailure, modelFailureTexts } from '#domain/platform/model-failure.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
 import { untilAborted } from '#domain/platform/until-aborted.ts';
-import type { Services } from '#domain/services.ts';
 import type { ReplyRequest } from './agent-runtime.ts';
 import { gatherReply, type Reply } from './gather-reply.ts';
+import type { ChatServices } from './services.ts';
 
 /**
  * Ends a reply from outside the model, with a reason that clients may read: `stall` when the model was silent for too
@@ -32,7 +33,10 @@ export const failure = (message: string): ReplyError => ({ code: errorTable.serv
  * @returns the reply, whole or not, and what it failed with when the model did not end it
  */
 export const collectReply =
-  (services: Pick<Services, 'agentRuntime' | 'clock' | 'log' | 'meter' | 'replySettings'>) =>
+  (
+    services: Pick<ChatServices, 'agentRuntime' | 'replySettings'> &
+      Pick<PlatformServices, 'clock' | 'log' | 'meter'>,
+  ) =>
   async (
     request: Omit<ReplyRequest, 'signal'>,
     {

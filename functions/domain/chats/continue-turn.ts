@@ -1,12 +1,14 @@
 import { replyInProgress } from '#contract/errors.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
-import type { Services } from '#domain/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 import type { Turn } from './begin-turn.ts';
 import type { Chat, Lease } from './chat.ts';
 import type { AssistantMessage, Message } from './message.ts';
+import type { ChatServices } from './services.ts';
 
-type ContinueServices = Pick<Services, 'chats' | 'clock' | 'identifiers' | 'messages' | 'replySettings'>;
+type ContinueServices = Pick<ChatServices, 'chats' | 'messages' | 'replySettings'> &
+  Pick<PlatformServices, 'clock' | 'identifiers'>;
 
 /** Each look ends with an answer, or somebody else has moved the turn on since: its holder, or one who settles it. */
 const looksAtTurn = 5;

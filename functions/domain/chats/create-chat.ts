@@ -1,9 +1,12 @@
 import { agentNotFound } from '#contract/errors.ts';
+import type { AgentServices } from '#domain/agents/services.ts';
 import { earlierWork, type RequestKey } from '#domain/platform/request-key.ts';
-import type { Services } from '#domain/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
 import { findWorkspaceFor } from '#domain/workspaces/find-workspace.ts';
+import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { Chat } from './chat.ts';
 import type { NewChat } from './chat-store.ts';
+import type { ChatServices } from './services.ts';
 
 /**
  * Creates a chat bound to an agent of the workspace, published or not (specification, section 3.3).
@@ -11,7 +14,12 @@ import type { NewChat } from './chat-store.ts';
  * @throws clientNotAllowed, then badRequest for a key of another request, then notFound `Agent not found`
  */
 export const createChat =
-  (services: Pick<Services, 'agents' | 'chats' | 'requestKeys' | 'workspaces'>) =>
+  (
+    services: Pick<ChatServices, 'chats'> &
+      Pick<AgentServices, 'agents'> &
+      Pick<WorkspaceServices, 'workspaces'> &
+      Pick<PlatformServices, 'requestKeys'>,
+  ) =>
   async (
     input: {
       workspaceId: string;

@@ -1,7 +1,7 @@
 import type { StreamEventBody } from '#contract/events.ts';
 import type { ReasoningStep, ReplyError, TokenUsage } from '#contract/message.ts';
-import type { CountedCall } from '#domain/batches/batch.ts';
 import type { Clock } from '#domain/platform/clock.ts';
+import type { CountedCall } from '#domain/platform/model-usage.ts';
 import type { ModelCall, ReplyPart, StepResult } from './agent-runtime.ts';
 import { type Incomplete, noUsage, sumOfUsage, unknownUsage } from './message.ts';
 

@@ -1,6 +1,7 @@
-import type { Services } from '#domain/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
 import { Interruption } from './collect-reply.ts';
 import { interrupted } from './gather-reply.ts';
+import type { ChatServices } from './services.ts';
 
 /**
  * Renews a lease at a third of its time until it is stopped, and ends the reply when the lease is lost.
@@ -8,7 +9,7 @@ import { interrupted } from './gather-reply.ts';
  * @returns `settled` waits for a renewal that is under way: none may go on behind the function's end.
  */
 export function keepLease(
-  services: Pick<Services, 'clock' | 'log' | 'replySettings'>,
+  services: Pick<ChatServices, 'replySettings'> & Pick<PlatformServices, 'clock' | 'log'>,
   renew: (until: number) => Promise<boolean>,
   stop: AbortController,
 ): { stop: () => void; settled: () => Promise<unknown> } {

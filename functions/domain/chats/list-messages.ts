@@ -1,16 +1,17 @@
 import { chatNotFound, ServiceError } from '#contract/errors.ts';
-import type { Services } from '#domain/services.ts';
 import { findWorkspaceFor } from '#domain/workspaces/find-workspace.ts';
+import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import { isOpenTo } from './chat.ts';
 import { countMessages } from './count-messages.ts';
 import type { RatedMessage } from './message-store.ts';
+import type { ChatServices } from './services.ts';
 
 /**
  * One page of a chat's history. Positions are dense, so a page is a range of them and the total is the last of them.
  * @throws clientNotAllowed, then badRequest without an external user, then notFound `Chat not found`
  */
 export const listMessages =
-  (services: Pick<Services, 'chats' | 'messages' | 'workspaces'>) =>
+  (services: Pick<ChatServices, 'chats' | 'messages'> & Pick<WorkspaceServices, 'workspaces'>) =>
   async (input: {
     workspaceId: string;
     chatId: number;

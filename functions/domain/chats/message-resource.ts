@@ -1,12 +1,13 @@
 import type { MessageResource } from '#contract/message.ts';
+import type { FileServices } from '#domain/files/services.ts';
 import { uploadedFileResource } from '#domain/files/uploaded-file-resource.ts';
-import type { Services } from '#domain/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
 import { groupId, messageId } from './message.ts';
 import type { RatedMessage } from './message-store.ts';
 
 /** What clients see of a message (specification, section 2.5). */
 export const messageResource =
-  (services: Pick<Services, 'clock'> & { files: Pick<Services['files'], 'address'> }) =>
+  (services: Pick<PlatformServices, 'clock'> & { files: Pick<FileServices['files'], 'address'> }) =>
   async (chatId: number, { message, feedbackCounts }: RatedMessage): Promise<MessageResource> => ({
     id: messageId(chatId, message.position),
     role: message.role,

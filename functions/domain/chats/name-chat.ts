@@ -1,15 +1,16 @@
 import type { StreamEventBody } from '#contract/events.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
 import { untilAborted } from '#domain/platform/until-aborted.ts';
-import type { Services } from '#domain/services.ts';
 import type { Turn } from './begin-turn.ts';
 import type { ReplyBudget } from './reply-budget.ts';
+import type { ChatServices } from './services.ts';
 
 /**
  * Gives a chat a title made from its first message, beside the reply. A chat keeps its name when no title can be made.
  * @param giveUp stops waiting for the model; a title that is being written by then is still written and told.
  */
 export const nameChat =
-  (services: Pick<Services, 'agentRuntime' | 'chats' | 'clock' | 'log'>) =>
+  (services: Pick<ChatServices, 'agentRuntime' | 'chats'> & Pick<PlatformServices, 'clock' | 'log'>) =>
   async (
     turn: Turn,
     budget: ReplyBudget,

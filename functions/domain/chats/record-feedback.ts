@@ -1,17 +1,23 @@
 import { chatNotFound, ServiceError } from '#contract/errors.ts';
 import type { FeedbackType } from '#contract/feedback.ts';
-import type { Services } from '#domain/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
 import { findWorkspaceFor } from '#domain/workspaces/find-workspace.ts';
+import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import { isOpenTo } from './chat.ts';
 import { countMessages } from './count-messages.ts';
 import { isReplyPosition, positionOf } from './message.ts';
+import type { ChatServices } from './services.ts';
 
 /**
  * Rates a reply (specification, section 2.8). A user's later feedback on the same message replaces the earlier.
  * @throws clientNotAllowed, then notFound `Chat not found` or `Message not found`, then badRequest for a user's message
  */
 export const recordFeedback =
-  (services: Pick<Services, 'chats' | 'clock' | 'feedback' | 'workspaces'>) =>
+  (
+    services: Pick<ChatServices, 'chats' | 'feedback'> &
+      Pick<WorkspaceServices, 'workspaces'> &
+      Pick<PlatformServices, 'clock'>,
+  ) =>
   async (input: {
     workspaceId: string;
     chatId: number;

@@ -1,12 +1,13 @@
 import { errorTable } from '#contract/errors.ts';
-import type { Services } from '#domain/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
 import type { Chat } from './chat.ts';
 import { interrupted } from './gather-reply.ts';
 import { noUsage } from './message.ts';
+import type { ChatServices } from './services.ts';
 
 /** Whoever settles a turn stores a message without a text, and reads none. */
-export interface SettleServices extends Pick<Services, 'chats' | 'clock'> {
-  messages: Pick<Services['messages'], 'putAndRelease'>;
+export interface SettleServices extends Pick<ChatServices, 'chats'>, Pick<PlatformServices, 'clock'> {
+  messages: Pick<ChatServices['messages'], 'putAndRelease'>;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { ServiceError } from '#contract/errors.ts';
 import { limits } from '#contract/limits.ts';
-import type { Services } from '#domain/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
+import type { FileServices } from './services.ts';
 import { hasExpired, type StoredFile } from './stored-file.ts';
 
 /**
@@ -9,7 +10,7 @@ import { hasExpired, type StoredFile } from './stored-file.ts';
  * @throws badRequest naming the first entry that is no file of the workspace, or one that has expired
  */
 export const findAttachedFiles =
-  (services: Pick<Services, 'clock' | 'fileIndex'>) =>
+  (services: Pick<FileServices, 'fileIndex'> & Pick<PlatformServices, 'clock'>) =>
   async (
     workspaceId: string,
     uuids: readonly string[],

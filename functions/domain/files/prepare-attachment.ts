@@ -1,10 +1,10 @@
-import type { Services } from '#domain/services.ts';
 import { ExtractionFailure } from './extraction-failure.ts';
 import type { PreparedAttachment } from './prepared-attachments.ts';
+import type { FileServices } from './services.ts';
 import type { StoredFile } from './stored-file.ts';
 
 type PrepareServices = Pick<
-  Services,
+  FileServices,
   'fileIndex' | 'files' | 'imageFitter' | 'preparedAttachments' | 'textExtractor'
 >;
 

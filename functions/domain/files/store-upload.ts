@@ -2,19 +2,20 @@ import { ServiceError } from '#contract/errors.ts';
 import { limits } from '#contract/limits.ts';
 import type { UploadScope } from '#contract/upload.ts';
 import { uploadData, uploadFailures } from '#contract/upload.ts';
-import type { Services } from '#domain/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
 import { countUsage } from '#domain/workspaces/count-usage.ts';
+import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { KeyOwner } from '#domain/workspaces/usage.ts';
 import { describeWrongContent, describeWrongFile, typeFor } from './check-upload.ts';
 import { bytesToDetect } from './content-detector.ts';
 import type { FileWriter } from './file-store.ts';
+import type { FileServices } from './services.ts';
 import type { StoredFile } from './stored-file.ts';
 import type { UploadPart } from './upload-part.ts';
 
-type UploadServices = Pick<
-  Services,
-  'clock' | 'contentDetector' | 'fileIndex' | 'files' | 'identifiers' | 'log' | 'meter' | 'usage'
->;
+type UploadServices = Pick<FileServices, 'contentDetector' | 'fileIndex' | 'files'> &
+  Pick<WorkspaceServices, 'usage'> &
+  Pick<PlatformServices, 'clock' | 'identifiers' | 'log' | 'meter'>;
 
 /** What has been learnt of the file; a refusal describes it (specification, section 2.7). */
 interface Received {

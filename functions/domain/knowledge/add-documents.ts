@@ -1,7 +1,10 @@
 import { ServiceError } from '#contract/errors.ts';
 import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
-import type { Services } from '#domain/services.ts';
+import type { FileServices } from '#domain/files/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
+import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import { type KnowledgeDocument, knowledgeLimits, type Passage } from './knowledge.ts';
+import type { KnowledgeServices } from './services.ts';
 import { splitText } from './split-text.ts';
 
 interface AddedDocument {
@@ -25,7 +28,12 @@ type Prepared = { document: KnowledgeDocument; passages: readonly Passage[] };
  * @throws badRequest naming the document that has no readable text, or the limit that they would be over
  */
 export const addDocuments =
-  (services: Pick<Services, 'clock' | 'identifiers' | 'knowledge' | 'textExtractor' | 'workspaces'>) =>
+  (
+    services: Pick<KnowledgeServices, 'knowledge'> &
+      Pick<FileServices, 'textExtractor'> &
+      Pick<WorkspaceServices, 'workspaces'> &
+      Pick<PlatformServices, 'clock' | 'identifiers'>,
+  ) =>
   async (input: { workspaceId: string; documents: readonly SourceFile[] }): Promise<AddedDocument[]> => {
     const { workspaceId, documents } = input;
     if ((await services.workspaces.get(workspaceId)) === undefined)
@@ -63,7 +71,7 @@ function refuseNames(names: readonly string[]): void {
 }
 
 async function prepare(
-  services: Pick<Services, 'clock' | 'identifiers' | 'textExtractor'>,
+  services: Pick<FileServices, 'textExtractor'> & Pick<PlatformServices, 'clock' | 'identifiers'>,
   { name, file, read }: SourceFile,
 ): Promise<Prepared> {
   try {

@@ -1,6 +1,7 @@
 import { ServiceError } from '#contract/errors.ts';
-import type { Services } from '#domain/services.ts';
+import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import { type KnowledgeDocument, knowledgeLimits } from './knowledge.ts';
+import type { KnowledgeServices } from './services.ts';
 
 /**
  * Takes documents away from a workspace's agents: all of them, or none.
@@ -8,7 +9,7 @@ import { type KnowledgeDocument, knowledgeLimits } from './knowledge.ts';
  * @throws notFound naming the one that is not there
  */
 export const removeDocuments =
-  (services: Pick<Services, 'knowledge' | 'workspaces'>) =>
+  (services: Pick<KnowledgeServices, 'knowledge'> & Pick<WorkspaceServices, 'workspaces'>) =>
   async (input: { workspaceId: string; documents: readonly string[] }): Promise<KnowledgeDocument[]> => {
     if ((await services.workspaces.get(input.workspaceId)) === undefined)
       throw new ServiceError('notFound', `Workspace ${input.workspaceId} not found`);

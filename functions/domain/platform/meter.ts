@@ -1,6 +1,6 @@
 import type { ReasoningStep } from '#contract/message.ts';
-import type { CountedCall } from '#domain/batches/batch.ts';
 import type { ModelFailureKind } from './model-failure.ts';
+import type { CountedCall } from './model-usage.ts';
 
 /** `stalled`: it was silent for too long; `slow`: it took too long in all. */
 export type FailureOfModel = ModelFailureKind | 'stalled' | 'slow';

@@ -1,6 +1,6 @@
-import type { Webhook } from '#domain/batches/batch.ts';
 import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
-import type { Services } from '#domain/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
+import type { WebhookServices } from './services.ts';
 import { standardSignature, webhookSignature } from './sign-webhook.ts';
 import {
   type DeliveryAttempt,
@@ -10,10 +10,7 @@ import {
 } from './webhook-delivery.ts';
 import type { WebhookAnswer } from './webhook-sender.ts';
 
-type DeliverServices = Pick<
-  Services,
-  'batches' | 'clock' | 'deliveries' | 'log' | 'meter' | 'secretSealer' | 'webhookSender' | 'webhookSettings'
->;
+type DeliverServices = WebhookServices & Pick<PlatformServices, 'clock' | 'log' | 'meter'>;
 
 /** `waiting`: there is more to do, after some whole seconds. */
 export interface DeliveryProgress {
@@ -30,11 +27,11 @@ const givenUp: DeliveryProgress = { ...settled, isGivenUp: true };
 export const deliverWebhook =
   (services: DeliverServices) =>
   async (owner: DeliveryOwner): Promise<DeliveryProgress> => {
-    const [batch, delivery] = await Promise.all([
-      services.batches.get(owner.workspaceId, owner.batchId),
+    const [webhook, delivery] = await Promise.all([
+      services.webhookSource.get(owner),
       services.deliveries.get(owner),
     ]);
-    if (batch?.webhook == null || delivery?.state !== 'pending') return settled;
+    if (webhook === undefined || delivery?.state !== 'pending') return settled;
     const now = services.clock.now();
     if (Date.parse(delivery.nextAt) > now.getTime()) return waiting(delivery.nextAt, now);
     const { retryDelays, timeout } = services.webhookSettings;
@@ -42,7 +39,7 @@ export const deliverWebhook =
       await services.deliveries.giveUp(delivery);
       return givenUp;
     }
-    const { secret } = batch.webhook;
+    const { secret } = webhook;
     // Before the attempt is taken: what keeps it from being made is nobody's failed attempt.
     const opened = secret === null ? null : await services.secretSealer.open(secret, owner);
     const begun = await services.deliveries.begin(delivery, {
@@ -51,12 +48,12 @@ export const deliverWebhook =
       nextAt: later(now, 2 * timeout + varied(retryDelays[delivery.attempts] ?? 0)),
     });
     if (begun === undefined) return waiting(now.toISOString(), now);
-    return attempt(services, batch.webhook.url, opened, begun);
+    return attempt(services, webhook.url, opened, begun);
   };
 
 async function attempt(
   services: DeliverServices,
-  url: Webhook['url'],
+  url: string,
   secret: string | null,
   begun: { delivery: WebhookDelivery; attempt: DeliveryAttempt },
 ): Promise<DeliveryProgress> {

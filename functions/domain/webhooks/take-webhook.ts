@@ -1,12 +1,12 @@
 import { ServiceError } from '#contract/errors.ts';
 import type { CreateBatchBody } from '#contract/routes/create-batch.ts';
-import type { Webhook } from '#domain/batches/batch.ts';
-import type { Services } from '#domain/services.ts';
 import type { SecretOwner } from './secret-sealer.ts';
+import type { WebhookServices } from './services.ts';
+import type { Webhook } from './webhook.ts';
 
 /** @throws badRequest when the webhook's address is one that is never reached */
 export async function refuseForbiddenWebhook(
-  services: Pick<Services, 'webhookSender'>,
+  services: Pick<WebhookServices, 'webhookSender'>,
   { webhook }: CreateBatchBody,
 ): Promise<void> {
   const refusal = webhook && (await services.webhookSender.refusalOf(webhook.url));
@@ -15,7 +15,7 @@ export async function refuseForbiddenWebhook(
 
 /** The webhook as it is kept. */
 export async function sealedWebhook(
-  services: Pick<Services, 'secretSealer'>,
+  services: Pick<WebhookServices, 'secretSealer'>,
   { webhook }: CreateBatchBody,
   owner: SecretOwner,
 ): Promise<Webhook | null> {

@@ -1,6 +1,3 @@
-import type { WebhookPayload } from '#contract/batch.ts';
-import { type Batch, batchResource, wantsWebhook } from '#domain/batches/batch.ts';
-
 /** How the event of a batch's end comes to its receiver. There is one when the batch's webhook wants that event. */
 export interface WebhookDelivery {
   workspaceId: string;
@@ -36,27 +33,3 @@ export type DeliveryOwner = Pick<WebhookDelivery, 'workspaceId' | 'batchId'>;
 
 /** A batch ends once, so its event needs no other name. Receivers know by it what they have had before. */
 export const eventIdOf = ({ batchId }: Pick<DeliveryOwner, 'batchId'>): string => `evt_${batchId}`;
-
-/** The delivery that the end of a batch begins; null when its webhook does not want it. */
-export function deliveryOf(ended: Batch): WebhookDelivery | null {
-  const { status } = ended;
-  if (status === 'in_progress' || status === 'cancelling' || !wantsWebhook(ended)) return null;
-  const endedAt = ended.completedAt ?? ended.cancelledAt;
-  if (endedAt === null) throw new Error(`The batch ${ended.id} has ended without a time`);
-  const { id, total_requests, completed_requests, failed_requests } = batchResource(ended);
-  const payload: WebhookPayload = {
-    event: `batch.${status}`,
-    timestamp: endedAt,
-    data: { id, status, total_requests, completed_requests, failed_requests },
-  };
-  return {
-    workspaceId: ended.workspaceId,
-    batchId: id,
-    body: JSON.stringify(payload),
-    state: 'pending',
-    round: 1,
-    attempts: 0,
-    allAttempts: 0,
-    nextAt: endedAt,
-  };
-}

@@ -1,7 +1,8 @@
 import { ServiceError } from '#contract/errors.ts';
 import { formatRateLimit, type RateLimit } from '#contract/rate-limits.ts';
-import type { Services } from '#domain/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
 import type { BucketChange, RateBucket } from './rate-bucket-store.ts';
+import type { WorkspaceServices } from './services.ts';
 
 /** What has become of a request at its key's bucket. */
 export interface Admission {
@@ -20,7 +21,9 @@ const bucketsRemembered = 10_000;
  * protects the service, and must not be what brings it down.
  * @returns at once, without a promise, when it is known without asking
  */
-export const admitRequest = (services: Pick<Services, 'clock' | 'log' | 'rateBuckets'>) => {
+export const admitRequest = (
+  services: Pick<WorkspaceServices, 'rateBuckets'> & Pick<PlatformServices, 'clock' | 'log'>,
+) => {
   /** The moment when a bucket was to be full again, when last seen. It only moves on, so it may be believed. */
   const seen = new Map<string, number>();
   const remember = (name: string, fullAt: number): void => {
@@ -49,7 +52,7 @@ export const admitRequest = (services: Pick<Services, 'clock' | 'log' | 'rateBuc
 };
 
 async function take(
-  { rateBuckets }: Pick<Services, 'rateBuckets'>,
+  { rateBuckets }: Pick<WorkspaceServices, 'rateBuckets'>,
   bucket: RateBucket,
   believed: number,
   now: number,

@@ -1,7 +1,8 @@
 import { ServiceError, unauthenticated } from '#contract/errors.ts';
 import type { Limits } from '#contract/rate-limits.ts';
-import type { Services } from '#domain/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
 import { type ApiKey, hashApiKey, isUsable } from './api-key.ts';
+import type { WorkspaceServices } from './services.ts';
 import { dayOf } from './usage.ts';
 import { limitsOf } from './workspace.ts';
 
@@ -22,7 +23,8 @@ export interface Caller {
  * @throws unauthenticated for an unknown, revoked or expired key; accessDenied when its workspace is disabled.
  */
 export const authorizeRequest = (
-  services: Pick<Services, 'apiKeys' | 'clock' | 'log' | 'meter' | 'stageLimits' | 'workspaces'>,
+  services: Pick<WorkspaceServices, 'apiKeys' | 'stageLimits' | 'workspaces'> &
+    Pick<PlatformServices, 'clock' | 'log' | 'meter'>,
 ) => {
   // A key never moves to another workspace, so once seen, both are read in one round trip.
   const workspaceOfHash = new Map<string, string>();
@@ -57,7 +59,7 @@ export const authorizeRequest = (
 
 /** Once a key and day. A request is let in also when this fails: it is for operators to look at. */
 async function markUsed(
-  services: Pick<Services, 'apiKeys' | 'clock' | 'log'>,
+  services: Pick<WorkspaceServices, 'apiKeys'> & Pick<PlatformServices, 'clock' | 'log'>,
   key: ApiKey,
   now: Date,
 ): Promise<void> {

@@ -1,11 +1,15 @@
 import { ServiceError } from '#contract/errors.ts';
-import type { Services } from '#domain/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
 import type { ApiKey } from './api-key.ts';
 import { makeApiKey } from './make-api-key.ts';
+import type { WorkspaceServices } from './services.ts';
 
 /** Issues a key. The key itself is returned this once and stored nowhere. */
 export const createApiKey =
-  (services: Pick<Services, 'apiKeys' | 'clock' | 'identifiers' | 'workspaces'>) =>
+  (
+    services: Pick<WorkspaceServices, 'apiKeys' | 'workspaces'> &
+      Pick<PlatformServices, 'clock' | 'identifiers'>,
+  ) =>
   async (input: {
     workspaceId: string;
     name: string | null;

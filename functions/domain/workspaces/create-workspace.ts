@@ -1,8 +1,9 @@
-import type { Services } from '#domain/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
+import type { WorkspaceServices } from './services.ts';
 import type { Workspace } from './workspace.ts';
 
 export const createWorkspace =
-  (services: Pick<Services, 'clock' | 'identifiers' | 'workspaces'>) =>
+  (services: Pick<WorkspaceServices, 'workspaces'> & Pick<PlatformServices, 'clock' | 'identifiers'>) =>
   async (input: Pick<Workspace, 'name' | 'whitelistEnabled' | 'limits'>): Promise<Workspace> => {
     const workspace: Workspace = {
       id: services.identifiers.workspaceId(),

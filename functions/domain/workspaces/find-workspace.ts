@@ -1,6 +1,6 @@
 import { ServiceError } from '#contract/errors.ts';
 import { externalUserId } from '#contract/fields.ts';
-import type { Services } from '#domain/services.ts';
+import type { WorkspaceServices } from './services.ts';
 import { admitExternalUser, type Workspace } from './workspace.ts';
 
 /**
@@ -8,7 +8,7 @@ import { admitExternalUser, type Workspace } from './workspace.ts';
  * @throws clientNotAllowed (specification, section 5.4)
  */
 export const findWorkspaceFor =
-  (services: Pick<Services, 'workspaces'>) =>
+  (services: Pick<WorkspaceServices, 'workspaces'>) =>
   async (workspaceId: string, externalUserId: string | undefined): Promise<Workspace> => {
     const [workspace, isListed] = await Promise.all([
       services.workspaces.get(workspaceId),
@@ -25,7 +25,7 @@ export const findWorkspaceFor =
  * @throws clientNotAllowed (specification, section 5.4)
  */
 export const admitNamedUsers =
-  (services: Pick<Services, 'workspaces'>) =>
+  (services: Pick<WorkspaceServices, 'workspaces'>) =>
   async (workspaceId: string, named: readonly unknown[]): Promise<void> => {
     const workspace = await services.workspaces.get(workspaceId);
     if (workspace === undefined) throw new ServiceError('accessDenied', 'Access denied');

@@ -1,9 +1,9 @@
-import type { Services } from '#domain/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
 import { type ApiKey, hashApiKey } from './api-key.ts';
 
 /** A key that is not stored yet, and the text of it, which never is. */
 export function makeApiKey(
-  services: Pick<Services, 'clock' | 'identifiers'>,
+  services: Pick<PlatformServices, 'clock' | 'identifiers'>,
   input: { workspaceId: string; name: string | null; expiresAt: Date | null },
 ): { key: ApiKey; apiKey: string } {
   const apiKey = services.identifiers.apiKey();

@@ -1,7 +1,8 @@
 import { ServiceError } from '#contract/errors.ts';
-import type { Services } from '#domain/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
 import { type ApiKey, isUsable } from './api-key.ts';
 import { makeApiKey } from './make-api-key.ts';
+import type { WorkspaceServices } from './services.ts';
 
 /**
  * Issues a key in place of another, which works for a while yet: clients change over in that time.
@@ -10,7 +11,7 @@ import { makeApiKey } from './make-api-key.ts';
  * @throws notFound for an unknown key, badRequest for one that works no more
  */
 export const rotateApiKey =
-  (services: Pick<Services, 'apiKeys' | 'clock' | 'identifiers'>) =>
+  (services: Pick<WorkspaceServices, 'apiKeys'> & Pick<PlatformServices, 'clock' | 'identifiers'>) =>
   async (input: {
     keyId: string;
     overlap: number;

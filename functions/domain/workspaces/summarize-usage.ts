@@ -1,5 +1,5 @@
 import { ServiceError } from '#contract/errors.ts';
-import type { Services } from '#domain/services.ts';
+import type { WorkspaceServices } from './services.ts';
 import {
   type DayOfUsage,
   type ModelUsage,
@@ -25,7 +25,7 @@ export interface UsageLine {
  * @throws notFound when there is no such workspace
  */
 export const summarizeUsage =
-  (services: Pick<Services, 'usage' | 'workspaces'>) =>
+  (services: Pick<WorkspaceServices, 'usage' | 'workspaces'>) =>
   async (input: {
     workspaceId: string;
     from: string;

@@ -1,4 +1,4 @@
-import type { CountedCall } from '#domain/batches/batch.ts';
+import type { CountedCall } from '#domain/platform/model-usage.ts';
 
 export interface KeyOwner {
   workspaceId: string;

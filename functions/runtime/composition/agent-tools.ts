@@ -5,11 +5,14 @@ import { lookup } from '#agents/tools/lookup.ts';
 import { requestForm } from '#agents/tools/request-form.ts';
 import { retrieveContextSource } from '#agents/tools/retrieve-context-source.ts';
 import { searchWeb } from '#agents/tools/search-web.ts';
+import type { AgentServices } from '#domain/agents/services.ts';
+import type { ChatServices } from '#domain/chats/services.ts';
+import type { FileServices } from '#domain/files/services.ts';
 import type { PassageRanking } from '#domain/knowledge/passage-ranking.ts';
-import type { Services } from '#domain/services.ts';
+import type { KnowledgeServices } from '#domain/knowledge/services.ts';
 
 /** Made when a tool is first used: most replies use none. */
-type Lazy<Name extends keyof Services> = { [Key in Name]: () => Services[Key] };
+type Lazy<Services> = { [Name in keyof Services]: () => Services[Name] };
 
 const passageRanking: PassageRanking = {
   rank: async (passages, query, most) =>
@@ -19,7 +22,7 @@ const passageRanking: PassageRanking = {
 /** What agents can use while they answer: one line each. */
 export const agentTools = (
   services: Lazy<
-    'agents' | 'attachments' | 'knowledge' | 'knowledgeBase' | 'messages' | 'webPages' | 'webSearch'
+    AgentServices & Pick<FileServices, 'attachments'> & KnowledgeServices & Pick<ChatServices, 'messages'>
   >,
 ): readonly AgentTool[] => [
   callAgent(services.agents),

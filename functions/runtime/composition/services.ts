@@ -30,12 +30,14 @@ import { sqsBatchQueue } from '#adapters/sqs-batch-queue.ts';
 import { stepFunctionsBatchWorkflow } from '#adapters/step-functions-batch-workflow.ts';
 import { aiAgentRuntime } from '#agents/agent-runtime.ts';
 import type { WebPages } from '#domain/agents/web-pages.ts';
+import type { BatchServices } from '#domain/batches/services.ts';
 import type { ContentStore } from '#domain/chats/content-store.ts';
+import type { ChatServices } from '#domain/chats/services.ts';
 import type { AttachmentReader } from '#domain/files/attachment-reader.ts';
 import type { FileStore } from '#domain/files/file-store.ts';
 import type { KnowledgeBase } from '#domain/knowledge/knowledge-base.ts';
 import type { KnowledgeStore } from '#domain/knowledge/knowledge-store.ts';
-import type { Services } from '#domain/services.ts';
+import type { WebhookServices } from '#domain/webhooks/services.ts';
 import { actor } from '#runtime/environment/actor.ts';
 import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
 import { clock } from '#runtime/environment/clock.ts';
@@ -93,14 +95,14 @@ export const chats = /* @__PURE__ */ lazily(() => dynamoChatStore(table(), clock
 export const messages = /* @__PURE__ */ lazily(() => dynamoMessageStore(table(), contents));
 /** For functions that end turns of others and keep no text: without what keeps large ones. */
 export const turns = /* @__PURE__ */ lazily(
-  (): Pick<Services['messages'], 'putAndRelease'> =>
+  (): Pick<ChatServices['messages'], 'putAndRelease'> =>
     dynamoMessageStore(table(), () => {
       throw new Error('This function reads and keeps no texts outside of the table');
     }),
 );
 export const fileIndex = /* @__PURE__ */ lazily(() => dynamoFileIndex(table()));
 export const feedback = /* @__PURE__ */ lazily(() => dynamoFeedbackStore(table()));
-export const replySettings = /* @__PURE__ */ lazily((): Services['replySettings'] => ({
+export const replySettings = /* @__PURE__ */ lazily((): ChatServices['replySettings'] => ({
   streamTimeout: environment('streamTimeoutSeconds') * 1000,
   lease: environment('leaseSeconds') * 1000,
   historyCharacters: environment('historyCharacters'),
@@ -181,26 +183,29 @@ export const batchWorkflow = /* @__PURE__ */ lazily(() =>
     () => environment('batchWorkflowArn'),
   ),
 );
-export const batchSettings = /* @__PURE__ */ lazily((): Services['batchSettings'] => ({
+export const batchSettings = /* @__PURE__ */ lazily((): BatchServices['batchSettings'] => ({
   timeout: environment('batchTimeoutSeconds') * 1000,
   item: environment('batchItemSeconds') * 1000,
 }));
 export const requestKeys = /* @__PURE__ */ lazily(() => dynamoRequestKeyStore(table()));
-export const queueSettings = /* @__PURE__ */ lazily((): Services['queueSettings'] => ({
+export const queueSettings = /* @__PURE__ */ lazily((): BatchServices['queueSettings'] => ({
   workspacePlaces: environment('batchWorkspacePlaces'),
 }));
 export const deliveries = /* @__PURE__ */ lazily(() => dynamoDeliveryStore(table(), audit));
-export const webhookSettings = /* @__PURE__ */ lazily((): Services['webhookSettings'] => ({
+export const webhookSettings = /* @__PURE__ */ lazily((): WebhookServices['webhookSettings'] => ({
   timeout: environment('webhookTimeoutSeconds') * 1000,
   retryDelays: environment('webhookRetrySeconds').map((seconds) => seconds * 1000),
 }));
+export const webhookSource: WebhookServices['webhookSource'] = {
+  get: async ({ workspaceId, batchId }) => (await batches().get(workspaceId, batchId))?.webhook ?? undefined,
+};
 /** Few batches have a webhook: what takes one in is loaded with the first that has. */
 const webhookClients = () => import('./webhook-clients.ts');
-export const lateSecretSealer: Services['secretSealer'] = {
+export const lateSecretSealer: WebhookServices['secretSealer'] = {
   seal: async (secret, owner) => (await webhookClients()).secretSealer().seal(secret, owner),
   open: async (sealed, owner) => (await webhookClients()).secretSealer().open(sealed, owner),
 };
-export const lateWebhookSender: Services['webhookSender'] = {
+export const lateWebhookSender: WebhookServices['webhookSender'] = {
   refusalOf: async (url) => (await webhookClients()).webhookSender().refusalOf(url),
   post: async (url, call) => (await webhookClients()).webhookSender().post(url, call),
 };

@@ -27,10 +27,6 @@ export const jsonResponse = (
   body: JSON.stringify(envelope),
 });
 
-/** What the envelope of a failed request has as its `error_code`. */
-export const errorCodeOf = (error: unknown): number =>
-  error instanceof ServiceError ? error.errorCode : errorTable.serverError.errorCode;
-
 /** The answer to a request that failed. Text of a 5xx never leaves: it is logged, and the client gets the request id. */
 export function failureResponse(
   error: unknown,

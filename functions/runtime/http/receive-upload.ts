@@ -1,12 +1,15 @@
 import type { Readable } from 'node:stream';
 import type { UploadedFile } from '#contract/message.ts';
+import type { FileServices } from '#domain/files/services.ts';
 import { storeUpload } from '#domain/files/store-upload.ts';
 import { uploadedFileResource } from '#domain/files/uploaded-file-resource.ts';
-import type { Services } from '#domain/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
 import type { KeyOwner } from '#domain/workspaces/usage.ts';
 import { readForm } from './read-form.ts';
 
-type UploadServices = Parameters<typeof storeUpload>[0] & Pick<Services, 'files' | 'clock'>;
+type UploadServices = Parameters<typeof storeUpload>[0] &
+  Pick<FileServices, 'files'> &
+  Pick<PlatformServices, 'clock'>;
 
 /** What both doors do with a body, once they know whose it is. */
 export const receiveUpload = (services: UploadServices) => {

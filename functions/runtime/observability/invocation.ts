@@ -1,7 +1,6 @@
 import type { APIGatewayProxyEvent, Context } from 'aws-lambda';
-import { errorTable } from '#contract/errors.ts';
+import { errorCodeOf, errorTable } from '#contract/errors.ts';
 import type { RouteName } from '#contract/routes.ts';
-import { errorCodeOf } from '#runtime/http/http-response.ts';
 import { logAlso, logInvocation } from './log.ts';
 import { Measurements } from './measurements.ts';
 import { sendTrace, type TracedPart } from './trace.ts';

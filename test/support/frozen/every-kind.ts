@@ -1,8 +1,9 @@
 import { appending, readHead } from '#adapters/dynamo/table/id-lists.ts';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Batch, BatchItem } from '#domain/batches/batch.ts';
+import { deliveryOf } from '#domain/batches/batch-ended-event.ts';
 import type { Claim } from '#domain/batches/batch-store.ts';
-import { deliveryOf, type WebhookDelivery } from '#domain/webhooks/webhook-delivery.ts';
+import type { WebhookDelivery } from '#domain/webhooks/webhook-delivery.ts';
 import {
   agent,
   agentId,

@@ -1,8 +1,10 @@
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item } from '#adapters/dynamo/table/table.ts';
 import type { BatchStatus } from '#contract/batch-statuses.ts';
-import type { Batch, BatchItem, CountedCall, StopReason, Webhook } from '#domain/batches/batch.ts';
+import type { Batch, BatchItem, StopReason } from '#domain/batches/batch.ts';
 import type { Incomplete } from '#domain/chats/message.ts';
+import type { CountedCall } from '#domain/platform/model-usage.ts';
+import type { Webhook } from '#domain/webhooks/webhook.ts';
 
 export const batchRow = (batch: Batch): Item => ({
   ...keys.batch(batch.workspaceId, batch.id),

@@ -5,6 +5,7 @@ import { batchItemPartitions, type Key, keys } from '#adapters/dynamo/table/keys
 import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
 import { writeTogether } from '#adapters/dynamo/table/write-together.ts';
 import { deliveryRow } from '#adapters/dynamo/webhooks/delivery-store.ts';
+import { webhookEntry } from '#adapters/dynamo/webhooks/webhook-entry.ts';
 import type { BatchStatus } from '#contract/batch-statuses.ts';
 import { type Batch, groupsOf, isOpen } from '#domain/batches/batch.ts';
 import type { BatchStore } from '#domain/batches/batch-store.ts';
@@ -12,7 +13,6 @@ import type { Clock } from '#domain/platform/clock.ts';
 import { claimItems } from './batch-claims.ts';
 import { batchOf, batchRow, itemOf, itemRow } from './batch-item.ts';
 import { readOutline, readRequests, requestRows } from './batch-requests.ts';
-import { webhookEntry } from './reconciliation-index.ts';
 
 const statusNames = { '#status': 'status' };
 

@@ -1,22 +1,15 @@
 import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table } from '#adapters/dynamo/table/table.ts';
+import { webhookEntry } from '#adapters/dynamo/webhooks/webhook-entry.ts';
 import type {
   OpenBatchEntry,
   ReconciliationIndex,
   WebhookEntry,
 } from '#domain/batches/reconciliation-index.ts';
-import type { DeliveryOwner } from '#domain/webhooks/webhook-delivery.ts';
 
 /** Sixteen checks at once take a page of this size in two rounds; a longer page would be read in vain at the deadline. */
 const webhooksPerPage = 32;
-
-export const webhookEntry = ({ workspaceId, batchId }: DeliveryOwner, due: string): Item => ({
-  ...keys.operatorsWebhook(workspaceId, due, batchId),
-  workspace_id: workspaceId,
-  batch_id: batchId,
-  due,
-});
 
 export function dynamoReconciliationIndex(table: Table): ReconciliationIndex {
   const { pk: webhooks } = keys.operatorsWebhook('', '', '');

@@ -1,10 +1,10 @@
-import { webhookEntry } from '#adapters/dynamo/batches/reconciliation-index.ts';
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table } from '#adapters/dynamo/table/table.ts';
 import { writeTogether } from '#adapters/dynamo/table/write-together.ts';
 import type { Audit } from '#adapters/dynamo/workspaces/audit-log.ts';
 import type { DeliveryStore } from '#domain/webhooks/delivery-store.ts';
 import type { DeliveryAttempt, DeliveryOwner, WebhookDelivery } from '#domain/webhooks/webhook-delivery.ts';
+import { webhookEntry } from './webhook-entry.ts';
 
 export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
   return {

@@ -1,0 +1,17 @@
+import type { AttachmentReader } from './attachment-reader.ts';
+import type { ContentDetector } from './content-detector.ts';
+import type { FileIndex } from './file-index.ts';
+import type { FileStore } from './file-store.ts';
+import type { ImageFitter } from './image-fitter.ts';
+import type { PreparedAttachments } from './prepared-attachments.ts';
+import type { TextExtractor } from './text-extractor.ts';
+
+export interface FileServices {
+  attachments: AttachmentReader;
+  contentDetector: ContentDetector;
+  fileIndex: FileIndex;
+  files: FileStore;
+  imageFitter: ImageFitter;
+  preparedAttachments: PreparedAttachments;
+  textExtractor: TextExtractor;
+}

@@ -1,0 +1,20 @@
+import type { DeliveryStore } from './delivery-store.ts';
+import type { SecretSealer } from './secret-sealer.ts';
+import type { WebhookSender } from './webhook-sender.ts';
+import type { WebhookSource } from './webhook-source.ts';
+
+export interface WebhookServices {
+  deliveries: DeliveryStore;
+  secretSealer: SecretSealer;
+  webhookSender: WebhookSender;
+  webhookSettings: WebhookSettings;
+  webhookSource: WebhookSource;
+}
+
+/** Times in milliseconds. */
+export interface WebhookSettings {
+  /** How long a receiver may take to answer. */
+  timeout: number;
+  /** From the end of each attempt that failed to the next one. */
+  retryDelays: readonly number[];
+}

@@ -1,0 +1,16 @@
+import type { Limits } from '#contract/rate-limits.ts';
+import type { ApiKeyStore } from './api-key-store.ts';
+import type { AuditLog } from './audit-log.ts';
+import type { RateBucketStore } from './rate-bucket-store.ts';
+import type { UsageStore } from './usage-store.ts';
+import type { WorkspaceStore } from './workspace-store.ts';
+
+export interface WorkspaceServices {
+  apiKeys: ApiKeyStore;
+  auditLog: AuditLog;
+  rateBuckets: RateBucketStore;
+  /** The limits of workspaces that have none of their own. */
+  stageLimits: Limits;
+  usage: UsageStore;
+  workspaces: WorkspaceStore;
+}
