@@ -25,13 +25,13 @@ import { Aws, type CfnElement, Duration, Fn, Stack, Validations } from 'aws-cdk-
 import { Construct } from 'constructs';
 import { serviceUnavailable, variables } from '#runtime/environment/variables.ts';
 import type { ConcurrencyPlan } from './concurrency.ts';
+import type { BatchFunctionName } from './function-names.ts';
+import { workerTimeoutSeconds } from './function-table.ts';
 import { pinLogicalId } from './logical-id.ts';
 import { removalPolicyOf } from './removal-policy.ts';
 import type { ServiceFunction } from './service-function.ts';
 import type { Settings } from './settings.ts';
 
-/** A worker's time: one request's, and what it takes to store its reply. */
-export const workerTimeoutSeconds = 300;
 /** Lambda asks for six times the function's time, so that what is being done is never delivered again. */
 const visibilitySeconds = 6 * workerTimeoutSeconds;
 /** A request is put back by a new message; only crashes bring a message back, and ten are no accident. */
@@ -39,15 +39,6 @@ const deliveriesAtMost = 10;
 
 /** A run of the reconciler that cannot begin within the minute is dropped. 60 s are the least that both services take. */
 const onlyNow = { retryAttempts: 0, maxEventAge: Duration.seconds(60) };
-
-export type BatchFunctionName =
-  | 'process-batch-items'
-  | 'fail-dead-letters'
-  | 'dispatch-batch'
-  | 'advance-batch'
-  | 'fail-batch'
-  | 'deliver-webhook'
-  | 'reconcile-batches';
 
 /** How a batch is carried: a queue of its requests with its workers, and a state machine that waits for their end. */
 export class BatchWorkflow extends Construct {

@@ -1,4 +1,4 @@
-import type { FunctionName } from './function-table.ts';
+import type { FunctionName } from './function-names.ts';
 
 /** Lambda leaves so much to functions without a reservation, and rejects the reservation that would take of it. */
 export const unreservedAtLeast = 100;

@@ -72,6 +72,8 @@ const madeFrom = [
 /** Bundles functions/<folder>/<name>.ts for every name. */
 export async function bundleFunctions(names: readonly string[]): Promise<FunctionBundles> {
   const sources = new Map(names.map((name) => [name, sourceOf(name)]));
+  for (const path of laterParts)
+    if (!existsSync(join(projectFolder, path))) throw new Error(`No source file to import later: ${path}`);
   const folder = join(cache, digest(names));
   if (!existsSync(folder)) {
     const built = await buildBundles(entryPointsOf(sources));

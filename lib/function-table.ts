@@ -1,11 +1,12 @@
 import { type RouteName, routes } from '#contract/routes.ts';
-import { type BatchFunctionName, workerTimeoutSeconds } from './batch-workflow.ts';
+import type { FunctionName } from './function-names.ts';
 import type { ObjectAction, TableAction } from './service-function.ts';
 import type { UpdatedRows } from './update-statement.ts';
 
 type Other = Exclude<FunctionName, RouteName>;
-/** Named as its source file, by the verb of what it does. */
-export type FunctionName = RouteName | BatchFunctionName | 'authorize-request' | 'prepare-attachment';
+
+/** A worker's time: one request's, and what it takes to store its reply. */
+export const workerTimeoutSeconds = 300;
 
 interface FunctionProperties {
   description: string;

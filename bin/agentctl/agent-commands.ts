@@ -13,7 +13,7 @@ import { identifiers } from '#runtime/environment/identifiers.ts';
 import { describeIssues } from '#runtime/http/describe-issues.ts';
 import { refuseUnlistedKnowledgeBases } from './bedrock-knowledge-bases.ts';
 import { refuseUnlistedModel } from './bedrock-models.ts';
-import type { Report, Result } from './run-agentctl.ts';
+import type { Report, Result } from './result.ts';
 
 const services = () => ({ agents: agents(), clock, identifiers, workspaces: workspaces() });
 

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { AuditEntry } from '#domain/workspaces/audit.ts';
 import { auditLog } from '#runtime/composition/services.ts';
 import { type Days, refuseOrder, withDays } from './days.ts';
-import type { Report } from './run-agentctl.ts';
+import type { Report } from './result.ts';
 
 export function auditCommand(report: Report): Command {
   return withDays(new Command('audit'))

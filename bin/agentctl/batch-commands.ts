@@ -5,7 +5,7 @@ import { downloadResults } from './download-results.ts';
 import { type HttpClient, httpClient } from './http-client.ts';
 import { formatBatches, formatCount, progressLine } from './progress-line.ts';
 import { batchesResult, downloadResult, submissionResult } from './report-batches.ts';
-import type { Report, Result } from './run-agentctl.ts';
+import type { Report, Result } from './result.ts';
 import { agentOf, findService, type ServiceAddress, withAddress } from './service-address.ts';
 import { submitFile } from './submit-file.ts';
 import { countRequests, hasEnded, readBatches, watchBatches } from './watch-batches.ts';

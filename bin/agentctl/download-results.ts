@@ -3,7 +3,7 @@ import { JSONParser } from '@streamparser/json';
 import type { BatchResource, BatchResultResource } from '#contract/batch.ts';
 import type { BatchResultStatus } from '#contract/batch-statuses.ts';
 import { limits } from '#contract/limits.ts';
-import type { Pagination } from '#contract/pagination.ts';
+import type { Pagination } from '#contract/pagination-object.ts';
 import { type HttpClient, lost } from './http-client.ts';
 import { hasEnded } from './watch-batches.ts';
 

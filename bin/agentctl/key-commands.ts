@@ -4,7 +4,7 @@ import { createApiKey } from '#domain/workspaces/create-api-key.ts';
 import { rotateApiKey } from '#domain/workspaces/rotate-api-key.ts';
 import { apiKeys, clock, workspaces } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
-import type { Report } from './run-agentctl.ts';
+import type { Report } from './result.ts';
 import { textTable } from './text-table.ts';
 
 export function keyCommands(report: Report): Command {

@@ -8,7 +8,7 @@ import { listDocuments } from '#domain/knowledge/list-documents.ts';
 import { removeDocuments } from '#domain/knowledge/remove-documents.ts';
 import { clock, knowledge, textExtractor, workspaces } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
-import type { Report } from './run-agentctl.ts';
+import type { Report } from './result.ts';
 
 export function knowledgeCommands(report: Report): Command {
   const group = new Command('knowledge').description(

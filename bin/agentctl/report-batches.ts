@@ -1,6 +1,6 @@
 import type { BatchResource } from '#contract/batch.ts';
 import { formatBatches, formatCount } from './progress-line.ts';
-import type { Result } from './run-agentctl.ts';
+import type { Result } from './result.ts';
 import type { Submitted } from './submit-file.ts';
 import { hasEnded } from './watch-batches.ts';
 

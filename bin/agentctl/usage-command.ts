@@ -2,7 +2,7 @@ import { Command, Option } from 'commander';
 import { summarizeUsage, type UsageGrouping, type UsageLine } from '#domain/workspaces/summarize-usage.ts';
 import { usage, workspaces } from '#runtime/composition/services.ts';
 import { type Days, refuseOrder, withDays } from './days.ts';
-import type { Report } from './run-agentctl.ts';
+import type { Report } from './result.ts';
 import { textTable } from './text-table.ts';
 
 interface UsageOptions extends Days {

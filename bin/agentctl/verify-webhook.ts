@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { isRightSignature, webhookSignature } from '#domain/webhooks/sign-webhook.ts';
 import { clock } from '#runtime/environment/clock.ts';
-import type { Report } from './run-agentctl.ts';
+import type { Report } from './result.ts';
 
 interface Options {
   secret: string;

@@ -7,7 +7,7 @@ import {
   type WebhookDelivery,
 } from '#domain/webhooks/webhook-delivery.ts';
 import { batches, batchWorkflow, clock, deliveries } from '#runtime/composition/services.ts';
-import type { Report } from './run-agentctl.ts';
+import type { Report } from './result.ts';
 import { addVerification } from './verify-webhook.ts';
 
 /** @param clientReport of what needs no service */

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { externalUserId } from '#contract/fields.ts';
 import { workspaces } from '#runtime/composition/services.ts';
 import { describeIssues } from '#runtime/http/describe-issues.ts';
-import type { Report } from './run-agentctl.ts';
+import type { Report } from './result.ts';
 
 export function whitelistCommands(report: Report): Command {
   const group = new Command('whitelist').description('The external users that may chat in whitelist mode.');

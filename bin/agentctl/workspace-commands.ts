@@ -13,7 +13,7 @@ import type { Workspace } from '#domain/workspaces/workspace.ts';
 import type { WorkspaceChanges } from '#domain/workspaces/workspace-store.ts';
 import { clock, workspaces } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
-import type { Report, Result } from './run-agentctl.ts';
+import type { Report, Result } from './result.ts';
 
 const onOff = (flags: string, description: string) => new Option(flags, description).choices(['on', 'off']);
 

@@ -3,20 +3,8 @@ import { agent } from './agent.ts';
 import { batch, batchResult } from './batch.ts';
 import { chat } from './chat.ts';
 import { message, uploadedFile } from './message.ts';
-import type { RouteName } from './routes.ts';
-
-/** Specification, section 2.2. */
-export const pagination = z
-  .object({
-    limit: z.int(),
-    offset: z.int(),
-    total_records: z.int(),
-    total_pages: z.int(),
-    current_page: z.int(),
-    next_page: z.url().nullable(),
-    prev_page: z.url().nullable(),
-  })
-  .meta({ id: 'Pagination' });
+import { pagination } from './pagination-object.ts';
+import type { RouteName } from './routes/route.ts';
 
 const envelopeOf = <Data extends z.ZodType>(data: Data) =>
   z.object({ data, message: z.string().nullable(), error_code: z.literal(0) });

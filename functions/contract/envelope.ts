@@ -1,4 +1,4 @@
-import type { Pagination } from './pagination.ts';
+import type { Pagination } from './pagination-object.ts';
 
 /** The response envelope of every answer (specification, section 2.1). */
 export interface Envelope {

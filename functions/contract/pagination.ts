@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import type { pagination } from './answers.ts';
 import { integerParameter } from './fields.ts';
 import { limits } from './limits.ts';
+import type { Pagination } from './pagination-object.ts';
 
 /** So that the number of its page, which is one more with a limit of 1, is exact as well. */
 const largestOffset = Number.MAX_SAFE_INTEGER - 1;
@@ -17,8 +17,6 @@ export const pageQuery = z.object({
     .default(0)
     .meta({ override: { type: 'integer', minimum: 0, maximum: largestOffset, default: 0 } }),
 });
-
-export type Pagination = z.infer<typeof pagination>;
 
 /**
  * The pagination object of one page.

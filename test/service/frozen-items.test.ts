@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { ListKeys } from '#adapters/dynamo/table/id-lists.ts';
-import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
+import { type Key, keys, type ListKeys } from '#adapters/dynamo/table/keys.ts';
 import type { BatchItem } from '#domain/batches/batch.ts';
 import { deliveryOf } from '#domain/batches/batch-ended-event.ts';
 import { missingIn } from '#support/frozen/compare-items.ts';

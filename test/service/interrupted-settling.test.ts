@@ -2,9 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AgentRuntime } from '#domain/chats/agent-runtime.ts';
 import { answerTurn } from '#domain/chats/answer-turn.ts';
 import { type AskedReply, askForReply } from '#domain/chats/ask-for-reply.ts';
-import { beginTurn, type Turn } from '#domain/chats/begin-turn.ts';
+import { beginTurn } from '#domain/chats/begin-turn.ts';
 import type { Reply } from '#domain/chats/gather-reply.ts';
 import { ReplyBudget } from '#domain/chats/reply-budget.ts';
+import type { Turn } from '#domain/chats/turn.ts';
 import type { RequestKey } from '#domain/platform/request-key.ts';
 import {
   agents,

@@ -1,8 +1,10 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
- * Files that take a minute, however short they are themselves: begun last, each would keep one worker busy when the others
- * have nothing left to do.
+ * Files that take a minute, however short they are themselves. If they started last, each would keep one worker busy
+ * while the others have nothing left to do.
  */
 const longest = [
   'batch-chaos',
@@ -13,10 +15,13 @@ const longest = [
   'upload-memory',
 ];
 
-const isLong = ({ moduleId }: TestSpecification): boolean =>
-  longest.some((name) => moduleId.endsWith(`/test/service/${name}.test.ts`));
+const paths = longest.map((name) => join(import.meta.dirname, '../service', `${name}.test.ts`));
+const missing = paths.filter((path) => !existsSync(path));
+if (missing.length > 0) throw new Error(`The order of the tests names files that do not exist: ${missing}`);
 
-/** Vitest's own order, by size, behind the files that take longest. */
+const isLong = ({ moduleId }: TestSpecification): boolean => paths.includes(moduleId);
+
+/** Vitest's own order, by size, after the files that take longest. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);

@@ -45,7 +45,10 @@ interface SourceFile {
   path: string;
   room: string;
   text: string;
+  /** As they are written. */
   imports: string[];
+  /** The files of this project that they lead to. */
+  targets: string[];
 }
 
 /** Import and re-export statements, which Biome's formatter starts in the first column, and imports at run time. */
@@ -61,7 +64,11 @@ function readRoom(room: string, folder: string): SourceFile[] {
       const imports = [...text.matchAll(importPattern)].map(
         (match) => match[1] ?? match[2] ?? match[3] ?? '',
       );
-      return { path: join(folder, name), room, text, imports };
+      const path = join(folder, name);
+      const targets = imports
+        .map((specifier) => resolve(path, specifier))
+        .filter((target) => target !== undefined);
+      return { path, room, text, imports, targets };
     });
 }
 
@@ -93,10 +100,9 @@ test('every room that has been built is looked at', () => {
 });
 
 test('every import of a file of this project leads to one', () => {
-  const lost = files.flatMap(({ path, imports }) =>
-    imports
-      .map((specifier) => resolve(path, specifier))
-      .filter((target) => target !== undefined && !existsSync(join(projectFolder, target)))
+  const lost = files.flatMap(({ path, targets }) =>
+    targets
+      .filter((target) => !existsSync(join(projectFolder, target)))
       .map((target) => `${path} → ${target}`),
   );
   expect(lost).toEqual([]);
@@ -136,6 +142,70 @@ const functionRooms = [
   'schedules',
   'tasks',
 ];
+
+/** The floors of a folder, lowest first. A room imports files of its own and of the floors below. */
+const floors: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  'functions/domain': [
+    ['platform'],
+    ['workspaces', 'webhooks'],
+    ['agents', 'files'],
+    ['knowledge', 'chats'],
+    ['batches'],
+  ],
+  'functions/adapters/dynamo': [
+    ['table'],
+    ['workspaces', 'files'],
+    ['agents', 'knowledge', 'webhooks', 'chats'],
+    ['batches'],
+  ],
+  'functions/runtime': [['environment'], ['observability'], ['composition'], ['http']],
+};
+
+describe.each(Object.entries(floors))('%s', (folder, levels) => {
+  const floorOf = new Map(levels.flatMap((names, floor) => names.map((name) => [name, floor] as const)));
+  const nameOf = (path: string): string => path.slice(folder.length + 1).split('/')[0] ?? '';
+  const inside = files.filter(({ path }) => path.startsWith(`${folder}/`));
+
+  test('has these rooms and no other', () => {
+    expect(readdirSync(join(projectFolder, folder)).toSorted()).toEqual([...floorOf.keys()].toSorted());
+  });
+
+  test('has imports that lead down alone', () => {
+    const level = (path: string): number => floorOf.get(nameOf(path)) ?? Number.NaN;
+    const arrows = inside.flatMap(({ path, targets }) =>
+      targets
+        .filter((target) => target.startsWith(`${folder}/`) && nameOf(target) !== nameOf(path))
+        .map((target) => ({ path, target })),
+    );
+    expect(arrows.length).toBeGreaterThan(10);
+    const wrong = arrows.filter(({ path, target }) => !(level(target) < level(path)));
+    expect(wrong.map(({ path, target }) => `${path} → ${target}`)).toEqual([]);
+  });
+});
+
+test('no files import each other in a circle, not even types', () => {
+  const targetsOf = new Map(
+    filesOf(...functionRooms, 'lib', 'local', 'bin').map((file) => [file.path, file.targets]),
+  );
+  // A file whose targets are all done is in no circle: what is left in the end is, or leads to one.
+  for (let size = -1; size !== targetsOf.size; ) {
+    size = targetsOf.size;
+    for (const [path, targets] of targetsOf)
+      if (!targets.some((target) => targetsOf.has(target))) targetsOf.delete(path);
+  }
+  expect([...targetsOf.keys()]).toEqual([]);
+});
+
+test('every path in the scripts of the manifest leads to a file', () => {
+  const paths = Object.values(manifest.scripts).flatMap((script) => script.match(/\S+\/\S+\.ts/g) ?? []);
+  expect(paths.length).toBeGreaterThan(10);
+  expect(paths.filter((path) => !existsSync(join(projectFolder, path)))).toEqual([]);
+});
+
+test('every file that the rules above name is there', () => {
+  const named = Object.values(rooms).flatMap((room) => room.files ?? []);
+  expect(named.filter((path) => !existsSync(join(projectFolder, path)))).toEqual([]);
+});
 
 test('what no client calls tells in its lines which invocation they are of', () => {
   const handlers = filesOf('queues', 'workflow', 'schedules', 'tasks');

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { pagination } from '#contract/answers.ts';
 import { pageQuery, paginate } from '#contract/pagination.ts';
+import { pagination } from '#contract/pagination-object.ts';
 
 const address = new URL('https://example.com/api/v1/chats?agent_id=a&external_user_id=x%20%26%23+y');
 const offsetOf = (link: string | null): number | null =>

@@ -1,10 +1,8 @@
 import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
 import type { ExtractedText, SourceDocument } from '#domain/files/text-extractor.ts';
 import { bounds } from './bounds.ts';
+import type { Extracted } from './extracted.ts';
 import { type Format, formatOf } from './formats.ts';
-
-/** Text with the places where its pages begin. */
-export type Extracted = Pick<ExtractedText, 'text' | 'pageOffsets'>;
 
 /** One for each format, each with its library, loaded when a document needs it. */
 const readers: Readonly<

@@ -1,6 +1,6 @@
 import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
 import { bounds } from './bounds.ts';
-import type { Extracted } from './extract-text.ts';
+import type { Extracted } from './extracted.ts';
 
 /** Joins the texts of pages as paragraphs, and stops when they become too many. */
 export async function joinPages(pages: AsyncIterable<string> | Iterable<string>): Promise<Extracted> {

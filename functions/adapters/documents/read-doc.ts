@@ -1,6 +1,6 @@
 import WordExtractor from 'word-extractor';
 import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
-import type { Extracted } from './extract-text.ts';
+import type { Extracted } from './extracted.ts';
 
 export async function readDoc(bytes: Uint8Array): Promise<Extracted> {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);

@@ -1,6 +1,6 @@
 import { zipSync } from 'fflate';
 import mammoth from 'mammoth';
-import type { Extracted } from './extract-text.ts';
+import type { Extracted } from './extracted.ts';
 import { openArchive } from './open-archive.ts';
 import { htmlText } from './read-html.ts';
 

@@ -1,6 +1,6 @@
 import sniffEncoding from 'html-encoding-sniffer';
 import { readableHtml } from '../outbound/readable-html.ts';
-import type { Extracted } from './extract-text.ts';
+import type { Extracted } from './extracted.ts';
 
 /** Where a file's relative links lead is not known, and they are left out. */
 const nowhere = new URL('about:blank');

@@ -1,7 +1,7 @@
 import { getDocumentProxy } from 'unpdf';
 import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
 import { bounds } from './bounds.ts';
-import type { Extracted } from './extract-text.ts';
+import type { Extracted } from './extracted.ts';
 import { joinPages, tooManyPages } from './join-pages.ts';
 
 type Pdf = Awaited<ReturnType<typeof getDocumentProxy>>;

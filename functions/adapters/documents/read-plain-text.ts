@@ -1,5 +1,5 @@
 import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
-import type { Extracted } from './extract-text.ts';
+import type { Extracted } from './extracted.ts';
 
 const marks = [
   { encoding: 'utf-8', bytes: [0xef, 0xbb, 0xbf] },

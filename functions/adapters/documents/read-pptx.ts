@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { Parser } from 'htmlparser2';
-import type { Extracted } from './extract-text.ts';
+import type { Extracted } from './extracted.ts';
 import { joinPages } from './join-pages.ts';
 import { openArchive } from './open-archive.ts';
 

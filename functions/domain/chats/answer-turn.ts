@@ -5,7 +5,6 @@ import { untilAborted } from '#domain/platform/until-aborted.ts';
 import { countUsage } from '#domain/workspaces/count-usage.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { AskedReply } from './ask-for-reply.ts';
-import type { Turn } from './begin-turn.ts';
 import { failure } from './collect-reply.ts';
 import { interrupted, type Reply } from './gather-reply.ts';
 import { keepLease } from './keep-lease.ts';
@@ -13,6 +12,7 @@ import { messageId } from './message.ts';
 import { nameChat } from './name-chat.ts';
 import type { ChatServices } from './services.ts';
 import { settleTurn } from './settle-turn.ts';
+import type { Turn } from './turn.ts';
 
 type AnswerServices = Pick<ChatServices, 'agentRuntime' | 'chats' | 'messages' | 'replySettings'> &
   Pick<WorkspaceServices, 'usage'> &

@@ -1,8 +1,8 @@
 import type { StreamEventBody } from '#contract/events.ts';
-import type { Turn } from './begin-turn.ts';
 import { collectReply, Interruption } from './collect-reply.ts';
 import { interrupted, type Reply } from './gather-reply.ts';
 import { ReplyBudget } from './reply-budget.ts';
+import type { Turn } from './turn.ts';
 
 /** A reply that the model has been asked for, before its user message is known to be stored. */
 export interface AskedReply {

@@ -21,6 +21,7 @@ import { continueTurn } from './continue-turn.ts';
 import { type AssistantMessage, lastPosition, type Message, type UserMessage } from './message.ts';
 import type { ChatServices } from './services.ts';
 import { settleTurn } from './settle-turn.ts';
+import type { Turn } from './turn.ts';
 
 export interface SendInput {
   workspaceId: string;
@@ -33,20 +34,6 @@ export interface SendInput {
   externalUserId: string | undefined;
   /** Resolves when the send is let in, and rejects when it is not: nothing is written before. */
   admitted: Promise<void>;
-}
-
-/** A user message that is stored and waits for its reply, under the chat's lease. */
-export interface Turn {
-  apiKeyId: string;
-  chat: Chat;
-  lease: Lease;
-  agent: AgentVersion;
-  /** Of the user message; the reply's is the next. */
-  position: number;
-  message: string;
-  attachments: StoredFile[];
-  history: Message[];
-  makesTitle: boolean;
 }
 
 /** A turn to answer, whose reply the model has been asked for. */

@@ -2,10 +2,10 @@ import { replyInProgress } from '#contract/errors.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
-import type { Turn } from './begin-turn.ts';
 import type { Chat, Lease } from './chat.ts';
 import type { AssistantMessage, Message } from './message.ts';
 import type { ChatServices } from './services.ts';
+import type { Turn } from './turn.ts';
 
 type ContinueServices = Pick<ChatServices, 'chats' | 'messages' | 'replySettings'> &
   Pick<PlatformServices, 'clock' | 'identifiers'>;

@@ -1,9 +1,9 @@
 import type { StreamEventBody } from '#contract/events.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { untilAborted } from '#domain/platform/until-aborted.ts';
-import type { Turn } from './begin-turn.ts';
 import type { ReplyBudget } from './reply-budget.ts';
 import type { ChatServices } from './services.ts';
+import type { Turn } from './turn.ts';
 
 /**
  * Gives a chat a title made from its first message, beside the reply. A chat keeps its name when no title can be made.

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
-import { type Pagination, paginate } from '#contract/pagination.ts';
+import { paginate } from '#contract/pagination.ts';
+import type { Pagination } from '#contract/pagination-object.ts';
 import type { Route } from '#contract/routes/route.ts';
 import type { AdmitUsers, ValidRequest } from './read-request.ts';
 import { streamedRoute } from './streamed-route.ts';

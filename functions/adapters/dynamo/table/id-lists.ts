@@ -1,4 +1,4 @@
-import type { Key } from './keys.ts';
+import type { ListKeys } from './keys.ts';
 import type { Item, Table, Write } from './table.ts';
 
 /** Chats are listed by number, batches by UUID. */
@@ -9,13 +9,6 @@ type Id = number | string;
  * user of up to 200 bytes in its key the item is one write unit; 100 UUIDs are four.
  */
 const idsPerChunk = 100;
-
-/** Where a list stands. */
-export interface ListKeys {
-  head: Key;
-  /** The ids at the places 100 × chunk and after. */
-  chunk(chunk: number): Key;
-}
 
 /** The newest ids of a list stand in its head; as soon as it has more than 100 they move to a chunk of their own. */
 export interface ListHead<Kind extends Id> {

@@ -1,5 +1,4 @@
 import type { BatchStatus } from '#contract/batch-statuses.ts';
-import type { ListKeys } from './id-lists.ts';
 
 /**
  * Every key of the data table. Each partition key starts with its workspace, but for the API key's hash and for the
@@ -8,6 +7,13 @@ import type { ListKeys } from './id-lists.ts';
 export interface Key {
   pk: string;
   sk: string;
+}
+
+/** Where a list stands. */
+export interface ListKeys {
+  head: Key;
+  /** The ids at the places 100 × chunk and after. */
+  chunk(chunk: number): Key;
 }
 
 /** Positions have at most 7 digits (2,097,151), so padded they sort as text. */

@@ -1,0 +1,13 @@
+import type { RouteName } from '#contract/routes.ts';
+
+export type BatchFunctionName =
+  | 'process-batch-items'
+  | 'fail-dead-letters'
+  | 'dispatch-batch'
+  | 'advance-batch'
+  | 'fail-batch'
+  | 'deliver-webhook'
+  | 'reconcile-batches';
+
+/** A function has the name of its source file. */
+export type FunctionName = RouteName | BatchFunctionName | 'authorize-request' | 'prepare-attachment';

@@ -1,0 +1,29 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+
+const projectFolder = join(import.meta.dirname, '..', '..');
+const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
+  cwd: projectFolder,
+  encoding: 'utf8',
+})
+  .split('\n')
+  .filter(Boolean);
+const documents = tracked.filter((path) => path.endsWith('.md'));
+
+/** Source files that a document names, by their whole path or by its end: `runtime/http/read-form.ts`. */
+const namedIn = (document: string): string[] =>
+  [...readFileSync(join(projectFolder, document), 'utf8').matchAll(/`([\w./*-]+\.ts)`/g)].map(
+    ([, path = '']) => path,
+  );
+
+test('every source file that the documentation names is there', () => {
+  const named = documents.flatMap((document) => namedIn(document).map((path) => ({ document, path })));
+  expect(named.length).toBeGreaterThan(50);
+  const lost = named.filter(
+    ({ path }) =>
+      !/[*]|NAME/.test(path) && !tracked.some((file) => file === path || file.endsWith(`/${path}`)),
+  );
+  expect(lost.map(({ document, path }) => `${document}: ${path}`)).toEqual([]);
+});
