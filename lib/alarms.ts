@@ -213,7 +213,7 @@ export class Alarms extends Construct {
     });
     this.add('WebhooksGivenUp', {
       says: 'Webhooks were not delivered by the last attempt.',
-      metric: serviceMetric(this, 'webhooksGivenUp', {}, { period: fiveMinutes }),
+      metric: serviceMetric(this, 'webhooksExhausted', {}, { period: fiveMinutes }),
       from: 1,
     });
   }

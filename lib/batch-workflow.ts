@@ -60,18 +60,18 @@ export class BatchWorkflow extends Construct {
     this.deadLetters = this.createQueue('DeadLetters');
     this.queue = this.createQueue('Requests', this.deadLetters);
     const worker = functionOf('process-batch-items');
-    const undertaker = functionOf('fail-dead-letters');
+    const deadLetterHandler = functionOf('fail-dead-letters');
     const dispatcher = functionOf('dispatch-batch');
     const reconciler = functionOf('reconcile-batches');
-    const places = Math.max(Math.floor(settings.batchWorkspaceShare * concurrency.batchWorkers), 1);
-    for (const handler of [worker, undertaker, dispatcher, reconciler]) {
+    const slots = Math.max(Math.floor(settings.batchWorkspaceShare * concurrency.batchWorkers), 1);
+    for (const handler of [worker, deadLetterHandler, dispatcher, reconciler]) {
       handler.sendsTo(this.queue);
-      handler.addEnvironment(variables.batchWorkspacePlaces, String(places));
+      handler.addEnvironment(variables.batchWorkspaceSlots, String(slots));
     }
-    reconciler.looksAt(this.queue);
+    reconciler.readsDepthOf(this.queue);
     // With more, how many workers a workspace holds would hang on how its messages come together.
     worker.receivesFrom(this.queue, { batchSize: 1, maxConcurrency: concurrency.batchWorkers });
-    undertaker.receivesFrom(this.deadLetters, {
+    deadLetterHandler.receivesFrom(this.deadLetters, {
       batchSize: 10,
       maxConcurrency: concurrency.deadLetterHandlers,
     });
@@ -85,9 +85,9 @@ export class BatchWorkflow extends Construct {
       },
       settings,
     );
-    for (const handler of [worker, undertaker, reconciler]) handler.wakes(this.machine);
+    for (const handler of [worker, deadLetterHandler, reconciler]) handler.completesCallbacksOf(this.machine);
     reconciler.starts(this.machine);
-    reconciler.looksAtExecutions(this.machine);
+    reconciler.readsExecutionsOf(this.machine);
     Validations.of(reconciler.role ?? reconciler).acknowledge({
       id: `AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:execution:<${logicalIdOf(this.machine)}.Name>:*]`,
       reason: 'Executions are named when they start; these are the executions of one machine.',
@@ -138,15 +138,15 @@ export class BatchWorkflow extends Construct {
     functions: Record<'dispatcher' | 'advancer' | 'failer' | 'deliverer', ServiceFunction>,
     settings: Settings,
   ): StateMachine {
-    const over = this.createDelivery(functions.deliverer);
-    const giveUp = new LambdaInvoke(this, 'Fail what is left of the batch', {
+    const ended = this.createDelivery(functions.deliverer);
+    const abort = new LambdaInvoke(this, 'Fail what is left of the batch', {
       lambdaFunction: functions.failer.aliasByName,
       payload: this.names(),
       resultSelector: { 'webhook.$': '$.Payload.webhook' },
       resultPath: '$.look',
     });
-    retry(giveUp);
-    giveUp.next(over);
+    retry(abort);
+    abort.next(ended);
     const outage = new Fail(this, 'Leave the batch to the reconciler', {
       error: serviceUnavailable,
       cause: 'A service was throttled or unavailable for hours',
@@ -155,9 +155,9 @@ export class BatchWorkflow extends Construct {
     const failBatchOnError = (state: LambdaInvoke): void => {
       retry(state);
       state.addCatch(outage, { errors: transientErrors, resultPath: JsonPath.DISCARD });
-      state.addCatch(giveUp, { resultPath: '$.error' });
+      state.addCatch(abort, { resultPath: '$.error' });
     };
-    const look = new LambdaInvoke(this, 'See what has become of the batch', {
+    const check = new LambdaInvoke(this, 'See what has become of the batch', {
       lambdaFunction: functions.advancer.aliasByName,
       payload: this.names(),
       resultSelector: { 'stage.$': '$.Payload.stage', 'webhook.$': '$.Payload.webhook' },
@@ -180,23 +180,23 @@ export class BatchWorkflow extends Construct {
       wait('Wait for the requests in work', finishSeconds),
     ] as const;
     for (const state of waits) {
-      state.addCatch(look, { errors: ['States.Timeout'], resultPath: JsonPath.DISCARD });
+      state.addCatch(check, { errors: ['States.Timeout'], resultPath: JsonPath.DISCARD });
       failBatchOnError(state);
-      state.next(look);
+      state.next(check);
     }
-    failBatchOnError(look);
-    look.next(
+    failBatchOnError(check);
+    check.next(
       new Choice(this, 'Is the batch over?')
         .when(Condition.stringEquals('$.look.stage', 'wait'), waits[1])
         .when(Condition.stringEquals('$.look.stage', 'finish'), waits[2])
-        .otherwise(over),
+        .otherwise(ended),
     );
     return this.defineMachine(waits[0], settings);
   }
 
   /** What is behind the end of a batch. The function says how long to wait for its next attempt, if there is one. */
   private createDelivery(deliverer: ServiceFunction): IChainable {
-    const over = new Succeed(this, 'The batch is over');
+    const ended = new Succeed(this, 'The batch is over');
     const deliver = new LambdaInvoke(this, 'Deliver the webhook', {
       lambdaFunction: deliverer.aliasByName,
       payload: this.names(),
@@ -211,11 +211,11 @@ export class BatchWorkflow extends Construct {
     deliver.next(
       new Choice(this, 'Is the webhook settled?')
         .when(Condition.stringEquals('$.delivery.state', 'waiting'), wait.next(deliver))
-        .otherwise(over),
+        .otherwise(ended),
     );
     return new Choice(this, 'Is a webhook wanted?')
       .when(Condition.booleanEquals('$.look.webhook', true), deliver)
-      .otherwise(over);
+      .otherwise(ended);
   }
 
   private names(more: Record<string, string> = {}): TaskInput {

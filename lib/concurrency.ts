@@ -64,7 +64,7 @@ export function planConcurrency(settings: ConcurrencySettings): ConcurrencyPlan 
     };
   const reserved = new Map<FunctionName, number>([
     ...reservedParts(settings),
-    ['send-message', accountConcurrency - sumOf(partsBesideSends(settings))],
+    ['send-message', accountConcurrency - sumOf(partsWithoutSends(settings))],
   ]);
   return { reserved, ...workers, warning: undefined };
 }
@@ -73,7 +73,7 @@ export function planConcurrency(settings: ConcurrencySettings): ConcurrencyPlan 
 export function concurrencyProblem(settings: ConcurrencySettings): string | undefined {
   const { accountConcurrency, reservedConcurrency } = settings;
   if (!reservedConcurrency || accountConcurrency <= unreservedAtLeast) return undefined;
-  const parts: Part[] = [...partsBesideSends(settings), ['send-message (at least)', sendsAtLeast]];
+  const parts: Part[] = [...partsWithoutSends(settings), ['send-message (at least)', sendsAtLeast]];
   const sum = sumOf(parts);
   if (sum <= accountConcurrency) return undefined;
   const terms = parts.map(([name, executions]) => `${executions} ${name}`).join(' + ');
@@ -89,7 +89,7 @@ const reservedParts = ({ authorizerConcurrency }: ConcurrencySettings): [Functio
   ...(Object.entries(longRunning) as [FunctionName, number][]),
 ];
 
-const partsBesideSends = (settings: ConcurrencySettings): Part[] => [
+const partsWithoutSends = (settings: ConcurrencySettings): Part[] => [
   ...reservedParts(settings),
   ['short routes', settings.shortRouteConcurrency],
   ['process-batch-items', workersOf(settings.accountConcurrency)],

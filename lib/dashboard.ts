@@ -42,14 +42,14 @@ export class Dashboard extends Construct {
       /** All functions. */
       functions: readonly ServiceFunction[];
       /** Functions whose log lines tell tokens and workspaces. */
-      answering: readonly ServiceFunction[];
+      responding: readonly ServiceFunction[];
     },
   ) {
     super(scope, id);
     const { region, stackName } = Stack.of(this);
     const dashboard = new CloudWatchDashboard(this, 'Dashboard', { defaultInterval: Duration.days(1) });
     dashboard.addWidgets(...this.clients(props.api));
-    dashboard.addWidgets(...this.models(props.answering));
+    dashboard.addWidgets(...this.models(props.responding));
     dashboard.addWidgets(...this.batches(props.batches));
     dashboard.addWidgets(...this.costs(props));
     this.address = `https://${this.consoleDomain()}/cloudwatch/home?region=${region}#dashboards/dashboard/${dashboard.dashboardName}`;
@@ -96,7 +96,7 @@ export class Dashboard extends Construct {
     ];
   }
 
-  private models(answering: readonly ServiceFunction[]) {
+  private models(responding: readonly ServiceFunction[]) {
     return [
       graph('Tokens by model', {
         left: [this.search('promptTokens', 'model', 'prompt')],
@@ -110,7 +110,7 @@ export class Dashboard extends Construct {
         title: 'Tokens by workspace',
         width: 12,
         view: LogQueryVisualizationType.TABLE,
-        logGroupNames: answering.map(({ logGroup }) => logGroup.logGroupName),
+        logGroupNames: responding.map(({ logGroup }) => logGroup.logGroupName),
         queryLines: [
           'filter ispresent(PromptTokens)',
           'stats sum(PromptTokens) as prompt, sum(CompletionTokens) as completion, sum(ModelCalls) as calls by workspace_id',
@@ -127,7 +127,7 @@ export class Dashboard extends Construct {
         left: [
           serviceMetric(this, 'batchRequestsDone', {}, { period, label: 'done' }),
           serviceMetric(this, 'batchRequestsFailed', {}, { period, label: 'failed' }),
-          serviceMetric(this, 'batchRequestsPutOff', {}, { period, label: 'put off' }),
+          serviceMetric(this, 'batchRequestsDelayed', {}, { period, label: 'put off' }),
         ],
         right: [queue.metricApproximateNumberOfMessagesVisible({ period, label: 'in the queue' })],
       }),
@@ -146,7 +146,7 @@ export class Dashboard extends Construct {
       }),
       graph('Webhooks', {
         left: [this.search('webhookAttempts', 'outcome')],
-        right: [serviceMetric(this, 'webhooksGivenUp', {}, { period, label: 'given up' })],
+        right: [serviceMetric(this, 'webhooksExhausted', {}, { period, label: 'given up' })],
       }),
     ];
   }

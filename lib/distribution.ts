@@ -22,7 +22,7 @@ import { Construct } from 'constructs';
 import { allowedHeaders, allowedMethods, exposedHeaders } from '#contract/cors.ts';
 import { originSecretHeader, viewerHostHeader } from '#runtime/environment/variables.ts';
 import { pinLogicalId } from './logical-id.ts';
-import { type OwnDomain, pointDomain } from './own-domain.ts';
+import { type CustomDomain, pointDomain } from './own-domain.ts';
 import { preflightSeconds } from './preflights.ts';
 
 /** The longest that CloudFront waits for an origin to begin, or to go on with, an answer. */
@@ -36,7 +36,7 @@ const readTimeout = Duration.seconds(120);
 const errorStatuses = [400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504];
 
 /** Tells origins which address was asked for: they themselves are called by their own. */
-const tellViewerHost = `function handler(event) {
+const forwardViewerHost = `function handler(event) {
   var request = event.request;
   request.headers['${viewerHostHeader}'] = { value: request.headers.host.value };
   return request;
@@ -55,7 +55,7 @@ export class Distribution extends Construct {
       uploads: { domainName: string; path: string };
       originSecret: Secret;
       corsOrigins: readonly string[];
-      domain: OwnDomain | undefined;
+      domain: CustomDomain | undefined;
       webAclArn: string | undefined;
     },
   ) {
@@ -72,7 +72,7 @@ export class Distribution extends Construct {
       // The library's own name would be the same in every stage, and these names are the account's.
       functionName: `${region}-${stackName}-viewer-host`,
       comment: 'Passes the viewer host on to the origins',
-      code: FunctionCode.fromInline(tellViewerHost),
+      code: FunctionCode.fromInline(forwardViewerHost),
       runtime: FunctionRuntime.JS_2_0,
     });
     const behavior = {

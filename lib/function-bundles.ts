@@ -38,7 +38,7 @@ const ofAgents = [
  * By function, files beside its own that share nothing with it: of threads that it starts, and clients that it imports
  * when a call first needs them.
  */
-const besides: Readonly<Record<string, readonly string[]>> = {
+const entryPoints: Readonly<Record<string, readonly string[]>> = {
   'create-batch': [webhookClients],
   'list-batch-results': [objectStores],
   'list-messages': [objectStores],
@@ -54,11 +54,11 @@ const besides: Readonly<Record<string, readonly string[]>> = {
 const inParts: readonly string[] = ['send-message', 'process-batch-items'];
 
 /** That code. Unknown to the other functions: what a module shares with one that may come later is not shaken. */
-const laterParts = ['./functions/runtime/composition/tool-adapters.ts'];
+const deferredImports = ['./functions/runtime/composition/tool-adapters.ts'];
 
 /** Bundles that were made before, by all that they are made from: every synth, of whatever stage, has the same. */
 const cache = join(projectFolder, 'node_modules/.cache/function-bundles');
-const bundlesKept = 4;
+const cachedBundles = 4;
 
 /** All that bundles are made from, besides the packages that the lock file names. */
 const madeFrom = [
@@ -72,12 +72,12 @@ const madeFrom = [
 /** Bundles functions/<folder>/<name>.ts for every name. */
 export async function bundleFunctions(names: readonly string[]): Promise<FunctionBundles> {
   const sources = new Map(names.map((name) => [name, sourceOf(name)]));
-  for (const path of laterParts)
+  for (const path of deferredImports)
     if (!existsSync(join(projectFolder, path))) throw new Error(`No source file to import later: ${path}`);
   const folder = join(cache, digest(names));
   if (!existsSync(folder)) {
     const built = await buildBundles(entryPointsOf(sources));
-    refuseMissing(built.metafile);
+    rejectMissing(built.metafile);
     writeBundles(built, folder);
   }
   utimesSync(folder, new Date(), new Date());
@@ -106,7 +106,7 @@ function filesOf(source: string): string[] {
 }
 
 /** What a function would look for in vain, with the first call that needs it. */
-function refuseMissing({ outputs }: Metafile): void {
+function rejectMissing({ outputs }: Metafile): void {
   for (const [output, { imports }] of Object.entries(outputs))
     for (const { path, external } of imports)
       if (external && path.startsWith('./') && !(join(dirname(output), path) in outputs))
@@ -134,7 +134,7 @@ function writeBundles({ outputFiles, metafile }: BuiltBundles, folder: string): 
 function removeOld(): void {
   const lastUse = (name: string) => statSync(join(cache, name), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const uses = readdirSync(cache).map((name) => ({ name, at: lastUse(name) }));
-  for (const { name } of uses.toSorted((one, other) => other.at - one.at).slice(bundlesKept))
+  for (const { name } of uses.toSorted((one, other) => other.at - one.at).slice(cachedBundles))
     rmSync(join(cache, name), { recursive: true, force: true });
 }
 
@@ -175,7 +175,7 @@ export async function buildBundles(
         ...changes,
         entryPoints: Object.fromEntries(entries),
         ...(parted === undefined
-          ? { external: [...(changes.external ?? []), ...laterParts] }
+          ? { external: [...(changes.external ?? []), ...deferredImports] }
           : { splitting: true, chunkNames: `${parted}/[name]-[hash]` }),
       }),
     ),
@@ -193,7 +193,7 @@ function entryPointsOf(sources: ReadonlyMap<string, string>): Record<string, str
   return Object.fromEntries(
     [...sources].flatMap(([name, source]) => [
       [`${name}/index`, source],
-      ...(besides[name] ?? []).map((source) => [`${name}/${basename(source, '.ts')}`, source]),
+      ...(entryPoints[name] ?? []).map((source) => [`${name}/${basename(source, '.ts')}`, source]),
     ]),
   );
 }
@@ -202,7 +202,7 @@ function entryPointsOf(sources: ReadonlyMap<string, string>): Record<string, str
  * Packages of the AI SDK import zod as one object, with all that it can and its messages in fifty languages: 350 KB. Of a
  * namespace, which is the same object, only what is used stays.
  */
-const shakenZod: Plugin = {
+const treeShakenZod: Plugin = {
   name: 'shaken-zod',
   setup: ({ onLoad }) =>
     onLoad({ filter: /[\\/]@ai-sdk[\\/].*\.js$/ }, async ({ path }) => ({
@@ -217,7 +217,7 @@ const shakenZod: Plugin = {
  * Schemas of the AWS SDK have members whose names are constants, which esbuild takes for something that may do anything, and
  * so shakes none of S3's: 50 KB. With the constants' texts in their places only those of the commands in use stay.
  */
-const shakenSchemas: Plugin = {
+const treeShakenSchemas: Plugin = {
   name: 'shaken-schemas',
   setup: ({ onLoad }) =>
     onLoad(
@@ -244,11 +244,11 @@ const shakenSchemas: Plugin = {
 const oneCopy: Plugin = {
   name: 'one-copy',
   setup: ({ onResolve, resolve }) =>
-    onResolve({ filter: /^@ai-sdk\/provider(-utils)?$/ }, async ({ path, importer, kind, ...asked }) => {
-      if (asked.pluginData === oneCopy || !importer.includes('/@ai-sdk/anthropic/')) return undefined;
+    onResolve({ filter: /^@ai-sdk\/provider(-utils)?$/ }, async ({ path, importer, kind, ...request }) => {
+      if (request.pluginData === oneCopy || !importer.includes('/@ai-sdk/anthropic/')) return undefined;
       const bedrock = join(projectFolder, 'node_modules/@ai-sdk/amazon-bedrock');
       const from = (resolveDir: string) => resolve(path, { kind, importer, resolveDir, pluginData: oneCopy });
-      const [own, other] = await Promise.all([from(asked.resolveDir), from(bedrock)]);
+      const [own, other] = await Promise.all([from(request.resolveDir), from(bedrock)]);
       return versionOf(other.path) === versionOf(own.path) ? other : own;
     }),
 };
@@ -259,7 +259,7 @@ function versionOf(module: string): string {
 }
 
 /** Modules of Node.js that the SDK's parts need seldom or never: 4 to 6 ms of a start that is five times as long in all. */
-const seldomNeeded = ['dgram', 'dns/promises', 'fs/promises', 'zlib'];
+const lazyModules = ['dgram', 'dns/promises', 'fs/promises', 'zlib'];
 
 /**
  * Modules of Node.js as `require` gives them. An `import` of one reads all its exports, and some of those load more when
@@ -271,18 +271,18 @@ const nodeModules: Plugin = {
     const filter = new RegExp(`^(node:)?(${builtinModules.join('|')})$`);
     onResolve({ filter }, ({ path, kind }) => {
       const name = path.replace(/^node:/, '');
-      const isLate = kind === 'import-statement' && seldomNeeded.includes(name);
-      return { path: name, namespace: isLate ? 'node-late' : 'node' };
+      const isLazy = kind === 'import-statement' && lazyModules.includes(name);
+      return { path: name, namespace: isLazy ? 'node-late' : 'node' };
     });
     onLoad({ filter: /./, namespace: 'node' }, ({ path }) => ({
       contents: `module.exports = process.getBuiltinModule('node:${path}');`,
     }));
-    onLoad({ filter: /./, namespace: 'node-late' }, ({ path }) => ({ contents: calledLate(path) }));
+    onLoad({ filter: /./, namespace: 'node-late' }, ({ path }) => ({ contents: lazyModule(path) }));
   },
 };
 
 /** A module whose functions load it. A class or a constant of it that is imported by name fails the build. */
-function calledLate(name: string): string {
+function lazyModule(name: string): string {
   const module = `process.getBuiltinModule('node:${name}')`;
   const functions = Object.entries(process.getBuiltinModule(`node:${name}`) ?? {}).flatMap(([key, value]) =>
     typeof value === 'function' && /^[a-z]/.test(key) ? [key] : [],
@@ -294,7 +294,7 @@ function calledLate(name: string): string {
 }
 
 /** What is imported late and stands beside is found there. */
-const standingBeside: Plugin = {
+const siblingModules: Plugin = {
   name: 'standing-beside',
   setup: ({ onResolve }) =>
     onResolve(
@@ -322,7 +322,7 @@ const options = {
   // `module` first: under `node` the AWS SDK offers CommonJS, which cannot be shaken and needs `require`.
   conditions: ['module', 'import'],
   alias: { '@aws-sdk/credential-provider-node': './functions/runtime/environment/lambda-credentials.ts' },
-  plugins: [shakenZod, shakenSchemas, oneCopy, nodeModules, standingBeside],
+  plugins: [treeShakenZod, treeShakenSchemas, oneCopy, nodeModules, siblingModules],
   // WebAssembly of image codecs stands in the code, as one file on both kinds of processor.
   loader: { '.wasm': 'binary' },
   minify: true,

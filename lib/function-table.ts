@@ -1,7 +1,7 @@
 import { type RouteName, routes } from '#contract/routes.ts';
 import type { FunctionName } from './function-names.ts';
 import type { ObjectAction, TableAction } from './service-function.ts';
-import type { UpdatedRows } from './update-statement.ts';
+import type { UpdatedItems } from './update-statement.ts';
 
 type Other = Exclude<FunctionName, RouteName>;
 
@@ -145,7 +145,7 @@ export function propertiesOf(name: FunctionName): FunctionProperties {
 }
 
 /** Rows that a function updates, of a table in which it may otherwise update nothing. */
-export function updatedRowsOf(name: FunctionName): UpdatedRows[] {
+export function updatedItemsOf(name: FunctionName): UpdatedItems[] {
   if (name === 'authorize-request') return ['apiKeys'];
   if (name === 'upload-file') return ['rateBuckets', 'usage'];
   return isRoute(name) ? ['rateBuckets'] : [];

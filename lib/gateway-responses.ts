@@ -8,7 +8,7 @@ import { failure } from '#contract/envelope.ts';
 import { type ErrorKind, errorTable, serverErrorMessage, unauthenticatedMessage } from '#contract/errors.ts';
 import { platformLimits } from '#contract/limits.ts';
 
-interface GatewayAnswer {
+interface GatewayResponseBody {
   kind: ErrorKind;
   message: string;
 }
@@ -25,7 +25,7 @@ const rateLimited = { kind: 'rateLimited', message: 'Rate limit exceeded' } as c
 const serverError = { kind: 'serverError', message: serverErrorMessage('$context.requestId') } as const;
 
 /** What the gateway says when it answers itself, for every type of answer that it has. */
-const answers: readonly (readonly [GatewayResponseType, GatewayAnswer])[] = [
+const responses: readonly (readonly [GatewayResponseType, GatewayResponseBody])[] = [
   [ResponseType.UNAUTHORIZED, unauthenticated],
   [ResponseType.INVALID_API_KEY, unauthenticated],
   [ResponseType.INVALID_SIGNATURE, unauthenticated],
@@ -53,7 +53,7 @@ const answers: readonly (readonly [GatewayResponseType, GatewayAnswer])[] = [
 /** Gives every answer of the gateway itself the envelope of the service. */
 export function addGatewayResponses(api: RestApi, corsOrigin: string | undefined): void {
   const cors = corsOrigin === undefined ? {} : quoted(corsHeaders(corsOrigin));
-  for (const [type, { kind, message }] of answers) {
+  for (const [type, { kind, message }] of responses) {
     const { status, errorCode } = errorTable[kind];
     api.addGatewayResponse(type.responseType, {
       type,

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiResponsesObject } from 'zod-openapi';
-import { answers, errorEnvelope } from '#contract/answers.ts';
+import { errorEnvelope, responses } from '#contract/answers.ts';
 import { webhookPayload } from '#contract/batch.ts';
 import { type ErrorKind, errorTable, replyInProgress } from '#contract/errors.ts';
 import { streamEvent } from '#contract/events.ts';
@@ -22,7 +22,7 @@ const count = (value: number | null): string => value?.toLocaleString('en') ?? '
 const everyRequest = [
   `Address and headers have at most ${platformLimits.addressAndHeaders} together, a JSON body at most ${platformLimits.jsonBody}.`,
   'An optional field of a JSON body may be null, which is as good as no field.',
-  `An answer has at most ${platformLimits.answer}: a page of a list beyond that breaks off.`,
+  `An answer has at most ${platformLimits.response}: a page of a list beyond that breaks off.`,
   `A stage takes at most ${count(settings.gatewayRequestsPerSecond)} requests a second of each route, ${count(settings.gatewayBurst)} at once.`,
   'Answers of CloudFront itself (502, 503, 504, and 403 to a method such as TRACE), answers to what is no HTTP (400, 431), and 429 of the endpoint for large uploads have no envelope.',
   'With the stage setting `corsOrigins`, responses have CORS headers, and `OPTIONS` needs no key.',
@@ -202,18 +202,18 @@ const retryAfterBusyChat = {
 const json = (schema: z.ZodType) => ({ 'application/json': { schema } });
 const headerReferences = (...names: string[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
-const headersOfEveryAnswer = headerReferences('x-request-id', ...Object.keys(rateHeaders));
+const headersOfEveryResponse = headerReferences('x-request-id', ...Object.keys(rateHeaders));
 
 function successResponse(route: Route) {
   return {
     description: route.serverSentEvents ? `The answer; as a stream of events: ${eventStream}` : 'The answer',
     headers: {
-      ...headersOfEveryAnswer,
+      ...headersOfEveryResponse,
       ...('idempotency-key' in route.headers.shape && headerReferences(replayedHeader.toLowerCase())),
       ...(route.serverSentEvents && headerReferences(incompleteHeader)),
     },
     content: {
-      ...json(answers[route.name]),
+      ...json(responses[route.name]),
       ...(route.serverSentEvents && { 'text/event-stream': { schema: streamEvent } }),
     },
   };
@@ -226,7 +226,7 @@ function failureResponses(route: Route): ZodOpenApiResponsesObject {
     responses[status as `${1 | 2 | 3 | 4 | 5}${string}`] = {
       description: (errors ?? []).map((error) => `${error.errorCode} ${error.name}`).join(', '),
       headers: {
-        ...headersOfEveryAnswer,
+        ...headersOfEveryResponse,
         ...(Number(status) === errorTable.rateLimited.status && headerReferences('retry-after')),
         ...(route.serverSentEvents &&
           Number(status) === errorTable.badRequest.status && { 'retry-after': retryAfterBusyChat }),

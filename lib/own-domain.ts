@@ -9,12 +9,12 @@ import {
 import type { Construct } from 'constructs';
 import type { Settings } from './settings.ts';
 
-export type OwnDomain = NonNullable<Settings['domain']>;
+export type CustomDomain = NonNullable<Settings['domain']>;
 
 /** Points a domain's name to what answers there, where its zone is known; else that is for whoever keeps the zone. */
 export function pointDomain(
   scope: Construct,
-  { name, hostedZone }: OwnDomain,
+  { name, hostedZone }: CustomDomain,
   target: IAliasRecordTarget,
   options: { ipv6: boolean },
 ): void {

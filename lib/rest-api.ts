@@ -25,7 +25,7 @@ import { type Route, type RouteName, routes } from '#contract/routes.ts';
 import { Firewall, type FirewallSettings, OriginFirewall } from './firewall.ts';
 import { addGatewayResponses } from './gateway-responses.ts';
 import { pinLogicalId } from './logical-id.ts';
-import { type OwnDomain, pointDomain } from './own-domain.ts';
+import { type CustomDomain, pointDomain } from './own-domain.ts';
 import { addPreflight } from './preflights.ts';
 import { removalPolicyOf } from './removal-policy.ts';
 import type { ServiceFunction } from './service-function.ts';
@@ -55,7 +55,7 @@ export class RestApi extends Construct {
       authorizer: ServiceFunction;
       handlerOf: (route: RouteName) => ServiceFunction;
       /** Its own name, where no distribution has it. */
-      domain: OwnDomain | undefined;
+      domain: CustomDomain | undefined;
       firewall: FirewallSettings | undefined;
       /** Of the distribution in front, which then has the firewall's rules. */
       originSecret: Secret | undefined;
@@ -99,7 +99,7 @@ export class RestApi extends Construct {
     return this.api.metricClientError({ statistic: 'Sum', ...options });
   }
 
-  private takeDomain(api: GatewayRestApi, domain: OwnDomain): void {
+  private takeDomain(api: GatewayRestApi, domain: CustomDomain): void {
     const name = new DomainName(this, 'Domain', {
       domainName: domain.name,
       certificate: Certificate.fromCertificateArn(this, 'Certificate', domain.certificateArn),

@@ -24,7 +24,7 @@ import { bedrockStatements } from './bedrock-models.ts';
 import { pinLogicalId } from './logical-id.ts';
 import { removalPolicyOf } from './removal-policy.ts';
 import type { Settings } from './settings.ts';
-import { type UpdatedRows, updateStatement } from './update-statement.ts';
+import { type UpdatedItems, updateStatement } from './update-statement.ts';
 
 export type TableAction =
   | 'GetItem'
@@ -123,8 +123,8 @@ export class ServiceFunction extends LambdaFunction {
     this.addEnvironment(variables.dataTable, table.tableName);
   }
 
-  updatesRows(table: TableV2, rows: readonly UpdatedRows[]): void {
-    this.addToRolePolicy(updateStatement(table, rows));
+  updatesItems(table: TableV2, items: readonly UpdatedItems[]): void {
+    this.addToRolePolicy(updateStatement(table, items));
   }
 
   /** Who may not list a bucket is told of an object that is not there, as of one that it may not read: ListBucket is for that. */
@@ -187,7 +187,7 @@ export class ServiceFunction extends LambdaFunction {
   }
 
   /** How many messages are in a queue. */
-  looksAt(queue: Queue): void {
+  readsDepthOf(queue: Queue): void {
     this.allow(['sqs:GetQueueAttributes'], queue.queueArn);
   }
 
@@ -196,7 +196,7 @@ export class ServiceFunction extends LambdaFunction {
     this.addEnvironment(variables.batchWorkflowArn, machine.stateMachineArn);
   }
 
-  looksAtExecutions(machine: StateMachine): void {
+  readsExecutionsOf(machine: StateMachine): void {
     this.allow(
       ['states:DescribeExecution'],
       Stack.of(this).formatArn({
@@ -209,7 +209,7 @@ export class ServiceFunction extends LambdaFunction {
   }
 
   /** Ends a wait that a state machine's execution has begun. */
-  wakes(machine: StateMachine): void {
+  completesCallbacksOf(machine: StateMachine): void {
     this.allow(['states:SendTaskSuccess'], machine.stateMachineArn);
   }
 

@@ -18,7 +18,7 @@ import { FileBucket } from './file-bucket.ts';
 import { webAclArnOf } from './firewall-stack.ts';
 import type { FunctionBundles } from './function-bundles.ts';
 import type { FunctionName } from './function-names.ts';
-import { access, propertiesOf, updatedRowsOf } from './function-table.ts';
+import { access, propertiesOf, updatedItemsOf } from './function-table.ts';
 import { createProviderKey } from './provider-key.ts';
 import { RestApi } from './rest-api.ts';
 import { Rollout } from './rollout.ts';
@@ -74,8 +74,8 @@ export class ServiceStack extends Stack {
       functions.set(name, handler);
       const needs = access[name];
       handler.usesTable(table, needs.table);
-      const updated = updatedRowsOf(name);
-      if (updated.length > 0) handler.updatesRows(table, updated);
+      const updated = updatedItemsOf(name);
+      if (updated.length > 0) handler.updatesItems(table, updated);
       if (needs.content !== undefined) handler.usesObjects(content, needs.content, variables.contentBucket);
       if (needs.files !== undefined) handler.usesObjects(files, needs.files, variables.fileBucket);
       if (needs.links && originSecret !== undefined)
@@ -85,7 +85,7 @@ export class ServiceStack extends Stack {
         handler.queriesKnowledgeBases(settings.bedrockKnowledgeBases);
         handler.readsSecret(openAiApiKey, variables.openAiApiKeySecret);
         handler.addEnvironment(variables.openAiBaseUrl, settings.openAiBaseUrl);
-        webAccess.giveTo(handler);
+        webAccess.passTo(handler);
         handler.invokes(preparer(), variables.prepareAttachmentFunction);
       }
       if (needs.model || needs.replySettings) {
@@ -119,7 +119,7 @@ export class ServiceStack extends Stack {
       handlerOf: (name) => {
         const handler = createFunction(name);
         if (name === 'create-batch') handler.starts(workflow.machine);
-        if (name === 'cancel-batch') handler.wakes(workflow.machine);
+        if (name === 'cancel-batch') handler.completesCallbacksOf(workflow.machine);
         if (corsOrigin !== undefined) handler.addEnvironment(variables.corsOrigin, corsOrigin);
         return handler;
       },
@@ -214,7 +214,7 @@ export class ServiceStack extends Stack {
       table,
       batches: workflow,
       functions: [...functions.values()],
-      answering: [functionOf('send-message'), functionOf('process-batch-items')],
+      responding: [functionOf('send-message'), functionOf('process-batch-items')],
     });
     new CfnOutput(this, 'DashboardAddress', { value: address });
     return alarms;

@@ -11,13 +11,13 @@ const partitionKeys = {
   apiKeys: 'KEY#*',
 } as const;
 
-export type UpdatedRows = keyof typeof partitionKeys;
+export type UpdatedItems = keyof typeof partitionKeys;
 
-export const updateStatement = (table: TableV2, rows: readonly UpdatedRows[]): PolicyStatement =>
+export const updateStatement = (table: TableV2, items: readonly UpdatedItems[]): PolicyStatement =>
   new PolicyStatement({
     actions: ['dynamodb:UpdateItem'],
     resources: [table.tableArn],
     conditions: {
-      'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': rows.map((kind) => partitionKeys[kind]) },
+      'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': items.map((kind) => partitionKeys[kind]) },
     },
   });

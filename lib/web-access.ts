@@ -22,7 +22,7 @@ export class WebAccess extends Construct {
     new CfnOutput(scope, 'BraveApiKeySecretArn', { value: this.searchApiKey.secretArn });
   }
 
-  giveTo(handler: ServiceFunction): void {
+  passTo(handler: ServiceFunction): void {
     const { outboundAllow, webSearch } = this.settings;
     if (outboundAllow.length > 0) handler.addEnvironment(variables.outboundAllow, outboundAllow.join(','));
     if (webSearch === undefined) return;

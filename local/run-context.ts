@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DynamoCall } from './dynamodb/dynamo-call.ts';
-import type { EngineRoute } from './dynamodb/engine-route.ts';
+import type { EmulatorRoute } from './dynamodb/engine-route.ts';
 import type { AccessControl } from './iam/access-control.ts';
 import type { FunctionPool } from './lambda/function-pool.ts';
 import type { RunOptions } from './run-options.ts';
@@ -35,7 +35,7 @@ export interface RunContext {
   /** Called when somebody who is no function has written to a table, before the writer hears of it. */
   readonly onOperatorWrite: (() => void)[];
   /** How threads reach the DynamoDB engine without the wire; undefined when the wire is to see every call. */
-  engineRoute: Omit<EngineRoute, 'rules'> | undefined;
+  emulatorRoute: Omit<EmulatorRoute, 'rules'> | undefined;
   /** Resolved when requests may be answered; until then the gateway lets them wait. */
   readonly serving: PromiseWithResolvers<void>;
   readonly violations: string[];

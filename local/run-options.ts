@@ -37,24 +37,24 @@ export interface RunOptions {
   /** Awaited when the data folder is this run's own, before anything is read: may make the assembly, or empty the folder. */
   readonly prepare?: () => Promise<void>;
   /** Awaited when every engine is up and the gateway's address is known, before the first request is looked at. */
-  readonly beforeServing?: (run: StartedEngines) => Promise<void>;
+  readonly beforeServing?: (run: StartedEmulators) => Promise<void>;
   readonly onProgress?: (line: string) => void;
   /** A call that the template's policies do not allow: who wanted what, and why not. */
-  readonly onRefusal?: (message: string) => void;
+  readonly onDenied?: (message: string) => void;
   /** A line that a function wrote to stdout or stderr. */
   readonly onLog?: (entry: { functionName: string; line: string }) => void;
 }
 
-export interface StartedEngines {
+export interface StartedEmulators {
   /** The stage's address, through the distribution if there is one, without a slash at its end; empty when the template has no REST API. */
   readonly url: string;
   /** Empty where the template has no resource of the service. */
   /** Of the engines, and of the gateway where no distribution stands in front of it. */
-  readonly endpoints: Record<EngineName | 'gateway', string>;
+  readonly endpoints: Record<EmulatorName | 'gateway', string>;
   readonly outputs: Record<string, string>;
 }
 
-export type EngineName = 'dynamodb' | 's3' | 'secretsmanager' | 'sqs' | 'sfn' | 'kms' | 'ssm' | 'lambda';
+export type EmulatorName = 'dynamodb' | 's3' | 'secretsmanager' | 'sqs' | 'sfn' | 'kms' | 'ssm' | 'lambda';
 
 export interface Faults extends DynamoFaults {
   /** Delivers every batch of a queue to its function twice, in turn at the same time and one after the other. */
@@ -66,7 +66,7 @@ export interface DynamoFaults {
   readonly transactionConflicts?: boolean;
   readonly throttling?: boolean;
   /** Answers the call with a retryable InternalServerError. */
-  readonly refuse?: (
+  readonly reject?: (
     call: Pick<DynamoCall, 'target' | 'functionName'> & { readonly body: unknown },
   ) => boolean;
 }

@@ -1,14 +1,14 @@
 import { lockDataFolder } from './data/lock-data-folder.ts';
 import type { DynamoCall } from './dynamodb/dynamo-call.ts';
 import type { RunContext } from './run-context.ts';
-import type { RunOptions, StartedEngines } from './run-options.ts';
+import type { RunOptions, StartedEmulators } from './run-options.ts';
 import { openTemplate } from './template/open-template.ts';
 import { readAssembly } from './template/read-assembly.ts';
 import type { RecordedCall } from './wire/recorded-call.ts';
 
 export type { RunOptions } from './run-options.ts';
 
-export interface RunningTemplate extends StartedEngines {
+export interface RunningTemplate extends StartedEmulators {
   /** Logical id to what Ref gives: a table's or bucket's name, a secret's ARN. */
   readonly physicalIds: Record<string, string>;
   /** Ends the threads of the functions whose logical id starts so, busy ones too, and tells how many. */

@@ -11,8 +11,8 @@ import { updateAgent } from '#domain/agents/update-agent.ts';
 import { agents, clock, workspaces } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
 import { describeIssues } from '#runtime/http/describe-issues.ts';
-import { refuseUnlistedKnowledgeBases } from './bedrock-knowledge-bases.ts';
-import { refuseUnlistedModel } from './bedrock-models.ts';
+import { rejectUnlistedKnowledgeBases } from './bedrock-knowledge-bases.ts';
+import { rejectUnlistedModel } from './bedrock-models.ts';
 import type { Report, Result } from './result.ts';
 
 const services = () => ({ agents: agents(), clock, identifiers, workspaces: workspaces() });
@@ -49,8 +49,8 @@ export function agentCommands(report: Report): Command {
     .action(
       report(async (agentId: string) => {
         const draft = await findAgent(services())(agentId);
-        refuseUnlistedModel(`agent ${agentId}`, draft.definition.llm_model);
-        refuseUnlistedKnowledgeBases(`agent ${agentId}`, draft.definition);
+        rejectUnlistedModel(`agent ${agentId}`, draft.definition.llm_model);
+        rejectUnlistedKnowledgeBases(`agent ${agentId}`, draft.definition);
         const version = await publishAgent(services())(agentId);
         return {
           json: { agent_id: version.agentId, version: version.number, version_id: version.id },
@@ -95,9 +95,9 @@ async function readDefinition(file: string, workspaceId: string): Promise<AgentD
   const bytes = Buffer.byteLength(JSON.stringify(parsed.data));
   if (bytes > limits.agentBytes)
     throw new Error(`${file}: an agent may have ${limits.agentBytes} bytes as JSON, this one has ${bytes}`);
-  await refuseUnknownParts(file, workspaceId, parsed.data);
-  refuseUnlistedModel(file, parsed.data.llm_model);
-  refuseUnlistedKnowledgeBases(file, parsed.data);
+  await rejectUnknownParts(file, workspaceId, parsed.data);
+  rejectUnlistedModel(file, parsed.data.llm_model);
+  rejectUnlistedKnowledgeBases(file, parsed.data);
   return parsed.data;
 }
 
@@ -117,7 +117,7 @@ function parseJson(file: string, text: string): unknown {
   }
 }
 
-async function refuseUnknownParts(
+async function rejectUnknownParts(
   file: string,
   workspaceId: string,
   definition: AgentDefinition,

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { AuditEntry } from '#domain/workspaces/audit.ts';
 import { auditLog } from '#runtime/composition/services.ts';
-import { type Days, refuseOrder, withDays } from './days.ts';
+import { type Days, rejectOrder, withDays } from './days.ts';
 import type { Report } from './result.ts';
 
 export function auditCommand(report: Report): Command {
@@ -11,7 +11,7 @@ export function auditCommand(report: Report): Command {
     .addHelpText('after', auditHelp)
     .action(
       report(async ({ workspace, from, to }: Days & { workspace?: string }) => {
-        refuseOrder({ from, to });
+        rejectOrder({ from, to });
         const entries = (await Array.fromAsync(auditLog().between(workspace, from, to))).flat();
         return {
           json: { from, to, entries: entries.map(jsonOf) },

@@ -16,7 +16,7 @@ interface SubmitOptions {
   webhookSecret?: string;
   webhookEvents?: string[];
   wait?: true;
-  again?: true;
+  isRetry?: true;
 }
 
 /** Commands of a client of the service. */
@@ -91,7 +91,7 @@ const openClient = async (command: Command): Promise<HttpClient> => clientOf(awa
 
 /** Eight tries are about two minutes without an answer, their pauses doubling to a minute. */
 const clientOf = (service: ServiceAddress): HttpClient =>
-  httpClient(service, { tries: 8, waitsForRate: true, tell: line.tell });
+  httpClient(service, { attempts: 8, waitsForRate: true, log: line.log });
 
 async function submit(file: string, options: SubmitOptions, command: Command): Promise<Result> {
   const service = await findService(command);
@@ -104,11 +104,11 @@ async function submit(file: string, options: SubmitOptions, command: Command): P
       webhook: webhookOf(options),
     },
     webhookSecret: options.webhookSecret ?? (process.env.AGENT_SERVICE_WEBHOOK_SECRET || undefined),
-    anew: options.again === true,
-    tell: line.tell,
-    onProgress({ requests, batches, ...places }) {
+    anew: options.isRetry === true,
+    log: line.log,
+    onProgress({ requests, batches, ...queued }) {
       const counted = `${formatCount(requests)} requests in ${formatBatches(batches)}`;
-      line.show({ ...places, counted, count: requests });
+      line.show({ ...queued, counted, count: requests });
     },
   }).finally(line.clear);
   const submission = submissionResult(file, submitted);

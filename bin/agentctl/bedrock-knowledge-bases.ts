@@ -12,7 +12,7 @@ export function useKnowledgeBases(ids: readonly string[] | undefined): void {
  * @param where names the file or agent
  * @throws Error when the target would not let a knowledge base be queried
  */
-export function refuseUnlistedKnowledgeBases(where: string, { unified_tools }: AgentDefinition): void {
+export function rejectUnlistedKnowledgeBases(where: string, { unified_tools }: AgentDefinition): void {
   for (const [index, { type, config }] of unified_tools.entries()) {
     const id = config?.knowledge_base_id;
     if (type !== 'consultant_retrieve_context_source' || typeof id !== 'string') continue;

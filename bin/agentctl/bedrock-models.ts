@@ -10,7 +10,7 @@ export function useBedrockModels(models: readonly string[] | undefined): void {
  * @param where names the file or agent that has the model
  * @throws Error when the target would not let the model be invoked
  */
-export function refuseUnlistedModel(where: string, llmModel: string): void {
+export function rejectUnlistedModel(where: string, llmModel: string): void {
   if (!llmModel.startsWith('bedrock:')) return;
   if (listed === undefined) {
     console.error(

@@ -57,7 +57,7 @@ async function chat(message: string | undefined, options: ChatOptions, command: 
   const screen = new ReplyScreen();
   const service = await findService(command);
   // Four tries take seven seconds: as long as a person waits.
-  const client = httpClient(service, { tries: 4, waitsForRate: false, tell: (line) => screen.note(line) });
+  const client = httpClient(service, { attempts: 4, waitsForRate: false, log: (line) => screen.note(line) });
   const agentId = agentOf(options.agent, service);
   const chatId = options.chat ?? (await createChat(client, agentId, options));
   const conversation = { client, agentId, user: options.user, chatId, screen };
@@ -73,7 +73,7 @@ async function createChat(client: HttpClient, agentId: string, { name, user }: C
     ...(user !== undefined && { external_user_id: user }),
   });
   const headers = { 'Idempotency-Key': crypto.randomUUID() };
-  return (await client.ask<ChatResource>('/chats', { body, headers })).data.id;
+  return (await client.sendRequest<ChatResource>('/chats', { body, headers })).data.id;
 }
 
 /** Sends a message and shows its reply; false when the reply is not whole. */
@@ -124,13 +124,13 @@ async function converse(conversation: Conversation): Promise<void> {
     const { value: message, done } = await lines.next();
     if (done === true) break;
     // A person has seen what went wrong; whoever gave a file learns it by the exit code.
-    if (message.trim() !== '' && !(await answer(conversation, message)) && !isTerminal) process.exitCode = 1;
+    if (message.trim() !== '' && !(await respond(conversation, message)) && !isTerminal) process.exitCode = 1;
   }
   screen.end();
 }
 
 /** The conversation goes on when a message is refused or its reply breaks off. */
-async function answer(conversation: Conversation, message: string): Promise<boolean> {
+async function respond(conversation: Conversation, message: string): Promise<boolean> {
   try {
     return await exchange(conversation, message, false);
   } catch (error) {

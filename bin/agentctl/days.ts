@@ -23,7 +23,7 @@ export function withDays(command: Command): Command {
     .option('--to <day>', 'the last day', readDay, dayOf(now));
 }
 
-export function refuseOrder({ from, to }: Days): void {
+export function rejectOrder({ from, to }: Days): void {
   if (from > to) throw new Error(`--from ${from} is behind --to ${to}`);
 }
 

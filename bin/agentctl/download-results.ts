@@ -4,7 +4,7 @@ import type { BatchResource, BatchResultResource } from '#contract/batch.ts';
 import type { BatchResultStatus } from '#contract/batch-statuses.ts';
 import { limits } from '#contract/limits.ts';
 import type { Pagination } from '#contract/pagination-object.ts';
-import { type HttpClient, lost } from './http-client.ts';
+import { type HttpClient, unreachable } from './http-client.ts';
 import { hasEnded } from './watch-batches.ts';
 
 export interface DownloadOptions {
@@ -57,19 +57,20 @@ async function downloadBatch(
       ...(status !== undefined && { status }),
     });
     const path = `/batches/${encodeURIComponent(batch.id)}/results?${query}`;
-    const start = writer.mark();
+    const start = writer.position();
     const page = await client.persist(async () => {
       // A page that broke off is read anew.
       await writer.backTo(start);
       return readPage(await client.open(path), writer, onProgress);
     });
-    offset += page.rows;
+    offset += page.results;
     if (page.pagination.next_page === null) {
       if (hasEnded(batch) && offset !== page.pagination.total_records)
         throw new Error(`${batch.id}: ${offset} results came of ${page.pagination.total_records}`);
       return offset;
     }
-    if (page.rows === 0) throw new Error(`${batch.id}: a page without results came, and more were promised`);
+    if (page.results === 0)
+      throw new Error(`${batch.id}: a page without results came, and more were promised`);
   }
 }
 
@@ -78,36 +79,36 @@ async function readPage(
   response: Response,
   writer: ResultWriter,
   onProgress: (results: number) => void,
-): Promise<{ rows: number; pagination: Pagination }> {
+): Promise<{ results: number; pagination: Pagination }> {
   let pagination: Pagination | undefined;
-  let rows: BatchResultResource[] = [];
+  let results: BatchResultResource[] = [];
   let count = 0;
   const parser = new JSONParser({ paths: ['$.data.*', '$.pagination'], keepStack: false });
   parser.onValue = ({ key, value }) => {
     if (key === 'pagination') pagination = value as unknown as Pagination;
-    else rows.push(value as unknown as BatchResultResource);
+    else results.push(value as unknown as BatchResultResource);
   };
   try {
     for await (const chunk of response.body ?? []) {
       parser.write(chunk);
-      count += rows.length;
-      await writer.write(rows);
-      rows = [];
+      count += results.length;
+      await writer.write(results);
+      results = [];
       onProgress(writer.results);
     }
     if (!parser.isEnded) parser.end();
   } catch (error) {
     if (error instanceof WriteFailure) throw error;
-    throw lost(error);
+    throw unreachable(error);
   }
   if (pagination === undefined) throw new Error('The service sent a page of results without its pagination');
-  return { rows: count, pagination };
+  return { results: count, pagination };
 }
 
 /** Such as a full disk: no matter of the service. */
 class WriteFailure extends Error {}
 
-interface Mark {
+interface Position {
   bytes: number;
   results: number;
 }
@@ -121,23 +122,23 @@ class ResultWriter {
     this.#file = file;
   }
 
-  async write(rows: readonly BatchResultResource[]): Promise<void> {
-    if (rows.length === 0) return;
-    const text = Buffer.from(rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
+  async write(results: readonly BatchResultResource[]): Promise<void> {
+    if (results.length === 0) return;
+    const text = Buffer.from(results.map((cells) => `${JSON.stringify(cells)}\n`).join(''));
     try {
       await this.#file.appendFile(text);
     } catch (error) {
       throw new WriteFailure(`The results cannot be written: ${(error as Error).message}`);
     }
     this.#bytes += text.length;
-    this.results += rows.length;
+    this.results += results.length;
   }
 
-  mark(): Mark {
+  position(): Position {
     return { bytes: this.#bytes, results: this.results };
   }
 
-  async backTo({ bytes, results }: Mark): Promise<void> {
+  async backTo({ bytes, results }: Position): Promise<void> {
     if (bytes === this.#bytes) return;
     await this.#file.truncate(bytes);
     this.#bytes = bytes;

@@ -46,13 +46,13 @@ export async function awaitSubmittedBatch(
 
 /** The id of the newest batch of the workspace. */
 export async function newestBatch(client: HttpClient): Promise<string | null> {
-  const { data } = await client.ask<BatchResource[]>('/batches?limit=1');
+  const { data } = await client.sendRequest<BatchResource[]>('/batches?limit=1');
   return data[0]?.id ?? null;
 }
 
 async function* batchesSince(client: HttpClient, newest: string | null): AsyncGenerator<BatchResource> {
   for (let offset = 0; ; offset += pageSize) {
-    const { data, pagination } = await client.ask<BatchResource[]>(
+    const { data, pagination } = await client.sendRequest<BatchResource[]>(
       `/batches?limit=${pageSize}&offset=${offset}`,
     );
     for (const batch of data) {
@@ -68,7 +68,7 @@ async function customIdAt(
   batchId: string,
   position: number,
 ): Promise<string | undefined> {
-  const { data } = await client.ask<BatchResultResource[]>(
+  const { data } = await client.sendRequest<BatchResultResource[]>(
     `/batches/${batchId}/results?limit=1&offset=${position}`,
   );
   return data[0]?.custom_id;

@@ -4,7 +4,7 @@ import { retryDelay, secondsOf } from './retry-delay.ts';
 import type { ServiceAddress } from './service-address.ts';
 
 /** The service has understood and said no: asking again would change nothing. */
-export class Refusal extends Error {
+export class ApiRejection extends Error {
   readonly status: number;
 
   constructor(status: number, message: string) {
@@ -56,28 +56,28 @@ export interface HttpClient {
   /** One request and its envelope. */
   once<Data>(path: string, call?: Call): Promise<Success<Data>>;
   /** One request that may be made again without harm, until it is answered. */
-  ask<Data>(path: string, call?: Call): Promise<Success<Data>>;
+  sendRequest<Data>(path: string, call?: Call): Promise<Success<Data>>;
   /** Makes an attempt again after temporary failures, and tells of each. */
-  persist<Answer>(
-    attempt: () => Promise<Answer>,
+  persist<Value>(
+    attempt: () => Promise<Value>,
     isWorthwhile?: (failure: TemporaryFailure) => boolean,
-  ): Promise<Answer>;
+  ): Promise<Value>;
 }
 
 /** A buffered route is cut at 29 s; the rest is for the way of 6 MB over a slow line. */
-export const secondsForAnAnswer = 120;
+export const responseTimeoutSeconds = 120;
 
 export interface Patience {
   /** In a row, before giving up. A refusal for the rate (429) is no failure, unless `waitsForRate` is false. */
-  tries: number;
+  attempts: number;
   waitsForRate: boolean;
-  tell: (line: string) => void;
+  log: (line: string) => void;
 }
 
 /** A client of the interface with the specification's recommended behaviour (section 8). */
 export function httpClient(
   { baseUrl, key }: ServiceAddress,
-  { tries, waitsForRate, tell }: Patience,
+  { attempts, waitsForRate, log }: Patience,
 ): HttpClient {
   const open: HttpClient['open'] = async (path, call = {}) => {
     const response = await reach(baseUrl + path, key, call);
@@ -86,9 +86,9 @@ export function httpClient(
   };
 
   const once = async <Data>(path: string, call: Call = {}): Promise<Success<Data>> => {
-    const response = await open(path, { seconds: secondsForAnAnswer, ...call });
+    const response = await open(path, { seconds: responseTimeoutSeconds, ...call });
     const text = await response.text().catch((error: unknown) => {
-      throw lost(error);
+      throw unreachable(error);
     });
     return readEnvelope<Data>(text, baseUrl);
   };
@@ -101,15 +101,15 @@ export function httpClient(
       } catch (error) {
         if (!(error instanceof TemporaryFailure) || !isWorthwhile(error)) throw error;
         if (error.outcome !== 'too many' || !waitsForRate) failures += 1;
-        if (failures === tries) throw new Error(`${error.message}; given up after ${tries} tries`);
+        if (failures === attempts) throw new Error(`${error.message}; given up after ${attempts} tries`);
         const seconds = retryDelay(retry, error.retryAfter);
-        tell(`${error.message}; trying again in ${seconds.toFixed(1)} s`);
+        log(`${error.message}; trying again in ${seconds.toFixed(1)} s`);
         await pause(seconds * 1000);
       }
     }
   };
 
-  return { open, once, persist, ask: (path, call) => persist(() => once(path, call)) };
+  return { open, once, persist, sendRequest: (path, call) => persist(() => once(path, call)) };
 }
 
 async function reach(
@@ -146,16 +146,16 @@ const unconnected = new Set([
 ]);
 
 function unanswered(error: unknown): Error {
-  if (!(error instanceof TypeError)) return lost(error);
+  if (!(error instanceof TypeError)) return unreachable(error);
   const { code, message } = (error.cause ?? error) as NodeJS.ErrnoException;
   // Without a code it is no matter of the network, but of what was asked, such as a key that is no header.
   if (code === undefined) return new Error(`The service cannot be asked: ${message}`);
   const text = `The service cannot be reached (${code})`;
-  return unconnected.has(code) ? new TemporaryFailure('unconnected', text) : lost(error);
+  return unconnected.has(code) ? new TemporaryFailure('unconnected', text) : unreachable(error);
 }
 
 /** An answer that did not come, or not to its end. */
-export function lost(error: unknown): TemporaryFailure {
+export function unreachable(error: unknown): TemporaryFailure {
   const { cause = error } = error as Error;
   const { code, name } = cause as NodeJS.ErrnoException;
   return new TemporaryFailure('lost', `The service's answer did not arrive (${code ?? name})`);
@@ -168,7 +168,7 @@ async function failureOf(response: Response): Promise<Error> {
   if (status === 429)
     return new TemporaryFailure('too many', said ?? 'Too many requests (HTTP 429)', secondsOf(headers));
   const message = said ?? `The service answered with HTTP ${status}`;
-  if (status < 500) return new Refusal(status, message);
+  if (status < 500) return new ApiRejection(status, message);
   // 502 to 504 are a proxy's: what stands behind it may still be at work.
   const outcome = status > 501 && status < 505 ? 'lost' : 'failed';
   return new TemporaryFailure(outcome, message, secondsOf(headers));

@@ -12,7 +12,7 @@ export interface Progress {
 export interface ProgressLine {
   show(progress: Progress): void;
   /** Writes a line above it. */
-  tell(line: string): void;
+  log(line: string): void;
   clear(): void;
 }
 
@@ -39,7 +39,7 @@ export function progressLine(terminal: Terminal = process.stderr): ProgressLine 
       drawn = now;
       draw();
     },
-    tell(text) {
+    log(text) {
       terminal.write(`${terminal.isTTY ? clearLine : ''}${text}\n`);
       draw();
     },

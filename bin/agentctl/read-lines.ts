@@ -20,7 +20,7 @@ export async function* readLines(file: string, longest: number): AsyncGenerator<
   let number = 1;
   let start = 0;
   let pending: Buffer[] = [];
-  const held = () => pending.reduce((sum, { length }) => sum + length, 0);
+  const buffered = () => pending.reduce((sum, { length }) => sum + length, 0);
   const take = (feed: 0 | 1): Line => {
     const bytes = Buffer.concat(pending);
     pending = [];
@@ -38,7 +38,7 @@ export async function* readLines(file: string, longest: number): AsyncGenerator<
       from = at + 1;
     }
     if (from < chunk.length) pending.push(chunk.subarray(from));
-    if (held() > longest) throw new Error(`${file} line ${number} has more than ${longest} bytes`);
+    if (buffered() > longest) throw new Error(`${file} line ${number} has more than ${longest} bytes`);
   }
   if (pending.length > 0) yield take(0);
 }

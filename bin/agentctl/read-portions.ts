@@ -40,7 +40,7 @@ const requestSchema = createBatchBody.shape.requests.element;
  */
 export async function* readPortions(file: string, taken: readonly Range[]): AsyncGenerator<Portion> {
   const lines = readLines(file, portionBytes);
-  for (const range of taken) await passOver(file, lines, range);
+  for (const range of taken) await skip(file, lines, range);
   let portion = new OpenPortion();
   for await (const line of lines) {
     if (isBlank(line)) continue;
@@ -54,7 +54,7 @@ export async function* readPortions(file: string, taken: readonly Range[]): Asyn
   if (!portion.isEmpty) yield portion.close();
 }
 
-async function passOver(file: string, lines: AsyncGenerator<Line>, range: Range): Promise<void> {
+async function skip(file: string, lines: AsyncGenerator<Line>, range: Range): Promise<void> {
   const hash = createHash('sha256');
   for (;;) {
     const { value: line, done } = await lines.next();
@@ -77,19 +77,19 @@ interface ReadRequest {
 }
 
 function readRequest(file: string, { number, bytes }: Line): ReadRequest {
-  const place = `${file} line ${number}`;
+  const location = `${file} line ${number}`;
   let value: unknown;
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (error) {
-    throw new Error(`${place} is no JSON: ${(error as Error).message}`);
+    throw new Error(`${location} is no JSON: ${(error as Error).message}`);
   }
   const request: unknown = isObject(value) ? { custom_id: `line-${number}`, ...value } : value;
   const checked = requestSchema.safeParse(request, { reportInput: true });
-  if (!checked.success) throw new Error(`${place}: ${describeIssues(checked.error.issues, 'it')}`);
+  if (!checked.success) throw new Error(`${location}: ${describeIssues(checked.error.issues, 'it')}`);
   const json = JSON.stringify(request);
   const size = Buffer.byteLength(JSON.stringify(json));
-  if (size > portionBytes) throw new Error(`${place}: it alone is larger than a batch may be`);
+  if (size > portionBytes) throw new Error(`${location}: it alone is larger than a batch may be`);
   return { customId: checked.data.custom_id, json, bytes: size };
 }
 
@@ -110,9 +110,9 @@ class OpenPortion {
   }
 
   add(file: string, line: Line, { customId, json, bytes }: ReadRequest): void {
-    const earlier = this.#lineOf.get(customId);
-    if (earlier !== undefined)
-      throw new Error(`${file} line ${line.number}: custom_id is the same as that of line ${earlier}`);
+    const resumed = this.#lineOf.get(customId);
+    if (resumed !== undefined)
+      throw new Error(`${file} line ${line.number}: custom_id is the same as that of line ${resumed}`);
     this.#lineOf.set(customId, line.number);
     addTo(this.#hash, line);
     if (this.isEmpty) this.#start = line.start;

@@ -19,9 +19,9 @@ export const batchesResult = (batches: readonly BatchResource[]): Result => ({
   ),
 });
 
-export function submissionResult(file: string, { batches, earlier }: Submitted): Result {
+export function submissionResult(file: string, { batches, resumed }: Submitted): Result {
   const sum = batches.reduce((total, { requests }) => total + requests, 0);
-  const before = earlier > 0 ? `, ${formatCount(earlier)} of them by earlier runs` : '';
+  const before = resumed > 0 ? `, ${formatCount(resumed)} of them by earlier runs` : '';
   return {
     json: {
       file,
@@ -32,7 +32,7 @@ export function submissionResult(file: string, { batches, earlier }: Submitted):
         to_line: toLine,
         requests,
       })),
-      earlier_batches: earlier,
+      earlier_batches: resumed,
     },
     lines: [
       ...batches.map(({ batchId, fromLine, toLine }) => `${batchId}  lines ${fromLine} to ${toLine}`),

@@ -77,7 +77,7 @@ export class SubmissionJournal {
       .slice(0, -1)
       .map((line) => readEntry(path, line));
     if (first === undefined) await journal.#add({ is: 'submission', ...submission });
-    else refuseOther(path, first, submission);
+    else rejectOther(path, first, submission);
     for (const other of others) journal.#apply(other);
     return journal;
   }
@@ -132,7 +132,7 @@ function readEntry(path: string, line: string): Entry {
   }
 }
 
-function refuseOther(path: string, first: Entry, submission: Submission): void {
+function rejectOther(path: string, first: Entry, submission: Submission): void {
   if (first.is !== 'submission') throw new Error(`${path} is no journal of a submission: move it away`);
   const names = { service: 'service', agent_id: 'agent', webhook: 'webhook' } as const;
   for (const field of ['service', 'agent_id', 'webhook'] as const)

@@ -4,7 +4,7 @@ import type { BatchResource } from '#contract/batch.ts';
 import { limits } from '#contract/limits.ts';
 import { lockFile } from '#local/data/lock-file.ts';
 import { awaitSubmittedBatch, findSubmittedBatch, newestBatch } from './find-submitted-batch.ts';
-import { type HttpClient, Refusal, secondsForAnAnswer, TemporaryFailure } from './http-client.ts';
+import { ApiRejection, type HttpClient, responseTimeoutSeconds, TemporaryFailure } from './http-client.ts';
 import { type Portion, readPortions } from './read-portions.ts';
 import { type Accepted, type Intent, type Submission, SubmissionJournal } from './submission-journal.ts';
 
@@ -14,7 +14,7 @@ export interface SubmitOptions {
   webhookSecret: string | undefined;
   /** Forget an earlier submission of the file. */
   anew: boolean;
-  tell: (line: string) => void;
+  log: (line: string) => void;
   onProgress: (progress: SubmitProgress) => void;
 }
 
@@ -30,7 +30,7 @@ export interface SubmitProgress {
 export interface Submitted {
   batches: Accepted[];
   /** How many of them an earlier run had submitted. */
-  earlier: number;
+  resumed: number;
 }
 
 /**
@@ -73,28 +73,27 @@ async function goOn(
   options: SubmitOptions,
   total: number,
 ): Promise<Submitted> {
-  const earlier = journal.accepted.length;
-  if (!(await isToBeSentAgain(journal, options))) await settle(client, journal, options);
+  const resumed = journal.accepted.length;
+  if (!(await shouldResend(journal, options))) await resolve(client, journal, options);
   let requests = 0;
   let from: number | undefined;
   let newest: string | null | undefined = journal.accepted.at(-1)?.batchId;
   for await (const portion of readPortions(options.file, [...journal.accepted])) {
     newest ??= await newestBatch(client);
-    const isAgain = journal.unsettled !== undefined;
-    if (isAgain)
-      options.tell(`Sending lines ${portion.fromLine} to ${portion.toLine} again, under their key`);
+    const isRetry = journal.unsettled !== undefined;
+    if (isRetry) options.log(`Sending lines ${portion.fromLine} to ${portion.toLine} again, under their key`);
     else await journal.sending(intentOf(portion, newest));
-    newest = await sendPortion(client, journal, portion, { ...options, isAgain });
+    newest = await sendPortion(client, journal, portion, { ...options, isRetry });
     requests += portion.requests.length;
     from ??= portion.start;
-    const batches = journal.accepted.length - earlier;
+    const batches = journal.accepted.length - resumed;
     options.onProgress({ requests, batches, done: portion.end, from, total });
   }
-  return { batches: journal.accepted, earlier };
+  return { batches: journal.accepted, resumed };
 }
 
 /** Whether what an earlier run was sending can be sent again as it was, without becoming a second batch. */
-async function isToBeSentAgain(journal: SubmissionJournal, { file }: SubmitOptions): Promise<boolean> {
+async function shouldResend(journal: SubmissionJournal, { file }: SubmitOptions): Promise<boolean> {
   const intent = journal.unsettled;
   if (intent === undefined || Date.now() > Date.parse(intent.at) + millisecondsOfKey) return false;
   for await (const { sha256, toLine } of readPortions(file, journal.accepted))
@@ -103,16 +102,16 @@ async function isToBeSentAgain(journal: SubmissionJournal, { file }: SubmitOptio
 }
 
 /** Finds out what has become of the portion that an earlier run was sending. */
-async function settle(
+async function resolve(
   client: HttpClient,
   journal: SubmissionJournal,
-  { submission, tell }: SubmitOptions,
+  { submission, log }: SubmitOptions,
 ): Promise<void> {
   const intent = journal.unsettled;
   if (intent === undefined) return;
-  tell(`Looking what has become of lines ${intent.fromLine} to ${intent.toLine}, sent without an answer`);
+  log(`Looking what has become of lines ${intent.fromLine} to ${intent.toLine}, sent without an answer`);
   // The run that sent it is over: by now, or when its time for an answer was up.
-  const ended = Math.min(Date.now(), Date.parse(intent.at) + secondsForAnAnswer * 1000);
+  const ended = Math.min(Date.now(), Date.parse(intent.at) + responseTimeoutSeconds * 1000);
   const found = await awaitSubmittedBatch(
     () => findSubmittedBatch(client, submission.agent_id, intent, idsOf(journal)),
     ended + workSeconds * 1000,
@@ -126,19 +125,19 @@ async function sendPortion(
   client: HttpClient,
   journal: SubmissionJournal,
   portion: Portion,
-  options: SubmitOptions & { isAgain: boolean },
+  options: SubmitOptions & { isRetry: boolean },
 ): Promise<string> {
   const intent = journal.unsettled;
   if (intent === undefined) throw new Error('The journal does not tell what is being sent');
   const body = bodyOf(portion, options);
   const headers = { 'Idempotency-Key': intent.key };
-  let isUncertain = options.isAgain;
+  let isUncertain = options.isRetry;
   const attempt = async (): Promise<string> => {
     try {
       return (await client.once<BatchResource>('/batches', { body, headers })).data.id;
     } catch (error) {
       const outcome = error instanceof TemporaryFailure ? error.outcome : 'failed';
-      isUncertain ||= !(error instanceof Refusal || outcome === 'too many' || outcome === 'unconnected');
+      isUncertain ||= !(error instanceof ApiRejection || outcome === 'too many' || outcome === 'unconnected');
       throw error;
     }
   };
@@ -149,8 +148,8 @@ async function sendPortion(
   } catch (error) {
     // What may have become a batch stays in the journal as being sent: the next run sends it again.
     if (!isUncertain) await journal.becameNothing();
-    if (!(error instanceof Refusal)) throw error;
-    throw new Error(`${options.file} ${describeRefusal(error, portion)}`);
+    if (!(error instanceof ApiRejection)) throw error;
+    throw new Error(`${options.file} ${describeRejection(error, portion)}`);
   }
 }
 
@@ -181,11 +180,11 @@ function bodyOf({ requests }: Portion, { submission, webhookSecret }: SubmitOpti
 }
 
 /** The service names requests by their place in the batch; here they have lines. */
-function describeRefusal({ message }: Refusal, { fromLine, toLine, lines }: Portion): string {
-  const place = `lines ${fromLine} to ${toLine}`;
+function describeRejection({ message }: ApiRejection, { fromLine, toLine, lines }: Portion): string {
+  const location = `lines ${fromLine} to ${toLine}`;
   const named = message.replace(/requests\[(\d+)\]\.?/g, (whole, position) => {
     const line = lines[Number(position)];
     return line === undefined ? whole : `line ${line}: `;
   });
-  return `${place} were refused: ${named}`;
+  return `${location} were refused: ${named}`;
 }

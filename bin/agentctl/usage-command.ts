@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import { summarizeUsage, type UsageGrouping, type UsageLine } from '#domain/workspaces/summarize-usage.ts';
 import { usage, workspaces } from '#runtime/composition/services.ts';
-import { type Days, refuseOrder, withDays } from './days.ts';
+import { type Days, rejectOrder, withDays } from './days.ts';
 import type { Report } from './result.ts';
 import { textTable } from './text-table.ts';
 
@@ -22,7 +22,7 @@ export function usageCommand(report: Report): Command {
     .addHelpText('after', usageHelp)
     .action(
       report(async ({ workspace, from, to, by }: UsageOptions) => {
-        refuseOrder({ from, to });
+        rejectOrder({ from, to });
         const services = { usage: usage(), workspaces: workspaces() };
         const { lines, total } = await summarizeUsage(services)({ workspaceId: workspace, from, to, by });
         return {

@@ -6,7 +6,7 @@ export const hasEnded = ({ status }: BatchResource): boolean =>
   status === 'completed' || status === 'failed' || status === 'cancelled';
 
 export async function readBatch(client: HttpClient, batchId: string): Promise<BatchResource> {
-  return (await client.ask<BatchResource>(`/batches/${encodeURIComponent(batchId)}`)).data;
+  return (await client.sendRequest<BatchResource>(`/batches/${encodeURIComponent(batchId)}`)).data;
 }
 
 /** One after the other: a thousand at once would be refused for their rate. */

@@ -13,7 +13,7 @@ export function whitelistCommands(report: Report): Command {
     .argument('<users...>')
     .action(
       report(async (users: string[], { workspace }: { workspace: string }) => {
-        await refuse(workspace, users);
+        await reject(workspace, users);
         await workspaces().addToWhitelist(workspace, users);
         return { json: { workspace_id: workspace, added: users }, lines: [`Listed: ${users.join(', ')}`] };
       }),
@@ -25,7 +25,7 @@ export function whitelistCommands(report: Report): Command {
     .argument('<users...>')
     .action(
       report(async (users: string[], { workspace }: { workspace: string }) => {
-        await refuse(workspace, users);
+        await reject(workspace, users);
         await workspaces().removeFromWhitelist(workspace, users);
         return {
           json: { workspace_id: workspace, removed: users },
@@ -36,7 +36,7 @@ export function whitelistCommands(report: Report): Command {
   return group;
 }
 
-async function refuse(workspaceId: string, users: string[]): Promise<void> {
+async function reject(workspaceId: string, users: string[]): Promise<void> {
   if ((await workspaces().get(workspaceId)) === undefined)
     throw new Error(`Workspace ${workspaceId} not found`);
   for (const user of users) {

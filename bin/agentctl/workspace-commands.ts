@@ -100,14 +100,14 @@ export function workspaceCommands(report: Report): Command {
 
 const limitNames = [...rateClasses, 'open-batches'] as const;
 
-function addLimit(text: string, earlier: OwnLimits): OwnLimits {
+function addLimit(text: string, resumed: OwnLimits): OwnLimits {
   const [, given, value = ''] = /^([^=]*)=(.*)$/.exec(text) ?? [];
   const name = limitNames.find((known) => known === given);
   if (name === undefined)
     throw new InvalidArgumentError(`It must be NAME=LIMIT with one of ${limitNames.join(', ')} as NAME.`);
   if (name === 'open-batches')
-    return { ...earlier, openBatches: value === 'default' ? 'stage' : valid(openBatchesLimit, value) };
-  return { ...earlier, [name]: value === 'default' ? 'stage' : valid(rateLimit, value) };
+    return { ...resumed, openBatches: value === 'default' ? 'stage' : valid(openBatchesLimit, value) };
+  return { ...resumed, [name]: value === 'default' ? 'stage' : valid(rateLimit, value) };
 }
 
 function valid<Limit>(schema: z.ZodType<Limit>, value: string): Limit {

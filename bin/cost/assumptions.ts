@@ -11,10 +11,10 @@ export const logBytesPerInvocation = 3000;
 export const tracedShare = 1 / 20;
 
 /** What leaves through CloudFront for a request of a client: a streamed reply of a few hundred words. */
-export const answerBytes = 10_000;
+export const responseBytes = 10_000;
 
 /** A message with its reply, as the table keeps them. */
-export const keptBytesPerTurn = 2000;
+export const storedBytesPerTurn = 2000;
 
 /** Requests of a batch that one invocation of its worker takes, at most and under load, and answers side by side. */
 export const requestsPerWorker = 10;
@@ -31,11 +31,11 @@ const ownMilliseconds: Readonly<Record<string, number>> = {
 };
 const usualMilliseconds = 50;
 
-const asksModels = new Set(['SendMessage', 'ProcessBatchItems']);
+const callsModels = new Set(['SendMessage', 'ProcessBatchItems']);
 
 export const secondsOf = (functionName: string): number =>
   (ownMilliseconds[functionName] ?? usualMilliseconds) / 1000 +
-  (asksModels.has(functionName) ? modelSeconds : 0);
+  (callsModels.has(functionName) ? modelSeconds : 0);
 
 /** For the table of the document. */
 export const assumedSeconds = (): [names: string, seconds: number][] => [

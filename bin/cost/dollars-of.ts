@@ -1,7 +1,7 @@
 import {
-  answerBytes,
   logBytesPerInvocation,
   memoryGigabytes,
+  responseBytes,
   secondsOf,
   tracedShare,
 } from './assumptions.ts';
@@ -29,7 +29,7 @@ export function dollarsOf(calls: OperationCalls, requests = { front: 1, gateway:
   // Lambda itself takes a worker's messages from the queue, and deletes them.
   const polled = 2 * (calls.invocations.ProcessBatchItems ?? 0) * priceOf('fairRequest');
   return {
-    front: requests.front * (priceOf('frontRequest') + (answerBytes / 1e9) * priceOf('frontGigabyte')),
+    front: requests.front * (priceOf('frontRequest') + (responseBytes / 1e9) * priceOf('frontGigabyte')),
     gateway: requests.gateway * priceOf('gatewayRequest'),
     functions: count * priceOf('invocation') + seconds * memoryGigabytes * priceOf('gigabyteSecond'),
     table: calls.readUnits * priceOf('readUnit') + calls.writeUnits * priceOf('writeUnit'),

@@ -1,11 +1,11 @@
 /** A table as the formatter of this project writes it: cells filled up to their column's width. The first row is the head. */
-export function markdownTable([head = [], ...rows]: readonly (readonly string[])[]): string {
+export function markdownTable([head = [], ...lines]: readonly (readonly string[])[]): string {
   const widths = head.map((_, column) =>
-    Math.max(3, ...[head, ...rows].map((cells) => (cells[column] ?? '').length)),
+    Math.max(3, ...[head, ...lines].map((cells) => (cells[column] ?? '').length)),
   );
   const line = (cells: readonly string[]) =>
     `| ${widths.map((width, column) => (cells[column] ?? '').padEnd(width)).join(' | ')} |`;
-  return [line(head), `| ${widths.map((width) => '-'.repeat(width)).join(' | ')} |`, ...rows.map(line)].join(
+  return [line(head), `| ${widths.map((width) => '-'.repeat(width)).join(' | ')} |`, ...lines.map(line)].join(
     '\n',
   );
 }

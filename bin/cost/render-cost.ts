@@ -1,11 +1,11 @@
 import {
-  answerBytes,
   assumedSeconds,
-  keptBytesPerTurn,
   logBytesPerInvocation,
   memoryGigabytes,
   modelSeconds,
   requestsPerWorker,
+  responseBytes,
+  storedBytesPerTurn,
   tracedShare,
 } from './assumptions.ts';
 import { batchOf } from './batch-of.ts';
@@ -13,7 +13,7 @@ import { type Dollars, dollarsOf, type Share, totalOf } from './dollars-of.ts';
 import { markdownTable } from './markdown-table.ts';
 import { type OperationCalls, operations } from './operations.ts';
 import { type PriceName, priceList, priceOf, prices } from './prices.ts';
-import { daysAMonth, idlePolls, reconcilerRuns, standing } from './standing.ts';
+import { daysAMonth, fixedCosts, idlePolls, reconcilerRuns } from './standing.ts';
 
 const shares: readonly Share[] = ['front', 'gateway', 'functions', 'table', 'others', 'logs'];
 const million = 1e6;
@@ -50,9 +50,9 @@ Where that goes:
 
 ${markdownTable([
   ['', ...shares, 'sum'],
-  row('a million streamed messages', turn),
-  row('the same in new chats of five', conversation),
-  row(
+  cells('a million streamed messages', turn),
+  cells('the same in new chats of five', conversation),
+  cells(
     'a million requests in batches',
     mapShares(thousand, (each) => each * 1000),
   ),
@@ -60,8 +60,8 @@ ${markdownTable([
 
 A function that waits for a model is paid for as if it worked: of a streamed message ${money(waiting())} of each million are that,
 with ${modelSeconds} s a reply. A request of a batch waits beside ${requestsPerWorker - 1} others in one function, so where an answer may wait, a
-batch is the cheaper way. What is kept costs each month again: a million messages with their replies, of ${whole(keptBytesPerTurn)} bytes,
-${money(kept())}.
+batch is the cheaper way. What is kept costs each month again: a million messages with their replies, of ${whole(storedBytesPerTurn)} bytes,
+${money(retained())}.
 
 ## Operations
 
@@ -71,7 +71,7 @@ batch, eight batches at once. An item has some 200 bytes, so a poll of 1,000 req
 
 ${markdownTable([
   ['operation', 'requests to DynamoDB', 'read units', 'write units', 'others', 'transitions', 'dollars'],
-  ...Object.entries<OperationCalls>(operations).map(([name, calls]) => operationRow(name, calls, million)),
+  ...Object.entries<OperationCalls>(operations).map(([name, calls]) => operationLine(name, calls, million)),
 ])}
 
 Texts are of a few words; each further kilobyte of a message or reply is a write unit when it is stored, and each four
@@ -80,7 +80,7 @@ batch of 1,000, on the line through those of 10 and of 50, and its dollars once:
 
 ${markdownTable([
   ['operation', 'requests to DynamoDB', 'read units', 'write units', 'others', 'transitions', 'dollars'],
-  operationRow('batch of 1,000', batchOfThousand, 1),
+  operationLine('batch of 1,000', batchOfThousand, 1),
 ])}
 
 ## An idle month
@@ -97,7 +97,7 @@ ${markdownTable([
   ...assumedSeconds().map(([name, seconds]) => [name, String(seconds)]),
 ])}
 
-Memory is ${memoryGigabytes} GB, a reply takes a model ${modelSeconds} s, an invocation writes ${whole(logBytesPerInvocation)} bytes of logs, and an answer has ${whole(answerBytes)}
+Memory is ${memoryGigabytes} GB, a reply takes a model ${modelSeconds} s, an invocation writes ${whole(logBytesPerInvocation)} bytes of logs, and an answer has ${whole(responseBytes)}
 bytes on its way through CloudFront. X-Ray traces one request of ${1 / tracedShare}, which is in the column of the logs. The upload
 server is reckoned as if each upload were an invocation.
 
@@ -122,17 +122,17 @@ ${markdownTable([
 
 /** A new chat, its first message with a title, and four more: for a million messages. */
 function fiveTurns(): Dollars {
-  const [create, first, later] = [
+  const [create, first, next] = [
     dollarsOfMillion(operations['create-chat']),
     dollarsOfMillion(operations['send-message, first of a chat']),
     dollarsOfMillion(operations['send-message, streamed']),
   ];
-  return mapShares(create, (each, share) => (each + first[share] + 4 * later[share]) / 5);
+  return mapShares(create, (each, share) => (each + first[share] + 4 * next[share]) / 5);
 }
 
 /** A month, of a million turns. */
-const kept = (): number =>
-  ((million * keptBytesPerTurn) / 1e9) * (priceOf('tableGigabyte') + priceOf('recoveryGigabyte'));
+const retained = (): number =>
+  ((million * storedBytesPerTurn) / 1e9) * (priceOf('tableGigabyte') + priceOf('recoveryGigabyte'));
 
 /** Of a million streamed messages, for the time in which the model answers. */
 const waiting = (): number => million * modelSeconds * memoryGigabytes * priceOf('gigabyteSecond');
@@ -152,13 +152,13 @@ function idleMonth(): { what: string; count: number; dollars: number }[] {
     transitions: 0,
   };
   return [
-    cost('metrics of alarms', standing.alarmMetrics, 'alarmMetric'),
-    cost('metrics that are always told', standing.metrics, 'metric'),
-    cost('dashboard; the first three of an account are free', standing.dashboards, 'dashboard'),
-    cost('KMS keys', standing.keys, 'key'),
-    cost('secrets', standing.secrets, 'secret'),
+    cost('metrics of alarms', fixedCosts.alarmMetrics, 'alarmMetric'),
+    cost('metrics that are always told', fixedCosts.metrics, 'metric'),
+    cost('dashboard; the first three of an account are free', fixedCosts.dashboards, 'dashboard'),
+    cost('KMS keys', fixedCosts.keys, 'key'),
+    cost('secrets', fixedCosts.secrets, 'secret'),
     cost(
-      `looks of Lambda at ${standing.polledQueues} empty queues, ${daysAMonth} days`,
+      `looks of Lambda at ${fixedCosts.polledQueues} empty queues, ${daysAMonth} days`,
       idlePolls,
       'queueRequest',
     ),
@@ -170,7 +170,7 @@ function idleMonth(): { what: string; count: number; dollars: number }[] {
   ];
 }
 
-function operationRow(name: string, calls: OperationCalls, factor: number): string[] {
+function operationLine(name: string, calls: OperationCalls, factor: number): string[] {
   return [
     name,
     listOf(calls.dynamodb),
@@ -193,7 +193,7 @@ const listOf = (counts: Record<string, number>): string =>
     .map(([name, count]) => (count === 1 ? name : `${whole(count)} ${name}`))
     .join(', ') || '–';
 
-const row = (name: string, dollars: Dollars): string[] => [
+const cells = (name: string, dollars: Dollars): string[] => [
   name,
   ...shares.map((share) => money(dollars[share])),
   money(totalOf(dollars)),

@@ -1,7 +1,7 @@
 /**
  * What stands in the template of the stage production, used or not. `test/infra/cost.test.ts` counts it there.
  */
-export const standing = {
+export const fixedCosts = {
   /** An alarm costs by the metrics that it looks at. */
   alarmMetrics: 52,
   dashboards: 1,
@@ -21,6 +21,6 @@ export const daysAMonth = 30;
 const pollersPerQueue = 5;
 const pollSeconds = 20;
 
-export const idlePolls = (standing.polledQueues * pollersPerQueue * daysAMonth * 86_400) / pollSeconds;
+export const idlePolls = (fixedCosts.polledQueues * pollersPerQueue * daysAMonth * 86_400) / pollSeconds;
 
-export const reconcilerRuns = (daysAMonth * 1440) / standing.reconcilerMinutes;
+export const reconcilerRuns = (daysAMonth * 1440) / fixedCosts.reconcilerMinutes;

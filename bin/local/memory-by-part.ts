@@ -12,7 +12,7 @@ export interface MemoryPart {
 }
 
 /** A thread that computes without an end tells nothing. */
-const answerMilliseconds = 5000;
+const responseMilliseconds = 5000;
 
 /**
  * Tells this process's memory by part. To be asked before the first thread starts: it learns of each as it does.
@@ -31,7 +31,7 @@ export function watchMemory(): () => Promise<MemoryPart[]> {
         const name = worker.threadName ?? 'ending threads';
         const statistics = await Promise.race([
           worker.getHeapStatistics().catch(() => undefined),
-          after(answerMilliseconds, undefined, { ref: false }),
+          after(responseMilliseconds, undefined, { ref: false }),
         ]);
         return { name, bytes: statistics === undefined ? 0 : bytesOf(statistics) };
       }),

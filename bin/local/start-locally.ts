@@ -3,7 +3,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { hostAndPortForm, parseHostAndPort } from '#contract/host-and-port.ts';
 import { UnreadableState } from '#local/data/state-file.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
-import type { StartedEngines } from '#local/run-options.ts';
+import type { StartedEmulators } from '#local/run-options.ts';
 import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
 import { useLocalTable } from '../operator.ts';
 import { type Connection, readConnection, writeConnection } from './connection.ts';
@@ -40,7 +40,7 @@ export async function startLocally(argv: string[]): Promise<void> {
     .option(
       '--set <name=value>',
       'a setting of the stage (lib/settings.ts), its value as JSON or else as text; may be repeated',
-      (text, earlier: string[]) => [...earlier, text],
+      (text, resumed: string[]) => [...resumed, text],
       [],
     )
     .option(
@@ -87,15 +87,15 @@ const sameSignalMilliseconds = 1000;
 
 /** Ends the run when a person, a supervisor or a terminal that is closed asks for it. */
 function closeOnSignals(service: RunningTemplate): void {
-  let askedAt: number | undefined;
+  let requestedAt: number | undefined;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.on(signal, () => {
       // A second signal, or an engine that hangs, must not keep the terminal.
-      if (askedAt !== undefined) {
-        if (performance.now() - askedAt > sameSignalMilliseconds) process.exit(1);
+      if (requestedAt !== undefined) {
+        if (performance.now() - requestedAt > sameSignalMilliseconds) process.exit(1);
         return;
       }
-      askedAt = performance.now();
+      requestedAt = performance.now();
       setTimeout(() => process.exit(1), 5000).unref();
       service.close().then(
         () => process.exit(0),
@@ -104,9 +104,9 @@ function closeOnSignals(service: RunningTemplate): void {
     });
 }
 
-function addHostAndPort(text: string, earlier: string[]): string[] {
+function addHostAndPort(text: string, resumed: string[]): string[] {
   if (parseHostAndPort(text) === undefined) throw new InvalidArgumentError(`It must be ${hostAndPortForm}.`);
-  return [...earlier, text];
+  return [...resumed, text];
 }
 
 function readSeconds(text: string): number {
@@ -122,7 +122,7 @@ function readPort(text: string): number {
 
 async function start(options: Options): Promise<RunningTemplate> {
   const started = performance.now();
-  const tell = (line: string) =>
+  const log = (line: string) =>
     console.log(`[${((performance.now() - started) / 1000).toFixed(1)} s] ${line}`);
   const settings = stageSettings(options, process.env);
   const assembly = join(options.data, 'assembly');
@@ -140,53 +140,53 @@ async function start(options: Options): Promise<RunningTemplate> {
     async prepare() {
       if (options.reset) await emptyDataFolder(options.data);
       await makePrivate(options.data);
-      tell('Synthesizing the stack, if it has changed');
+      log('Synthesizing the stack, if it has changed');
       await synthesize(assembly, settings);
-      tell('Starting the engines');
+      log('Starting the engines');
     },
     secretValues: {
       ...(process.env.OPENAI_API_KEY && { OpenAiApiKey: process.env.OPENAI_API_KEY }),
       ...(process.env.BRAVE_API_KEY && { BraveApiKey: process.env.BRAVE_API_KEY }),
     },
     // What would fail in AWS is told whether or not logs are wanted.
-    onRefusal: (message) => console.error(`Access denied. ${message}`),
+    onDenied: (message) => console.error(`Access denied. ${message}`),
     ...(options.logs && { onLog: ({ functionName, line }) => console.log(`${functionName}: ${line}`) }),
     // Whoever gets the first answer finds the file in place.
-    async beforeServing(engines) {
-      connection = await connect(engines, options.data);
+    async beforeServing(emulators) {
+      connection = await connect(emulators, options.data);
       await writeConnection(options.data, connection);
     },
   });
-  tell('Ready');
+  log('Ready');
   if (connection !== undefined) console.log(greeting(connection));
   return service;
 }
 
 /** The demo workspace of the data folder, made anew when there is none. */
-async function connect(engines: StartedEngines, folder: string): Promise<Connection> {
-  const table = engines.outputs.DataTableName;
+async function connect(emulators: StartedEmulators, folder: string): Promise<Connection> {
+  const table = emulators.outputs.DataTableName;
   if (table === undefined) throw new Error('The stack has no output DataTableName');
-  useLocalTable(table, engines.endpoints.dynamodb);
-  const earlier = await readConnection(folder);
-  const demo = earlier !== undefined && (await isThere(earlier)) ? earlier : await createDemoWorkspace();
+  useLocalTable(table, emulators.endpoints.dynamodb);
+  const resumed = await readConnection(folder);
+  const demo = resumed !== undefined && (await isThere(resumed)) ? resumed : await createDemoWorkspace();
   return {
     ...demo,
-    base_url: `${engines.url}/v1`,
+    base_url: `${emulators.url}/v1`,
     pid: process.pid,
     access_key_id: operatorCredentials.accessKeyId,
     secret_access_key: operatorCredentials.secretAccessKey,
     data_table: table,
-    dynamodb_endpoint: engines.endpoints.dynamodb,
-    ...(engines.outputs.ContentBucketName !== undefined && {
-      content_bucket: engines.outputs.ContentBucketName,
-      s3_endpoint: engines.endpoints.s3,
+    dynamodb_endpoint: emulators.endpoints.dynamodb,
+    ...(emulators.outputs.ContentBucketName !== undefined && {
+      content_bucket: emulators.outputs.ContentBucketName,
+      s3_endpoint: emulators.endpoints.s3,
     }),
-    ...(engines.outputs.BatchWorkflowArn !== undefined && {
-      batch_workflow: engines.outputs.BatchWorkflowArn,
-      sfn_endpoint: engines.endpoints.sfn,
+    ...(emulators.outputs.BatchWorkflowArn !== undefined && {
+      batch_workflow: emulators.outputs.BatchWorkflowArn,
+      sfn_endpoint: emulators.endpoints.sfn,
     }),
-    bedrock_knowledge_bases: JSON.parse(engines.outputs.BedrockKnowledgeBases ?? '[]') as string[],
-    bedrock_models: JSON.parse(engines.outputs.BedrockModels ?? '[]') as string[],
+    bedrock_knowledge_bases: JSON.parse(emulators.outputs.BedrockKnowledgeBases ?? '[]') as string[],
+    bedrock_models: JSON.parse(emulators.outputs.BedrockModels ?? '[]') as string[],
   };
 }
 

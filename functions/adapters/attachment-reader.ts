@@ -7,10 +7,10 @@ import type { PreparedAttachments } from '#domain/files/prepared-attachments.ts'
 import { hasExpired, type StoredFile } from '#domain/files/stored-file.ts';
 import type { Clock } from '#domain/platform/clock.ts';
 import { untilAborted } from '#domain/platform/until-aborted.ts';
-import { beginningOfText } from './prepared-json.ts';
+import { startOfText } from './prepared-json.ts';
 
 /** Of a warm function, the contents read last: a follow-up finds its files here. */
-const bytesKept = 20 * 1024 * 1024;
+const cachedBytes = 20 * 1024 * 1024;
 
 /**
  * The wait before the next attempt when Lambda throttles the function, which has a bounded number of executions: a file
@@ -32,13 +32,13 @@ export function attachmentReader(
 ): AttachmentReader {
   const cache = new Map<string, Cached>();
   let cached = 0;
-  const keep = (file: StoredFile, content: AttachmentContent, bounds: TextBounds): AttachmentContent => {
+  const remember = (file: StoredFile, content: AttachmentContent, bounds: TextBounds): AttachmentContent => {
     const bytes = sizeOf(content);
     cached += bytes - (cache.get(file.uuid)?.bytes ?? 0);
     cache.delete(file.uuid);
     cache.set(file.uuid, { content, bounds, bytes });
     for (const [uuid, entry] of cache) {
-      if (cached <= bytesKept) break;
+      if (cached <= cachedBytes) break;
       cache.delete(uuid);
       cached -= entry.bytes;
     }
@@ -64,10 +64,10 @@ export function attachmentReader(
 
   const prepare = async (file: StoredFile, signal: AbortSignal): Promise<void> => {
     const { uuid, workspaceId } = file;
-    const answer = await invoke(JSON.stringify({ uuid, workspaceId }), signal);
-    if (answer.FunctionError === undefined) return;
-    const failed = failure.parse(JSON.parse(answer.Payload?.transformToString() ?? ''));
-    const reason = reasonToGiveUp(failed);
+    const response = await invoke(JSON.stringify({ uuid, workspaceId }), signal);
+    if (response.FunctionError === undefined) return;
+    const failed = failure.parse(JSON.parse(response.Payload?.transformToString() ?? ''));
+    const reason = permanentFailureOf(failed);
     if (reason === undefined)
       throw new Error(`A file was not prepared: ${failed.errorType}: ${failed.errorMessage}`);
     await prepared.put(file, { type: 'unreadable', reason });
@@ -96,7 +96,7 @@ export function attachmentReader(
       if (hasExpired(file, clock.now())) return gone;
       const known = cache.get(file.uuid);
       const content = known && within(known, bounds);
-      return content ?? keep(file, await untilAborted(load(file, bounds, signal), signal), bounds);
+      return content ?? remember(file, await untilAborted(load(file, bounds, signal), signal), bounds);
     },
   };
 }
@@ -116,12 +116,12 @@ function within({ content, bounds }: Cached, wanted: TextBounds): AttachmentCont
   if (content.type === 'text') {
     const characters = content.text.length;
     if (characters <= wanted.whole) return content;
-    return { type: 'beginning', text: beginningOfText(content.text, wanted.beginning), characters };
+    return { type: 'beginning', text: startOfText(content.text, wanted.start), characters };
   }
   if (content.type !== 'beginning') return content;
   const isTooLong = wanted.whole < (content.characters ?? bounds.whole + 1);
-  if (!isTooLong || wanted.beginning > bounds.beginning) return undefined;
-  return { ...content, text: beginningOfText(content.text, wanted.beginning) };
+  if (!isTooLong || wanted.start > bounds.start) return undefined;
+  return { ...content, text: startOfText(content.text, wanted.start) };
 }
 
 const failure = z.object({ errorType: z.string(), errorMessage: z.string() });
@@ -130,7 +130,7 @@ const failure = z.object({ errorType: z.string(), errorMessage: z.string() });
  * Why it would be no better the next time: Lambda tells that a function had all its time or memory. Anything else, such
  * as a bucket that does not answer, may be over by then.
  */
-function reasonToGiveUp({ errorType, errorMessage }: z.output<typeof failure>): string | undefined {
+function permanentFailureOf({ errorType, errorMessage }: z.output<typeof failure>): string | undefined {
   if (errorType === 'Sandbox.Timedout' || errorMessage.includes('Task timed out'))
     return 'takes too long to read';
   // A process that was killed is one that wanted more memory than there is.

@@ -6,7 +6,7 @@ import type {
 import {
   type KnowledgeBase,
   KnowledgeBaseFailure,
-  type KnowledgeBaseRefusal,
+  type KnowledgeBaseFailureReason,
 } from '#domain/knowledge/knowledge-base.ts';
 
 export const bedrockKnowledgeBase = (
@@ -26,12 +26,12 @@ export const bedrockKnowledgeBase = (
       }));
     } catch (error) {
       signal.throwIfAborted();
-      throw new KnowledgeBaseFailure(refusals[(error as Error).name] ?? 'refused', { cause: error });
+      throw new KnowledgeBaseFailure(rejections[(error as Error).name] ?? 'refused', { cause: error });
     }
   },
 });
 
-const refusals: Partial<Record<string, KnowledgeBaseRefusal>> = {
+const rejections: Partial<Record<string, KnowledgeBaseFailureReason>> = {
   AccessDeniedException: 'notAllowed',
   ResourceNotFoundException: 'notFound',
   ThrottlingException: 'busy',
@@ -39,7 +39,7 @@ const refusals: Partial<Record<string, KnowledgeBaseRefusal>> = {
 
 /** Every kind of data source names its places in fields of its own. */
 function sourceOf({ location, metadata }: KnowledgeBaseRetrievalResult): Record<string, string | number> {
-  const place =
+  const source =
     location?.s3Location?.uri ??
     location?.webLocation?.url ??
     location?.confluenceLocation?.url ??
@@ -50,7 +50,7 @@ function sourceOf({ location, metadata }: KnowledgeBaseRetrievalResult): Record<
   const page = metadata?.['x-amz-bedrock-kb-document-page-number'];
   return {
     type: location?.type?.toLowerCase() ?? 'unknown',
-    ...(place !== undefined && { uri: place }),
+    ...(source !== undefined && { uri: source }),
     ...(typeof page === 'number' && { page }),
   };
 }

@@ -1,11 +1,11 @@
 import { DecryptCommand, EncryptCommand, type KMSClient } from '@aws-sdk/client-kms';
-import type { SecretOwner, SecretSealer } from '#domain/webhooks/secret-sealer.ts';
+import type { SecretCipher, SecretOwner } from '#domain/webhooks/secret-sealer.ts';
 
 /** Goes with the seal, unencrypted: without the same one it does not open. */
 const contextOf = ({ workspaceId, batchId }: SecretOwner) => ({ workspace: workspaceId, batch: batchId });
 
-export const kmsSecretSealer = (client: KMSClient, keyId: string): SecretSealer => ({
-  async seal(secret, owner) {
+export const kmsSecretCipher = (client: KMSClient, keyId: string): SecretCipher => ({
+  async encrypt(secret, owner) {
     const { CiphertextBlob } = await client.send(
       new EncryptCommand({
         KeyId: keyId,
@@ -17,11 +17,11 @@ export const kmsSecretSealer = (client: KMSClient, keyId: string): SecretSealer 
     return Buffer.from(CiphertextBlob).toString('base64');
   },
 
-  async open(sealed, owner) {
+  async open(encrypted, owner) {
     const { Plaintext } = await client.send(
       new DecryptCommand({
         KeyId: keyId,
-        CiphertextBlob: Buffer.from(sealed, 'base64'),
+        CiphertextBlob: Buffer.from(encrypted, 'base64'),
         EncryptionContext: contextOf(owner),
       }),
     );

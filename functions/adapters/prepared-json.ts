@@ -11,7 +11,7 @@ export function preparedJson(prepared: PreparedAttachment): string {
 }
 
 /** A copy of well-formed text: a mere slice would keep all that it was cut from in memory. */
-export const beginningOfText = (text: string, characters: number): string =>
+export const startOfText = (text: string, characters: number): string =>
   Buffer.from(text.slice(0, characters)).toString();
 
 /** Where the text begins: in other values the quotation marks are escaped. */
@@ -23,17 +23,17 @@ const fieldsAtMost = 200_000;
 /** Reads what `preparedJson` wrote, piece by piece, and stops where the bounds are met: texts have up to 20 million characters. */
 export async function readPreparedJson(
   bytes: AsyncIterable<Uint8Array>,
-  { whole, beginning }: TextBounds,
+  { whole, start }: TextBounds,
 ): Promise<Read> {
   const decoder = new TextDecoder();
   let fields: { type: 'text'; characters?: number; pageOffsets?: number[] } | undefined;
   let unread = '';
-  const pieces: string[] = [];
+  const segments: string[] = [];
   let length = 0;
   let hasEnded = false;
-  const beginningOf = (characters: number | undefined): Read => ({
+  const startOf = (characters: number | undefined): Read => ({
     type: 'beginning',
-    text: beginningOfText(pieces.join(''), beginning),
+    text: startOfText(segments.join(''), start),
     ...(characters !== undefined && { characters }),
   });
 
@@ -49,18 +49,18 @@ export async function readPreparedJson(
     if (fields !== undefined && !hasEnded) {
       const found = textIn(unread);
       ({ rest: unread, hasEnded } = found);
-      pieces.push(found.text);
+      segments.push(found.text);
       length += found.text.length;
       const { characters } = fields as { characters?: number };
-      if (length > whole || (characters !== undefined && characters > whole && length >= beginning))
-        return beginningOf(characters);
+      if (length > whole || (characters !== undefined && characters > whole && length >= start))
+        return startOf(characters);
     } else if (unread.length > fieldsAtMost) throw new Error('A prepared attachment is not as it is written');
   }
   if (fields === undefined) return JSON.parse(unread) as PreparedAttachment;
   if (!hasEnded) throw new Error('A prepared attachment ended within its text');
-  const behind = JSON.parse(`{"type":"text"${unread}`) as Pick<typeof fields, 'pageOffsets'>;
-  const { pageOffsets = [] } = { ...fields, ...behind };
-  return { type: 'text', text: pieces.join('').toWellFormed(), pageOffsets };
+  const rest = JSON.parse(`{"type":"text"${unread}`) as Pick<typeof fields, 'pageOffsets'>;
+  const { pageOffsets = [] } = { ...fields, ...rest };
+  return { type: 'text', text: segments.join('').toWellFormed(), pageOffsets };
 }
 
 /** The text up to its quotation mark, or as far as its escapes are whole. */

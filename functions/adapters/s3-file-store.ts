@@ -11,7 +11,7 @@ export function s3FileStore(client: S3Client, Bucket: string): FileStore {
   const keyOf = ({ workspaceId, uuid }: { workspaceId: string; uuid: string }): string =>
     `files/${workspaceId}/${uuid}`;
   return {
-    begin: (file) => s3FileWriter(client, { Bucket, Key: keyOf(file) }, file.contentType),
+    start: (file) => s3FileWriter(client, { Bucket, Key: keyOf(file) }, file.contentType),
     async read(file) {
       try {
         const { Body } = await client.send(new GetObjectCommand({ Bucket, Key: keyOf(file) }));

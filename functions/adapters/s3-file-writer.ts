@@ -48,10 +48,10 @@ export function s3FileWriter(
     async write(bytes) {
       for (let offset = 0; offset < bytes.length; ) {
         if (filled === partBytes) await sendPart();
-        const piece = bytes.subarray(offset, offset + partBytes - filled);
-        buffer.set(piece, filled);
-        filled += piece.length;
-        offset += piece.length;
+        const chunk = bytes.subarray(offset, offset + partBytes - filled);
+        buffer.set(chunk, filled);
+        filled += chunk.length;
+        offset += chunk.length;
       }
     },
 
@@ -71,7 +71,7 @@ export function s3FileWriter(
       uploadId = undefined;
     },
 
-    async keep() {
+    async complete() {
       await client.send(new PutObjectTaggingCommand({ ...address, Tagging: { TagSet: [] } }));
     },
 

@@ -1,5 +1,5 @@
 import { GetQueueAttributesCommand, SendMessageBatchCommand, type SQSClient } from '@aws-sdk/client-sqs';
-import type { BatchQueue, QueuedRequests, QueueLevel } from '#domain/batches/batch-queue.ts';
+import type { BatchQueue, QueueDepth, QueuedRequests } from '#domain/batches/batch-queue.ts';
 
 /** SQS's limit of one call. */
 const messagesPerCall = 10;
@@ -37,7 +37,7 @@ export function sqsBatchQueue(client: SQSClient, url: string): BatchQueue {
       await Promise.all(Array.from({ length: callsAtOnce }, sendNext));
     },
 
-    async level(): Promise<QueueLevel> {
+    async level(): Promise<QueueDepth> {
       const { Attributes = {} } = await client.send(
         new GetQueueAttributesCommand({
           QueueUrl: url,

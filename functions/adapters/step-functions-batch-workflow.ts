@@ -41,7 +41,7 @@ export function stepFunctionsBatchWorkflow(client: SFNClient, machineArn: () => 
       }
     },
 
-    async wake(taskToken) {
+    async complete(taskToken) {
       try {
         await client.send(new SendTaskSuccessCommand({ taskToken, output: '{}' }));
         return true;

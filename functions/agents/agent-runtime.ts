@@ -19,7 +19,7 @@ import type { AttachmentReader } from '#domain/files/attachment-reader.ts';
 import { ModelFailure, type ModelFailureKind, modelFailureTexts } from '#domain/platform/model-failure.ts';
 import { type Shown, showAttachments } from './attachments.ts';
 import { conversationOf } from './conversation.ts';
-import { hearAnswer, type ModelAnswer } from './model-answer.ts';
+import { type ModelResponse, readModelResponse } from './model-answer.ts';
 import { modelFailureOf } from './model-error.ts';
 import { findProvider, type ModelProvider } from './models/model-provider.ts';
 import { type RetryingModel, retryingModel } from './retrying-model.ts';
@@ -28,7 +28,7 @@ import { type AgentTool, ToolFailure, type ToolUse } from './tools/agent-tool.ts
 import { type OfferedTool, offeredTools } from './tools/offered-tools.ts';
 import { functionTools, openToolCalls } from './tools/tool-calls.ts';
 import { failedUse, useTool } from './tools/use-tool.ts';
-import { EarlierMessages, streamWithinContext } from './within-context.ts';
+import { PreviousMessages, streamWithinContext } from './within-context.ts';
 
 /** Of an agent whose `meta` does not say otherwise. */
 const defaults = {
@@ -48,7 +48,7 @@ export interface AgentRuntimeSettings {
   onRetry: (model: string, failure: ModelFailureKind) => void;
 }
 
-type Tell = (part: ReplyPart) => void;
+type Emit = (part: ReplyPart) => void;
 
 /** A reply on its way, or a part of one that another agent makes. */
 interface Task extends Omit<ReplyRequest, 'agent'> {
@@ -61,20 +61,20 @@ interface Task extends Omit<ReplyRequest, 'agent'> {
 /** Answers messages with the agent's model and tools. */
 export function aiAgentRuntime(settings: AgentRuntimeSettings): AgentRuntime {
   return {
-    reply: ({ agent, ...request }, tell) =>
-      reply(settings, { ...request, agents: [agent], caller: undefined }, tell),
+    reply: ({ agent, ...request }, emit) =>
+      reply(settings, { ...request, agents: [agent], caller: undefined }, emit),
 
     async title({ agent, message, budget, signal }) {
       const { provider, name } = findProvider(settings.providers, agent.definition.llm_model);
       if (provider.title !== undefined) return provider.title(message);
       if (!budget.takeModelCall()) return undefined;
-      const model = askedModel(settings, agent.definition.llm_model, provider.model(name), budget);
+      const model = requestModel(settings, agent.definition.llm_model, provider.model(name), budget);
       return titleOf(model, message, signal);
     },
   };
 }
 
-const askedModel = (
+const requestModel = (
   settings: AgentRuntimeSettings,
   name: string,
   model: LanguageModelV4,
@@ -85,11 +85,11 @@ const askedModel = (
     onRetry: (failure) => settings.onRetry(name, failure),
   });
 
-async function reply(settings: AgentRuntimeSettings, task: Task, tell: Tell): Promise<ReplyEnd> {
+async function reply(settings: AgentRuntimeSettings, task: Task, emit: Emit): Promise<ReplyEnd> {
   const lastCall = task.budget.reserveModelCall();
   if (lastCall === undefined) return cutShortBy(limitTexts.modelCalls(task.budget));
   try {
-    return await runLoop(settings, task, lastCall, tell);
+    return await runLoop(settings, task, lastCall, emit);
   } catch (error) {
     throw modelFailureOf(error);
   } finally {
@@ -115,7 +115,7 @@ async function runLoop(
   settings: AgentRuntimeSettings,
   task: Task,
   lastCall: ReservedCall,
-  tell: Tell,
+  emit: Emit,
 ): Promise<ReplyEnd> {
   const { definition } = task.agents.at(-1) ?? task.agents[0];
   const { meta } = definition;
@@ -132,21 +132,21 @@ async function runLoop(
   ).filter(({ tool }) => task.caller === undefined || !tool.searchesChat);
   const maxOutputTokens = meta.max_output_tokens ?? defaults.maxOutputTokens;
   const maxSteps = meta.max_steps ?? defaults.maxSteps;
-  const model = askedModel(settings, definition.llm_model, provider.model(name), task.budget);
+  const model = requestModel(settings, definition.llm_model, provider.model(name), task.budget);
   const instructions: LanguageModelV4Prompt =
     definition.system_prompt === '' ? [] : [{ role: 'system', content: definition.system_prompt }];
-  const earlier = new EarlierMessages(task.history);
+  const previous = new PreviousMessages(task.history);
   const exchange: LanguageModelV4Prompt = [];
   const prompt = (): LanguageModelV4Prompt => [
     ...instructions,
     ...conversationOf(
-      earlier.messages,
+      previous.messages,
       { content: task.message, attachments: task.attachments },
       { shown, offered },
     ),
     ...exchange,
   ];
-  const mayAskShortened = (): boolean => {
+  const mayRetryShortened = (): boolean => {
     if (!task.budget.takeModelCall()) return false;
     settings.onRetry(definition.llm_model, 'tooLong');
     return true;
@@ -154,24 +154,24 @@ async function runLoop(
   let said = '';
   let saidBytes = 0;
   let handedOver = false;
-  let isToldToAnswer = false;
+  let isForcedToRespond = false;
   const isReply = task.agents.length === 1;
 
   for (let step = 1; ; step += 1) {
     // The last call of the model, and one after a form, must be an answer.
-    const mustAnswer = handedOver || isToldToAnswer || step === maxSteps || !task.budget.takeModelCall();
-    if (mustAnswer) lastCall.take();
+    const mustRespond = handedOver || isForcedToRespond || step === maxSteps || !task.budget.takeModelCall();
+    if (mustRespond) lastCall.take();
     const wanted: LanguageModelV4ToolCall[] = [];
     const calls = openToolCalls(offered, {
-      tell,
+      emit,
       async run(tool, input) {
         const running = task.budget.startTool(task.caller);
         if (typeof running === 'string') {
-          isToldToAnswer ||= running === 'toolUses';
+          isForcedToRespond ||= running === 'toolUses';
           return failedUse(limitTexts[running](task.budget));
         }
         handedOver ||= tool.tool.handsOver === true;
-        const use = toolUse(settings, { ...task, caller: running }, tool, tell);
+        const use = toolUse(settings, { ...task, caller: running }, tool, emit);
         return useTool(tool, input, use, settings.toolTimeout).finally(running.end);
       },
     });
@@ -183,16 +183,16 @@ async function runLoop(
         ...(meta.temperature !== undefined && { temperature: meta.temperature }),
         ...(offered.length > 0 && {
           tools: functionTools(offered),
-          toolChoice: { type: mustAnswer ? 'none' : 'auto' },
+          toolChoice: { type: mustRespond ? 'none' : 'auto' },
         }),
         abortSignal: task.signal,
       });
-    const { content, finishReason } = await hearCall(
+    const { content, finishReason } = await collectCall(
       {
         call: { model: definition.llm_model, callType: isReply ? 'chat' : 'consultant_call_agent' },
-        tell,
+        emit,
         signal: task.signal,
-        open: () => streamWithinContext(earlier, open, mayAskShortened),
+        open: () => streamWithinContext(previous, open, mayRetryShortened),
       },
       {
         // A gap may come before it.
@@ -207,11 +207,11 @@ async function runLoop(
           isNewStep = false;
           said += gap + delta;
           saidBytes += Buffer.byteLength(gap + delta);
-          tell({ type: 'text', text: gap + delta });
+          emit({ type: 'text', text: gap + delta });
         },
         toolCall(call) {
           wanted.push(call);
-          return mustAnswer ? {} : calls.begin(call);
+          return mustRespond ? {} : calls.start(call);
         },
       },
     );
@@ -225,44 +225,47 @@ async function runLoop(
     if (wanted.length === 0)
       return cutShortBy(reasonCutShort(finishReason, { said, handedOver, maxOutputTokens }));
     // It was told to speak and would rather go on.
-    if (mustAnswer && step === maxSteps && !handedOver)
+    if (mustRespond && step === maxSteps && !handedOver)
       return cutShortBy(`The agent reached its limit of ${maxSteps} steps`);
-    if (mustAnswer)
+    if (mustRespond)
       return cutShortBy(
-        handedOver ? null : limitTexts[isToldToAnswer ? 'toolUses' : 'modelCalls'](task.budget),
+        handedOver ? null : limitTexts[isForcedToRespond ? 'toolUses' : 'modelCalls'](task.budget),
       );
     exchange.push({ role: 'assistant', content }, { role: 'tool', content: await calls.results() });
   }
 }
 
 /** Hears one call of a model and tells what it used: nothing when it failed before it said anything. */
-async function hearCall(
+async function collectCall(
   {
     call,
-    tell,
+    emit,
     signal,
     open,
   }: {
     call: ModelCall;
-    tell: Tell;
+    emit: Emit;
     signal: AbortSignal;
     open: () => Promise<AsyncIterable<LanguageModelV4StreamPart>>;
   },
-  ...hearing: [bounds: Parameters<typeof hearAnswer>[1], listener: Parameters<typeof hearAnswer>[2]]
-): Promise<ModelAnswer> {
+  ...hearing: [
+    bounds: Parameters<typeof readModelResponse>[1],
+    listener: Parameters<typeof readModelResponse>[2],
+  ]
+): Promise<ModelResponse> {
   let usage = noUsage;
-  tell({ type: 'call start', call });
+  emit({ type: 'call start', call });
   try {
     const stream = await open();
     usage = unknownUsage;
-    const answer = await hearAnswer(stream, ...hearing);
-    usage = answer.usage;
-    return answer;
+    const response = await readModelResponse(stream, ...hearing);
+    usage = response.usage;
+    return response;
   } catch (error) {
     if (signal.aborted) usage = unknownUsage;
     throw error;
   } finally {
-    tell({ type: 'call end', call, usage });
+    emit({ type: 'call end', call, usage });
   }
 }
 
@@ -282,7 +285,7 @@ function shownAttachments(
 const nothingShown: Shown = { parts: new Map(), isSearchNeeded: false };
 
 function reasonCutShort(
-  finishReason: Exclude<ModelAnswer['finishReason'], 'bytes'>,
+  finishReason: Exclude<ModelResponse['finishReason'], 'bytes'>,
   reply: { said: string; handedOver: boolean; maxOutputTokens: number },
 ): string | null {
   switch (finishReason) {
@@ -302,28 +305,28 @@ const toolUse = (
   settings: AgentRuntimeSettings,
   task: Task,
   { config }: OfferedTool,
-  tell: Tell,
+  emit: Emit,
 ): ToolUse<unknown> => ({
   config,
   chat: task.chat,
   attachments: task.attachments,
   agents: task.agents,
   signal: task.signal,
-  ask: (agent, message, signal) => ask(settings, { ...task, signal, message }, agent, tell),
+  callAgent: (agent, message, signal) => callAgent(settings, { ...task, signal, message }, agent, emit),
 });
 
 /** Another agent's answer inside this reply: its steps are shown, its tokens counted, its text goes to who asked. */
-async function ask(
+async function callAgent(
   settings: AgentRuntimeSettings,
   task: Task,
   agent: AgentVersion,
-  tell: Tell,
+  emit: Emit,
 ): Promise<{ text: string; usage: TokenUsage }> {
   let text = '';
   let usage = noUsage;
-  const listen: Tell = (part) => {
+  const listen: Emit = (part) => {
     if (part.type === 'text') text += part.text;
-    else tell(part);
+    else emit(part);
     if (part.type === 'call end') usage = sumOfUsage(usage, part.usage);
   };
   try {

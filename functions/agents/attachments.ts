@@ -8,11 +8,11 @@ import type { StoredFile } from '#domain/files/stored-file.ts';
  */
 const charactersShown = 60_000;
 /** Of a file that is too long to show: enough to see what it is. */
-const charactersOfBeginning = 2000;
+const previewCharacters = 2000;
 /** Providers take 20 in a request; older ones are told of. */
 const imagesShown = 10;
 /** As many as ten messages attach, unless the stage says otherwise: names of 255 characters are 25,000 in all. */
-const filesToldOf = 100;
+const filesListed = 100;
 /** As many as a message attaches: each may have to be prepared, and holds a connection. */
 const readAtOnce = 10;
 
@@ -42,8 +42,8 @@ export async function showAttachments(
   let isSearchNeeded = false;
   const readNext = (next: readonly StoredFile[]): Promise<Content[]> => {
     const images = next.filter(isImage).slice(0, imagesLeft);
-    const bounds = { whole: charactersLeft, beginning: charactersOfBeginning };
-    const hasRoom = charactersLeft >= charactersOfBeginning;
+    const bounds = { whole: charactersLeft, start: previewCharacters };
+    const hasRoom = charactersLeft >= previewCharacters;
     return Promise.all(
       next.map((file) =>
         images.includes(file) || (hasRoom && !isImage(file))
@@ -64,32 +64,32 @@ export async function showAttachments(
       return;
     }
     // What came first has taken room since it was read.
-    const content = read.type === 'text' && read.text.length > charactersLeft ? beginningOf(read.text) : read;
+    const content = read.type === 'text' && read.text.length > charactersLeft ? startOf(read.text) : read;
     if ('text' in content) charactersLeft = Math.max(charactersLeft - content.text.length, 0);
     isSearchNeeded ||= content.type === 'beginning' || (content.type === 'unread' && !isImage(file));
     parts.set(file.uuid, { type: 'text', text: textFor(file, content, seesImages) });
   };
 
-  const told = newestFirst.slice(0, filesToldOf);
-  for (let first = 0; first < told.length; first += readAtOnce) {
-    const next = told.slice(first, first + readAtOnce);
+  const summary = newestFirst.slice(0, filesListed);
+  for (let first = 0; first < summary.length; first += readAtOnce) {
+    const next = summary.slice(first, first + readAtOnce);
     const contents = await readNext(next);
     for (const [index, file] of next.entries()) show(file, contents[index] as Content);
   }
-  const [untold] = newestFirst.slice(filesToldOf);
+  const [untold] = newestFirst.slice(filesListed);
   if (untold !== undefined)
     parts.set(untold.uuid, {
       type: 'text',
-      text: `[${newestFirst.length - filesToldOf} files that were attached by then are not listed here.]`,
+      text: `[${newestFirst.length - filesListed} files that were attached by then are not listed here.]`,
     });
   return { parts, isSearchNeeded };
 }
 
 const isImage = ({ contentType }: StoredFile): boolean => contentType.startsWith('image/');
 
-const beginningOf = (text: string): AttachmentContent => ({
+const startOf = (text: string): AttachmentContent => ({
   type: 'beginning',
-  text: text.slice(0, charactersOfBeginning).toWellFormed(),
+  text: text.slice(0, previewCharacters).toWellFormed(),
   characters: text.length,
 });
 

@@ -9,7 +9,7 @@ import type { Message, UserMessage } from '#domain/chats/message.ts';
 import type { Shown } from './attachments.ts';
 import type { OfferedTool } from './tools/offered-tools.ts';
 
-type Asked = Pick<UserMessage, 'content' | 'attachments'>;
+type CurrentMessage = Pick<UserMessage, 'content' | 'attachments'>;
 type UserContent = (LanguageModelV4TextPart | LanguageModelV4FilePart)[];
 
 /**
@@ -20,18 +20,18 @@ type UserContent = (LanguageModelV4TextPart | LanguageModelV4FilePart)[];
  */
 export function conversationOf(
   history: readonly Message[],
-  asked: Asked,
+  userMessage: CurrentMessage,
   { shown, offered }: { shown: Shown['parts']; offered: readonly OfferedTool[] },
 ): LanguageModelV4Prompt {
   const conversation: LanguageModelV4Prompt = [];
-  for (const earlier of history)
-    if (earlier.role === 'user') addUserMessage(conversation, userContent(earlier, shown));
-    else conversation.push(...replyMessages(earlier.content, earlier.reasoningSteps, offered));
-  addUserMessage(conversation, userContent(asked, shown));
+  for (const previous of history)
+    if (previous.role === 'user') addUserMessage(conversation, userContent(previous, shown));
+    else conversation.push(...replyMessages(previous.content, previous.reasoningSteps, offered));
+  addUserMessage(conversation, userContent(userMessage, shown));
   return conversation;
 }
 
-const userContent = ({ content, attachments }: Asked, shown: Shown['parts']): UserContent => [
+const userContent = ({ content, attachments }: CurrentMessage, shown: Shown['parts']): UserContent => [
   ...attachments.flatMap(({ uuid }) => shown.get(uuid) ?? []),
   { type: 'text', text: content },
 ];
@@ -60,7 +60,7 @@ function replyMessages(
 ): LanguageModelV4Prompt {
   const said: LanguageModelV4Prompt =
     text === '' ? [] : [{ role: 'assistant', content: [{ type: 'text', text }] }];
-  const asked = steps.flatMap((step): LanguageModelV4Message[] => {
+  const userMessage = steps.flatMap((step): LanguageModelV4Message[] => {
     const tool = offered.find((candidate) => candidate.tool.type === step.type && candidate.tool.handsOver);
     if (tool === undefined || step.result?.success !== true) return [];
     const call = { toolCallId: step.id, toolName: tool.name };
@@ -72,5 +72,5 @@ function replyMessages(
       },
     ];
   });
-  return [...asked, ...said];
+  return [...userMessage, ...said];
 }

@@ -16,7 +16,7 @@ import { type ByteBounds, withinBytes } from './within-bytes.ts';
 type Content = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'];
 
 /** What a model said in one call. */
-export interface ModelAnswer {
+export interface ModelResponse {
   /** As it is told back to the model when it is called again. */
   content: Content;
   /** `bytes`: it had not ended when its bounds were met. */
@@ -28,11 +28,11 @@ export interface ModelAnswer {
  * Hears one call of a model to its end, or up to its bounds.
  * @throws ModelFailure when the stream ends without a finish
  */
-export async function hearAnswer(
+export async function readModelResponse(
   stream: AsyncIterable<LanguageModelV4StreamPart>,
   bounds: ByteBounds,
   listener: { text: (delta: string) => void; toolCall: (call: LanguageModelV4ToolCall) => object },
-): Promise<ModelAnswer> {
+): Promise<ModelResponse> {
   const { parts, wasCut } = withinBytes(wellFormedParts(stream), bounds);
   const content: Content = [];
   const open = new Map<string, LanguageModelV4TextPart | LanguageModelV4ReasoningPart>();
@@ -51,11 +51,11 @@ export async function hearAnswer(
       case 'reasoning-delta':
       case 'text-end':
       case 'reasoning-end': {
-        const [type, moment] = part.type.split('-');
+        const [type, at] = part.type.split('-');
         const block = open.get(`${type} ${part.id}`);
         // What a model thinks is signed by its provider, which wants the signature back.
         if (block !== undefined) Object.assign(block, optionsOf(part));
-        if (moment !== 'delta' || !('delta' in part) || part.delta === '') break;
+        if (at !== 'delta' || !('delta' in part) || part.delta === '') break;
         if (block !== undefined) block.text += part.delta;
         if (type === 'text') listener.text(part.delta);
         break;

@@ -54,23 +54,23 @@ export function retryingModel(model: LanguageModelV4, timing: Partial<RetryTimin
   return {
     generate: (options) => retrying(() => model.doGenerate(options), options.abortSignal, times),
     async stream(options) {
-      const { held, reader } = await retrying(
+      const { buffered, reader } = await retrying(
         async () => upToFirstOutput((await model.doStream(options)).stream.getReader()),
         options.abortSignal,
         times,
       );
-      return wholeStream(held, reader, options.abortSignal);
+      return wholeStream(buffered, reader, options.abortSignal);
     },
   };
 }
 
 async function* wholeStream(
-  held: LanguageModelV4StreamPart[],
+  buffered: LanguageModelV4StreamPart[],
   reader: PartReader,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<LanguageModelV4StreamPart> {
   try {
-    yield* held;
+    yield* buffered;
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
@@ -136,8 +136,8 @@ type PartReader = ReadableStreamDefaultReader<LanguageModelV4StreamPart>;
  */
 async function upToFirstOutput(
   reader: PartReader,
-): Promise<{ held: LanguageModelV4StreamPart[]; reader: PartReader }> {
-  const held: LanguageModelV4StreamPart[] = [];
+): Promise<{ buffered: LanguageModelV4StreamPart[]; reader: PartReader }> {
+  const buffered: LanguageModelV4StreamPart[] = [];
   for (let hasOutput = false; !hasOutput; ) {
     const { done, value } = await reader.read();
     if (done) break;
@@ -145,8 +145,8 @@ async function upToFirstOutput(
       reader.cancel().catch(() => undefined);
       throw value.error;
     }
-    held.push(value);
+    buffered.push(value);
     hasOutput = !preamble.has(value.type);
   }
-  return { held, reader };
+  return { buffered, reader };
 }

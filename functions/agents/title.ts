@@ -16,11 +16,11 @@ export async function titleOf(
   message: string,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const beginning = [...message].slice(0, messageCharacters).join('');
+  const start = [...message].slice(0, messageCharacters).join('');
   const { content } = await model.generate({
     prompt: [
       { role: 'system', content: instructions },
-      { role: 'user', content: [{ type: 'text', text: beginning }] },
+      { role: 'user', content: [{ type: 'text', text: start }] },
     ],
     maxOutputTokens,
     abortSignal: signal,

@@ -3,7 +3,7 @@ import type { Message } from '#domain/chats/message.ts';
 import { ModelFailure } from '#domain/platform/model-failure.ts';
 
 /** The earlier messages that a model is given: all of them, the later half of their turns, or none. */
-export class EarlierMessages {
+export class PreviousMessages {
   messages: readonly Message[];
   private isHalved = false;
 
@@ -29,15 +29,15 @@ export class EarlierMessages {
  * @param mayAskAgain asked before each further call
  */
 export async function streamWithinContext(
-  earlier: EarlierMessages,
+  previous: PreviousMessages,
   open: () => Promise<AsyncIterable<LanguageModelV4StreamPart>>,
-  mayAskAgain: () => boolean,
+  mayRetry: () => boolean,
 ): Promise<AsyncIterable<LanguageModelV4StreamPart>> {
   for (;;)
     try {
       return await open();
     } catch (error) {
       const isTooLong = error instanceof ModelFailure && error.kind === 'tooLong';
-      if (!isTooLong || !earlier.shorten() || !mayAskAgain()) throw error;
+      if (!isTooLong || !previous.shorten() || !mayRetry()) throw error;
     }
 }

@@ -9,8 +9,8 @@ import type { RouteName } from './routes/route.ts';
 const envelopeOf = <Data extends z.ZodType>(data: Data) =>
   z.object({ data, message: z.string().nullable(), error_code: z.literal(0) });
 
-const listEnvelopeOf = <Row extends z.ZodType>(row: Row) =>
-  z.object({ data: z.array(row), message: z.string().nullable(), error_code: z.literal(0), pagination });
+const listEnvelopeOf = <Item extends z.ZodType>(item: Item) =>
+  z.object({ data: z.array(item), message: z.string().nullable(), error_code: z.literal(0), pagination });
 
 export const errorEnvelope = z
   .object({
@@ -21,7 +21,7 @@ export const errorEnvelope = z
   .meta({ id: 'Error' });
 
 /** What each route answers with success; functions need none of it. */
-export const answers = {
+export const responses = {
   'list-published-agents': envelopeOf(z.array(agent)),
   'create-chat': envelopeOf(chat),
   'list-chats': listEnvelopeOf(chat),

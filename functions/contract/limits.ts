@@ -7,7 +7,7 @@ export const platformLimits = {
   /** The same payload, of which base64 leaves a form three quarters. */
   gatewayUpload: '4.5 MB',
   /** A streamed answer of a function. */
-  answer: '200 MB',
+  response: '200 MB',
 } as const;
 
 /** Limits of the interface (specification, section 8), and those that the specification leaves open. */

@@ -4,7 +4,7 @@ import { ServiceError } from '#contract/errors.ts';
 import { formatLimits } from '#contract/rate-limits.ts';
 import { authorizeRequest } from '#domain/workspaces/authorize-request.ts';
 import { apiKeys, clock, log, meter, stageLimits, workspaces } from '#runtime/composition/services.ts';
-import { beginRequest, endInvocation } from '#runtime/observability/invocation.ts';
+import { endInvocation, startRequest } from '#runtime/observability/invocation.ts';
 
 const authorize = authorizeRequest({
   apiKeys: apiKeys(),
@@ -19,7 +19,7 @@ const authorize = authorizeRequest({
 const unauthorized = () => new Error('Unauthorized');
 
 export const handler = middy<APIGatewayRequestAuthorizerEvent, APIGatewayAuthorizerResult>()
-  .before(({ event, context }) => beginRequest(event, context))
+  .before(({ event, context }) => startRequest(event, context))
   .after(() => endInvocation())
   .onError(() => endInvocation())
   .handler(async (event) => {

@@ -9,8 +9,8 @@ import {
   chats,
   clock,
   fileIndex,
-  lateSecretSealer,
-  lateWebhookSender,
+  lazySecretCipher,
+  lazyWebhookSender,
   log,
   replySettings,
   requestKeys,
@@ -32,8 +32,8 @@ const create = createBatch({
   log,
   replySettings: replySettings(),
   requestKeys: requestKeys(),
-  secretSealer: lateSecretSealer,
-  webhookSender: lateWebhookSender,
+  secretCipher: lazySecretCipher,
+  webhookSender: lazyWebhookSender,
   workspaces: workspaces(),
 });
 

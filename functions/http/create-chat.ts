@@ -1,7 +1,7 @@
 import { route } from '#contract/routes/create-chat.ts';
 import { chatResource } from '#domain/chats/chat.ts';
 import { createChat } from '#domain/chats/create-chat.ts';
-import { admitNamedUsers } from '#domain/workspaces/find-workspace.ts';
+import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
 import { agents, chats, requestKeys, workspaces } from '#runtime/composition/services.ts';
 import { bufferedRoute } from '#runtime/http/buffered-route.ts';
 import { replayHeaders, requestKeyOf } from '#runtime/http/request-key.ts';
@@ -29,5 +29,5 @@ export const handler = bufferedRoute(
     );
     return { data: chatResource(chat), headers: replayHeaders(replayed) };
   },
-  { waits: true, admitUsers: admitNamedUsers({ workspaces: workspaces() }) },
+  { waits: true, checkUsers: checkNamedUsers({ workspaces: workspaces() }) },
 );

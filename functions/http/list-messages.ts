@@ -4,14 +4,14 @@ import { route } from '#contract/routes/list-messages.ts';
 import { listMessages } from '#domain/chats/list-messages.ts';
 import { messageResource } from '#domain/chats/message-resource.ts';
 import type { RatedMessage } from '#domain/chats/message-store.ts';
-import { admitNamedUsers } from '#domain/workspaces/find-workspace.ts';
+import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
 import { chats, clock, fileAddresses, messages, workspaces } from '#runtime/composition/services.ts';
 import { listRoute } from '#runtime/http/list-route.ts';
 
 const resource = messageResource({ clock, files: fileAddresses() });
 const list = listMessages({ chats: chats(), messages: messages(), workspaces: workspaces() });
 
-const admitUsers = admitNamedUsers({ workspaces: workspaces() });
+const checkUsers = checkNamedUsers({ workspaces: workspaces() });
 
 export const handler = listRoute(
   route,
@@ -22,7 +22,7 @@ export const handler = listRoute(
       query.external_user_id !== undefined &&
       inHeader !== query.external_user_id
     ) {
-      await admitUsers(workspaceId, [query.external_user_id, inHeader]);
+      await checkUsers(workspaceId, [query.external_user_id, inHeader]);
       throw new ServiceError('badRequest', 'external_user_id and the header x-external-user-id differ');
     }
     const { total, pages } = await list({
@@ -35,7 +35,7 @@ export const handler = listRoute(
     });
     return { total, pages: resources(parameters.chat_id, pages) };
   },
-  { admitUsers },
+  { checkUsers },
 );
 
 async function* resources(chatId: number, pages: AsyncIterable<RatedMessage[]>) {

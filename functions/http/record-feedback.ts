@@ -1,6 +1,6 @@
 import { route } from '#contract/routes/record-feedback.ts';
 import { recordFeedback } from '#domain/chats/record-feedback.ts';
-import { admitNamedUsers } from '#domain/workspaces/find-workspace.ts';
+import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
 import { chats, clock, feedback, workspaces } from '#runtime/composition/services.ts';
 import { bufferedRoute } from '#runtime/http/buffered-route.ts';
 
@@ -26,5 +26,5 @@ export const handler = bufferedRoute(
     });
     return { data: null, message: 'Feedback created' };
   },
-  { waits: true, admitUsers: admitNamedUsers({ workspaces: workspaces() }) },
+  { waits: true, checkUsers: checkNamedUsers({ workspaces: workspaces() }) },
 );

@@ -3,11 +3,11 @@ import { success } from '#contract/envelope.ts';
 import { ServiceError } from '#contract/errors.ts';
 import { incompleteHeader } from '#contract/incomplete.ts';
 import { route } from '#contract/routes/send-message.ts';
-import { answerTurn } from '#domain/chats/answer-turn.ts';
-import { askForReply } from '#domain/chats/ask-for-reply.ts';
-import { beginTurn } from '#domain/chats/begin-turn.ts';
+import { forwardReply } from '#domain/chats/answer-turn.ts';
+import { startReply } from '#domain/chats/ask-for-reply.ts';
+import { startTurn } from '#domain/chats/begin-turn.ts';
 import type { Reply } from '#domain/chats/gather-reply.ts';
-import { admitNamedUsers } from '#domain/workspaces/find-workspace.ts';
+import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
 import {
   agentRuntime,
   agents,
@@ -27,7 +27,7 @@ import { identifiers } from '#runtime/environment/identifiers.ts';
 import { eventStreamHeaders, openEventStream } from '#runtime/http/event-stream.ts';
 import { replayHeaders, requestKeyOf } from '#runtime/http/request-key.ts';
 import { streamedRoute } from '#runtime/http/streamed-route.ts';
-import { tellInvocation } from '#runtime/observability/invocation.ts';
+import { annotateInvocation } from '#runtime/observability/invocation.ts';
 import { timeReply } from '#runtime/observability/time-reply.ts';
 
 const services = {
@@ -45,10 +45,10 @@ const services = {
   usage: usage(),
   workspaces: workspaces(),
 };
-const begin = beginTurn(services);
-const ask = askForReply(services);
-const answer = answerTurn(services);
-const admitUsers = admitNamedUsers(services);
+const start = startTurn(services);
+const send = startReply(services);
+const respond = forwardReply(services);
+const checkUsers = checkNamedUsers(services);
 
 /** What is left of the function's time when a reply is cut: two calls to store it, each with room for some tries. */
 const millisecondsToStore = 15_000;
@@ -61,19 +61,19 @@ function timeFor(isStreamed: boolean, context: Context): number {
 
 export const handler = streamedRoute(
   route,
-  async (request, open, { context, finishAfterAnswer }) => {
-    const heard = timeReply(performance.now());
+  async (request, open, { context, finishAfterResponse }) => {
+    const replyTimer = timeReply(performance.now());
     const { body, workspaceId, apiKeyId, parameters, admitted } = request;
-    tellInvocation({ chat_id: String(parameters.chat_id) });
+    annotateInvocation({ chat_id: String(parameters.chat_id) });
     const key = requestKeyOf(route, request);
     if (body.stream && key !== null) {
-      await admitUsers(workspaceId, [body.external_user_id]);
+      await checkUsers(workspaceId, [body.external_user_id]);
       throw new ServiceError(
         'badRequest',
         'Idempotency-Key needs "stream": false: a stream that has broken off is not sent again',
       );
     }
-    const begun = await begin(
+    const started = await start(
       {
         workspaceId,
         apiKeyId,
@@ -85,9 +85,9 @@ export const handler = streamedRoute(
         admitted,
       },
       key,
-      (turn) => ask(turn, timeFor(body.stream, context)),
+      (turn) => send(turn, timeFor(body.stream, context)),
     );
-    const answerWhole = (
+    const sendWhole = (
       { error, incomplete, content }: Pick<Reply, 'error' | 'incomplete' | 'content'>,
       replayed: boolean,
     ): void => {
@@ -99,22 +99,22 @@ export const handler = streamedRoute(
         throw new ServiceError('serverError', error.message, { headers, reason: error.message });
       open(headers).write(JSON.stringify(success(content)));
     };
-    if ('reply' in begun) return answerWhole(begun.reply, true);
-    const { turn, asked } = begun;
+    if ('reply' in started) return sendWhole(started.reply, true);
+    const { turn, running } = started;
     if (body.stream) {
       const stream = open(eventStreamHeaders);
       const responseId = `resp_${services.identifiers.uuid()}`;
       const events = openEventStream(stream, { responseId, chatId: turn.chat.id }, clock);
-      const emit = heard.listening(events.send);
-      const { reply, settled } = await answer(turn, { emit, done: events.done }, asked);
-      heard.ended(reply);
-      return settled;
+      const emit = replyTimer.listening(events.send);
+      const { reply, finished } = await respond(turn, { emit, done: events.done }, running);
+      replyTimer.ended(reply);
+      return finished;
     }
-    const unheard = { emit: heard.listening(() => undefined), done: () => undefined };
-    const { reply, settled } = await answer(turn, unheard, asked);
-    finishAfterAnswer(settled);
-    heard.ended(reply);
-    answerWhole(reply, false);
+    const unheard = { emit: replyTimer.listening(() => undefined), done: () => undefined };
+    const { reply, finished } = await respond(turn, unheard, running);
+    finishAfterResponse(finished);
+    replyTimer.ended(reply);
+    sendWhole(reply, false);
   },
-  { admitUsers },
+  { checkUsers },
 );

@@ -8,7 +8,7 @@ import {
   webhookSettings,
   webhookSource,
 } from '#runtime/composition/services.ts';
-import { secretSealer, webhookSender } from '#runtime/composition/webhook-clients.ts';
+import { secretCipher, webhookSender } from '#runtime/composition/webhook-clients.ts';
 import { measurements } from '#runtime/observability/invocation.ts';
 import { observed } from '#runtime/observability/observed.ts';
 
@@ -17,7 +17,7 @@ const deliver = deliverWebhook({
   deliveries: deliveries(),
   log,
   meter,
-  secretSealer: secretSealer(),
+  secretCipher: secretCipher(),
   webhookSender: webhookSender(),
   webhookSettings: webhookSettings(),
   webhookSource,
@@ -26,6 +26,6 @@ const deliver = deliverWebhook({
 /** Makes the next attempt to deliver a batch's event, if it is due, and says when to come back. */
 export const handler = observed(async (owner: DeliveryOwner): Promise<DeliveryProgress> => {
   const progress = await deliver(owner);
-  if (progress.isGivenUp) measurements.add('webhooksGivenUp', 1, {});
+  if (progress.isGivenUp) measurements.add('webhooksExhausted', 1, {});
   return progress;
 });

@@ -24,7 +24,7 @@ export const distributions: ResourceKind = {
           FunctionARN: arnOf(resource),
           'FunctionMetadata.FunctionARN': arnOf(resource),
         })[name],
-      async begin() {
+      async start() {
         if (!distribution) return;
         server = await serveDistribution(await readDistribution(distribution, resources, context), context);
         // The stage is part of the path that the distribution passes on.

@@ -28,7 +28,7 @@ interface ResponseHead {
 /** The error responses that a distribution caches. */
 export interface ErrorCache {
   /** Sends the cached error for this path. False if there is none: the response is then to come from the origin. */
-  answer(request: IncomingMessage, path: string, response: ServerResponse): boolean;
+  respond(request: IncomingMessage, path: string, response: ServerResponse): boolean;
 }
 
 /**
@@ -51,7 +51,7 @@ export function createErrorCache(minimumSeconds: ReadonlyMap<number, number>): E
   }
 
   return {
-    answer(request, path, response) {
+    respond(request, path, response) {
       const isHead = request.method === 'HEAD';
       if (!isHead && request.method !== 'GET') return false;
       const cached = errors.get(path);

@@ -70,7 +70,7 @@ export async function readDistribution(
   resources: readonly TemplateResource[],
   context: RunContext,
 ): Promise<Distribution> {
-  const refuse = (reason: string): never => {
+  const reject = (reason: string): never => {
     throw new Error(`${resource.logicalId} (${resource.type}): ${reason}`);
   };
   const { DistributionConfig: config } = context.resolve(
@@ -80,7 +80,7 @@ export async function readDistribution(
 
   const origins = new Map<string, Origin>();
   for (const { Id, DomainName, OriginPath, OriginCustomHeaders = [] } of config.Origins) {
-    if (OriginPath) refuse(`the origin path ${OriginPath} cannot run locally`);
+    if (OriginPath) reject(`the origin path ${OriginPath} cannot run locally`);
     const headers = OriginCustomHeaders.map(
       async ({ HeaderName, HeaderValue }) => [HeaderName, await revealed(HeaderValue, context)] as const,
     );
@@ -107,22 +107,22 @@ export async function readDistribution(
 
   const readBehavior = (properties: BehaviorProperties): Behavior => {
     if (properties.CachePolicyId !== CACHING_DISABLED)
-      refuse('only a behaviour without caching can run locally');
+      reject('only a behaviour without caching can run locally');
     if (properties.OriginRequestPolicyId !== ALL_VIEWER_EXCEPT_HOST_HEADER)
-      refuse('only a behaviour that passes on all but the host can run locally');
+      reject('only a behaviour that passes on all but the host can run locally');
     const associations = properties.FunctionAssociations ?? [];
     const other = associations.find(({ EventType }) => EventType !== 'viewer-request');
-    if (other) refuse(`a function at ${other.EventType} cannot run locally`);
+    if (other) reject(`a function at ${other.EventType} cannot run locally`);
     const [association] = associations;
     const { ResponseHeadersPolicyId: policyId } = properties;
     if (policyId !== undefined && !policies.has(policyId))
-      refuse(`the response headers policy ${policyId} is missing`);
+      reject(`the response headers policy ${policyId} is missing`);
     return {
       pattern: patternOf(properties.PathPattern ?? '*'),
       methods: properties.AllowedMethods ?? ['GET', 'HEAD'],
       origin:
         origins.get(properties.TargetOriginId) ??
-        refuse(`the origin ${properties.TargetOriginId} is missing`),
+        reject(`the origin ${properties.TargetOriginId} is missing`),
       viewerRequest: association && functions.get(association.FunctionARN),
       responseHeaders: policies.get(policyId),
     };
@@ -130,7 +130,7 @@ export async function readDistribution(
   const errorSeconds = new Map<number, number>();
   for (const { ErrorCode, ErrorCachingMinTTL, ResponsePagePath } of config.CustomErrorResponses ?? []) {
     if (ResponsePagePath !== undefined)
-      refuse(`a page in place of the error ${ErrorCode} cannot run locally`);
+      reject(`a page in place of the error ${ErrorCode} cannot run locally`);
     if (ErrorCachingMinTTL !== undefined) errorSeconds.set(ErrorCode, ErrorCachingMinTTL);
   }
   return {
@@ -153,10 +153,10 @@ async function revealed(value: string, context: RunContext): Promise<string> {
   const [, SecretId] = /^\{\{resolve:secretsmanager:(.+):SecretString:::\}\}$/.exec(value) ?? [];
   if (SecretId === undefined) return value;
   const endpoint = context.endpoints.secretsmanager ?? '';
-  const answer = await callAwsJson<{ SecretString: string }>(endpoint, 'secretsmanager.GetSecretValue', {
+  const response = await callAwsJson<{ SecretString: string }>(endpoint, 'secretsmanager.GetSecretValue', {
     SecretId,
   });
-  return answer.SecretString;
+  return response.SecretString;
 }
 
 function compile(code: string, logicalId: string): ViewerRequest {

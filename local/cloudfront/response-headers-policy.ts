@@ -38,22 +38,22 @@ export function readResponseHeadersPolicy(
   { logicalId, type, properties }: TemplateResource,
   context: Pick<RunContext, 'resolve'>,
 ): ResponseHeadersPolicy {
-  const refuse = (reason: string): never => {
+  const reject = (reason: string): never => {
     throw new Error(`${logicalId} (${type}): ${reason}`);
   };
   const { ResponseHeadersPolicyConfig: config } = context.resolve(properties, logicalId) as {
     ResponseHeadersPolicyConfig: PolicyConfig;
   };
   const unknown = Object.keys(config).find((section) => !KNOWN.has(section));
-  if (unknown !== undefined) refuse(`${unknown} cannot run locally`);
+  if (unknown !== undefined) reject(`${unknown} cannot run locally`);
   const { CorsConfig: cors, CustomHeadersConfig: custom } = config;
   const origins = cors?.AccessControlAllowOrigins.Items ?? [];
   if (origins.some((origin) => origin !== '*' && !/^https?:\/\/[^*/]+$/.test(origin)))
-    refuse('an allowed origin that is a pattern, or has no scheme, cannot run locally');
-  if (cors?.AccessControlAllowMethods.Items.includes('ALL')) refuse('the method ALL cannot run locally');
-  if (cors?.AccessControlAllowCredentials) refuse('credentials cannot run locally');
+    reject('an allowed origin that is a pattern, or has no scheme, cannot run locally');
+  if (cors?.AccessControlAllowMethods.Items.includes('ALL')) reject('the method ALL cannot run locally');
+  if (cors?.AccessControlAllowCredentials) reject('credentials cannot run locally');
   if (cors?.OriginOverride === false || custom?.Items.some(({ Override }) => !Override))
-    refuse('headers that an origin can override cannot run locally');
+    reject('headers that an origin can override cannot run locally');
 
   return ({ method, headers: { origin, 'access-control-request-method': requestedMethod } }) => {
     const headers = new Headers();

@@ -26,17 +26,17 @@ export async function serveDistribution(
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
     const [path = '/'] = (request.url ?? '/').split('?');
     const behavior = behaviors.find(({ pattern }) => pattern.test(path));
-    const answer = behavior && origins.get(behavior.origin.domainName);
-    if (!behavior || !answer) refuse(response, 502);
-    else if (!behavior.methods.includes(request.method ?? '')) refuse(response, 403);
+    const respond = behavior && origins.get(behavior.origin.domainName);
+    if (!behavior || !respond) reject(response, 502);
+    else if (!behavior.methods.includes(request.method ?? '')) reject(response, 403);
     // Only HTTP/1.0 can do without; which distribution is asked would be unknown.
-    else if (request.headers.host === undefined) refuse(response, 400);
+    else if (request.headers.host === undefined) reject(response, 400);
     else {
       // Before the cache, which stores what the origin says.
       if (behavior.responseHeaders) overrideHeaders(response, behavior.responseHeaders(request));
-      if (errors.answer(request, path, response)) return;
+      if (errors.respond(request, path, response)) return;
       prepare(request, path, behavior);
-      void answer(request, response);
+      void respond(request, response);
     }
   };
   const server = createServer(
@@ -54,7 +54,7 @@ export async function serveDistribution(
 }
 
 /** As CloudFront refuses by itself: a page, in no envelope. */
-function refuse(response: ServerResponse, status: number): void {
+function reject(response: ServerResponse, status: number): void {
   response.writeHead(status, { 'Content-Type': 'text/html' }).end('<h1>Error</h1>');
 }
 

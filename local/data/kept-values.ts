@@ -1,16 +1,16 @@
 import path from 'node:path';
 import { readState, writeState } from './state-file.ts';
 
-export interface KeptValues {
+export interface StoredValues {
   get(key: string): string | undefined;
   /** Seen by `get` at once, on disk when the promise resolves. */
   put(key: string, value: string): Promise<void>;
   /** The value under this key; drawn and stored when there is none yet. */
-  keep(key: string, draw: () => string): Promise<string>;
+  retain(key: string, draw: () => string): Promise<string>;
 }
 
 /** Values that stay the same over restarts, in a file that only the owner can read. */
-export async function openKeptValues(dataDir: string, name: string): Promise<KeptValues> {
+export async function openStoredValues(dataDir: string, name: string): Promise<StoredValues> {
   const file = path.join(dataDir, `${name}.json`);
   const values = new Map(await readState(file, readValues));
   let writing = Promise.resolve();
@@ -27,9 +27,9 @@ export async function openKeptValues(dataDir: string, name: string): Promise<Kep
   return {
     get: (key) => values.get(key),
     put,
-    async keep(key, draw) {
-      const kept = values.get(key);
-      if (kept !== undefined) return kept;
+    async retain(key, draw) {
+      const stored = values.get(key);
+      if (stored !== undefined) return stored;
       const value = draw();
       await put(key, value);
       return value;

@@ -18,7 +18,7 @@ export interface Admission {
   /** The part of a batch that may not. */
   readonly unprocessed: Unprocessed | undefined;
   /** Tells what the call consumed in truth. */
-  settle(units: number): void;
+  charge(units: number): void;
   /** The engine has answered. */
   release(): void;
 }
@@ -29,19 +29,19 @@ export function createFaults(shapes: ReadonlyMap<string, TableShape>, faults: Dy
   const throttle = createWriteThrottle();
 
   const conflicts = (item: TouchedItem) => faults.transactionConflicts === true && locks.isLocked(item);
-  const overflows = (item: TouchedItem) => faults.throttling === true && !throttle.admits(item);
+  const overflows = (item: TouchedItem) => faults.throttling === true && !throttle.hasRoomFor(item);
   const isOnDemand = ({ tableName }: TouchedItem) => shapes.get(tableName)?.isOnDemand ?? true;
   const throttleError = (item: TouchedItem) =>
     throttled(isOnDemand(item), `arn:aws:dynamodb:us-east-1:000000000000:table/${item.tableName}`);
   const pass = (request: DynamoRequest, more: Partial<Admission> = {}): Admission => ({
     request,
     unprocessed: undefined,
-    settle: () => {},
+    charge: () => {},
     release: () => {},
     ...more,
   });
 
-  function admitTransaction(target: string, request: DynamoRequest, items: readonly TouchedItem[]) {
+  function checkTransaction(target: string, request: DynamoRequest, items: readonly TouchedItem[]) {
     const codeOf = (item: TouchedItem): CancellationCode => {
       if (conflicts(item)) return 'TransactionConflict';
       if (target === 'TransactGetItems' || !overflows(item)) return 'None';
@@ -52,35 +52,35 @@ export function createFaults(shapes: ReadonlyMap<string, TableShape>, faults: Dy
     return pass(request, target === 'TransactGetItems' ? {} : { release: locks.lock(items) });
   }
 
-  function admitBatch(request: DynamoRequest) {
+  function checkBatch(request: DynamoRequest) {
     const admitted: Unprocessed = {};
     const unprocessed: Unprocessed = {};
-    let refusedItem: TouchedItem | undefined;
+    let rejectedItem: TouchedItem | undefined;
     for (const [tableName, entries] of Object.entries(request.RequestItems ?? {})) {
       for (const entry of entries) {
         const [item] = touchedItems('BatchWriteItem', { RequestItems: { [tableName]: [entry] } }, shapes);
-        const isRefused = item && (conflicts(item) || overflows(item));
-        if (isRefused) refusedItem = item;
-        const side = isRefused ? unprocessed : admitted;
+        const isRejected = item && (conflicts(item) || overflows(item));
+        if (isRejected) rejectedItem = item;
+        const side = isRejected ? unprocessed : admitted;
         side[tableName] = [...(side[tableName] ?? []), entry];
       }
     }
     // AWS refuses a batch as a whole only when nothing of it could be written.
-    if (refusedItem && Object.keys(admitted).length === 0) return throttleError(refusedItem);
-    if (!refusedItem) return pass(request);
+    if (rejectedItem && Object.keys(admitted).length === 0) return throttleError(rejectedItem);
+    if (!rejectedItem) return pass(request);
     return pass({ ...request, RequestItems: admitted }, { unprocessed });
   }
 
   return {
-    admit(target: string, request: DynamoRequest): Admission | DynamoError {
-      if (target === 'BatchWriteItem') return admitBatch(request);
+    checkLimit(target: string, request: DynamoRequest): Admission | DynamoError {
+      if (target === 'BatchWriteItem') return checkBatch(request);
       const items = touchedItems(target, request, shapes);
-      if (target.startsWith('Transact')) return admitTransaction(target, request, items);
+      if (target.startsWith('Transact')) return checkTransaction(target, request, items);
       const [item] = items;
       if (!item) return pass(request);
       if (conflicts(item)) return transactionConflict;
       if (overflows(item)) return throttleError(item);
-      return pass(request, { settle: (units) => throttle.charge(item, units - item.units) });
+      return pass(request, { charge: (units) => throttle.charge(item, units - item.units) });
     },
   };
 }

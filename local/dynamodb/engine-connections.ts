@@ -1,18 +1,18 @@
 import { Socket } from 'node:net';
 
-export interface EngineAnswer {
+export interface EmulatorResponse {
   readonly status: number;
   readonly reason: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
 }
 
-export interface EngineConnection {
+export interface EmulatorConnection {
   readonly socket: Socket;
   /** One call at a time; the connection is free for another one when the answer is whole. */
   exchange(
     request: string | Buffer,
-    onAnswer: (answer: EngineAnswer) => void,
+    onAnswer: (response: EmulatorResponse) => void,
     onError: (error: Error) => void,
   ): void;
 }
@@ -26,18 +26,20 @@ const HEAD_END = '\r\n\r\n';
  * Connections to the engine, which are kept. What stands between is HTTP/1.1 as the engine speaks it: each answer is one
  * message whose length its head tells. Node's own client takes twice the processor for that, which is a tenth of a reply.
  */
-export function engineConnections({ hostname, port }: URL): { take(): EngineConnection } {
-  const idle: EngineConnection[] = [];
+export function emulatorConnections({ hostname, port }: URL): { take(): EmulatorConnection } {
+  const idle: EmulatorConnection[] = [];
 
-  function open(): EngineConnection {
+  function open(): EmulatorConnection {
     const socket = new Socket().setNoDelay().setKeepAlive(true);
     Reflect.apply(connect, socket, [Number(port), hostname]);
-    let call: { onAnswer: (answer: EngineAnswer) => void; onError: (error: Error) => void } | undefined;
-    let head: (Omit<EngineAnswer, 'body'> & { readonly bodyStart: number; readonly end: number }) | undefined;
-    let pieces: Buffer[] = [];
+    let call: { onAnswer: (response: EmulatorResponse) => void; onError: (error: Error) => void } | undefined;
+    let head:
+      | (Omit<EmulatorResponse, 'body'> & { readonly bodyStart: number; readonly end: number })
+      | undefined;
+    let chunks: Buffer[] = [];
     let bytes = 0;
 
-    const connection: EngineConnection = {
+    const connection: EmulatorConnection = {
       socket,
       exchange(request, onAnswer, onError) {
         call = { onAnswer, onError };
@@ -46,23 +48,23 @@ export function engineConnections({ hostname, port }: URL): { take(): EngineConn
       },
     };
 
-    function take(piece: Buffer): void {
+    function take(chunk: Buffer): void {
       if (call === undefined) throw new Error('The engine said more than was asked');
-      pieces.push(piece);
-      bytes += piece.length;
+      chunks.push(chunk);
+      bytes += chunk.length;
       if (head === undefined) {
-        const received = together(pieces);
-        pieces = [received];
+        const received = together(chunks);
+        chunks = [received];
         const headEnd = received.indexOf(HEAD_END);
         if (headEnd < 0) return;
         head = readHead(received.toString('latin1', 0, headEnd), headEnd + HEAD_END.length);
       }
       if (bytes < head.end) return;
       if (bytes > head.end) throw new Error('The engine said more than was asked');
-      const whole = together(pieces);
+      const whole = together(chunks);
       const { status, reason, headers, bodyStart } = head;
       const { onAnswer } = call;
-      [call, head, pieces, bytes] = [undefined, undefined, [], 0];
+      [call, head, chunks, bytes] = [undefined, undefined, [], 0];
       // What is refused early is answered while it is being written.
       if (headers.connection?.toLowerCase() === 'close' || socket.writableLength > 0) socket.end();
       else {
@@ -72,9 +74,9 @@ export function engineConnections({ hostname, port }: URL): { take(): EngineConn
       onAnswer({ status, reason, headers, body: whole.subarray(bodyStart) });
     }
 
-    socket.on('data', (piece: Buffer) => {
+    socket.on('data', (chunk: Buffer) => {
       try {
-        take(piece);
+        take(chunk);
       } catch (error) {
         socket.destroy(error as Error);
       }
@@ -111,7 +113,7 @@ function readHead(text: string, bodyStart: number) {
 }
 
 /** Most answers come in one piece. */
-const together = (pieces: readonly Buffer[]): Buffer => {
-  const [only] = pieces;
-  return only !== undefined && pieces.length === 1 ? only : Buffer.concat(pieces);
+const together = (chunks: readonly Buffer[]): Buffer => {
+  const [only] = chunks;
+  return only !== undefined && chunks.length === 1 ? only : Buffer.concat(chunks);
 };

@@ -1,3 +1,3 @@
 /** Some engines keep a database for each key. None looks at signatures. */
-export const forEngine = (authorization: string): string =>
+export const forEmulator = (authorization: string): string =>
   authorization.replace(/Credential=[^/]+/, 'Credential=local');

@@ -3,16 +3,16 @@ import { EventEmitter } from 'node:events';
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders, RequestOptions } from 'node:http';
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
-import type { EngineAnswer, EngineConnection } from './engine-connections.ts';
+import type { EmulatorConnection, EmulatorResponse } from './engine-connections.ts';
 
 /** Where a request goes, known when its body is: to the engine, with these headers, or through the wire. */
 export type Way =
-  | { readonly connection: EngineConnection; readonly headers: OutgoingHttpHeaders }
+  | { readonly connection: EmulatorConnection; readonly headers: OutgoingHttpHeaders }
   | { readonly wire: () => ClientRequest };
 
-export interface EngineRequestOptions {
+export interface EmulatorRequestOptions {
   readonly options: RequestOptions;
-  readonly onAnswer: ((answer: IncomingMessage) => void) | undefined;
+  readonly onAnswer: ((response: IncomingMessage) => void) | undefined;
   readonly chooseWay: (headers: OutgoingHttpHeaders, body: unknown) => Way;
 }
 
@@ -20,18 +20,18 @@ export interface EngineRequestOptions {
 const requestStart = channel('http.client.request.start');
 
 /** As much of node:http's ClientRequest as the AWS SDK uses for a request whose body is one piece. */
-export class EngineRequest extends EventEmitter {
+export class EmulatorRequest extends EventEmitter {
   readonly method: string;
   readonly protocol = 'http:';
   readonly host: string;
   readonly path: string;
   socket: Socket | undefined;
   readonly #headers: OutgoingHttpHeaders;
-  readonly #chooseWay: EngineRequestOptions['chooseWay'];
+  readonly #chooseWay: EmulatorRequestOptions['chooseWay'];
   #throughWire: ClientRequest | undefined;
   #isOver = false;
 
-  constructor({ options, onAnswer, chooseWay }: EngineRequestOptions) {
+  constructor({ options, onAnswer, chooseWay }: EmulatorRequestOptions) {
     super();
     this.method = options.method ?? 'GET';
     this.host = options.host ?? '';
@@ -77,7 +77,7 @@ export class EngineRequest extends EventEmitter {
   }
 
   #exchange(
-    { socket, exchange }: EngineConnection,
+    { socket, exchange }: EmulatorConnection,
     headers: OutgoingHttpHeaders,
     body: string | Buffer,
   ): void {
@@ -89,9 +89,9 @@ export class EngineRequest extends EventEmitter {
     head += '\r\n';
     exchange(
       typeof body === 'string' ? head + body : Buffer.concat([Buffer.from(head), body]),
-      (answer) => {
+      (response) => {
         if (this.#isOver) return;
-        this.emit('response', asIncomingMessage(answer));
+        this.emit('response', asIncomingMessage(response));
         this.#finish();
       },
       (error) => this.#finish(error),
@@ -106,7 +106,7 @@ export class EngineRequest extends EventEmitter {
   }
 }
 
-function asIncomingMessage({ status, reason, headers, body }: EngineAnswer): Readable {
+function asIncomingMessage({ status, reason, headers, body }: EmulatorResponse): Readable {
   const message = new Readable({ read() {} });
   message.push(body);
   message.push(null);

@@ -4,21 +4,21 @@ import { forgeryOf } from '../iam/authenticate.ts';
 import type { DynamoFaults } from '../run-options.ts';
 import { accessKeyOf } from '../wire/access-key-of.ts';
 import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
-import { refusedAwsJson } from '../wire/refuse-aws-json.ts';
+import { deniedAwsJson } from '../wire/refuse-aws-json.ts';
 import { createFaults, type Unprocessed } from './create-faults.ts';
 import type { DynamoCall } from './dynamo-call.ts';
 import { type DynamoError, internalServerError } from './dynamo-error.ts';
-import { forEngine } from './engine-credential.ts';
+import { forEmulator } from './engine-credential.ts';
 import { neededPermissions } from './needed-permissions.ts';
 import type { DynamoRequest, TableShape } from './touched-items.ts';
 
 export interface WireOptions {
   /** Where the engine is. */
-  readonly engine: string;
+  readonly emulator: string;
   readonly shapes: ReadonlyMap<string, TableShape>;
   readonly faults: DynamoFaults;
   readonly record: ((call: DynamoCall) => void) | undefined;
-  readonly access: Pick<AccessControl, 'refusalOf' | 'rules'>;
+  readonly access: Pick<AccessControl, 'rejectionOf' | 'rules'>;
   onOperatorWrite(): void;
   /** Whether a caller's session token, which for a function is its name, is that of a function. */
   isFunction(name: string): boolean;
@@ -29,7 +29,7 @@ export interface Wire {
   close(): Promise<void>;
 }
 
-interface Answer {
+interface WireResponse {
   readonly status: number;
   readonly headers: NodeJS.Dict<string | string[]>;
   readonly body: Buffer;
@@ -52,12 +52,12 @@ const MEASURED = new Set([...WRITES, ...READS]);
  * engine lacks, and keeps a record. What it need not look into it passes on as it came.
  */
 export async function serveWire(options: WireOptions): Promise<Wire> {
-  const { engine, shapes, faults, record, onOperatorWrite, isFunction, access } = options;
+  const { emulator, shapes, faults, record, onOperatorWrite, isFunction, access } = options;
   const agent = new Agent({ keepAlive: true });
-  const looksInside = record !== undefined || Object.keys(faults).length > 0;
-  const { admit } = createFaults(shapes, faults);
+  const inspectsRequests = record !== undefined || Object.keys(faults).length > 0;
+  const { checkLimit } = createFaults(shapes, faults);
 
-  function forward(request: IncomingMessage, body: string | Buffer): Promise<Answer> {
+  function forward(request: IncomingMessage, body: string | Buffer): Promise<WireResponse> {
     return new Promise((resolve, reject) => {
       const {
         host: _,
@@ -66,12 +66,12 @@ export async function serveWire(options: WireOptions): Promise<Wire> {
         authorization = '',
         ...headers
       } = request.headers;
-      const outgoing = httpRequest(engine, {
+      const outgoing = httpRequest(emulator, {
         agent,
         method: request.method ?? 'POST',
         headers: {
           ...headers,
-          authorization: forEngine(authorization),
+          authorization: forEmulator(authorization),
           'content-length': Buffer.byteLength(body),
         },
       });
@@ -86,34 +86,34 @@ export async function serveWire(options: WireOptions): Promise<Wire> {
     });
   }
 
-  async function exchange(request: IncomingMessage): Promise<Answer> {
+  async function exchange(request: IncomingMessage): Promise<WireResponse> {
     const target = String(request.headers['x-amz-target']).split('.').pop() ?? '';
     const caller = String(request.headers['x-amz-security-token']);
     const functionName = isFunction(caller) ? caller : undefined;
     try {
-      return await judgeAndForward(request, target, functionName);
+      return await evaluateAndForward(request, target, functionName);
     } finally {
       // Also when no answer came: the engine may have written all the same.
       if (!READS.has(target) && functionName === undefined) onOperatorWrite();
     }
   }
 
-  async function judgeAndForward(
+  async function evaluateAndForward(
     request: IncomingMessage,
     target: string,
     functionName: string | undefined,
-  ): Promise<Answer> {
+  ): Promise<WireResponse> {
     const at = Date.now();
     const body = await readAll(request);
     const input = JSON.parse(body.toString() || '{}') as DynamoRequest;
     const needed = neededPermissions(target, input, shapes, access.rules);
     const { method = '', url = '', headers } = request;
-    const refusal =
+    const rejection =
       forgeryOf({ method, url, headers }, body, access.rules) ??
-      access.refusalOf(accessKeyOf(headers), needed);
-    if (refusal) return errorAnswer({ status: 400, body: refusedAwsJson(refusal) });
-    if (!looksInside) return await forward(request, body);
-    const keep = (status: number, capacity: readonly Capacity[]) => {
+      access.rejectionOf(accessKeyOf(headers), needed);
+    if (rejection) return errorResponse({ status: 400, body: deniedAwsJson(rejection) });
+    if (!inspectsRequests) return await forward(request, body);
+    const retain = (status: number, capacity: readonly Capacity[]) => {
       const units = capacity.reduce((sum, { CapacityUnits }) => sum + (CapacityUnits ?? 0), 0);
       const consumed = WRITES.has(target)
         ? { readUnits: 0, writeUnits: units }
@@ -121,43 +121,43 @@ export async function serveWire(options: WireOptions): Promise<Wire> {
       record?.({ target, tableName: tableNames(input), functionName, status, consumed, at });
     };
 
-    const refused = faults.refuse?.({ target, functionName, body: input });
-    const admission = refused ? internalServerError : admit(target, input);
+    const rejected = faults.reject?.({ target, functionName, body: input });
+    const admission = rejected ? internalServerError : checkLimit(target, input);
     if ('status' in admission) {
-      keep(admission.status, []);
-      return errorAnswer(admission);
+      retain(admission.status, []);
+      return errorResponse(admission);
     }
     try {
       const measured = MEASURED.has(target) && (input.ReturnConsumedCapacity ?? 'NONE') === 'NONE';
       const outgoing = measured
         ? { ...admission.request, ReturnConsumedCapacity: 'TOTAL' }
         : admission.request;
-      const answer = await forward(request, JSON.stringify(outgoing));
+      const response = await forward(request, JSON.stringify(outgoing));
       if (!MEASURED.has(target)) {
-        keep(answer.status, []);
-        return answer;
+        retain(response.status, []);
+        return response;
       }
-      const output = JSON.parse(answer.body.toString()) as Record<string, unknown>;
+      const output = JSON.parse(response.body.toString()) as Record<string, unknown>;
       const capacity = [output.ConsumedCapacity ?? []].flat() as Capacity[];
-      keep(answer.status, capacity);
-      admission.settle(capacity.reduce((sum, { CapacityUnits }) => sum + (CapacityUnits ?? 0), 0));
+      retain(response.status, capacity);
+      admission.charge(capacity.reduce((sum, { CapacityUnits }) => sum + (CapacityUnits ?? 0), 0));
       if (measured) delete output.ConsumedCapacity;
-      if (answer.status === 200 && admission.unprocessed) {
+      if (response.status === 200 && admission.unprocessed) {
         output.UnprocessedItems = mergeUnprocessed(
           output.UnprocessedItems as Unprocessed,
           admission.unprocessed,
         );
       }
-      return jsonAnswer(answer.status, output, answer.headers['x-amzn-requestid']);
+      return jsonResponse(response.status, output, response.headers['x-amzn-requestid']);
     } finally {
       admission.release();
     }
   }
 
   const server = createServer(async (request, response) => {
-    const { status, headers, body } = await exchange(request).catch(() => errorAnswer(internalServerError));
-    const { 'transfer-encoding': _, connection: __, ...kept } = headers;
-    response.writeHead(status, { ...kept, 'content-length': body.length });
+    const { status, headers, body } = await exchange(request).catch(() => errorResponse(internalServerError));
+    const { 'transfer-encoding': _, connection: __, ...stored } = headers;
+    response.writeHead(status, { ...stored, 'content-length': body.length });
     response.end(body);
   });
   const { endpoint, close } = await listenOnLoopback(server);
@@ -178,18 +178,18 @@ function tableNames({ TableName, RequestItems, TransactItems }: DynamoRequest): 
   return [...new Set(names.filter((name) => name !== undefined))].sort().join(',');
 }
 
-function mergeUnprocessed(fromEngine: Unprocessed | undefined, ours: Unprocessed): Unprocessed {
-  const tables = new Set([...Object.keys(fromEngine ?? {}), ...Object.keys(ours)]);
+function mergeUnprocessed(fromEmulator: Unprocessed | undefined, ours: Unprocessed): Unprocessed {
+  const tables = new Set([...Object.keys(fromEmulator ?? {}), ...Object.keys(ours)]);
   return Object.fromEntries(
-    [...tables].map((name) => [name, [...(fromEngine?.[name] ?? []), ...(ours[name] ?? [])]]),
+    [...tables].map((name) => [name, [...(fromEmulator?.[name] ?? []), ...(ours[name] ?? [])]]),
   );
 }
 
-function errorAnswer({ status, body }: DynamoError): Answer {
-  return jsonAnswer(status, body, undefined);
+function errorResponse({ status, body }: DynamoError): WireResponse {
+  return jsonResponse(status, body, undefined);
 }
 
-function jsonAnswer(status: number, body: unknown, requestId: string | string[] | undefined): Answer {
+function jsonResponse(status: number, body: unknown, requestId: string | string[] | undefined): WireResponse {
   return {
     status,
     headers: {

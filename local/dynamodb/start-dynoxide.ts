@@ -7,9 +7,9 @@ import { setTimeout as after } from 'node:timers/promises';
 import { openExclusively } from '../data/lock-file.ts';
 import { claimPort, releasePort } from '../wire/own-ports.ts';
 
-export interface Engine {
+export interface Emulator {
   readonly endpoint: string;
-  /** It is the one that `engineConnections` knows to talk to. */
+  /** It is the one that `emulatorConnections` knows to talk to. */
   readonly isEmbedded: boolean;
   close(): Promise<void>;
 }
@@ -31,7 +31,7 @@ const START_TIMEOUT_MILLISECONDS = 10_000;
 const PORTS_TO_TRY = 5;
 
 /** Starts the embedded DynamoDB engine on a free port. */
-export async function startDynoxide(databaseFile: string): Promise<Engine> {
+export async function startDynoxide(databaseFile: string): Promise<Emulator> {
   const binary = findBinary();
   await untilClosed(databaseFile);
   for (let attempt = 1; ; attempt += 1)
@@ -55,7 +55,7 @@ async function untilClosed(databaseFile: string): Promise<void> {
   }
 }
 
-async function startAt(port: number, binary: string, databaseFile: string): Promise<Engine> {
+async function startAt(port: number, binary: string, databaseFile: string): Promise<Emulator> {
   const child = spawn(
     'sh',
     ['-c', UNTIL_PIPE_BREAKS, 'sh', binary, 'serve', '--port', String(port), '--db-path', databaseFile],
@@ -70,11 +70,11 @@ async function startAt(port: number, binary: string, databaseFile: string): Prom
   );
   let ended = false;
   let said = '';
-  const hear = (text: string) => {
+  const listen = (text: string) => {
     said = (said + text).slice(-1000);
   };
-  child.stdout.setEncoding('utf8').on('data', hear);
-  child.stderr.setEncoding('utf8').on('data', hear);
+  child.stdout.setEncoding('utf8').on('data', listen);
+  child.stderr.setEncoding('utf8').on('data', listen);
   child.stdin.on('error', () => {});
   const exit = new Promise<void>((resolve) => {
     child.on('error', (error) => {
@@ -90,7 +90,7 @@ async function startAt(port: number, binary: string, databaseFile: string): Prom
   const endpoint = `http://127.0.0.1:${port}`;
   const stopAt = Date.now() + START_TIMEOUT_MILLISECONDS;
   // What answers at a port may be somebody else's engine, so ours has to have said that it listens.
-  while (!said.includes('listening on') || !(await answers(endpoint))) {
+  while (!said.includes('listening on') || !(await responds(endpoint))) {
     if (!ended && Date.now() < stopAt) {
       await after(5);
       continue;
@@ -124,7 +124,7 @@ function findBinary(): string {
   }
 }
 
-async function answers(endpoint: string): Promise<boolean> {
+async function responds(endpoint: string): Promise<boolean> {
   try {
     const response = await fetch(endpoint, { headers: { connection: 'close' } });
     return (await response.text()).startsWith('healthy');

@@ -4,7 +4,7 @@ import { keyArnOf } from '../kms/key-arn-of.ts';
 import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import { serveWire, type Wire } from './serve-wire.ts';
-import { type Engine, startDynoxide } from './start-dynoxide.ts';
+import { type Emulator, startDynoxide } from './start-dynoxide.ts';
 import type { TableShape } from './touched-items.ts';
 
 interface KeyProperties {
@@ -46,14 +46,14 @@ export const tables: ResourceKind = {
     const arnOf = (resource: TemplateResource) =>
       `arn:aws:dynamodb:${context.region}:${context.accountId}:table/${nameOf(resource)}`;
 
-    const engine = await startEngine(context);
+    const emulator = await startEmulator(context);
     try {
-      await createTables(engine.endpoint, resources, nameOf, context);
+      await createTables(emulator.endpoint, resources, nameOf, context);
     } catch (error) {
-      await engine.close();
+      await emulator.close();
       throw error;
     }
-    const wire = await startWire(engine, resources, nameOf, context);
+    const wire = await startWire(emulator, resources, nameOf, context);
     context.endpoints.dynamodb = wire.endpoint;
     return {
       ref: nameOf,
@@ -62,12 +62,12 @@ export const tables: ResourceKind = {
           name
         ],
       environmentFor: () => ({ AWS_ENDPOINT_URL_DYNAMODB: wire.endpoint }),
-      async begin() {
+      async start() {
         for (const resource of resources) ruleAccess(resource, arnOf(resource), context);
       },
       async close() {
         await wire.close();
-        await engine.close();
+        await emulator.close();
       },
     };
   },
@@ -85,7 +85,7 @@ function ruleAccess({ logicalId, properties }: TemplateResource, arn: string, co
 }
 
 async function startWire(
-  { endpoint: engine, isEmbedded }: Engine,
+  { endpoint: emulator, isEmbedded }: Emulator,
   resources: readonly TemplateResource[],
   nameOf: (resource: TemplateResource) => string,
   context: RunContext,
@@ -112,7 +112,7 @@ async function startWire(
     ];
   });
   const wire = await serveWire({
-    engine,
+    emulator,
     shapes: new Map(shapes),
     faults: faults ?? {},
     record: recordCalls ? (call) => context.dynamoCalls.push(call) : undefined,
@@ -123,11 +123,11 @@ async function startWire(
     isFunction: (name) => [...context.functions.values()].some(({ functionName }) => functionName === name),
   });
   if (isEmbedded && !recordCalls && Object.keys(faults ?? {}).length === 0)
-    context.engineRoute = { wire: wire.endpoint, engine, shapes: new Map(shapes) };
+    context.emulatorRoute = { wire: wire.endpoint, emulator, shapes: new Map(shapes) };
   return wire;
 }
 
-async function startEngine({ options }: RunContext): Promise<Engine> {
+async function startEmulator({ options }: RunContext): Promise<Emulator> {
   const given = process.env.AWS_ENDPOINT_URL_DYNAMODB;
   if (given) return { endpoint: given, isEmbedded: false, close: async () => {} };
   return await startDynoxide(path.join(options.dataDir, 'dynamodb.sqlite'));
@@ -146,7 +146,7 @@ async function createTables(
   const client = new DynamoDBClient({
     endpoint,
     region: context.region,
-    // As `forEngine` has it. The engine looks at no signature.
+    // As `forEmulator` has it. The engine looks at no signature.
     credentials: { accessKeyId: 'local', secretAccessKey: 'local' },
   });
   const create = async (resource: TemplateResource): Promise<void> => {

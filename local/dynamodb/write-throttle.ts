@@ -19,7 +19,7 @@ export function createWriteThrottle(now: () => number = () => performance.now())
 
   return {
     /** Whether the write fits; if so its units are taken. */
-    admits({ partition, units }: TouchedItem): boolean {
+    hasRoomFor({ partition, units }: TouchedItem): boolean {
       const level = levelOf(partition);
       // A large item may overdraw, as it may in AWS: what follows then waits the longer.
       if (level.units < 1) return false;

@@ -17,7 +17,7 @@ interface ProxyResponse extends ProxyHead {
 const RESPONSE_KEYS = new Set(['statusCode', 'headers', 'multiValueHeaders', 'body', 'isBase64Encoded']);
 
 /** A proxy integration that waits for the whole answer. */
-export async function answerBuffered(
+export async function respondBuffered(
   api: ApiModel,
   { timeoutMilliseconds }: FunctionIntegration,
   fn: InvokableFunction,
@@ -55,18 +55,18 @@ async function withinTime<T>(work: Promise<T>, milliseconds: number): Promise<T>
 }
 
 function readProxyResponse(payload: string, { binaryMediaTypes }: ApiModel, facts: RequestFacts) {
-  const answer = JSON.parse(payload) as ProxyResponse | null;
-  const isObject = typeof answer === 'object' && answer !== null && !Array.isArray(answer);
-  const status = isObject ? responseStatus(answer) : undefined;
-  const headers = isObject ? responseHeaders(answer) : undefined;
-  const body = isObject ? (answer.body ?? '') : undefined;
-  const known = isObject && Object.keys(answer).every((key) => RESPONSE_KEYS.has(key));
+  const response = JSON.parse(payload) as ProxyResponse | null;
+  const isObject = typeof response === 'object' && response !== null && !Array.isArray(response);
+  const status = isObject ? responseStatus(response) : undefined;
+  const headers = isObject ? responseHeaders(response) : undefined;
+  const body = isObject ? (response.body ?? '') : undefined;
+  const known = isObject && Object.keys(response).every((key) => RESPONSE_KEYS.has(key));
   // A malformed proxy response: one key too many is enough.
   if (!isObject || !known || status === undefined || !headers || typeof body !== 'string') {
     throw new GatewayFailure('DEFAULT_5XX');
   }
   // Only a client that asks for a binary type gets bytes; others get the base64 text itself.
   const [accepted] = (facts.headerValue('accept') ?? '*/*').split(',');
-  const isBinary = answer.isBase64Encoded === true && isBinaryType(binaryMediaTypes, accepted);
+  const isBinary = response.isBase64Encoded === true && isBinaryType(binaryMediaTypes, accepted);
   return { status, headers, body: Buffer.from(body, isBinary ? 'base64' : 'utf8') };
 }

@@ -27,32 +27,32 @@ const JSON_TYPE = 'application/json';
 /** Reads a mock integration with one response of static headers, which takes JSON or no type at all. */
 export function readMock(
   { Integration: integration, MethodResponses = [] }: MockProperties,
-  refuse: (reason: string) => never,
+  reject: (reason: string) => never,
 ): MockIntegration {
   const { [JSON_TYPE]: template = '', ...otherTemplates } = integration.RequestTemplates ?? {};
   const [, status] = /^\{ ?"statusCode": ?(\d{3}) ?\}$/.exec(template) ?? [];
   const [response, ...otherResponses] = integration.IntegrationResponses ?? [];
   if (status === undefined || Object.keys(otherTemplates).length > 0)
-    return refuse(
+    return reject(
       'a mock integration cannot run locally unless its only request template is a status of JSON',
     );
   if (integration.PassthroughBehavior !== 'NEVER')
-    return refuse('a mock integration that passes other types through cannot run locally');
+    return reject('a mock integration that passes other types through cannot run locally');
   if (!response || otherResponses.length > 0 || response.SelectionPattern || response.ResponseTemplates)
-    return refuse('a mock integration with other than one response, without a body, cannot run locally');
+    return reject('a mock integration with other than one response, without a body, cannot run locally');
   const declared = MethodResponses.find(({ StatusCode }) => StatusCode === response.StatusCode);
-  if (!declared) return refuse(`the method has no response ${response.StatusCode}`);
+  if (!declared) return reject(`the method has no response ${response.StatusCode}`);
   const headers = Object.entries(response.ResponseParameters ?? {}).flatMap(([name, value]) => {
     const [, header] = /^method\.response\.header\.(.+)$/.exec(name) ?? [];
     const [, text] = /^'(.*)'$/.exec(value) ?? [];
     if (header === undefined || text === undefined || declared.ResponseParameters?.[name] === undefined)
-      return refuse(`the response parameter ${name} cannot run locally`);
+      return reject(`the response parameter ${name} cannot run locally`);
     return [header, text];
   });
   return { status: Number(response.StatusCode), headers };
 }
 
-export function answerMock(
+export function respondMock(
   { status, headers }: MockIntegration,
   facts: RequestFacts,
   response: ServerResponse,

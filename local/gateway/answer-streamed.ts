@@ -12,7 +12,7 @@ const MAX_METADATA_BYTES = 16 * 1024;
  * A proxy integration that passes the answer on as it is written. Resolves with the end of the response, which may
  * come before the function's. AWS sends such a function one more event that is no proxy event; this gateway does not.
  */
-export function answerStreamed(
+export function respondStreamed(
   api: ApiModel,
   { timeoutMilliseconds }: FunctionIntegration,
   fn: InvokableFunction,

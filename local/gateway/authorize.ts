@@ -48,21 +48,21 @@ export function createAuthorize(
     let verdict: Verdict;
     if (cached && cached.expires > Date.now()) verdict = cached.verdict;
     else {
-      const refusal = access.refusalOfService(
+      const rejection = access.denialOfService(
         'apigateway.amazonaws.com',
         `${apiArn}/authorizers/${authorizer.logicalId}`,
         { action: 'lambda:InvokeFunction', resource: authorizer.functionArn },
       );
-      if (refusal) throw new GatewayFailure('AUTHORIZER_CONFIGURATION_ERROR');
+      if (rejection) throw new GatewayFailure('AUTHORIZER_CONFIGURATION_ERROR');
       // An answer to a question from before an operator's write is kept where nobody looks any more.
-      const askedFor = cache;
-      verdict = await ask(findFunction({ functions }, authorizer.functionArn), {
+      const cached = cache;
+      verdict = await send(findFunction({ functions }, authorizer.functionArn), {
         type: 'REQUEST',
         methodArn,
         ...event,
       });
       if (authorizer.cacheSeconds > 0) {
-        askedFor.set(key, { verdict, expires: Date.now() + authorizer.cacheSeconds * 1000 });
+        cached.set(key, { verdict, expires: Date.now() + authorizer.cacheSeconds * 1000 });
       }
     }
 
@@ -108,23 +108,23 @@ function identityValue(source: string, event: RequestEvent, facts: RequestFacts)
   }
 }
 
-async function ask(fn: InvokableFunction | undefined, event: unknown): Promise<Verdict> {
+async function send(fn: InvokableFunction | undefined, event: unknown): Promise<Verdict> {
   const result = await fn?.invoke(JSON.stringify(event));
   if (!result?.succeeded) {
     throw new GatewayFailure(result?.errorMessage === 'Unauthorized' ? 'UNAUTHORIZED' : 'AUTHORIZER_FAILURE');
   }
-  const answer = JSON.parse(result.payload) as {
+  const response = JSON.parse(result.payload) as {
     principalId?: unknown;
     policyDocument?: { Statement?: PolicyStatement | PolicyStatement[] };
     context?: Record<string, unknown>;
   } | null;
-  const statements = [answer?.policyDocument?.Statement ?? []].flat();
-  const context = answer?.context ?? {};
+  const statements = [response?.policyDocument?.Statement ?? []].flat();
+  const context = response?.context ?? {};
   const isFlat = Object.values(context).every((value) =>
     ['string', 'number', 'boolean'].includes(typeof value),
   );
-  if (typeof answer?.principalId !== 'string' || statements.length === 0 || !isFlat) {
+  if (typeof response?.principalId !== 'string' || statements.length === 0 || !isFlat) {
     throw new GatewayFailure('AUTHORIZER_CONFIGURATION_ERROR');
   }
-  return { principalId: answer.principalId, statements, context: context as Verdict['context'] };
+  return { principalId: response.principalId, statements, context: context as Verdict['context'] };
 }

@@ -42,21 +42,21 @@ export function readRestApi(resources: readonly TemplateResource[], context: Run
     resources.filter((resource) => resource.type === `AWS::ApiGateway::${type}`);
   const read = <T>({ properties, logicalId }: TemplateResource) =>
     context.resolve(properties, logicalId) as T;
-  const refuse = ({ logicalId, type }: TemplateResource, reason: string): never => {
+  const reject = ({ logicalId, type }: TemplateResource, reason: string): never => {
     throw new Error(`${logicalId} (${type}): ${reason}`);
   };
 
   const [api, secondApi] = ofType('RestApi');
   const [stage, secondStage] = ofType('Stage');
   if (!api || !stage) throw new Error('The template has parts of a REST API, but no API with a stage');
-  if (secondApi) refuse(secondApi, 'only one REST API can run locally');
-  if (secondStage) refuse(secondStage, 'only one stage can run locally');
+  if (secondApi) reject(secondApi, 'only one REST API can run locally');
+  if (secondStage) reject(secondStage, 'only one stage can run locally');
   const apiProperties = read<{
     readonly Body?: unknown;
     readonly BinaryMediaTypes?: string[];
     readonly EndpointConfiguration?: { readonly Types?: string[] };
   }>(api);
-  if (apiProperties.Body) refuse(api, 'an API from an OpenAPI body cannot run locally');
+  if (apiProperties.Body) reject(api, 'an API from an OpenAPI body cannot run locally');
   const stageProperties = read<{
     readonly MethodSettings?: readonly MethodSetting[];
     readonly StageName: string;
@@ -72,11 +72,11 @@ export function readRestApi(resources: readonly TemplateResource[], context: Run
       readonly Type: string;
     }>(resource);
     if (properties.Type !== 'REQUEST')
-      refuse(resource, `an authorizer of type ${properties.Type} cannot run locally`);
+      reject(resource, `an authorizer of type ${properties.Type} cannot run locally`);
     authorizers.set(resource.logicalId, {
       logicalId: resource.logicalId,
       functionArn:
-        functionArnIn(properties.AuthorizerUri) ?? refuse(resource, 'its AuthorizerUri names no function'),
+        functionArnIn(properties.AuthorizerUri) ?? reject(resource, 'its AuthorizerUri names no function'),
       identitySources: (properties.IdentitySource ?? '')
         .split(',')
         .map((source) => source.trim())
@@ -101,7 +101,7 @@ export function readRestApi(resources: readonly TemplateResource[], context: Run
     const { ParentId, PathPart } = read<{ ParentId: string; PathPart: string }>(resource);
     const parentResource = resources.find(({ logicalId }) => logicalId === ParentId);
     const parent = nodes.get(ParentId) ?? (parentResource && addNode(parentResource));
-    if (!parent) return refuse(resource, `its parent ${ParentId} is not in the template`);
+    if (!parent) return reject(resource, `its parent ${ParentId} is not in the template`);
     const node: PathNode = {
       resourceId: resource.logicalId,
       resourcePath: `${parent === root ? '' : parent.resourcePath}/${PathPart}`,
@@ -120,14 +120,14 @@ export function readRestApi(resources: readonly TemplateResource[], context: Run
     { Integration: integration, MethodResponses }: MethodProperties,
   ): ApiMethod['integration'] => {
     if (integration?.Type === 'MOCK')
-      return readMock({ Integration: integration, MethodResponses }, (reason) => refuse(resource, reason));
+      return readMock({ Integration: integration, MethodResponses }, (reason) => reject(resource, reason));
     const functionArn = functionArnIn(integration?.Uri);
     if (integration?.Type !== 'AWS_PROXY' || !functionArn) {
-      return refuse(resource, `an integration of type ${integration?.Type} cannot run locally`);
+      return reject(resource, `an integration of type ${integration?.Type} cannot run locally`);
     }
     const streamed = integration.ResponseTransferMode === 'STREAM';
     if (streamed !== integration.Uri?.endsWith('/response-streaming-invocations')) {
-      refuse(resource, 'ResponseTransferMode and the integration URI do not go together');
+      reject(resource, 'ResponseTransferMode and the integration URI do not go together');
     }
     return {
       functionArn,
@@ -141,11 +141,11 @@ export function readRestApi(resources: readonly TemplateResource[], context: Run
     { resourcePath }: PathNode,
   ): ApiMethod => {
     const { AuthorizationType = 'NONE' } = properties;
-    if (properties.ApiKeyRequired) refuse(resource, 'API keys cannot run locally');
-    if (properties.RequestValidatorId) refuse(resource, 'request validators cannot run locally');
+    if (properties.ApiKeyRequired) reject(resource, 'API keys cannot run locally');
+    if (properties.RequestValidatorId) reject(resource, 'request validators cannot run locally');
     const authorizer = authorizers.get(properties.AuthorizerId ?? '');
     if (AuthorizationType !== 'NONE' && (AuthorizationType !== 'CUSTOM' || !authorizer)) {
-      refuse(resource, `the authorization ${AuthorizationType} cannot run locally`);
+      reject(resource, `the authorization ${AuthorizationType} cannot run locally`);
     }
     return {
       logicalId: resource.logicalId,
@@ -166,7 +166,7 @@ export function readRestApi(resources: readonly TemplateResource[], context: Run
     const properties = read<GatewayResponseProperties>(resource);
     const headers = Object.entries(properties.ResponseParameters ?? {}).map(([name, value]) => {
       const header = /^gatewayresponse\.header\.(.+)$/.exec(name)?.[1];
-      return [header ?? refuse(resource, `${name} cannot run locally`), value];
+      return [header ?? reject(resource, `${name} cannot run locally`), value];
     });
     return [
       properties.ResponseType,

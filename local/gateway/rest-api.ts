@@ -33,12 +33,12 @@ export const restApi: ResourceKind = {
           ResourceId: resource.logicalId,
           AuthorizerId: resource.logicalId,
         })[name],
-      async begin() {
+      async start() {
         const api = readRestApi(resources, context);
         server = await serveRestApi(api, context, context.frontDoor ? 0 : context.options.port);
         context.endpoints.gateway = server.url;
         context.awaitedByClients.push(...functionsOf(api.root));
-        context.origins.set(`${api.apiId}.execute-api.${context.region}.amazonaws.com`, server.answer);
+        context.origins.set(`${api.apiId}.execute-api.${context.region}.amazonaws.com`, server.respond);
       },
       async close() {
         await server?.close();

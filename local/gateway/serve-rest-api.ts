@@ -2,9 +2,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { findFunction } from '../lambda/find-function.ts';
 import type { RunContext } from '../run-context.ts';
 import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
-import { answerBuffered } from './answer-buffered.ts';
-import { answerMock } from './answer-mock.ts';
-import { answerStreamed } from './answer-streamed.ts';
+import { respondBuffered } from './answer-buffered.ts';
+import { respondMock } from './answer-mock.ts';
+import { respondStreamed } from './answer-streamed.ts';
 import type { ApiModel } from './api-model.ts';
 import { type AuthorizeContext, createAuthorize } from './authorize.ts';
 import { GatewayFailure } from './gateway-failure.ts';
@@ -18,7 +18,7 @@ import { renderGatewayResponse } from './render-gateway-response.ts';
 export interface RestApiServer {
   readonly url: string;
   /** What the server does with a request, for whoever stands in front of it. */
-  readonly answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+  readonly respond: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   close(): Promise<void>;
 }
 
@@ -41,7 +41,7 @@ export async function serveRestApi(
   const authorize = createAuthorize(api, context);
   const goesOn = createThrottle();
 
-  async function answer(
+  async function respond(
     request: IncomingMessage,
     response: ServerResponse,
     facts: RequestFacts,
@@ -66,19 +66,19 @@ export async function serveRestApi(
       const event = createRequestEvent(api, route, facts);
       const authorizer = method.authorizer && (await authorize(method.authorizer, event, facts));
       const { integration } = method;
-      if (!('functionArn' in integration)) return answerMock(integration, facts, response);
+      if (!('functionArn' in integration)) return respondMock(integration, facts, response);
       const isBinary = isBinaryType(api.binaryMediaTypes, facts.headerValue('content-type'));
       const payload = JSON.stringify(createProxyEvent(event, authorizer, body, isBinary));
       if (Buffer.byteLength(payload) > MAX_PAYLOAD_BYTES) throw new GatewayFailure('REQUEST_TOO_LARGE');
       const fn = findFunction({ functions }, integration.functionArn);
       if (!fn) throw new GatewayFailure('DEFAULT_5XX');
-      const refusal = access.refusalOfService('apigateway.amazonaws.com', methodArn(api, route, facts), {
+      const rejection = access.denialOfService('apigateway.amazonaws.com', methodArn(api, route, facts), {
         action: 'lambda:InvokeFunction',
         resource: integration.functionArn,
       });
-      if (refusal) throw new GatewayFailure('API_CONFIGURATION_ERROR');
-      if (integration.streamed) await answerStreamed(api, integration, fn, payload, response);
-      else await answerBuffered(api, integration, fn, payload, facts, response);
+      if (rejection) throw new GatewayFailure('API_CONFIGURATION_ERROR');
+      if (integration.streamed) await respondStreamed(api, integration, fn, payload, response);
+      else await respondBuffered(api, integration, fn, payload, facts, response);
     } catch (error) {
       // The answer waits for the whole request: a sender that is still writing would not see it.
       await receiving.catch(() => {});
@@ -91,7 +91,7 @@ export async function serveRestApi(
     response.setHeader('x-amzn-RequestId', facts.requestId);
     response.setHeader('x-amz-apigw-id', facts.extendedRequestId);
     try {
-      await answer(request, response, facts);
+      await respond(request, response, facts);
     } catch (error) {
       if (response.headersSent || response.destroyed) return;
       const failure = error instanceof GatewayFailure ? error : new GatewayFailure('DEFAULT_5XX');
@@ -109,7 +109,7 @@ export async function serveRestApi(
   server.on('checkExpectation', (request, response) => void serve(request, response));
   const { endpoint, close } = await listenOnLoopback(server, port);
   return {
-    answer: serve,
+    respond: serve,
     url: `${endpoint}/${api.stage}`,
     close,
   };

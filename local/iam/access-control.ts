@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { AccessRules, PolicyStatement, Session } from './access-rules.ts';
-import { createJudge, type Judge, type JudgeNotes } from './judge.ts';
+import { createEvaluator, type Evaluator, type EvaluatorNotes } from './judge.ts';
 import { operatorCredentials } from './operator-credentials.ts';
 import { readPolicy } from './read-policy.ts';
 
@@ -13,10 +13,10 @@ export interface Role {
   readonly statements: readonly PolicyStatement[];
 }
 
-export interface AccessControl extends Judge {
+export interface AccessControl extends Evaluator {
   readonly rules: AccessRules;
   /** Told also by judges in other threads. */
-  readonly notes: JudgeNotes;
+  readonly notes: EvaluatorNotes;
   /** Told of each role that something has assumed. */
   readonly onAssumed: ((role: Role) => void)[];
   /** Finds the template's roles; set by their kind when all kinds are open. */
@@ -33,7 +33,7 @@ export interface AccessControl extends Judge {
 /** Who may do what in a run, by the policies of its template. */
 export function createAccessControl(
   { accountId, region }: Pick<AccessRules, 'accountId' | 'region'>,
-  notes: JudgeNotes,
+  notes: EvaluatorNotes,
 ): AccessControl {
   const rules: AccessRules = {
     accountId,
@@ -44,15 +44,15 @@ export function createAccessControl(
     encryptionKeys: new Map(),
   };
   const control: AccessControl = {
-    ...createJudge(rules, notes),
+    ...createEvaluator(rules, notes),
     rules,
     notes,
     onAssumed: [],
     findRole: () => undefined,
 
     attachPolicy(resourceArn, document, source) {
-      const earlier = rules.resourcePolicies.get(resourceArn) ?? [];
-      rules.resourcePolicies.set(resourceArn, [...earlier, ...readPolicy(document, source)]);
+      const previous = rules.resourcePolicies.get(resourceArn) ?? [];
+      rules.resourcePolicies.set(resourceArn, [...previous, ...readPolicy(document, source)]);
     },
 
     assume({ roleArn, service, sessionName }) {
@@ -71,7 +71,7 @@ export function createAccessControl(
         statements: role.statements,
       };
       rules.sessions.set(session.accessKeyId, session);
-      for (const told of control.onAssumed) told(role);
+      for (const listener of control.onAssumed) listener(role);
       return session;
     },
   };

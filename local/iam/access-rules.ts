@@ -62,7 +62,7 @@ export interface Permission {
 }
 
 /** Why a call is not carried out. */
-export interface Refusal {
+export interface Denial {
   readonly reason: 'no-credentials' | 'unknown-key' | 'wrong-signature' | 'denied';
   readonly message: string;
 }

@@ -1,5 +1,5 @@
 import { accessKeyOf } from '../wire/access-key-of.ts';
-import type { AccessRules, Refusal } from './access-rules.ts';
+import type { AccessRules, Denial } from './access-rules.ts';
 import { isSigned, type SignedRequest, type SigningStyle } from './signature.ts';
 
 export const secretOf = (
@@ -16,7 +16,7 @@ export function forgeryOf(
   body: string | Buffer,
   rules: Pick<AccessRules, 'operator' | 'sessions'>,
   style: SigningStyle = 'other',
-): Refusal | undefined {
+): Denial | undefined {
   const secret = secretOf(rules, accessKeyOf(request.headers));
   if (secret === undefined || isSigned(request, body, secret, style)) return undefined;
   return {

@@ -1,9 +1,9 @@
 import type {
   AccessRules,
+  Denial,
   Permission,
   PermissionUse,
   PolicyStatement,
-  Refusal,
   RequestContext,
   Session,
 } from './access-rules.ts';
@@ -11,19 +11,19 @@ import { conditionsHold } from './conditions.ts';
 import { keyUses } from './key-uses.ts';
 import { matchesPattern } from './matches-pattern.ts';
 
-export interface Judge {
+export interface Evaluator {
   /** Undefined when whoever has this access key may do all of it. */
-  refusalOf(accessKeyId: string | undefined, needed: readonly Permission[]): Refusal | undefined;
+  rejectionOf(accessKeyId: string | undefined, needed: readonly Permission[]): Denial | undefined;
   /** The same for a caller without any credentials. */
-  refusalOfAnyone(needed: readonly Permission[]): Refusal | undefined;
+  denialOfAnyone(needed: readonly Permission[]): Denial | undefined;
   /** The same for a service that calls in the name of one of its resources. */
-  refusalOfService(service: string, sourceArn: string, needed: Permission): Refusal | undefined;
+  denialOfService(service: string, sourceArn: string, needed: Permission): Denial | undefined;
 }
 
-export interface JudgeNotes {
+export interface EvaluatorNotes {
   /** Told once for each permission. */
   onUse(use: PermissionUse): void;
-  onRefusal(message: string): void;
+  onDenied(message: string): void;
 }
 
 interface Caller {
@@ -40,7 +40,7 @@ type Verdict = { readonly allowedBy: Match } | { readonly because: string };
 type Match = { readonly statement: PolicyStatement; readonly action: string; readonly resource: string };
 
 /** Decides as IAM does inside one account. The rules may still grow. */
-export function createJudge(rules: AccessRules, notes: JudgeNotes): Judge {
+export function createEvaluator(rules: AccessRules, notes: EvaluatorNotes): Evaluator {
   const { accountId, region } = rules;
   const account = [`AWS:arn:aws:iam::${accountId}:root`, `AWS:${accountId}`];
   // All SDKs speak TLS to AWS; that the engines of this machine do not is no matter of the template.
@@ -100,7 +100,7 @@ export function createJudge(rules: AccessRules, notes: JudgeNotes): Judge {
     return undefined;
   }
 
-  function judge(caller: Caller, needed: Permission): Verdict {
+  function evaluate(caller: Caller, needed: Permission): Verdict {
     const { action, resource } = needed;
     const context = needed.context ? { ...caller.context, ...needed.context } : caller.context;
     const own = caller.session?.statements ?? [];
@@ -136,18 +136,18 @@ export function createJudge(rules: AccessRules, notes: JudgeNotes): Judge {
     });
   }
 
-  function refusal(caller: Caller, needed: readonly Permission[]): Refusal | undefined {
+  function rejection(caller: Caller, needed: readonly Permission[]): Denial | undefined {
     for (const permission of needed) {
       const key = rules.encryptionKeys.get(ownerOf(permission.resource));
       for (const each of [permission, ...keyUses(permission, key, region)]) {
-        const verdict = judge(caller, each);
+        const verdict = evaluate(caller, each);
         if ('allowedBy' in verdict) {
           note(caller, verdict.allowedBy);
           continue;
         }
         const { action, resource } = each;
         const message = `User: ${caller.name} is not authorized to perform: ${action} on resource: ${resource} ${verdict.because}`;
-        notes.onRefusal(message);
+        notes.onDenied(message);
         return { reason: 'denied', message };
       }
     }
@@ -155,18 +155,18 @@ export function createJudge(rules: AccessRules, notes: JudgeNotes): Judge {
   }
 
   return {
-    refusalOf(accessKeyId, needed) {
+    rejectionOf(accessKeyId, needed) {
       if (accessKeyId === undefined)
         return { reason: 'no-credentials', message: 'Request is missing Authentication Token' };
       if (accessKeyId === rules.operator?.accessKeyId) return undefined;
       const session = rules.sessions.get(accessKeyId);
-      if (session) return refusal(callerOf(session), needed);
+      if (session) return rejection(callerOf(session), needed);
       return { reason: 'unknown-key', message: 'The security token included in the request is invalid.' };
     },
-    refusalOfAnyone: (needed) =>
-      refusal({ name: 'anonymous', principals: ['*'], account: [], context: everywhere }, needed),
-    refusalOfService: (service, sourceArn, needed) =>
-      refusal(
+    denialOfAnyone: (needed) =>
+      rejection({ name: 'anonymous', principals: ['*'], account: [], context: everywhere }, needed),
+    denialOfService: (service, sourceArn, needed) =>
+      rejection(
         {
           name: `${service} for ${sourceArn}`,
           principals: ['*', `Service:${service}`],

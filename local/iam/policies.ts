@@ -99,7 +99,7 @@ export const policies: ResourceKind = {
       ref: (resource) => (resource.type === ROLE ? nameOf(resource) : context.nameOf(resource.logicalId)),
       attribute: (resource, name) =>
         ({ Arn: arnOf(resource), PolicyArn: arnOf(resource), RoleId: resource.logicalId })[name],
-      async begin() {
+      async start() {
         for (const resource of resources.filter(({ type }) => OF_RESOURCES.includes(type)))
           attach(resource, read<ResourcePolicyProperties>(resource), context);
       },

@@ -89,13 +89,13 @@ export function keyOperations(
     },
 
     GenerateDataKey(input) {
-      const { plaintext, ...answer } = dataKey(input);
-      return { ...answer, Plaintext: plaintext.toString('base64') };
+      const { plaintext, ...response } = dataKey(input);
+      return { ...response, Plaintext: plaintext.toString('base64') };
     },
 
     GenerateDataKeyWithoutPlaintext(input) {
-      const { plaintext: _, ...answer } = dataKey(input);
-      return answer;
+      const { plaintext: _, ...response } = dataKey(input);
+      return response;
     },
   };
 }

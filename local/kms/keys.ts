@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import path from 'node:path';
-import { openKeptValues } from '../data/kept-values.ts';
+import { openStoredValues } from '../data/kept-values.ts';
 import { UnreadableState } from '../data/state-file.ts';
 import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
@@ -32,7 +32,7 @@ export const keys: ResourceKind = {
   opensFirst: true,
 
   async open(resources, context) {
-    const kept = await openKeptValues(context.options.dataDir, 'keys');
+    const stored = await openStoredValues(context.options.dataDir, 'keys');
     const idOf = ({ logicalId }: TemplateResource): string => {
       const digest = createHash('sha256').update(context.nameOf(logicalId)).digest('hex').slice(0, 32);
       return digest.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
@@ -53,7 +53,7 @@ export const keys: ResourceKind = {
         throw new Error(`${logicalId} (${type}): only symmetric keys for encryption can run locally`);
       }
       const id = idOf(resource);
-      const drawn = await kept.keep(id, () => randomBytes(KEY_BYTES).toString('base64'));
+      const drawn = await stored.retain(id, () => randomBytes(KEY_BYTES).toString('base64'));
       const material = Buffer.from(drawn, 'base64');
       if (material.length !== KEY_BYTES)
         throw new UnreadableState(
@@ -65,7 +65,7 @@ export const keys: ResourceKind = {
     }
     const find = (reference: string) => known.get(reference);
     const server = await serveAwsJson(keyOperations(find), {
-      refusalOf: context.access.refusalOf,
+      rejectionOf: context.access.rejectionOf,
       rules: context.access.rules,
       needed(operation, { KeyId, CiphertextBlob, EncryptionContext }) {
         const reference =
@@ -92,7 +92,7 @@ export const keys: ResourceKind = {
       attribute: (resource, name) =>
         resource.type === KEY ? { Arn: arnOf(resource), KeyId: idOf(resource) }[name] : undefined,
       environmentFor: () => ({ AWS_ENDPOINT_URL_KMS: server.endpoint }),
-      async begin() {
+      async start() {
         for (const resource of resources.filter(({ type }) => type === KEY)) {
           const { KeyPolicy } = context.resolve(resource.properties, resource.logicalId) as KeyProperties;
           context.access.attachPolicy(

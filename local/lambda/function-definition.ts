@@ -1,4 +1,4 @@
-import type { EngineRoute } from '../dynamodb/engine-route.ts';
+import type { EmulatorRoute } from '../dynamodb/engine-route.ts';
 import type { LoadGauge } from './load-gauge.ts';
 
 /** A function of the template with everything resolved. */
@@ -18,9 +18,9 @@ export interface FunctionDefinition {
   readonly compileCacheFolder: string;
   readonly environment: Readonly<Record<string, string>>;
   /** Whether somebody reads what it writes to stdout. */
-  readonly isHeard: boolean;
+  readonly hasLogListener: boolean;
   /** Undefined when every call to DynamoDB is to pass the wire. */
-  readonly engineRoute: EngineRoute | undefined;
+  readonly emulatorRoute: EmulatorRoute | undefined;
 }
 
 /** What a thread reports besides the results of its invocations, and to whom. */

@@ -36,7 +36,7 @@ const WAIT_MILLISECONDS = 100;
 
 // More calls at once than this, when threads compute, would only take from each other, and the next thread to be free is a
 // warm one. When they wait, such as for a model, there is room.
-const CALLS_BESIDE_LOAD = availableParallelism();
+const CALLS_WITH_LOAD = availableParallelism();
 const FULL_LOAD = 0.5 * availableParallelism();
 
 // A thread that starts computes for a while, and its first calls take ten times as long.
@@ -52,7 +52,7 @@ const LONGEST_WAIT_MILLISECONDS = 3000;
 
 // Short enough that calls which only wait soon all run, though no more are begun at a look than there is room for. A little
 // longer than the load is known for, since a timer may be early.
-const LOOK_MILLISECONDS = 27;
+const CHECK_MILLISECONDS = 27;
 
 // What one call did says little of the next; what eight did is soon forgotten when another model is asked.
 const CALLS_REMEMBERED = 8;
@@ -73,7 +73,7 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
   /** Two that load at once would but slow each other. */
   let isStarting = false;
   let closed = false;
-  let look: NodeJS.Timeout | undefined;
+  let check: NodeJS.Timeout | undefined;
   /** How much of their time the last calls computed. */
   let computing = 1;
   let lastEnd = Number.NEGATIVE_INFINITY;
@@ -94,14 +94,14 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     const failure = await thread.loaded;
     isStarting = false;
     if (failure) queue.shift()?.resolve(failure);
-    else free(thread);
+    else release(thread);
     serveQueue();
   }
 
   /** Gives waiting calls to idle threads, or starts a thread, as far as there is room; and looks again while calls wait. */
   function serveQueue(): void {
-    clearTimeout(look);
-    look = undefined;
+    clearTimeout(check);
+    check = undefined;
     while (queue.length > 0 && idle.length > 0 && isWorthRunning()) {
       const next = queue.shift();
       const thread = takeWarmest();
@@ -110,7 +110,7 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     if (queue.length === 0 || closed) return;
     const isNeeded = idle.length === 0 && !isStarting && threads.size < options.maxConcurrency;
     if (isNeeded && isWorthAThread()) void startThread();
-    look = setTimeout(serveQueue, LOOK_MILLISECONDS);
+    check = setTimeout(serveQueue, CHECK_MILLISECONDS);
   }
 
   const waited = (): number => performance.now() - (queue[0]?.since ?? Number.POSITIVE_INFINITY);
@@ -121,17 +121,17 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
   function isWorthRunning(): boolean {
     const running = threads.size - idle.length;
     const isDue = waited() >= LONGEST_WAIT_MILLISECONDS || isStuck();
-    return running < CALLS_BESIDE_LOAD || options.gauge.load() < FULL_LOAD || isDue;
+    return running < CALLS_WITH_LOAD || options.gauge.load() < FULL_LOAD || isDue;
   }
 
   function isWorthAThread(): boolean {
     if (threads.size === 0 || isStuck()) return true;
     if (waited() >= LONGEST_WAIT_MILLISECONDS && options.gauge.load() < FULL_LOAD) return true;
-    const hasRoom = threads.size < CALLS_BESIDE_LOAD || options.gauge.load() < FULL_LOAD;
+    const hasRoom = threads.size < CALLS_WITH_LOAD || options.gauge.load() < FULL_LOAD;
     return hasRoom && options.gauge.idleProcessors() >= PROCESSORS_TO_START && waited() >= WAIT_MILLISECONDS;
   }
 
-  function free(thread: FunctionThread): void {
+  function release(thread: FunctionThread): void {
     if (!threads.has(thread)) return;
     idle.push({ thread, since: Date.now() });
   }
@@ -158,14 +158,14 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     sink?: ResponseSink,
   ): Promise<InvocationResult> {
     callsOf.set(thread, callsTo(thread) + 1);
-    if (threads.size - idle.length > CALLS_BESIDE_LOAD) options.gauge.expect(computing);
+    if (threads.size - idle.length > CALLS_WITH_LOAD) options.gauge.expect(computing);
     const start = performance.now();
     const before = thread.utilization();
     const result = await thread.invoke(payload, sink);
     lastEnd = performance.now();
     if (result.succeeded) learn(thread.utilization(before).utilization);
     options.onInvoked(lastEnd - start);
-    free(thread);
+    release(thread);
     serveQueue();
     return result;
   }
@@ -204,7 +204,7 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     async close() {
       closed = true;
       clearInterval(sweep);
-      clearTimeout(look);
+      clearTimeout(check);
       for (const { resolve } of queue.splice(0)) resolve(SHUT_DOWN);
       await Promise.all([...threads].map((thread) => thread.terminate()));
     },

@@ -58,13 +58,13 @@ export function createFunctionThread(definition: FunctionDefinition, events: Thr
       functionArn: definition.functionArn,
       memoryMegabytes: definition.memoryMegabytes,
       timeoutMilliseconds,
-      isHeard: definition.isHeard,
-      engineRoute: definition.engineRoute,
+      hasLogListener: definition.hasLogListener,
+      emulatorRoute: definition.emulatorRoute,
       ownPorts,
     } satisfies ThreadData,
   });
   events.gauge.watch(worker);
-  const tell = (message: MessageToThread) => worker.postMessage(message);
+  const report = (message: MessageToThread) => worker.postMessage(message);
 
   const loading = Promise.withResolvers<InvocationResult | undefined>();
   let gone = false;
@@ -72,7 +72,7 @@ export function createFunctionThread(definition: FunctionDefinition, events: Thr
   let deadline: NodeJS.Timeout | undefined;
   let unacknowledged = 0;
 
-  function settle(result: InvocationResult): void {
+  function charge(result: InvocationResult): void {
     clearTimeout(deadline);
     clearTimeout(loadTimeout);
     loading.resolve(result);
@@ -82,7 +82,7 @@ export function createFunctionThread(definition: FunctionDefinition, events: Thr
   }
 
   function fail(errorType: string, errorMessage: string): void {
-    settle({ succeeded: false, errorType, errorMessage });
+    charge({ succeeded: false, errorType, errorMessage });
   }
 
   function failAndTerminate(errorType: string, errorMessage: string): void {
@@ -108,7 +108,7 @@ export function createFunctionThread(definition: FunctionDefinition, events: Thr
   function acknowledge(bytes: number): void {
     unacknowledged += bytes;
     if (unacknowledged < ACKNOWLEDGE_FROM_BYTES || gone) return;
-    tell({ kind: 'written', bytes: unacknowledged });
+    report({ kind: 'written', bytes: unacknowledged });
     unacknowledged = 0;
   }
 
@@ -155,7 +155,7 @@ export function createFunctionThread(definition: FunctionDefinition, events: Thr
       current.sink.write(payload, () => {});
       current.sink.end();
     }
-    settle({ succeeded: true, payload: payload ?? joinChunks(current?.collected ?? []) });
+    charge({ succeeded: true, payload: payload ?? joinChunks(current?.collected ?? []) });
   }
 
   worker.on('message', receive);
@@ -186,7 +186,7 @@ export function createFunctionThread(definition: FunctionDefinition, events: Thr
         unacknowledged = 0;
         if (gone) return fail('Runtime.ExitError', 'The thread has ended');
         startClock();
-        tell({ kind: 'invoke', requestId: current.requestId, payload });
+        report({ kind: 'invoke', requestId: current.requestId, payload });
       });
     },
     utilization: (since) => worker.performance.eventLoopUtilization(since),

@@ -72,7 +72,7 @@ export const functions: ResourceKind = {
         return { FunctionArn: qualifiedArnOf(resource), Version: THE_VERSION }[name];
       },
       environmentFor: () => ({ AWS_ENDPOINT_URL_LAMBDA: invocations.endpoint }),
-      async begin() {
+      async start() {
         const gauge = createLoadGauge();
         const concurrency = createAccountConcurrency(context.options.accountConcurrency);
         for (const resource of ours) {
@@ -162,10 +162,10 @@ function defineFunction(
       AWS_LAMBDA_FUNCTION_VERSION: '$LATEST',
       ...environment,
     },
-    isHeard: context.options.onLog !== undefined,
+    hasLogListener: context.options.onLog !== undefined,
     // By reference, as the rules still grow: a thread gets a copy when it starts.
-    engineRoute: context.engineRoute && {
-      ...context.engineRoute,
+    emulatorRoute: context.emulatorRoute && {
+      ...context.emulatorRoute,
       rules: { ...rules, operator: undefined, sessions },
     },
   };

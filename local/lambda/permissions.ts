@@ -20,7 +20,7 @@ export const permissions: ResourceKind = {
     return {
       ref: ({ logicalId }) => logicalId,
       attribute: () => undefined,
-      async begin() {
+      async start() {
         for (const { logicalId, type, properties } of resources) {
           const resolved = context.resolve(properties, logicalId) as PermissionProperties;
           const strange = Object.keys(resolved).find((name) => !UNDERSTOOD.includes(name));

@@ -1,14 +1,14 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { AccessControl } from '../iam/access-control.ts';
-import type { Refusal } from '../iam/access-rules.ts';
+import type { Denial } from '../iam/access-rules.ts';
 import { forgeryOf } from '../iam/authenticate.ts';
 import { accessKeyOf } from '../wire/access-key-of.ts';
 import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
 import type { InvokableFunction } from './invokable-function.ts';
 import { invokedArn } from './invoked-arn.ts';
 
-const REFUSALS: Readonly<Record<Refusal['reason'], string>> = {
+const DENIALS: Readonly<Record<Denial['reason'], string>> = {
   denied: 'AccessDeniedException',
   'no-credentials': 'MissingAuthenticationTokenException',
   'unknown-key': 'UnrecognizedClientException',
@@ -25,19 +25,19 @@ export interface InvocationServer {
 /** Lambda's own API: Invoke, which waits for the answer. Invocations as events have no queue here. */
 export async function serveInvocations(
   find: (reference: string) => InvokableFunction | undefined,
-  judge: Pick<AccessControl, 'refusalOf' | 'rules'>,
+  evaluate: Pick<AccessControl, 'rejectionOf' | 'rules'>,
 ): Promise<InvocationServer> {
   const server = createServer((request, response) => {
-    answer(find, judge, request, response).catch((error) =>
-      refuse(response, 500, 'ServiceException', String(error)),
+    respond(find, evaluate, request, response).catch((error) =>
+      reject(response, 500, 'ServiceException', String(error)),
     );
   });
   return await listenOnLoopback(server);
 }
 
-async function answer(
+async function respond(
   find: (reference: string) => InvokableFunction | undefined,
-  { refusalOf, rules }: Pick<AccessControl, 'refusalOf' | 'rules'>,
+  { rejectionOf, rules }: Pick<AccessControl, 'rejectionOf' | 'rules'>,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -45,17 +45,17 @@ async function answer(
   const called = request.method === 'POST' ? find(reference) : undefined;
   const payload = await text(request);
   const { method = '', url = '', headers } = request;
-  const refusal =
+  const rejection =
     forgeryOf({ method, url, headers }, payload, rules) ??
-    refusalOf(accessKeyOf(headers), [
+    rejectionOf(accessKeyOf(headers), [
       { action: 'lambda:InvokeFunction', resource: called ? invokedArn(called, reference) : '*' },
     ]);
-  if (refusal) return refuse(response, 403, REFUSALS[refusal.reason], refusal.message);
+  if (rejection) return reject(response, 403, DENIALS[rejection.reason], rejection.message);
   if (called === undefined)
-    return refuse(response, 404, 'ResourceNotFoundException', `Function not found: ${reference}`);
+    return reject(response, 404, 'ResourceNotFoundException', `Function not found: ${reference}`);
   const kind = request.headers['x-amz-invocation-type'] ?? 'RequestResponse';
   if (kind !== 'RequestResponse')
-    return refuse(response, 400, 'InvalidParameterValueException', `${kind} is not available locally`);
+    return reject(response, 400, 'InvalidParameterValueException', `${kind} is not available locally`);
   const result = await called.invoke(payload || '{}');
   if (!result.succeeded && result.throttle !== undefined)
     return send(response, 429, result.errorType, {
@@ -76,7 +76,7 @@ async function answer(
   );
 }
 
-const refuse = (response: ServerResponse, status: number, name: string, message: string): void =>
+const reject = (response: ServerResponse, status: number, name: string, message: string): void =>
   send(response, status, name, { Message: message });
 
 function send(response: ServerResponse, status: number, name: string, body: object): void {

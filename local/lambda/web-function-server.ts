@@ -31,7 +31,7 @@ export interface WebFunctionLimits {
 }
 
 export interface WebFunctionServer {
-  answer(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  respond(request: IncomingMessage, response: ServerResponse): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -49,7 +49,7 @@ const START_MILLISECONDS = 10_000;
 const OF_ONE_CONNECTION = ['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'upgrade'];
 
 // Taken out of a request before a function sees it; its transfer coding stays, so that its body is sent on as it came.
-const NOT_ASKED_ON = new Set([
+const NOT_FORWARDED = new Set([
   ...OF_ONE_CONNECTION,
   'expect',
   'host',
@@ -57,7 +57,7 @@ const NOT_ASKED_ON = new Set([
   'proxy-authorization',
 ]);
 
-const NOT_ANSWERED_ON = new Set([...OF_ONE_CONNECTION, 'proxy-authenticate', 'transfer-encoding']);
+const NOT_RETURNED = new Set([...OF_ONE_CONNECTION, 'proxy-authenticate', 'transfer-encoding']);
 
 /** One environment, started by the first request, and again by the next one after it has ended. */
 export function startWebFunction(definition: WebFunctionDefinition): WebFunctionServer {
@@ -117,7 +117,7 @@ export function startWebFunction(definition: WebFunctionDefinition): WebFunction
   if (definition.prewarm) ready().catch(() => {});
 
   return {
-    async answer(request, response) {
+    async respond(request, response) {
       if (isThrottled()) {
         // Lambda documents the header for its own errors, and not what it says of this one.
         response.writeHead(429, { 'lambda-web-error-type': 'Platform.Throttled' }).end();
@@ -143,13 +143,13 @@ export function startWebFunction(definition: WebFunctionDefinition): WebFunction
         headers: headersFor(request, definition.domainName),
       });
       const timer = setTimeout(() => passed.destroy(new Error('timeout')), definition.timeoutSeconds * 1000);
-      passed.on('response', (answer) => {
+      passed.on('response', (respond) => {
         // A function that answers before it has read a request goes on reading, or says that it will not.
-        const closes = !request.complete && answer.headers.connection === 'close';
+        const closes = !request.complete && respond.headers.connection === 'close';
         const connection = closes ? ['Connection', 'close'] : [];
-        const headers = passedOn(answer.rawHeaders, NOT_ANSWERED_ON);
-        response.writeHead(answer.statusCode ?? 502, [...headers, ...connection]);
-        pipeline(answer, response, () => clearTimeout(timer));
+        const headers = passedOn(respond.rawHeaders, NOT_RETURNED);
+        response.writeHead(respond.statusCode ?? 502, [...headers, ...connection]);
+        pipeline(respond, response, () => clearTimeout(timer));
       });
       passed.on('error', (error) => {
         clearTimeout(timer);
@@ -170,7 +170,7 @@ export function startWebFunction(definition: WebFunctionDefinition): WebFunction
 }
 
 function headersFor(request: IncomingMessage, host: string): string[] {
-  const headers = passedOn(request.rawHeaders, NOT_ASKED_ON, /^lambda-web-/);
+  const headers = passedOn(request.rawHeaders, NOT_FORWARDED, /^lambda-web-/);
   return ['Host', host, 'lambda-web-request-id', randomUUID(), ...headers];
 }
 

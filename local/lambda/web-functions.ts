@@ -60,7 +60,7 @@ export const webFunctions: ResourceKind = {
           name
         ];
       },
-      async begin() {
+      async start() {
         const revisions = resources.filter(({ type }) => type === REVISION);
         for (const endpoint of resources.filter(({ type }) => type === ENDPOINT)) {
           const resolved = context.resolve(endpoint.properties, endpoint.logicalId) as EndpointProperties;
@@ -74,7 +74,7 @@ export const webFunctions: ResourceKind = {
           if (!revision) throw new Error(`${endpoint.logicalId} (${ENDPOINT}): its function has no revision`);
           const server = startServer(revision, resolved, domainOf(endpoint), context);
           servers.push(server);
-          context.origins.set(domainOf(endpoint), server.answer);
+          context.origins.set(domainOf(endpoint), server.respond);
         }
       },
       async close() {

@@ -38,7 +38,7 @@ export const buckets: ResourceKind = {
     worker.on('message', (message: MessageFromBuckets) => {
       if (message.kind === 'listening') listening.resolve(message.port);
       else if (message.kind === 'use') context.access.notes.onUse(message.use);
-      else context.access.notes.onRefusal(message.message);
+      else context.access.notes.onDenied(message.message);
     });
     const port = await listening.promise;
     claimPort(port);
@@ -62,7 +62,7 @@ export const buckets: ResourceKind = {
         AWS_REQUEST_CHECKSUM_CALCULATION: 'WHEN_REQUIRED',
         AWS_RESPONSE_CHECKSUM_VALIDATION: 'WHEN_REQUIRED',
       }),
-      async begin() {
+      async start() {
         for (const resource of resources) {
           const { BucketEncryption } = context.resolve(
             resource.properties,

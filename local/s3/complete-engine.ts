@@ -45,7 +45,7 @@ interface Context {
  * Adds what s3rver lacks: aborting and listing uploads in parts, and tags that come with an object. And makes its writes whole: it answers when a body has
  * been read, not when it is on the disk, and completes an upload whose parts are still on their way there.
  */
-export function completeEngine(server: S3rver): void {
+export function completeEmulator(server: S3rver): void {
   const store = (server as unknown as { store: Store }).store;
   const uploadsOf = (bucket: string) => store.getResourcePath(bucket, undefined, 'uploads');
 

@@ -60,8 +60,8 @@ export function neededPermissions({ method, path, query, headers }: ObjectReques
   const key = rest.join('/');
   if (bucket === '') return [{ action: 's3:ListAllMyBuckets', resource: '*' }];
   const arn = `arn:aws:s3:::${bucket}`;
-  const rows = (key === '' ? OF_BUCKETS : OF_OBJECTS)[method];
-  const action = rows?.find(([name]) => name === undefined || name in query)?.[1];
+  const lines = (key === '' ? OF_BUCKETS : OF_OBJECTS)[method];
+  const action = lines?.find(([name]) => name === undefined || name in query)?.[1];
   if (action === undefined) return undefined;
   const prefix = query.prefix === undefined ? undefined : { 's3:prefix': String(query.prefix) };
   const needed: Permission = {

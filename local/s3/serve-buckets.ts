@@ -3,8 +3,8 @@ import { parentPort, workerData } from 'node:worker_threads';
 import S3rver from 's3rver';
 import type { AccessRules } from '../iam/access-rules.ts';
 import type { MessageFromBuckets } from './buckets.ts';
-import { completeEngine } from './complete-engine.ts';
-import { guardEngine } from './guard-engine.ts';
+import { completeEmulator } from './complete-engine.ts';
+import { guardEmulator } from './guard-engine.ts';
 
 // The body of a worker thread: objects of tens of megabytes then never hold up the gateway's event loop.
 const { directory, buckets } = workerData as { directory: string; buckets: string[] };
@@ -17,13 +17,13 @@ const server = new S3rver({
   vhostBuckets: false,
   configureBuckets: buckets.map((name) => ({ name })),
 });
-completeEngine(server);
+completeEmulator(server);
 const rules = Promise.withResolvers<AccessRules>();
 const send = (message: MessageFromBuckets) => parentPort?.postMessage(message);
 parentPort?.once('message', rules.resolve);
-guardEngine(server, rules.promise, {
+guardEmulator(server, rules.promise, {
   onUse: (use) => send({ kind: 'use', use }),
-  onRefusal: (message) => send({ kind: 'refusal', message }),
+  onDenied: (message) => send({ kind: 'refusal', message }),
 });
 const address = (await server.run()) as AddressInfo;
 send({ kind: 'listening', port: address.port });

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Refusal } from '../iam/access-rules.ts';
+import type { Denial } from '../iam/access-rules.ts';
 import { findFunction } from '../lambda/find-function.ts';
 import type { InvokableFunction } from '../lambda/invokable-function.ts';
 import { invokedArn } from '../lambda/invoked-arn.ts';
@@ -14,7 +14,7 @@ export interface Schedule {
 export interface ScheduledTarget {
   readonly function: InvokableFunction;
   /** Asked before each call: why it may not be made. */
-  refusal(): Refusal | undefined;
+  rejection(): Denial | undefined;
   payload(at: Date): string;
   /** How long a call that Lambda throttles is repeated. */
   readonly eventAgeMilliseconds: number;
@@ -68,22 +68,22 @@ export function readSchedule(
   arn: string,
   context: RunContext,
 ): Schedule | undefined {
-  const refuse = (text: string): never => {
+  const reject = (text: string): never => {
     throw new Error(`${logicalId} (${type}): ${text}`);
   };
   const resolved = context.resolve(properties, logicalId) as ScheduleProperties;
   const strange = Object.keys(resolved).find((name) => !UNDERSTOOD[type]?.includes(name));
-  if (strange) refuse(`${strange} is not available locally`);
+  if (strange) reject(`${strange} is not available locally`);
   const expression = resolved.ScheduleExpression ?? '';
   const [, count, unit = ''] = /^rate\((\d+) (minute|hour|day)s?\)$/.exec(expression) ?? [];
   const periodMilliseconds = Number(count) * (UNIT_MILLISECONDS[unit] ?? 0);
-  if (!(periodMilliseconds > 0)) refuse(`"${expression}" is not available locally, only rate(…) is`);
+  if (!(periodMilliseconds > 0)) reject(`"${expression}" is not available locally, only rate(…) is`);
 
   const targets = (resolved.Targets ?? [resolved.Target ?? { Arn: '' }]).map((target) => {
     const other = Object.keys(target).find((name) => !UNDERSTOOD_OF_TARGETS.includes(name));
-    if (other) refuse(`${other} of a target is not available locally`);
+    if (other) reject(`${other} of a target is not available locally`);
     const called =
-      findFunction(context, target.Arn) ?? refuse(`the target ${target.Arn} is no function of the template`);
+      findFunction(context, target.Arn) ?? reject(`the target ${target.Arn} is no function of the template`);
     const payload = (at: Date) =>
       target.Input === undefined
         ? JSON.stringify(standardEvent(type, arn, at, context))
@@ -96,7 +96,7 @@ export function readSchedule(
         function: called,
         payload,
         eventAgeMilliseconds,
-        refusal: () => context.access.refusalOfService('events.amazonaws.com', arn, needed),
+        rejection: () => context.access.denialOfService('events.amazonaws.com', arn, needed),
       };
     const { accessKeyId } = context.access.assume({
       roleArn: target.RoleArn ?? '',
@@ -107,7 +107,7 @@ export function readSchedule(
       function: called,
       payload,
       eventAgeMilliseconds,
-      refusal: () => context.access.refusalOf(accessKeyId, [needed]),
+      rejection: () => context.access.rejectionOf(accessKeyId, [needed]),
     };
   });
   return resolved.State === 'DISABLED' ? undefined : { periodMilliseconds, targets };

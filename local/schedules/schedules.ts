@@ -29,7 +29,7 @@ export const schedules: ResourceKind = {
     return {
       ref: nameOf,
       attribute: (resource, name) => (name === 'Arn' ? arnOf(resource) : undefined),
-      async begin() {
+      async start() {
         for (const resource of resources) {
           const schedule = readSchedule(resource, arnOf(resource), context);
           if (schedule) stops.push(follow(schedule, context));
@@ -59,9 +59,9 @@ function follow({ periodMilliseconds, targets }: Schedule, context: RunContext):
   function run(): void {
     const at = new Date();
     for (const target of targets) {
-      const refused = target.refusal();
-      if (refused) {
-        context.options.onLog?.({ functionName: target.function.functionName, line: refused.message });
+      const rejected = target.rejection();
+      if (rejected) {
+        context.options.onLog?.({ functionName: target.function.functionName, line: rejected.message });
         continue;
       }
       // As AWS does: whether the last one has ended makes no difference.

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { openKeptValues } from '../data/kept-values.ts';
+import { openStoredValues } from '../data/kept-values.ts';
 import { keyArnOf } from '../kms/key-arn-of.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import { AwsJsonError, type AwsJsonOperation, serveAwsJson } from '../wire/serve-aws-json.ts';
@@ -26,7 +26,7 @@ export const secrets: ResourceKind = {
   types: ['AWS::SecretsManager::Secret'],
 
   async open(resources, context) {
-    const kept = await openKeptValues(context.options.dataDir, 'secrets');
+    const stored = await openStoredValues(context.options.dataDir, 'secrets');
     const known = new Map<string, Secret>();
 
     for (const { logicalId, properties } of resources) {
@@ -37,7 +37,7 @@ export const secrets: ResourceKind = {
       const value =
         context.options.secretValues?.[logicalId] ??
         resolved.SecretString ??
-        (await kept.keep(logicalId, () => drawValue(resolved)));
+        (await stored.retain(logicalId, () => drawValue(resolved)));
       const arn = `arn:aws:secretsmanager:${context.region}:${context.accountId}:secret:${name}-${suffix}`;
       known.set(logicalId, { name, arn, value });
       const key = keyArnOf(resolved.KmsKeyId, context);
@@ -68,7 +68,7 @@ export const secrets: ResourceKind = {
       },
     };
     const server = await serveAwsJson(operations, {
-      refusalOf: context.access.refusalOf,
+      rejectionOf: context.access.rejectionOf,
       rules: context.access.rules,
       needed: (operation, { SecretId }) => [
         { action: `secretsmanager:${operation}`, resource: findKnown(SecretId)?.arn ?? String(SecretId) },

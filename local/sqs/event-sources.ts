@@ -19,7 +19,7 @@ export const eventSources: ResourceKind = {
       ref: ({ logicalId }) => context.nameOf(logicalId),
       attribute: (resource, name) =>
         ({ Id: context.nameOf(resource.logicalId), EventSourceMappingArn: arnOf(resource) })[name],
-      async begin() {
+      async start() {
         for (const resource of resources) pollers.push(...(await startPoller(resource, context)));
       },
       async close() {
@@ -33,12 +33,12 @@ async function startPoller(resource: TemplateResource, context: RunContext): Pro
   const source = readEventSource(resource, context);
   const { target, queueArn } = source;
   for (const operation of NEEDED) {
-    const refusal = context.access.refusalOf(target.accessKeyId, [
+    const rejection = context.access.rejectionOf(target.accessKeyId, [
       { action: `sqs:${operation}`, resource: queueArn },
     ]);
-    if (refusal) {
+    if (rejection) {
       throw new Error(
-        `${resource.logicalId} (${resource.type}): The function execution role does not have permissions to call ${operation} on SQS: ${refusal.message}`,
+        `${resource.logicalId} (${resource.type}): The function execution role does not have permissions to call ${operation} on SQS: ${rejection.message}`,
       );
     }
   }

@@ -16,15 +16,15 @@ export function failedMessages(
 
 /** What the answer lists, or undefined when it has no valid form. Nothing at all is a success. */
 function readFailures(payload: string): unknown[] | undefined {
-  let answer: unknown;
+  let response: unknown;
   try {
-    answer = JSON.parse(payload || 'null');
+    response = JSON.parse(payload || 'null');
   } catch {
     return undefined;
   }
-  if (answer === null) return [];
-  if (typeof answer !== 'object') return undefined;
-  const { batchItemFailures: failures } = answer as { batchItemFailures?: unknown };
+  if (response === null) return [];
+  if (typeof response !== 'object') return undefined;
+  const { batchItemFailures: failures } = response as { batchItemFailures?: unknown };
   if (failures === undefined || failures === null) return [];
   if (!Array.isArray(failures)) return undefined;
   return failures.map((failure) => (failure as { itemIdentifier?: unknown } | null)?.itemIdentifier);

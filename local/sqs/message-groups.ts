@@ -1,7 +1,7 @@
 import { digestAttributes, type MessageAttribute } from './attributes-digest.ts';
 
 // The engine forgets the group of a message in a standard queue, so it travels as an attribute of the message.
-const KEPT_AS = 'runner.MessageGroupId';
+const STORED_AS = 'runner.MessageGroupId';
 
 type Attributes = Record<string, MessageAttribute>;
 
@@ -28,23 +28,23 @@ interface Sent {
 }
 
 /** Changes a request on its way to the engine, so that the group is kept; the answer needs what is returned. */
-export function keepGroups(action: string, body: unknown): (answer: unknown) => void {
-  if (action === 'SendMessage') return keepGroup(body as Sending);
+export function storeGroups(action: string, body: unknown): (response: unknown) => void {
+  if (action === 'SendMessage') return storeGroup(body as Sending);
   if (action === 'SendMessageBatch') {
     const { Entries = [] } = body as { Entries?: (Sending & { Id?: string })[] };
-    const kept = new Map(Entries.map((entry) => [entry.Id, keepGroup(entry)]));
-    return (answer) => {
-      for (const sent of (answer as { Successful?: Sent[] }).Successful ?? []) kept.get(sent.Id)?.(sent);
+    const stored = new Map(Entries.map((entry) => [entry.Id, storeGroup(entry)]));
+    return (response) => {
+      for (const sent of (response as { Successful?: Sent[] }).Successful ?? []) stored.get(sent.Id)?.(sent);
     };
   }
   if (action === 'ReceiveMessage') {
     const request = body as Receiving;
     const wanted = request.MessageAttributeNames ?? [];
     const system = [...(request.AttributeNames ?? []), ...(request.MessageSystemAttributeNames ?? [])];
-    if (wanted.length > 0) request.MessageAttributeNames = [...wanted, KEPT_AS];
+    if (wanted.length > 0) request.MessageAttributeNames = [...wanted, STORED_AS];
     const showsGroup = system.includes('All') || system.includes('MessageGroupId');
-    return (answer) => {
-      for (const message of (answer as { Messages?: Received[] }).Messages ?? []) {
+    return (response) => {
+      for (const message of (response as { Messages?: Received[] }).Messages ?? []) {
         restoreGroup(message, showsGroup, wanted.length > 0);
       }
     };
@@ -52,18 +52,18 @@ export function keepGroups(action: string, body: unknown): (answer: unknown) => 
   return () => {};
 }
 
-function keepGroup(message: Sending): (answer: unknown) => void {
+function storeGroup(message: Sending): (response: unknown) => void {
   const own = message.MessageAttributes ?? {};
   if (message.MessageGroupId === undefined) return () => {};
   message.MessageAttributes = {
     ...own,
-    [KEPT_AS]: { DataType: 'String', StringValue: message.MessageGroupId },
+    [STORED_AS]: { DataType: 'String', StringValue: message.MessageGroupId },
   };
-  return (answer) => setDigest(answer as Sent, own);
+  return (response) => setDigest(response as Sent, own);
 }
 
 function restoreGroup(message: Received, showsGroup: boolean, showsAttributes: boolean): void {
-  const { [KEPT_AS]: group, ...own } = message.MessageAttributes ?? {};
+  const { [STORED_AS]: group, ...own } = message.MessageAttributes ?? {};
   if (group?.StringValue !== undefined && showsGroup) {
     message.Attributes = { ...message.Attributes, MessageGroupId: group.StringValue };
   }
@@ -74,7 +74,7 @@ function restoreGroup(message: Received, showsGroup: boolean, showsAttributes: b
   setDigest(message, shown);
 }
 
-function setDigest(answer: Sent, attributes: Attributes): void {
-  if (Object.keys(attributes).length > 0) answer.MD5OfMessageAttributes = digestAttributes(attributes);
-  else delete answer.MD5OfMessageAttributes;
+function setDigest(response: Sent, attributes: Attributes): void {
+  if (Object.keys(attributes).length > 0) response.MD5OfMessageAttributes = digestAttributes(attributes);
+  else delete response.MD5OfMessageAttributes;
 }

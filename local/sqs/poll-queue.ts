@@ -28,7 +28,7 @@ interface PollOptions {
   onFailure(line: string): void;
 }
 
-interface Held {
+interface HeldMessages {
   readonly messageId: string;
   readonly receiptHandle: string;
   /** The event's record. */
@@ -62,7 +62,7 @@ const PAYLOAD_BYTES = 6 * 1024 * 1024 - 1024;
 export function pollQueue(options: PollOptions): Poller {
   const { source, queueUrl, visibilitySeconds } = options;
   const { target, batchSize, windowSeconds, concurrency } = source;
-  const backlog = createFairBacklog<Held>();
+  const backlog = createFairBacklog<HeldMessages>();
   let stopped = false;
   let heldBytes = 0;
   let running = 0;
@@ -135,7 +135,7 @@ export function pollQueue(options: PollOptions): Poller {
     room = Promise.withResolvers();
   }
 
-  async function deliver(batch: readonly Held[]): Promise<void> {
+  async function deliver(batch: readonly HeldMessages[]): Promise<void> {
     running += 1;
     batches += 1;
     try {
@@ -144,8 +144,8 @@ export function pollQueue(options: PollOptions): Poller {
       await changeVisibility(batch, visibilitySeconds).catch(report);
       const failed = await invoke(batch, options.deliverTwice ? 2 : 1, batches % 2 === 0);
       const done = batch.filter(({ messageId }) => !failed.has(messageId));
-      const again = batch.filter(({ messageId }) => failed.has(messageId));
-      if (options.redeliverySeconds !== undefined) await changeVisibility(again, options.redeliverySeconds);
+      const retried = batch.filter(({ messageId }) => failed.has(messageId));
+      if (options.redeliverySeconds !== undefined) await changeVisibility(retried, options.redeliverySeconds);
       await inPortions(done, (Entries) => call('DeleteMessageBatch', { Entries }));
     } catch (error) {
       report(error);
@@ -156,14 +156,14 @@ export function pollQueue(options: PollOptions): Poller {
 
   /** What failed every time. */
   async function invoke(
-    batch: readonly Held[],
+    batch: readonly HeldMessages[],
     times: number,
     together: boolean,
   ): Promise<ReadonlySet<string>> {
     const payload = `{"Records":[${batch.map(({ json }) => json).join(',')}]}`;
     const ids = batch.map(({ messageId }) => messageId);
     const once = async () => {
-      const result = await invokeWhenFree(payload);
+      const result = await invokeWhenIdle(payload);
       if (!result.succeeded && !stopped) options.onFailure(`${result.errorType}: ${result.errorMessage}`);
       return failedMessages(result, ids, source.reportsItemFailures);
     };
@@ -173,7 +173,7 @@ export function pollQueue(options: PollOptions): Poller {
   }
 
   /** Lambda calls a throttled function again until the messages are visible again, and then lets go of them. */
-  async function invokeWhenFree(payload: string): Promise<InvocationResult> {
+  async function invokeWhenIdle(payload: string): Promise<InvocationResult> {
     const visibleAt = performance.now() + visibilitySeconds * 1000;
     let backoff = FIRST_BACKOFF_MILLISECONDS;
     for (;;) {
@@ -185,7 +185,7 @@ export function pollQueue(options: PollOptions): Poller {
     }
   }
 
-  function changeVisibility(items: readonly Held[], VisibilityTimeout: number): Promise<void> {
+  function changeVisibility(items: readonly HeldMessages[], VisibilityTimeout: number): Promise<void> {
     return inPortions(items, (entries) =>
       // Lambda keeps the time of messages by itself: the role need not have the permission.
       call(
@@ -202,7 +202,7 @@ export function pollQueue(options: PollOptions): Poller {
 
   // So that no message comes again while it waits here for its turn.
   let hiding = false;
-  const keepHidden = setInterval(
+  const extendVisibility = setInterval(
     async () => {
       if (hiding) return;
       hiding = true;
@@ -216,7 +216,7 @@ export function pollQueue(options: PollOptions): Poller {
   return {
     stop() {
       stopped = true;
-      clearInterval(keepHidden);
+      clearInterval(extendVisibility);
       clearTimeout(window);
       room.resolve();
     },
@@ -224,7 +224,7 @@ export function pollQueue(options: PollOptions): Poller {
 }
 
 async function inPortions(
-  items: readonly Held[],
+  items: readonly HeldMessages[],
   send: (entries: { Id: string; ReceiptHandle: string }[]) => Promise<unknown>,
 ): Promise<void> {
   for (let start = 0; start < items.length; start += ENTRIES_AT_ONCE) {

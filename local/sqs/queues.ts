@@ -41,7 +41,7 @@ export const queues: ResourceKind = {
           QueueUrl: server.urlOf(nameOf(resource)),
         })[name],
       environmentFor: () => ({ AWS_ENDPOINT_URL_SQS: server.endpoint }),
-      async begin() {
+      async start() {
         for (const resource of resources) {
           const { logicalId, type, properties } = resource;
           const resolved = context.resolve(properties, logicalId) as Record<string, unknown>;

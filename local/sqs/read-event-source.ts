@@ -47,26 +47,26 @@ export function readEventSource(
   { logicalId, type, properties }: TemplateResource,
   context: RunContext,
 ): EventSource {
-  const refuse = (text: string): never => {
+  const reject = (text: string): never => {
     throw new Error(`${logicalId} (${type}): ${text}`);
   };
   const resolved = context.resolve(properties, logicalId) as MappingProperties;
   const strange = Object.keys(resolved).find((name) => !UNDERSTOOD.has(name));
-  if (strange) refuse(`${strange} is not available locally`);
+  if (strange) reject(`${strange} is not available locally`);
 
   const queueArn = resolved.EventSourceArn ?? '';
-  if (!queueArn.startsWith('arn:aws:sqs:')) refuse('only queues can be event sources locally');
-  if (queueArn.endsWith('.fifo')) refuse('FIFO queues cannot be event sources locally');
+  if (!queueArn.startsWith('arn:aws:sqs:')) reject('only queues can be event sources locally');
+  if (queueArn.endsWith('.fifo')) reject('FIFO queues cannot be event sources locally');
   const target =
     findFunction(context, resolved.FunctionName ?? '') ??
-    refuse(`the function ${resolved.FunctionName} is not in the template`);
+    reject(`the function ${resolved.FunctionName} is not in the template`);
   const batchSize = resolved.BatchSize ?? DEFAULT_BATCH_SIZE;
   const windowSeconds = resolved.MaximumBatchingWindowInSeconds ?? 0;
   if (batchSize > DEFAULT_BATCH_SIZE && windowSeconds === 0) {
-    refuse('MaximumBatchingWindowInSeconds must be greater than 0 when BatchSize is greater than 10');
+    reject('MaximumBatchingWindowInSeconds must be greater than 0 when BatchSize is greater than 10');
   }
   const limit = resolved.ScalingConfig?.MaximumConcurrency ?? DEFAULT_CONCURRENCY;
-  if (limit < 2 || limit > 1000) refuse('MaximumConcurrency must be between 2 and 1000');
+  if (limit < 2 || limit > 1000) reject('MaximumConcurrency must be between 2 and 1000');
   return {
     enabled: resolved.Enabled ?? true,
     queueArn,

@@ -4,8 +4,8 @@ import type { AccessControl } from '../iam/access-control.ts';
 import { forgeryOf } from '../iam/authenticate.ts';
 import { accessKeyOf } from '../wire/access-key-of.ts';
 import { claimPort, portOf, releasePort } from '../wire/own-ports.ts';
-import { refusedAwsJson } from '../wire/refuse-aws-json.ts';
-import { keepGroups } from './message-groups.ts';
+import { deniedAwsJson } from '../wire/refuse-aws-json.ts';
+import { storeGroups } from './message-groups.ts';
 
 export interface QueueServer {
   readonly endpoint: string;
@@ -17,7 +17,7 @@ export interface QueueServer {
 export async function serveQueues(
   region: string,
   accountId: string,
-  { refusalOf, rules }: Pick<AccessControl, 'refusalOf' | 'rules'>,
+  { rejectionOf, rules }: Pick<AccessControl, 'rejectionOf' | 'rules'>,
 ): Promise<QueueServer> {
   const { buildApp } = await import('fauxqs');
   const app = buildApp({ logger: false, defaultRegion: region });
@@ -31,7 +31,7 @@ export async function serveQueues(
     const name = QueueUrl?.split('/').pop() ?? QueueName;
     return name === undefined ? '*' : `arn:aws:sqs:${region}:${accountId}:${name}`;
   };
-  const answering = new WeakMap<object, (answer: unknown) => void>();
+  const responding = new WeakMap<object, (response: unknown) => void>();
   const bodies = new WeakMap<object, Buffer>();
   app.addHook('preParsing', async (request, _reply, payload) => {
     const body = await buffer(payload);
@@ -42,20 +42,20 @@ export async function serveQueues(
     const action = String(request.headers['x-amz-target']).split('.').pop() ?? '';
     const { method, url, headers } = request;
     const forgery = forgeryOf({ method, url, headers }, bodies.get(request) ?? '', rules);
-    const refusal =
+    const rejection =
       forgery ??
-      refusalOf(accessKeyOf(headers), [
+      rejectionOf(accessKeyOf(headers), [
         // Each entry of a batch is one such action.
         { action: `sqs:${action.replace(/Batch$/, '')}`, resource: arnIn(request.body) },
       ]);
-    if (refusal) return reply.code(400).send(refusedAwsJson(refusal));
-    if (request.body) answering.set(request, keepGroups(action, request.body));
+    if (rejection) return reply.code(400).send(deniedAwsJson(rejection));
+    if (request.body) responding.set(request, storeGroups(action, request.body));
   });
   app.addHook('preSerialization', async (request, _reply, payload: unknown) => {
-    answering.get(request)?.(payload);
-    const answer = payload as { QueueUrl?: string; QueueUrls?: string[] };
-    if (answer.QueueUrl) answer.QueueUrl = ownUrl(answer.QueueUrl);
-    if (answer.QueueUrls) answer.QueueUrls = answer.QueueUrls.map(ownUrl);
+    responding.get(request)?.(payload);
+    const response = payload as { QueueUrl?: string; QueueUrls?: string[] };
+    if (response.QueueUrl) response.QueueUrl = ownUrl(response.QueueUrl);
+    if (response.QueueUrls) response.QueueUrls = response.QueueUrls.map(ownUrl);
     return payload;
   });
   endpoint = await app.listen({ port: 0, host: '127.0.0.1' });

@@ -1,4 +1,4 @@
-import { type KeptValues, openKeptValues } from '../data/kept-values.ts';
+import { openStoredValues, type StoredValues } from '../data/kept-values.ts';
 import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import { AwsJsonError, type AwsJsonOperation, serveAwsJson } from '../wire/serve-aws-json.ts';
@@ -26,10 +26,10 @@ export const parameters: ResourceKind = {
   types: ['AWS::SSM::Parameter'],
 
   async open(resources, context) {
-    const kept = await openKeptValues(context.options.dataDir, 'parameters');
+    const stored = await openStoredValues(context.options.dataDir, 'parameters');
     const prefix = `arn:aws:ssm:${context.region}:${context.accountId}:parameter/`;
-    const server = await serveAwsJson(parameterOperations(kept, context), {
-      refusalOf: context.access.refusalOf,
+    const server = await serveAwsJson(parameterOperations(stored, context), {
+      rejectionOf: context.access.rejectionOf,
       rules: context.access.rules,
       needed: (operation, { Name, Names }) =>
         [(Names as unknown[] | undefined) ?? Name].flat().map((name) => ({
@@ -48,12 +48,12 @@ export const parameters: ResourceKind = {
       attribute: (resource, name) =>
         name === 'Type' || name === 'Value' ? propertiesOf(resource)[name] : undefined,
       environmentFor: () => ({ AWS_ENDPOINT_URL_SSM: server.endpoint }),
-      async begin() {
+      async start() {
         for (const resource of resources) {
           const { Type, Value } = propertiesOf(resource);
-          const known = find(kept, nameOf(resource));
+          const known = find(stored, nameOf(resource));
           if (known?.fromTemplate === Value) continue;
-          await put(kept, nameOf(resource), { type: Type, value: Value, fromTemplate: Value });
+          await put(stored, nameOf(resource), { type: Type, value: Value, fromTemplate: Value });
         }
       },
       close: server.close,
@@ -61,23 +61,23 @@ export const parameters: ResourceKind = {
   },
 };
 
-function find(kept: KeptValues, name: string): Parameter | undefined {
-  const text = kept.get(name);
+function find(stored: StoredValues, name: string): Parameter | undefined {
+  const text = stored.get(name);
   return text === undefined ? undefined : (JSON.parse(text) as Parameter);
 }
 
 async function put(
-  kept: KeptValues,
+  stored: StoredValues,
   name: string,
   change: Pick<Parameter, 'type' | 'value' | 'fromTemplate'>,
 ): Promise<number> {
-  const version = (find(kept, name)?.version ?? 0) + 1;
-  await kept.put(name, JSON.stringify({ ...change, version, modifiedAt: Date.now() }));
+  const version = (find(stored, name)?.version ?? 0) + 1;
+  await stored.put(name, JSON.stringify({ ...change, version, modifiedAt: Date.now() }));
   return version;
 }
 
 function parameterOperations(
-  kept: KeptValues,
+  stored: StoredValues,
   { region, accountId }: Pick<RunContext, 'region' | 'accountId'>,
 ): Record<string, AwsJsonOperation> {
   const prefix = `arn:aws:ssm:${region}:${accountId}:parameter`;
@@ -85,11 +85,11 @@ function parameterOperations(
     const text = String(reference);
     if (!text.startsWith(`${prefix}/`)) return text;
     const path = text.slice(prefix.length);
-    return kept.get(path) === undefined ? path.slice(1) : path;
+    return stored.get(path) === undefined ? path.slice(1) : path;
   };
   const read = (reference: unknown) => {
     const name = nameOf(reference);
-    const parameter = find(kept, name);
+    const parameter = find(stored, name);
     return (
       parameter && {
         Name: name,
@@ -119,7 +119,7 @@ function parameterOperations(
 
     async PutParameter({ Name, Value, Type, Overwrite }) {
       const name = nameOf(Name);
-      const known = find(kept, name);
+      const known = find(stored, name);
       if (known && Overwrite !== true) {
         throw new AwsJsonError('ParameterAlreadyExists', 'The parameter already exists.');
       }
@@ -139,7 +139,7 @@ function parameterOperations(
         value: Value,
         ...(fromTemplate !== undefined && { fromTemplate }),
       };
-      return { Version: await put(kept, name, change), Tier: 'Standard' };
+      return { Version: await put(stored, name, change), Tier: 'Standard' };
     },
   };
 }

@@ -25,17 +25,17 @@ export interface ExecutionLog {
   /** Seen by `find` at once, on disk when the promise resolves. */
   put(execution: Execution): Promise<void>;
   /** Everything put so far is on disk. */
-  settled(): Promise<void>;
+  closed(): Promise<void>;
 }
 
 // As long as AWS remembers an execution and with it its name.
-const KEPT_MILLISECONDS = 90 * 24 * 60 * 60 * 1000;
+const RETENTION_MILLISECONDS = 90 * 24 * 60 * 60 * 1000;
 
 /** The executions of this data folder, one line for each change of one. Those that ran when a run ended are ABORTED. */
 export async function openExecutionLog(dataDir: string): Promise<ExecutionLog> {
   const file = path.join(dataDir, 'executions.jsonl');
   const executions = new Map<string, Execution>();
-  const oldest = Date.now() - KEPT_MILLISECONDS;
+  const oldest = Date.now() - RETENTION_MILLISECONDS;
   for (const execution of (await readState(file, readLines)) ?? []) {
     if (execution.startedAt > oldest) executions.set(execution.arn, interrupted(execution));
   }
@@ -68,7 +68,7 @@ export async function openExecutionLog(dataDir: string): Promise<ExecutionLog> {
       writing = written.catch(() => {});
       return written;
     },
-    settled: () => writing,
+    closed: () => writing,
   };
 }
 

@@ -5,7 +5,7 @@ import { AwsJsonError, type AwsJsonOperation } from '../wire/serve-aws-json.ts';
 import type { Definition } from './definition.ts';
 import type { Execution, ExecutionLog } from './execution-log.ts';
 import { STATE_BYTES } from './invoke-function.ts';
-import { type Engine, type RunningExecution, runExecution } from './run-execution.ts';
+import { type Emulator, type RunningExecution, runExecution } from './run-execution.ts';
 import { createTaskTokens } from './task-tokens.ts';
 
 export interface Machine {
@@ -19,7 +19,7 @@ type Input = Record<string, unknown>;
 
 // As AWS has it: no space, brackets, wildcards, control characters and what means something in an ARN or a URL.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
-const REFUSED_IN_NAMES = /[\s<>{}[\]?*"#%\\^|~`$&,;:/\u0000-\u001f\u007f-\u009f]/;
+const REJECTED_IN_NAMES = /[\s<>{}[\]?*"#%\\^|~`$&,;:/\u0000-\u001f\u007f-\u009f]/;
 
 const MOST_LISTED = 1000;
 const LISTED = 100;
@@ -28,7 +28,7 @@ const LISTED = 100;
 export function createExecutions(
   machines: ReadonlyMap<string, Machine>,
   log: ExecutionLog,
-  engine: Engine,
+  emulator: Emulator,
   context: RunContext,
 ) {
   const tokens = createTaskTokens();
@@ -56,7 +56,7 @@ export function createExecutions(
     // Stopped already, or the run is at its end.
     if (closed || log.find(execution.arn)?.status !== 'RUNNING') return;
     const { name: machineName, role, definition } = machine;
-    const run = runExecution(execution, { engine, definition, machineName, role, tokens, context });
+    const run = runExecution(execution, { emulator, definition, machineName, role, tokens, context });
     running.set(execution.arn, run);
     void finish(execution, run);
   }
@@ -158,13 +158,13 @@ export function createExecutions(
     async close(): Promise<void> {
       closed = true;
       for (const { stop } of running.values()) stop();
-      await log.settled();
+      await log.closed();
     },
   };
 }
 
 function readName({ name = randomUUID() }: Input): string {
-  if (typeof name === 'string' && name !== '' && name.length <= 80 && !REFUSED_IN_NAMES.test(name)) {
+  if (typeof name === 'string' && name !== '' && name.length <= 80 && !REJECTED_IN_NAMES.test(name)) {
     return name;
   }
   throw new AwsJsonError('InvalidName', `Invalid Name: '${name}'`);

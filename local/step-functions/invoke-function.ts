@@ -24,11 +24,11 @@ export async function invokeFunction(
   if (!target) {
     throw new TaskError('Lambda.ResourceNotFoundException', `Function not found: ${FunctionName}`);
   }
-  const refusal = context.access.refusalOf(accessKeyId, [
+  const rejection = context.access.rejectionOf(accessKeyId, [
     { action: 'lambda:InvokeFunction', resource: invokedArn(target, FunctionName) },
   ]);
-  if (refusal) {
-    throw serviceError('AWSLambdaException', refusal.message, 403);
+  if (rejection) {
+    throw serviceError('AWSLambdaException', rejection.message, 403);
   }
   const payload = JSON.stringify(Payload ?? {});
   checkSize(payload);

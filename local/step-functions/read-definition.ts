@@ -1,7 +1,7 @@
 import { findFunction } from '../lambda/find-function.ts';
 import type { RunContext } from '../run-context.ts';
 import { callsDirectly, callsFunction, type Definition, type State } from './definition.ts';
-import type { Engine } from './run-execution.ts';
+import type { Emulator } from './run-execution.ts';
 
 const MACHINE_FIELDS = ['Comment', 'QueryLanguage', 'StartAt', 'States', 'TimeoutSeconds', 'Version'];
 
@@ -34,7 +34,7 @@ const LONGEST_SECONDS = Math.floor((2 ** 31 - 1) / 1000);
 /** The definition for the engine; throws for what it would run otherwise than AWS. */
 export function readDefinition(
   text: string,
-  engine: Engine,
+  emulator: Emulator,
   context: RunContext,
   options: { readonly isChecked: boolean },
 ): Definition {
@@ -48,7 +48,7 @@ export function readDefinition(
   }
   for (const [name, state] of states) checkState(name, state, context);
   // Its constructor checks the definition.
-  if (!options.isChecked) new engine.StateMachine(definition as never);
+  if (!options.isChecked) new emulator.StateMachine(definition as never);
   return {
     ...definition,
     ...(definition.TimeoutSeconds !== undefined && {

@@ -16,10 +16,10 @@ export interface RunningExecution {
 }
 
 /** Loaded when the template has a machine: it takes a tenth of a second. */
-export type Engine = typeof import('aws-local-stepfunctions');
+export type Emulator = typeof import('aws-local-stepfunctions');
 
 export interface ExecutionEnvironment {
-  readonly engine: Engine;
+  readonly emulator: Emulator;
   readonly definition: Definition;
   readonly machineName: string;
   readonly role: Session;
@@ -30,7 +30,7 @@ export interface ExecutionEnvironment {
 /** Interprets the definition once. */
 export function runExecution(
   execution: Execution,
-  { engine, definition, machineName, role, tokens, context }: ExecutionEnvironment,
+  { emulator, definition, machineName, role, tokens, context }: ExecutionEnvironment,
 ): RunningExecution {
   const ended = new AbortController();
   const hasEnded = () => new TaskError('States.Runtime', 'The execution has ended', { isFinal: true });
@@ -96,8 +96,8 @@ export function runExecution(
   }
 
   const states = Object.entries(definition.States);
-  const machine = new engine.StateMachine(
-    { ...definition, States: tellEntry(definition.States, enter) } as never,
+  const machine = new emulator.StateMachine(
+    { ...definition, States: reportEntry(definition.States, enter) } as never,
     {
       validationOptions: { noValidate: true },
     },
@@ -118,8 +118,8 @@ export function runExecution(
     .then(
       (output): Outcome => ({ status: 'SUCCEEDED', output: JSON.stringify(output) }),
       (error: Error): Outcome => {
-        if (error instanceof engine.ExecutionAbortedError) return { status: 'ABORTED' };
-        if (error instanceof engine.ExecutionTimeoutError)
+        if (error instanceof emulator.ExecutionAbortedError) return { status: 'ABORTED' };
+        if (error instanceof emulator.ExecutionTimeoutError)
           return { status: 'TIMED_OUT', error: 'States.Timeout' };
         const cause = error.cause instanceof Error ? error.cause : error;
         return { status: 'FAILED', error: cause.name, cause: cause.message };
@@ -145,7 +145,7 @@ const transitionTo = (name: string): RecordedCall => ({
 });
 
 /** The engine looks a state up when it enters it, and at no other time. */
-function tellEntry(states: Definition['States'], enter: (name: string) => void): Definition['States'] {
+function reportEntry(states: Definition['States'], enter: (name: string) => void): Definition['States'] {
   const observed: Record<string, State> = {};
   for (const [name, state] of Object.entries(states)) {
     Object.defineProperty(observed, name, {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { openKeptValues } from '../data/kept-values.ts';
+import { openStoredValues } from '../data/kept-values.ts';
 import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import { serveAwsJson } from '../wire/serve-aws-json.ts';
@@ -31,12 +31,12 @@ export const stateMachines: ResourceKind = {
       `arn:aws:states:${context.region}:${context.accountId}:stateMachine:${nameOf(resource)}`;
 
     const machines = new Map<string, Machine>();
-    const engine = await import('aws-local-stepfunctions');
+    const emulator = await import('aws-local-stepfunctions');
     const log = await openExecutionLog(context.options.dataDir);
-    const executions = createExecutions(machines, log, engine, context);
+    const executions = createExecutions(machines, log, emulator, context);
     const server = await serveAwsJson(executions.operations, {
       needed: executions.needed,
-      refusalOf: context.access.refusalOf,
+      rejectionOf: context.access.rejectionOf,
       rules: context.access.rules,
     });
     context.endpoints.sfn = server.endpoint;
@@ -46,15 +46,15 @@ export const stateMachines: ResourceKind = {
       attribute: (resource, name) =>
         ({ Arn: arnOf(resource), Name: nameOf(resource), StateMachineRevisionId: 'INITIAL' })[name],
       environmentFor: () => ({ AWS_ENDPOINT_URL_SFN: server.endpoint }),
-      async begin() {
+      async start() {
         // A check takes the engine a tenth of a second and more, so what was good at an earlier start is not checked.
-        const checked = await openKeptValues(context.options.dataDir, 'checked-definitions');
+        const checked = await openStoredValues(context.options.dataDir, 'checked-definitions');
         for (const resource of resources) {
           const arn = arnOf(resource);
           const { text, roleArn } = readProperties(resource, context);
           const digest = createHash('sha256').update(text).digest('hex');
           const isChecked = checked.get(arn) === digest;
-          const definition = naming(resource, () => readDefinition(text, engine, context, { isChecked }));
+          const definition = naming(resource, () => readDefinition(text, emulator, context, { isChecked }));
           if (!isChecked) await checked.put(arn, digest);
           const name = nameOf(resource);
           const role = naming(resource, () =>

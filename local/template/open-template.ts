@@ -62,8 +62,8 @@ export async function openTemplate(
     { accountId: ACCOUNT_ID, region: REGION },
     {
       onUse: permissionNotes.use,
-      onRefusal(message) {
-        options.onRefusal?.(message);
+      onDenied(message) {
+        options.onDenied?.(message);
         if (!violations.includes(message)) violations.push(message);
       },
     },
@@ -87,7 +87,7 @@ export async function openTemplate(
     origins: new Map(),
     frontDoor: false,
     onOperatorWrite: [],
-    engineRoute: undefined,
+    emulatorRoute: undefined,
     endpoints: {},
     serving: Promise.withResolvers(),
     violations,
@@ -149,7 +149,7 @@ export async function openTemplate(
       for (const attempt of attempts) if (attempt.status === 'rejected') throw attempt.reason;
     }
     if (options.recordCalls) recorders = await openRecorders(context);
-    for (const { kind } of present) await opened.get(kind)?.begin?.();
+    for (const { kind } of present) await opened.get(kind)?.start?.();
     for (const { kind } of present) opened.get(kind)?.complete?.();
     progress('The template runs');
     const physicalIds = [...resources.keys()].map((id) => [id, String(context.resolve({ Ref: id }, id))]);

@@ -24,7 +24,7 @@ export interface OpenKind {
   /** Variables that every function gets, such as an endpoint's address; may differ per function. */
   environmentFor?(functionLogicalId: string): Record<string, string>;
   /** Called when every kind is open: from here on, all references resolve. */
-  begin?(): Promise<void>;
+  start?(): Promise<void>;
   /** Called when every kind has begun: all rules of access are known. */
   complete?(): void;
   close?(): Promise<void>;

@@ -19,7 +19,7 @@ export async function openRecorders({ endpoints, calls }: RunContext): Promise<R
       .filter(([service, endpoint]) => endpoint !== '' && service !== RECORDED_ELSEWHERE)
       .map(async ([service, endpoint]) => ({
         endpoint,
-        wire: await recordCalls({ service, endpoint, keep: (call) => calls.push(call) }),
+        wire: await recordCalls({ service, endpoint, retain: (call) => calls.push(call) }),
       })),
   );
   const addressOf = new Map(wires.map(({ endpoint, wire }) => [endpoint, wire.endpoint]));

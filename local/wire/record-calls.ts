@@ -12,7 +12,7 @@ export interface RecordingOptions {
   readonly service: string;
   /** Where the service is. */
   readonly endpoint: string;
-  readonly keep: (call: RecordedCall) => void;
+  readonly retain: (call: RecordedCall) => void;
 }
 
 export interface RecordingWire {
@@ -21,7 +21,7 @@ export interface RecordingWire {
 }
 
 /** Stands in front of a service and tells what is asked of it; all bytes pass as they are, so signatures hold. */
-export async function recordCalls({ service, endpoint, keep }: RecordingOptions): Promise<RecordingWire> {
+export async function recordCalls({ service, endpoint, retain }: RecordingOptions): Promise<RecordingWire> {
   const agent = new Agent({ keepAlive: true });
   const server = createServer((request, response) => {
     const start = performance.now();
@@ -36,7 +36,7 @@ export async function recordCalls({ service, endpoint, keep }: RecordingOptions)
     outgoing.on('response', (incoming) => {
       const received = countBytes(incoming);
       incoming.on('end', () =>
-        keep({
+        retain({
           service,
           operation: operationOf(request),
           name: request.headers['x-amz-security-token']?.toString(),

@@ -1,4 +1,4 @@
-import type { Refusal } from '../iam/access-rules.ts';
+import type { Denial } from '../iam/access-rules.ts';
 
 const NAMES = {
   denied: 'AccessDeniedException',
@@ -8,7 +8,7 @@ const NAMES = {
 } as const;
 
 /** A refusal as services with AWS's JSON protocol tell it. */
-export const refusedAwsJson = ({ reason, message }: Refusal) => ({
+export const deniedAwsJson = ({ reason, message }: Denial) => ({
   __type: `com.amazon.coral.service#${NAMES[reason]}`,
   Message: message,
 });

@@ -4,7 +4,7 @@ import type { Permission } from '../iam/access-rules.ts';
 import { forgeryOf } from '../iam/authenticate.ts';
 import { accessKeyOf } from './access-key-of.ts';
 import { listenOnLoopback } from './listen-on-loopback.ts';
-import { refusedAwsJson } from './refuse-aws-json.ts';
+import { deniedAwsJson } from './refuse-aws-json.ts';
 
 /** One operation, from its input to its output. */
 export type AwsJsonOperation = (input: Record<string, unknown>) => unknown;
@@ -26,7 +26,7 @@ export interface AwsJsonServer {
 }
 
 /** Who may call the operations. */
-export interface AwsJsonGuard extends Pick<AccessControl, 'refusalOf' | 'rules'> {
+export interface AwsJsonGuard extends Pick<AccessControl, 'rejectionOf' | 'rules'> {
   /** What IAM checks of a call. */
   needed(operation: string, input: Record<string, unknown>): readonly Permission[];
 }
@@ -34,10 +34,10 @@ export interface AwsJsonGuard extends Pick<AccessControl, 'refusalOf' | 'rules'>
 /** A service that speaks AWS's JSON protocol, given its operations by name. */
 export async function serveAwsJson(
   operations: Record<string, AwsJsonOperation>,
-  { needed, refusalOf, rules }: AwsJsonGuard,
+  { needed, rejectionOf, rules }: AwsJsonGuard,
 ): Promise<AwsJsonServer> {
   const server = createServer(async (request, response) => {
-    const answer = async (): Promise<[status: number, body: unknown]> => {
+    const respond = async (): Promise<[status: number, body: unknown]> => {
       try {
         const target = String(request.headers['x-amz-target']).split('.').pop() ?? '';
         const operation = operations[target];
@@ -46,10 +46,10 @@ export async function serveAwsJson(
         const text = await readText(request);
         const input = JSON.parse(text) as Record<string, unknown>;
         const { method = '', url = '', headers } = request;
-        const refusal =
+        const rejection =
           forgeryOf({ method, url, headers }, text, rules) ??
-          refusalOf(accessKeyOf(headers), needed(target, input));
-        if (refusal) return [400, refusedAwsJson(refusal)];
+          rejectionOf(accessKeyOf(headers), needed(target, input));
+        if (rejection) return [400, deniedAwsJson(rejection)];
         return [200, await operation(input)];
       } catch (error) {
         if (error instanceof AwsJsonError)
@@ -57,7 +57,7 @@ export async function serveAwsJson(
         return [500, { __type: 'InternalServerError', message: String(error) }];
       }
     };
-    const [status, body] = await answer();
+    const [status, body] = await respond();
     response.writeHead(status, { 'Content-Type': 'application/x-amz-json-1.1' });
     response.end(JSON.stringify(body));
   });

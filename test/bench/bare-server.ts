@@ -24,12 +24,12 @@ interface Stored {
 }
 
 /** One turn: the question is stored, the model asked with the chat so far, the reply stored. */
-async function answer(chat: number, message: string, onPiece?: (piece: string) => void): Promise<string> {
+async function respond(chat: number, message: string, onChunk?: (chunk: string) => void): Promise<string> {
   const count = store.chat.get<{ messages: number }>(chat)?.messages ?? 0;
   store.addMessage.run(chat, count + 1, 'user', message, now());
   const history = store.messagesBetween.all<Stored>(chat, Math.max(1, count - 38), count + 1);
   const messages = history.map(({ role, content }) => ({ role, content }));
-  const reply = await callModel(model, messages, onPiece);
+  const reply = await callModel(model, messages, onChunk);
   store.together(() => {
     store.addMessage.run(chat, count + 2, 'assistant', reply, now());
     store.countMessages.run(count + 2, chat);
@@ -50,7 +50,7 @@ async function stream(response: ServerResponse, chat: number, message: string): 
     sequence_number += 1;
   };
   send('response.created', { model: 'bare' });
-  const reply = await answer(chat, message, (delta) => send('response.output_text.delta', { delta }));
+  const reply = await respond(chat, message, (delta) => send('response.output_text.delta', { delta }));
   send('response.output_text.completed', { final_text: reply });
   response.end('data: [DONE]\n\n');
 }
@@ -70,7 +70,7 @@ function createBatch({ requests }: BatchBody): Record<string, unknown> {
   const work = async () => {
     for (let position = next++; position < requests.length; position = next++) {
       const { message = '' } = requests[position] ?? {};
-      const reply = await answer(createChat('Batch'), message);
+      const reply = await respond(createChat('Batch'), message);
       store.together(() => {
         store.endRequest.run(reply, now(), id, position);
         store.countRequest.run(id);
@@ -165,7 +165,7 @@ const routes: [method: string, path: RegExp, status: number, handler: Handler][]
     200,
     async (request, response, _url, id) => {
       const { message, stream: streamed } = await body(request);
-      if (streamed === false) return data(await answer(Number(id), String(message)));
+      if (streamed === false) return data(await respond(Number(id), String(message)));
       return stream(response, Number(id), String(message));
     },
   ],
@@ -193,19 +193,19 @@ const routes: [method: string, path: RegExp, status: number, handler: Handler][]
 
 const server = createServer((request, response) => {
   const url = new URL(request.url ?? '', 'http://bare');
-  const answerRequest = async () => {
+  const respondToRequest = async () => {
     for (const [method, path, status, handler] of routes) {
       const match = path.exec(url.pathname);
       if (match === null || method !== request.method) continue;
-      const answered = await handler(request, response, url, match[1] ?? '');
+      const responded = await handler(request, response, url, match[1] ?? '');
       if (response.headersSent) return;
       response.writeHead(status, { 'Content-Type': 'application/json' });
-      response.end(JSON.stringify({ message: null, error_code: 0, ...(answered as object) }));
+      response.end(JSON.stringify({ message: null, error_code: 0, ...(responded as object) }));
       return;
     }
     throw new Error(`No such route: ${request.method} ${url.pathname}`);
   };
-  answerRequest().catch((error: unknown) => {
+  respondToRequest().catch((error: unknown) => {
     if (response.headersSent) {
       response.destroy();
       return;

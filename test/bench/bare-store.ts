@@ -19,8 +19,8 @@ export function openBareStore(folder: string) {
     const prepared = database.prepare(sql);
     return {
       run: (...values: SQLInputValue[]) => prepared.run(...values),
-      get: <Row>(...values: SQLInputValue[]) => prepared.get(...values) as Row | undefined,
-      all: <Row>(...values: SQLInputValue[]) => prepared.all(...values) as Row[],
+      get: <Item>(...values: SQLInputValue[]) => prepared.get(...values) as Item | undefined,
+      all: <Item>(...values: SQLInputValue[]) => prepared.all(...values) as Item[],
     };
   };
   return {

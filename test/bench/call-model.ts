@@ -12,10 +12,10 @@ const agent = new Agent({ keepAlive: true });
 export function callModel(
   address: string,
   messages: { role: string; content: string }[],
-  onPiece?: (piece: string) => void,
+  onChunk?: (chunk: string) => void,
 ): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const body = JSON.stringify({ model: 'scripted', stream: onPiece !== undefined, messages });
+  const body = JSON.stringify({ model: 'scripted', stream: onChunk !== undefined, messages });
   const call = httpRequest(`${address}/chat/completions`, {
     method: 'POST',
     agent,
@@ -25,13 +25,13 @@ export function callModel(
   call.on('response', (response) => {
     if (response.statusCode !== 200) {
       text(response).then(
-        (told) => reject(new Error(`The model answered ${response.statusCode}: ${told}`)),
+        (text) => reject(new Error(`The model answered ${response.statusCode}: ${text}`)),
         reject,
       );
       return;
     }
-    if (onPiece === undefined) {
-      text(response).then((told) => resolve(JSON.parse(told).choices[0].message.content), reject);
+    if (onChunk === undefined) {
+      text(response).then((text) => resolve(JSON.parse(text).choices[0].message.content), reject);
       return;
     }
     let reply = '';
@@ -39,13 +39,13 @@ export function callModel(
     response.setEncoding('utf8').on('data', (chunk: string) => {
       rest += chunk;
       for (let end = rest.indexOf('\n\n'); end >= 0; end = rest.indexOf('\n\n')) {
-        const told = rest.slice('data: '.length, end);
+        const text = rest.slice('data: '.length, end);
         rest = rest.slice(end + 2);
-        if (told === '[DONE]') continue;
-        const piece: unknown = JSON.parse(told).choices[0]?.delta.content;
-        if (typeof piece !== 'string') continue;
-        reply += piece;
-        onPiece(piece);
+        if (text === '[DONE]') continue;
+        const chunk: unknown = JSON.parse(text).choices[0]?.delta.content;
+        if (typeof chunk !== 'string') continue;
+        reply += chunk;
+        onChunk(chunk);
       }
     });
     response.on('end', () => resolve(reply)).on('error', reject);

@@ -35,13 +35,13 @@ export async function endChild(child: ChildProcess): Promise<void> {
   child.stdin?.end();
   child.kill('SIGTERM');
   const stop = new AbortController();
-  const late = after(endSeconds * 1000, undefined, { signal: stop.signal }).then(
+  const timeout = after(endSeconds * 1000, undefined, { signal: stop.signal }).then(
     () => child.kill('SIGKILL'),
     () => {},
   );
   await ended;
   stop.abort();
-  await late;
+  await timeout;
 }
 
 export const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean =>

@@ -85,7 +85,7 @@ export const figures = {
   messages1000000: { phase: 'lists', label: '50 messages at offset 1,000,000', unit: 'ms' },
 
   serverMemory: { phase: 'memory', label: 'resident after the run: server process', unit: 'MB' },
-  engineMemory: { phase: 'memory', label: 'resident after the run: engine processes', unit: 'MB' },
+  emulatorMemory: { phase: 'memory', label: 'resident after the run: engine processes', unit: 'MB' },
   peakMemory: { phase: 'memory', label: 'most that was ever resident, all processes', unit: 'MB' },
   threads: { phase: 'memory', label: 'threads after the run, all processes', unit: '' },
 } as const satisfies Record<string, Figure>;

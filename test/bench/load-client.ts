@@ -26,7 +26,7 @@ export interface BatchState {
   failed_requests: number;
 }
 
-export interface BatchAnswer {
+export interface BatchResponse {
   custom_id: string;
   response_content: string | null;
   processed_at: string | null;
@@ -83,13 +83,13 @@ export function loadClientOf({ baseUrl, apiKey, agentId }: Target) {
     call.end(body);
     return promise;
   }
-  const ask = async <Answer>(method: string, path: string, json?: unknown): Promise<Answer> =>
-    JSON.parse(await exchange({ method, path, ...(json !== undefined && { json }) })) as Answer;
+  const send = async <Value>(method: string, path: string, json?: unknown): Promise<Value> =>
+    JSON.parse(await exchange({ method, path, ...(json !== undefined && { json }) })) as Value;
 
   return {
     async createChat(): Promise<number> {
       const body = { name: 'Bench', agent_id: agentId, external_user_id: externalUserId };
-      return (await ask<{ data: { id: number } }>('POST', '/chats', body)).data.id;
+      return (await send<{ data: { id: number } }>('POST', '/chats', body)).data.id;
     },
 
     async streamReply(chatId: number, message: string): Promise<TimedReply> {
@@ -114,7 +114,7 @@ export function loadClientOf({ baseUrl, apiKey, agentId }: Target) {
 
     async sendPlain(chatId: number, message: string): Promise<TimedReply> {
       const start = performance.now();
-      const { data } = await ask<{ data: string }>('POST', `/chats/${chatId}/messages`, {
+      const { data } = await send<{ data: string }>('POST', `/chats/${chatId}/messages`, {
         message,
         agent_id: agentId,
         external_user_id: externalUserId,
@@ -129,25 +129,29 @@ export function loadClientOf({ baseUrl, apiKey, agentId }: Target) {
       const head = `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="bench.txt"\r\nContent-Type: text/plain\r\n\r\n`;
       const body = Buffer.concat([Buffer.from(head), content, Buffer.from(`\r\n--${boundary}--\r\n`)]);
       const start = performance.now();
-      const answer = await exchange({ method: 'POST', path: '/chats/upload-file', form: { body, boundary } });
+      const response = await exchange({
+        method: 'POST',
+        path: '/chats/upload-file',
+        form: { body, boundary },
+      });
       const took = performance.now() - start;
-      const { size } = (JSON.parse(answer) as { data: { size: number } }).data;
+      const { size } = (JSON.parse(response) as { data: { size: number } }).data;
       if (size !== content.length) throw new Error(`Of ${content.length} bytes ${size} have arrived`);
       return took;
     },
 
     async submitBatch(requests: { custom_id: string; message: string }[]): Promise<BatchState> {
-      return (await ask<{ data: BatchState }>('POST', '/batches', { agent_id: agentId, requests })).data;
+      return (await send<{ data: BatchState }>('POST', '/batches', { agent_id: agentId, requests })).data;
     },
     async readBatch(id: string): Promise<BatchState> {
-      return (await ask<{ data: BatchState }>('GET', `/batches/${id}`)).data;
+      return (await send<{ data: BatchState }>('GET', `/batches/${id}`)).data;
     },
-    async readResults(id: string): Promise<BatchAnswer[]> {
-      return (await ask<{ data: BatchAnswer[] }>('GET', `/batches/${id}/results?limit=1000`)).data;
+    async readResults(id: string): Promise<BatchResponse[]> {
+      return (await send<{ data: BatchResponse[] }>('GET', `/batches/${id}/results?limit=1000`)).data;
     },
 
     /** @returns how many rows the page has, and milliseconds until it was read */
-    async readPage(path: string): Promise<{ rows: number; total: number; took: number }> {
+    async readPage(path: string): Promise<{ lines: number; total: number; took: number }> {
       const start = performance.now();
       const text = await exchange({ method: 'GET', path });
       const took = performance.now() - start;
@@ -155,7 +159,7 @@ export function loadClientOf({ baseUrl, apiKey, agentId }: Target) {
         data: unknown[];
         pagination: { total_records: number };
       };
-      return { rows: data.length, total: pagination.total_records, took };
+      return { lines: data.length, total: pagination.total_records, took };
     },
 
     close: () => agent.destroy(),

@@ -16,7 +16,7 @@ export interface MeasuredBatch {
 }
 
 /** Rarely enough to cost a server little, often enough for the end of a batch of a second. */
-const lookEveryMilliseconds = 50;
+const pollMilliseconds = 50;
 
 /** One batch, from its submission to its end; each of its results is read and checked. */
 export async function measureBatch(
@@ -39,7 +39,7 @@ export async function measureBatch(
     if (status === 'completed') break;
     if (status !== 'in_progress') throw new Error(`The batch is ${status}`);
     if (since() > seconds) throw new Error(`The batch has not ended after ${seconds} s`);
-    await after(lookEveryMilliseconds);
+    await after(pollMilliseconds);
   }
   const ended = since();
   const used = (await processorMilliseconds(pid)) - processor;

@@ -10,7 +10,7 @@ import { percentile } from './statistics.ts';
 /** Each round begins every function once, and an empty handler before each, so that what slows the machine slows both. */
 export async function measureFunctions(
   rounds: number,
-  tell: (line: string) => void,
+  log: (line: string) => void,
 ): Promise<FunctionReport[]> {
   const names = [...functionNames, ...webFunctionNames];
   const bundles = await bundleFunctions(names);
@@ -23,7 +23,7 @@ export async function measureFunctions(
         const empty = await program.load(program.emptyModule);
         pair.push({ empty, own: await program.load(`${bundles.folderOf(name)}/index.mjs`) });
       }
-      tell(`round ${round} of ${rounds}`);
+      log(`round ${round} of ${rounds}`);
     }
   } finally {
     await program.close();

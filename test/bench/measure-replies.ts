@@ -40,11 +40,11 @@ export async function measureReplies(options: RepliesOptions): Promise<Replies> 
   const processor = await processorMilliseconds(pid);
   const start = performance.now();
   const until = start + options.seconds * 1000;
-  let begun = 0;
+  let started = 0;
   await repeatAtOnce(atOnce, chats, async (chatId) => {
     for (let turn = 1; turn <= turnsPerChat; turn += 1) {
-      if (begun === count || performance.now() > until || errors.length >= mostErrors) return;
-      begun += 1;
+      if (started === count || performance.now() > until || errors.length >= mostErrors) return;
+      started += 1;
       const message = `Message ${turn} of chat ${chatId}`;
       try {
         const reply = await (streamed ? client.streamReply : client.sendPlain)(chatId, message);

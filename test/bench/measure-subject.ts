@@ -15,18 +15,18 @@ export interface MeasureOptions {
   provider: Provider;
   sizes: Sizes;
   phases: ReadonlySet<PhaseName>;
-  tell(line: string): void;
+  log(line: string): void;
 }
 
 type Measured = Omit<RunReport, 'run' | 'subject'>;
 
 const megabyte = 1024 * 1024;
-const paced = { first: 100, piece: 10 };
+const paced = { first: 100, chunk: 10 };
 const median = (values: readonly number[]) => percentile(values, 0.5);
 
 /** All phases of one run of one server, in a fixed order, on one store. */
 export async function measureSubject(options: MeasureOptions): Promise<Measured> {
-  const { started, provider, sizes, phases, tell } = options;
+  const { started, provider, sizes, phases, log } = options;
   const { subject, firstStart } = started;
   const measured: Measured = { figures: {}, distributions: {}, errors: [] };
   const add = (figures: Figures) => Object.assign(measured.figures, figures);
@@ -67,7 +67,7 @@ export async function measureSubject(options: MeasureOptions): Promise<Measured>
         count: sizes.paced,
         atOnce: width,
         streamed: true,
-      }).finally(() => provider.setPace({ first: 0, piece: 0 }));
+      }).finally(() => provider.setPace({ first: 0, chunk: 0 }));
       add({
         pacedFirstByte: median(replies.map(({ firstByte }) => firstByte)),
         pacedFirstDelta: median(replies.map(({ firstDelta }) => firstDelta - paced.first)),
@@ -108,12 +108,12 @@ export async function measureSubject(options: MeasureOptions): Promise<Measured>
       add(await measurePages(subject, client, sizes.pages));
     },
     async memory() {
-      const [server, ...engines] = await processTree(subject.pid);
+      const [server, ...emulators] = await processTree(subject.pid);
       if (server === undefined) throw new Error(`The server ${subject.name} has ended`);
-      const all = [server, ...engines];
+      const all = [server, ...emulators];
       add({
         serverMemory: server.residentBytes / megabyte,
-        engineMemory: sumOf(engines, ({ residentBytes }) => residentBytes) / megabyte,
+        emulatorMemory: sumOf(emulators, ({ residentBytes }) => residentBytes) / megabyte,
         peakMemory: sumOf(all, ({ peakBytes }) => peakBytes) / megabyte,
         threads: sumOf(all, ({ threads }) => threads),
       });
@@ -121,7 +121,7 @@ export async function measureSubject(options: MeasureOptions): Promise<Measured>
       if (parts !== undefined)
         measured.memory = [
           ...parts.map(({ part, threads, bytes }) => ({ part, threads, megabytes: bytes / megabyte })),
-          ...engines.map(({ name, residentBytes }) => ({
+          ...emulators.map(({ name, residentBytes }) => ({
             part: `engine ${name}`,
             threads: 0,
             megabytes: residentBytes / megabyte,
@@ -145,7 +145,7 @@ export async function measureSubject(options: MeasureOptions): Promise<Measured>
       if (phase === 'start' || !phases.has(phase)) continue;
       const from = performance.now();
       await step();
-      tell(`${phase}, ${((performance.now() - from) / 1000).toFixed(1)} s`);
+      log(`${phase}, ${((performance.now() - from) / 1000).toFixed(1)} s`);
     }
   } finally {
     client.close();
@@ -167,8 +167,8 @@ async function measurePages(subject: Subject, client: LoadClient, count: number)
     for (const offset of pageOffsets) {
       const read = async () => {
         const page = await client.readPage(`${path}limit=${pageLength}&offset=${offset}`);
-        if (page.rows !== pageLength || page.total !== total)
-          throw new Error(`${list} at ${offset}: ${page.rows} rows of ${page.total}`);
+        if (page.lines !== pageLength || page.total !== total)
+          throw new Error(`${list} at ${offset}: ${page.lines} rows of ${page.total}`);
         return page.took;
       };
       await repeat(readsBefore, read);

@@ -111,14 +111,14 @@ async function measure(options: Options): Promise<void> {
     for (let run = 1; run <= runs; run += 1)
       // The order changes from run to run, so that none is always the first.
       for (const name of run % 2 === 1 ? options.subjects : options.subjects.toReversed()) {
-        const tell = (line: string) => console.error(`run ${run}, ${name}: ${line}`);
+        const log = (line: string) => console.error(`run ${run}, ${name}: ${line}`);
         const own = join(folder, `${name}-${run}`);
         await mkdir(own);
         const started = await starters[name]({ folder: own, model: provider.url });
         try {
-          tell(`answers after ${started.firstStart.toFixed(1)} s`);
+          log(`answers after ${started.firstStart.toFixed(1)} s`);
           const phases = new Set(options.only);
-          const measured = await ending.unless(measureSubject({ started, provider, sizes, phases, tell }));
+          const measured = await ending.unless(measureSubject({ started, provider, sizes, phases, log }));
           if (run === 1 && name === 'service' && synthesis !== undefined && phases.has('start'))
             measured.figures.synthesis = synthesis;
           report.runs.push({ run, subject: name, ...measured });

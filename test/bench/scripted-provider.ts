@@ -3,12 +3,12 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as after } from 'node:timers/promises';
 import { endWithInput } from './child-program.ts';
-import { piecesOfReply, piecesPerReply, replyTo } from './reply-text.ts';
+import { chunksOfReply, chunksPerReply, replyTo } from './reply-text.ts';
 
 /** Between a call and its first piece, and between two pieces; milliseconds. With 0 a reply is one write. */
 export interface Pace {
   first: number;
-  piece: number;
+  chunk: number;
 }
 
 export interface ProviderCounts {
@@ -25,18 +25,18 @@ interface CompletionRequest {
 
 // A provider of models in a process of its own, so that its work is in no figure of a server's: OpenAI's chat
 // completions, answered at once or at a pace. `PUT /pace` sets that, `GET /counts` tells what was asked.
-let pace: Pace = { first: 0, piece: 0 };
+let pace: Pace = { first: 0, chunk: 0 };
 const counts: ProviderCounts = { calls: 0 };
 
-const usage = { prompt_tokens: 10, completion_tokens: piecesPerReply, total_tokens: 10 + piecesPerReply };
+const usage = { prompt_tokens: 10, completion_tokens: chunksPerReply, total_tokens: 10 + chunksPerReply };
 
 const server = createServer((request, response) => {
-  answer(request.method, request.url, request).catch((error: unknown) => {
+  respond(request.method, request.url, request).catch((error: unknown) => {
     response.writeHead(400, { 'Content-Type': 'application/json' });
     response.end(JSON.stringify({ error: { message: String(error), type: 'invalid_request_error' } }));
   });
 
-  async function answer(method = '', url = '', body: NodeJS.ReadableStream): Promise<void> {
+  async function respond(method = '', url = '', body: NodeJS.ReadableStream): Promise<void> {
     const sent = await text(body);
     if (method === 'GET' && url === '/counts') return json(response, counts);
     if (method === 'PUT' && url === '/pace') {
@@ -56,12 +56,12 @@ function json(response: ServerResponse, body: unknown): void {
   response.end(JSON.stringify(body));
 }
 
-const asked = ({ messages }: CompletionRequest): string => messages.at(-1)?.content ?? '';
+const lastMessage = ({ messages }: CompletionRequest): string => messages.at(-1)?.content ?? '';
 
 async function whole(response: ServerResponse, completion: CompletionRequest): Promise<void> {
-  const wait = pace.first + pace.piece * (piecesPerReply - 1);
+  const wait = pace.first + pace.chunk * (chunksPerReply - 1);
   if (wait > 0) await after(wait);
-  const message = { role: 'assistant', content: replyTo(asked(completion)) };
+  const message = { role: 'assistant', content: replyTo(lastMessage(completion)) };
   json(response, {
     id: `call-${counts.calls}`,
     object: 'chat.completion',
@@ -86,19 +86,19 @@ async function stream(response: ServerResponse, completion: CompletionRequest): 
     delta({}, 'stop') +
     (completion.stream_options?.include_usage ? event({ choices: [], usage }) : '') +
     'data: [DONE]\n\n';
-  const pieces = piecesOfReply(asked(completion)).map((content) =>
+  const chunks = chunksOfReply(lastMessage(completion)).map((content) =>
     delta({ role: 'assistant', content }, null),
   );
 
-  const { first, piece } = pace;
+  const { first, chunk } = pace;
   if (first > 0) await after(first);
   response.writeHead(200, { 'Content-Type': 'text/event-stream' });
-  if (piece === 0) {
-    response.end(pieces.join('') + end);
+  if (chunk === 0) {
+    response.end(chunks.join('') + end);
     return;
   }
-  for (const [index, text] of pieces.entries()) {
-    if (index > 0) await after(piece);
+  for (const [index, text] of chunks.entries()) {
+    if (index > 0) await after(chunk);
     response.write(text);
   }
   response.end(end);

@@ -20,11 +20,11 @@ export const pagesToSeed = {
   total: seededCount,
   /** Of all chats the newest; its history has as many messages. */
   chatId: seededCount,
-  chatIds: pageOffsets.flatMap((offset) => rowsFrom(seededCount - offset - pageLength + 1)),
-  positions: pageOffsets.flatMap((offset) => rowsFrom(offset + 1)),
+  chatIds: pageOffsets.flatMap((offset) => itemsFrom(seededCount - offset - pageLength + 1)),
+  positions: pageOffsets.flatMap((offset) => itemsFrom(offset + 1)),
 };
 
-function rowsFrom(first: number): number[] {
+function itemsFrom(first: number): number[] {
   return Array.from({ length: pageLength }, (_, index) => first + index);
 }
 

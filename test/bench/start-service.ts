@@ -15,7 +15,7 @@ const project = resolve(import.meta.dirname, '../..');
 
 /** A cold start on a machine that has much else to do takes a minute. */
 const startSeconds = 180;
-const lookEveryMilliseconds = 20;
+const pollMilliseconds = 20;
 /** Threads that are busy answer late. */
 const memorySeconds = 30;
 
@@ -93,7 +93,7 @@ export async function startService({ folder, model }: SubjectOptions): Promise<S
         for (const end = performance.now() + memorySeconds * 1000; performance.now() < end; ) {
           const text = await readFile(file, 'utf8').catch(() => undefined);
           if (text !== undefined) return JSON.parse(text) as MemoryPart[];
-          await after(lookEveryMilliseconds);
+          await after(pollMilliseconds);
         }
         throw new Error(`The service has not told its memory after ${memorySeconds} s`);
       },
@@ -123,7 +123,7 @@ async function connectionOf(child: ChildProcess, data: string): Promise<Connecti
     // A file that is being written cannot be read yet.
     const connection = await readConnection(data).catch(() => undefined);
     if (connection !== undefined && connection.pid === child.pid) return connection;
-    await after(lookEveryMilliseconds);
+    await after(pollMilliseconds);
   }
   throw new Error(`no answer after ${startSeconds} s`);
 }

@@ -54,8 +54,8 @@ function ascending(values: readonly number[]): number[] {
 }
 
 function valueAt(sorted: readonly number[], share: number): number {
-  const place = (sorted.length - 1) * share;
-  const below = sorted[Math.floor(place)] ?? Number.NaN;
-  const above = sorted[Math.ceil(place)] ?? Number.NaN;
-  return below + (above - below) * (place - Math.floor(place));
+  const location = (sorted.length - 1) * share;
+  const below = sorted[Math.floor(location)] ?? Number.NaN;
+  const above = sorted[Math.ceil(location)] ?? Number.NaN;
+  return below + (above - below) * (location - Math.floor(location));
 }

@@ -131,9 +131,9 @@ function scaleOf({ log, label }: Axis, values: readonly number[], from: number, 
   const greatest = Math.max(...values);
   if (log && least <= 0) throw new RangeError(`A logarithmic axis cannot show ${least} ${label}`);
   const ticks = log ? logTicks(least, greatest) : linearTicks(Math.min(least, 0), greatest);
-  const place = log ? Math.log : (value: number) => value;
-  const [first, last] = [place(ticks[0] ?? 0), place(ticks.at(-1) ?? 1)];
-  return { ticks, at: (value) => from + ((place(value) - first) / (last - first)) * (to - from) };
+  const location = log ? Math.log : (value: number) => value;
+  const [first, last] = [location(ticks[0] ?? 0), location(ticks.at(-1) ?? 1)];
+  return { ticks, at: (value) => from + ((location(value) - first) / (last - first)) * (to - from) };
 }
 
 /** Four to eight round numbers around all values. */

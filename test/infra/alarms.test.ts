@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { DistributionAlarms } from '#lib/distribution-alarms.ts';
 import { readStage } from '#lib/settings.ts';
 import { metrics } from '#runtime/observability/metric-names.ts';
-import { standing } from '../../bin/cost/standing.ts';
+import { fixedCosts } from '../../bin/cost/standing.ts';
 import { createService, evaluate, type Resource, synthesize } from './synthesize.ts';
 
 const settings = { largeUploads: true, alarmEmails: ['someone@example.com'] };
@@ -176,7 +176,7 @@ test('the alarms of the service’s own metrics name such as functions tell', ()
       ]),
   );
   expect(own).toContainEqual([metrics.overdueBatches.name, 'service=agent-service']);
-  expect(own).toContainEqual([metrics.webhooksGivenUp.name, 'service=agent-service']);
+  expect(own).toContainEqual([metrics.webhooksExhausted.name, 'service=agent-service']);
   expect(own).toContainEqual([metrics.timeToFirstDelta.name, 'route=send-message,service=agent-service']);
   expect(own).toContainEqual([metrics.modelFailures.name, 'failure=stalled,service=agent-service']);
   const known = Object.values(metrics).map(({ name }) => name as string);
@@ -350,11 +350,11 @@ test('docs/cost.md reckons with what stands in the template', () => {
     polledQueues: new Set(polled).size,
     schedule: schedule?.ScheduleExpression,
   }).toEqual({
-    alarmMetrics: standing.alarmMetrics,
-    dashboards: standing.dashboards,
-    keys: standing.keys,
-    secrets: standing.secrets,
-    polledQueues: standing.polledQueues,
-    schedule: `rate(${standing.reconcilerMinutes} minute)`,
+    alarmMetrics: fixedCosts.alarmMetrics,
+    dashboards: fixedCosts.dashboards,
+    keys: fixedCosts.keys,
+    secrets: fixedCosts.secrets,
+    polledQueues: fixedCosts.polledQueues,
+    schedule: `rate(${fixedCosts.reconcilerMinutes} minute)`,
   });
 });

@@ -36,11 +36,11 @@ test('only the two functions that ask models are allowed what models take', () =
   ]);
 });
 
-function tableOf(rows: readonly BundleSize[]): string {
+function tableOf(entries: readonly BundleSize[]): string {
   const kilobytes = (bytes: number): string => (bytes / 1024).toFixed(1);
   return markdownTable([
     ['function', 'KB at start', 'clients alone', 'above', 'loaded later', 'modules', 'clients alone'],
-    ...rows.map(({ name, start, baseline, later }) => [
+    ...entries.map(({ name, start, baseline, later }) => [
       name,
       kilobytes(start.bytes),
       kilobytes(baseline.bytes),

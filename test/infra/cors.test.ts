@@ -151,18 +151,18 @@ describe('the lists cover the contract', () => {
       expect.arrayContaining(operations.map(([method]) => method.toUpperCase())),
     );
     const taken = operations.flatMap(([, { parameters = [] }]) =>
-      (parameters as { in: string; name: string }[]).filter(({ in: place }) => place === 'header'),
+      (parameters as { in: string; name: string }[]).filter(({ in: location }) => location === 'header'),
     );
     expect(allowedHeaders).toEqual(expect.arrayContaining(taken.map(({ name }) => name.toLowerCase())));
   });
 
   test('a page may read what a response carries', () => {
-    const told = operations.flatMap(([, { responses }]) =>
+    const text = operations.flatMap(([, { responses }]) =>
       Object.values(responses as Record<string, { headers?: object }>).flatMap(({ headers = {} }) =>
         Object.keys(headers).map((name) => name.toLowerCase()),
       ),
     );
-    expect([...new Set(told)].toSorted()).toEqual(exposedHeaders.toSorted());
+    expect([...new Set(text)].toSorted()).toEqual(exposedHeaders.toSorted());
   });
 });
 

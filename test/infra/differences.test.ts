@@ -28,8 +28,8 @@ function tableOf(markdown: string, firstCell: string): string[] {
     );
 }
 
-const rows = differencesOf(documentOf());
-const lines = rows.map(({ where, difference, text }) => lineOf(`\`${where}\``, difference, text));
+const differences = differencesOf(documentOf());
+const lines = differences.map(({ where, difference, text }) => lineOf(`\`${where}\``, difference, text));
 
 test.each(['limits.md', 'decisions/004-where-the-interface-is-silent.md'])(
   '%s has each difference between OpenAPI and the specification, and no other, in the words of OpenAPI',
@@ -42,9 +42,9 @@ test('limits of the contract that the specification does not have are told', () 
   const { chatNameCharacters, feedbackCharacters, batchRequests, customIdCharacters, ...others } = limits;
   const { pageSizeDefault, pageSizeMax, fileBytes, webhookSecretCharacters, ...own } = others;
   // Of what operators write.
-  const { systemPromptCharacters, agentBytes, ...told } = own;
+  const { systemPromptCharacters, agentBytes, ...text } = own;
   const all = lines.join('\n');
-  for (const value of Object.values(told)) {
+  for (const value of Object.values(text)) {
     const forms = [String(value), value.toLocaleString('en'), `${value / 1024 / 1024} MB`];
     expect(forms.some((form) => new RegExp(`\\b${form}\\b`).test(all)) ? '' : forms).toBe('');
   }
@@ -131,6 +131,6 @@ describe('a difference is found when', () => {
     const document = documentOf();
     change(document);
     expect(differencesOf(document)).toContainEqual(expect.objectContaining({ where, difference }));
-    expect(rows).not.toContainEqual(expect.objectContaining({ where, difference }));
+    expect(differences).not.toContainEqual(expect.objectContaining({ where, difference }));
   });
 });

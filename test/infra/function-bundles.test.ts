@@ -37,7 +37,7 @@ const sourcesOf = (name: string): string[] =>
     .map(([source]) => source);
 
 /** Files beside a function's own, without what they share. */
-const besides: Readonly<Record<string, readonly RegExp[]>> = {
+const entryPoints: Readonly<Record<string, readonly RegExp[]>> = {
   'create-batch': [/^webhook-clients\.mjs$/],
   'list-batch-results': [/^object-stores\.mjs$/],
   'list-messages': [/^object-stores\.mjs$/],
@@ -53,11 +53,11 @@ describe.each([...functionNames, ...webFunctionNames])('%s', (name) => {
     const files = readdirSync(folder, { recursive: true }).map(String).toSorted();
     const modules = files.filter((file) => file.endsWith('.mjs'));
     expect(files).toEqual(modules.flatMap((module) => [module, `${module}.map`]));
-    const beside = modules.filter((module) => module !== 'index.mjs');
-    const expected = besides[name] ?? [];
-    for (const pattern of expected) expect(beside).toContainEqual(expect.stringMatching(pattern));
+    const alongside = modules.filter((module) => module !== 'index.mjs');
+    const expected = entryPoints[name] ?? [];
+    for (const pattern of expected) expect(alongside).toContainEqual(expect.stringMatching(pattern));
     // Parts share modules, and the SDK itself imports some late.
-    if (expected !== withModel) expect(beside).toHaveLength(expected.length);
+    if (expected !== withModel) expect(alongside).toHaveLength(expected.length);
     expect(sourcesOf(name).filter((source) => source.endsWith('.node'))).toEqual([]);
   });
 
@@ -66,8 +66,8 @@ describe.each([...functionNames, ...webFunctionNames])('%s', (name) => {
       .flatMap(({ imports }) => imports)
       .filter(({ external }) => external)
       .map(({ path }) => path);
-    const beside = new Set(readdirSync(folder).map((file) => `./${file}`));
-    expect(outside.filter((path) => !isBuiltin(path) && !beside.has(path))).toEqual([]);
+    const alongside = new Set(readdirSync(folder).map((file) => `./${file}`));
+    expect(outside.filter((path) => !isBuiltin(path) && !alongside.has(path))).toEqual([]);
   });
 
   test('is far from the 50 MB that Lambda takes at once, and the 250 MB that it unpacks', () => {
@@ -128,7 +128,7 @@ test.each([
   ['@ai-sdk/amazon-bedrock', [], withTools],
 ])(
   '%s is only in functions that need it, at their start where each call does',
-  (clientPackage, early, late) => {
+  (clientPackage, early, timeout) => {
     const isClient = (source: string) => source.includes(`node_modules/${clientPackage}/`);
     const holds = (files: Iterable<string>): boolean =>
       [...files].some((file) =>
@@ -140,7 +140,7 @@ test.each([
     const atStart = all.filter((name) => holds(filesOfStart(metafile, name)));
     expect(atStart.toSorted()).toEqual(early);
     const later = all.filter((name) => !atStart.includes(name) && holds(filesOfFunction(metafile, name)));
-    expect(later.toSorted()).toEqual(late);
+    expect(later.toSorted()).toEqual(timeout);
   },
 );
 

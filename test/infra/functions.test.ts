@@ -8,7 +8,7 @@ const functions = Object.entries(resources('AWS::Lambda::Function')).map(
   ([id, value]) => [id.replace(/[0-9A-F]{8}$/, ''), value] as const,
 );
 /** Called by the gateway, queues, the state machine, schedules and other functions. */
-const behindNoRoute = [
+const withoutRoute = [
   'authorize-request',
   'process-batch-items',
   'fail-dead-letters',
@@ -21,7 +21,7 @@ const behindNoRoute = [
 ];
 
 test('there is a function for each route, and for what stands behind none', () => {
-  const names = Object.keys(routes).concat(behindNoRoute).map(pascalCase);
+  const names = Object.keys(routes).concat(withoutRoute).map(pascalCase);
   expect(functions.map(([id]) => id).toSorted()).toEqual(names.toSorted());
 });
 

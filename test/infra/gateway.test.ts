@@ -84,7 +84,7 @@ test('the authorizer is asked with the key as its identity, and believed for as 
 });
 
 describe('what the gateway answers itself', () => {
-  const answers = new Map(
+  const responses = new Map(
     Object.values(resources('AWS::ApiGateway::GatewayResponse')).map(({ Properties }) => [
       Properties.ResponseType,
       {
@@ -100,25 +100,25 @@ describe('what the gateway answers itself', () => {
 
   test('every type that API Gateway has is answered', () => {
     expect(types.length).toBeGreaterThan(20);
-    expect([...answers.keys()].toSorted()).toEqual(types.map((type) => type.responseType).toSorted());
+    expect([...responses.keys()].toSorted()).toEqual(types.map((type) => type.responseType).toSorted());
   });
 
   test.each(types.map((type) => type.responseType))(
     '%s has the envelope and the id of the request, and is cached nowhere',
     (type) => {
-      const answer = answers.get(type);
-      expect(answer?.body).toEqual({
+      const response = responses.get(type);
+      expect(response?.body).toEqual({
         data: null,
         message: expect.any(String),
         error_code: expect.any(Number),
       });
-      expect(answer?.headers).toMatchObject({
+      expect(response?.headers).toMatchObject({
         'gatewayresponse.header.x-request-id': 'context.requestId',
         'gatewayresponse.header.Content-Type': "'application/json'",
         'gatewayresponse.header.Cache-Control': "'no-store'",
       });
       const known = Object.values(errorTable).map(({ status, errorCode }) => `${status}/${errorCode}`);
-      expect(known).toContain(`${answer?.status}/${answer?.body.error_code}`);
+      expect(known).toContain(`${response?.status}/${response?.body.error_code}`);
     },
   );
 
@@ -135,12 +135,12 @@ describe('what the gateway answers itself', () => {
     ['THROTTLED', '429', 10029, 'Rate limit exceeded'],
     ['INTEGRATION_TIMEOUT', '500', 10005, 'Internal server error, request id $context.requestId'],
   ])('%s is %s/%i', (type, status, errorCode, message) => {
-    expect(answers.get(type)).toMatchObject({ status, body: { error_code: errorCode, message } });
+    expect(responses.get(type)).toMatchObject({ status, body: { error_code: errorCode, message } });
   });
 
   test('who is throttled is told when to come back', () => {
     for (const type of ['THROTTLED', 'QUOTA_EXCEEDED'])
-      expect(answers.get(type)?.headers).toMatchObject({ 'gatewayresponse.header.Retry-After': "'1'" });
+      expect(responses.get(type)?.headers).toMatchObject({ 'gatewayresponse.header.Retry-After': "'1'" });
   });
 });
 

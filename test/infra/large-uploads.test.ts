@@ -232,9 +232,9 @@ test('the base address is the distribution’s', () => {
 });
 
 test('the gateway tells who sends too much how much it takes, and where more is taken', () => {
-  const [answer] = Object.values(resources('AWS::ApiGateway::GatewayResponse')).filter(
+  const [response] = Object.values(resources('AWS::ApiGateway::GatewayResponse')).filter(
     ({ Properties }) => Properties.ResponseType === 'REQUEST_TOO_LARGE',
   );
-  expect(answer?.Properties.StatusCode).toBe(String(errorTable.badRequest.status));
-  expect(JSON.stringify(answer?.Properties.ResponseTemplates)).toMatch(/at most 6 MB.*4\.5 MB.*50 MB/);
+  expect(response?.Properties.StatusCode).toBe(String(errorTable.badRequest.status));
+  expect(JSON.stringify(response?.Properties.ResponseTemplates)).toMatch(/at most 6 MB.*4\.5 MB.*50 MB/);
 });

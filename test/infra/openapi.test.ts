@@ -55,8 +55,8 @@ describe.each(Object.entries<Route>(routes))('%s', (_name, route) => {
 });
 
 test('a reply may be a stream of events that ends with [DONE]', () => {
-  const answer = document.paths?.['/chats/{chat_id}/messages']?.post?.responses?.['200'];
-  expect(answer).toMatchObject({
+  const response = document.paths?.['/chats/{chat_id}/messages']?.post?.responses?.['200'];
+  expect(response).toMatchObject({
     description: expect.stringContaining('data: [DONE]'),
     content: { 'text/event-stream': { schema: { $ref: '#/components/schemas/StreamEvent' } } },
   });

@@ -172,7 +172,7 @@ test('the functions of routes may take from rate buckets, the authorizer mark ke
   const takers = policies.filter(({ conditional }) => conditional.length > 0);
   const names = [...Object.keys(routes), 'authorize-request'].map((name) => name.replaceAll('-', ''));
   expect(takers.map(({ owner }) => owner.toLowerCase()).toSorted()).toEqual(names.toSorted());
-  const rowsOf: Partial<Record<string, string[]>> = {
+  const itemsOf: Partial<Record<string, string[]>> = {
     AuthorizeRequest: ['KEY#*'],
     UploadFile: ['W#*#RATE#*', 'W#*#USAGE'],
   };
@@ -183,7 +183,7 @@ test('the functions of routes may take from rate buckets, the authorizer mark ke
         Action: 'dynamodb:UpdateItem',
         Resource: { 'Fn::GetAtt': ['DataTable', 'Arn'] },
         Condition: {
-          'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': rowsOf[owner] ?? ['W#*#RATE#*'] },
+          'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': itemsOf[owner] ?? ['W#*#RATE#*'] },
         },
       },
     ]);

@@ -32,7 +32,7 @@ let dataDir: string;
 let role: Credentials;
 let user: string;
 const notes = () => path.join(dataDir, 'notes');
-const refusals: string[] = [];
+const rejections: string[] = [];
 const logs: string[] = [];
 
 /** What Ref gives for the resource whose logical id starts so. */
@@ -51,7 +51,7 @@ beforeAll(async () => {
     assembly: await synthesizeFixture('Access'),
     dataDir,
     port: 0,
-    onRefusal: (message) => refusals.push(message),
+    onDenied: (message) => rejections.push(message),
     onLog: ({ line }) => logs.push(line),
   });
   if (given === undefined) delete process.env[PERMISSION_NOTES];
@@ -91,7 +91,7 @@ describe('DynamoDB', () => {
     await send(new dynamodb.TransactWriteItemsCommand({ TransactItems: [put()] }));
     await send(new dynamodb.TransactGetItemsCommand({ TransactItems: [{ Get: { TableName, Key } }] }));
     await send(new dynamodb.DeleteItemCommand({ TableName, Key }));
-    expect(refusals.filter((message) => message.includes('dynamodb:'))).toEqual([]);
+    expect(rejections.filter((message) => message.includes('dynamodb:'))).toEqual([]);
   });
 
   it.each<[string, () => unknown, string, () => string, string?]>([
@@ -151,7 +151,7 @@ describe('DynamoDB', () => {
       name: 'AccessDeniedException',
       $metadata: { httpStatusCode: 400 },
     });
-    expect(refusals).toContain(expected.message);
+    expect(rejections).toContain(expected.message);
     expect(run.violations()).toContain(expected.message);
   });
 
@@ -371,7 +371,7 @@ describe('a caller of a function', () => {
     expect(await get('open/1')).toBe('200 called');
     expect(await get('closed')).toBe('500 {"failed":"API_CONFIGURATION_ERROR"}');
     expect(await get('guarded')).toBe('500 {"failed":"AUTHORIZER_CONFIGURATION_ERROR"}');
-    expect(refusals).toContainEqual(
+    expect(rejections).toContainEqual(
       expect.stringMatching(/^User: apigateway.amazonaws.com for arn:aws:execute-api:.*\/live\/GET\/closed /),
     );
   });
@@ -389,8 +389,8 @@ describe('a function that calls DynamoDB', () => {
   const call = async (operation: string, input: object) => {
     const lambda = new LambdaClient(clientOptions(run.endpoints.lambda));
     const Payload = JSON.stringify({ operation, input });
-    const answer = await lambda.send(new InvokeCommand({ FunctionName: ref('Direct'), Payload }));
-    return JSON.parse(answer.Payload?.transformToString() ?? '') as {
+    const response = await lambda.send(new InvokeCommand({ FunctionName: ref('Direct'), Payload }));
+    return JSON.parse(response.Payload?.transformToString() ?? '') as {
       output?: object;
       error?: { name: string; message: string };
       port: number;
@@ -413,7 +413,7 @@ describe('a function that calls DynamoDB', () => {
 
   it('is refused by the wire, however often it asks', async () => {
     for (let time = 0; time < 3; time += 1) {
-      const told = refusals.length;
+      const text = rejections.length;
       expect(await call('Scan', { TableName: ref('Items') })).toEqual({
         error: {
           name: 'AccessDeniedException',
@@ -421,7 +421,7 @@ describe('a function that calls DynamoDB', () => {
         },
         port: wirePort(),
       });
-      expect(refusals.length).toBe(told + 1);
+      expect(rejections.length).toBe(text + 1);
     }
   });
 
@@ -442,14 +442,14 @@ describe('a function that calls DynamoDB', () => {
   });
 
   it('passes on what the engine refuses', async () => {
-    const refused = () =>
+    const rejected = () =>
       call('PutItem', {
         TableName: ref('Items'),
         Item: { pk: { S: 'direct' } },
         ConditionExpression: 'attribute_not_exists(pk)',
       });
-    await refused();
-    expect(await refused()).toMatchObject({ error: { name: 'ConditionalCheckFailedException' } });
+    await rejected();
+    expect(await rejected()).toMatchObject({ error: { name: 'ConditionalCheckFailedException' } });
   });
 });
 

@@ -28,7 +28,7 @@ const requests: Record<string, { url?: string; method?: string; target?: string;
   s3: { method: 'GET' },
 };
 
-async function ask(service: string, credentials: Credentials, body?: string) {
+async function send(service: string, credentials: Credentials, body?: string) {
   const endpoint = endpoints.get(service) ?? '';
   const { url = '/', method = 'POST', target, input = {} } = requests[service] ?? {};
   const signed = method === 'GET' ? '' : JSON.stringify(input);
@@ -59,19 +59,19 @@ const forged = /InvalidSignatureException|<Code>SignatureDoesNotMatch</;
 
 describe.each(Object.keys(requests))('the emulator of %s', (service) => {
   it('takes the operator’s credentials and no others', async () => {
-    expect((await ask(service, operatorCredentials)).text).not.toMatch(/denied|Unrecognized|Signature/i);
+    expect((await send(service, operatorCredentials)).text).not.toMatch(/denied|Unrecognized|Signature/i);
     for (const name of ['local', 'AKIA0000000000000000']) {
-      const answer = await ask(service, { accessKeyId: name, secretAccessKey: 'local' });
-      expect(answer.status).toBeGreaterThanOrEqual(400);
-      expect(answer.text).toMatch(unknown);
+      const response = await send(service, { accessKeyId: name, secretAccessKey: 'local' });
+      expect(response.status).toBeGreaterThanOrEqual(400);
+      expect(response.text).toMatch(unknown);
     }
-    const answer = await ask(service, { ...operatorCredentials, secretAccessKey: 'another' });
-    expect(answer.status).toBeGreaterThanOrEqual(400);
-    expect(answer.text).toMatch(forged);
+    const response = await send(service, { ...operatorCredentials, secretAccessKey: 'another' });
+    expect(response.status).toBeGreaterThanOrEqual(400);
+    expect(response.text).toMatch(forged);
   });
 
   it.runIf(service !== 's3')('takes no other body than the signed one', async () => {
-    expect((await ask(service, operatorCredentials, '{"more":true}')).text).toMatch(forged);
+    expect((await send(service, operatorCredentials, '{"more":true}')).text).toMatch(forged);
   });
 });
 

@@ -28,15 +28,15 @@ afterAll(async () => {
   await rm(dataDir, { recursive: true, force: true });
 });
 
-interface Told {
+interface Delivered {
   method: string;
   url: string;
   headers: Record<string, string>;
   bytes: number;
   color: string;
 }
-const askServer = async (path: string, init?: RequestInit): Promise<Told> =>
-  (await (await fetch(front + path, init)).json()) as Told;
+const requestServer = async (path: string, init?: RequestInit): Promise<Delivered> =>
+  (await (await fetch(front + path, init)).json()) as Delivered;
 
 const secretValue = async (): Promise<string | undefined> => {
   const client = new SecretsManagerClient(clientOptions(run.endpoints.secretsmanager));
@@ -73,15 +73,15 @@ describe('a distribution', () => {
   });
 
   it('passes on to the web function what its pattern claims', async () => {
-    const told = await askServer('/live/web/deep/er?x=1', { method: 'PUT', body: 'x'.repeat(1000) });
-    expect(told).toMatchObject({ method: 'PUT', url: '/live/web/deep/er?x=1', bytes: 1000, color: 'blue' });
-    expect(told.headers).toMatchObject({
+    const text = await requestServer('/live/web/deep/er?x=1', { method: 'PUT', body: 'x'.repeat(1000) });
+    expect(text).toMatchObject({ method: 'PUT', url: '/live/web/deep/er?x=1', bytes: 1000, color: 'blue' });
+    expect(text.headers).toMatchObject({
       host: expect.stringMatching(/\.lambda-web\.us-east-1\.on\.aws$/),
       'x-asked-for': `${new URL(front).host}/live/web/deep/er`,
       'x-secret': await secretValue(),
       'lambda-web-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
     });
-    expect((await askServer('/read/a.txt')).url).toBe('/read/a.txt');
+    expect((await requestServer('/read/a.txt')).url).toBe('/read/a.txt');
     const { status, headers } = await fetch(`${front}/live/web/x`);
     expect({ status, by: headers.get('x-answered-by') }).toEqual({ status: 201, by: 'the server' });
   });
@@ -114,14 +114,14 @@ describe('a response headers policy', () => {
   });
 
   it('says in a preflight what may be sent, and in no other response', async () => {
-    const asked = { Origin: 'https://a.example', 'Access-Control-Request-Method': 'PATCH' };
-    expect(await policyHeaders('/live/web/x', { method: 'OPTIONS', headers: asked })).toEqual({
+    const received = { Origin: 'https://a.example', 'Access-Control-Request-Method': 'PATCH' };
+    expect(await policyHeaders('/live/web/x', { method: 'OPTIONS', headers: received })).toEqual({
       ...readable('https://a.example'),
       'access-control-allow-methods': 'GET, PATCH',
       'access-control-allow-headers': 'x-key, content-type',
       'access-control-max-age': '60',
     });
-    expect(await policyHeaders('/live/web/x', { method: 'POST', headers: asked })).toEqual(
+    expect(await policyHeaders('/live/web/x', { method: 'POST', headers: received })).toEqual(
       readable('https://a.example'),
     );
   });
@@ -175,10 +175,10 @@ describe('a web function', () => {
           controller.close();
         },
       });
-    const asked = Array.from({ length: 4 }, () =>
-      askServer('/live/web/large', { method: 'POST', body: body(), duplex: 'half' }),
+    const received = Array.from({ length: 4 }, () =>
+      requestServer('/live/web/large', { method: 'POST', body: body(), duplex: 'half' }),
     );
-    expect((await Promise.all(asked)).map(({ bytes }) => bytes)).toEqual(Array(4).fill(16 * 1024 * 1024));
+    expect((await Promise.all(received)).map(({ bytes }) => bytes)).toEqual(Array(4).fill(16 * 1024 * 1024));
   });
 
   it('has nothing to do with the connection of its client, nor the client with the one to it', async () => {
@@ -189,10 +189,10 @@ describe('a web function', () => {
     expect(response.headers).toMatchObject({ 'keep-alive': 'timeout=350', 'x-answered-by': 'the server' });
     expect(response.headers.connection).toBe('keep-alive');
     expect(response.headers).not.toHaveProperty('x-hop');
-    const told = (await json(response)) as Told;
-    expect(told.headers).toMatchObject({ 'x-end': 'kept', connection: 'keep-alive' });
-    expect(told.headers).not.toHaveProperty('x-hop');
-    expect(told.headers).not.toHaveProperty('te');
+    const text = (await json(response)) as Delivered;
+    expect(text.headers).toMatchObject({ 'x-end': 'kept', connection: 'keep-alive' });
+    expect(text.headers).not.toHaveProperty('x-hop');
+    expect(text.headers).not.toHaveProperty('te');
   });
 
   it('is told when its client leaves', async () => {
@@ -211,8 +211,8 @@ describe('a web function', () => {
   it('that ends fails what it was doing, and is started again for the next', async () => {
     expect((await fetch(`${front}/live/web/exit`)).status).toBe(502);
     // No GET: the distribution would cache the 502 of the first one that comes too early.
-    const again = () => fetch(`${front}/live/web/again`, { method: 'POST' });
-    await vi.waitFor(async () => expect((await again()).status).toBe(201), 5000);
+    const repeated = () => fetch(`${front}/live/web/again`, { method: 'POST' });
+    await vi.waitFor(async () => expect((await repeated()).status).toBe(201), 5000);
   });
 
   it('is not joined by functions that only a deployment calls', () => {

@@ -174,12 +174,12 @@ describe('the record of calls', () => {
 
   it('shows consumption to those who ask, and to no one else', async () => {
     await start({ recordCalls: true });
-    const asked = await client.send(
+    const received = await client.send(
       new PutItemCommand({ TableName, Item: item('a', '1'), ReturnConsumedCapacity: 'TOTAL' }),
     );
-    expect(asked.ConsumedCapacity).toMatchObject({ CapacityUnits: 1 });
-    const answer = await run.fetch('items/a');
-    expect(await answer.json()).toMatchObject({ hasConsumed: false });
+    expect(received.ConsumedCapacity).toMatchObject({ CapacityUnits: 1 });
+    const response = await run.fetch('items/a');
+    expect(await response.json()).toMatchObject({ hasConsumed: false });
   });
 });
 
@@ -188,7 +188,7 @@ describe('a test that refuses calls', () => {
     const seen: string[] = [];
     await start({
       recordCalls: true,
-      faults: { refuse: ({ target, functionName }) => functionName !== undefined && seen.push(target) === 1 },
+      faults: { reject: ({ target, functionName }) => functionName !== undefined && seen.push(target) === 1 },
     });
     expect((await run.fetch('items/one', { method: 'PUT', body: 'text' })).status).toBe(200);
     expect(run.dynamoCalls().map(({ target, status }) => [target, status])).toEqual([

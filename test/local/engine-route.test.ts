@@ -3,16 +3,16 @@ import { type AddressInfo, createServer as createSocketServer, type Socket } fro
 import { DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { takeEngineRoute } from '#local/dynamodb/engine-route.ts';
+import { takeEmulatorRoute } from '#local/dynamodb/engine-route.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 
 /** An engine as bytes: what it says to each request that it has read whole, and on which connection. */
-let answer: (socket: Socket, request: string) => void;
+let respond: (socket: Socket, request: string) => void;
 let connections = 0;
 let requests = 0;
 let throughWire: string[] = [];
 
-const engine = createSocketServer((socket) => {
+const emulator = createSocketServer((socket) => {
   connections += 1;
   let received = '';
   socket.on('error', () => {});
@@ -24,7 +24,7 @@ const engine = createSocketServer((socket) => {
     const whole = received;
     received = '';
     requests += 1;
-    answer(socket, whole);
+    respond(socket, whole);
   });
 });
 const wire = createServer((request: IncomingMessage, response: ServerResponse) => {
@@ -42,12 +42,12 @@ const item = { Item: { pk: { S: 'ü-1' } } };
 let client: DynamoDBClient;
 let stranger: DynamoDBClient;
 beforeAll(async () => {
-  for (const server of [engine, wire])
+  for (const server of [emulator, wire])
     await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  const addressOf = (server: typeof engine) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  takeEngineRoute({
+  const addressOf = (server: typeof emulator) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  takeEmulatorRoute({
     wire: addressOf(wire),
-    engine: addressOf(engine),
+    emulator: addressOf(emulator),
     shapes: new Map(),
     rules: {
       accountId: '123456789012',
@@ -75,7 +75,7 @@ beforeEach(() => {
 afterAll(async () => {
   client.destroy();
   wire.closeAllConnections();
-  engine.close();
+  emulator.close();
   wire.close();
 });
 
@@ -86,7 +86,7 @@ const get = (signal?: AbortSignal) =>
 
 it('sends the SDK’s request to the engine, with its body and headers', async () => {
   let said = '';
-  answer = (socket, request) => {
+  respond = (socket, request) => {
     said = request;
     socket.write(http({}));
   };
@@ -105,7 +105,7 @@ it('reads an answer in whatever pieces it comes, and keeps the connection', asyn
   const bytes = Buffer.from(http(item));
   const umlaut = bytes.indexOf('ü') + 1;
   for (const cut of [1, 10, bytes.indexOf('\r\n\r\n') + 2, umlaut, bytes.length - 1]) {
-    answer = (socket) => {
+    respond = (socket) => {
       socket.write(bytes.subarray(0, cut));
       setImmediate(() => setImmediate(() => socket.write(bytes.subarray(cut))));
     };
@@ -115,17 +115,17 @@ it('reads an answer in whatever pieces it comes, and keeps the connection', asyn
 });
 
 it('has a connection for each call under way', async () => {
-  const held: Socket[] = [];
-  answer = (socket) => {
-    held.push(socket);
-    if (held.length === 3) for (const each of held) each.write(http(item));
+  const buffered: Socket[] = [];
+  respond = (socket) => {
+    buffered.push(socket);
+    if (buffered.length === 3) for (const each of buffered) each.write(http(item));
   };
   await Promise.all([get(), get(), get()]);
-  expect(new Set(held).size).toBe(3);
+  expect(new Set(buffered).size).toBe(3);
 });
 
 it('knows the engine’s errors by their names', async () => {
-  answer = (socket) =>
+  respond = (socket) =>
     socket.write(http({ __type: 'ResourceNotFoundException', message: 'no table' }, '400 Bad Request'));
   await expect(get()).rejects.toMatchObject({
     name: 'ResourceNotFoundException',
@@ -142,7 +142,7 @@ it('tries again when the connection breaks before an answer, within one, or when
   ];
   for (const say of broken) {
     requests = 0;
-    answer = (socket) => (requests === 1 ? say(socket) : socket.write(http(item)));
+    respond = (socket) => (requests === 1 ? say(socket) : socket.write(http(item)));
     const { Item, $metadata } = await get();
     expect(Item).toEqual(item.Item);
     expect($metadata.attempts).toBe(2);
@@ -154,31 +154,31 @@ it.each([
   ['is not HTTP', 'hello\r\n\r\n', 'cannot be read'],
   ['is longer than it says', `${http(item)}more`, 'more than was asked'],
 ])('fails when the answer %s', async (_what, text, message) => {
-  answer = (socket) => socket.write(text);
+  respond = (socket) => socket.write(text);
   await expect(get()).rejects.toThrow(message);
 });
 
 it('does not use a connection again that the engine has closed', async () => {
   let used: Socket | undefined;
-  answer = (socket) => {
+  respond = (socket) => {
     used = socket;
     socket.end(http(item));
   };
   await get();
   await new Promise((closed) => used?.once('close', closed));
-  answer = (socket) => socket.write(http(item));
+  respond = (socket) => socket.write(http(item));
   expect((await get()).$metadata.attempts).toBe(1);
 });
 
 it('does not use a connection again that the engine is about to close', async () => {
   let used: Socket | undefined;
-  answer = (socket) => {
+  respond = (socket) => {
     used = socket;
     socket.write(http(item).replace('\r\n', '\r\nConnection: close\r\n'));
   };
   await get();
   const first = used;
-  answer = (socket) => {
+  respond = (socket) => {
     used = socket;
     socket.write(http(item));
   };
@@ -188,7 +188,7 @@ it('does not use a connection again that the engine is about to close', async ()
 
 it('takes nothing that the engine says unasked for an answer', async () => {
   let used: Socket | undefined;
-  answer = (socket) => {
+  respond = (socket) => {
     used = socket;
     socket.write(http(item));
   };
@@ -200,27 +200,27 @@ it('takes nothing that the engine says unasked for an answer', async () => {
 });
 
 it('ends a call that takes longer than the SDK waits, and its connection', async () => {
-  const held: Socket[] = [];
-  answer = (socket) => void held.push(socket);
+  const buffered: Socket[] = [];
+  respond = (socket) => void buffered.push(socket);
   await expect(get()).rejects.toMatchObject({ name: 'TimeoutError' });
-  expect(held).toHaveLength(2);
-  await expect.poll(() => held.every(({ destroyed }) => destroyed)).toBe(true);
+  expect(buffered).toHaveLength(2);
+  await expect.poll(() => buffered.every(({ destroyed }) => destroyed)).toBe(true);
 });
 
 it('ends a call that is given up, and its connection', async () => {
-  const giveUp = new AbortController();
-  let held: Socket | undefined;
-  answer = (socket) => {
-    held = socket;
-    giveUp.abort();
+  const abort = new AbortController();
+  let buffered: Socket | undefined;
+  respond = (socket) => {
+    buffered = socket;
+    abort.abort();
   };
-  await expect(get(giveUp.signal)).rejects.toMatchObject({ name: 'AbortError' });
-  await expect.poll(() => held?.destroyed).toBe(true);
+  await expect(get(abort.signal)).rejects.toMatchObject({ name: 'AbortError' });
+  await expect.poll(() => buffered?.destroyed).toBe(true);
   expect(requests).toBe(1);
 });
 
 it('leaves to the wire what no policy allows', async () => {
-  answer = (socket) => socket.write(http(item));
+  respond = (socket) => socket.write(http(item));
   await expect(
     stranger.send(new GetItemCommand({ TableName: 'table', Key: { pk: { S: '1' } } })),
   ).rejects.toMatchObject({ name: 'AccessDeniedException', message: 'from the wire' });

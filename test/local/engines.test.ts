@@ -37,13 +37,13 @@ const json = async (path: string, init?: RequestInit) => {
 
 describe('a function with SDK clients that have no options', () => {
   it('writes and reads a table and its index', async () => {
-    const answer = await json('items/one', { method: 'PUT', body: 'first' });
-    expect(answer).toEqual({ body: 'first', grouped: 1, hasConsumed: false });
+    const response = await json('items/one', { method: 'PUT', body: 'first' });
+    expect(response).toEqual({ body: 'first', grouped: 1, hasConsumed: false });
   });
 
   it('writes and reads a bucket', async () => {
-    const answer = await json('objects/one.txt', { method: 'PUT', body: 'text ü' });
-    expect(answer).toEqual({ body: 'text ü', type: 'text/plain' });
+    const response = await json('objects/one.txt', { method: 'PUT', body: 'text ü' });
+    expect(response).toEqual({ body: 'text ü', type: 'text/plain' });
   });
 
   it('reads a secret by ARN and by name, given or drawn', async () => {

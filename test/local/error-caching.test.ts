@@ -30,7 +30,7 @@ async function twoTenants(
   requests += 1;
   const clock = vi.spyOn(Date, 'now').mockReturnValue(Date.now());
   try {
-    const answers: string[] = [];
+    const responses: string[] = [];
     for (const tenant of ['ann', 'bob']) {
       const response = await fetch(`${front}/live/web/${requests}/status/${status}?of=${tenant}`, {
         method,
@@ -41,10 +41,10 @@ async function twoTenants(
       });
       expect(response.status).toBe(status);
       const { headers } = (await response.json()) as { headers: Record<string, string> };
-      answers.push(headers['x-api-key'] ?? '');
+      responses.push(headers['x-api-key'] ?? '');
       clock.mockReturnValue(Date.now() + secondsBetween * 1000);
     }
-    return answers;
+    return responses;
   } finally {
     clock.mockRestore();
   }
@@ -98,11 +98,11 @@ describe('a distribution that says nothing of errors', () => {
   });
 
   it('answers HEAD with what GET was answered, and not the other way round', async () => {
-    const ask = (method: string, path: string) => fetch(`${front}/live/web/${path}/status/404`, { method });
-    await (await ask('GET', 'first')).text();
-    expect((await ask('HEAD', 'first')).headers.get('x-answered-by')).toBe('the server');
-    await ask('HEAD', 'second');
-    expect(await (await ask('GET', 'second')).json()).toMatchObject({ method: 'GET' });
+    const send = (method: string, path: string) => fetch(`${front}/live/web/${path}/status/404`, { method });
+    await (await send('GET', 'first')).text();
+    expect((await send('HEAD', 'first')).headers.get('x-answered-by')).toBe('the server');
+    await send('HEAD', 'second');
+    expect(await (await send('GET', 'second')).json()).toMatchObject({ method: 'GET' });
   });
 });
 

@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { seededRandom } from '#support/seeded-random.ts';
-import { openGate } from './fixture/open-gate.ts';
+import { openCheckpoint } from './fixture/open-gate.ts';
 import { type FixtureRun, startFixture } from './fixture/start-fixture.ts';
 
 let run: FixtureRun;
@@ -68,17 +68,17 @@ describe('threads', () => {
     retry: 2,
   }, async () => {
     run.killWorkers('Act');
-    const gate = await openGate();
+    const checkpoint = await openCheckpoint();
     const calls = ['a', 'b', 'c', 'd', 'e'].map((name) =>
-      run.act({ do: 'call', url: `${gate.url}/${name}` }),
+      run.act({ do: 'call', url: `${checkpoint.url}/${name}` }),
     );
-    const reached = () => ['a', 'b', 'c', 'd', 'e'].filter((name) => gate.hasReached(name)).length;
+    const reached = () => ['a', 'b', 'c', 'd', 'e'].filter((name) => checkpoint.hasReached(name)).length;
     await vi.waitFor(() => expect(reached()).toBe(3), 2000);
     expect(actThreads().map(({ busy }) => busy)).toEqual([true, true, true]);
-    for (const name of ['a', 'b', 'c', 'd', 'e']) gate.release(name);
+    for (const name of ['a', 'b', 'c', 'd', 'e']) checkpoint.release(name);
     expect((await Promise.all(calls)).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
     expect(actThreads()).toHaveLength(3);
-    await gate.close();
+    await checkpoint.close();
 
     // One call after another meets the thread that was used last, which is the warmest.
     const first = await invocations();
@@ -100,9 +100,11 @@ describe('threads', () => {
     retry: 2,
   }, async () => {
     run.killWorkers('Act');
-    const gate = await openGate();
-    const calls = ['one', 'two', 'three'].map((name) => run.act({ do: 'call', url: `${gate.url}/${name}` }));
-    await vi.waitFor(() => expect(gate.hasReached('three') && actThreads().length).toBe(3), 2000);
+    const checkpoint = await openCheckpoint();
+    const calls = ['one', 'two', 'three'].map((name) =>
+      run.act({ do: 'call', url: `${checkpoint.url}/${name}` }),
+    );
+    await vi.waitFor(() => expect(checkpoint.hasReached('three') && actThreads().length).toBe(3), 2000);
     const callsOf = new Map<number, number>();
     const caller = async (): Promise<void> => {
       for (let call = 0; call < 25; call += 1) {
@@ -115,9 +117,9 @@ describe('threads', () => {
     const computing = Array.from({ length: 8 }, caller);
     // Until they wait in the queue.
     await sleep(200);
-    for (const name of ['one', 'two', 'three']) gate.release(name);
+    for (const name of ['one', 'two', 'three']) checkpoint.release(name);
     await Promise.all([...calls, ...computing]);
-    await gate.close();
+    await checkpoint.close();
     const counts = [...callsOf.values()].sort((one, other) => other - one);
     expect(counts.slice(availableParallelism()).reduce((sum, count) => sum + count, 0)).toBeLessThan(10);
   });
@@ -154,22 +156,22 @@ describe('threads', () => {
 describe('a network call', () => {
   it('during an invocation is no violation', async () => {
     const before = run.violations().length;
-    const gate = await openGate();
-    gate.release('x');
-    expect((await run.act({ do: 'call', url: `${gate.url}/x` })).status).toBe(200);
+    const checkpoint = await openCheckpoint();
+    checkpoint.release('x');
+    expect((await run.act({ do: 'call', url: `${checkpoint.url}/x` })).status).toBe(200);
     expect(run.violations()).toHaveLength(before);
-    await gate.close();
+    await checkpoint.close();
   });
 
   it('that begins after the handler has resolved is one', async () => {
-    const gate = await openGate();
-    gate.release('late');
-    expect((await run.act({ do: 'call-late', url: `${gate.url}/late` })).status).toBe(200);
+    const checkpoint = await openCheckpoint();
+    checkpoint.release('late');
+    expect((await run.act({ do: 'call-late', url: `${checkpoint.url}/late` })).status).toBe(200);
     await vi.waitFor(() =>
       expect(run.violations()).toContainEqual(
         expect.stringMatching(/^Fixture-Act\w+: GET http:.*\/late began after the handler had resolved$/),
       ),
     );
-    await gate.close();
+    await checkpoint.close();
   });
 });

@@ -35,8 +35,8 @@ async function startPool() {
       memoryMegabytes: 128,
       compileCacheFolder: path.join(folder, 'cache'),
       environment: {},
-      isHeard: false,
-      engineRoute: undefined,
+      hasLogListener: false,
+      emulatorRoute: undefined,
     },
     {
       maxConcurrency: atOnce,
@@ -64,23 +64,23 @@ async function startPool() {
     return Number(result.payload);
   };
   /** How many threads so many calls were given at once, where all have grown before. */
-  const begunAtOnce = async (what: { compute?: number; wait?: number }): Promise<number> => {
+  const startedAtOnce = async (what: { compute?: number; wait?: number }): Promise<number> => {
     const calls = Array.from({ length: atOnce }, () => call(what));
-    const begun = pool.threads().filter(({ busy }) => busy).length;
+    const started = pool.threads().filter(({ busy }) => busy).length;
     expected = 0;
     await Promise.all(calls);
     expected = 0;
-    return begun;
+    return started;
   };
-  return { pool, call, begunAtOnce };
+  return { pool, call, startedAtOnce };
 }
 
 it('begins more calls than there are processors at once only where calls wait rather than compute', async () => {
-  const { pool, call, begunAtOnce } = await startPool();
-  while (pool.threads().length < atOnce) await begunAtOnce({ wait: 300 });
+  const { pool, call, startedAtOnce } = await startPool();
+  while (pool.threads().length < atOnce) await startedAtOnce({ wait: 300 });
   for (let count = 0; count < 30; count += 1) await call({ compute: 20 });
   // As many as there are processors, and as many again as half of them would take.
-  expect(await begunAtOnce({ compute: 20 })).toBeLessThanOrEqual(2.5 * availableParallelism());
+  expect(await startedAtOnce({ compute: 20 })).toBeLessThanOrEqual(2.5 * availableParallelism());
   for (let count = 0; count < 30; count += 1) await call({ wait: 30 });
-  expect(await begunAtOnce({ wait: 30 })).toBeGreaterThan(3 * availableParallelism());
+  expect(await startedAtOnce({ wait: 30 })).toBeGreaterThan(3 * availableParallelism());
 });

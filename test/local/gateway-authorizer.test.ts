@@ -1,7 +1,7 @@
 import { DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
-import { openGate } from './fixture/open-gate.ts';
+import { openCheckpoint } from './fixture/open-gate.ts';
 import { type FixtureRun, startFixture } from './fixture/start-fixture.ts';
 
 let run: FixtureRun;
@@ -77,16 +77,16 @@ describe('a request authorizer', () => {
 
   it('is asked once for an identity while its answer is cached, for all methods', async () => {
     const first = await authorizerOf(await call('echo/1', 'cached'));
-    const again = await authorizerOf(await call('echo/2', 'cached', 'POST'));
+    const repeated = await authorizerOf(await call('echo/2', 'cached', 'POST'));
     const other = await authorizerOf(await call('echo/2', 'another'));
-    expect(again.authorizations).toBe(first.authorizations);
+    expect(repeated.authorizations).toBe(first.authorizations);
     expect(Number(other.authorizations)).toBe(Number(first.authorizations) + 1);
   });
 
   it('is asked every time without a cache', async () => {
     const first = await authorizerOf(await call('fresh', 'cached'));
-    const again = await authorizerOf(await call('fresh', 'cached'));
-    expect(Number(again.authorizations)).toBe(Number(first.authorizations) + 1);
+    const repeated = await authorizerOf(await call('fresh', 'cached'));
+    expect(Number(repeated.authorizations)).toBe(Number(first.authorizations) + 1);
   });
 
   it('guards streamed routes as well', async () => {
@@ -109,13 +109,13 @@ describe('an answer that is cached, when a table is written', () => {
     else await client.send(new GetItemCommand({ TableName, Key }));
     client.destroy();
   };
-  const asked = async (on: FixtureRun, word: string) =>
+  const received = async (on: FixtureRun, word: string) =>
     Number((await authorizerOf(await call('echo/1', word, 'GET', on))).authorizations);
 
   it('is kept, as in AWS', async () => {
-    const first = await asked(run, 'kept');
+    const first = await received(run, 'kept');
     await table(run, 'write');
-    expect(await asked(run, 'kept')).toBe(first);
+    expect(await received(run, 'kept')).toBe(first);
   });
 
   describe('in a run with prompt authorizers', () => {
@@ -126,26 +126,26 @@ describe('an answer that is cached, when a table is written', () => {
     afterAll(() => prompt.close());
 
     it('is forgotten behind an operator’s write, and nobody else’s', async () => {
-      const first = await asked(prompt, 'kept');
+      const first = await received(prompt, 'kept');
       await prompt.fetch('items/1', { method: 'PUT', body: 'from a function' });
       await table(prompt, 'read');
-      expect(await asked(prompt, 'kept')).toBe(first);
+      expect(await received(prompt, 'kept')).toBe(first);
       await table(prompt, 'write');
-      expect(await asked(prompt, 'kept')).toBe(first + 1);
-      expect(await asked(prompt, 'kept')).toBe(first + 1);
+      expect(await received(prompt, 'kept')).toBe(first + 1);
+      expect(await received(prompt, 'kept')).toBe(first + 1);
     });
 
     it('is not kept when it was asked for before the write and came behind it', async () => {
-      const gate = await openGate();
-      const word = `${gate.url}/authorizer`;
-      const early = asked(prompt, word);
-      await gate.reached('authorizer');
+      const checkpoint = await openCheckpoint();
+      const word = `${checkpoint.url}/authorizer`;
+      const early = received(prompt, word);
+      await checkpoint.reached('authorizer');
       await table(prompt, 'write');
-      gate.release('authorizer');
+      checkpoint.release('authorizer');
       const first = await early;
-      expect(await asked(prompt, word)).toBe(first + 1);
-      expect(await asked(prompt, word)).toBe(first + 1);
-      await gate.close();
+      expect(await received(prompt, word)).toBe(first + 1);
+      expect(await received(prompt, word)).toBe(first + 1);
+      await checkpoint.close();
     });
   });
 });

@@ -17,16 +17,16 @@ describe('a request', () => {
     const response = await post(longest);
     expect(response.status).toBe(200);
     expect(await response.json()).toEqual({ length: longest, payloadBytes: 6 * MEGABYTE });
-    const over = await post(longest + 1);
-    expect(over.status).toBe(413);
-    expect(await over.json()).toEqual({ message: 'Request Too Long' });
+    const exceeding = await post(longest + 1);
+    expect(exceeding.status).toBe(413);
+    expect(await exceeding.json()).toEqual({ message: 'Request Too Long' });
   });
 
   it('of 10 MB is too long for the function, one byte more for the gateway', async () => {
     expect(await (await post(10 * MEGABYTE)).json()).toEqual({ message: 'Request Too Long' });
-    const over = await post(10 * MEGABYTE + 1);
-    expect(over.status).toBe(413);
-    expect(await over.json()).toEqual({ message: 'HTTP content length exceeded 10485760 bytes.' });
+    const exceeding = await post(10 * MEGABYTE + 1);
+    expect(exceeding.status).toBe(413);
+    expect(await exceeding.json()).toEqual({ message: 'HTTP content length exceeded 10485760 bytes.' });
   });
 
   it('that is far too long is answered when it has been sent', async () => {

@@ -193,11 +193,11 @@ describe('a function', () => {
 });
 
 describe('a response', () => {
-  const answer = (value: unknown, init?: RequestInit) =>
+  const respond = (value: unknown, init?: RequestInit) =>
     run.fetch(`act?${new URLSearchParams({ do: 'answer', value: JSON.stringify(value) })}`, init);
 
   it('has the status, headers and repeated headers that the function gave', async () => {
-    const response = await answer({
+    const response = await respond({
       statusCode: 418,
       headers: { 'X-One': 1, 'Content-Type': 'text/plain' },
       multiValueHeaders: { 'Set-Cookie': ['a=1', 'b=2'] },
@@ -216,9 +216,9 @@ describe('a response', () => {
       body: Buffer.from([1, 2, 255]).toString('base64'),
       isBase64Encoded: true,
     };
-    const binary = await answer(image, { headers: { Accept: 'image/png' } });
+    const binary = await respond(image, { headers: { Accept: 'image/png' } });
     expect([...new Uint8Array(await binary.arrayBuffer())]).toEqual([1, 2, 255]);
-    expect(await (await answer(image)).text()).toBe('AQL/');
+    expect(await (await respond(image)).text()).toBe('AQL/');
   });
 
   it.each([
@@ -230,13 +230,13 @@ describe('a response', () => {
     ['a key too many', { statusCode: 200, body: '', more: 1 }],
     ['a header that is an object', { statusCode: 200, headers: { a: {} }, body: '' }],
   ])('that is malformed is a 502: %s', async (_, value) => {
-    const response = await answer(value);
+    const response = await respond(value);
     expect(response.status).toBe(502);
     expect(await response.json()).toEqual({ failed: 'Internal server error' });
   });
 
   it('keeps its connection', async () => {
-    const first = await answer({ statusCode: 200, body: '' });
+    const first = await respond({ statusCode: 200, body: '' });
     expect(first.headers.get('connection')).toBe('keep-alive');
   });
 });

@@ -1,19 +1,19 @@
 import { once } from 'node:events';
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type Gate, openGate } from './fixture/open-gate.ts';
+import { type Checkpoint, openCheckpoint } from './fixture/open-gate.ts';
 import { type FixtureRun, startFixture } from './fixture/start-fixture.ts';
 
 let run: FixtureRun;
-let gate: Gate;
+let checkpoint: Checkpoint;
 beforeAll(async () => {
   run = await startFixture();
 });
 afterAll(() => run.close());
 beforeEach(async () => {
-  gate = await openGate();
+  checkpoint = await openCheckpoint();
 });
-afterEach(() => gate.close());
+afterEach(() => checkpoint.close());
 
 const isBusy = () =>
   run.workers().some(({ functionName, busy }) => busy && /-Stream[0-9A-F]{8}$/.test(functionName));
@@ -39,66 +39,66 @@ async function next(response: IncomingMessage): Promise<string> {
 
 describe('a streamed response', () => {
   it('comes chunk by chunk, each before the function writes the next', async () => {
-    const { response } = await open(`stream?gate=${gate.url}`);
+    const { response } = await open(`stream?gate=${checkpoint.url}`);
     const ended = once(response, 'end');
     expect(response.statusCode).toBe(201);
     expect(response.headers).toMatchObject({ 'content-type': 'text/event-stream', 'x-mode': 'streamed' });
     expect(await next(response)).toBe('one');
-    await gate.reached('one');
-    gate.release('one');
+    await checkpoint.reached('one');
+    checkpoint.release('one');
     expect(await next(response)).toBe('zwei-ü');
-    await gate.reached('two');
-    gate.release('two');
+    await checkpoint.reached('two');
+    checkpoint.release('two');
     expect(await next(response)).toBe('three');
     response.resume();
     await ended;
     // The client has everything while the function is still at work.
-    await gate.reached('ended');
+    await checkpoint.reached('ended');
     expect(isBusy()).toBe(true);
-    gate.release('ended');
+    checkpoint.release('ended');
     await vi.waitFor(() => expect(isBusy()).toBe(false));
     expect(run.violations()).toEqual([]);
   });
 
   it('of a client that left is written to its end all the same', async () => {
-    const { request, response } = await open(`stream?gate=${gate.url}`);
+    const { request, response } = await open(`stream?gate=${checkpoint.url}`);
     expect(await next(response)).toBe('one');
     request.destroy();
     for (const name of ['one', 'two', 'ended']) {
-      await gate.reached(name);
-      gate.release(name);
+      await checkpoint.reached(name);
+      checkpoint.release(name);
     }
     await vi.waitFor(() => expect(isBusy()).toBe(false));
   });
 
   it('waits for a slow client, and a client that left holds nothing up', async () => {
-    const pieces = 2000; // 32 MB: more than all socket buffers take
-    const { request, response } = await open(`stream?do=flood&pieces=${pieces}&gate=${gate.url}`);
-    gate.release('stalled');
-    gate.release('flooded');
-    await gate.reached('stalled');
+    const chunks = 2000; // 32 MB: more than all socket buffers take
+    const { request, response } = await open(`stream?do=flood&pieces=${chunks}&gate=${checkpoint.url}`);
+    checkpoint.release('stalled');
+    checkpoint.release('flooded');
+    await checkpoint.reached('stalled');
     // Nothing is read: were there no back-pressure, these 32 MB would be through in some 50 ms.
     await new Promise((resolve) => setTimeout(resolve, 300));
-    expect(gate.hasReached('flooded')).toBe(false);
+    expect(checkpoint.hasReached('flooded')).toBe(false);
     request.destroy();
     response.on('error', () => {});
-    await gate.reached('flooded');
+    await checkpoint.reached('flooded');
   });
 
   it('is complete for a client that reads at last', async () => {
-    gate.release('stalled');
-    gate.release('flooded');
-    const { response } = await open(`stream?do=flood&pieces=200&gate=${gate.url}`);
-    await gate.reached('stalled');
+    checkpoint.release('stalled');
+    checkpoint.release('flooded');
+    const { response } = await open(`stream?do=flood&pieces=200&gate=${checkpoint.url}`);
+    await checkpoint.reached('stalled');
     const chunks = await response.toArray();
     expect(Buffer.concat(chunks).length).toBe(200 * 16 * 1024);
   });
 
   it('does not wait behind another one', async () => {
-    const first = await open(`stream?gate=${gate.url}`);
-    await gate.reached('one');
+    const first = await open(`stream?gate=${checkpoint.url}`);
+    await checkpoint.reached('one');
     expect(await (await run.fetch('stream')).text()).toBe('onezwei-üthree');
-    for (const name of ['one', 'two', 'ended']) gate.release(name);
+    for (const name of ['one', 'two', 'ended']) checkpoint.release(name);
     expect(Buffer.concat(await first.response.toArray()).toString()).toBe('onezwei-üthree');
   });
 });
@@ -111,15 +111,15 @@ describe('a streaming function that fails', () => {
   });
 
   it('later breaks the connection off', async () => {
-    gate.release('one');
-    const { response } = await open(`stream?do=fail-later&gate=${gate.url}`);
+    checkpoint.release('one');
+    const { response } = await open(`stream?do=fail-later&gate=${checkpoint.url}`);
     expect(response.statusCode).toBe(201);
     await expect(response.toArray()).rejects.toThrow('aborted');
   });
 
   it('because it is killed breaks the connection off', async () => {
-    const { response } = await open(`stream?gate=${gate.url}`);
-    await gate.reached('one');
+    const { response } = await open(`stream?gate=${checkpoint.url}`);
+    await checkpoint.reached('one');
     run.killWorkers('Stream');
     await expect(response.toArray()).rejects.toThrow('aborted');
   });

@@ -20,16 +20,16 @@ afterAll(() => run.close());
 
 const invoke = async (FunctionName: string, query: Record<string, string>) => {
   const Payload = JSON.stringify({ queryStringParameters: query });
-  const answer = await client.send(new InvokeCommand({ FunctionName, Payload }));
-  return { ...answer, said: JSON.parse(answer.Payload?.transformToString() ?? '') as unknown };
+  const response = await client.send(new InvokeCommand({ FunctionName, Payload }));
+  return { ...response, said: JSON.parse(response.Payload?.transformToString() ?? '') as unknown };
 };
 
 it('is answered with what the function returns, by name and by ARN', async () => {
   for (const reference of [name, `arn:aws:lambda:us-east-1:000000000000:function:${name}`]) {
-    const answer = await invoke(reference, { do: 'count' });
-    expect(answer).toMatchObject({ StatusCode: 200, ExecutedVersion: '$LATEST' });
-    expect(answer.FunctionError).toBeUndefined();
-    expect(answer.said).toMatchObject({ statusCode: 200 });
+    const response = await invoke(reference, { do: 'count' });
+    expect(response).toMatchObject({ StatusCode: 200, ExecutedVersion: '$LATEST' });
+    expect(response.FunctionError).toBeUndefined();
+    expect(response.said).toMatchObject({ statusCode: 200 });
   }
 });
 

@@ -41,11 +41,11 @@ it('keeps what is expected over a look that has hardly seen it', () => {
   const gauge = createLoadGauge();
   const from = performance.now();
   while (performance.now() < from + 24);
-  const begun = performance.now();
+  const started = performance.now();
   gauge.expect(5);
   while (performance.now() < from + 27);
   const known = gauge.load();
-  const seen = (performance.now() - begun) / (performance.now() - from);
+  const seen = (performance.now() - started) / (performance.now() - from);
   expect(known).toBeGreaterThan(5 * (1 - seen) - 0.1);
 });
 

@@ -140,7 +140,7 @@ describe('a visibility time-out', () => {
     expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThan(3000);
 
     const bodies = Array.from({ length: 14 }, (_, index) => `turn ${index}`);
-    const waiting: ((answer: object) => void)[] = [];
+    const waiting: ((response: object) => void)[] = [];
     const order: string[] = [];
     run.script('Quick', ({ Records }: SQSEvent) => {
       order.push(Records[0]?.body ?? '');

@@ -102,14 +102,14 @@ describe('a queue', () => {
       ['alone', { MessageGroupId: 'g1' }, expect.objectContaining({ color: MessageAttributes.color })],
       ['together', { MessageGroupId: 'g2' }, undefined],
     ]);
-    const again = await vi.waitFor(async () => {
+    const repeated = await vi.waitFor(async () => {
       const { Messages = [] } = await sqs.send(new ReceiveMessageCommand({ QueueUrl, WaitTimeSeconds: 2 }));
       expect(Messages).toHaveLength(1);
       return Messages[0];
     }, 5000);
-    expect(again).not.toHaveProperty('MessageAttributes');
-    expect(again).not.toHaveProperty('Attributes');
-    await sqs.send(new DeleteMessageCommand({ QueueUrl, ReceiptHandle: again?.ReceiptHandle }));
+    expect(repeated).not.toHaveProperty('MessageAttributes');
+    expect(repeated).not.toHaveProperty('Attributes');
+    await sqs.send(new DeleteMessageCommand({ QueueUrl, ReceiptHandle: repeated?.ReceiptHandle }));
   });
 
   it('is reached from a function by a client without options', async () => {

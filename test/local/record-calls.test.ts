@@ -17,7 +17,7 @@ beforeAll(async () => {
   wire = await recordCalls({
     service: 's3',
     endpoint: `http://127.0.0.1:${(service.address() as AddressInfo).port}`,
-    keep: (call) => recorded.push(call),
+    retain: (call) => recorded.push(call),
   });
 });
 afterAll(async () => {
@@ -26,16 +26,16 @@ afterAll(async () => {
   service.close();
 });
 
-async function ask(method: string, path: string, headers: Record<string, string> = {}, body = '') {
+async function send(method: string, path: string, headers: Record<string, string> = {}, body = '') {
   const sent = httpRequest(wire.endpoint + path, { method, headers });
-  const answered = new Promise<{ status: number | undefined; answer: string }>((resolve, reject) => {
+  const responded = new Promise<{ status: number | undefined; recorded: string }>((resolve, reject) => {
     sent.on('response', (response) =>
-      text(response).then((answer) => resolve({ status: response.statusCode, answer }), reject),
+      text(response).then((recorded) => resolve({ status: response.statusCode, recorded }), reject),
     );
     sent.on('error', reject);
   });
   sent.end(body);
-  return answered;
+  return responded;
 }
 
 it.each([
@@ -47,7 +47,7 @@ it.each([
   ['POST', '/', { 'x-amz-target': 'AmazonSQS.SendMessageBatch' }, 'SendMessageBatch'],
 ])('tells %s %s %o as %s', async (method, path, headers, operation) => {
   recorded.length = 0;
-  await ask(method, path, headers);
+  await send(method, path, headers);
   expect(recorded.map((call) => call.operation)).toEqual([operation]);
 });
 
@@ -55,9 +55,9 @@ it('passes all as it is, and counts its bytes', async () => {
   recorded.length = 0;
   // A signature covers the host: the service must see the one that was signed for.
   const headers = { host: 'signed.example', 'x-amz-security-token': 'a-function' };
-  expect(await ask('PUT', '/bucket/key', headers, 'ä'.repeat(1000))).toEqual({
+  expect(await send('PUT', '/bucket/key', headers, 'ä'.repeat(1000))).toEqual({
     status: 200,
-    answer: 'answered',
+    recorded: 'answered',
   });
   expect(seen.at(-1)).toEqual({ host: 'signed.example', body: 'ä'.repeat(1000) });
   expect(recorded).toEqual([
@@ -74,9 +74,9 @@ it('passes all as it is, and counts its bytes', async () => {
 
 it('tells refusals too, and cuts the connection of a caller whose service is gone', async () => {
   recorded.length = 0;
-  expect(await ask('DELETE', '/bucket/key')).toEqual({ status: 404, answer: 'answered' });
+  expect(await send('DELETE', '/bucket/key')).toEqual({ status: 404, recorded: 'answered' });
   expect(recorded[0]?.status).toBe(404);
-  const nowhere = await recordCalls({ service: 's3', endpoint: 'http://127.0.0.1:1', keep: () => {} });
+  const nowhere = await recordCalls({ service: 's3', endpoint: 'http://127.0.0.1:1', retain: () => {} });
   await expect(fetch(nowhere.endpoint)).rejects.toThrow();
   await nowhere.close();
 });

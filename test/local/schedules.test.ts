@@ -14,7 +14,7 @@ const folders: string[] = [];
 afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))));
 
 /** Time that passes when a test says so. */
-function createHandTimer(): Timer & { pending(): number; advanceTo(seconds: number): void } {
+function createManualTimer(): Timer & { pending(): number; advanceTo(seconds: number): void } {
   const pending = new Set<{ readonly due: number; readonly callback: () => void }>();
   let now = 0;
   return {
@@ -38,7 +38,7 @@ function createHandTimer(): Timer & { pending(): number; advanceTo(seconds: numb
 
 describe('a schedule', () => {
   it('calls at the start, 35 s later and by its rate, with its input; a disabled one never', async () => {
-    const timer = createHandTimer();
+    const timer = createManualTimer();
     const run = await startBackground({ timer, maxConcurrency: 2 });
     const counts = () => [run.events('Scheduled').length, run.events('HourlyCalled').length];
     for (const [seconds, expected] of [
@@ -78,7 +78,7 @@ describe('a schedule', () => {
   });
 
   it('tells when its function fails, and waits until requests may be answered', async () => {
-    const timer = createHandTimer();
+    const timer = createManualTimer();
     let pendingBefore = -1;
     const run = await startBackground({
       timer,

@@ -11,20 +11,20 @@ afterEach(async () => {
 });
 
 /** The wire in front of an engine that answers so, and what it has told of operators' writes. */
-async function startWire(engine: RequestListener) {
-  const server = createServer(engine);
+async function startWire(emulator: RequestListener) {
+  const server = createServer(emulator);
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   endings.push(() => server.close());
   const writes: number[] = [];
   const wire = await serveWire({
-    engine: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    emulator: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     shapes: new Map(),
     faults: {},
     record: undefined,
     onOperatorWrite: () => writes.push(writes.length),
     isFunction: (name) => name === 'a-function',
     access: {
-      refusalOf: () => undefined,
+      rejectionOf: () => undefined,
       rules: {
         accountId: '123456789012',
         region: 'us-east-1',

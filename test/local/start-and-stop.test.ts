@@ -48,8 +48,8 @@ describe('a start', () => {
       `The data folder ${dataDir} is in use by process ${process.pid}`,
     );
     await run.close();
-    const again = await runTemplate({ assembly, dataDir, port: 0 });
-    await again.close();
+    const repeated = await runTemplate({ assembly, dataDir, port: 0 });
+    await repeated.close();
   });
 
   it('refuses a port in use and leaves nothing behind', async () => {
@@ -136,12 +136,12 @@ describe('a process that runs a template', () => {
   it('is followed only when its engine has let go of the tables', async () => {
     const dataDir = await dataFolder();
     await (await runTemplate({ assembly, dataDir, port: 0 })).close();
-    const engine = new DatabaseSync(path.join(dataDir, 'dynamodb.sqlite'));
-    engine.prepare('SELECT count(*) FROM sqlite_schema').get();
+    const emulator = new DatabaseSync(path.join(dataDir, 'dynamodb.sqlite'));
+    emulator.prepare('SELECT count(*) FROM sqlite_schema').get();
     const starting = runTemplate({ assembly, dataDir, port: 0 });
     // Long enough for a whole start on an idle machine; a slower one proves nothing, and fails nothing.
     expect(await Promise.race([starting.then(() => 'started'), wait(1000, 'waits')])).toBe('waits');
-    engine.close();
+    emulator.close();
     await (await starting).close();
   });
 

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { openKeptValues } from '#local/data/kept-values.ts';
+import { openStoredValues } from '#local/data/kept-values.ts';
 import { openExclusively } from '#local/data/lock-file.ts';
 import { UnreadableState } from '#local/data/state-file.ts';
 import { openExecutionLog } from '#local/step-functions/execution-log.ts';
@@ -30,7 +30,7 @@ it.each([
   ['keys', '{"one":2}'],
 ])('%s.json with %j is named, and not quoted', async (name, text) => {
   await writeFile(path.join(folder, `${name}.json`), text);
-  const opening = openKeptValues(folder, name);
+  const opening = openStoredValues(folder, name);
   await expect(opening).rejects.toThrow(UnreadableState);
   await expect(opening).rejects.toThrow(
     new RegExp(`^${path.join(folder, `${name}.json`)} cannot be read: [^\\n"]+$`),
@@ -39,7 +39,7 @@ it.each([
 
 it('a file that may not be read is no empty one', async () => {
   await writeFile(path.join(folder, 'not-a-folder'), '');
-  await expect(openKeptValues(path.join(folder, 'not-a-folder'), 'keys')).rejects.toThrow(/keys\.json/);
+  await expect(openStoredValues(path.join(folder, 'not-a-folder'), 'keys')).rejects.toThrow(/keys\.json/);
 });
 
 it.each([['not JSON'], ['{}'], ['null']])('an execution %s is named by its line', async (line) => {
@@ -55,8 +55,8 @@ it('a line that a killed process has left half written is no damage', async () =
 });
 
 it('what is kept is written whole, for its owner alone', async () => {
-  const kept = await openKeptValues(folder, 'keys');
-  await kept.put('one', 'two');
+  const stored = await openStoredValues(folder, 'keys');
+  await stored.put('one', 'two');
   expect(await readdir(folder)).toEqual(['keys.json']);
   expect((await stat(path.join(folder, 'keys.json'))).mode & 0o777).toBe(0o600);
   expect(JSON.parse(await readFile(path.join(folder, 'keys.json'), 'utf8'))).toEqual({ one: 'two' });

@@ -6,7 +6,7 @@ import type { SQSEvent } from 'aws-lambda';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { runTemplate } from '#local/run-template.ts';
 import { changeAssembly } from './fixture/change-assembly.ts';
-import { type Gate, openGate } from './fixture/open-gate.ts';
+import { type Checkpoint, openCheckpoint } from './fixture/open-gate.ts';
 import { clientOptions, startBackground } from './fixture/start-background.ts';
 import { type FixtureRun, makeDataDir, startFixture } from './fixture/start-fixture.ts';
 import type { FixtureName } from './fixture/synthesize-fixture.ts';
@@ -43,10 +43,10 @@ const throttledBy = (Reason: string) => ({
 
 describe('a function that has as many executions as it has reserved', () => {
   let run: FixtureRun;
-  let gate: Gate;
+  let checkpoint: Checkpoint;
   let lambda: LambdaClient;
   beforeAll(async () => {
-    gate = await openGate();
+    checkpoint = await openCheckpoint();
     run = await startFixture({
       assembly: await reserve('Fixture', { Act: 1, Echo: 0, Authorize: 1, StreamGuarded: 0, Stream: 0 }),
     });
@@ -54,21 +54,21 @@ describe('a function that has as many executions as it has reserved', () => {
   });
   afterAll(async () => {
     await run.close();
-    await gate.close();
+    await checkpoint.close();
   });
   const nameOf = (start: string) => physicalNameOf(run, start);
   const invoke = (FunctionName: string) =>
     lambda.send(new InvokeCommand({ FunctionName, Payload: '{"queryStringParameters":{"do":"count"}}' }));
-  const overTheReservation = throttledBy('ReservedFunctionConcurrentInvocationLimitExceeded');
+  const beyondReservation = throttledBy('ReservedFunctionConcurrentInvocationLimitExceeded');
 
   it('is throttled by Lambda and a 500 of the gateway, until one of them ends', async () => {
-    const held = run.act({ do: 'call', url: `${gate.url}/first` });
-    await gate.reached('first');
-    await expect(invoke(nameOf('Act'))).rejects.toMatchObject(overTheReservation);
+    const buffered = run.act({ do: 'call', url: `${checkpoint.url}/first` });
+    await checkpoint.reached('first');
+    await expect(invoke(nameOf('Act'))).rejects.toMatchObject(beyondReservation);
     const response = await run.act({ do: 'count' });
     expect([response.status, await response.json()]).toEqual([500, { failed: 'Internal server error' }]);
-    gate.release('first');
-    expect((await held).status).toBe(200);
+    checkpoint.release('first');
+    expect((await buffered).status).toBe(200);
     expect((await invoke(nameOf('Act'))).FunctionError).toBeUndefined();
     expect((await run.act({ do: 'count' })).status).toBe(200);
   });
@@ -78,7 +78,7 @@ describe('a function that has as many executions as it has reserved', () => {
       (start) => Object.entries(run.physicalIds).find(([id]) => id.startsWith(start))?.[1] ?? 'none',
     );
     for (const reference of [nameOf('Echo'), ...named])
-      await expect(invoke(reference)).rejects.toMatchObject(overTheReservation);
+      await expect(invoke(reference)).rejects.toMatchObject(beyondReservation);
   });
 
   it('is a 500 as well where its response would be streamed', async () => {
@@ -90,8 +90,8 @@ describe('a function that has as many executions as it has reserved', () => {
     const call = (word: string) => run.fetch('stream', { method: 'POST', headers: { Authorization: word } });
     // The function behind it runs never: 500 of the integration, with the authorizer's answer kept.
     expect((await call('kept')).status).toBe(500);
-    const slow = run.fetch('fresh', { headers: { Authorization: `${gate.url}/authorizer` } });
-    await gate.reached('authorizer');
+    const slow = run.fetch('fresh', { headers: { Authorization: `${checkpoint.url}/authorizer` } });
+    await checkpoint.reached('authorizer');
     for (const [word, failed] of [
       ['somebody', null],
       ['kept', 'Internal server error'],
@@ -99,31 +99,31 @@ describe('a function that has as many executions as it has reserved', () => {
       const response = await call(word);
       expect([word, response.status, await response.json()]).toEqual([word, 500, { failed: String(failed) }]);
     }
-    gate.release('authorizer');
+    checkpoint.release('authorizer');
     await slow;
     expect(await (await call('somebody')).json()).toEqual({ failed: 'Internal server error' });
   });
 });
 
 it('functions without a reservation share what the account has, whichever of them runs', async () => {
-  const gate = await openGate();
+  const checkpoint = await openCheckpoint();
   const run = await startFixture({ accountConcurrency: 2 });
   const lambda = lambdaOf(run.endpoints.lambda);
-  const held = [
-    run.act({ do: 'call', url: `${gate.url}/one` }),
-    run.fetch(`impatient?do=call&url=${gate.url}/two`),
+  const buffered = [
+    run.act({ do: 'call', url: `${checkpoint.url}/one` }),
+    run.fetch(`impatient?do=call&url=${checkpoint.url}/two`),
   ];
-  await Promise.all([gate.reached('one'), gate.reached('two')]);
+  await Promise.all([checkpoint.reached('one'), checkpoint.reached('two')]);
   await expect(
     lambda.send(new InvokeCommand({ FunctionName: physicalNameOf(run, 'Count') })),
   ).rejects.toMatchObject(throttledBy('ConcurrentInvocationLimitExceeded'));
   expect((await run.fetch('open/fixed?do=count')).status).toBe(500);
-  gate.release('one');
-  expect((await held[0])?.status).toBe(200);
+  checkpoint.release('one');
+  expect((await buffered[0])?.status).toBe(200);
   expect((await run.fetch('open/fixed?do=count')).status).toBe(200);
-  gate.release('two');
+  checkpoint.release('two');
   await run.close();
-  await gate.close();
+  await checkpoint.close();
 });
 
 describe('a start', () => {
@@ -198,7 +198,7 @@ describe('a function that is throttled when called by', () => {
   });
 
   it('a workflow fails the task in Lambda’s words', async () => {
-    const run = await startBackground({ assembly: await reserve('Background', { Asked: 0 }) });
+    const run = await startBackground({ assembly: await reserve('Background', { RequestedTask: 0 }) });
     const sfn = new SFNClient(clientOptions(run.endpoints.sfn));
     const { executionArn } = await sfn.send(
       new StartExecutionCommand({ stateMachineArn: run.ref('Endless'), input: '{}' }),

@@ -25,10 +25,10 @@ async function startWeb(endpoint: Record<string, object>, perEnvironment = 64): 
   return `${new URL(run.url).origin}/live/web`;
 }
 
-const statusesOf = async (count: number, ask: () => Promise<Response>): Promise<Record<number, number>> => {
+const statusesOf = async (count: number, send: () => Promise<Response>): Promise<Record<number, number>> => {
   const statuses: Record<number, number> = {};
   for (let index = 0; index < count; index += 1) {
-    const response = await ask();
+    const response = await send();
     await response.arrayBuffer();
     statuses[response.status] = (statuses[response.status] ?? 0) + 1;
   }

@@ -94,24 +94,24 @@ it('over a restart names stay used, what ran is ABORTED, and its token is unknow
   const start = async () => {
     const run = await startBackground({ dataDir });
     const sfn = new SFNClient(clientOptions(run.endpoints.sfn));
-    const begin = (machine: string, input: object, name: string) =>
+    const start = (machine: string, input: object, name: string) =>
       sfn.send(
         new StartExecutionCommand({ stateMachineArn: run.ref(machine), name, input: JSON.stringify(input) }),
       );
     const describeExecution = (executionArn = '') => sfn.send(new DescribeExecutionCommand({ executionArn }));
-    return { run, sfn, begin, describeExecution };
+    return { run, sfn, start, describeExecution };
   };
   const failing = { seconds: 0, reason: 'no' };
   const before = await start();
-  const asked = Promise.withResolvers<string>();
+  const received = Promise.withResolvers<string>();
   before.run.script('Asked', ({ token }: { token: string }) => {
-    asked.resolve(token);
+    received.resolve(token);
     return {};
   });
-  const { executionArn: waiting } = await before.begin('Flow', { n: 1 }, 'waits');
-  const { executionArn: failed } = await before.begin('Patient', failing, 'fails');
+  const { executionArn: waiting } = await before.start('Flow', { n: 1 }, 'waits');
+  const { executionArn: failed } = await before.start('Patient', failing, 'fails');
   await vi.waitFor(async () => expect((await before.describeExecution(failed)).status).toBe('FAILED'));
-  const taskToken = await asked.promise;
+  const taskToken = await received.promise;
   await before.run.close();
   const log = path.join(dataDir, 'executions.jsonl');
   expect((await stat(log)).mode & 0o777).toBe(0o600);
@@ -125,7 +125,7 @@ it('over a restart names stay used, what ran is ABORTED, and its token is unknow
     ['Flow', { n: 1 }, 'waits'],
     ['Patient', failing, 'fails'],
   ] as const) {
-    await expect(after.begin(machine, input, name)).rejects.toMatchObject({ name: 'ExecutionAlreadyExists' });
+    await expect(after.start(machine, input, name)).rejects.toMatchObject({ name: 'ExecutionAlreadyExists' });
   }
   await expect(after.sfn.send(new SendTaskSuccessCommand({ taskToken, output: '1' }))).rejects.toMatchObject({
     name: 'TaskDoesNotExist',

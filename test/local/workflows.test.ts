@@ -12,7 +12,7 @@ import {
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type BackgroundRun, clientOptions, startBackground } from './fixture/start-background.ts';
 
-interface Asked {
+interface CallbackRequest {
   readonly token: string;
   readonly input: Record<string, unknown>;
   readonly execution: { readonly id: string; readonly name: string };
@@ -51,13 +51,13 @@ const output = async (executionArn: string) => {
 };
 
 /** The events in which an execution asked for its answer. */
-const askedBy = (executionArn: string) =>
-  run.events<Asked>('Asked').filter(({ execution }) => execution.id === executionArn);
-const asked = (executionArn: string, times = 1) =>
+const requestedBy = (executionArn: string) =>
+  run.events<CallbackRequest>('Asked').filter(({ execution }) => execution.id === executionArn);
+const received = (executionArn: string, times = 1) =>
   vi.waitFor(() => {
-    const events = askedBy(executionArn);
+    const events = requestedBy(executionArn);
     expect(events).toHaveLength(times);
-    return events.at(-1) as Asked;
+    return events.at(-1) as CallbackRequest;
   }, 10_000);
 
 const succeed = (taskToken: string, value: unknown) =>
@@ -69,7 +69,7 @@ describe('a task that waits for its token', () => {
   it('gives the function what the context object holds, and goes on with the answer', async () => {
     run.script('Told', () => ({ returns: { understood: true } }));
     const arn = await start('Flow', { question: 1 });
-    const event = await asked(arn);
+    const event = await received(arn);
     const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
     expect(event).toEqual({
       token: expect.any(String),
@@ -84,49 +84,49 @@ describe('a task that waits for its token', () => {
     expect(await describeExecution(arn)).toMatchObject({ status: 'RUNNING', input: '{"question":1}' });
     await sfn.send(new SendTaskHeartbeatCommand({ taskToken: event.token }));
     await succeed(event.token, { value: 42 });
-    const told = { said: { understood: true }, status: 200 };
-    expect(await output(arn)).toEqual({ question: 1, answer: { value: 42 }, told });
-    expect(run.events('Told').at(-1)).toEqual({ question: 1, answer: { value: 42 } });
+    const text = { said: { understood: true }, status: 200 };
+    expect(await output(arn)).toEqual({ question: 1, response: { value: 42 }, text });
+    expect(run.events('Told').at(-1)).toEqual({ question: 1, response: { value: 42 } });
   });
 
   it('goes on by a signal that comes before the function has returned', async () => {
     const hold = Promise.withResolvers<object>();
     run.script('Asked', () => hold.promise);
     const arn = await start('Flow', {});
-    await succeed((await asked(arn)).token, 'early');
-    expect(await output(arn)).toMatchObject({ answer: 'early' });
+    await succeed((await received(arn)).token, 'early');
+    expect(await output(arn)).toMatchObject({ response: 'early' });
     hold.resolve({});
   });
 
   it('is signalled by a function', async () => {
-    run.script('Asked', ({ token }: Asked) => ({
+    run.script('Asked', ({ token }: CallbackRequest) => ({
       calls: [
         { service: 'sfn', operation: 'SendTaskSuccess', input: { taskToken: token, output: '"by itself"' } },
       ],
     }));
-    expect(await output(await start('Flow', {}))).toMatchObject({ answer: 'by itself' });
+    expect(await output(await start('Flow', {}))).toMatchObject({ response: 'by itself' });
   });
 
   it('times out as States.Timeout, which States.TaskFailed does not catch, and its token is stale', async () => {
     const arn = await start('HurriedFlow', {});
-    const { token } = await asked(arn);
-    const isTold = Promise.withResolvers<void>();
+    const { token } = await received(arn);
+    const notified = Promise.withResolvers<void>();
     const hold = Promise.withResolvers<object>();
     run.script('Told', () => {
-      isTold.resolve();
+      notified.resolve();
       return hold.promise;
     });
-    await isTold.promise;
+    await notified.promise;
     await expect(succeed(token, 1)).rejects.toMatchObject({ name: 'TaskTimedOut' });
     hold.resolve({});
-    expect(await output(arn)).toMatchObject({ late: { Error: 'States.Timeout' } });
+    expect(await output(arn)).toMatchObject({ timeout: { Error: 'States.Timeout' } });
   });
 
   it('is tried again with a new token when the error is one to retry, and fails after the last attempt', async () => {
     const arn = await start('Flow', {});
     const tokens: string[] = [];
     for (const attempt of [0, 1, 2]) {
-      const event = await asked(arn, attempt + 1);
+      const event = await received(arn, attempt + 1);
       expect(event.attempt).toBe(attempt);
       tokens.push(event.token);
       await fail(event.token, 'Again', `attempt ${attempt}`);
@@ -160,11 +160,11 @@ describe('a task that waits for its token', () => {
 describe('a token', () => {
   it('that was used is refused as timed out', async () => {
     const arn = await start('Flow', {});
-    const { token } = await asked(arn);
+    const { token } = await received(arn);
     await succeed(token, 1);
     await expect(succeed(token, 2)).rejects.toMatchObject({ name: 'TaskTimedOut' });
     await expect(fail(token, 'Late', '')).rejects.toMatchObject({ name: 'TaskTimedOut' });
-    expect(await output(arn)).toMatchObject({ answer: 1 });
+    expect(await output(arn)).toMatchObject({ response: 1 });
   });
 
   it('that was never given out is invalid', async () => {
@@ -175,11 +175,11 @@ describe('a token', () => {
 
   it('takes only JSON', async () => {
     const arn = await start('Flow', {});
-    const { token: taskToken } = await asked(arn);
-    const answer = new SendTaskSuccessCommand({ taskToken, output: 'no JSON' });
-    await expect(sfn.send(answer)).rejects.toMatchObject({ name: 'InvalidOutput' });
+    const { token: taskToken } = await received(arn);
+    const response = new SendTaskSuccessCommand({ taskToken, output: 'no JSON' });
+    await expect(sfn.send(response)).rejects.toMatchObject({ name: 'InvalidOutput' });
     await succeed(taskToken, null);
-    expect(await output(arn)).toMatchObject({ answer: null });
+    expect(await output(arn)).toMatchObject({ response: null });
   });
 });
 
@@ -187,13 +187,13 @@ describe('a name', () => {
   it('in use by a running execution with the same input starts nothing new', async () => {
     const name = randomUUID();
     const arn = await start('Flow', { same: 1 }, name);
-    const { token } = await asked(arn);
+    const { token } = await received(arn);
     expect(await start('Flow', { same: 1 }, name)).toBe(arn);
     await expect(start('Flow', { same: 2 }, name)).rejects.toMatchObject({ name: 'ExecutionAlreadyExists' });
     await succeed(token, 1);
     await ended(arn);
     await expect(start('Flow', { same: 1 }, name)).rejects.toMatchObject({ name: 'ExecutionAlreadyExists' });
-    expect(askedBy(arn)).toHaveLength(1);
+    expect(requestedBy(arn)).toHaveLength(1);
   });
 
   it('may not have what AWS refuses, and input must be JSON', async () => {
@@ -214,7 +214,7 @@ describe('a name', () => {
 describe('an execution', () => {
   it('that is stopped is ABORTED with its reason, and its token is stale', async () => {
     const arn = await start('Flow', {});
-    const { token } = await asked(arn);
+    const { token } = await received(arn);
     await sfn.send(
       new StopExecutionCommand({ executionArn: arn, error: 'Enough', cause: 'changed my mind' }),
     );
@@ -230,13 +230,13 @@ describe('an execution', () => {
 
   it('that is stopped between two attempts makes no other one', async () => {
     const arn = await start('Flow', {});
-    const { token } = await asked(arn);
+    const { token } = await received(arn);
     await fail(token, 'Again', '');
     await sfn.send(new StopExecutionCommand({ executionArn: arn }));
     const other = await start('Flow', {});
-    await succeed((await asked(other)).token, 1);
+    await succeed((await received(other)).token, 1);
     await ended(other);
-    expect(askedBy(arn)).toHaveLength(1);
+    expect(requestedBy(arn)).toHaveLength(1);
   });
 
   it.each(['in a task', 'between two attempts'])(

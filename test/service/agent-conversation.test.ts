@@ -66,7 +66,7 @@ it('searches documents and the history, reads a page and asks another agent, liv
   });
   const chatId = await createChat(client, { agentId });
   model.onCall = (call) => {
-    call.piece('Noted.');
+    call.chunk('Noted.');
     call.finish();
   };
   await send(client, { agentId }, chatId, 'My cabin is number 714, by the way.');
@@ -117,9 +117,9 @@ it('searches documents and the history, reads a page and asks another agent, liv
     seen.push(started.id);
   }
 
-  const asking = await nextCall();
-  asking.callTools({ name: 'ask_captain', arguments: { message: 'Is it safe?' } });
-  finish(asking, 103, 13);
+  const sending = await nextCall();
+  sending.callTools({ name: 'ask_captain', arguments: { message: 'Is it safe?' } });
+  finish(sending, 103, 13);
   const started = await stepOf('start');
   seen.push(started.id);
   expect(started).toMatchObject({
@@ -129,7 +129,7 @@ it('searches documents and the history, reads a page and asks another agent, liv
   const captainCall = await nextCall();
   expect(captainCall.request.model).toBe('captain');
   expect(captainCall.request).not.toHaveProperty('tools');
-  captainCall.piece('Calm sea.');
+  captainCall.chunk('Calm sea.');
   finish(captainCall, 40, 4);
   expect(await stepOf('end')).toMatchObject({
     id: started.id,
@@ -138,11 +138,11 @@ it('searches documents and the history, reads a page and asks another agent, liv
   });
 
   const last = await nextCall();
-  const told = last.request.messages.filter(({ role }) => role === 'tool');
-  expect(told).toHaveLength(4);
-  for (const { content } of told)
+  const shown = last.request.messages.filter(({ role }) => role === 'tool');
+  expect(shown).toHaveLength(4);
+  for (const { content } of shown)
     expect(content).toMatch(/^\{"notice":"[^"]*material[^"]*","success":true,"data":/);
-  last.piece('It leaves at ten, and the sea is calm.');
+  last.chunk('It leaves at ten, and the sea is calm.');
   expect(await events.next()).toMatchObject({
     type: 'response.output_text.delta',
     delta: 'It leaves at ten, and the sea is calm.',

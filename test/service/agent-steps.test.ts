@@ -36,13 +36,13 @@ afterAll(async () => {
 });
 
 /** What the model says, call by call. */
-function script(...answers: ((call: ModelCall) => void)[]): ModelCall[] {
+function script(...responses: ((call: ModelCall) => void)[]): ModelCall[] {
   const calls: ModelCall[] = [];
   model.onCall = (call) => {
     calls.push(call);
-    const answer = answers[calls.length - 1];
-    if (answer === undefined) call.fail(400);
-    else answer(call);
+    const respond = responses[calls.length - 1];
+    if (respond === undefined) call.fail(400);
+    else respond(call);
   };
   return calls;
 }
@@ -50,7 +50,7 @@ function script(...answers: ((call: ModelCall) => void)[]): ModelCall[] {
 const says =
   (text: string, usage = { prompt_tokens: 3, completion_tokens: 2 }) =>
   (call: ModelCall) => {
-    call.piece(text);
+    call.chunk(text);
     call.finish(usage);
   };
 
@@ -61,8 +61,8 @@ const calls =
     call.finish(usage);
   };
 
-const cutBehind = (text: string) => (call: ModelCall) => {
-  call.piece(text);
+const cutAfter = (text: string) => (call: ModelCall) => {
+  call.chunk(text);
   call.cut('content_filter');
 };
 
@@ -92,20 +92,24 @@ describe('an agent that asks another', () => {
       unified_tools: [{ type: 'consultant_call_agent', name: 'ask_expert', config: { agent_id: expert } }],
     });
     const chatId = await createChat(client, { agentId });
-    const gate = Promise.withResolvers<ModelCall>();
-    const asked = script(
+    const checkpoint = Promise.withResolvers<ModelCall>();
+    const modelCalls = script(
       (call) => {
-        call.piece('Let me ask.');
+        call.chunk('Let me ask.');
         calls('ask_expert', { message: 'What is it?' })(call);
       },
-      gate.resolve,
+      checkpoint.resolve,
       says('It is 42.'),
     );
     const events = stepThrough(await client.stream(chatId, { message: 'go', agent_id: agentId }));
-    const heard = [await events.next(), await events.next(), await events.next()];
-    expect(typesOf(heard as StreamEvent[])).toEqual(['created', 'output_text.delta', 'reasoning_step.start']);
+    const received = [await events.next(), await events.next(), await events.next()];
+    expect(typesOf(received as StreamEvent[])).toEqual([
+      'created',
+      'output_text.delta',
+      'reasoning_step.start',
+    ]);
     // The step has started for the client before the other agent's model has said a word.
-    says('Forty-two', { prompt_tokens: 100, completion_tokens: 50 })(await gate.promise);
+    says('Forty-two', { prompt_tokens: 100, completion_tokens: 50 })(await checkpoint.promise);
     const rest = await events.rest();
     expect(typesOf(rest)).toEqual([
       'reasoning_step.end',
@@ -129,7 +133,7 @@ describe('an agent that asks another', () => {
         total_calls: 1,
       },
     };
-    expect(heard[2]).toMatchObject({
+    expect(received[2]).toMatchObject({
       step: { type: step.type, args: { agent_id: expert, message: 'What is it?' } },
     });
     expect(rest[0]).toMatchObject({ step });
@@ -140,11 +144,11 @@ describe('an agent that asks another', () => {
       content: 'Let me ask.\n\nIt is 42.',
       meta: { token_usage: usage, reasoning_steps: [step] },
     });
-    expect(asked[1]?.request.messages).toEqual([
+    expect(modelCalls[1]?.request.messages).toEqual([
       { role: 'system', content: 'You know it.' },
       { role: 'user', content: 'What is it?' },
     ]);
-    expect(JSON.parse(asked[2]?.request.messages.at(-1)?.content ?? '')).toEqual({
+    expect(JSON.parse(modelCalls[2]?.request.messages.at(-1)?.content ?? '')).toEqual({
       notice: expect.stringContaining('material'),
       ...step.result,
     });
@@ -225,15 +229,15 @@ describe('an agent that asks another', () => {
   it.each([
     ['is not published', undefined, 'The other agent is not published'],
     ['fails', (call: ModelCall) => call.fail(400), 'The model refused the request'],
-    ['is cut', cutBehind('x'), 'The reply was cut by'],
+    ['is cut', cutAfter('x'), 'The reply was cut by'],
     ['says nothing', (call: ModelCall) => call.finish(), 'The model gave an empty reply'],
-  ])('goes on when the other one %s', async (_, answer, message) => {
-    const other = answer === undefined ? crypto.randomUUID() : await agentWith({});
+  ])('goes on when the other one %s', async (_, respond, message) => {
+    const other = respond === undefined ? crypto.randomUUID() : await agentWith({});
     const agentId = await agentWith({
       unified_tools: [{ type: 'consultant_call_agent', config: { agent_id: other } }],
     });
-    const ask = calls('consultant_call_agent', { message: 'x' });
-    script(...(answer === undefined ? [ask] : [ask, answer]), says('Without it, then.'));
+    const send = calls('consultant_call_agent', { message: 'x' });
+    script(...(respond === undefined ? [send] : [send, respond]), says('Without it, then.'));
     const { events, meta } = await reply(agentId);
     expect(meta.reasoning_steps).toMatchObject([
       { result: { success: false, data: { message: expect.stringContaining(message) } } },
@@ -340,8 +344,8 @@ describe('what a model gets wrong', () => {
       unified_tools: [{ type: 'consultant_call_agent', config: { agent_id: other } }],
       meta: { max_steps: 2 },
     });
-    const ask = calls('consultant_call_agent', { message: 'x' });
-    const made = script(ask, says('a'), ask, says('b'));
+    const send = calls('consultant_call_agent', { message: 'x' });
+    const made = script(send, says('a'), send, says('b'));
     const { events, meta } = await reply(agentId);
     expect(made[2]?.request).not.toHaveProperty('tools');
     // What the tools have found is text by then: some servers take no results of tools without tools.
@@ -377,7 +381,7 @@ describe('what a model gets wrong', () => {
     });
     script(
       (call) => {
-        call.piece('I ask.');
+        call.chunk('I ask.');
         calls('consultant_call_agent', { message: 'x' })(call);
       },
       says('answer'),
@@ -481,7 +485,7 @@ describe('titles', () => {
 
   it('are made by the model beside the first reply, stored, and told', async () => {
     model.onPlainCall = (call) => {
-      call.piece('"Planning a trip to the sea"\n');
+      call.chunk('"Planning a trip to the sea"\n');
       call.finish();
     };
     script(says('Sure.'), says('Yes.'));
@@ -496,8 +500,8 @@ describe('titles', () => {
     );
     expect(await nameOf(chatId)).toBe('Planning a trip to the sea');
     expect(model.plainCalls.at(-1)?.request.messages.at(-1)?.content).toContain('I want to go to the sea');
-    const again = await (await titledClient.stream(chatId, message)).all();
-    expect(typesOf(again)).not.toContain('chat.title.updated');
+    const repeated = await (await titledClient.stream(chatId, message)).all();
+    expect(typesOf(repeated)).not.toContain('chat.title.updated');
   });
 
   it('that fail leave the chat its name, and the reply is whole', async () => {
@@ -527,8 +531,8 @@ describe('titles', () => {
 
   it('are begun with the first text', async () => {
     const { promise: called, resolve } = Promise.withResolvers<ModelCall>();
-    const { promise: asked, resolve: ask } = Promise.withResolvers<ModelCall>();
-    model.onPlainCall = ask;
+    const { promise: modelCalls, resolve: send } = Promise.withResolvers<ModelCall>();
+    model.onPlainCall = send;
     script(resolve);
     const before = model.plainCalls.length;
     const chatId = await createChat(titledClient, titled);
@@ -537,8 +541,8 @@ describe('titles', () => {
     const call = await called;
     call.reason('Hmm');
     expect(model.plainCalls).toHaveLength(before);
-    call.piece('Sure.');
-    says('Sure things')(await asked);
+    call.chunk('Sure.');
+    says('Sure things')(await modelCalls);
     expect(typesOf([(await events.next()) as StreamEvent, (await events.next()) as StreamEvent])).toEqual([
       'output_text.delta',
       'chat.title.updated',
@@ -559,13 +563,13 @@ describe('titles', () => {
 
   it('hold up no JSON answer', async () => {
     const order: string[] = [];
-    const { promise: asked, resolve: ask } = Promise.withResolvers<ModelCall>();
-    model.onPlainCall = ask;
+    const { promise: modelCalls, resolve: onCall } = Promise.withResolvers<ModelCall>();
+    model.onPlainCall = onCall;
     script(says('Sure.'));
     const chatId = await createChat(titledClient, titled);
-    const answer = send(titledClient, titled, chatId, 'x');
-    const left = (await asked).gone.then(() => order.push('given up'));
-    expect((await answer).body.data).toBe('Sure.');
+    const response = send(titledClient, titled, chatId, 'x');
+    const left = (await modelCalls).gone.then(() => order.push('given up'));
+    expect((await response).body.data).toBe('Sure.');
     order.push('answered');
     await left;
     expect(order).toEqual(['answered', 'given up']);

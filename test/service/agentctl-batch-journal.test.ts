@@ -179,7 +179,7 @@ describe('agentctl batch submit, killed and run again', { timeout: 60_000 }, () 
     await killAt(1, true);
     front.serve = (request) =>
       isCreation(request)
-        ? request.answer(400, { data: null, message: 'Not now', error_code: 10006 })
+        ? request.respond(400, { data: null, message: 'Not now', error_code: 10006 })
         : batches.serve(request);
     expect((await agentctl.run(...submitArgs())).stderr).toMatch(/lines 1 to 5 were refused: Not now/);
     front.serve = (request) => batches.serve(request);
@@ -211,13 +211,13 @@ describe('agentctl batch submit, on a service in trouble', { timeout: 60_000 }, 
       if (!isCreation(request)) return batches.serve(request);
       at.push(performance.now());
       if (at.length === 1)
-        request.answer(
+        request.respond(
           429,
           { data: null, message: 'Too many requests', error_code: 10029 },
           { 'Retry-After': '3' },
         );
       else if (at.length === 2)
-        request.answer(500, { data: null, message: 'Broken, request id 1', error_code: 10005 });
+        request.respond(500, { data: null, message: 'Broken, request id 1', error_code: 10005 });
       else batches.serve(request);
     };
     await writeLines(messages(5));
@@ -241,7 +241,7 @@ describe('agentctl batch submit, on a service in trouble', { timeout: 60_000 }, 
       creations += 1;
       if (creations % 2 === 0) return batches.serve(request);
       batches.take(request);
-      if (creations === 1) request.answer(500, { data: null, message: 'Broken', error_code: 10005 });
+      if (creations === 1) request.respond(500, { data: null, message: 'Broken', error_code: 10005 });
       else if (creations === 3) request.reset();
       else request.response.writeHead(504).end('<html>');
     };
@@ -269,7 +269,7 @@ describe('agentctl batch submit, on a service in trouble', { timeout: 60_000 }, 
     await writeLines(messages(1));
     const before = front.requests.length;
     front.serve = (request) =>
-      request.answer(400, { data: null, message: 'The API key is invalid', error_code: 10001 });
+      request.respond(400, { data: null, message: 'The API key is invalid', error_code: 10001 });
     const { code, stderr } = await agentctl.run(...submitArgs('--key', 'ak_wrong'));
     expect([code, stderr.trim().split('\n').length]).toEqual([1, 1]);
     expect(stderr).toMatch(/API key.*10001/i);
@@ -314,13 +314,13 @@ describe('the journal of agentctl batch submit', { timeout: 60_000 }, () => {
 
   it('belongs to one run at a time', async () => {
     await writeLines(messages(3));
-    const held = Promise.withResolvers<() => void>();
+    const buffered = Promise.withResolvers<() => void>();
     front.serve = async (request) => {
-      if (isCreation(request)) await new Promise<void>((go) => held.resolve(go));
+      if (isCreation(request)) await new Promise<void>((go) => buffered.resolve(go));
       batches.serve(request);
     };
     const first = agentctl.start(submitArgs());
-    const go = await held.promise;
+    const go = await buffered.promise;
     const second = await agentctl.run(...submitArgs());
     expect([second.code, second.stderr]).toEqual([
       1,
@@ -338,7 +338,7 @@ describe('the webhook of agentctl batch submit', () => {
     front.serve = (request) => {
       if (!isCreation(request)) return batches.serve(request);
       webhooks.push(JSON.parse(request.body).webhook);
-      request.answer(202, { data: { id: crypto.randomUUID() }, message: null, error_code: 0 });
+      request.respond(202, { data: { id: crypto.randomUUID() }, message: null, error_code: 0 });
     };
     await writeLines(messages(1001));
     const url = 'https://example.com/hook';

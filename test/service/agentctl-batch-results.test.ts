@@ -34,7 +34,7 @@ const batchOf = (status: string, done: number, total: number): Partial<BatchReso
   created_at: '2026-01-01T00:00:00.000Z',
 });
 
-const rowsOf = (from: number, to: number) =>
+const itemsOf = (from: number, to: number) =>
   Array.from({ length: to - from }, (_, index) => ({
     custom_id: `line-${from + index + 1}`,
     status: 'success',
@@ -49,7 +49,7 @@ function pageOf({ path }: FrontRequest) {
   const { searchParams } = new URL(path, 'http://front');
   const offset = Number(searchParams.get('offset'));
   const limit = Number(searchParams.get('limit'));
-  const page = envelope(rowsOf(offset, Math.min(offset + limit, total)), {
+  const page = envelope(itemsOf(offset, Math.min(offset + limit, total)), {
     pagination: {
       limit,
       offset,
@@ -68,15 +68,15 @@ function serveResults(
   onPage: (request: FrontRequest, text: string, offset: number) => boolean = () => false,
 ): void {
   front.serve = (request) => {
-    if (!isPage(request)) return request.answer(200, envelope(batchOf(status, total, total)));
+    if (!isPage(request)) return request.respond(200, envelope(batchOf(status, total, total)));
     const { offset, page } = pageOf(request);
-    if (!onPage(request, JSON.stringify(page), offset)) request.answer(200, page);
+    if (!onPage(request, JSON.stringify(page), offset)) request.respond(200, page);
   };
 }
 
 const download = (...args: string[]) => agentctl.run('batch', 'results', batchId, '--out', out, ...args);
 
-const writtenRows = async () =>
+const writtenItems = async () =>
   (await readFile(out, 'utf8'))
     .trimEnd()
     .split('\n')
@@ -92,7 +92,7 @@ describe('agentctl batch results', () => {
       results: total,
       batches: [{ batch_id: batchId, status: 'completed', results: total }],
     });
-    expect(await writtenRows()).toEqual(rowsOf(0, total));
+    expect(await writtenItems()).toEqual(itemsOf(0, total));
     expect(front.requests.filter(isPage).map(({ path }) => path.replace(/.*\?/, ''))).toEqual([
       'limit=1000&offset=0',
       'limit=1000&offset=1000',
@@ -115,14 +115,14 @@ describe('agentctl batch results', () => {
     });
     const { code, stderr } = await download();
     expect([code, stderr.trim().split('\n').length]).toEqual([0, 2]);
-    expect(await writtenRows()).toEqual(rowsOf(0, total));
+    expect(await writtenItems()).toEqual(itemsOf(0, total));
   }, 20_000);
 
   it('leaves an earlier file alone when it fails, and nothing beside it', async () => {
     await writeFile(out, 'earlier');
     serveResults('completed', (request, _, offset) => {
       if (offset === 0) return false;
-      request.answer(404, { data: null, message: 'Batch not found', error_code: 10003 });
+      request.respond(404, { data: null, message: 'Batch not found', error_code: 10003 });
       return true;
     });
     const { code, stderr } = await download();
@@ -133,7 +133,7 @@ describe('agentctl batch results', () => {
 
   it('fails when results are missing', async () => {
     serveResults('completed', (request, text) => {
-      request.answer(200, { ...JSON.parse(text.replace(/"data":\[\{.*?\},/, '"data":[')) });
+      request.respond(200, { ...JSON.parse(text.replace(/"data":\[\{.*?\},/, '"data":[')) });
       return true;
     });
     const { code, stderr } = await download();
@@ -149,7 +149,7 @@ describe('agentctl batch results', () => {
     expect(code).toBe(0);
     expect(stdout).toContain(`${batchId} is in_progress: its results are those of this moment`);
     expect(stdout).toContain('5,000 results');
-    expect((await writtenRows()).length).toBe(2 * total);
+    expect((await writtenItems()).length).toBe(2 * total);
     expect(front.requests.filter(isPage).every(({ path }) => path.endsWith('&status=success'))).toBe(true);
   });
 
@@ -166,12 +166,12 @@ describe('agentctl batch results', () => {
 describe('agentctl batch status --watch', () => {
   it('asks until the batch has ended, also over failures', async () => {
     const script = [
-      (request: FrontRequest) => request.answer(200, envelope(batchOf('in_progress', 0, 10))),
+      (request: FrontRequest) => request.respond(200, envelope(batchOf('in_progress', 0, 10))),
       (request: FrontRequest) =>
-        request.answer(429, { data: null, message: 'Too many requests', error_code: 10029 }),
+        request.respond(429, { data: null, message: 'Too many requests', error_code: 10029 }),
       (request: FrontRequest) => request.reset(),
-      (request: FrontRequest) => request.answer(200, envelope(batchOf('in_progress', 5, 10))),
-      (request: FrontRequest) => request.answer(200, envelope(batchOf('completed', 10, 10))),
+      (request: FrontRequest) => request.respond(200, envelope(batchOf('in_progress', 5, 10))),
+      (request: FrontRequest) => request.respond(200, envelope(batchOf('completed', 10, 10))),
     ];
     front.serve = (request) => script.shift()?.(request);
     const { code, stdout, stderr } = await agentctl.run('batch', 'status', batchId, '--watch');
@@ -191,10 +191,10 @@ describe('a cancellation whose answer is lost', () => {
   it('is not told as refused when it is asked for again', async () => {
     let cancellations = 0;
     front.serve = (request) => {
-      if (request.method === 'GET') return request.answer(200, envelope(batchOf('cancelling', 0, 10)));
+      if (request.method === 'GET') return request.respond(200, envelope(batchOf('cancelling', 0, 10)));
       cancellations += 1;
       if (cancellations === 1) request.reset();
-      else request.answer(400, { data: null, message: 'Only a batch in progress …', error_code: 10006 });
+      else request.respond(400, { data: null, message: 'Only a batch in progress …', error_code: 10006 });
     };
     expect(await agentctl.json('batch', 'cancel', batchId)).toMatchObject({
       batches: [{ status: 'cancelling' }],

@@ -134,31 +134,31 @@ describe('agentctl batch', { timeout: 120_000 }, () => {
 
   it('cancels a batch, and tells its status until it has ended', async () => {
     const { onCall } = model;
-    const held: ModelCall[] = [];
-    const asked = Promise.withResolvers<void>();
+    const buffered: ModelCall[] = [];
+    const received = Promise.withResolvers<void>();
     model.onCall = (call) => {
       if (!call.request.messages.at(-1)?.content.startsWith('Hold')) return onCall(call);
-      held.push(call);
-      asked.resolve();
+      buffered.push(call);
+      received.resolve();
     };
     await writeLines(Array.from({ length: 500 }, (_, index) => ({ message: `Hold ${index}` })));
     const { submitted } = await agentctl.json<Submission>(...submitArgs());
     const id = submitted[0]?.batch_id ?? '';
-    await asked.promise;
+    await received.promise;
     expect((await agentctl.run('batch', 'status', id)).stdout).toMatch(
       new RegExp(`^${id}  in_progress  0 completed  0 failed  of 500  created 20`),
     );
     expect(await agentctl.json('batch', 'cancel', id)).toMatchObject({
       batches: [{ id, status: 'cancelling' }],
     });
-    const again = await agentctl.run('batch', 'cancel', id);
-    expect([again.code, again.stderr]).toEqual([
+    const repeated = await agentctl.run('batch', 'cancel', id);
+    expect([repeated.code, repeated.stderr]).toEqual([
       1,
       expect.stringMatching(/in progress.*this one is cancelling.*10006/),
     ]);
 
     model.onCall = onCall;
-    for (const call of held) onCall(call);
+    for (const call of buffered) onCall(call);
     const watched = await agentctl.run('batch', 'status', id, '--watch', '--json');
     expect(watched.code).toBe(1);
     const [batch] = (JSON.parse(watched.stdout) as Submission).batches;

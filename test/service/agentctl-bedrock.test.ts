@@ -23,10 +23,10 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'agentctl-'));
   ({ workspaceId } = await createTenant());
   account = createServer(async (request, response) => {
-    const asked = await text(request);
+    const received = await text(request);
     response
       .setHeader('Content-Type', 'text/xml')
-      .end(asked.includes('Action=GetCallerIdentity') ? callerIdentity : describeStacks(outputs));
+      .end(received.includes('Action=GetCallerIdentity') ? callerIdentity : describeStacks(outputs));
   });
   await new Promise<void>((listening) => account.listen(0, '127.0.0.1', listening));
 });

@@ -20,7 +20,7 @@ let callFor: ReturnType<typeof callsByMessage>;
 beforeAll(async () => {
   model = await startScriptedModel();
   model.onPlainCall = (call) => {
-    call.piece('A title');
+    call.chunk('A title');
     call.finish();
   };
   callFor = callsByMessage(model);
@@ -69,9 +69,9 @@ describe('agentctl chat with a message', () => {
     const called = callFor('What is a lease?');
     const running = agentctl.start(chatArgs('--user', 'ada', '--name', 'Leases', 'What is a lease?'));
     const call = await called;
-    call.piece('A lease ');
+    call.chunk('A lease ');
     await running.printed('A lease ');
-    call.piece('ends.');
+    call.chunk('ends.');
     call.finish();
     const { code, stdout, stderr } = await running.ended;
     const { id, name, external_user_id } = await onlyChat();
@@ -146,7 +146,7 @@ describe('agentctl chat with a message', () => {
       sends += 1;
       if (sends === 2) return request.pass();
       const status = sends === 1 ? 429 : 500;
-      request.answer(status, { data: null, message: `Scripted ${status}`, error_code: 10005 });
+      request.respond(status, { data: null, message: `Scripted ${status}`, error_code: 10005 });
     };
     expect(await agentctl.run(...chatArgs('Hi'))).toMatchObject({
       code: 0,
@@ -181,7 +181,7 @@ describe('agentctl chat as a conversation', () => {
     await running.printed('Hello\n');
     front.serve = (request) => {
       front.serve = (next) => next.pass();
-      request.answer(400, {
+      request.respond(400, {
         data: null,
         message: 'A reply is already in progress for this chat',
         error_code: 10006,
@@ -200,11 +200,11 @@ describe('agentctl chat as a conversation', () => {
     const running = agentctl.start(chatArgs(), {}, 'pipe');
     running.child.stdin?.write('Go on\n');
     const call = await called;
-    call.piece('One, ');
+    call.chunk('One, ');
     await running.printed('One, ');
     running.child.kill('SIGINT');
     expect(await running.ended).toMatchObject({ signal: 'SIGINT', stdout: 'One, ' });
-    call.piece('two.');
+    call.chunk('two.');
     call.finish();
     const { id } = await onlyChat();
     await expect
@@ -230,12 +230,12 @@ describe('agentctl chat as a conversation', () => {
       await running.printed('> ');
       stdin?.write('Who?\r');
       const call = await first;
-      call.piece('\u001b]0;me\u0007I');
+      call.chunk('\u001b]0;me\u0007I');
       call.finish();
       await running.printed(']0;meI');
       await running.printed('A title');
       stdin?.write('And?\r');
-      (await second).piece('You');
+      (await second).chunk('You');
       await running.printed('You');
       stdin?.write('\u0003');
       expect((await running.ended).code).toBe(130);

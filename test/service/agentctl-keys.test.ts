@@ -21,7 +21,7 @@ interface Issued {
 }
 
 const allowed = '200/0 success';
-const refused = '400/10001 Missing or invalid API key: send a valid key in the header x-api-key';
+const rejected = '400/10001 Missing or invalid API key: send a valid key in the header x-api-key';
 
 let service: Service;
 beforeAll(async () => {
@@ -40,9 +40,9 @@ it('a key is rotated: both work for the overlap, then the new one alone, and the
   };
 
   const first = await json<Issued>('keys', 'create', '--workspace', workspaceId, '--name', 'shop');
-  const began = Date.now();
+  const startedAt = Date.now();
   const second = await json<Issued>('keys', 'rotate', first.key_id, '--overlap', '2h');
-  const hours = (Date.parse(second.old.expires_at ?? '') - began) / 3_600_000;
+  const hours = (Date.parse(second.old.expires_at ?? '') - startedAt) / 3_600_000;
   expect([Math.round(hours), second.old.key_id]).toEqual([2, first.key_id]);
   expect(await Promise.all([first, second].map(({ api_key: key }) => summaryWith(key)))).toEqual([
     allowed,
@@ -51,11 +51,11 @@ it('a key is rotated: both work for the overlap, then the new one alone, and the
 
   const third = await json<Issued>('keys', 'rotate', first.key_id, '--overlap', '0m');
   expect(await Promise.all([first, second, third].map(({ api_key: key }) => summaryWith(key)))).toEqual([
-    refused,
+    rejected,
     allowed,
     allowed,
   ]);
-  const days = [began, Date.now()].map((time) => new Date(time).toISOString().slice(0, 10));
+  const days = [startedAt, Date.now()].map((time) => new Date(time).toISOString().slice(0, 10));
   const unused = await json<Issued>('keys', 'create', '--workspace', workspaceId);
   const keys = await listed();
   for (const { key_id: id } of [first, second, third]) {

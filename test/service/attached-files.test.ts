@@ -17,8 +17,8 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 async function uploadTo(own: OpenTenant, name: string, data?: unknown): Promise<UploadedFile> {
-  const answer = await uploaderOf(service, own).file(name, pdf(name), { type: 'application/pdf', data });
-  return dataOf(answer) as UploadedFile;
+  const response = await uploaderOf(service, own).file(name, pdf(name), { type: 'application/pdf', data });
+  return dataOf(response) as UploadedFile;
 }
 
 /** Lets the day of an ephemeral file pass at once. */
@@ -165,8 +165,8 @@ describe('an address', () => {
       changed(({ searchParams }) => searchParams.append('versionId', 'null')),
     ];
     for (const address of forged) {
-      const answer = await fetch(address);
-      expect([answer.status, await answer.text()], address).toEqual([
+      const response = await fetch(address);
+      expect([response.status, await response.text()], address).toEqual([
         403,
         expect.stringContaining('<Code>SignatureDoesNotMatch</Code>'),
       ]);
@@ -194,17 +194,17 @@ describe('an address', () => {
 describe('what is stored', () => {
   it('stays when it is persistent; else its object is marked to go, and its row to be forgotten', async () => {
     const bucket = fileBucketOf(service);
-    const [kept, gone] = [
+    const [stored, gone] = [
       await uploadTo(tenant, 'kept.pdf'),
       await uploadTo(tenant, 'gone.pdf', { scope: 'ephemeral' }),
     ];
-    expect(await bucket.tagsOf(tenant.workspaceId, kept.uuid)).toEqual([]);
+    expect(await bucket.tagsOf(tenant.workspaceId, stored.uuid)).toEqual([]);
     expect(await bucket.tagsOf(tenant.workspaceId, gone.uuid)).toEqual([{ Key: 'kept', Value: 'no' }]);
     const table = dataTableOf(service);
-    expect(await table.read(keys.file(tenant.workspaceId, kept.uuid))).not.toHaveProperty('ttl');
-    const row = await table.read(keys.file(tenant.workspaceId, gone.uuid));
+    expect(await table.read(keys.file(tenant.workspaceId, stored.uuid))).not.toHaveProperty('ttl');
+    const item = await table.read(keys.file(tenant.workspaceId, gone.uuid));
     const day = 24 * 60 * 60;
-    expect(Number(row?.ttl)).toBeGreaterThan(Date.now() / 1000 + 7 * day);
-    expect(Date.parse(String(row?.expires_at)) / 1000).toBeCloseTo(Date.now() / 1000 + day, -2);
+    expect(Number(item?.ttl)).toBeGreaterThan(Date.now() / 1000 + 7 * day);
+    expect(Date.parse(String(item?.expires_at)) / 1000).toBeCloseTo(Date.now() / 1000 + day, -2);
   });
 });

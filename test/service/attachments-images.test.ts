@@ -20,11 +20,11 @@ afterAll(async () => {
   await model.close();
 });
 
-const noise = (row: Buffer): void => {
-  randomFillSync(row);
+const noise = (line: Buffer): void => {
+  randomFillSync(line);
 };
-const red = (row: Buffer): void => {
-  for (let at = 0; at < row.length; at += 3) row[at] = 255;
+const red = (line: Buffer): void => {
+  for (let at = 0; at < line.length; at += 3) line[at] = 255;
 };
 
 /** The image that the model was shown last. */
@@ -47,12 +47,12 @@ describe('an image that is too large for models', { timeout: 60_000 }, () => {
     const chat = await seeing();
     const file = await chat.upload('a.png', pngOf(size, pixels), 'image/png');
     const before = readings(service);
-    await chat.ask('What is it?', file);
+    await chat.send('What is it?', file);
     const { mediaType, bytes } = shown();
     expect(mediaType).toBe('image/jpeg');
     expect(bytes.length).toBeLessThanOrEqual(3.75 * 1024 * 1024);
     expect(imageSize(bytes)).toMatchObject({ ...expected, type: 'jpg' });
-    await chat.ask('Are you sure?');
+    await chat.send('Are you sure?');
     expect(shown().bytes).toEqual(bytes);
     expect(readings(service) - before).toBe(1);
   });
@@ -79,7 +79,7 @@ describe('an image that is too large for models', { timeout: 60_000 }, () => {
   ])('is told of when it %s', async (_why, name, bytes, reason) => {
     const chat = await seeing();
     const file = await chat.upload(name, bytes(), `image/${name.slice(2)}`);
-    await chat.ask('What is it?', file);
+    await chat.send('What is it?', file);
     expect(lastPrompt(model)).toContain(reason);
     expect(lastPrompt(model)).not.toContain('image_url');
   });
@@ -92,26 +92,26 @@ it('an image is shown to batches that go on with its chat, and both are told whe
   const image = pngOf({ width: 10, height: 10 }, red);
   const file = await chat.upload('a.png', image, 'image/png');
   const other = await chat.upload('b.png', image, 'image/png');
-  const askInBatch = async (): Promise<void> => {
+  const sendInBatch = async (): Promise<void> => {
     const requests = [{ custom_id: 'a', message: 'And now?', history_id: chat.chatId }];
     const { id } = await submit(chat.client, chat, requests);
     expect(await endOf(chat.client, id)).toMatchObject({ completed_requests: 1 });
   };
-  await chat.ask('What is it?', file);
+  await chat.send('What is it?', file);
   expect(shown().bytes).toEqual(image);
-  await askInBatch();
+  await sendInBatch();
   expect(shown().bytes).toEqual(image);
 
   for (const uuid of [file, other]) await fileBucketOf(service).remove(chat.workspaceId, uuid);
   // Warm ones have it at hand.
   for (const name of ['SendMessage', 'ProcessBatchItems'])
     expect(service.run.killWorkers(name)).toBeGreaterThan(0);
-  await chat.ask('Is it still there?');
+  await chat.send('Is it still there?');
   expect(lastPrompt(model)).toContain('is no longer there');
-  await askInBatch();
+  await sendInBatch();
   expect(lastPrompt(model)).toContain('is no longer there');
   expect(lastPrompt(model)).not.toContain('image_url');
   // One that nobody had looked at is gone as well.
-  await chat.ask('And this one?', other);
+  await chat.send('And this one?', other);
   expect(lastPrompt(model).match(/is no longer there/g)).toHaveLength(2);
 });

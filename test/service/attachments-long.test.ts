@@ -29,15 +29,15 @@ it('a chat goes on whose two messages attach texts of 38 MB', {
     const files: string[] = [];
     for (let count = 0; count < filesOfMessage; count += 1)
       files.push(await chat.upload(`${message}-${count}.txt`, text, 'text/plain'));
-    expect(await chat.ask(message, ...files)).toBe('Hello');
+    expect(await chat.send(message, ...files)).toBe('Hello');
   }
   model.onCall = (call) => {
     const last = call.request.messages.at(-1);
-    if (last?.role === 'tool') call.piece(last.content);
+    if (last?.role === 'tool') call.chunk(last.content);
     else call.callTools({ name: 'consultant_lookup', arguments: { query: 'слово' } });
     call.finish();
   };
-  const found = JSON.parse(await chat.ask('And what do they say?')) as { data: { note: string } };
+  const found = JSON.parse(await chat.send('And what do they say?')) as { data: { note: string } };
   expect(found.data.note).toContain('"Two-0.txt" was not searched: it is too long');
   const prompt = lastPrompt(model);
   expect(prompt).toContain('This is only the beginning of \\"Two-0.txt\\"');

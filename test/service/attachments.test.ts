@@ -38,11 +38,11 @@ describe('the text of an attached file reaches the model', { timeout: 60_000 }, 
     const chat = await openAttaching(service);
     const file = await chat.upload(name, content, type);
     const before = readings(service);
-    expect(await chat.ask('When does it leave?', file)).toBe('Hello');
+    expect(await chat.send('When does it leave?', file)).toBe('Hello');
     expect(lastPrompt(model)).toContain(fact);
     expect(lastPrompt(model)).toContain(name);
     expect(lastPrompt(model)).not.toContain('track()');
-    await chat.ask('And which day?');
+    await chat.send('And which day?');
     expect(lastPrompt(model).split(fact)).toHaveLength(2);
     expect(readings(service) - before).toBe(1);
   });
@@ -60,32 +60,35 @@ describe('the text of an attached file reaches the model', { timeout: 60_000 }, 
   it('once, when two messages attach it', async () => {
     const chat = await openAttaching(service);
     const file = await chat.upload('a.txt', fact, 'text/plain');
-    await chat.ask('One', file);
-    await chat.ask('Two', file);
+    await chat.send('One', file);
+    await chat.send('Two', file);
     expect(lastPrompt(model)).toContain(fact);
   });
 });
 
 /** Lets the model look something up before it answers, and gives what it found. */
-async function whileSearching(query: string, run: (found: () => LookedUp) => Promise<void>): Promise<void> {
+async function whileSearching(
+  query: string,
+  run: (found: () => SearchResult) => Promise<void>,
+): Promise<void> {
   const { onCall } = model;
   let found: string | undefined;
   model.onCall = (call) => {
     const last = call.request.messages.at(-1);
     if (last?.role === 'tool') {
       found = last.content;
-      call.piece('Found');
+      call.chunk('Found');
     } else call.callTools({ name: 'consultant_lookup', arguments: { query } });
     call.finish();
   };
   try {
-    await run(() => JSON.parse(found ?? '') as LookedUp);
+    await run(() => JSON.parse(found ?? '') as SearchResult);
   } finally {
     model.onCall = onCall;
   }
 }
 
-interface LookedUp {
+interface SearchResult {
   data: { results: { text: string; source: Record<string, unknown> }[] };
 }
 
@@ -99,7 +102,7 @@ describe('a document that is too long for the prompt', { timeout: 60_000 }, () =
     const file = await chat.upload('report.md', report(1200), 'text/markdown');
     await whileSearching('ferry Aegina', async (found) => {
       for (const attached of [[file], []]) {
-        await chat.ask('When does it leave?', ...attached);
+        await chat.send('When does it leave?', ...attached);
         const { messages, tools } = model.calls.at(-2)?.request ?? {};
         const prompt = JSON.stringify(messages);
         expect(messages?.at(-1)?.role).toBe('user');
@@ -125,7 +128,7 @@ describe('a document that is too long for the prompt', { timeout: 60_000 }, () =
       await chat.upload('newer.txt', `newer ${report(500)}`, 'text/plain'),
       await chat.upload('short.txt', 'Short and sweet', 'text/plain'),
     ];
-    await chat.ask('What do they say?', older, newer, short);
+    await chat.send('What do they say?', older, newer, short);
     const prompt = lastPrompt(model);
     expect(prompt).toContain('This is only the beginning of \\"older.txt\\"');
     expect(prompt).not.toContain('This is only the beginning of \\"newer.txt\\"');
@@ -138,7 +141,7 @@ describe('a document that is too long for the prompt', { timeout: 60_000 }, () =
     const pages = Array.from({ length: 40 }, (_, index) => (index === 29 ? [fact] : lines));
     const file = await chat.upload('report.pdf', pdfOf(pages), 'application/pdf');
     await whileSearching('ferry Aegina', async (found) => {
-      await chat.ask('When does it leave?', file);
+      await chat.send('When does it leave?', file);
       const source = { type: 'file', file_uuid: file, name: 'report.pdf', page: 30 };
       expect(found().data.results[0]?.source).toEqual(source);
     });
@@ -148,9 +151,9 @@ describe('a document that is too long for the prompt', { timeout: 60_000 }, () =
 it('tells the model of a file that is gone by a follow-up', async () => {
   const chat = await openAttaching(service);
   const file = await chat.upload('gone.txt', fact, 'text/plain', { scope: 'ephemeral' });
-  await chat.ask('When does it leave?', file);
+  await chat.send('When does it leave?', file);
   await endDay(chat, file);
-  await chat.ask('And then?');
+  await chat.send('And then?');
   expect(lastPrompt(model)).toContain('[The attached file \\"gone.txt\\" is no longer there');
   expect(lastPrompt(model)).not.toContain(fact);
 }, 60_000);

@@ -66,11 +66,11 @@ it('every change of an operator tells who made it, when, to what, and what is di
   expect(entries.every(({ actor }) => actor === `local user ${userInfo().username}`)).toBe(true);
   expect(entries.map(({ at }) => at)).toEqual(entries.map(({ at }) => at).toSorted());
   expect(entries.every(({ workspace_id }) => workspace_id === workspace)).toBe(true);
-  const told = Object.fromEntries(
+  const shown = Object.fromEntries(
     entries.map(({ action, target, changes }) => [action, { target, changes }]),
   );
   expect(entries).toHaveLength(7);
-  expect(told).toEqual({
+  expect(shown).toEqual({
     'workspace created': {
       target: workspace,
       changes: { name: 'Audited', whitelistEnabled: true, limits: 'default' },

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApiKey } from '#domain/workspaces/create-api-key.ts';
-import { type Answer, clientOf } from '#support/client.ts';
+import { type ApiResponse, clientOf } from '#support/client.ts';
 import { openTenant, summaryOf } from '#support/open-tenant.ts';
 import { operator, type Service, startService } from '#support/service.ts';
 
@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-const refused = '400/10001 Missing or invalid API key: send a valid key in the header x-api-key';
+const rejected = '400/10001 Missing or invalid API key: send a valid key in the header x-api-key';
 const routes: [method: string, path: string][] = [
   ['GET', '/chats/published-agents'],
   ['POST', '/chats'],
@@ -20,7 +20,11 @@ const routes: [method: string, path: string][] = [
   ['POST', '/chats/1/messages/1/feedbacks'],
 ];
 
-async function callWith(headers: Record<string, string>, method = 'GET', path = '/chats'): Promise<Answer> {
+async function callWith(
+  headers: Record<string, string>,
+  method = 'GET',
+  path = '/chats',
+): Promise<ApiResponse> {
   const response = await fetch(service.baseUrl + path, {
     method,
     headers: { ...headers, ...(method === 'POST' && { 'Content-Type': 'application/json' }) },
@@ -29,7 +33,7 @@ async function callWith(headers: Record<string, string>, method = 'GET', path = 
   return {
     status: response.status,
     headers: response.headers,
-    body: (await response.json()) as Answer['body'],
+    body: (await response.json()) as ApiResponse['body'],
   };
 }
 
@@ -41,11 +45,11 @@ async function issueKey(workspaceId: string, expiresAt: Date | null = null) {
 describe.each(routes)('%s %s', (method, path) => {
   it('refuses a request without a key, with an empty one and with a wrong one', async () => {
     for (const headers of [{}, { 'x-api-key': '' }, { 'x-api-key': `ak_${'0'.repeat(43)}` }]) {
-      const answer = await callWith(headers, method, path);
-      expect(summaryOf(answer)).toBe(refused);
-      expect(Object.keys(answer.body).toSorted()).toEqual(['data', 'error_code', 'message']);
-      expect(answer.body.data).toBeNull();
-      expect(answer.headers.get('x-request-id')).toMatch(/./);
+      const response = await callWith(headers, method, path);
+      expect(summaryOf(response)).toBe(rejected);
+      expect(Object.keys(response.body).toSorted()).toEqual(['data', 'error_code', 'message']);
+      expect(response.body.data).toBeNull();
+      expect(response.headers.get('x-request-id')).toMatch(/./);
     }
   });
 
@@ -72,12 +76,12 @@ describe('a key', () => {
     ['with marks of the table', () => ({ 'x-api-key': 'KEY#*' })],
   ])('%s is none', async (_what, change) => {
     const { apiKey } = await openTenant(service);
-    expect(summaryOf(await callWith(change(apiKey)))).toBe(refused);
+    expect(summaryOf(await callWith(change(apiKey)))).toBe(rejected);
   });
 
   it('is not read from the query', async () => {
     const { apiKey } = await openTenant(service);
-    expect(summaryOf(await callWith({}, 'GET', `/chats?x-api-key=${apiKey}`))).toBe(refused);
+    expect(summaryOf(await callWith({}, 'GET', `/chats?x-api-key=${apiKey}`))).toBe(rejected);
   });
 
   it('may be sent under any spelling of the header', async () => {
@@ -99,7 +103,7 @@ describe('a key', () => {
     ];
     expect(await both()).toEqual(['200/0 success', '200/0 success']);
     await operator().apiKeys.revoke(further.key.id, new Date().toISOString());
-    expect(await both()).toEqual(['200/0 success', refused]);
+    expect(await both()).toEqual(['200/0 success', rejected]);
   });
 
   it('works until it expires', async () => {
@@ -109,7 +113,7 @@ describe('a key', () => {
       await issueKey(workspaceId, new Date(now - 1000)),
       await issueKey(workspaceId, new Date(now + 3_600_000)),
     ];
-    expect(summaryOf(await callWith({ 'x-api-key': expired.apiKey }))).toBe(refused);
+    expect(summaryOf(await callWith({ 'x-api-key': expired.apiKey }))).toBe(rejected);
     expect(summaryOf(await callWith({ 'x-api-key': valid.apiKey }))).toBe('200/0 success');
   });
 
@@ -118,8 +122,8 @@ describe('a key', () => {
     const [revoked, expired] = [await issueKey(workspaceId), await issueKey(workspaceId, new Date(0))];
     await operator().apiKeys.revoke(revoked.key.id, new Date().toISOString());
     await operator().workspaces.update(workspaceId, { enabled: false });
-    expect(summaryOf(await callWith({ 'x-api-key': revoked.apiKey }))).toBe(refused);
-    expect(summaryOf(await callWith({ 'x-api-key': expired.apiKey }))).toBe(refused);
+    expect(summaryOf(await callWith({ 'x-api-key': revoked.apiKey }))).toBe(rejected);
+    expect(summaryOf(await callWith({ 'x-api-key': expired.apiKey }))).toBe(rejected);
   });
 
   it('opens the same chats as the others of its workspace', async () => {

@@ -127,14 +127,14 @@ describe('refuses, naming the request and the field,', () => {
     'a history of %s, which names no chat',
     async (history) => {
       const body = JSON.stringify({ agent_id: tenant.agentId, requests: requestsOf(1) });
-      const answer = await tenant.client.post(
+      const response = await tenant.client.post(
         '/batches',
         body.replace('"message"', `"history_id":${history},$&`),
         {
           headers: { 'Content-Type': 'application/json' },
         },
       );
-      expect(summaryOf(answer)).toBe('404/10003 requests[0].history_id: Chat not found');
+      expect(summaryOf(response)).toBe('404/10003 requests[0].history_id: Chat not found');
     },
   );
 
@@ -249,8 +249,8 @@ it('takes 1000 requests of the longest fields', async () => {
   }));
   const batch = await submit(other.client, other, requests);
   expect(batch.total_requests).toBe(1000);
-  const answer = await other.client.post<BatchResource>(`/batches/${batch.id}/cancel`, undefined);
-  expect([202, 400]).toContain(answer.status);
+  const response = await other.client.post<BatchResource>(`/batches/${batch.id}/cancel`, undefined);
+  expect([202, 400]).toContain(response.status);
   await checkEnded(other.client, await endOf(other.client, batch.id), requests);
 });
 

@@ -19,7 +19,7 @@ let service: Service;
 let tenant: OpenTenant;
 beforeAll(async () => {
   model = await startScriptedModel();
-  model.onCall = (call) => void answer(call);
+  model.onCall = (call) => void respond(call);
   service = await startService({
     variables: { OPENAI_BASE_URL: model.url, BATCH_TIMEOUT_SECONDS: '8' },
     maxConcurrency: 8,
@@ -32,14 +32,14 @@ afterAll(async () => {
   await model.close();
 });
 
-const held: ModelCall[] = [];
+const buffered: ModelCall[] = [];
 
-async function answer(call: ModelCall): Promise<void> {
+async function respond(call: ModelCall): Promise<void> {
   const message = call.request.messages.at(-1)?.content ?? '';
-  if (message.startsWith('Hold')) return void held.push(call);
+  if (message.startsWith('Hold')) return void buffered.push(call);
   await pass(below(1500));
   if (message.startsWith('Refuse')) return call.fail(400);
-  call.piece('Done');
+  call.chunk('Done');
   call.finish();
 }
 
@@ -48,7 +48,7 @@ interface Counts {
   readonly failed: number;
 }
 
-const told = ({ completed_requests, failed_requests }: BatchResource): Counts => ({
+const countsOf = ({ completed_requests, failed_requests }: BatchResource): Counts => ({
   success: completed_requests,
   failed: failed_requests,
 });
@@ -61,17 +61,17 @@ async function shown(id: string): Promise<Counts> {
 
 async function listed(id: string): Promise<Counts> {
   const batches = dataOf(await tenant.client.get<BatchResource[]>('/batches?limit=1000'));
-  return told(batches.find((batch) => batch.id === id) as BatchResource);
+  return countsOf(batches.find((batch) => batch.id === id) as BatchResource);
 }
 
 /** Each look may only ever find as many as the one before, or more. */
 async function watch(id: string): Promise<number> {
-  const looks = [() => batchAt(tenant.client, id).then(told), () => shown(id), () => listed(id)];
+  const checks = [() => batchAt(tenant.client, id).then(countsOf), () => shown(id), () => listed(id)];
   let before: Counts = { success: 0, failed: 0 };
   for (let count = 0; ; count += 1) {
     const { status } = await batchAt(tenant.client, id);
-    for (const look of [...looks, ...looks.toReversed()]) {
-      const now = await look();
+    for (const check of [...checks, ...checks.toReversed()]) {
+      const now = await check();
       expect(now.success).toBeGreaterThanOrEqual(before.success);
       expect(now.failed).toBeGreaterThanOrEqual(before.failed);
       before = now;
@@ -94,21 +94,21 @@ it('counts and results agree at every moment, whatever ends, is cancelled or exp
         await pass(1000 + below(5000));
         const cancelled = await tenant.client.post<BatchResource>(`/batches/${id}/cancel`, undefined);
         if (cancelled.status === 202) {
-          const [atCancel, later] = [told(dataOf(cancelled)), await shown(id)];
+          const [atCancel, later] = [countsOf(dataOf(cancelled)), await shown(id)];
           expect(later.success).toBeGreaterThanOrEqual(atCancel.success);
           expect(later.failed).toBeGreaterThanOrEqual(atCancel.failed);
         }
         // What is being done ends.
-        for (const call of held.splice(0)) call.finish();
+        for (const call of buffered.splice(0)) call.finish();
       }
       const release = setInterval(() => {
-        for (const call of held.splice(0)) call.finish();
+        for (const call of buffered.splice(0)) call.finish();
       }, 10_000);
       try {
-        const looks = await watching;
+        const checks = await watching;
         const ended = await endOf(tenant.client, id);
         const results = await checkEnded(tenant.client, ended, requests);
-        return `${ended.status} ${JSON.stringify(tally(results))} in ${looks} looks`;
+        return `${ended.status} ${JSON.stringify(tally(results))} in ${checks} looks`;
       } finally {
         clearInterval(release);
       }

@@ -47,7 +47,7 @@ beforeAll(async () => {
       'See what has become of the batch': 100,
     },
   });
-  proxy.engine = service.run.endpoints.dynamodb;
+  proxy.emulator = service.run.endpoints.dynamodb;
 });
 afterAll(async () => {
   await service.close();
@@ -58,15 +58,15 @@ afterAll(async () => {
 const messageOf = (call: ModelCall): string => call.request.messages.at(-1)?.content ?? '';
 const open = () => openTenant(service, { model: 'openai:test' });
 
-function answer(call: ModelCall): void {
-  call.piece('Hello');
+function respond(call: ModelCall): void {
+  call.chunk('Hello');
   call.finish();
 }
 
 it.concurrent('a model that is down for a while costs time, and no request', async () => {
   const tenant = await open();
   const upAt = Date.now() + 10_000;
-  scripts.set('Down', (call) => (Date.now() < upAt ? call.fail(503) : answer(call)));
+  scripts.set('Down', (call) => (Date.now() < upAt ? call.fail(503) : respond(call)));
   const requests = requestsOf(50, (index) => ({ message: `Down ${index}` }));
   const batch = await endOf(tenant.client, (await submit(tenant.client, tenant, requests)).id, 100);
   expect(batch).toMatchObject({ status: 'completed', completed_requests: 50 });
@@ -81,7 +81,7 @@ it.concurrent('a provider that asks to wait is asked again no sooner', async () 
     const times = calls.get(message) ?? [];
     calls.set(message, [...times, Date.now()]);
     if (times.length === 0) call.fail(429, { 'retry-after': '21' });
-    else answer(call);
+    else respond(call);
   });
   const requests = requestsOf(20, (index) => ({ message: `Throttled ${index}` }));
   const batch = await endOf(tenant.client, (await submit(tenant.client, tenant, requests)).id, 100);
@@ -98,7 +98,7 @@ it.concurrent('a reply that breaks off three times is given up, and stands in it
   let broken = 0;
   scripts.set('Break off', (call) => {
     broken += 1;
-    call.piece('Half a ');
+    call.chunk('Half a ');
     setTimeout(() => call.reset(), 50);
   });
   const requests = [
@@ -121,9 +121,9 @@ it.concurrent('a reply that breaks off twice is had the third time, and stands o
   const tenant = await open();
   let broken = 0;
   scripts.set('Stumble', (call) => {
-    if (broken === 2) return answer(call);
+    if (broken === 2) return respond(call);
     broken += 1;
-    call.piece('Half a ');
+    call.chunk('Half a ');
     setTimeout(() => call.reset(), 50);
   });
   const requests = [{ custom_id: 'stumbles', message: 'Stumble' }];
@@ -142,16 +142,16 @@ it.concurrent('a request that the queue gives up fails, unless it is over or bei
   scripts.set('Give up', (call, message) => {
     if (message.endsWith('waits') && down) call.fail(503);
     else if (message.endsWith('held')) calls.push(call);
-    else answer(call);
+    else respond(call);
   });
   const requests = ['over', 'held', 'waits'].map((name) => ({ custom_id: name, message: `Give up ${name}` }));
   const batch = await submit(tenant.client, tenant, requests);
   const statuses = async () => (await resultsOf(tenant.client, batch.id)).map(({ status }) => status);
   await expect.poll(statuses, { timeout: 30_000 }).toEqual(['success', 'processing', 'pending']);
-  for (const position of [0, 1, 2]) await giveUp(tenant, batch, position);
+  for (const position of [0, 1, 2]) await abort(tenant, batch, position);
   await expect.poll(statuses, { timeout: 30_000 }).toEqual(['success', 'processing', 'failed']);
   down = false;
-  for (const call of calls) answer(call);
+  for (const call of calls) respond(call);
   const results = await checkEnded(tenant.client, await endOf(tenant.client, batch.id), requests);
   expect(tally(results)).toEqual({ success: 2, 'failed 500': 1 });
   expect(results[2]?.error_message).toBe('The request could not be processed');
@@ -161,7 +161,7 @@ it.concurrent('a request that the queue gives up hands on its place and its hist
   const tenant = await open();
   let down = true;
   scripts.set('Hand on', (call, message) =>
-    message.endsWith('waits') && down ? call.fail(503) : answer(call),
+    message.endsWith('waits') && down ? call.fail(503) : respond(call),
   );
   const chatId = await createChat(tenant.client, tenant);
   const requests = requestsOf(41, (index) => ({
@@ -171,19 +171,19 @@ it.concurrent('a request that the queue gives up hands on its place and its hist
   const batch = await submit(tenant.client, tenant, requests);
   const statusOf = (position: number) => async () =>
     (await resultsOf(tenant.client, batch.id))[position]?.status;
-  const giveUpWaiting = async (position: number): Promise<void> => {
+  const failWaiting = async (position: number): Promise<void> => {
     const message = `Hand on ${position}, which waits`;
     const isWaiting = async (): Promise<boolean> =>
       model.calls.some((call) => messageOf(call) === message) && (await statusOf(position)()) === 'pending';
     await expect.poll(isWaiting, { timeout: 30_000 }).toBe(true);
-    await giveUp(tenant, batch, position);
+    await abort(tenant, batch, position);
     await expect.poll(statusOf(position), { timeout: 30_000 }).toBe('failed');
   };
   // Four groups have all places: the fifth gets that of the second, and the next of a history that of the first.
   expect(await statusOf(40)()).toBe('pending');
-  await giveUpWaiting(10);
+  await failWaiting(10);
   await expect.poll(statusOf(40), { timeout: 30_000 }).toBe('success');
-  await giveUpWaiting(0);
+  await failWaiting(0);
   await expect.poll(statusOf(1), { timeout: 30_000 }).toBe('success');
   down = false;
   const results = await checkEnded(tenant.client, await endOf(tenant.client, batch.id, 100), requests);
@@ -210,7 +210,7 @@ it.concurrent.each([
 );
 
 /** Lets the queue give up a message with one request, as after its last delivery. */
-const giveUp = (
+const abort = (
   { workspaceId }: { workspaceId: string },
   { id: batchId }: { id: string },
   position: number,

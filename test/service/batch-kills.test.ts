@@ -29,7 +29,7 @@ it.runIf(process.env.SOAK !== undefined)(
     const model = await startScriptedModel();
     model.onCall = async (call) => {
       await pass(150);
-      call.piece(`To: ${call.request.messages.at(-1)?.content}`);
+      call.chunk(`To: ${call.request.messages.at(-1)?.content}`);
       call.finish();
     };
     const start = () => startCommand(['--port', '0', '--data', data], { OPENAI_BASE_URL: model.url });
@@ -67,8 +67,8 @@ it.runIf(process.env.SOAK !== undefined)(
       let restarted = 0;
       for (let kill = 1; kill <= 3; kill += 1) {
         // Claims are under way, and requests have ended.
-        const asked = model.calls.length;
-        await vi.waitUntil(() => model.calls.length >= asked + 20 + random() * 40, { timeout: 60_000 });
+        const received = model.calls.length;
+        await vi.waitUntil(() => model.calls.length >= received + 20 + random() * 40, { timeout: 60_000 });
         run.child.kill('SIGKILL');
         await pass(random() * 400);
         restarted = performance.now();

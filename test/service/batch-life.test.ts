@@ -25,7 +25,7 @@ beforeAll(async () => {
   model = await startScriptedModel();
   const { onCall } = model;
   // What begins so is answered by hand.
-  model.onCall = (call) => (messageOf(call).startsWith('Hold') ? held.push(call) : onCall(call));
+  model.onCall = (call) => (messageOf(call).startsWith('Hold') ? buffered.push(call) : onCall(call));
   service = await startService({ variables: { OPENAI_BASE_URL: model.url }, maxConcurrency: 4 });
 });
 afterAll(async () => {
@@ -33,20 +33,20 @@ afterAll(async () => {
   await model.close();
 });
 
-const held: ModelCall[] = [];
+const buffered: ModelCall[] = [];
 const messageOf = (call: ModelCall): string => call.request.messages.at(-1)?.content ?? '';
 const open = () => openTenant(service, { model: 'openai:test' });
 const cancel = (client: Awaited<ReturnType<typeof open>>['client'], id: string) =>
   client.post<BatchResource>(`/batches/${id}/cancel`, undefined);
 
 /** The calls that a batch holds, once there are so many. */
-async function heldCalls(count: number): Promise<ModelCall[]> {
-  await vi.waitUntil(() => held.length >= count, { timeout: 30_000 });
-  return held.splice(0);
+async function bufferedCalls(count: number): Promise<ModelCall[]> {
+  await vi.waitUntil(() => buffered.length >= count, { timeout: 30_000 });
+  return buffered.splice(0);
 }
 
-function answer(call: ModelCall, text = `To: ${messageOf(call)}`): void {
-  call.piece(text);
+function respond(call: ModelCall, text = `To: ${messageOf(call)}`): void {
+  call.chunk(text);
   call.finish();
 }
 
@@ -55,8 +55,8 @@ it('a cancel in the middle fails at once what was not begun, lets what was finis
   const requests = requestsOf(100, (index) => ({ message: `Hold ${index}` }));
   const batch = await submit(tenant.client, tenant, requests);
   // Four workers of ten.
-  const calls = await heldCalls(40);
-  for (const call of calls.slice(0, 5)) answer(call);
+  const calls = await bufferedCalls(40);
+  for (const call of calls.slice(0, 5)) respond(call);
   const { status, body } = await cancel(tenant.client, batch.id);
   expect([status, body.data.status, body.data.cancelled_at]).toEqual([202, 'cancelling', null]);
   const meanwhile = await resultsOf(tenant.client, batch.id);
@@ -65,7 +65,7 @@ it('a cancel in the middle fails at once what was not begun, lets what was finis
   expect((await cancel(tenant.client, batch.id)).body.message).toBe(
     'Only a batch in progress can be cancelled; this one is cancelling',
   );
-  for (const call of calls.slice(5)) answer(call);
+  for (const call of calls.slice(5)) respond(call);
   const ended = await endOf(tenant.client, batch.id);
   expect(ended).toMatchObject({ status: 'cancelled', completed_requests: 40, failed_requests: 60 });
   expect([ended.completed_at, ended.cancelled_at === null]).toEqual([null, false]);
@@ -84,7 +84,7 @@ it('a cancel of what has nothing in flight is final without further ado', async 
   const tenant = await open();
   const chatId = await createChat(tenant.client, tenant);
   const sending = send(tenant.client, tenant, chatId, 'Hold the chat');
-  const [call] = await heldCalls(1);
+  const [call] = await bufferedCalls(1);
   const batch = await submit(
     tenant.client,
     tenant,
@@ -93,7 +93,7 @@ it('a cancel of what has nothing in flight is final without further ado', async 
   await batchThat(tenant.client, batch.id, () => true);
   dataOf(await cancel(tenant.client, batch.id));
   expect(await endOf(tenant.client, batch.id)).toMatchObject({ status: 'cancelled', failed_requests: 3 });
-  if (call) answer(call);
+  if (call) respond(call);
   await sending;
   expect(await historyOf(tenant.client, chatId)).toHaveLength(2);
 });
@@ -104,7 +104,7 @@ it('a cancel that races with the last requests leaves one final state, and count
   for (let round = 0; round < 12; round += 1) {
     const requests = requestsOf(2, (index) => ({ message: `Hold ${round}.${index}` }));
     const batch = await submit(tenant.client, tenant, requests);
-    for (const call of await heldCalls(2)) answer(call);
+    for (const call of await bufferedCalls(2)) respond(call);
     // Somewhere between the replies and the batch's end.
     await new Promise((resolve) => setTimeout(resolve, round * 8));
     const { status } = await cancel(tenant.client, batch.id);
@@ -131,7 +131,7 @@ it('requests of one history run in input order, one at a time, beside others', a
     order.push(messageOf(call));
     setTimeout(() => {
       running -= 1;
-      answer(call);
+      respond(call);
     }, 20);
   };
   const requests = requestsOf(40, (index) =>
@@ -154,13 +154,13 @@ it('a history that someone else uses meanwhile gets both, each in its place and 
   const requests = requestsOf(4, (index) => ({ message: `Shared ${index}`, history_id: chatId }));
   // The model is out of reach at first, so that requests come back to a history that has gone on.
   const { onCall } = model;
-  let refusals = 0;
+  let rejections = 0;
   model.onCall = (call) => {
     const message = messageOf(call);
     if (!message.startsWith('Shared')) return onCall(call);
     // As often as it is asked in one try.
-    if (message !== 'Shared 1' || refusals === 4) return answer(call);
-    refusals += 1;
+    if (message !== 'Shared 1' || rejections === 4) return respond(call);
+    rejections += 1;
     call.fail(503);
   };
   const batch = await submit(tenant.client, tenant, requests);
@@ -177,13 +177,15 @@ it('a history that someone else uses meanwhile gets both, each in its place and 
     requests.map(({ message }) => `To: ${message}`),
   );
   const history = await historyOf(tenant.client, chatId);
-  const asked = contentsOf(history).filter((_, index) => index % 2 === 0);
-  expect(asked.filter((text) => text.startsWith('Shared'))).toEqual(requests.map(({ message }) => message));
-  expect(asked.filter((text) => text.startsWith('Human'))).toHaveLength(said);
+  const received = contentsOf(history).filter((_, index) => index % 2 === 0);
+  expect(received.filter((text) => text.startsWith('Shared'))).toEqual(
+    requests.map(({ message }) => message),
+  );
+  expect(received.filter((text) => text.startsWith('Human'))).toHaveLength(said);
   for (const [index, text] of contentsOf(history).entries())
     if (index % 2 === 1)
       expect(text).toBe(
-        asked[(index - 1) / 2]?.startsWith('Shared') ? `To: ${asked[(index - 1) / 2]}` : 'Hello',
+        received[(index - 1) / 2]?.startsWith('Shared') ? `To: ${received[(index - 1) / 2]}` : 'Hello',
       );
 });
 
@@ -198,11 +200,11 @@ it('what has become invalid since fails with 400, and nothing else with it', asy
     { custom_id: 'user', message: 'x', external_user_id: 'bob' },
   ];
   const batch = await submit(tenant.client, tenant, requests);
-  const calls = await heldCalls(40);
+  const calls = await bufferedCalls(40);
   await unpublishAgent(operator())(leaving);
   await operator().workspaces.removeFromWhitelist(tenant.workspaceId, ['bob']);
-  for (const call of calls) answer(call);
-  for (const call of await heldCalls(21)) answer(call);
+  for (const call of calls) respond(call);
+  for (const call of await bufferedCalls(21)) respond(call);
   const results = await checkEnded(tenant.client, await endOf(tenant.client, batch.id), requests);
   expect(tally(results)).toEqual({ success: 61, 'failed 400': 2 });
   expect(results.slice(-2)).toMatchObject([
@@ -215,10 +217,10 @@ it('a batch of a workspace that is switched off fails as a whole', async () => {
   const tenant = await open();
   const requests = requestsOf(60, (index) => ({ message: `Hold ${index}` }));
   const batch = await submit(tenant.client, tenant, requests);
-  const calls = await heldCalls(40);
+  const calls = await bufferedCalls(40);
   await operator().workspaces.update(tenant.workspaceId, { enabled: false });
   expect(summaryOf(await tenant.client.get('/batches'))).toMatch(/^403\/10001 /);
-  for (const call of calls) answer(call);
+  for (const call of calls) respond(call);
   const { batches } = await import('#runtime/composition/services.ts');
   await vi.waitUntil(async () => (await batches().get(tenant.workspaceId, batch.id))?.status === 'failed', {
     timeout: 30_000,
@@ -226,7 +228,7 @@ it('a batch of a workspace that is switched off fails as a whole', async () => {
   await operator().workspaces.update(tenant.workspaceId, { enabled: true });
   const ended = await endOf(tenant.client, batch.id);
   expect(tally(await checkEnded(tenant.client, ended, requests))).toEqual({ success: 40, 'failed 500': 20 });
-  expect(held).toHaveLength(0);
+  expect(buffered).toHaveLength(0);
 });
 
 it('a workspace has at most ten open batches, however many are submitted at once', async () => {
@@ -238,15 +240,17 @@ it('a workspace has at most ten open batches, however many are submitted at once
       agent_id,
       requests: [{ custom_id: name, message: `Hold ${name}` }],
     });
-  const answers = await Promise.all(Array.from({ length: 13 }, (_, index) => create(`one of many ${index}`)));
-  const created = answers.filter(({ status }) => status === 202).map(({ body }) => body.data.id);
+  const responses = await Promise.all(
+    Array.from({ length: 13 }, (_, index) => create(`one of many ${index}`)),
+  );
+  const created = responses.filter(({ status }) => status === 202).map(({ body }) => body.data.id);
   expect(created).toHaveLength(10);
   const another = await create('the eleventh');
-  for (const refused of [...answers.filter(({ status }) => status !== 202), another]) {
-    expect(summaryOf(refused)).toBe(
+  for (const rejected of [...responses.filter(({ status }) => status !== 202), another]) {
+    expect(summaryOf(rejected)).toBe(
       '429/10029 The workspace has 10 open batches, as many as it may have: wait for the end of one, or cancel one',
     );
-    expect(refused.headers.get('retry-after')).toBe('30');
+    expect(rejected.headers.get('retry-after')).toBe('30');
   }
   const listed = await client.get<BatchResource[]>('/batches');
   expect(listed.body.data.map(({ id }) => id).toSorted()).toEqual(created.toSorted());
@@ -255,7 +259,7 @@ it('a workspace has at most ten open batches, however many are submitted at once
   const own = await create('with a limit of its own');
   expect(own.status).toBe(202);
   expect((await create('beyond that')).status).toBe(429);
-  const answering = setInterval(() => held.splice(0).forEach((call) => void answer(call)), 20);
+  const responding = setInterval(() => buffered.splice(0).forEach((call) => void respond(call)), 20);
   try {
     for (const id of [...created, own.body.data.id])
       expect((await endOf(client, id)).status).toBe('completed');
@@ -263,6 +267,6 @@ it('a workspace has at most ten open batches, however many are submitted at once
     expect(after.status).toBe(202);
     await endOf(client, after.body.data.id);
   } finally {
-    clearInterval(answering);
+    clearInterval(responding);
   }
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { BatchResource, BatchResultResource } from '#contract/batch.ts';
 import { endOf, requestsOf, resultsOf, submit } from '#support/batches.ts';
-import type { Answer } from '#support/client.ts';
+import type { ApiResponse } from '#support/client.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
 import { type Service, startService } from '#support/service.ts';
@@ -11,14 +11,14 @@ let service: Service;
 let tenant: OpenTenant;
 /** Oldest first: two that completed, one that was cancelled, one that is held in progress. */
 let batches: BatchResource[];
-const held: ModelCall[] = [];
+const buffered: ModelCall[] = [];
 beforeAll(async () => {
   model = await startScriptedModel();
   const { onCall } = model;
   model.onCall = (call) => {
     const message = call.request.messages.at(-1)?.content ?? '';
     if (message === 'Refuse me') call.fail(400);
-    else if (message.startsWith('Hold')) held.push(call);
+    else if (message.startsWith('Hold')) buffered.push(call);
     else onCall(call);
   };
   service = await startService({ variables: { OPENAI_BASE_URL: model.url }, maxConcurrency: 4 });
@@ -34,33 +34,38 @@ beforeAll(async () => {
     tenant,
     requestsOf(1, () => ({ message: 'Hold 1' })),
   );
-  await vi.waitUntil(() => held.length === 1, { timeout: 20_000 });
+  await vi.waitUntil(() => buffered.length === 1, { timeout: 20_000 });
   dataOf(await client.post(`/batches/${cancelled.id}/cancel`, undefined));
-  for (const call of held.splice(0)) call.finish();
+  for (const call of buffered.splice(0)) call.finish();
   await endOf(client, cancelled.id);
   const open = await submit(
     client,
     tenant,
     requestsOf(3, (index) => ({ message: `Hold ${index}` })),
   );
-  await vi.waitUntil(() => held.length === 3, { timeout: 20_000 });
+  await vi.waitUntil(() => buffered.length === 3, { timeout: 20_000 });
   batches = [first, second, cancelled, open];
 });
 afterAll(async () => {
-  for (const call of held) call.finish();
+  for (const call of buffered) call.finish();
   await service.close();
   await model.close();
 });
 
 describe('GET /batches', () => {
-  const ids = (answer: Answer<BatchResource[]>) => dataOf(answer).map(({ id }) => id);
+  const ids = (response: ApiResponse<BatchResource[]>) => dataOf(response).map(({ id }) => id);
   const list = (query = '') => tenant.client.get<BatchResource[]>(`/batches${query}`);
 
   it('lists all, newest first, as GET of each shows them', async () => {
-    const answer = await list();
-    expect(ids(answer)).toEqual(batches.map(({ id }) => id).toReversed());
-    expect(answer.body.pagination).toMatchObject({ limit: 50, offset: 0, total_records: 4, total_pages: 1 });
-    for (const batch of dataOf(answer))
+    const response = await list();
+    expect(ids(response)).toEqual(batches.map(({ id }) => id).toReversed());
+    expect(response.body.pagination).toMatchObject({
+      limit: 50,
+      offset: 0,
+      total_records: 4,
+      total_pages: 1,
+    });
+    for (const batch of dataOf(response))
       expect(batch).toEqual(dataOf(await tenant.client.get(`/batches/${batch.id}`)));
   });
 
@@ -71,15 +76,15 @@ describe('GET /batches', () => {
     ['cancelling', []],
     ['failed', []],
   ])('of %s', async (status, expected) => {
-    const answer = await list(`?status=${status}`);
-    expect(ids(answer)).toEqual(expected.map((index) => batches[index]?.id));
-    expect(answer.body.pagination?.total_records).toBe(expected.length);
+    const response = await list(`?status=${status}`);
+    expect(ids(response)).toEqual(expected.map((index) => batches[index]?.id));
+    expect(response.body.pagination?.total_records).toBe(expected.length);
   });
 
   it('in pages with links that keep the filter', async () => {
-    const answer = await list('?status=completed&limit=1');
-    expect(ids(answer)).toEqual([batches[1]?.id]);
-    const next = answer.body.pagination?.next_page ?? '';
+    const response = await list('?status=completed&limit=1');
+    expect(ids(response)).toEqual([batches[1]?.id]);
+    const next = response.body.pagination?.next_page ?? '';
     expect(Object.fromEntries(new URL(next).searchParams)).toEqual({
       status: 'completed',
       limit: '1',
@@ -109,9 +114,9 @@ describe('GET /batches', () => {
 describe('GET /batches/{batch_id}/results', () => {
   const list = (query = '', index = 0) =>
     tenant.client.get<BatchResultResource[]>(`/batches/${batches[index]?.id}/results${query}`);
-  const places = (answer: Answer<BatchResultResource[]>) =>
-    dataOf(answer).map(({ custom_id }) => Number(custom_id.slice('id-'.length)));
-  const failedPlaces = [2, 7, 12, 17, 22];
+  const places = (response: ApiResponse<BatchResultResource[]>) =>
+    dataOf(response).map(({ custom_id }) => Number(custom_id.slice('id-'.length)));
+  const failedIndexes = [2, 7, 12, 17, 22];
 
   it('shows a success with reply and usage, and a failure with its code', async () => {
     const [success, , failure] = await resultsOf(tenant.client, batches[0]?.id ?? '');
@@ -150,7 +155,7 @@ describe('GET /batches/{batch_id}/results', () => {
   it('in input order, all of a status or of all', async () => {
     expect(places(await list())).toEqual(Array.from({ length: 25 }, (_, index) => index));
     const failed = await list('?status=failed');
-    expect(places(failed)).toEqual(failedPlaces);
+    expect(places(failed)).toEqual(failedIndexes);
     expect(failed.body.pagination?.total_records).toBe(5);
     expect((await list('?status=success')).body.pagination?.total_records).toBe(20);
     for (const status of ['pending', 'processing'])
@@ -160,10 +165,12 @@ describe('GET /batches/{batch_id}/results', () => {
 
   it('in pages, of a status too', async () => {
     expect(places(await list('?limit=3&offset=10'))).toEqual([10, 11, 12]);
-    const answer = await list('?status=failed&limit=2&offset=2');
-    expect(places(answer)).toEqual([12, 17]);
-    expect(answer.body.pagination).toMatchObject({ total_records: 5, total_pages: 3, current_page: 2 });
-    const following = await tenant.client.get<BatchResultResource[]>(answer.body.pagination?.next_page ?? '');
+    const response = await list('?status=failed&limit=2&offset=2');
+    expect(places(response)).toEqual([12, 17]);
+    expect(response.body.pagination).toMatchObject({ total_records: 5, total_pages: 3, current_page: 2 });
+    const following = await tenant.client.get<BatchResultResource[]>(
+      response.body.pagination?.next_page ?? '',
+    );
     expect(places(following)).toEqual([22]);
   });
 
@@ -187,16 +194,16 @@ describe('POST /batches/{batch_id}/cancel', () => {
     ['completed', 0],
     ['cancelled', 2],
   ])('refuses a batch that is %s', async (status, index) => {
-    const answer = await tenant.client.post(`/batches/${batches[index]?.id}/cancel`, undefined);
-    expect(summaryOf(answer)).toBe(
+    const response = await tenant.client.post(`/batches/${batches[index]?.id}/cancel`, undefined);
+    expect(summaryOf(response)).toBe(
       `400/10006 Only a batch in progress can be cancelled; this one is ${status}`,
     );
   });
 
   it('takes a body that it does not need', async () => {
     const batch = await submit(tenant.client, tenant, requestsOf(1));
-    const answer = await tenant.client.post(`/batches/${batch.id}/cancel`, {});
-    expect([202, 400]).toContain(answer.status);
+    const response = await tenant.client.post(`/batches/${batch.id}/cancel`, {});
+    expect([202, 400]).toContain(response.status);
   });
 });
 

@@ -25,7 +25,7 @@ beforeAll(async () => {
     recordCalls: true,
     onLog: (entry) => logged.push(entry),
   });
-  proxy.engine = service.run.endpoints.dynamodb;
+  proxy.emulator = service.run.endpoints.dynamodb;
 });
 afterAll(async () => {
   await service.close();
@@ -38,11 +38,11 @@ function loseEvery(nth: number): { lost: Map<string, number> } {
   const lost = new Map<string, number>();
   const counts = new Map<string, number>();
   proxy.handle = async (call, pass) => {
-    const answer = await pass();
-    if (!writes.has(call.target)) return answer;
+    const response = await pass();
+    if (!writes.has(call.target)) return response;
     const count = (counts.get(call.target) ?? 0) + 1;
     counts.set(call.target, count);
-    if (count % nth !== 1) return answer;
+    if (count % nth !== 1) return response;
     lost.set(call.target, (lost.get(call.target) ?? 0) + 1);
     return undefined;
   };
@@ -67,10 +67,10 @@ it('writes whose answers are lost are done once, and nobody loses what is his', 
 
 it('a task of the workflow that fails says so in a line of its own, and every line names its invocation', async () => {
   const tenant = await openTenant(service, { model: 'openai:test' });
-  let refused = 0;
+  let rejected = 0;
   proxy.handle = async ({ target, functionName }, pass) => {
-    if (!functionName.includes('AdvanceBatch') || target !== 'GetItem' || refused > 0) return pass();
-    refused += 1;
+    if (!functionName.includes('AdvanceBatch') || target !== 'GetItem' || rejected > 0) return pass();
+    rejected += 1;
     return {
       status: 400,
       body: '{"__type":"ValidationException","message":"No such key","Item":{"text":{"S":"canary-row"}}}',
@@ -78,7 +78,7 @@ it('a task of the workflow that fails says so in a line of its own, and every li
   };
   const batch = await endOf(tenant.client, (await submit(tenant.client, tenant, requestsOf(2))).id, 100);
   expect(batch).toMatchObject({ status: 'completed', completed_requests: 2 });
-  expect(refused).toBe(1);
+  expect(rejected).toBe(1);
   const linesOf = (name: string) =>
     logged
       // Of a call that Lambda throttled, the runner says so itself.

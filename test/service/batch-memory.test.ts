@@ -13,7 +13,7 @@ import { useLocalTable } from '../../bin/operator.ts';
 
 /** Threads start, their code is compiled and heaps find their size in the first ones. */
 const batchesToWarmUp = 3;
-const batchesLookedAt = 6;
+const batchesChecked = 6;
 
 it.runIf(process.env.SOAK !== undefined)(
   'memory stays what it is from one batch of 1000 to the next',
@@ -24,7 +24,7 @@ it.runIf(process.env.SOAK !== undefined)(
     const folder = await mkdtemp(join(tmpdir(), 'batch-memory-'));
     const model = await startScriptedModel();
     model.onCall = (call) => {
-      call.piece('r'.repeat(1000));
+      call.chunk('r'.repeat(1000));
       call.finish();
       // Kept by the model, it would be memory of this process only, but for hours.
       model.calls.length = 0;
@@ -44,11 +44,11 @@ it.runIf(process.env.SOAK !== undefined)(
     const tenant = await createTenant({ model: 'openai:test', titles: false });
     const client = clientOf(service, tenant);
     const samples: MemorySample[] = [];
-    for (let count = 1; count <= batchesToWarmUp + batchesLookedAt; count += 1) {
+    for (let count = 1; count <= batchesToWarmUp + batchesChecked; count += 1) {
       const batch = await submit(client, tenant, requestsOf(1000));
       expect(await endOf(client, batch.id, 600)).toMatchObject({ completed_requests: 1000 });
       const bytes = await residentBytes(service.pid);
-      const { threads } = await service.look();
+      const { threads } = await service.check();
       console.log(`After ${count} batches of 1000: ${Math.round(bytes / 1e6)} MB, ${threads} threads`);
       if (count > batchesToWarmUp) samples.push({ at: count, bytes });
     }

@@ -20,7 +20,7 @@ let service: Service;
 const down: Record<'dynamodb' | 's3' | 'sqs' | 'sfn', FailingService> = {} as never;
 beforeAll(async () => {
   model = await startScriptedModel();
-  model.onCall = (call) => void answerLater(call);
+  model.onCall = (call) => void respondLater(call);
   down.dynamodb = await startFailingService(({ headers }) => writes.test(String(headers['x-amz-target'])));
   down.s3 = await startFailingService(({ method }) => method !== 'GET' && method !== 'HEAD');
   down.sqs = await startFailingService();
@@ -35,7 +35,7 @@ beforeAll(async () => {
     },
   });
   for (const name of ['dynamodb', 's3', 'sqs', 'sfn'] as const)
-    down[name].engine = service.run.endpoints[name];
+    down[name].emulator = service.run.endpoints[name];
 });
 afterAll(async () => {
   await service.close();
@@ -47,9 +47,9 @@ afterAll(async () => {
 const replyTo = (message: string): string =>
   Number(message.split(' ')[1]) % 20 === 7 ? `To: ${message} ${'x'.repeat(450_000)}` : `To: ${message}`;
 
-async function answerLater(call: ModelCall): Promise<void> {
+async function respondLater(call: ModelCall): Promise<void> {
   await pass(150);
-  call.piece(replyTo(call.request.messages.at(-1)?.content ?? ''));
+  call.chunk(replyTo(call.request.messages.at(-1)?.content ?? ''));
   call.finish();
 }
 
@@ -68,21 +68,21 @@ it.each(outages.map((names) => [names.join(', '), names] as const))(
     const requests = requestsOf(requestCount);
     const { id } = await submit(tenant.client, tenant, requests);
     await batchThat(tenant.client, id, ({ completed_requests }) => completed_requests >= startOf(names));
-    for (const name of names) Object.assign(down[name], { isDown: true, refused: 0 });
+    for (const name of names) Object.assign(down[name], { isDown: true, rejected: 0 });
     await pass(outageSeconds * 1000);
     for (const name of names) down[name].isDown = false;
     const end = performance.now();
     const batch = await endOf(tenant.client, id, endSeconds);
     console.log(
-      `${names.join(', ')}: ${names.map((name) => down[name].refused).join(', ')} calls met the outage;`,
+      `${names.join(', ')}: ${names.map((name) => down[name].rejected).join(', ')} calls met the outage;`,
       `the batch ended ${((performance.now() - end) / 1000).toFixed(1)} s after it`,
     );
-    expect(Math.max(...names.map((name) => down[name].refused))).toBeGreaterThan(0);
+    expect(Math.max(...names.map((name) => down[name].rejected))).toBeGreaterThan(0);
     expect(batch).toMatchObject({ status: 'completed', completed_requests: requestCount });
     const results = await checkEnded(tenant.client, batch, requests);
     await checkChats(tenant.client, requests, results);
     // No reply was thrown away for want of a place to store it.
-    const asked = model.calls.filter(({ request }) => request.stream).length;
-    expect(asked).toBeGreaterThanOrEqual(requestCount);
+    const received = model.calls.filter(({ request }) => request.stream).length;
+    expect(received).toBeGreaterThanOrEqual(requestCount);
   },
 );

@@ -34,14 +34,14 @@ let service: Service;
 let table: ReturnType<typeof dataTableOf>;
 let lambda: LambdaClient;
 /** Calls of messages that begin with `Hold`. */
-const held: ModelCall[] = [];
+const buffered: ModelCall[] = [];
 let isDown = false;
 beforeAll(async () => {
   model = await startScriptedModel();
   model.onCall = (call) => {
-    if (messageOf(call).startsWith('Hold')) held.push(call);
+    if (messageOf(call).startsWith('Hold')) buffered.push(call);
     else if (isDown) call.fail(503);
-    else answer(call);
+    else respond(call);
   };
   [tableProxy, queueProxy] = await Promise.all([startDynamoProxy(), startDynamoProxy()]);
   service = await startService({
@@ -54,8 +54,8 @@ beforeAll(async () => {
     },
     maxConcurrency: 4,
   });
-  tableProxy.engine = service.run.endpoints.dynamodb;
-  queueProxy.engine = service.run.endpoints.sqs;
+  tableProxy.emulator = service.run.endpoints.dynamodb;
+  queueProxy.emulator = service.run.endpoints.sqs;
   table = dataTableOf(service);
   lambda = new LambdaClient({
     endpoint: service.run.endpoints.lambda,
@@ -80,8 +80,8 @@ const messageOf = (call: ModelCall): string => {
 const open = () => openTenant(service, { model: 'openai:test', titles: false });
 const worker = 'ProcessBatchItems';
 
-function answer(call: ModelCall): void {
-  call.piece(`To: ${messageOf(call)}`);
+function respond(call: ModelCall): void {
+  call.chunk(`To: ${messageOf(call)}`);
   call.finish();
 }
 
@@ -90,13 +90,13 @@ type Handle = DynamoProxy['handle'];
 /** Kills the worker at one of its calls to AWS, once; everything else passes. */
 function dieAt(
   isIt: (call: Parameters<Handle>[0]) => boolean,
-  moment: 'before' | 'after',
+  time: 'before' | 'after',
 ): { hasDied: () => boolean } {
   let hasDied = false;
   const handle: Handle = async (call, pass) => {
     if (hasDied || !call.functionName.includes(worker) || !isIt(call)) return pass();
     hasDied = true;
-    if (moment === 'after') await pass();
+    if (time === 'after') await pass();
     service.run.killWorkers(worker);
     return undefined;
   };
@@ -145,7 +145,7 @@ const isOpen = ({ status }: BatchResource): boolean => ['in_progress', 'cancelli
 const writes = new Set(['PutItem', 'UpdateItem', 'TransactWriteItems', 'SendMessageBatch']);
 
 /** A batch whose worker dies at its nth write. @returns whether it came so far */
-async function endsDespiteDeath(nth: number, moment: 'before' | 'after'): Promise<boolean> {
+async function endsDespiteDeath(nth: number, time: 'before' | 'after'): Promise<boolean> {
   const tenant = await open();
   const chatId = await createChat(tenant.client, tenant);
   const requests = requestsOf(4, (index) => (index < 2 ? { history_id: chatId } : {}));
@@ -153,7 +153,7 @@ async function endsDespiteDeath(nth: number, moment: 'before' | 'after'): Promis
   const { hasDied } = dieAt(({ target }) => {
     if (writes.has(target)) count += 1;
     return count === nth;
-  }, moment);
+  }, time);
   const batch = await submit(tenant.client, tenant, requests);
   const ended = await endOfReconciled(tenant, batch, async () => {
     if (hasDied()) await passMinute(batch);
@@ -177,13 +177,11 @@ it('a worker that dies at any of its writes leaves nothing that does not end, on
     : [1 + Math.floor(random() * 15)];
   let died = 0;
   for (const nth of places) {
-    const moments = isSoak
-      ? (['before', 'after'] as const)
-      : ([random() < 0.5 ? 'before' : 'after'] as const);
+    const times = isSoak ? (['before', 'after'] as const) : ([random() < 0.5 ? 'before' : 'after'] as const);
     let came = false;
-    for (const moment of moments) {
-      const hasDied = await endsDespiteDeath(nth, moment).catch((error: unknown) => {
-        throw new Error(`When the worker died ${moment} write ${nth}`, { cause: error });
+    for (const time of times) {
+      const hasDied = await endsDespiteDeath(nth, time).catch((error: unknown) => {
+        throw new Error(`When the worker died ${time} write ${nth}`, { cause: error });
       });
       came ||= hasDied;
       if (hasDied) died += 1;
@@ -212,15 +210,15 @@ it('a workspace never holds all workers, however much it has to do', async () =>
     busy,
     requestsOf(100, (index) => ({ message: `Hold ${index}` })),
   );
-  await vi.waitUntil(() => held.length >= 30, { timeout: 60_000 });
+  await vi.waitUntil(() => buffered.length >= 30, { timeout: 60_000 });
   // The fourth worker is another's, while none of the first's requests is answered.
   const small = await submit(other.client, other, requestsOf(10));
   expect((await endOf(other.client, small.id)).completed_requests).toBe(10);
-  expect(held).toHaveLength(30);
+  expect(buffered).toHaveLength(30);
   let most = 0;
   while ((await batchAt(busy.client, large.id)).status === 'in_progress') {
-    most = Math.max(most, held.length);
-    for (const call of held.splice(0)) answer(call);
+    most = Math.max(most, buffered.length);
+    for (const call of buffered.splice(0)) respond(call);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   expect((await endOf(busy.client, large.id)).completed_requests).toBe(100);
@@ -239,8 +237,8 @@ it('a request whose file has expired meanwhile fails with 400 and says so', asyn
     tenant,
     requestsOf(2, (index) => (index === 0 ? { attached_file_uuids: [uuid] } : {})),
   );
-  const row = () => table.read(keys.batchItem(tenant.workspaceId, batch.id, 0));
-  await vi.waitUntil(async () => (await row())?.status === 'waiting', { timeout: 60_000 });
+  const item = () => table.read(keys.batchItem(tenant.workspaceId, batch.id, 0));
+  await vi.waitUntil(async () => (await item())?.status === 'waiting', { timeout: 60_000 });
   await table.change(keys.file(tenant.workspaceId, uuid), { expires_at: new Date().toISOString() });
   isDown = false;
   const ended = await endOf(tenant.client, batch.id);
@@ -260,7 +258,7 @@ it('a cancel whose write is answered late is done once, and frees the history th
     tenant,
     requestsOf(2, (index) => ({ message: `Hold ${index}`, ...(index === 0 && { history_id: chatId }) })),
   );
-  await vi.waitUntil(() => held.length === 2, { timeout: 30_000 });
+  await vi.waitUntil(() => buffered.length === 2, { timeout: 30_000 });
   let lost = 0;
   tableProxy.handle = async (call, pass) => {
     const passed = await pass();
@@ -270,7 +268,7 @@ it('a cancel whose write is answered late is done once, and frees the history th
     return undefined;
   };
   service.run.killWorkers(worker);
-  held.splice(0);
+  buffered.splice(0);
   const cancel = () => tenant.client.post<BatchResource>(`/batches/${batch.id}/cancel`, undefined);
   const { status, body } = await cancel();
   expect([lost, status, body.data.status]).toEqual([1, 202, 'cancelling']);
@@ -326,7 +324,7 @@ it('a request whose worker fails each time ends as failed with its last attempt'
   const batch = await submit(tenant.client, tenant, requests);
   await expect.poll(() => failures, { timeout: 30_000 }).toBe(1);
   const key = keys.batchItem(tenant.workspaceId, batch.id, 0);
-  const failAgain = async (lost: number): Promise<void> => {
+  const failRepeatedly = async (lost: number): Promise<void> => {
     await table.change(key, { lease: Date.now() - 60_000, lost });
     await queueRequest(service, 'BatchesRequests', {
       ...tenant,
@@ -335,10 +333,10 @@ it('a request whose worker fails each time ends as failed with its last attempt'
       holdsPlace: true,
     });
   };
-  await failAgain(8);
+  await failRepeatedly(8);
   await expect.poll(() => failures, { timeout: 30_000 }).toBe(2);
   expect(await table.read(key)).toMatchObject({ status: 'processing', lost: 9 });
-  await failAgain(9);
+  await failRepeatedly(9);
   const ended = await endOf(tenant.client, batch.id);
   const [result] = await checkEnded(tenant.client, ended, requests);
   expect(result).toMatchObject({ error_code: 500, error_message: 'The request could not be processed' });
@@ -364,23 +362,23 @@ it('undelivered webhooks of one workspace do not keep a dead worker of another f
       },
     ]),
   );
-  held.splice(0);
+  buffered.splice(0);
   const batch = await submit(
     other.client,
     other,
     requestsOf(1, () => ({ message: 'Hold on' })),
   );
-  await vi.waitUntil(() => held.length === 1, { timeout: 30_000 });
+  await vi.waitUntil(() => buffered.length === 1, { timeout: 30_000 });
   service.run.killWorkers(worker);
   await table.change(keys.batchItem(other.workspaceId, batch.id, 0), { lease: Date.now() - 60_000 });
-  held.splice(0);
+  buffered.splice(0);
   const startedAt = performance.now();
   const run = lambda.send(new InvokeCommand({ FunctionName: nameOf('ReconcileBatches'), Payload: '{}' }));
-  await vi.waitUntil(() => held.length === 1, { timeout: 30_000 });
+  await vi.waitUntil(() => buffered.length === 1, { timeout: 30_000 });
   console.log(`taken up after ${Math.round(performance.now() - startedAt)} ms, next to ${count} webhooks`);
   // On a busy machine a lease of 4 s may end meanwhile, and another worker ask.
   while (isOpen(await batchAt(other.client, batch.id))) {
-    for (const call of held.splice(0)) answer(call);
+    for (const call of buffered.splice(0)) respond(call);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   expect((await endOf(other.client, batch.id)).completed_requests).toBe(1);

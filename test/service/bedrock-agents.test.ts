@@ -30,18 +30,18 @@ afterAll(async () => {
 });
 
 /** What the model says, call by call. */
-function script(...answers: ((call: ModelCall) => void)[]): ModelCall[] {
+function script(...responses: ((call: ModelCall) => void)[]): ModelCall[] {
   const calls: ModelCall[] = [];
   model.onCall = (call) => {
-    const answer = answers[calls.push(call) - 1];
-    if (answer === undefined) call.fail(400);
-    else answer(call);
+    const respond = responses[calls.push(call) - 1];
+    if (respond === undefined) call.fail(400);
+    else respond(call);
   };
   return calls;
 }
 
 const says = (text: string) => (call: ModelCall) => {
-  call.piece(text);
+  call.chunk(text);
   call.finish();
 };
 
@@ -100,13 +100,13 @@ describe('with tools', () => {
     const agentId = await agentWith({
       unified_tools: [{ type: 'consultant_call_agent', name: 'ask_expert', config: { agent_id: expert } }],
     });
-    const asked: ModelCall[] = [];
+    const received: ModelCall[] = [];
     model.onCall = (call) => {
-      asked.push(call);
+      received.push(call);
       const last = call.request.messages.at(-1);
       if (last?.content === 'go') {
         call.reason('I had better ask twice');
-        call.piece('Let me ask.');
+        call.chunk('Let me ask.');
         call.callTools(
           { name: 'ask_expert', arguments: { message: 'one?' } },
           { name: 'ask_expert', arguments: { message: 'two?' } },
@@ -125,7 +125,7 @@ describe('with tools', () => {
       usage: { total_calls: 4, total_tokens: 72 },
     });
     expect(JSON.stringify(events)).not.toContain('I had better');
-    expect(asked.at(-1)?.request.messages).toMatchObject([
+    expect(received.at(-1)?.request.messages).toMatchObject([
       { role: 'user', content: 'go' },
       { role: 'assistant', content: 'Let me ask.', tool_calls: [{ id: 'call_0' }, { id: 'call_1' }] },
       { role: 'tool', tool_call_id: 'call_0', content: expect.stringContaining('About one?') },
@@ -158,8 +158,8 @@ describe('with tools', () => {
     const { chatId, events } = await reply(agentId, 'send me a parcel');
     expect(events.at(-2)).toMatchObject({ type: 'response.output_text.completed', final_text: '' });
     const next = script(says('It is on its way.'));
-    const answer = await send(client, { agentId }, chatId, '{"street":"Elm Street 1"}');
-    expect(answer.body.data).toBe('It is on its way.');
+    const respond = await send(client, { agentId }, chatId, '{"street":"Elm Street 1"}');
+    expect(respond.body.data).toBe('It is on its way.');
     expect(next[0]?.request.messages).toMatchObject([
       { role: 'user', content: 'send me a parcel' },
       { role: 'assistant', tool_calls: [{ function: { name: 'consultant_request_form' } }] },

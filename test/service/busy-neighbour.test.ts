@@ -33,7 +33,7 @@ it(`lists and the authorizer respond as before while another tenant has ${stream
     });
   };
   const ticking = setInterval(() => {
-    for (const call of endless) call.piece('and so on ');
+    for (const call of endless) call.chunk('and so on ');
   }, deltaMilliseconds);
   const service = await startSoakService({
     assembly: inject('assembly'),
@@ -97,10 +97,10 @@ it(`lists and the authorizer respond as before while another tenant has ${stream
     }),
   );
   expect(endless).toHaveLength(streams);
-  const beside = await measure();
+  const alongside = await measure();
   expect(ended).toBe(0);
-  const late = Object.entries(beside).filter(
+  const timeout = Object.entries(alongside).filter(
     ([name, milliseconds]) => milliseconds > Math.max(4 * (alone[name] ?? 0), 150),
   );
-  expect(late, JSON.stringify({ alone, beside })).toEqual([]);
+  expect(timeout, JSON.stringify({ alone, alongside })).toEqual([]);
 });

@@ -58,7 +58,7 @@ async function openToOthers(folder: string): Promise<string[]> {
 const run = (...args: string[]) => startCommand(args).ended;
 
 /** Fails as a person would like it: nothing but one line that says why. */
-async function refuse(args: string[], line: RegExp): Promise<void> {
+async function reject(args: string[], line: RegExp): Promise<void> {
   const { code, stderr } = await run(...args);
   expect(stderr.trim().split('\n')).toEqual([expect.stringMatching(line)]);
   expect(code).toBe(1);
@@ -100,11 +100,11 @@ describe('npm start', { timeout: 120_000 }, () => {
 
   it('names all settings that are wrong', async () => {
     const settings = ['--set', 'nope=1', '--set', 'leaseSeconds=1', '--batch-timeout', '2000000'];
-    await refuse(
+    await reject(
       ['--port', '0', '--data', join(folder, 'wrong'), ...settings],
       /^Settings: leaseSeconds: .*; batchTimeoutSeconds: .*; unknown setting nope;/,
     );
-    await refuse(['--set', 'one', '--set', 'two'], /NAME=VALUE.*: one, two$/);
+    await reject(['--set', 'one', '--set', 'two'], /NAME=VALUE.*: one, two$/);
   });
 
   it('tells its memory by part when it gets SIGUSR2', async () => {
@@ -140,7 +140,7 @@ describe('npm start', { timeout: 120_000 }, () => {
     const { client, tenant } = await clientNow();
     const chatId = await createChat(client, tenant);
     const connection = await readConnection();
-    await refuse(['--port', '0', '--data', data], /in use/);
+    await reject(['--port', '0', '--data', data], /in use/);
     expect(await readConnection()).toEqual(connection);
     expect(await historyOf(client, chatId)).toEqual([]);
     await createChat(client, tenant);
@@ -152,7 +152,7 @@ describe('npm start', { timeout: 120_000 }, () => {
     const address = other.address();
     const port = typeof address === 'object' && address !== null ? address.port : 0;
     const elsewhere = join(folder, 'elsewhere');
-    await refuse(['--port', String(port), '--data', elsewhere], new RegExp(`${port}.*in use`));
+    await reject(['--port', String(port), '--data', elsewhere], new RegExp(`${port}.*in use`));
     await new Promise((closed) => other.close(closed));
     expect(await processesNaming(elsewhere)).toEqual([]);
   });
@@ -175,7 +175,7 @@ describe('npm start', { timeout: 120_000 }, () => {
     const mine = join(folder, 'mine');
     await mkdir(mine);
     await writeFile(join(mine, 'thesis.txt'), 'three years');
-    await refuse(['--port', '0', '--data', mine, '--reset'], /not a data folder/);
+    await reject(['--port', '0', '--data', mine, '--reset'], /not a data folder/);
     expect(await readdir(mine)).toEqual(['thesis.txt']);
   });
 
@@ -267,6 +267,6 @@ describe('npm start', { timeout: 120_000 }, () => {
   it('names a file of its folder that is torn, and what to do', async () => {
     const file = join(data, 'connection.json');
     await writeFile(file, (await readFile(file, 'utf8')).slice(0, 100));
-    await refuse(['--port', '0', '--data', data], /connection\.json cannot be read: .*--reset/);
+    await reject(['--port', '0', '--data', data], /connection\.json cannot be read: .*--reset/);
   });
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
 import { chats as chatStore } from '#runtime/composition/services.ts';
-import { type Answer, type Client, clientOf } from '#support/client.ts';
+import { type ApiResponse, type Client, clientOf } from '#support/client.ts';
 import { seededRandom } from '#support/seeded-random.ts';
 import {
   createPublishedAgent,
@@ -39,7 +39,7 @@ async function walk(client: Client, filter: Filter, order: string, limit: number
   const totals = new Set<number>();
   let next: string | null = `/chats?${queryOf({ ...filter, order_by: order, limit })}`;
   while (next !== null) {
-    const { status, body }: Answer<ChatResource[]> = await client.get<ChatResource[]>(next);
+    const { status, body }: ApiResponse<ChatResource[]> = await client.get<ChatResource[]>(next);
     expect(status).toBe(200);
     found.push(...body.data);
     totals.add(body.pagination?.total_records ?? -1);
@@ -71,23 +71,23 @@ it.each([
 ])('creates a hundred chats at once, $what, and every list agrees', async ({ kills }) => {
   const { tenant, agentIds, filters } = await tenantWithTwoAgents();
   const client = clientOf(service, tenant);
-  let answered = 0;
-  const answers = await Promise.all(
+  let responded = 0;
+  const responses = await Promise.all(
     Array.from({ length: 100 }, async (_, index) => {
-      const answer = await client.post<ChatResource>('/chats', {
+      const response = await client.post<ChatResource>('/chats', {
         name: `Chat ${index}`,
         agent_id: agentIds[index % 2],
         ...(index % 4 < 2 && { external_user_id: 'user' }),
       });
-      answered += 1;
-      if (kills && answered === 40) service.run.killWorkers('CreateChat');
-      return answer;
+      responded += 1;
+      if (kills && responded === 40) service.run.killWorkers('CreateChat');
+      return response;
     }),
   );
-  const created = answers.filter(({ status }) => status === 200).map(({ body }) => body.data);
+  const created = responses.filter(({ status }) => status === 200).map(({ body }) => body.data);
   if (kills) {
     // Whatever was under way when its function died is answered all the same, and may have created its chat or not.
-    for (const { status, body } of answers.filter((answer) => answer.status !== 200))
+    for (const { status, body } of responses.filter((response) => response.status !== 200))
       expect({ status, data: body.data, error_code: body.error_code }).toEqual({
         status: 500,
         data: null,
@@ -143,17 +143,17 @@ it('pages through more than two hundred chats as a plain list would', async () =
       const { body } = await client.get<ChatResource[]>(
         `/chats?${queryOf({ ...filter, limit, offset, order_by: order })}`,
       );
-      const asked = JSON.stringify({ filter, limit, offset, order });
-      expect(idsOf(body.data), asked).toEqual(idsOf(list.slice(offset, offset + limit)));
-      expect(body.pagination, asked).toMatchObject({
+      const received = JSON.stringify({ filter, limit, offset, order });
+      expect(idsOf(body.data), received).toEqual(idsOf(list.slice(offset, offset + limit)));
+      expect(body.pagination, received).toMatchObject({
         limit,
         offset,
         total_records: list.length,
         total_pages: Math.ceil(list.length / limit),
         current_page: Math.floor(offset / limit) + 1,
       });
-      expect(body.pagination?.next_page === null, asked).toBe(offset + limit >= list.length);
-      expect(body.pagination?.prev_page === null, asked).toBe(offset < limit);
+      expect(body.pagination?.next_page === null, received).toBe(offset + limit >= list.length);
+      expect(body.pagination?.prev_page === null, received).toBe(offset < limit);
     }
   }
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Answer, type Client, clientOf } from '#support/client.ts';
+import { type ApiResponse, type Client, clientOf } from '#support/client.ts';
 import {
   callsByMessage,
   type ModelCall,
@@ -44,7 +44,7 @@ it('refuses a second message while the first is answered, and leaves nothing of 
   for (const stream of [true, false])
     expect(await send(client, tenant, chatId, 'second', { stream })).toMatchObject(inProgress);
   expect(contentsOf(await historyOf(client, chatId))).toEqual(['first']);
-  call.piece('Done');
+  call.chunk('Done');
   call.finish();
   // The chat is free before its reader is told that the reply is complete.
   for (let event = await events.next(); event !== '[DONE]'; event = await events.next())
@@ -59,20 +59,20 @@ it.each([2, 10])('lets one of %i messages sent at once win', async (count) => {
   const message = `race of ${count}`;
   const called = callFor(message);
   const calls = model.calls.length;
-  const refused: Answer[] = [];
+  const rejected: ApiResponse[] = [];
   const sending = Array.from({ length: count }, async () => {
-    const answer = await send(client, tenant, chatId, message);
-    if (answer.status !== 200) refused.push(answer);
-    return answer;
+    const response = await send(client, tenant, chatId, message);
+    if (response.status !== 200) rejected.push(response);
+    return response;
   });
   const call = await called;
-  call.piece('Won');
+  call.chunk('Won');
   // The winner is held until each of the others has its answer.
-  await expect.poll(() => refused.length, { timeout: 20_000 }).toBe(count - 1);
+  await expect.poll(() => rejected.length, { timeout: 20_000 }).toBe(count - 1);
   call.finish();
   const won = (await Promise.all(sending)).filter(({ status }) => status === 200);
   expect(won.map(({ body }) => body.data)).toEqual(['Won']);
-  for (const answer of refused) expect(answer).toMatchObject(inProgress);
+  for (const response of rejected) expect(response).toMatchObject(inProgress);
   expect(model.calls.length - calls).toBe(1);
   expect(contentsOf(await historyOf(client, chatId))).toEqual(['before', 'Hello', message, 'Won']);
 });
@@ -83,11 +83,11 @@ it('keeps every pair together when many clients talk in one chat as fast as they
   const talk = async (name: string) => {
     for (let turn = 0; turn < 3; ) {
       const message = `${name} ${turn}`;
-      const answer = await send(client, tenant, chatId, message);
-      if (answer.status === 200) {
+      const response = await send(client, tenant, chatId, message);
+      if (response.status === 200) {
         sent.push(message);
         turn += 1;
-      } else expect(answer).toMatchObject(inProgress);
+      } else expect(response).toMatchObject(inProgress);
     }
   };
   await Promise.all(['one', 'two', 'three'].map(talk));
@@ -98,8 +98,8 @@ it('keeps every pair together when many clients talk in one chat as fast as they
 
 it('answers in many chats at once', async () => {
   const chats = await Promise.all(Array.from({ length: 8 }, () => createChat(client, tenant)));
-  const answers = await Promise.all(chats.map((chatId) => send(client, tenant, chatId, `in ${chatId}`)));
-  expect(answers.map(({ status }) => status)).toEqual(chats.map(() => 200));
+  const responses = await Promise.all(chats.map((chatId) => send(client, tenant, chatId, `in ${chatId}`)));
+  expect(responses.map(({ status }) => status)).toEqual(chats.map(() => 200));
   for (const chatId of chats)
     expect(contentsOf(await historyOf(client, chatId))).toEqual([`in ${chatId}`, 'Hello']);
 });

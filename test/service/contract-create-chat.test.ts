@@ -102,8 +102,8 @@ describe('name', () => {
     ['half a character', 'a\ud83d', 'name must be valid Unicode text'],
   ])('may not be %s', async (_what, name, message) => {
     const { client, agentId } = await openTenant(service);
-    const answer = await client.post('/chats', { name, agent_id: agentId });
-    expect(summaryOf(answer)).toBe(`400/10006 ${message}`);
+    const response = await client.post('/chats', { name, agent_id: agentId });
+    expect(summaryOf(response)).toBe(`400/10006 ${message}`);
     expect((await client.get('/chats')).body.pagination?.total_records).toBe(0);
   });
 });
@@ -133,8 +133,8 @@ describe('external_user_id', () => {
     ['half a character', '\udc00', 'external_user_id must be valid Unicode text'],
   ])('may not be %s', async (_what, external_user_id, message) => {
     const { client, agentId } = await openTenant(service);
-    const answer = await client.post('/chats', { name: 'A', agent_id: agentId, external_user_id });
-    expect(summaryOf(answer)).toBe(`400/10006 ${message}`);
+    const response = await client.post('/chats', { name: 'A', agent_id: agentId, external_user_id });
+    expect(summaryOf(response)).toBe(`400/10006 ${message}`);
   });
 });
 
@@ -160,8 +160,8 @@ describe('agent_id', () => {
 
   it('must name an agent of the workspace', async () => {
     const { client } = await openTenant(service);
-    const answer = await client.post('/chats', { name: 'A', agent_id: unknownId });
-    expect(summaryOf(answer)).toBe('404/10003 Agent not found');
+    const response = await client.post('/chats', { name: 'A', agent_id: unknownId });
+    expect(summaryOf(response)).toBe('404/10003 Agent not found');
     expect((await client.get('/chats')).body.pagination?.total_records).toBe(0);
   });
 });
@@ -211,7 +211,7 @@ describe('a body that is wrong is refused, naming the field', () => {
     ],
   ])('%j: %s', async (fields, message) => {
     const { client, agentId } = tenant;
-    const answer = await client.post('/chats', { name: 'A', agent_id: agentId, ...fields });
-    expect(summaryOf(answer)).toBe(`400/10006 ${message}`);
+    const response = await client.post('/chats', { name: 'A', agent_id: agentId, ...fields });
+    expect(summaryOf(response)).toBe(`400/10006 ${message}`);
   });
 });

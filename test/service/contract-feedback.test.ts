@@ -83,8 +83,8 @@ describe('feedback on a reply', () => {
   it('counts users by type, also when they rate in one moment', async () => {
     const { rate, reply, counts } = await openRatedChat();
     const bodies = ['a', 'b', 'c', 'd', 'e'].map((user) => (user < 'd' ? helpful(user) : improve(user)));
-    const answers = await Promise.all([...bodies, helpful('a')].map((body) => rate(reply, body)));
-    expect(new Set(answers.map(summaryOf))).toEqual(new Set(['200/0 Feedback created']));
+    const responses = await Promise.all([...bodies, helpful('a')].map((body) => rate(reply, body)));
+    expect(new Set(responses.map(summaryOf))).toEqual(new Set(['200/0 Feedback created']));
     expect(await counts()).toEqual([{}, { sys_helpful: 3, sys_improve: 2 }]);
   });
 
@@ -128,7 +128,7 @@ describe('feedback is refused', () => {
     rated = await openRatedChat();
   });
 
-  it.each<[body: object, told: string]>([
+  it.each<[body: object, shown: string]>([
     [{ type: 'sys_helpful' }, 'external_user_id is required'],
     [{ type: 'sys_helpful', external_user_id: '' }, 'external_user_id must not be empty'],
     [{ type: 'sys_helpful', external_user_id: 5 }, 'external_user_id must be a string'],
@@ -144,9 +144,9 @@ describe('feedback is refused', () => {
     [{ ...helpful('ann'), content: 'Nice' }, 'content is only allowed when type is sys_improve'],
     [{ type: 'sys_helpful', external_user_id: null }, 'external_user_id must be a string'],
     [{}, 'external_user_id is required; type is required'],
-  ])('%.80j: %s', async (body, told) => {
+  ])('%.80j: %s', async (body, shown) => {
     const { rate, reply, counts } = rated;
-    expect(summaryOf(await rate(reply, body))).toBe(`400/10006 ${told}`);
+    expect(summaryOf(await rate(reply, body))).toBe(`400/10006 ${shown}`);
     expect(await counts()).toEqual([{}, {}]);
   });
 
@@ -204,9 +204,9 @@ describe('feedback is refused', () => {
     ['1', 'abc', 'message_id must be an integer'],
     ['1', '1.5', 'message_id must be an integer'],
     ['a', 'b', 'chat_id must be an integer; message_id must be an integer'],
-  ])('for the chat %s and the message %s', async (chatId, messageId, told) => {
+  ])('for the chat %s and the message %s', async (chatId, messageId, shown) => {
     const { client } = await openTenant(service);
-    const answer = await client.post(`/chats/${chatId}/messages/${messageId}/feedbacks`, helpful('ann'));
-    expect(summaryOf(answer)).toBe(`400/10006 ${told}`);
+    const response = await client.post(`/chats/${chatId}/messages/${messageId}/feedbacks`, helpful('ann'));
+    expect(summaryOf(response)).toBe(`400/10006 ${shown}`);
   });
 });

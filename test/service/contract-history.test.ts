@@ -17,7 +17,7 @@ describe('the messages of a turn', () => {
     const chat = await createChat();
     const reply = dataOf(await send(chat, { message: 'Hi' }));
     const messages = await history(chat);
-    const [question, answer] = messages;
+    const [question, response] = messages;
     expect(messages).toEqual([
       {
         id: expect.any(Number),
@@ -48,7 +48,7 @@ describe('the messages of a turn', () => {
         created_at: expect.stringMatching(timestamp),
       },
     ]);
-    const usage = answer?.meta.token_usage;
+    const usage = response?.meta.token_usage;
     expect(usage?.total_tokens).toBe(
       (usage?.total_prompt_tokens ?? 0) + (usage?.total_completion_tokens ?? 0),
     );
@@ -124,8 +124,8 @@ describe('order_by', () => {
   it('refuses another word', async () => {
     const { client, createChat } = await openTenant(service);
     const { id } = await createChat();
-    const answer = await client.get(`/chats/${id}/messages?external_user_id=reader&order_by=id`);
-    expect(summaryOf(answer)).toBe('400/10006 order_by must be one of created_at, -created_at, asc, desc');
+    const response = await client.get(`/chats/${id}/messages?external_user_id=reader&order_by=id`);
+    expect(summaryOf(response)).toBe('400/10006 order_by must be one of created_at, -created_at, asc, desc');
   });
 });
 
@@ -237,9 +237,9 @@ it('is whole when it is larger than what a function may answer in one piece', as
   const chat = await createChat();
   // 26 questions of 256 KiB are 6.5 MiB, and 6 MiB is the limit of a buffered answer.
   for (let count = 0; count < 26; count += 1) dataOf(await send(chat, { message: 'm'.repeat(256 * 1024) }));
-  const answer = await client.get<MessageResource[]>(
+  const response = await client.get<MessageResource[]>(
     `/chats/${chat.id}/messages?external_user_id=reader&limit=1000`,
   );
-  expect(answer.body.data).toHaveLength(52);
-  expect(answer.body.data.filter(({ content }) => content.length === 256 * 1024)).toHaveLength(26);
+  expect(response.body.data).toHaveLength(52);
+  expect(response.body.data.filter(({ content }) => content.length === 256 * 1024)).toHaveLength(26);
 });

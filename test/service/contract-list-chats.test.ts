@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
-import type { Answer } from '#support/client.ts';
+import type { ApiResponse } from '#support/client.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { createDraftAgent, createPublishedAgent, type Service, startService } from '#support/service.ts';
 
@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 const unknownId = '00000000-0000-4000-8000-000000000000';
-const idsOf = (answer: Answer<ChatResource[]>): number[] => dataOf(answer).map(({ id }) => id);
+const idsOf = (response: ApiResponse<ChatResource[]>): number[] => dataOf(response).map(({ id }) => id);
 
 async function createChats({ createChat }: OpenTenant, count: number, fields = {}): Promise<ChatResource[]> {
   const chats: ChatResource[] = [];
@@ -65,9 +65,9 @@ describe('order_by', () => {
     const chats = await createChats(tenant, 3);
     const [oldest] = chats;
     if (oldest !== undefined) dataOf(await tenant.send(oldest));
-    const answer = await tenant.client.get<ChatResource[]>('/chats?order_by=asc');
-    expect(idsOf(answer)).toEqual(chats.map(({ id }) => id));
-    expect(answer.body.data[0]?.updated_at.localeCompare(oldest?.updated_at ?? '')).toBe(1);
+    const response = await tenant.client.get<ChatResource[]>('/chats?order_by=asc');
+    expect(idsOf(response)).toEqual(chats.map(({ id }) => id));
+    expect(response.body.data[0]?.updated_at.localeCompare(oldest?.updated_at ?? '')).toBe(1);
   });
 });
 
@@ -143,8 +143,8 @@ describe('filters', () => {
     ['order_by=asc&order_by=asc', 'order_by is given more than once'],
     ['limit=0&order_by=up&agent_id=x', 'limit must be at least 1; order_by must be one of'],
   ])('%s is refused', async (query, message) => {
-    const answer = await tenant.client.get(`/chats?${query}`);
-    expect(summaryOf(answer)).toContain(`400/10006 ${message}`);
+    const response = await tenant.client.get(`/chats?${query}`);
+    expect(summaryOf(response)).toContain(`400/10006 ${message}`);
   });
 
   it('are ignored when nobody knows them', async () => {

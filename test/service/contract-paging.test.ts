@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Answer } from '#support/client.ts';
+import type { ApiResponse } from '#support/client.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { type Service, startService } from '#support/service.ts';
 
@@ -23,13 +23,13 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-type Rows = { id: number }[];
-const rows = 6;
+type Items = { id: number }[];
+const items = 6;
 
 describe.each(['chats', 'messages'] as const)('the list of %s', (list) => {
-  const page = (query: string): Promise<Answer<Rows>> =>
-    tenant.client.get<Rows>(`${addresses[list]}&${query}`);
-  const numbersOf = ({ body }: Answer) => {
+  const page = (query: string): Promise<ApiResponse<Items>> =>
+    tenant.client.get<Items>(`${addresses[list]}&${query}`);
+  const numbersOf = ({ body }: ApiResponse) => {
     const { next_page, prev_page, ...numbers } = body.pagination ?? { next_page: null, prev_page: null };
     return { ...numbers, next: offsetIn(next_page), prev: offsetIn(prev_page) };
   };
@@ -74,9 +74,9 @@ describe.each(['chats', 'messages'] as const)('the list of %s', (list) => {
       0,
     ],
   ])('tells of %s where it is', async (query, numbers, shown) => {
-    const answer = await page(query);
-    expect(numbersOf(answer)).toEqual({ ...numbers, total_records: rows });
-    expect(answer.body.data).toHaveLength(shown);
+    const response = await page(query);
+    expect(numbersOf(response)).toEqual({ ...numbers, total_records: items });
+    expect(response.body.data).toHaveLength(shown);
   });
 
   it.each([
@@ -106,11 +106,11 @@ describe.each(['chats', 'messages'] as const)('the list of %s', (list) => {
 
   it('can be walked by its links, forward to the end and back again, with order and filter kept', async () => {
     const whole = dataOf(await page('limit=1000')).map(({ id }) => id);
-    expect(whole).toHaveLength(rows);
+    expect(whole).toHaveLength(items);
     const walk = async (address: string, link: 'next_page' | 'prev_page'): Promise<[number[][], string]> => {
       const found: number[][] = [];
       for (let next: string | null | undefined = address; next; ) {
-        const { body }: Answer<Rows> = await tenant.client.get<Rows>(next);
+        const { body }: ApiResponse<Items> = await tenant.client.get<Items>(next);
         found.push(body.data.map(({ id }) => id));
         address = next;
         next = body.pagination?.[link];
@@ -138,7 +138,7 @@ describe.each(['chats', 'messages'] as const)('the list of %s', (list) => {
 
   it('leads back from far past its end to its last page', async () => {
     const { body } = await page('limit=4&offset=4000');
-    expect(numbersOf(await tenant.client.get<Rows>(body.pagination?.prev_page ?? ''))).toMatchObject({
+    expect(numbersOf(await tenant.client.get<Items>(body.pagination?.prev_page ?? ''))).toMatchObject({
       offset: 4,
       current_page: 2,
       next: null,
@@ -147,7 +147,7 @@ describe.each(['chats', 'messages'] as const)('the list of %s', (list) => {
 
   it('goes the other way when it is asked to', async () => {
     const forward = dataOf(await page('limit=1000')).map(({ id }) => id);
-    const backward = await tenant.client.get<Rows>(
+    const backward = await tenant.client.get<Items>(
       `${addresses[list].replace('order_by=asc', 'order_by=desc')}&limit=4&offset=1`,
     );
     expect(dataOf(backward).map(({ id }) => id)).toEqual(forward.toReversed().slice(1, 5));
@@ -157,6 +157,6 @@ describe.each(['chats', 'messages'] as const)('the list of %s', (list) => {
     const ids = dataOf(await page('limit=1000')).map(({ id }) => id);
     expect(ids.every(Number.isSafeInteger)).toBe(true);
     expect(ids).toEqual(ids.toSorted((one, other) => one - other));
-    expect(new Set(ids).size).toBe(rows);
+    expect(new Set(ids).size).toBe(items);
   });
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Answer } from '#support/client.ts';
+import type { ApiResponse } from '#support/client.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { type Service, startService } from '#support/service.ts';
 
@@ -11,12 +11,12 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-async function call(method: string, path: string, body?: string): Promise<Answer> {
+async function call(method: string, path: string, body?: string): Promise<ApiResponse> {
   const response = await tenant.client.request(method, path, body === undefined ? {} : { body });
   return {
     status: response.status,
     headers: response.headers,
-    body: (await response.json()) as Answer['body'],
+    body: (await response.json()) as ApiResponse['body'],
   };
 }
 
@@ -42,10 +42,10 @@ describe('a path or method that is none', () => {
     ['GET', '/chats/1/messages/more/and/more'],
     ['GET', '/%E0%A4%A'],
   ])('%s %s is answered 404 in the envelope', async (method, path) => {
-    const answer = await call(method, path, method === 'POST' || method === 'PUT' ? '{}' : undefined);
-    expect(answer.status).toBe(404);
-    expect(answer.body).toEqual(envelope(10003, 'Resource not found'));
-    expect(answer.headers.get('content-type')).toBe('application/json');
+    const response = await call(method, path, method === 'POST' || method === 'PUT' ? '{}' : undefined);
+    expect(response.status).toBe(404);
+    expect(response.body).toEqual(envelope(10003, 'Resource not found'));
+    expect(response.headers.get('content-type')).toBe('application/json');
   });
 
   it('is so with no key, too', async () => {
@@ -73,9 +73,9 @@ describe('a body that is too large', () => {
     ['what the gateway takes', 10.5 * megabyte],
   ])('for %s is refused, naming the limit', async (_what, bytes) => {
     const body = JSON.stringify({ message: 'm'.repeat(bytes), agent_id: tenant.agentId });
-    const answer = await call('POST', '/chats/1/messages', body);
-    expect(answer.status).toBe(400);
-    expect(answer.body).toEqual(
+    const response = await call('POST', '/chats/1/messages', body);
+    expect(response.status).toBe(400);
+    expect(response.body).toEqual(
       envelope(10006, expect.stringMatching(/^The request body is too large: at most 6 MB/)),
     );
   });
@@ -116,19 +116,19 @@ describe('x-request-id', () => {
   });
 
   it('is the service’s own, whatever the client sends', async () => {
-    const answer = await tenant.client.get('/chats', { headers: { 'x-request-id': 'mine' } });
-    expect(answer.headers.get('x-request-id')).not.toBe('mine');
+    const response = await tenant.client.get('/chats', { headers: { 'x-request-id': 'mine' } });
+    expect(response.headers.get('x-request-id')).not.toBe('mine');
   });
 });
 
 describe('the envelope', () => {
   it('of a failure has data null, a message and a code, and nothing else', async () => {
-    const answers = [
+    const responses = [
       await tenant.client.get('/chats?limit=0'),
       await tenant.client.get('/chats/999999/messages?external_user_id=ann'),
       await tenant.client.post('/chats', {}),
     ];
-    for (const { body } of answers)
+    for (const { body } of responses)
       expect(body).toEqual({
         data: null,
         message: expect.stringMatching(/./),
@@ -138,7 +138,7 @@ describe('the envelope', () => {
 
   it('of a list, and of no other answer, has the page', async () => {
     const chat = await tenant.createChat();
-    const keysOf = ({ body }: Answer) => Object.keys(body).toSorted().join();
+    const keysOf = ({ body }: ApiResponse) => Object.keys(body).toSorted().join();
     expect(keysOf(await tenant.client.get('/chats'))).toBe('data,error_code,message,pagination');
     expect(keysOf(await tenant.client.get(`/chats/${chat.id}/messages?external_user_id=ann`))).toBe(
       'data,error_code,message,pagination',
@@ -170,7 +170,7 @@ const posts: [name: string, path: string, body: (agentId: string) => object][] =
 ];
 
 /** As `fetch` sends bytes: without a Content-Type unless one is given. */
-async function postBytes(path: string, text: string, contentType?: string): Promise<Answer> {
+async function postBytes(path: string, text: string, contentType?: string): Promise<ApiResponse> {
   const response = await fetch(service.baseUrl + path, {
     method: 'POST',
     headers: {
@@ -182,7 +182,7 @@ async function postBytes(path: string, text: string, contentType?: string): Prom
   return {
     status: response.status,
     headers: response.headers,
-    body: (await response.json()) as Answer['body'],
+    body: (await response.json()) as ApiResponse['body'],
   };
 }
 
@@ -214,8 +214,8 @@ describe.each(posts)('%s', (_name, path, bodyOf) => {
     ['a form with files', 'multipart/form-data; boundary=x'],
     ['almost JSON', 'application/jsonp'],
   ])('refuses a Content-Type that is %s', async (_what, contentType) => {
-    const answer = await postBytes(path, JSON.stringify(bodyOf(tenant.agentId)), contentType);
-    expect(summaryOf(answer)).toBe('400/10006 Content-Type must be application/json');
+    const response = await postBytes(path, JSON.stringify(bodyOf(tenant.agentId)), contentType);
+    expect(summaryOf(response)).toBe('400/10006 Content-Type must be application/json');
   });
 
   it.each([
@@ -224,8 +224,8 @@ describe.each(posts)('%s', (_name, path, bodyOf) => {
     'application/json;charset=UTF-8',
     'application/vnd.client+json',
   ])('reads a body of the type %s', async (contentType) => {
-    const answer = await postBytes(path, JSON.stringify(bodyOf(tenant.agentId)), contentType);
-    expect(answer.body.message ?? '').not.toContain('Content-Type');
-    expect([200, 404]).toContain(answer.status);
+    const response = await postBytes(path, JSON.stringify(bodyOf(tenant.agentId)), contentType);
+    expect(response.body.message ?? '').not.toContain('Content-Type');
+    expect([200, 404]).toContain(response.status);
   });
 });

@@ -39,12 +39,12 @@ describe('with stream false', () => {
   it('answers a client that accepts event streams with JSON all the same', async () => {
     const { client, agentId, createChat } = await openTenant(service);
     const chat = await createChat();
-    const answer = await client.post(
+    const response = await client.post(
       `/chats/${chat.id}/messages`,
       { message: 'Hi', stream: false, agent_id: agentId },
       { headers: { Accept: 'text/event-stream' } },
     );
-    expect(answer.body.data).toEqual(expect.any(String));
+    expect(response.body.data).toEqual(expect.any(String));
   });
 
   it('moves updated_at of the chat and leaves created_at', async () => {
@@ -85,7 +85,7 @@ describe('message', () => {
     expect((await history(chat))[0]?.content === message).toBe(true);
   });
 
-  it.each<[what: string, message: unknown, told: string]>([
+  it.each<[what: string, message: unknown, shown: string]>([
     ['missing', undefined, 'message is required'],
     ['empty', '', 'message must not be empty'],
     ['null', null, 'message must be a string'],
@@ -98,10 +98,10 @@ describe('message', () => {
       'message must be at most 262144 bytes of UTF-8',
     ],
     ['half a character', 'a\ud800b', 'message must be valid Unicode text'],
-  ])('may not be %s', async (_what, message, told) => {
+  ])('may not be %s', async (_what, message, shown) => {
     const { createChat, send, history } = await openTenant(service);
     const chat = await createChat();
-    expect(summaryOf(await send(chat, { message }))).toBe(`400/10006 ${told}`);
+    expect(summaryOf(await send(chat, { message }))).toBe(`400/10006 ${shown}`);
     expect(await history(chat)).toEqual([]);
   });
 });
@@ -138,7 +138,7 @@ describe('a field that is wrong is refused, naming it', () => {
     chat = await tenant.createChat();
   });
 
-  it.each<[fields: Record<string, unknown>, told: string]>([
+  it.each<[fields: Record<string, unknown>, shown: string]>([
     [{ stream: 'false' }, 'stream must be true or false'],
     [{ stream: 0 }, 'stream must be true or false'],
     [{ agent_id: undefined }, 'agent_id is required'],
@@ -155,14 +155,14 @@ describe('a field that is wrong is refused, naming it', () => {
       { message: undefined, stream: 1, agent_id: '' },
       'message is required; stream must be true or false; agent_id must be a UUID',
     ],
-  ])('%j: %s', async (fields, told) => {
-    expect(summaryOf(await tenant.send(chat, fields))).toBe(`400/10006 ${told}`);
+  ])('%j: %s', async (fields, shown) => {
+    expect(summaryOf(await tenant.send(chat, fields))).toBe(`400/10006 ${shown}`);
   });
 
   it.each(['abc', '1.5', '%20', '1e1', '-', '12abc', 'undefined'])('chat_id %s', async (chatId) => {
     const { client, agentId } = tenant;
-    const answer = await client.post(`/chats/${chatId}/messages`, { message: 'Hi', agent_id: agentId });
-    expect(summaryOf(answer)).toBe('400/10006 chat_id must be an integer');
+    const response = await client.post(`/chats/${chatId}/messages`, { message: 'Hi', agent_id: agentId });
+    expect(summaryOf(response)).toBe('400/10006 chat_id must be an integer');
   });
 
   it.each(['0', '-1', '-0', '12345678901234567890123', '9007199254740993', `-${'9'.repeat(400)}`])(
@@ -196,7 +196,7 @@ describe('a field that is wrong is refused, naming it', () => {
 
 describe('a refusal', () => {
   /** A chat of ann's with a workspace around it in which everything that can be refused exists. */
-  async function openRefusals() {
+  async function openRejections() {
     const tenant = await openTenant(service, { titles: false });
     return {
       ...tenant,
@@ -205,10 +205,10 @@ describe('a refusal', () => {
       draftAgentId: await createDraftAgent(tenant.workspaceId),
     };
   }
-  type Refusals = Awaited<ReturnType<typeof openRefusals>>;
+  type Rejections = Awaited<ReturnType<typeof openRejections>>;
   const unknownChat = { id: 999_999 };
 
-  it.each<[what: string, (refusals: Refusals) => Record<string, unknown>, told: string]>([
+  it.each<[what: string, (rejections: Rejections) => Record<string, unknown>, shown: string]>([
     ['an agent that does not exist', () => ({ agent_id: unknownId }), '404/10003 Agent not found'],
     [
       'an agent that was never published',
@@ -224,23 +224,23 @@ describe('a refusal', () => {
       '400/10006 attached_file_uuids[0] is not a file of this workspace',
     ],
     ['a body that is wrong', () => ({ message: '' }), '400/10006 message must not be empty'],
-  ])('because of %s leaves no message and the chat free', async (_what, fieldsOf, told) => {
-    const refusals = await openRefusals();
-    const { chat, send, history } = refusals;
-    expect(summaryOf(await send(chat, fieldsOf(refusals)))).toBe(told);
-    expect(summaryOf(await send(chat, { ...fieldsOf(refusals), stream: true }))).toBe(told);
+  ])('because of %s leaves no message and the chat free', async (_what, fieldsOf, shown) => {
+    const rejections = await openRejections();
+    const { chat, send, history } = rejections;
+    expect(summaryOf(await send(chat, fieldsOf(rejections)))).toBe(shown);
+    expect(summaryOf(await send(chat, { ...fieldsOf(rejections), stream: true }))).toBe(shown);
     expect(await history(chat)).toEqual([]);
     expect(summaryOf(await send(chat))).toBe('200/0 success');
     expect(await history(chat)).toHaveLength(2);
   });
 
   it.each([999_999, 2 ** 53 - 1])('is told of chat %d, which does not exist', async (id) => {
-    const { chat, send } = await openRefusals();
+    const { chat, send } = await openRejections();
     expect(summaryOf(await send({ ...chat, id }))).toBe('404/10003 Chat not found');
   });
 
   it('is told of an agent that is published no longer, and ends when it is published again', async () => {
-    const { agentId, chat, send, history } = await openRefusals();
+    const { agentId, chat, send, history } = await openRejections();
     dataOf(await send(chat));
     await unpublishAgent(operator())(agentId);
     expect(summaryOf(await send(chat))).toBe('404/10003 Agent version not found');
@@ -248,12 +248,12 @@ describe('a refusal', () => {
   });
 
   it('is told of a chat that was made with an agent that was never published', async () => {
-    const { createChat, draftAgentId, send } = await openRefusals();
+    const { createChat, draftAgentId, send } = await openRejections();
     const chat = await createChat({ agent_id: draftAgentId });
     expect(summaryOf(await send(chat))).toBe('404/10003 Agent version not found');
   });
 
-  it.each<[first: string, second: string, (refusals: Refusals) => object, told: string]>([
+  it.each<[first: string, second: string, (rejections: Rejections) => object, shown: string]>([
     [
       'body',
       'agent',
@@ -307,10 +307,10 @@ describe('a refusal', () => {
       ({ otherAgentId }) => ({ fields: { agent_id: otherAgentId, attached_file_uuids: [unknownId] } }),
       '400/10006 Agent mismatch',
     ],
-  ])('names the %s before the %s', async (_first, _second, requestOf, told) => {
-    const refusals = await openRefusals();
-    const { fields, ...chat } = requestOf(refusals) as { fields: object };
-    expect(summaryOf(await refusals.send({ ...refusals.chat, ...chat }, { ...fields }))).toBe(told);
+  ])('names the %s before the %s', async (_first, _second, requestOf, shown) => {
+    const rejections = await openRejections();
+    const { fields, ...chat } = requestOf(rejections) as { fields: object };
+    expect(summaryOf(await rejections.send({ ...rejections.chat, ...chat }, { ...fields }))).toBe(shown);
   });
 });
 
@@ -319,17 +319,17 @@ describe('while a reply is in progress', () => {
     const tenant = await openTenant(service, { model: 'openai:scripted' });
     const otherAgentId = await createPublishedAgent(tenant.workspaceId);
     const chat = await tenant.createChat({ external_user_id: 'ann' });
-    const asked = Promise.withResolvers<ModelCall>();
+    const received = Promise.withResolvers<ModelCall>();
     const onCall = model.onCall;
-    model.onCall = asked.resolve;
+    model.onCall = received.resolve;
     const first = tenant.send(chat, { message: 'First' });
-    const call = await asked.promise;
+    const call = await received.promise;
     model.onCall = onCall;
 
     for (const fields of [{ message: 'Second' }, { stream: true }]) {
-      const answer = await tenant.send(chat, fields);
-      expect(summaryOf(answer)).toBe('400/10006 A reply is already in progress for this chat');
-      expect(answer.headers.get('retry-after')).toBe('1');
+      const response = await tenant.send(chat, fields);
+      expect(summaryOf(response)).toBe('400/10006 A reply is already in progress for this chat');
+      expect(response.headers.get('retry-after')).toBe('1');
     }
     expect(summaryOf(await tenant.send(chat, { external_user_id: 'bob' }))).toBe('404/10003 Chat not found');
     expect(summaryOf(await tenant.send(chat, { agent_id: otherAgentId }))).toBe('400/10006 Agent mismatch');
@@ -339,7 +339,7 @@ describe('while a reply is in progress', () => {
     const another = await tenant.createChat();
     expect(summaryOf(await tenant.send(another))).toBe('200/0 success');
 
-    call.piece('Done');
+    call.chunk('Done');
     call.finish();
     expect((await first).body.data).toBe('Done');
     expect((await tenant.history(chat)).map(({ content }) => content)).toEqual(['First', 'Done']);
@@ -349,8 +349,8 @@ describe('while a reply is in progress', () => {
 
 it('tells why the model failed as a stream does, and the request id', async () => {
   const { createChat, send } = await openTenant(service, { model: 'nowhere:at-all' });
-  const answer = await send(await createChat());
-  expect(summaryOf(answer)).toBe(
-    `500/10005 The model could not complete the reply, request id ${answer.headers.get('x-request-id')}`,
+  const response = await send(await createChat());
+  expect(summaryOf(response)).toBe(
+    `500/10005 The model could not complete the reply, request id ${response.headers.get('x-request-id')}`,
   );
 });

@@ -22,7 +22,7 @@ const find = <Type extends StreamEvent['type']>(events: StreamEvent[], type: Typ
   events.find((event): event is Extract<StreamEvent, { type: Type }> => event.type === type);
 
 /** The events of one streamed reply, without the `[DONE]` that must end them. */
-async function ask({ client }: OpenTenant, chat: ChatResource, message = 'Hello'): Promise<StreamEvent[]> {
+async function send({ client }: OpenTenant, chat: ChatResource, message = 'Hello'): Promise<StreamEvent[]> {
   const reader = await client.stream(chat.id, { message, agent_id: chat.meta.conversation_agent_id });
   const all = await reader.all();
   expect(all.at(-1)).toBe('[DONE]');
@@ -85,7 +85,7 @@ describe('the events of a reply', () => {
   it('are each what the contract says, with one response_id, the chat, and numbers from 0', async () => {
     const tenant = await openTenant(service);
     const chat = await tenant.createChat();
-    const events = await ask(tenant, chat);
+    const events = await send(tenant, chat);
     expect(events.map((event) => streamEvent.parse(event))).toEqual(events);
     expect(events.map(({ sequence_number }) => sequence_number)).toEqual(
       events.map((_event, index) => index),
@@ -98,14 +98,14 @@ describe('the events of a reply', () => {
   it('have another response_id in every reply', async () => {
     const tenant = await openTenant(service);
     const chat = await tenant.createChat();
-    const [one] = await ask(tenant, chat);
-    const [two] = await ask(tenant, chat);
+    const [one] = await send(tenant, chat);
+    const [two] = await send(tenant, chat);
     expect(one?.response_id).not.toBe(two?.response_id);
   });
 
   it('begin with created, which names agent and model', async () => {
     const tenant = await openTenant(service);
-    const [created] = await ask(tenant, await tenant.createChat());
+    const [created] = await send(tenant, await tenant.createChat());
     expect(created).toMatchObject({ type: 'response.created', agent_id: tenant.agentId, model: 'demo' });
   });
 
@@ -113,7 +113,7 @@ describe('the events of a reply', () => {
     const tenant = await openTenant(service);
     const chat = await tenant.createChat();
     for (const reply of [1, 3]) {
-      const events = await ask(tenant, chat);
+      const events = await send(tenant, chat);
       const created = find(events, 'response.created');
       expect(find(events, 'response.output_text.completed')?.message_id).toBe(created?.message_id);
       expect((await tenant.history(chat))[reply]).toMatchObject({
@@ -133,7 +133,7 @@ describe('the events of a reply', () => {
 
   it('are created, deltas and completed, in this order', async () => {
     const tenant = await openTenant(service, { titles: false });
-    const events = await ask(tenant, await tenant.createChat());
+    const events = await send(tenant, await tenant.createChat());
     expect(typesOf(events)).toEqual([
       'response.created',
       'response.output_text.delta',
@@ -144,7 +144,7 @@ describe('the events of a reply', () => {
   it('hold the reply in deltas that join to final_text, which the history keeps with its usage', async () => {
     const tenant = await openTenant(service);
     const chat = await tenant.createChat();
-    const events = await ask(tenant, chat, 'Wie geht’s? 😀');
+    const events = await send(tenant, chat, 'Wie geht’s? 😀');
     const deltas = events.filter((event) => event.type === 'response.output_text.delta');
     const completed = find(events, 'response.output_text.completed');
     expect(deltas.length).toBeGreaterThan(5);
@@ -157,7 +157,7 @@ describe('the events of a reply', () => {
 
   it('count the tokens that the model counted', async () => {
     const tenant = await openTenant(service, { model: 'openai:scripted' });
-    const completed = find(await ask(tenant, await tenant.createChat()), 'response.output_text.completed');
+    const completed = find(await send(tenant, await tenant.createChat()), 'response.output_text.completed');
     expect(completed).toMatchObject({
       final_text: 'Hello',
       usage: { total_prompt_tokens: 11, total_completion_tokens: 7, total_tokens: 18, total_calls: 1 },
@@ -169,10 +169,10 @@ describe('the events of a reply', () => {
     const text = 'one\n\ntwo\r\ndata: [DONE]\n"three"\u2028';
     const onCall = model.onCall;
     model.onCall = (call) => {
-      call.piece(text);
+      call.chunk(text);
       call.finish();
     };
-    const events = await ask(tenant, await tenant.createChat());
+    const events = await send(tenant, await tenant.createChat());
     model.onCall = onCall;
     expect(find(events, 'response.output_text.completed')?.final_text).toBe(text);
   });
@@ -190,7 +190,7 @@ describe('the events of a reply', () => {
   it('tell of a failure as an error event, and then end', async () => {
     const tenant = await openTenant(service, { model: 'nowhere:at-all' });
     const chat = await tenant.createChat();
-    const events = await ask(tenant, chat);
+    const events = await send(tenant, chat);
     expect(typesOf(events)).toEqual(['response.created', 'response.error']);
     expect(events[1]).toMatchObject({ code: 10005, message: expect.stringMatching(/./), sequence_number: 1 });
     expect((await tenant.history(chat))[1]).toMatchObject({
@@ -208,7 +208,7 @@ describe('the title of a chat', () => {
   it('is told by an event and becomes the name of the chat', async () => {
     const tenant = await openTenant(service);
     const chat = await tenant.createChat({ name: 'Before' });
-    const titles = (await ask(tenant, chat, 'Plan my trip to Rome')).filter(
+    const titles = (await send(tenant, chat, 'Plan my trip to Rome')).filter(
       (event) => event.type === 'response.chat.title.updated',
     );
     expect(titles).toMatchObject([{ name: 'Plan my trip to Rome', chat_id: chat.id }]);
@@ -225,8 +225,8 @@ describe('the title of a chat', () => {
   it('is made from the first message alone', async () => {
     const tenant = await openTenant(service);
     const chat = await tenant.createChat();
-    await ask(tenant, chat, 'First words');
-    expect(find(await ask(tenant, chat, 'Other words'), 'response.chat.title.updated')).toBeUndefined();
+    await send(tenant, chat, 'First words');
+    expect(find(await send(tenant, chat, 'Other words'), 'response.chat.title.updated')).toBeUndefined();
     expect(await nameOf(tenant)).toBe('First words');
   });
 
@@ -237,7 +237,7 @@ describe('the title of a chat', () => {
     ['sixty characters and one', `${'w'.repeat(57)} end`],
   ])('has at most 60 characters for %s', async (_what, message) => {
     const tenant = await openTenant(service);
-    const title = find(await ask(tenant, await tenant.createChat(), message), 'response.chat.title.updated');
+    const title = find(await send(tenant, await tenant.createChat(), message), 'response.chat.title.updated');
     const length = [...(title?.name ?? '')].length;
     expect(length).toBeGreaterThan(0);
     expect(length).toBeLessThanOrEqual(60);
@@ -247,7 +247,7 @@ describe('the title of a chat', () => {
 
   it('leaves the name as it was when the message has no words', async () => {
     const tenant = await openTenant(service);
-    const events = await ask(tenant, await tenant.createChat({ name: 'Before' }), ' \n ');
+    const events = await send(tenant, await tenant.createChat({ name: 'Before' }), ' \n ');
     expect(find(events, 'response.chat.title.updated')).toBeUndefined();
     expect(await nameOf(tenant)).toBe('Before');
   });
@@ -255,10 +255,10 @@ describe('the title of a chat', () => {
   it('is made only while the workspace wants titles', async () => {
     const tenant = await openTenant(service, { titles: false });
     const chat = await tenant.createChat({ name: 'Before' });
-    expect(find(await ask(tenant, chat), 'response.chat.title.updated')).toBeUndefined();
+    expect(find(await send(tenant, chat), 'response.chat.title.updated')).toBeUndefined();
     expect(await nameOf(tenant)).toBe('Before');
     await operator().workspaces.update(tenant.workspaceId, { titlesEnabled: true });
     const second = await tenant.createChat({ name: 'Second' });
-    expect(find(await ask(tenant, second, 'Words'), 'response.chat.title.updated')?.name).toBe('Words');
+    expect(find(await send(tenant, second, 'Words'), 'response.chat.title.updated')?.name).toBe('Words');
   });
 });

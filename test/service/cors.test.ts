@@ -166,10 +166,10 @@ describe('several origins', () => {
       [other, other],
       [foreign, null],
     ] as const) {
-      const asked = await preflight(distributed, path, origin);
-      expect([asked.status, asked.headers.get('access-control-allow-origin')]).toEqual([204, named]);
-      const answered = await call(distributed, path, { origin, body: {} });
-      expect(corsHeadersOf(answered)).toMatchObject({ origin: named, vary: 'Origin' });
+      const received = await preflight(distributed, path, origin);
+      expect([received.status, received.headers.get('access-control-allow-origin')]).toEqual([204, named]);
+      const responded = await call(distributed, path, { origin, body: {} });
+      expect(corsHeadersOf(responded)).toMatchObject({ origin: named, vary: 'Origin' });
     }
   });
 

@@ -3,7 +3,7 @@ import type { BatchResource } from '#contract/batch.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import type { UploadedFile } from '#contract/message.ts';
 import { endOf } from '#support/batches.ts';
-import type { Answer } from '#support/client.ts';
+import type { ApiResponse } from '#support/client.ts';
 import { exchange } from '#support/fuzz/raw-exchange.ts';
 import { dataOf, type OpenTenant, openTenant } from '#support/open-tenant.ts';
 import { type Service, startService } from '#support/service.ts';
@@ -59,7 +59,7 @@ const go: Dialect = {
     ['Accept-Encoding', 'gzip'],
   ],
   json: (value) =>
-    `${JSON.stringify(value).replaceAll(/[<>&]/g, (mark) => `\\u00${mark.charCodeAt(0).toString(16)}`)}\n`,
+    `${JSON.stringify(value).replaceAll(/[<>&]/g, (marker) => `\\u00${marker.charCodeAt(0).toString(16)}`)}\n`,
   form: {
     type: 'multipart/form-data; boundary=5e0f1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6',
     body: lines(
@@ -108,14 +108,14 @@ it.each<[string, Dialect]>([
 ])('a client in %s chats, uploads a file and runs a batch', async (_name, { headers, json, form }) => {
   const { port, pathname } = new URL(service.baseUrl);
   const post = async <Data>(path: string, type: string, body: string): Promise<Data> => {
-    const answer = await exchange(Number(port), {
+    const response = await exchange(Number(port), {
       method: 'POST',
       target: pathname + path,
       headers: [...headers, ['x-api-key', tenant.apiKey], ['Content-Type', type]],
       body: Buffer.from(body),
       framing: 'length',
     });
-    return dataOf<Data>({ ...answer, body: JSON.parse(answer?.text ?? 'null') } as Answer<Data>);
+    return dataOf<Data>({ ...response, body: JSON.parse(response?.text ?? 'null') } as ApiResponse<Data>);
   };
   const postJson = <Data>(path: string, value: Record<string, unknown>): Promise<Data> =>
     post(path, 'application/json; charset=utf-8', json(value));
@@ -143,7 +143,7 @@ it.each<[string, Dialect]>([
 it('what is not UTF-8 in a JSON body becomes U+FFFD', async () => {
   const { port, pathname } = new URL(service.baseUrl);
   const body = JSON.stringify({ name: 'a\xff\xc3b', agent_id: tenant.agentId });
-  const answer = await exchange(Number(port), {
+  const response = await exchange(Number(port), {
     method: 'POST',
     target: `${pathname}/chats`,
     headers: [
@@ -153,7 +153,7 @@ it('what is not UTF-8 in a JSON body becomes U+FFFD', async () => {
     body: Buffer.from(body, 'latin1'),
     framing: 'length',
   });
-  expect(JSON.parse(answer?.text ?? 'null')).toMatchObject({
+  expect(JSON.parse(response?.text ?? 'null')).toMatchObject({
     data: { name: 'a\ufffd\ufffdb' },
     error_code: 0,
   });

@@ -145,6 +145,6 @@ it('replays what was made under an Idempotency-Key before', async () => {
   const { id, requests } = frozen.batches.open;
   const body = { agent_id: frozen.agentId, requests };
   const headers = { 'Idempotency-Key': requests[0]?.message ?? '' };
-  const again = await client.post<BatchResource>('/batches', body, { headers });
-  expect(dataOf(again).id).toBe(id);
+  const repeated = await client.post<BatchResource>('/batches', body, { headers });
+  expect(dataOf(repeated).id).toBe(id);
 });

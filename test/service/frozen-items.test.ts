@@ -64,7 +64,7 @@ describe('items of an earlier version', () => {
       rateBucket: [keys.rateBucket(workspaceId, 'key_frozen1', 'sends', '5/s:10')],
       agent: [keys.agent(workspaceId, agentId)],
       publishedAgent: [keys.publishedAgent(workspaceId, agentId)],
-      publishedMark: [keys.publishedMark(workspaceId, agentId)],
+      publishedEntry: [keys.publishedEntry(workspaceId, agentId)],
       agentVersion: [keys.agentVersion(workspaceId, agentId, 1)],
       chatCount: [keys.chatCount(workspaceId)],
       chat: [keys.chat(workspaceId, 1)],
@@ -86,7 +86,7 @@ describe('items of an earlier version', () => {
       ],
       batch: [keys.batch(workspaceId, openId)],
       batchGate: [keys.batchGate(workspaceId, openId)],
-      batchOutline: [keys.batchOutline(workspaceId, openId, 0)],
+      batchManifest: [keys.batchManifest(workspaceId, openId, 0)],
       batchRequests: [0, 1, 2].map((group) => keys.batchRequests(workspaceId, openId, group)),
       batchText: [20, 21].map((position) => keys.batchText(workspaceId, openId, position)),
       batchItem: [0, 1, 2, 4].map((position) => keys.batchItem(workspaceId, openId, position)),
@@ -110,8 +110,10 @@ describe('items of an earlier version', () => {
     };
     expect(Object.keys(found).toSorted()).toEqual(Object.keys(keys).toSorted());
     const stored = new Set(items.map(({ pk, sk }) => `${pk.S} ${sk.S}`));
-    const missing = Object.entries(found).flatMap(([name, kept]) =>
-      kept.filter(({ pk, sk }) => !stored.has(`${pk} ${sk}`)).map(({ pk, sk }) => `${name}: ${pk} ${sk}`),
+    const missing = Object.entries(found).flatMap(([name, storedKeys]) =>
+      storedKeys
+        .filter(({ pk, sk }) => !stored.has(`${pk} ${sk}`))
+        .map(({ pk, sk }) => `${name}: ${pk} ${sk}`),
     );
     expect(missing).toEqual([]);
   });
@@ -164,8 +166,13 @@ describe('items of an earlier version', () => {
     const long = await chats.page({ workspaceId: listsId, externalUserId: userId }, { ...page, limit: 1 });
     expect([long.total, ...long.chats.map(({ id }) => id)]).toEqual([listLength, 1]);
 
-    const again = { externalUserId: userId, type: 'sys_helpful', content: null, createdAt: at(8) } as const;
-    await feedback.record(chat, 2, again);
+    const repeated = {
+      externalUserId: userId,
+      type: 'sys_helpful',
+      content: null,
+      createdAt: at(8),
+    } as const;
+    await feedback.record(chat, 2, repeated);
     const [, rated] = (await Array.fromAsync(messages.range(chat, whole))).flat();
     expect(rated?.feedbackCounts).toEqual({ sys_helpful: 1 });
   });
@@ -189,8 +196,8 @@ describe('items of an earlier version', () => {
         models: { 'openai:test': { calls: 1, promptTokens: 10, completionTokens: 20 } },
       },
     ]);
-    const moment = { now: start, interval: 200, latest: start + 2000 };
-    expect(await rateBuckets.takeNext(rateBucket, moment)).toEqual({ taken: true, fullAt: start + 600 });
+    const time = { now: start, interval: 200, latest: start + 2000 };
+    expect(await rateBuckets.takeNext(rateBucket, time)).toEqual({ taken: true, fullAt: start + 600 });
     for (const [hash, work] of Object.entries({
       chat: { is: 'chat', chatId: 2, createdAt: at(0) },
       turn: { is: 'turn', chatId: 2, position: 1 },
@@ -213,7 +220,7 @@ describe('items of an earlier version', () => {
     expect(open).toEqual(
       batch(1, {
         ...{ total: 25, completed: 1, failed: 1, webhook, run: 2, taskToken: 'token-of-the-task' },
-        ...{ dispatchedAt: at(1), sentAt: at(5), groupsSent: 2, places: 1 },
+        ...{ dispatchedAt: at(1), sentAt: at(5), groupsSent: 2, slots: 1 },
       }),
     );
     if (open === undefined) return expect.unreachable();
@@ -226,23 +233,30 @@ describe('items of an earlier version', () => {
     );
     expect(last).toEqual(batchRequest(3, { externalUserId: userId, historyId: 1, previous: 1 }));
     expect(long?.message).toMatch(/^t+$/);
-    const outline = await batches.outline(open);
-    expect(outline).toHaveLength(open.total);
-    expect(outline[1]).toEqual({ customId: 'id-1', historyId: 1, next: 3 });
+    const manifest = await batches.manifest(open);
+    expect(manifest).toHaveLength(open.total);
+    expect(manifest[1]).toEqual({ customId: 'id-1', historyId: 1, next: 3 });
 
-    const begun: BatchItem = {
+    const started: BatchItem = {
       ...{ position: 0, status: 'processing', attempt: 1, brokenReplies: 0, lostAttempts: 0 },
       leaseUntil: start + 30_000,
       ...{ chatId: 4, messagePosition: 1, error: null, incomplete: null, calls: [], processedAt: null },
     };
     const expected: BatchItem[] = [
-      { ...begun, status: 'success', calls: [['openai:test', 'chat', 10, 20]], processedAt: at(5) },
+      { ...started, status: 'success', calls: [['openai:test', 'chat', 10, 20]], processedAt: at(5) },
       {
-        ...{ ...begun, position: 1, status: 'failed', chatId: null, messagePosition: null, brokenReplies: 3 },
+        ...{
+          ...started,
+          position: 1,
+          status: 'failed',
+          chatId: null,
+          messagePosition: null,
+          brokenReplies: 3,
+        },
         ...{ error: { code: 500, message: 'The model failed' }, processedAt: at(5) },
       },
-      { ...begun, position: 2, status: 'waiting', brokenReplies: 1, leaseUntil: start + 5000, chatId: 5 },
-      { ...begun, position: 4, chatId: 6 },
+      { ...started, position: 2, status: 'waiting', brokenReplies: 1, leaseUntil: start + 5000, chatId: 5 },
+      { ...started, position: 4, chatId: 6 },
     ];
     expect(await batches.items(open, [0, 1, 2, 3, 4])).toEqual([
       ...expected.slice(0, 3),

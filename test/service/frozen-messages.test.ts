@@ -121,7 +121,7 @@ describe('what an earlier version has sent', () => {
     const events = ['completed', 'failed'] as const;
     const unstarted = await createUnstarted(tenant, { url: receiver.url, events: [...events], secret: null });
     // The first attempt is followed by a wait of some seconds, which the frozen execution had shortened.
-    receiver.answers.shift();
+    receiver.responses.shift();
     const { runs, output } = await carry(unstarted);
     expect(output).toEqual(about(frozen.workflow.execution.output, unstarted));
     for (const { state, output: outputNow } of runs) {
@@ -197,7 +197,7 @@ describe('what the code of today sends', () => {
       () => 'arn:aws:states:us-east-1:000000000000:stateMachine:Machine',
     );
     await workflow.start(sender);
-    await workflow.wake('token');
+    await workflow.complete('token');
     await aws.close();
     const [sent, started, completed] = calls;
     const [entry] = (sent?.body.Entries ?? []) as SentEntry[];
@@ -216,9 +216,9 @@ describe('what the code of today sends', () => {
 
 describe('a kept answer of the authorizer', () => {
   /** Asks for a batch that is not there: who is let in is told so. */
-  const askFor = async (name: string, changes: Record<string, string> = {}) => {
-    const kept = frozen.authorizer[name] ?? expect.unreachable(name);
-    const { context } = kept.answer as unknown as APIGatewayAuthorizerResult;
+  const request = async (name: string, changes: Record<string, string> = {}) => {
+    const stored = frozen.authorizer[name] ?? expect.unreachable(name);
+    const { context } = stored.answer as unknown as APIGatewayAuthorizerResult;
     const path = `/v1/batches/${identifiers.uuid()}`;
     const answer = (await invoke('GetBatch', {
       ...{ resource: '/v1/batches/{batch_id}', path, httpMethod: 'GET', headers: {}, body: null },
@@ -234,12 +234,15 @@ describe('a kept answer of the authorizer', () => {
   const letIn = { statusCode: 404, body: { error_code: 10003 } };
 
   it('lets its key in as it said', async () => {
-    expect(await askFor('without limits')).toMatchObject(letIn);
-    expect(await askFor('limited')).toMatchObject({ ...letIn, headers: { 'x-ratelimit-limit': '40' } });
+    expect(await request('without limits')).toMatchObject(letIn);
+    expect(await request('limited')).toMatchObject({ ...letIn, headers: { 'x-ratelimit-limit': '40' } });
     const later = { apiKeyExpiresAt: new Date(Date.now() + 60_000).toISOString() };
-    expect(await askFor('expiring', later)).toMatchObject(letIn);
-    const over = { apiKeyExpiresAt: new Date(Date.now() - 1).toISOString() };
-    expect(await askFor('expiring', over)).toMatchObject({ statusCode: 400, body: { error_code: 10001 } });
+    expect(await request('expiring', later)).toMatchObject(letIn);
+    const exceeding = { apiKeyExpiresAt: new Date(Date.now() - 1).toISOString() };
+    expect(await request('expiring', exceeding)).toMatchObject({
+      statusCode: 400,
+      body: { error_code: 10001 },
+    });
   });
 
   it('is given today with all that an earlier handler reads', async () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type RouteName, routes } from '#contract/routes.ts';
 import { type FuzzRequest, fuzzRequests } from '#support/fuzz/fuzz-requests.ts';
 import { type FuzzWorld, openFuzzWorld } from '#support/fuzz/fuzz-world.ts';
-import { judgeAnswer, type Secrets } from '#support/fuzz/judge-answer.ts';
+import { checkFuzzResponse, type Secrets } from '#support/fuzz/judge-answer.ts';
 import { exchange } from '#support/fuzz/raw-exchange.ts';
 import { dataOf } from '#support/open-tenant.ts';
 import { type Service, startService } from '#support/service.ts';
@@ -18,9 +18,9 @@ const atOnce = 8;
 const shownAtMost = 20;
 
 /** Of a route that is asked for less often, chance alone may leave out one of the two: one in twenty succeeds at the least. */
-const manyAnswers = 300;
+const manyResponses = 300;
 
-const answersOf = (times: ReadonlyMap<number, number> = new Map()): number =>
+const responsesOf = (times: ReadonlyMap<number, number> = new Map()): number =>
   [...times.values()].reduce((sum, each) => sum + each, 0);
 
 let service: Service;
@@ -57,21 +57,21 @@ async function sendAll(indexes: number[], statuses: Statuses): Promise<string[]>
       // Each from its own seed, so that one can be had again without all before it.
       const [request] = fc.sample(requests, { seed: (seed + index) | 0, numRuns: 1 }) as [FuzzRequest];
       const { route, door, method, target, what } = request;
-      let told = '';
+      let shown = '';
       let problem: string | undefined;
       try {
-        const answer = await exchange(portOf(door), { ...request, target: `/api/v1${target}` });
+        const response = await exchange(portOf(door), { ...request, target: `/api/v1${target}` });
         const counts = statuses.get(route) ?? new Map<number, number>();
-        statuses.set(route, counts.set(answer?.status ?? 0, (counts.get(answer?.status ?? 0) ?? 0) + 1));
-        told = `${answer?.status} ${answer?.text.slice(0, 600)}`;
-        problem = judgeAnswer(request, answer, secrets);
+        statuses.set(route, counts.set(response?.status ?? 0, (counts.get(response?.status ?? 0) ?? 0) + 1));
+        shown = `${response?.status} ${response?.text.slice(0, 600)}`;
+        problem = checkFuzzResponse(request, response, secrets);
       } catch (error) {
         problem = (error as Error).message;
       }
-      if (only !== undefined) console.log(request, request.body.toString().slice(0, 2000), told);
+      if (only !== undefined) console.log(request, request.body.toString().slice(0, 2000), shown);
       if (problem !== undefined)
         problems.push(
-          `FUZZ_ONLY=${index} ${door} ${method} ${target.slice(0, 200)}, ${what}\n  ${problem}\n  ${told}`,
+          `FUZZ_ONLY=${index} ${door} ${method} ${target.slice(0, 200)}, ${what}\n  ${problem}\n  ${shown}`,
         );
     }
   };
@@ -103,7 +103,7 @@ it(`answers every request as the contract says, whatever it is (seed ${seed})`, 
     names.reduce((total, route) => total + times(route), 0);
   expect(sum(successes)).toBeGreaterThan(count / 10);
   expect(sum((route) => timesOf(route, 400))).toBeGreaterThan(count / 10);
-  const often = names.filter((route) => answersOf(statuses.get(route)) >= manyAnswers);
+  const often = names.filter((route) => responsesOf(statuses.get(route)) >= manyResponses);
   // The batches are over, and none can be cancelled.
   const oneSided = often.filter(
     (route) => route !== 'cancel-batch' && (successes(route) === 0 || timesOf(route, 400) === 0),

@@ -4,10 +4,16 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import type { BatchResource } from '#contract/batch.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import { endOf } from '#support/batches.ts';
-import type { Answer } from '#support/client.ts';
+import type { ApiResponse } from '#support/client.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { type DynamoProxy, type ProxiedCall, startDynamoProxy } from '#support/dynamo-proxy.ts';
-import { isReplayed, type KeyedRequest, keyedRequests, postWithKey, rowOf } from '#support/keyed-requests.ts';
+import {
+  isReplayed,
+  itemOf,
+  type KeyedRequest,
+  keyedRequests,
+  postWithKey,
+} from '#support/keyed-requests.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import {
   callsByMessage,
@@ -16,7 +22,7 @@ import {
   startScriptedModel,
 } from '#support/scripted-model.ts';
 import { type Service, startService } from '#support/service.ts';
-import { contentsOf, historyOf, interrupted, refusedWhileAnswering } from '#support/turns.ts';
+import { contentsOf, historyOf, interrupted, rejectedWhileResponding } from '#support/turns.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -42,7 +48,7 @@ beforeAll(async () => {
     recordCalls: true,
     faults: { transactionConflicts: true },
   });
-  proxy.engine = service.run.endpoints.dynamodb;
+  proxy.emulator = service.run.endpoints.dynamodb;
   table = dataTableOf(service);
 });
 beforeEach(() => {
@@ -86,8 +92,8 @@ describe.each(Object.entries(keyedRequests))('%s with a key', (route, requestOf)
     const first = await postWithKey(tenant, request, key);
     expect([first.status, isReplayed(first)]).toEqual([status, false]);
     const body = Object.fromEntries(Object.entries(request.body).reverse());
-    const again = await postWithKey(tenant, { ...request, body }, key);
-    expect([again.status, again.body, isReplayed(again)]).toEqual([status, first.body, true]);
+    const repeated = await postWithKey(tenant, { ...request, body }, key);
+    expect([repeated.status, repeated.body, isReplayed(repeated)]).toEqual([status, first.body, true]);
 
     const others = await Promise.all(Object.values(keyedRequests).map((another) => another(tenant)));
     const changes = { external_user_id: 'bob', webhook: { url: 'https://example.com/' } };
@@ -103,10 +109,10 @@ describe.each(Object.entries(keyedRequests))('%s with a key', (route, requestOf)
     expect(isReplayed(await postWithKey(stranger, theirs, key))).toBe(false);
     expect([await request.timesDone(), await theirs.timesDone()]).toEqual([1, 1]);
 
-    const row = await table.read(rowOf(tenant, key));
-    expect(JSON.stringify(row)).not.toMatch(/Once|One|ada|~/);
-    expect(Math.abs(Number(row?.ttl) - Date.now() / 1000 - 86_400)).toBeLessThan(60);
-    await table.change(rowOf(tenant, key), { ttl: Math.floor(Date.now() / 1000) });
+    const item = await table.read(itemOf(tenant, key));
+    expect(JSON.stringify(item)).not.toMatch(/Once|One|ada|~/);
+    expect(Math.abs(Number(item?.ttl) - Date.now() / 1000 - 86_400)).toBeLessThan(60);
+    await table.change(itemOf(tenant, key), { ttl: Math.floor(Date.now() / 1000) });
     const later = [await postWithKey(tenant, request, key), await postWithKey(tenant, request, key)];
     expect(later.map(isReplayed)).toEqual([false, true]);
     expect(await request.timesDone()).toBe(2);
@@ -115,23 +121,23 @@ describe.each(Object.entries(keyedRequests))('%s with a key', (route, requestOf)
   it('is done once when it is made twenty times at once', async () => {
     const key = newKey();
     // Every function's first look finds that the key was not used.
-    const looked = Promise.withResolvers<void>();
-    let looks = 0;
+    const checked = Promise.withResolvers<void>();
+    let checks = 0;
     proxy.handle = async (call, pass) => {
-      const answer = await pass();
-      if (!/Get/.test(call.target) || !JSON.stringify(call.body).includes('#REQUEST#')) return answer;
-      looks += 1;
-      if (looks === functionsAtOnce) looked.resolve();
-      await looked.promise;
-      return answer;
+      const response = await pass();
+      if (!/Get/.test(call.target) || !JSON.stringify(call.body).includes('#REQUEST#')) return response;
+      checks += 1;
+      if (checks === functionsAtOnce) checked.resolve();
+      await checked.promise;
+      return response;
     };
-    const answers = await Promise.all(Array.from({ length: 20 }, () => postWithKey(tenant, request, key)));
-    const done = answers.filter((answer) => answer.status === status);
+    const responses = await Promise.all(Array.from({ length: 20 }, () => postWithKey(tenant, request, key)));
+    const done = responses.filter((response) => response.status === status);
     expect(new Set(done.map(({ body }) => JSON.stringify(body))).size).toBe(1);
-    expect(done.filter((answer) => !isReplayed(answer)).length).toBe(1);
+    expect(done.filter((response) => !isReplayed(response)).length).toBe(1);
     // Only a chat that is answering refuses.
-    for (const answer of answers.filter((one) => !done.includes(one)))
-      expect(answer).toMatchObject(refusedWhileAnswering);
+    for (const response of responses.filter((one) => !done.includes(one)))
+      expect(response).toMatchObject(rejectedWhileResponding);
     if (!request.path.endsWith('messages')) expect(done.length).toBe(20);
     expect(await request.timesDone()).toBe(1);
   });
@@ -143,10 +149,10 @@ describe.each(Object.entries(keyedRequests))('%s with a key', (route, requestOf)
       const key = newKey();
       let writes = 0;
       proxy.handle = async (call, pass) => {
-        const answer = await pass();
-        if (!isWriteOf(route, call)) return answer;
+        const response = await pass();
+        if (!isWriteOf(route, call)) return response;
         writes += 1;
-        if (writes !== write) return answer;
+        if (writes !== write) return response;
         expect(service.run.killWorkers(functionOf[route] ?? '')).toBeGreaterThan(0);
         return undefined;
       };
@@ -158,22 +164,22 @@ describe.each(Object.entries(keyedRequests))('%s with a key', (route, requestOf)
         break;
       }
       expect(killed.status).toBe(500);
-      let answer = await postWithKey(tenant, killedRequest, key);
-      if (answer.status === 400) {
-        expect(answer).toMatchObject(refusedWhileAnswering);
+      let response = await postWithKey(tenant, killedRequest, key);
+      if (response.status === 400) {
+        expect(response).toMatchObject(rejectedWhileResponding);
         await table.endLease({ ...tenant, chatId: Number(killedRequest.path.split('/')[2]) });
-        answer = await postWithKey(tenant, killedRequest, key);
+        response = await postWithKey(tenant, killedRequest, key);
       }
-      expect(summaryOf(answer)).toBe(`${status}/0 success`);
-      const again = await postWithKey(tenant, killedRequest, key);
-      expect([again.body, isReplayed(again)]).toEqual([answer.body, true]);
+      expect(summaryOf(response)).toBe(`${status}/0 success`);
+      const repeated = await postWithKey(tenant, killedRequest, key);
+      expect([repeated.body, isReplayed(repeated)]).toEqual([response.body, true]);
       expect(await killedRequest.timesDone()).toBe(before + 1);
     }
   });
 });
 
 describe('a send with a key', () => {
-  const begin = async (message: string) => {
+  const start = async (message: string) => {
     const tenant = await open();
     const chat = await tenant.createChat();
     const key = newKey();
@@ -183,33 +189,33 @@ describe('a send with a key', () => {
   };
 
   it('that is being answered says so, and then has the answer', async () => {
-    const { send, history } = await begin('Wait for me');
+    const { send, history } = await start('Wait for me');
     const called = callFor('Wait for me');
     const first = send();
     const call = await called;
-    expect(await send()).toMatchObject(refusedWhileAnswering);
-    call.piece('Here I am');
+    expect(await send()).toMatchObject(rejectedWhileResponding);
+    call.chunk('Here I am');
     call.finish();
     expect((await first).body.data).toBe('Here I am');
-    const again = await send();
-    expect([again.body.data, isReplayed(again)]).toEqual(['Here I am', true]);
+    const repeated = await send();
+    expect([repeated.body.data, isReplayed(repeated)]).toEqual(['Here I am', true]);
     expect(contentsOf(await history())).toEqual(['Wait for me', 'Here I am']);
   });
 
   it('that has failed has failed for good', async () => {
-    const { send, history } = await begin('Fail');
+    const { send, history } = await start('Fail');
     const calls = model.calls.length;
     const called = callFor('Fail');
     const first = send();
     (await called).fail(400);
     expect([(await first).status, isReplayed(await first)]).toEqual([500, false]);
-    const again = await send();
-    expect([again.status, again.body.error_code, isReplayed(again)]).toEqual([500, 10005, true]);
+    const repeated = await send();
+    expect([repeated.status, repeated.body.error_code, isReplayed(repeated)]).toEqual([500, 10005, true]);
     expect([(await history()).length, model.calls.length - calls]).toEqual([2, 1]);
   });
 
   it('whose function has died goes on with the same turn: what the model is told is the same', async () => {
-    const { tenant, chat, send, history } = await begin('Go on');
+    const { tenant, chat, send, history } = await start('Go on');
     dataOf(await tenant.send(chat, { message: 'Before' }));
     const called = callFor('Go on');
     const first = send();
@@ -218,14 +224,14 @@ describe('a send with a key', () => {
     await expect.poll(async () => contentsOf(await history())).toContain('Go on');
     service.run.killWorkers('SendMessage');
     expect((await first).status).toBe(500);
-    expect(await send()).toMatchObject(refusedWhileAnswering);
+    expect(await send()).toMatchObject(rejectedWhileResponding);
     await table.endLease({ ...tenant, chatId: chat.id });
-    const calledAgain = callFor('Go on');
+    const calledTwice = callFor('Go on');
     const second = send();
-    const call = await calledAgain;
+    const call = await calledTwice;
     expect(call.request.messages).toEqual(request.messages);
-    expect(await send()).toMatchObject(refusedWhileAnswering);
-    call.piece('Gone on');
+    expect(await send()).toMatchObject(rejectedWhileResponding);
+    call.chunk('Gone on');
     call.finish();
     expect([(await second).body.data, isReplayed(await second)]).toEqual(['Gone on', false]);
     expect(contentsOf(await history())).toEqual(['Before', 'Hello', 'Go on', 'Gone on']);
@@ -233,7 +239,7 @@ describe('a send with a key', () => {
   });
 
   it('whose function has died has failed when another message came before it was made again', async () => {
-    const { tenant, chat, send, history } = await begin('Die');
+    const { tenant, chat, send, history } = await start('Die');
     const called = callFor('Die');
     const first = send();
     await called;
@@ -242,8 +248,8 @@ describe('a send with a key', () => {
     expect((await first).status).toBe(500);
     await table.endLease({ ...tenant, chatId: chat.id });
     dataOf(await tenant.send(chat, { message: 'Another' }));
-    const again = await send();
-    expect([again.status, isReplayed(again)]).toEqual([500, true]);
+    const repeated = await send();
+    expect([repeated.status, isReplayed(repeated)]).toEqual([500, true]);
     const messages = await history();
     expect(contentsOf(messages)).toEqual(['Die', '', 'Another', 'Hello']);
     expect(messages[1]?.meta.error).toEqual(interrupted);
@@ -271,9 +277,9 @@ it('does each request once whose answers from the table get lost', async () => {
     const before = await request.timesDone();
     const lost = new Set<string>();
     proxy.handle = async (call, pass) => {
-      const answer = await pass();
+      const response = await pass();
       const write = JSON.stringify([call.target, call.body.UpdateExpression, call.body.Item]);
-      if (!isWriteOf(route, call) || lost.has(write)) return answer;
+      if (!isWriteOf(route, call) || lost.has(write)) return response;
       lost.add(write);
       return undefined;
     };
@@ -319,11 +325,11 @@ it('refuses two keys in one request, of which nobody could say which is meant', 
 it('refuses a key that is none, and one with a stream', async () => {
   const tenant = await open();
   const requests = await Promise.all(Object.values(keyedRequests).map((requestOf) => requestOf(tenant)));
-  const refusals: Promise<Answer>[] = requests.flatMap((request) =>
+  const rejections: Promise<ApiResponse>[] = requests.flatMap((request) =>
     ['', 'x'.repeat(256), 'caf\u00e9'].map((key) => postWithKey(tenant, request, key)),
   );
-  for (const refusal of refusals)
-    expect(summaryOf(await refusal)).toBe(
+  for (const rejection of rejections)
+    expect(summaryOf(await rejection)).toBe(
       '400/10006 idempotency-key must be 1 to 255 printable ASCII characters',
     );
   const [send] = requests.slice(-1);

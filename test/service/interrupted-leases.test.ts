@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Answer, type Client, clientOf } from '#support/client.ts';
+import { type ApiResponse, type Client, clientOf } from '#support/client.ts';
 import {
   callsByMessage,
   type ModelCall,
@@ -8,12 +8,12 @@ import {
 } from '#support/scripted-model.ts';
 import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
 import {
-  beginReplyWith,
   contentsOf,
   historyOf,
   interrupted,
-  refusedWhileAnswering,
+  rejectedWhileResponding,
   send,
+  startReplyWith,
 } from '#support/turns.ts';
 
 const leaseSeconds = 2;
@@ -24,7 +24,7 @@ let tenant: Tenant;
 let client: Client;
 let callFor: (message: string) => Promise<ModelCall>;
 /** While set, no lease can be renewed. */
-let refusesRenewals = false;
+let rejectsRenewals = false;
 beforeAll(async () => {
   model = await startScriptedModel();
   callFor = callsByMessage(model);
@@ -32,8 +32,8 @@ beforeAll(async () => {
     variables: { OPENAI_BASE_URL: model.url, LEASE_SECONDS: String(leaseSeconds) },
     maxConcurrency: 2,
     faults: {
-      refuse: ({ body }) =>
-        refusesRenewals &&
+      reject: ({ body }) =>
+        rejectsRenewals &&
         (body as { UpdateExpression?: string }).UpdateExpression === 'SET lease_until = :until',
     },
   });
@@ -45,52 +45,52 @@ afterAll(async () => {
   await model.close();
 });
 
-const beginReply = (message: string) => beginReplyWith({ client, tenant, callFor }, message);
+const startReply = (message: string) => startReplyWith({ client, tenant, callFor }, message);
 
 /** Sends again and again as long as a reply is in progress. */
-async function sendWhenFree(chatId: number, message: string): Promise<Answer<string>> {
+async function sendWhenReleased(chatId: number, message: string): Promise<ApiResponse<string>> {
   for (;;) {
-    const answer = await send(client, tenant, chatId, message);
-    if (answer.status === 200) return answer;
-    expect(answer).toMatchObject(refusedWhileAnswering);
+    const response = await send(client, tenant, chatId, message);
+    if (response.status === 200) return response;
+    expect(response).toMatchObject(rejectedWhileResponding);
   }
 }
 
 it('a killed function frees its chat by doing nothing', async () => {
-  const { chatId, events } = await beginReply('killed');
+  const { chatId, events } = await startReply('killed');
   service.run.killWorkers('SendMessage');
   const start = performance.now();
   await expect(events.rest()).rejects.toThrow();
-  expect((await sendWhenFree(chatId, 'go on')).body.data).toBe('Hello');
+  expect((await sendWhenReleased(chatId, 'go on')).body.data).toBe('Hello');
   // Renewed at a third of its time, a lease has two thirds left when its holder dies.
   expect((performance.now() - start) / 1000).toBeGreaterThan(leaseSeconds / 2);
   expect(contentsOf(await historyOf(client, chatId))).toEqual(['killed', '', 'go on', 'Hello']);
 });
 
 it('a reply that outlasts its lease keeps the chat, since it renews the lease', async () => {
-  const { chatId, events, call } = await beginReply('long');
+  const { chatId, events, call } = await startReply('long');
   const end = performance.now() + leaseSeconds * 1000 * 2.5;
-  let pieces = 0;
-  for (; performance.now() < end; pieces += 1) {
-    call.piece('on ');
+  let chunks = 0;
+  for (; performance.now() < end; chunks += 1) {
+    call.chunk('on ');
     expect(await events.next()).toMatchObject({ delta: 'on ' });
-    expect(await send(client, tenant, chatId, 'too soon')).toMatchObject(refusedWhileAnswering);
+    expect(await send(client, tenant, chatId, 'too soon')).toMatchObject(rejectedWhileResponding);
     expect(contentsOf(await historyOf(client, chatId))).toEqual(['long']);
   }
   call.finish();
   await events.rest();
   const history = await historyOf(client, chatId);
-  expect(contentsOf(history)).toEqual(['long', `One, ${'on '.repeat(pieces)}`]);
+  expect(contentsOf(history)).toEqual(['long', `One, ${'on '.repeat(chunks)}`]);
   expect(history[1]?.meta.error).toBeUndefined();
   expect((await send(client, tenant, chatId, 'now')).body.data).toBe('Hello');
 });
 
 it('a reply that lost its lease is settled by the next sender, and its own reader is told', async () => {
-  const { chatId, events, call } = await beginReply('lost lease');
-  refusesRenewals = true;
-  expect((await sendWhenFree(chatId, 'take over')).body.data).toBe('Hello');
-  refusesRenewals = false;
-  call.piece('two');
+  const { chatId, events, call } = await startReply('lost lease');
+  rejectsRenewals = true;
+  expect((await sendWhenReleased(chatId, 'take over')).body.data).toBe('Hello');
+  rejectsRenewals = false;
+  call.chunk('two');
   call.finish();
   const rest = await events.rest();
   expect(rest.at(-2)).toMatchObject({ type: 'response.error', ...interrupted });

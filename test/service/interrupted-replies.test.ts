@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, type Client, clientOf } from '#support/client.ts';
+import { type ApiResponse, type Client, clientOf } from '#support/client.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import {
   callsByMessage,
@@ -9,13 +9,13 @@ import {
 } from '#support/scripted-model.ts';
 import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
 import {
-  beginReplyWith,
   contentsOf,
   createChat,
   historyOf,
   interrupted,
-  refusedWhileAnswering,
+  rejectedWhileResponding,
   send,
+  startReplyWith,
 } from '#support/turns.ts';
 
 let model: ScriptedModel;
@@ -41,7 +41,7 @@ afterAll(async () => {
   await model.close();
 });
 
-const beginReply = (message: string) => beginReplyWith({ client, tenant, callFor }, message);
+const startReply = (message: string) => startReplyWith({ client, tenant, callFor }, message);
 
 describe('a client that leaves', () => {
   const wholeReply = async (chatId: number, message: string, content: string) => {
@@ -63,13 +63,13 @@ describe('a client that leaves', () => {
   };
 
   it('in the middle of a reply gets the whole of it in the history', async () => {
-    const { chatId, events, call } = await beginReply('leave in the middle');
+    const { chatId, events, call } = await startReply('leave in the middle');
     await events.leave();
-    call.piece('two, ');
+    call.chunk('two, ');
     // While the model goes on, the chat stays taken.
-    expect(await send(client, tenant, chatId, 'too soon')).toMatchObject(refusedWhileAnswering);
+    expect(await send(client, tenant, chatId, 'too soon')).toMatchObject(rejectedWhileResponding);
     expect(contentsOf(await historyOf(client, chatId))).toEqual(['leave in the middle']);
-    call.piece('three');
+    call.chunk('three');
     call.finish();
     await wholeReply(chatId, 'leave in the middle', 'One, two, three');
   });
@@ -86,7 +86,7 @@ describe('a client that leaves', () => {
     await streaming;
     const call = await called;
     leaving.abort();
-    call.piece('All of it');
+    call.chunk('All of it');
     call.finish();
     await wholeReply(chatId, 'leave at once', 'All of it');
   });
@@ -103,25 +103,25 @@ describe('a client that leaves', () => {
     const call = await called;
     leaving.abort();
     await expect(sending).rejects.toThrow();
-    call.piece('All of it');
+    call.chunk('All of it');
     call.finish();
     await wholeReply(chatId, 'leave plainly', 'All of it');
   });
 });
 
 describe('a function that is killed', () => {
-  const kill = async ({ chatId, events, call }: Awaited<ReturnType<typeof beginReply>>) => {
+  const kill = async ({ chatId, events, call }: Awaited<ReturnType<typeof startReply>>) => {
     service.run.killWorkers('SendMessage');
     // The stream is cut, so that nobody takes the part for the whole.
     await expect(events.rest()).rejects.toThrow();
     await call.gone;
     // Until its lease ends, nobody can know that the holder is dead.
-    expect(await send(client, tenant, chatId, 'too soon')).toMatchObject(refusedWhileAnswering);
+    expect(await send(client, tenant, chatId, 'too soon')).toMatchObject(rejectedWhileResponding);
     await table.endLease({ workspaceId: tenant.workspaceId, chatId });
   };
 
   it('frees its chat when the lease ends; the next sender settles its turn', async () => {
-    const reply = await beginReply('killed');
+    const reply = await startReply('killed');
     const { chatId } = reply;
     expect(contentsOf(await historyOf(client, chatId))).toEqual(['killed']);
     await kill(reply);
@@ -131,14 +131,14 @@ describe('a function that is killed', () => {
     const sending = send(client, tenant, chatId, 'go on');
     const call = await next;
     expect(call.request.messages).toEqual([{ role: 'user', content: 'killed\n\ngo on' }]);
-    const settled = await historyOf(client, chatId);
-    expect(contentsOf(settled)).toEqual(['killed', '', 'go on']);
-    expect(settled[1]?.meta).toEqual({
+    const closed = await historyOf(client, chatId);
+    expect(contentsOf(closed)).toEqual(['killed', '', 'go on']);
+    expect(closed[1]?.meta).toEqual({
       error: interrupted,
       reasoning_steps: [],
       token_usage: { total_prompt_tokens: 0, total_completion_tokens: 0, total_tokens: 0, total_calls: 0 },
     });
-    call.piece('Gladly');
+    call.chunk('Gladly');
     call.finish();
     expect((await sending).body.data).toBe('Gladly');
     expect(contentsOf(await historyOf(client, chatId))).toEqual(['killed', '', 'go on', 'Gladly']);
@@ -161,21 +161,21 @@ describe('a function that is killed', () => {
   });
 
   it('leaves a chat that many senders race for, and one of them wins', async () => {
-    const reply = await beginReply('killed before a race');
+    const reply = await startReply('killed before a race');
     const { chatId } = reply;
     await kill(reply);
     const called = callFor('race');
-    const answers: Answer[] = [];
+    const responses: ApiResponse[] = [];
     const sending = ['race', 'race', 'race'].map(async (message) => {
-      answers.push(await send(client, tenant, chatId, message));
+      responses.push(await send(client, tenant, chatId, message));
     });
     const call = await called;
-    await expect.poll(() => answers.length, { timeout: 20_000 }).toBe(2);
-    for (const answer of answers) expect(answer).toMatchObject(refusedWhileAnswering);
+    await expect.poll(() => responses.length, { timeout: 20_000 }).toBe(2);
+    for (const response of responses) expect(response).toMatchObject(rejectedWhileResponding);
     await expect
       .poll(async () => contentsOf(await historyOf(client, chatId)))
       .toEqual(['killed before a race', '', 'race']);
-    call.piece('Won');
+    call.chunk('Won');
     call.finish();
     await Promise.all(sending);
     expect(contentsOf(await historyOf(client, chatId))).toEqual(['killed before a race', '', 'race', 'Won']);

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AgentRuntime } from '#domain/chats/agent-runtime.ts';
-import { answerTurn } from '#domain/chats/answer-turn.ts';
-import { type AskedReply, askForReply } from '#domain/chats/ask-for-reply.ts';
-import { beginTurn } from '#domain/chats/begin-turn.ts';
+import { forwardReply } from '#domain/chats/answer-turn.ts';
+import { type RunningReply, startReply } from '#domain/chats/ask-for-reply.ts';
+import { startTurn } from '#domain/chats/begin-turn.ts';
 import type { Reply } from '#domain/chats/gather-reply.ts';
 import { ReplyBudget } from '#domain/chats/reply-budget.ts';
 import type { Turn } from '#domain/chats/turn.ts';
@@ -34,19 +34,19 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 const agentRuntime: AgentRuntime = {
-  async reply(_request, tell) {
-    tell({ type: 'text', text: 'the answer' });
+  async reply(_request, forwardTo) {
+    forwardTo({ type: 'text', text: 'the answer' });
     return { cutShort: null, incomplete: null };
   },
   title: async () => undefined,
 };
 
-type TurnServices = Parameters<typeof beginTurn>[0] & Parameters<typeof answerTurn>[0];
+type TurnServices = Parameters<typeof startTurn>[0] & Parameters<typeof forwardReply>[0];
 
 const limits = { modelCalls: 50, toolUses: 30, toolsAtOnce: 4, replyBytes: 1_000_000 };
 
 /** The stores of one function, on the real table; a test holds single calls of them back. */
-const functionWith = (held: Partial<TurnServices> = {}, lease = 60_000): TurnServices => ({
+const functionWith = (buffered: Partial<TurnServices> = {}, lease = 60_000): TurnServices => ({
   agentRuntime,
   agents: agents(),
   chats: chats(),
@@ -63,10 +63,10 @@ const functionWith = (held: Partial<TurnServices> = {}, lease = 60_000): TurnSer
   requestKeys: requestKeys(),
   usage: usage(),
   workspaces: workspaces(),
-  ...held,
+  ...buffered,
 });
 
-async function begin(
+async function start(
   services: TurnServices,
   chatId: number,
   message: string,
@@ -82,24 +82,24 @@ async function begin(
     externalUserId: undefined,
     admitted: Promise.resolve(),
   };
-  const begun = await beginTurn(services)(input, key, () => unasked);
-  if (!('turn' in begun)) throw new Error('The turn has its reply already');
-  return begun.turn;
+  const started = await startTurn(services)(input, key, () => unasked);
+  if (!('turn' in started)) throw new Error('The turn has its reply already');
+  return started.turn;
 }
 
 /** Lets the first call wait at a gate, and tells when it has come there. */
-function heldBack<Inputs extends unknown[], Value>(call: (...inputs: Inputs) => Promise<Value>) {
+function delayedCall<Inputs extends unknown[], Value>(call: (...inputs: Inputs) => Promise<Value>) {
   const arrived = Promise.withResolvers<void>();
-  const gate = Promise.withResolvers<void>();
+  const checkpoint = Promise.withResolvers<void>();
   let isFirst = true;
   return {
     arrived: arrived.promise,
-    open: gate.resolve,
+    open: checkpoint.resolve,
     async call(...inputs: Inputs): Promise<Value> {
       if (isFirst) {
         isFirst = false;
         arrived.resolve();
-        await gate.promise;
+        await checkpoint.promise;
       }
       return call(...inputs);
     },
@@ -108,16 +108,16 @@ function heldBack<Inputs extends unknown[], Value>(call: (...inputs: Inputs) => 
 
 const unheard = { emit: () => undefined, done: () => undefined };
 /** Begins a turn alone: what asks the model for its reply may come much later, and from another function. */
-const unasked: AskedReply = {
+const unasked: RunningReply = {
   stop: new AbortController(),
   budget: new ReplyBudget(limits),
   collected: new Promise(() => {}),
-  tell: () => undefined,
-  giveUp: async () => undefined,
+  forwardTo: () => undefined,
+  abort: async () => undefined,
 };
-async function answer(services: TurnServices, turn: Turn): Promise<Reply> {
-  const { reply, settled } = await answerTurn(services)(turn, unheard, askForReply(services)(turn, 60_000));
-  await settled;
+async function respond(services: TurnServices, turn: Turn): Promise<Reply> {
+  const { reply, finished } = await forwardReply(services)(turn, unheard, startReply(services)(turn, 60_000));
+  await finished;
   return reply;
 }
 const busy = 'A reply is already in progress for this chat';
@@ -131,15 +131,19 @@ describe('a turn that was given up', () => {
     const now = new Date().toISOString();
     await chats().takeLease({ workspaceId, chatId, agentId, externalUserId: undefined, lease: dead, now });
 
-    const look = heldBack(chats().openTurn);
-    const slow = begin(functionWith({ chats: { ...chats(), openTurn: look.call } }), chatId, 'from the slow');
-    await look.arrived;
+    const check = delayedCall(chats().openTurn);
+    const slow = start(
+      functionWith({ chats: { ...chats(), openTurn: check.call } }),
+      chatId,
+      'from the slow',
+    );
+    await check.arrived;
     const first = functionWith();
-    const turn = await begin(first, chatId, 'from the first');
-    look.open();
+    const turn = await start(first, chatId, 'from the first');
+    check.open();
     await expect(slow).rejects.toThrow(busy);
 
-    expect(await answer(first, turn)).toMatchObject({
+    expect(await respond(first, turn)).toMatchObject({
       content: 'the answer',
       error: null,
     });
@@ -149,20 +153,20 @@ describe('a turn that was given up', () => {
   it('is not brought back by a holder whose message comes late', async () => {
     const client = clientOf(service, tenant);
     const chatId = await createChat(client, tenant);
-    const put = heldBack(messages().put);
+    const put = delayedCall(messages().put);
     // Its lease has run out as soon as it is taken.
-    const late = begin(
+    const timeout = start(
       functionWith({ messages: { ...messages(), put: put.call } }, -1),
       chatId,
       'from the late',
     );
     await put.arrived;
     const first = functionWith();
-    const turn = await begin(first, chatId, 'from the first');
+    const turn = await start(first, chatId, 'from the first');
     put.open();
-    await expect(late).rejects.toThrow(busy);
+    await expect(timeout).rejects.toThrow(busy);
 
-    expect(await answer(first, turn)).toMatchObject({
+    expect(await respond(first, turn)).toMatchObject({
       content: 'the answer',
       error: null,
     });
@@ -182,25 +186,25 @@ describe('a send that is made again', () => {
     const client = clientOf(service, tenant);
     const chatId = await createChat(client, tenant);
     // Its lease has run out as soon as it is taken.
-    const first = await begin(functionWith({}, -1), chatId, 'once', keyOf('wakes up'));
-    const takeOver = heldBack(chats().takeOverLease);
+    const first = await start(functionWith({}, -1), chatId, 'once', keyOf('wakes up'));
+    const takeOver = delayedCall(chats().takeOverLease);
     const slow = functionWith({ chats: { ...chats(), takeOverLease: takeOver.call } });
-    const slower = begin(slow, chatId, 'once', keyOf('wakes up'));
+    const slower = start(slow, chatId, 'once', keyOf('wakes up'));
     await takeOver.arrived;
-    const second = await begin(functionWith(), chatId, 'once', keyOf('wakes up'));
+    const second = await start(functionWith(), chatId, 'once', keyOf('wakes up'));
     takeOver.open();
     await expect(slower).rejects.toThrow(busy);
     expect([second.position, second.message, second.lease.id === first.lease.id]).toEqual([1, 'once', false]);
-    await expect(begin(functionWith(), chatId, 'once', keyOf('wakes up'))).rejects.toThrow(busy);
+    await expect(start(functionWith(), chatId, 'once', keyOf('wakes up'))).rejects.toThrow(busy);
 
-    expect(await answer(functionWith(), first)).toMatchObject({ error: null });
-    await answer(functionWith(), second);
+    expect(await respond(functionWith(), first)).toMatchObject({ error: null });
+    await respond(functionWith(), second);
     expect(contentsOf(await historyOf(client, chatId))).toEqual(['once', 'the answer']);
     const { workspaceId, apiKeyId } = tenant;
-    const again = { workspaceId, apiKeyId, chatId, agentId: tenant.agentId, message: 'once' };
+    const repeated = { workspaceId, apiKeyId, chatId, agentId: tenant.agentId, message: 'once' };
     expect(
-      await beginTurn(functionWith())(
-        { ...again, attachedFileUuids: [], externalUserId: undefined, admitted: Promise.resolve() },
+      await startTurn(functionWith())(
+        { ...repeated, attachedFileUuids: [], externalUserId: undefined, admitted: Promise.resolve() },
         keyOf('wakes up'),
         () => unasked,
       ),
@@ -210,15 +214,15 @@ describe('a send that is made again', () => {
   it('leaves the chat alone when the other one of two has begun the turn', async () => {
     const client = clientOf(service, tenant);
     const chatId = await createChat(client, tenant);
-    const put = heldBack(messages().putWithKey);
-    const held = { messages: { ...messages(), putWithKey: put.call } };
-    const late = begin(functionWith(held, -1), chatId, 'once', keyOf('two'));
+    const put = delayedCall(messages().putWithKey);
+    const buffered = { messages: { ...messages(), putWithKey: put.call } };
+    const timeout = start(functionWith(buffered, -1), chatId, 'once', keyOf('two'));
     await put.arrived;
     const first = functionWith();
-    const turn = await begin(first, chatId, 'once', keyOf('two'));
+    const turn = await start(first, chatId, 'once', keyOf('two'));
     put.open();
-    await expect(late).rejects.toThrow(busy);
-    await answer(first, turn);
+    await expect(timeout).rejects.toThrow(busy);
+    await respond(first, turn);
     expect(contentsOf(await historyOf(client, chatId))).toEqual(['once', 'the answer']);
   });
 });

@@ -17,7 +17,7 @@ let model: ScriptedModel;
 let service: Service;
 let tenant: Tenant;
 let client: Client;
-let refuses = false;
+let rejects = false;
 beforeAll(async () => {
   console.log(`SEED=${seed}`);
   proxy = await startDynamoProxy();
@@ -28,10 +28,10 @@ beforeAll(async () => {
     faults: {
       transactionConflicts: true,
       throttling: true,
-      refuse: ({ functionName }) => refuses && functionName !== undefined && random() < 0.2,
+      reject: ({ functionName }) => rejects && functionName !== undefined && random() < 0.2,
     },
   });
-  proxy.engine = service.run.endpoints.dynamodb;
+  proxy.emulator = service.run.endpoints.dynamodb;
   tenant = await createTenant({ titles: false });
   client = clientOf(service, tenant);
 });
@@ -48,13 +48,13 @@ const totalOf = async (query: string): Promise<number | undefined> =>
   (await client.get(`/chats?limit=1${query}`)).body.pagination?.total_records;
 
 it('holds conversations while one call in five is refused, and doubles nothing', async () => {
-  refuses = true;
+  rejects = true;
   const before = (await totalOf('')) ?? 0;
   const talk = async (name: string): Promise<number> => {
     const chatId = await createChat(client, tenant, { external_user_id: name });
     for (let turn = 1; turn <= 3; turn += 1) {
-      const answer = await send(client, tenant, chatId, `${name} ${turn}`, { external_user_id: name });
-      expect(answer.status, answer.body.message ?? '').toBe(200);
+      const response = await send(client, tenant, chatId, `${name} ${turn}`, { external_user_id: name });
+      expect(response.status, response.body.message ?? '').toBe(200);
     }
     const { status, body } = await client.get<{ role: string; content: string }[]>(
       `/chats/${chatId}/messages?external_user_id=${name}`,
@@ -76,7 +76,7 @@ it('holds conversations while one call in five is refused, and doubles nothing',
   expect(new Set(chatIds).size).toBe(names.length);
   expect(await totalOf('')).toBe(before + names.length);
   expect(await totalOf(`&agent_id=${tenant.agentId}`)).toBe(before + names.length);
-  refuses = false;
+  rejects = false;
 });
 
 /** A call that DynamoDB carries out while its answer gets lost: the SDK sends it again. */
@@ -86,8 +86,8 @@ describe('an answer lost on its way back', () => {
   const loseOne = (isIt: (call: ProxiedCall) => boolean) => {
     let lost = 0;
     proxy.handle = async (call, pass) => {
-      const answer = await pass();
-      if (lost > 0 || !isIt(call)) return answer;
+      const response = await pass();
+      if (lost > 0 || !isIt(call)) return response;
       lost += 1;
       return undefined;
     };
@@ -102,12 +102,12 @@ describe('an answer lost on its way back', () => {
   ])('of %s leaves one whole turn', async (_, isIt) => {
     const chatId = await createChat(client, tenant);
     const lost = loseOne(isIt);
-    const answer = await send(client, tenant, chatId, 'Hi');
+    const response = await send(client, tenant, chatId, 'Hi');
     expect(lost()).toBe(1);
-    expect(answer.body).toMatchObject({ message: null, error_code: 0 });
-    expect(answer.body.data).toContain('This is a demonstration');
+    expect(response.body).toMatchObject({ message: null, error_code: 0 });
+    expect(response.body.data).toContain('This is a demonstration');
     const history = await historyOf(client, chatId);
-    expect(contentsOf(history)).toEqual(['Hi', answer.body.data]);
+    expect(contentsOf(history)).toEqual(['Hi', response.body.data]);
     expect(history[1]?.meta.error).toBeUndefined();
     expect((await send(client, tenant, chatId, 'And?')).status).toBe(200);
     expect(await historyOf(client, chatId)).toHaveLength(4);
@@ -118,13 +118,13 @@ describe('an answer lost on its way back', () => {
     const chatId = await createChat(clientOf(service, scripted), scripted);
     const reply = 'large '.repeat(70_000);
     model.onCall = (call) => {
-      call.piece(reply);
+      call.chunk(reply);
       call.finish();
     };
     const lost = loseOne((call) => call.target === 'PutItem' && keyOf(call).includes('M#0000002'));
-    const answer = await send(clientOf(service, scripted), scripted, chatId, 'Much, please');
+    const response = await send(clientOf(service, scripted), scripted, chatId, 'Much, please');
     expect(lost()).toBe(1);
-    expect(answer.body.data).toBe(reply);
+    expect(response.body.data).toBe(reply);
     expect(contentsOf(await historyOf(clientOf(service, scripted), chatId))).toEqual(['Much, please', reply]);
   });
 
@@ -144,63 +144,63 @@ describe('a model that answers before the user message is stored', () => {
 
   it.each([true, false])('is not heard before, with stream %s', async (stream) => {
     const scripted = await createTenant({ model: 'openai:test', titles: false });
-    const asking = clientOf(service, scripted);
-    const chatId = await createChat(asking, scripted);
-    const [stored, asked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const sending = clientOf(service, scripted);
+    const chatId = await createChat(sending, scripted);
+    const [stored, received] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     proxy.handle = async (call, pass) => {
       if (isUserMessage(call)) await stored.promise;
       return pass();
     };
     model.onCall = (call) => {
-      call.piece('Early');
+      call.chunk('Early');
       call.finish();
-      asked.resolve();
+      received.resolve();
     };
-    let answered = false;
+    let responded = false;
     const path = `/chats/${chatId}/messages`;
     const body = { message: 'Hi', agent_id: scripted.agentId, stream };
-    const answering = asking.request('POST', path, { body });
-    void answering.then(() => {
-      answered = true;
+    const responding = sending.request('POST', path, { body });
+    void responding.then(() => {
+      responded = true;
     });
-    await asked.promise;
+    await received.promise;
     await new Promise((resolve) => setTimeout(resolve, 200));
-    expect(answered).toBe(false);
+    expect(responded).toBe(false);
     stored.resolve();
-    const answer = await answering;
-    expect(answer.status).toBe(200);
-    expect(await answer.text()).toContain('Early');
-    expect(contentsOf(await historyOf(asking, chatId))).toEqual(['Hi', 'Early']);
+    const response = await responding;
+    expect(response.status).toBe(200);
+    expect(await response.text()).toContain('Early');
+    expect(contentsOf(await historyOf(sending, chatId))).toEqual(['Hi', 'Early']);
   });
 
   it('is given up when it cannot be stored: nothing was said, and the chat is free', async () => {
     const scripted = await createTenant({ model: 'openai:test', titles: false });
-    const asking = clientOf(service, scripted);
-    const chatId = await createChat(asking, scripted);
-    const asked = Promise.withResolvers<void>();
+    const sending = clientOf(service, scripted);
+    const chatId = await createChat(sending, scripted);
+    const received = Promise.withResolvers<void>();
     const gone = Promise.withResolvers<void>();
     proxy.handle = async (call, pass) => {
       if (!isUserMessage(call)) return pass();
-      await asked.promise;
+      await received.promise;
       return { status: 400, body: '{"__type":"ValidationException"}' };
     };
     model.onCall = (call) => {
-      call.piece('In vain');
+      call.chunk('In vain');
       void call.gone.then(gone.resolve);
-      asked.resolve();
+      received.resolve();
     };
-    const answer = await send(asking, scripted, chatId, 'Hi');
-    expect(answer).toMatchObject({ status: 500, body: { data: null, error_code: 10005 } });
+    const response = await send(sending, scripted, chatId, 'Hi');
+    expect(response).toMatchObject({ status: 500, body: { data: null, error_code: 10005 } });
     await gone.promise;
-    expect(await historyOf(asking, chatId)).toEqual([]);
+    expect(await historyOf(sending, chatId)).toEqual([]);
 
     proxy.handle = (_, pass) => pass();
     model.onCall = (call) => {
-      call.piece('Better');
+      call.chunk('Better');
       call.finish();
     };
-    expect((await send(asking, scripted, chatId, 'Again')).status).toBe(200);
-    expect(contentsOf(await historyOf(asking, chatId))).toEqual(['Again', 'Better']);
+    expect((await send(sending, scripted, chatId, 'Again')).status).toBe(200);
+    expect(contentsOf(await historyOf(sending, chatId))).toEqual(['Again', 'Better']);
   });
 });
 
@@ -212,37 +212,37 @@ describe('a reply that the table will never take', () => {
     const scripted = await createTenant({ model: 'openai:test', titles: false });
     model.calls.length = 0;
     model.onCall = (call) => {
-      call.piece('Hello');
+      call.chunk('Hello');
       call.finish();
     };
     proxy.handle = async (call, pass) =>
       isReply(call) ? { status: 400, body: '{"__type":"ValidationException"}' } : pass();
-    return { scripted, asking: clientOf(service, scripted) };
+    return { scripted, sending: clientOf(service, scripted) };
   };
 
   it('ends as a failed one with the reason, and the chat goes on at once', async () => {
-    const { scripted, asking } = await open();
-    const chatId = await createChat(asking, scripted);
-    const events = await (await asking.stream(chatId, { message: 'Hi', agent_id: scripted.agentId })).all();
+    const { scripted, sending } = await open();
+    const chatId = await createChat(sending, scripted);
+    const events = await (await sending.stream(chatId, { message: 'Hi', agent_id: scripted.agentId })).all();
     expect(events.slice(-2)).toMatchObject([
       { type: 'response.error', code: 10005, message: reason },
       '[DONE]',
     ]);
-    const history = await historyOf(asking, chatId);
+    const history = await historyOf(sending, chatId);
     expect(contentsOf(history)).toEqual(['Hi', '']);
     expect(history[1]?.meta.error).toEqual({ code: 10005, message: reason });
     proxy.handle = (_, pass) => pass();
-    expect((await send(asking, scripted, chatId, 'Again')).status).toBe(200);
+    expect((await send(sending, scripted, chatId, 'Again')).status).toBe(200);
   });
 
   it('fails its request of a batch after one call of the model', async () => {
-    const { scripted, asking } = await open();
+    const { scripted, sending } = await open();
     const requests = [{ custom_id: 'one', message: 'Hi' }];
-    const batch = await endOf(asking, (await submit(asking, scripted, requests)).id);
-    const [result] = await checkEnded(asking, batch, requests);
+    const batch = await endOf(sending, (await submit(sending, scripted, requests)).id);
+    const [result] = await checkEnded(sending, batch, requests);
     expect(result).toMatchObject({ status: 'failed', error_code: 500, error_message: reason });
     expect(model.calls).toHaveLength(1);
-    const history = await historyOf(asking, result?.history_id ?? 0);
+    const history = await historyOf(sending, result?.history_id ?? 0);
     expect(history[1]?.meta.error).toEqual({ code: 10005, message: reason });
   });
 });
@@ -254,16 +254,16 @@ it.each([
   'leaves nothing of an upload in the bucket that the table does not take, through %s',
   async (_door, addressOf) => {
     const own = await createTenant();
-    let refused = 0;
+    let rejected = 0;
     proxy.handle = async ({ target }, pass) => {
       if (target !== 'PutItem') return pass();
-      refused += 1;
+      rejected += 1;
       return { status: 400, body: '{"__type":"ValidationException"}' };
     };
     const { status, body } = await uploaderOf({ baseUrl: addressOf() }, own).raw(
       form(filePart('a.txt', 'x')),
     );
-    expect({ status, code: body.error_code, refused }).toEqual({ status: 500, code: 10005, refused: 1 });
+    expect({ status, code: body.error_code, rejected }).toEqual({ status: 500, code: 10005, rejected: 1 });
     expect(await fileBucketOf(service).holds(own.workspaceId)).toEqual({ objects: [], uploads: [] });
   },
 );

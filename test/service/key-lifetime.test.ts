@@ -10,7 +10,7 @@ import { operator, type Service, startService } from '#support/service.ts';
 const cacheSeconds = 60;
 
 const allowed = '200/0 success';
-const refused = '400/10001 Missing or invalid API key: send a valid key in the header x-api-key';
+const rejected = '400/10001 Missing or invalid API key: send a valid key in the header x-api-key';
 
 let service: Service;
 let proxy: DynamoProxy;
@@ -20,7 +20,7 @@ beforeAll(async () => {
     promptAuthorizers: false,
     variables: { AWS_ENDPOINT_URL_DYNAMODB: proxy.url },
   });
-  proxy.engine = service.run.endpoints.dynamodb;
+  proxy.emulator = service.run.endpoints.dynamodb;
 });
 afterEach(() => vi.useRealTimers());
 afterAll(async () => {
@@ -43,7 +43,7 @@ it('a revoked key works for as long as the authorizer’s answer is kept, and no
   vi.setSystemTime(Date.now() + 59_900);
   expect(await summaryWith(apiKey)).toBe(allowed);
   vi.setSystemTime(Date.now() + 200);
-  expect(await summaryWith(apiKey)).toBe(refused);
+  expect(await summaryWith(apiKey)).toBe(rejected);
 });
 
 it('a key that expires is refused from that moment on', async () => {
@@ -51,7 +51,7 @@ it('a key that expires is refused from that moment on', async () => {
   const expiresAt = new Date(Date.now() + 6000);
   const { apiKey } = await createApiKey(operator())({ workspaceId, name: null, expiresAt });
   expect(await summaryWith(apiKey)).toBe(allowed);
-  await expect.poll(() => summaryWith(apiKey), { timeout: 40_000 }).toBe(refused);
+  await expect.poll(() => summaryWith(apiKey), { timeout: 40_000 }).toBe(rejected);
   expect(Date.now()).toBeGreaterThanOrEqual(expiresAt.getTime());
 });
 it('a rotated key works beside the new one until its overlap is over, and never longer than it had', async () => {
@@ -62,13 +62,13 @@ it('a rotated key works beside the new one until its overlap is over, and never 
   expect(first.old.expiresAt).not.toBeNull();
   expect(await summaryWith(apiKey)).toBe(allowed);
   expect(await summaryWith(first.apiKey)).toBe(allowed);
-  const again = await rotateApiKey(operator())({ keyId: key.id, overlap: 86_400_000, expiresAt: null });
-  expect(again.old.expiresAt).toBe(first.old.expiresAt);
+  const repeated = await rotateApiKey(operator())({ keyId: key.id, overlap: 86_400_000, expiresAt: null });
+  expect(repeated.old.expiresAt).toBe(first.old.expiresAt);
   // By the machine's clock, which functions go by.
   vi.useRealTimers();
   const last = await rotateApiKey(operator())({ keyId: key.id, overlap: 0, expiresAt: null });
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + cacheSeconds * 1000 });
-  expect(await summaryWith(apiKey)).toBe(refused);
+  expect(await summaryWith(apiKey)).toBe(rejected);
   expect(await summaryWith(last.apiKey)).toBe(allowed);
   expect(last.key.name).toBe('shop');
   await expect(rotateApiKey(operator())({ keyId: key.id, overlap: 0, expiresAt: null })).rejects.toThrow(
@@ -80,16 +80,16 @@ it('the last day of a key’s use is noted down once, and nobody is kept out whe
   const { apiKey, apiKeyId } = await openTenant(service);
   const today = new Date().toISOString().slice(0, 10);
   vi.useFakeTimers({ toFake: ['Date'] });
-  const marks: string[] = [];
+  const markers: string[] = [];
   proxy.handle = async ({ target, functionName, body }, pass) => {
     if (target !== 'UpdateItem' || !functionName.includes('Authorize')) return pass();
-    marks.push(JSON.stringify(body.ExpressionAttributeValues));
-    return marks.length === 1 ? { status: 400, body: '{"__type":"AccessDeniedException"}' } : pass();
+    markers.push(JSON.stringify(body.ExpressionAttributeValues));
+    return markers.length === 1 ? { status: 400, body: '{"__type":"AccessDeniedException"}' } : pass();
   };
   for (let request = 0; request < 4; request += 1) {
     expect(await summaryWith(apiKey)).toBe(allowed);
     letCacheExpire();
   }
-  expect(marks).toEqual([expect.stringContaining(today), expect.stringContaining(today)]);
+  expect(markers).toEqual([expect.stringContaining(today), expect.stringContaining(today)]);
   expect((await operator().apiKeys.byId(apiKeyId))?.lastUsedOn).toBe(today);
 });

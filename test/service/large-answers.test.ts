@@ -30,9 +30,9 @@ const shortMessages = 1100;
 
 /** 256 KiB of characters of one to four bytes, no two messages the same. */
 function largeText(position: number): string {
-  const beginning = `${position} aé字🙂`;
-  const missing = messageBytes - Buffer.byteLength(beginning);
-  return beginning + '字'.repeat(Math.floor(missing / 3)) + 'a'.repeat(missing % 3);
+  const start = `${position} aé字🙂`;
+  const missing = messageBytes - Buffer.byteLength(start);
+  return start + '字'.repeat(Math.floor(missing / 3)) + 'a'.repeat(missing % 3);
 }
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex');
 
@@ -121,9 +121,9 @@ it('waits for a slow reader instead of collecting 40 MB for it', async () => {
   const reader = response.body?.getReader();
   const chunks: Uint8Array[] = [];
   const read = async (): Promise<boolean> => {
-    const piece = await reader?.read();
-    if (piece?.value !== undefined) chunks.push(piece.value);
-    return piece?.done !== true;
+    const chunk = await reader?.read();
+    if (chunk?.value !== undefined) chunks.push(chunk.value);
+    return chunk?.done !== true;
   };
   await read();
   // The reader does something else: until ten more requests have gone by without another query for the page.
@@ -133,12 +133,12 @@ it('waits for a slow reader instead of collecting 40 MB for it', async () => {
     seen = queries();
   }
   // What the function had asked for by then fits into the sockets' buffers: one query gives 1 MB.
-  const asked = queries() - before;
+  const received = queries() - before;
   while (await read());
   const all = queries() - before;
-  console.log(`a stalled reader: ${asked} of ${all} queries made`);
+  console.log(`a stalled reader: ${received} of ${all} queries made`);
   expect(all).toBeGreaterThan(40);
-  expect(asked).toBeLessThan(all / 2);
+  expect(received).toBeLessThan(all / 2);
   const { data } = JSON.parse(Buffer.concat(chunks).toString()) as { data: MessageResource[] };
   expect(data.map(({ content }) => digest(content))).toEqual(
     Array.from({ length: largeMessages }, (_, index) => digest(largeText(1 + index))),
@@ -147,13 +147,13 @@ it('waits for a slow reader instead of collecting 40 MB for it', async () => {
 
 it('gives a model the newest thousand of more messages than that, however short they are', async () => {
   const called = callFor('And now?');
-  const answering = send(client, tenant, longChat, 'And now?', { external_user_id: user });
+  const responding = send(client, tenant, longChat, 'And now?', { external_user_id: user });
   const call = await called;
   const { messages } = call.request;
   expect(messages).toHaveLength(1001);
   expect(messages[0]?.content).toBe(`${shortMessages - 999}`);
   call.finish();
-  await answering;
+  await responding;
 });
 
 it('keeps a reply that is larger than an item of the table, and sends it whole', async () => {
@@ -161,11 +161,11 @@ it('keeps a reply that is larger than an item of the table, and sends it whole',
   const called = callFor('Much, please');
   const reading = client.stream(chatId, { message: 'Much, please', agent_id: tenant.agentId });
   const call = await called;
-  const pieces = Array.from({ length: 60 }, (_, index) => `${index}: ${'🙂é字 '.repeat(1000)}`);
-  for (const piece of pieces) call.piece(piece);
+  const chunks = Array.from({ length: 60 }, (_, index) => `${index}: ${'🙂é字 '.repeat(1000)}`);
+  for (const chunk of chunks) call.chunk(chunk);
   call.finish();
   const events = await (await reading).all();
-  const reply = pieces.join('');
+  const reply = chunks.join('');
   expect(Buffer.byteLength(reply)).toBeGreaterThan(500_000);
   const deltas = events.flatMap((event) =>
     event !== '[DONE]' && event.type === 'response.output_text.delta' ? [event.delta] : [],
@@ -176,12 +176,12 @@ it('keeps a reply that is larger than an item of the table, and sends it whole',
   expect(digest(stored?.content ?? '')).toBe(digest(reply));
 
   // With stream false too; and the next turn finds the large one in its history, or leaves it out, but works.
-  const again = callFor('And again');
-  const answering = send(client, tenant, chatId, 'And again');
-  const next = await again;
-  next.piece(reply);
+  const repeated = callFor('And again');
+  const responding = send(client, tenant, chatId, 'And again');
+  const next = await repeated;
+  next.chunk(reply);
   next.finish();
-  expect(digest((await answering).body.data)).toBe(digest(reply));
+  expect(digest((await responding).body.data)).toBe(digest(reply));
   expect((await historyOf(client, chatId)).map(({ content }) => digest(content))).toEqual(
     ['Much, please', reply, 'And again', reply].map(digest),
   );
@@ -191,12 +191,12 @@ it('takes a message of 256 KiB and refuses one byte more', async () => {
   const chatId = await createChat(client, tenant);
   const message = largeText(1);
   const called = callFor(message);
-  const answering = send(client, tenant, chatId, message);
+  const responding = send(client, tenant, chatId, message);
   const call = await called;
   expect(digest(call.request.messages.at(-1)?.content ?? '')).toBe(digest(message));
-  call.piece('Read');
+  call.chunk('Read');
   call.finish();
-  expect((await answering).body.data).toBe('Read');
+  expect((await responding).body.data).toBe('Read');
   expect(await send(client, tenant, chatId, `${message}a`)).toMatchObject({
     status: 400,
     body: { error_code: 10006, message: expect.stringContaining('message') },
@@ -207,8 +207,8 @@ it('takes a message of 256 KiB and refuses one byte more', async () => {
 
 describe('a large reply', () => {
   const large = '🙂é字 '.repeat(40_000);
-  const answer = (call: ModelCall, text: string): void => {
-    call.piece(text);
+  const respond = (call: ModelCall, text: string): void => {
+    call.chunk(text);
     call.finish();
   };
   const open = async () => {
@@ -227,9 +227,9 @@ describe('a large reply', () => {
     table.close();
     const next = callFor('Next');
     const sendingNext = send(own.client, own, chatId, 'Next');
-    answer(await next, 'Here');
+    respond(await next, 'Here');
     expect((await sendingNext).body.data).toBe('Here');
-    answer(call, large);
+    respond(call, large);
     expect(await sending).toMatchObject({ status: 500 });
     const history = await historyOf(own.client, chatId);
     expect(contentsOf(history)).toEqual(['Late', '', 'Next', 'Here']);
@@ -243,21 +243,21 @@ describe('a large reply', () => {
     const requests = ['Twice', 'Much'].map((message) => ({ custom_id: message, message }));
     const batch = await submit(own.client, own, requests);
     const slow = await calls[0];
-    answer(await calls[1], large);
+    respond(await calls[1], large);
 
     // As if its worker had died: the message comes again, to another one.
     const table = dataTableOf(service);
     await table.change(keys.batchItem(own.workspaceId, batch.id, 0), { lease: Date.now() - 1 });
     table.close();
-    const again = callFor('Twice');
+    const repeated = callFor('Twice');
     const { workspaceId } = own;
     const request = { workspaceId, batchId: batch.id, position: 0, holdsPlace: false };
     await queueRequest(service, 'BatchesRequests', request);
-    answer(await again, 'Quick');
+    respond(await repeated, 'Quick');
     const contents = async () =>
       (await resultsOf(own.client, batch.id)).map(({ response_content: content }) => content);
     await expect.poll(contents, { timeout: 20_000 }).toEqual(['Quick', large]);
-    answer(slow, large);
+    respond(slow, large);
     const deleted = () =>
       service.run
         .calls()
@@ -287,8 +287,8 @@ it('holds no more than some megabytes for a client that does not read, and store
   );
   const call = await called;
   // Six bytes each in JSON: 36 MB of deltas, and as much again in the last event.
-  const pieces = Array.from({ length: 6000 }, () => '\u0001'.repeat(1000));
-  for (const piece of pieces) call.piece(piece);
+  const chunks = Array.from({ length: 6000 }, () => '\u0001'.repeat(1000));
+  for (const chunk of chunks) call.chunk(chunk);
   call.finish();
   const stored = async () => (await historyOf(client, chatId)).map(({ content }) => content.length);
   await expect.poll(stored, { timeout: 60_000 }).toEqual([10, 6_000_000]);

@@ -56,7 +56,7 @@ const linesRead = (): MetricLine[] =>
   logged.flatMap(({ functionName, line }) => readMetricLine(functionName, line) ?? []);
 
 /** What was told of a metric, under each set of its dimensions. */
-const told = (name: MetricName): [dimensions: string, value: number | number[]][] =>
+const shown = (name: MetricName): [dimensions: string, value: number | number[]][] =>
   linesRead().flatMap((line): [string, number | number[]][] => {
     const metric = line.metrics[metrics[name].name];
     if (metric === undefined) return [];
@@ -68,7 +68,7 @@ const told = (name: MetricName): [dimensions: string, value: number | number[]][
   });
 
 const sumOf = (name: MetricName, dimensions: string): number =>
-  told(name)
+  shown(name)
     .filter(([found]) => found === dimensions)
     .flatMap(([, value]) => value)
     .reduce((sum, value) => sum + value, 0);
@@ -91,9 +91,9 @@ it('counts requests by route, errors by route and by code, in the namespace of t
       properties: { workspace_id: tenant.workspaceId },
     },
   ]);
-  const refused = requestsCounted('list-chats');
+  const rejected = requestsCounted('list-chats');
   await tenant.client.get('/chats?limit=many');
-  await refused;
+  await rejected;
   await expect.poll(() => sumOf('errors', '10006')).toBe(1);
   expect(sumOf('errors', 'list-chats')).toBe(1);
   expect(sumOf('requests', 'list-chats')).toBe(2);
@@ -105,7 +105,7 @@ it('tells what turns, uploads, batches and webhooks take and cost, and no text, 
     calls += 1;
     if (calls === 1) return call.fail(429, { 'retry-after-ms': '5' });
     if (call.request.messages.at(-1)?.content.includes('refused')) return call.fail(400);
-    call.piece('canary-reply');
+    call.chunk('canary-reply');
     call.finish({ prompt_tokens: 10, completion_tokens: 2 });
   };
   const { client } = tenant;
@@ -115,14 +115,14 @@ it('tells what turns, uploads, batches and webhooks take and cost, and no text, 
   const seeker = await createPublishedAgent(tenant.workspaceId, {
     unified_tools: [{ type: 'consultant_lookup' }],
   });
-  const asking = await createChat(client, { agentId: seeker });
-  const looked = await send(
+  const sending = await createChat(client, { agentId: seeker });
+  const checked = await send(
     client,
     { agentId: seeker },
-    asking,
+    sending,
     'consultant_lookup {"query":"canary-query"}',
   );
-  expect(looked.status).toBe(200);
+  expect(checked.status).toBe(200);
   const file = dataOf(
     await uploaderOf(service, tenant).file('canary-file.txt', 'canary-content'),
   ) as unknown as { uuid: string };
@@ -132,7 +132,7 @@ it('tells what turns, uploads, batches and webhooks take and cost, and no text, 
     'canary-request',
   );
   await endOf(client, batch.id);
-  expect(await tenant.settled(batch)).toMatchObject({ state: 'delivered', attempts: 2 });
+  expect(await tenant.closed(batch)).toMatchObject({ state: 'delivered', attempts: 2 });
   expect(summaryOf(await clientOf(service, { apiKey: 'ak_canary' }).get('/chats'))).toContain('400/10001');
   await client.post('/chats', { name: 'canary-chat', agent_id: 'canary-agent' });
 
@@ -145,16 +145,16 @@ it('tells what turns, uploads, batches and webhooks take and cost, and no text, 
     completion: sumOf('completionTokens', 'openai:test'),
     retries: sumOf('modelRetries', 'throttled'),
     retriesOfModel: sumOf('modelRetries', 'openai:test'),
-    refusals: sumOf('modelFailures', 'refused'),
+    rejections: sumOf('modelFailures', 'refused'),
     steps: sumOf('steps', 'consultant_lookup'),
     failedSteps: sumOf('failedSteps', 'consultant_lookup'),
     bytes: sumOf('uploadedBytes', 'upload-file'),
     done: sumOf('batchRequestsDone', ''),
     failed: sumOf('batchRequestsFailed', ''),
-    batches: told('batchAge').map(([ended]) => ended),
+    batches: shown('batchAge').map(([ended]) => ended),
     webhooks: [sumOf('webhookAttempts', 'refused'), sumOf('webhookAttempts', 'delivered')],
-    keys: sumOf('refusedKeys', 'unknown'),
-    lost: told('lostUsage'),
+    keys: sumOf('rejectedKeys', 'unknown'),
+    lost: shown('lostUsage'),
   });
   await expect.poll(sums, { timeout: 10_000 }).toEqual({
     sends: 4,
@@ -165,7 +165,7 @@ it('tells what turns, uploads, batches and webhooks take and cost, and no text, 
     completion: 6,
     retries: 1,
     retriesOfModel: 1,
-    refusals: 1,
+    rejections: 1,
     steps: 1,
     failedSteps: 0,
     bytes: 'canary-content'.length,
@@ -176,7 +176,7 @@ it('tells what turns, uploads, batches and webhooks take and cost, and no text, 
     keys: 1,
     lost: [],
   });
-  const times = (name: MetricName) => told(name).flatMap(([, value]) => value);
+  const times = (name: MetricName) => shown(name).flatMap(([, value]) => value);
   // The refused turn has not spoken.
   expect(times('timeToFirstDelta')).toHaveLength(3);
   expect(times('replyTime')).toHaveLength(4);
@@ -204,14 +204,14 @@ it('tells what turns, uploads, batches and webhooks take and cost, and no text, 
       read.some((trace) => trace.name === name && trace.trace_id === root),
       name,
     ).toBe(true);
-  const ofAsking = read.find(
-    ({ annotations }) => (annotations as Record<string, string>).chat_id === `${asking}`,
+  const ofModelCall = read.find(
+    ({ annotations }) => (annotations as Record<string, string>).chat_id === `${sending}`,
   );
-  expect(ofAsking).toMatchObject({
+  expect(ofModelCall).toMatchObject({
     name: 'send-message',
-    annotations: { ...ofRequest, chat_id: `${asking}` },
+    annotations: { ...ofRequest, chat_id: `${sending}` },
   });
-  const parts = (ofAsking?.subsegments ?? []) as { name: string }[];
+  const parts = (ofModelCall?.subsegments ?? []) as { name: string }[];
   expect(parts.map(({ name }) => name).toSorted()).toEqual([
     'consultant_lookup',
     'reply',
@@ -228,5 +228,5 @@ it('tells what turns, uploads, batches and webhooks take and cost, and no text, 
 });
 
 it('tells at every run of the reconciler how many batches are open long after their time', async () => {
-  await expect.poll(() => told('overdueBatches'), { timeout: 20_000 }).toContainEqual(['', 0]);
+  await expect.poll(() => shown('overdueBatches'), { timeout: 20_000 }).toContainEqual(['', 0]);
 });

@@ -36,7 +36,7 @@ afterAll(async () => {
 
 const busy = { code: 10005, message: 'The model is busy: try again later' };
 const unreachable = { code: 10005, message: 'The model cannot be reached: try again later' };
-const refused = { code: 10005, message: 'The model refused the request' };
+const rejected = { code: 10005, message: 'The model refused the request' };
 const broken = { code: 10005, message: 'The model could not complete the reply' };
 
 interface Failure {
@@ -45,97 +45,103 @@ interface Failure {
   says?: string[];
   fails: (call: ModelCall, attempt: number) => void;
   /** How often the model is asked. */
-  asked: number;
+  received: number;
   /** How many of them the reply's usage counts: one unless said. */
   counted?: 0;
   /** Undefined when the reply comes whole in the end, as `Here I am`. */
   error?: { code: number; message: string };
 }
 
-const answer = (call: ModelCall): void => {
-  call.piece('Here I am');
+const respond = (call: ModelCall): void => {
+  call.chunk('Here I am');
   call.finish();
 };
 /** Fails as often as it says, and answers then. */
-const thenAnswers =
+const thenResponds =
   (times: number, fails: (call: ModelCall) => void): Failure['fails'] =>
   (call, attempt) =>
-    attempt <= times ? fails(call) : answer(call);
+    attempt <= times ? fails(call) : respond(call);
 const soon = { 'retry-after-ms': '5' };
 
 const failures: Failure[] = [
   {
     name: '429 with Retry-After, then an answer',
-    fails: thenAnswers(1, (call) => call.fail(429, { 'Retry-After': '1' })),
-    asked: 2,
+    fails: thenResponds(1, (call) => call.fail(429, { 'Retry-After': '1' })),
+    received: 2,
   },
   {
     name: '429 with a date, then an answer',
-    fails: thenAnswers(2, (call) =>
+    fails: thenResponds(2, (call) =>
       call.fail(429, { 'Retry-After': new Date(Date.now() + 1000).toUTCString() }),
     ),
-    asked: 3,
+    received: 3,
   },
-  { name: '429 and nothing else', fails: (call) => call.fail(429, soon), asked: 4, counted: 0, error: busy },
   {
-    name: '429 for longer than a reply waits',
-    fails: (call) => call.fail(429, { 'Retry-After': '3600' }),
-    asked: 1,
+    name: '429 and nothing else',
+    fails: (call) => call.fail(429, soon),
+    received: 4,
     counted: 0,
     error: busy,
   },
-  { name: '500, then an answer', fails: thenAnswers(3, (call) => call.fail(500, soon)), asked: 4 },
+  {
+    name: '429 for longer than a reply waits',
+    fails: (call) => call.fail(429, { 'Retry-After': '3600' }),
+    received: 1,
+    counted: 0,
+    error: busy,
+  },
+  { name: '500, then an answer', fails: thenResponds(3, (call) => call.fail(500, soon)), received: 4 },
   {
     name: '500 and nothing else',
     fails: (call) => call.fail(500, soon),
-    asked: 4,
+    received: 4,
     counted: 0,
     error: unreachable,
   },
-  { name: '503 for half a second', fails: thenAnswers(1, (call) => call.fail(503)), asked: 2 },
-  { name: '400', fails: (call) => call.fail(400), asked: 1, counted: 0, error: refused },
-  { name: '403', fails: (call) => call.fail(403), asked: 1, counted: 0, error: refused },
-  { name: '404', fails: (call) => call.fail(404), asked: 1, counted: 0, error: refused },
+  { name: '503 for half a second', fails: thenResponds(1, (call) => call.fail(503)), received: 2 },
+  { name: '400', fails: (call) => call.fail(400), received: 1, counted: 0, error: rejected },
+  { name: '403', fails: (call) => call.fail(403), received: 1, counted: 0, error: rejected },
+  { name: '404', fails: (call) => call.fail(404), received: 1, counted: 0, error: rejected },
   {
     name: 'a server error in the stream before the first word, then an answer',
-    fails: thenAnswers(1, (call) => call.failInStream('server error')),
-    asked: 2,
+    fails: thenResponds(1, (call) => call.failInStream('server error')),
+    received: 2,
   },
   {
     name: 'a throttling in the stream before the first word, then an answer',
-    fails: thenAnswers(1, (call) => call.failInStream('throttled')),
-    asked: 2,
+    fails: thenResponds(1, (call) => call.failInStream('throttled')),
+    received: 2,
   },
   {
     name: 'a refusal in the stream before the first word',
     fails: (call) => call.failInStream('invalid request'),
-    asked: 1,
+    received: 1,
     counted: 0,
-    error: refused,
+    error: rejected,
   },
   {
     name: 'a server error in the stream behind some words',
     says: ['One, ', 'two'],
     fails: (call) => call.failInStream('server error'),
-    asked: 1,
+    received: 1,
     error: unreachable,
   },
   {
     name: 'a throttling in the stream behind some words',
     says: ['One, ', 'two'],
     fails: (call) => call.failInStream('throttled'),
-    asked: 1,
+    received: 1,
     error: busy,
   },
   {
     name: 'a connection cut before the headers, then an answer',
-    fails: thenAnswers(1, (call) => call.reset()),
-    asked: 2,
+    fails: thenResponds(1, (call) => call.reset()),
+    received: 2,
   },
   {
     name: 'connections cut and nothing else',
     fails: (call) => call.reset(),
-    asked: 4,
+    received: 4,
     counted: 0,
     error: unreachable,
   },
@@ -143,28 +149,28 @@ const failures: Failure[] = [
     name: 'a connection cut behind some words',
     says: ['One, ', 'two'],
     fails: (call) => call.reset(),
-    asked: 1,
+    received: 1,
     error: unreachable,
   },
-  { name: 'an end without a word', fails: (call) => call.end(), asked: 1, counted: 0, error: broken },
+  { name: 'an end without a word', fails: (call) => call.end(), received: 1, counted: 0, error: broken },
   {
     name: 'an end without a finish',
     says: ['One, ', 'two'],
     fails: (call) => call.end(),
-    asked: 1,
+    received: 1,
     error: broken,
   },
   {
     name: 'an empty reply',
     fails: (call) => call.finish(),
-    asked: 1,
+    received: 1,
     error: { code: 10005, message: 'The model gave an empty reply' },
   },
   {
     name: 'a reply cut by a filter',
     says: ['One, '],
     fails: (call) => call.cut('content_filter'),
-    asked: 1,
+    received: 1,
     error: { code: 10005, message: 'The reply was cut by the content filter of the model' },
   },
   {
@@ -173,7 +179,7 @@ const failures: Failure[] = [
       call.raw('<html>Bad gateway</html>\n\n');
       call.end();
     },
-    asked: 1,
+    received: 1,
     counted: 0,
     error: broken,
   },
@@ -184,20 +190,20 @@ const failures: Failure[] = [
       call.raw('data: {"choices": [{]}\n\n');
       call.end();
     },
-    asked: 1,
+    received: 1,
     error: broken,
   },
   {
     name: 'silence at once',
     fails: () => undefined,
-    asked: 1,
+    received: 1,
     error: { code: 10005, message: 'Stream timed out' },
   },
   {
     name: 'silence behind some words',
     says: ['One, ', 'two'],
     fails: () => undefined,
-    asked: 1,
+    received: 1,
     error: { code: 10005, message: 'Stream timed out' },
   },
 ];
@@ -213,16 +219,16 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
   });
 
   it.concurrent.for(failures)('that answers with $name', async (failure, { expect }) => {
-    const { name, says = [], fails, asked, counted = 1, error } = failure;
+    const { name, says = [], fails, received, counted = 1, error } = failure;
     const text = error === undefined ? 'Here I am' : says.join('');
     const chatId = await createChat(client, tenant);
     const { promise: called, resolve } = Promise.withResolvers<ModelCall>();
     const calls = script(name, (call, attempt) => (says.length > 0 ? resolve(call) : fails(call, attempt)));
     const reader = stepThrough(await client.stream(chatId, { message: name, agent_id: tenant.agentId }));
     expect(await reader.next()).toMatchObject({ type: 'response.created', model: `${wire}:scripted` });
-    for (const piece of says) {
-      (await called).piece(piece);
-      expect(await reader.next()).toMatchObject({ type: 'response.output_text.delta', delta: piece });
+    for (const chunk of says) {
+      (await called).chunk(chunk);
+      expect(await reader.next()).toMatchObject({ type: 'response.output_text.delta', delta: chunk });
     }
     if (says.length > 0) fails(await called, 1);
     const rest = await reader.rest();
@@ -235,7 +241,7 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
           ]
         : [{ type: 'response.error', ...error }, '[DONE]'],
     );
-    expect(calls).toHaveLength(asked);
+    expect(calls).toHaveLength(received);
 
     const history = await historyOf(client, chatId);
     expect(contentsOf(history)).toEqual([name, text]);
@@ -243,7 +249,7 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
     expect(history[1]?.meta.token_usage?.total_calls).toBe(counted);
 
     const after = `after ${name}`;
-    const callsAfter = script(after, answer);
+    const callsAfter = script(after, respond);
     expect(await send(client, tenant, chatId, after)).toMatchObject({
       status: 200,
       body: { data: 'Here I am', error_code: 0 },
@@ -280,23 +286,23 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
     const lastTurnOf = async (name: string, fits: (messages: number) => boolean) => {
       const chatId = await createChat(client, tenant);
       for (const turn of ['first', 'second', 'third', 'fourth']) {
-        script(`${turn} ${name}`, answer);
+        script(`${turn} ${name}`, respond);
         expect((await send(client, tenant, chatId, `${turn} ${name}`)).status).toBe(200);
       }
       const calls = script(name, (call) =>
         fits(call.request.messages.length)
-          ? answer(call)
+          ? respond(call)
           : call.fail(400, {}, `litellm.ContextWindowExceededError: scripted ${name}`),
       );
       const reply = await send(client, tenant, chatId, name);
-      return { chatId, reply, calls, asked: () => calls.map(({ request }) => request.messages.length) };
+      return { chatId, reply, calls, received: () => calls.map(({ request }) => request.messages.length) };
     };
 
     it('is asked once more with the later half of the earlier messages', async () => {
       const name = 'half of it fits';
-      const { chatId, reply, calls, asked } = await lastTurnOf(name, (messages) => messages <= 5);
+      const { chatId, reply, calls, received } = await lastTurnOf(name, (messages) => messages <= 5);
       expect(reply).toMatchObject({ status: 200, body: { data: 'Here I am' } });
-      expect(asked()).toEqual([9, 5]);
+      expect(received()).toEqual([9, 5]);
       expect(calls[1]?.request.messages.map(({ content }) => content)).toEqual([
         `third ${name}`,
         'Here I am',
@@ -309,14 +315,14 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
     });
 
     it('is asked with none of them in the end', async () => {
-      const { reply, asked } = await lastTurnOf('none of it fits', (messages) => messages === 1);
+      const { reply, received } = await lastTurnOf('none of it fits', (messages) => messages === 1);
       expect(reply.status).toBe(200);
-      expect(asked()).toEqual([9, 5, 1]);
+      expect(received()).toEqual([9, 5, 1]);
     });
 
     it('has too long a message: that is the reason, and the chat takes a shorter one', async () => {
       const name = 'nothing fits';
-      const { chatId, reply, asked } = await lastTurnOf(name, () => false);
+      const { chatId, reply, received } = await lastTurnOf(name, () => false);
       expect(reply).toMatchObject({
         status: 500,
         body: {
@@ -324,13 +330,13 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
           message: `${tooLong}, request id ${reply.headers.get('x-request-id')}`,
         },
       });
-      expect(asked()).toEqual([9, 5, 1]);
+      expect(received()).toEqual([9, 5, 1]);
       const failed = (await historyOf(client, chatId)).at(-1);
       expect(failed?.meta).toMatchObject({
         error: { code: 10005, message: tooLong },
         token_usage: { total_calls: 0 },
       });
-      script(`shorter than ${name}`, answer);
+      script(`shorter than ${name}`, respond);
       expect((await send(client, tenant, chatId, `shorter than ${name}`)).status).toBe(200);
     });
 
@@ -349,8 +355,8 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
   it('that reaches its limit of tokens: its text is the reply, which says that it is incomplete', async () => {
     const cut = 'max_output_tokens';
     script('to the limit', (call) => {
-      call.piece('One, ');
-      call.piece('two');
+      call.chunk('One, ');
+      call.chunk('two');
       call.cut('length');
     });
     const message = { message: 'to the limit', agent_id: tenant.agentId };
@@ -362,9 +368,9 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
     const [, reply] = await historyOf(client, chatId);
     expect(reply).toMatchObject({ content: 'One, two', meta: { incomplete: cut } });
     expect(reply?.meta).not.toHaveProperty('error');
-    const answer = await send(client, tenant, chatId, 'to the limit');
-    expect(answer).toMatchObject({ status: 200, body: { data: 'One, two', error_code: 0 } });
-    expect(answer.headers.get('x-reply-incomplete')).toBe(cut);
+    const respond = await send(client, tenant, chatId, 'to the limit');
+    expect(respond).toMatchObject({ status: 200, body: { data: 'One, two', error_code: 0 } });
+    expect(respond.headers.get('x-reply-incomplete')).toBe(cut);
     const requests = [{ custom_id: 'one', message: 'to the limit' }];
     const batch = await endOf(client, (await submit(client, tenant, requests)).id);
     expect(await checkEnded(client, batch, requests)).toMatchObject([
@@ -376,7 +382,7 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
     const chatId = await createChat(client, tenant);
     const text = Array.from({ length: 100_000 }, (_, index) => `${index}`.padStart(9, '0')).join(' ');
     script('at length', (call) => {
-      for (let start = 0; start < text.length; start += 4096) call.piece(text.slice(start, start + 4096));
+      for (let start = 0; start < text.length; start += 4096) call.chunk(text.slice(start, start + 4096));
       call.finish();
     });
     const events = await (
@@ -395,8 +401,8 @@ it('leaves no message and no word of a provider in the logs', () => {
   expect(logged.some((line) => line.includes('A reply was not completed'))).toBe(true);
   const words = [...failures.map(({ name }) => name), 'Here I am', 'One, ', 'scripted 4', 'scripted 5'];
   // Short ones such as 400 are part of much else.
-  const telling = words.filter((word) => word.length > 5);
-  expect(logged.filter((line) => telling.some((word) => line.includes(word)))).toEqual([]);
+  const revealing = words.filter((word) => word.length > 5);
+  expect(logged.filter((line) => revealing.some((word) => line.includes(word)))).toEqual([]);
 });
 
 function modelOf(wire: Wire): ScriptedModel {

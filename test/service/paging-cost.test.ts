@@ -108,7 +108,7 @@ it.each(lists)('costs the same at offset 100,000 as at 0 in the list %s', async 
     ] as const) {
       expect(total).toBe(count);
       expect(data.map(({ id }) => id)).toEqual(
-        Array.from({ length: 50 }, (_, place) => first(offset) + (order === 'asc' ? place : -place)),
+        Array.from({ length: 50 }, (_, location) => first(offset) + (order === 'asc' ? location : -location)),
       );
     }
     for (const { targets, units } of [near, away]) {
@@ -145,7 +145,7 @@ it('costs the same at offset 100,000 as at 0 in a history', async () => {
       expect(total).toBe(count);
       const first = order === 'asc' ? offset + 1 : count - offset;
       expect(data.map(({ id }) => positionOf(fullChat, id))).toEqual(
-        Array.from({ length: 50 }, (_, place) => first + (order === 'asc' ? place : -place)),
+        Array.from({ length: 50 }, (_, location) => first + (order === 'asc' ? location : -location)),
       );
     }
     // One read of workspace and chat, one query of fifty messages; the texts differ by a few digits, at most one unit.

@@ -6,7 +6,7 @@ import { rateClasses } from '#contract/rate-limits.ts';
 import { type RouteName, routes } from '#contract/routes.ts';
 import { createApiKey } from '#domain/workspaces/create-api-key.ts';
 import { agentctlOf } from '#support/agentctl.ts';
-import { type Answer, clientOf } from '#support/client.ts';
+import { type ApiResponse, clientOf } from '#support/client.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { fileBucketOf } from '#support/file-bucket.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
@@ -26,7 +26,7 @@ beforeAll(async () => {
     // Each is a cold start, and knows of the others' requests by the table alone.
     maxConcurrency: 2,
     onLog: ({ line }) => logged.push(line),
-    faults: { refuse: ({ body }) => bucketsAreDown && JSON.stringify(body).includes('#RATE#') },
+    faults: { reject: ({ body }) => bucketsAreDown && JSON.stringify(body).includes('#RATE#') },
   });
   table = dataTableOf(service);
 });
@@ -36,7 +36,7 @@ afterAll(async () => {
 });
 
 /** What an answer tells of its limit. */
-const toldBy = ({ headers }: Pick<Answer, 'headers'>) => ({
+const shownBy = ({ headers }: Pick<ApiResponse, 'headers'>) => ({
   limit: headers.get('x-ratelimit-limit'),
   remaining: headers.get('x-ratelimit-remaining'),
   reset: headers.get('x-ratelimit-reset'),
@@ -49,7 +49,7 @@ const twoAnHour = '2/h:2';
 const inHalfAnHour = expect.stringMatching(/^(1800|17[5-9]\d)$/);
 
 /** A request of every route. Those of batches fail, which counts as well, and starts no workflow. */
-async function requestsOf(tenant: OpenTenant): Promise<Record<RouteName, () => Promise<Answer>>> {
+async function requestsOf(tenant: OpenTenant): Promise<Record<RouteName, () => Promise<ApiResponse>>> {
   const chat = await tenant.createChat();
   dataOf(await tenant.send(chat));
   const reply = (await tenant.history(chat))[1]?.id;
@@ -86,16 +86,16 @@ it('holds every route to the limit of its class, which is the stage’s or the w
     uploads: requests['upload-file'],
     batches: requests['create-batch'],
   };
-  const limitsTold = async () => {
-    const told: Record<string, unknown> = {};
+  const limitsShown = async () => {
+    const shown: Record<string, unknown> = {};
     for (const rateClass of rateClasses) {
-      const { limit, remaining } = toldBy(await firstOf[rateClass]());
-      told[rateClass] = `${remaining} of ${limit}`;
+      const { limit, remaining } = shownBy(await firstOf[rateClass]());
+      shown[rateClass] = `${remaining} of ${limit}`;
     }
-    return told;
+    return shown;
   };
   await setLimits(tenant.workspaceId, {});
-  expect(await limitsTold()).toEqual({
+  expect(await limitsShown()).toEqual({
     reads: '39 of 40',
     writes: '99 of 100',
     sends: '9 of 10',
@@ -105,17 +105,17 @@ it('holds every route to the limit of its class, which is the stage’s or the w
   const own = Object.fromEntries(rateClasses.map((name) => [name, twoAnHour]));
   await setLimits(tenant.workspaceId, own);
   for (const remaining of [1, 0])
-    expect(await limitsTold()).toEqual(
+    expect(await limitsShown()).toEqual(
       Object.fromEntries(rateClasses.map((name) => [name, `${remaining} of 2`])),
     );
   for (const [name, request] of Object.entries(requests)) {
-    const answer = await request();
+    const response = await request();
     const { rateClass } = routes[name as RouteName];
-    expect(summaryOf(answer), name).toMatch(
+    expect(summaryOf(response), name).toMatch(
       new RegExp(`^429/10029 Rate limit exceeded: ${rateClass} are limited to 2/h, try again in \\d+ s$`),
     );
-    expect(answer.body.data).toBeNull();
-    expect(toldBy(answer)).toEqual({
+    expect(response.body.data).toBeNull();
+    expect(shownBy(response)).toEqual({
       limit: '2',
       remaining: '0',
       reset: expect.stringMatching(/^(3600|35\d\d)$/),
@@ -129,19 +129,19 @@ it('holds every route to the limit of its class, which is the stage’s or the w
 describe('a limit', () => {
   it('lets exactly its burst of parallel requests in', async () => {
     const { client } = await openTenant(service, { limits: { reads: '1/m:40' } });
-    const answers = await Promise.all(Array.from({ length: 100 }, () => client.get('/chats')));
-    const admitted = answers.filter(({ status }) => status === 200);
+    const responses = await Promise.all(Array.from({ length: 100 }, () => client.get('/chats')));
+    const admitted = responses.filter(({ status }) => status === 200);
     expect(admitted).toHaveLength(40);
     expect(new Set(admitted.map(({ headers }) => headers.get('x-ratelimit-remaining'))).size).toBe(40);
-    expect(answers.filter(({ body }) => body.error_code === 10029)).toHaveLength(60);
+    expect(responses.filter(({ body }) => body.error_code === 10029)).toHaveLength(60);
   });
 
   it('lets a client in that comes back after Retry-After', async () => {
     const { client } = await openTenant(service, { limits: { reads: '40/m:1' } });
-    let refused = await client.get('/chats');
+    let rejected = await client.get('/chats');
     // On a busy machine a request may take longer than a token.
-    while (refused.status === 200) refused = await client.get('/batches');
-    const { retryAfter } = toldBy(refused);
+    while (rejected.status === 200) rejected = await client.get('/batches');
+    const { retryAfter } = shownBy(rejected);
     expect(retryAfter).toMatch(/^[12]$/);
     await sleep(Number(retryAfter) * 1000);
     expect((await client.get('/chats')).status).toBe(200);
@@ -159,11 +159,11 @@ describe('a limit', () => {
 
   it('counts requests that fail, and refuses before anything else is found wrong', async () => {
     const { client } = await openTenant(service, { limits: { writes: twoAnHour } });
-    expect(toldBy(await client.post('/chats', {}))).toMatchObject({ remaining: '1' });
+    expect(shownBy(await client.post('/chats', {}))).toMatchObject({ remaining: '1' });
     const unknown = { name: 'A', agent_id: '00000000-0000-4000-8000-000000000000' };
     const notFound = await client.post('/chats', unknown);
     expect(summaryOf(notFound)).toBe('404/10003 Agent not found');
-    expect(toldBy(notFound)).toMatchObject({ remaining: '0', retryAfter: null });
+    expect(shownBy(notFound)).toMatchObject({ remaining: '0', retryAfter: null });
     expect((await client.post('/chats', {})).status).toBe(429);
     expect((await client.post('/chats', unknown)).status).toBe(429);
   });
@@ -173,11 +173,11 @@ describe('a limit', () => {
     expect((await client.get('/chats')).status).toBe(200);
     expect((await client.get('/chats')).status).toBe(429);
     await setLimits(workspaceId, { reads: '3/h' });
-    expect(toldBy(await client.get('/chats'))).toMatchObject({ limit: '3', remaining: '2' });
+    expect(shownBy(await client.get('/chats'))).toMatchObject({ limit: '3', remaining: '2' });
     await operator().workspaces.update(workspaceId, { limits: 'none' });
-    expect(toldBy(await client.get('/chats'))).toEqual(nothing);
+    expect(shownBy(await client.get('/chats'))).toEqual(nothing);
     await operator().workspaces.update(workspaceId, { limits: 'default', ownLimits: { reads: 'stage' } });
-    expect(toldBy(await client.get('/chats'))).toMatchObject({ limit: '40' });
+    expect(shownBy(await client.get('/chats'))).toMatchObject({ limit: '40' });
   });
 });
 
@@ -188,10 +188,10 @@ describe('a send', () => {
     const tenant = await openTenant(service, { limits: { sends: twoAnHour } });
     const chat = await tenant.createChat();
     const stream = await tenant.client.stream(chat.id, { message: 'Hello', agent_id: tenant.agentId });
-    expect(toldBy(stream.response)).toMatchObject({ limit: '2', remaining: '1' });
+    expect(shownBy(stream.response)).toMatchObject({ limit: '2', remaining: '1' });
     expect(stream.response.headers.get('content-type')).toContain('text/event-stream');
     await stream.all();
-    expect(toldBy(await tenant.send(chat))).toMatchObject({ limit: '2', remaining: '0' });
+    expect(shownBy(await tenant.send(chat))).toMatchObject({ limit: '2', remaining: '0' });
   });
 
   it('that is refused is an envelope, and leaves the chat as it was', async () => {
@@ -222,13 +222,13 @@ describe('a send', () => {
   it('leaves nothing of the refused ones of many at once', async () => {
     const tenant = await openTenant(service, { limits: { sends: '3/h' } });
     const chats = await Promise.all(Array.from({ length: 8 }, () => tenant.createChat()));
-    const answers = await Promise.all(chats.map((chat) => tenant.send(chat)));
-    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 200, 200, ...Array(5).fill(429)]);
-    const rows = await table.readAll();
+    const responses = await Promise.all(chats.map((chat) => tenant.send(chat)));
+    expect(responses.map(({ status }) => status).toSorted()).toEqual([200, 200, 200, ...Array(5).fill(429)]);
+    const items = await table.readAll();
     for (const [index, chat] of chats.entries()) {
-      const own = rows.filter(({ pk }) => pk === keys.chat(tenant.workspaceId, chat.id).pk);
-      expect(own).toHaveLength(answers[index]?.status === 200 ? 3 : 1);
-      expect(own.filter((row) => 'lease_id' in row)).toEqual([]);
+      const own = items.filter(({ pk }) => pk === keys.chat(tenant.workspaceId, chat.id).pk);
+      expect(own).toHaveLength(responses[index]?.status === 200 ? 3 : 1);
+      expect(own.filter((item) => 'lease_id' in item)).toEqual([]);
     }
   });
 });
@@ -236,10 +236,10 @@ describe('a send', () => {
 describe('other writes that are refused leave nothing behind', () => {
   it('chats', async () => {
     const tenant = await openTenant(service, { limits: { writes: twoAnHour } });
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 6 }, () => tenant.client.post('/chats', { name: 'A', agent_id: tenant.agentId })),
     );
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(2);
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(2);
     expect(dataOf(await tenant.client.get<ChatResource[]>('/chats'))).toHaveLength(2);
   });
 
@@ -248,17 +248,17 @@ describe('other writes that are refused leave nothing behind', () => {
     const chat = await tenant.createChat();
     dataOf(await tenant.send(chat));
     const message = { message: 'Again', agent_id: tenant.agentId, stream: false };
-    const tries = ['/chats', `/chats/${chat.id}/messages`].map(
+    const attempts = ['/chats', `/chats/${chat.id}/messages`].map(
       (path) => () =>
         tenant.client.post(path, path === '/chats' ? { ...message, name: 'A' } : message, {
           headers: { 'Idempotency-Key': `refused once ${path}` },
         }),
     );
-    for (const attempt of tries) expect((await attempt()).status).toBe(429);
+    for (const attempt of attempts) expect((await attempt()).status).toBe(429);
     await operator().workspaces.update(tenant.workspaceId, { limits: 'none' });
-    for (const attempt of tries) {
-      const answer = await attempt();
-      expect([answer.status, answer.headers.get('idempotency-replayed')]).toEqual([200, null]);
+    for (const attempt of attempts) {
+      const response = await attempt();
+      expect([response.status, response.headers.get('idempotency-replayed')]).toEqual([200, null]);
     }
   });
 
@@ -266,12 +266,12 @@ describe('other writes that are refused leave nothing behind', () => {
     const tenant = await openTenant(service, { limits: { uploads: twoAnHour } });
     const gateway = { baseUrl: `${service.run.endpoints.gateway}/v1` };
     const [large, small] = [uploaderOf(service, tenant), uploaderOf(gateway, tenant)];
-    expect(toldBy(await large.file('a.txt', 'Text'))).toMatchObject({ limit: '2', remaining: '1' });
-    expect(toldBy(await small.file('b.txt', 'Text'))).toMatchObject({ limit: '2', remaining: '0' });
+    expect(shownBy(await large.file('a.txt', 'Text'))).toMatchObject({ limit: '2', remaining: '1' });
+    expect(shownBy(await small.file('b.txt', 'Text'))).toMatchObject({ limit: '2', remaining: '0' });
     for (const door of [large, small]) {
-      const refused = await door.file('c.txt', 'Text');
-      expect(summaryOf(refused)).toMatch(/^429\/10029 Rate limit exceeded: uploads/);
-      expect(toldBy(refused)).toMatchObject({ remaining: '0', retryAfter: inHalfAnHour });
+      const rejected = await door.file('c.txt', 'Text');
+      expect(summaryOf(rejected)).toMatch(/^429\/10029 Rate limit exceeded: uploads/);
+      expect(shownBy(rejected)).toMatchObject({ remaining: '0', retryAfter: inHalfAnHour });
     }
     expect((await fileBucketOf(service).holds(tenant.workspaceId)).objects).toHaveLength(2);
   });
@@ -302,14 +302,14 @@ describe('what it costs', () => {
   it('is a row that goes by itself, once its bucket is full', async () => {
     const { client, workspaceId } = await openTenant(service, { limits: { reads: '6/m:3' } });
     await client.get('/chats');
-    const rows = (await table.readAll()).filter(({ pk }) => String(pk).startsWith(`W#${workspaceId}#RATE#`));
-    expect(rows).toEqual([
+    const items = (await table.readAll()).filter(({ pk }) => String(pk).startsWith(`W#${workspaceId}#RATE#`));
+    expect(items).toEqual([
       { pk: expect.any(String), sk: '6/m:3', full_at: expect.any(Number), ttl: expect.any(Number) },
     ]);
-    const [row] = rows as [{ full_at: number; ttl: number }];
-    expect(row.full_at - Date.now()).toBeLessThanOrEqual(10_000);
-    expect(row.ttl - row.full_at / 1000).toBeGreaterThan(60);
-    expect(row.ttl - Date.now() / 1000).toBeLessThan(200);
+    const [item] = items as [{ full_at: number; ttl: number }];
+    expect(item.full_at - Date.now()).toBeLessThanOrEqual(10_000);
+    expect(item.ttl - item.full_at / 1000).toBeGreaterThan(60);
+    expect(item.ttl - Date.now() / 1000).toBeLessThan(200);
   });
 });
 
@@ -317,23 +317,25 @@ it('lets requests in while buckets cannot be written, without a word of limits, 
   const limits = { reads: '1/h', sends: '1/h', uploads: '1/h' };
   const tenant = await openTenant(service, { limits });
   const chat = await tenant.createChat();
-  const answers: Answer[] = [];
+  const responses: ApiResponse[] = [];
   bucketsAreDown = true;
   try {
-    answers.push(await tenant.client.get('/chats'), await tenant.client.get('/chats'));
-    answers.push(await tenant.send(chat), await uploaderOf(service, tenant).file('a.txt', 'Text'));
+    responses.push(await tenant.client.get('/chats'), await tenant.client.get('/chats'));
+    responses.push(await tenant.send(chat), await uploaderOf(service, tenant).file('a.txt', 'Text'));
   } finally {
     bucketsAreDown = false;
   }
-  expect(answers.map((answer) => [answer.status, toldBy(answer)])).toEqual(answers.map(() => [200, nothing]));
+  expect(responses.map((response) => [response.status, shownBy(response)])).toEqual(
+    responses.map(() => [200, nothing]),
+  );
   const lines = logged.filter((line) => line.includes('A rate limit was not checked'));
-  const idOf = ({ headers }: Answer) => headers.get('x-request-id');
+  const idOf = ({ headers }: ApiResponse) => headers.get('x-request-id');
   expect(lines.map((line) => JSON.parse(line))).toMatchObject(
     ['reads', 'reads', 'sends', 'uploads'].map((rateClass, index) => ({
       level: 'WARN',
       rateClass,
       workspace_id: tenant.workspaceId,
-      request_id: idOf(answers[index] as Answer),
+      request_id: idOf(responses[index] as ApiResponse),
     })),
   );
   expect((await tenant.client.get('/chats')).status).toBe(200);
@@ -352,7 +354,7 @@ it('is set by operators, one for one, and shown', async () => {
     own_limits: { reads: '7/m', sends: '50/s:100', uploads: 'none', 'open-batches': '25' },
   });
   expect(changed).not.toHaveProperty('own_limits.writes');
-  expect(toldBy(await client.get('/chats'))).toMatchObject({ limit: '7' });
-  expect(toldBy(await client.post('/chats', {}))).toMatchObject({ limit: '100' });
+  expect(shownBy(await client.get('/chats'))).toMatchObject({ limit: '7' });
+  expect(shownBy(await client.post('/chats', {}))).toMatchObject({ limit: '100' });
   expect(await json('workspaces', 'get', workspaceId)).toEqual(changed);
 });

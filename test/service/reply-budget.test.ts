@@ -23,13 +23,13 @@ const fetchType = 'consultant_fetch_web_content';
 const fetchTool = { type: fetchType };
 
 let web: WebServer;
-let answerPage: (response: ServerResponse) => void;
+let respondWithPage: (response: ServerResponse) => void;
 let model: ScriptedModel;
 let service: Service;
 let tenant: Tenant;
 let client: Client;
 beforeAll(async () => {
-  web = await startWebServer((_request, response) => answerPage(response));
+  web = await startWebServer((_request, response) => respondWithPage(response));
   model = await startScriptedModel();
   service = await startService({
     variables: { OPENAI_BASE_URL: model.url, OUTBOUND_ALLOW: `127.0.0.1:${web.port}` },
@@ -46,8 +46,8 @@ afterAll(async () => {
 beforeEach(() => {
   model.calls.length = 0;
   model.plainCalls.length = 0;
-  web.asked.length = 0;
-  answerPage = (response) => response.writeHead(200, { 'Content-Type': 'text/plain' }).end('A page');
+  web.received.length = 0;
+  respondWithPage = (response) => response.writeHead(200, { 'Content-Type': 'text/plain' }).end('A page');
 });
 
 const agentWith = (fields: AgentFields): Promise<string> =>
@@ -64,7 +64,7 @@ const greedy =
   (times = 1) =>
   (call: ModelCall): void => {
     const tools = call.request.tools ?? [];
-    if (tools.length === 0) call.piece('Enough.');
+    if (tools.length === 0) call.chunk('Enough.');
     else
       call.callTools(
         ...tools.flatMap(({ function: { name } }) =>
@@ -117,7 +117,7 @@ describe('a reply', { timeout: 60_000 }, () => {
     const agentId = await agentWith({ unified_tools: [fetchTool], meta: { max_steps: 50 } });
     model.onCall = greedy();
     const { end, steps } = await reply(agentId);
-    expect(web.asked).toHaveLength(limits.toolUses);
+    expect(web.received).toHaveLength(limits.toolUses);
     expect(steps.map(succeeded)).toEqual([...Array(limits.toolUses).fill(true), false]);
     expect(failuresIn(steps)).toEqual([usesReached]);
     expect(model.calls.at(-1)?.request).not.toHaveProperty('tools');
@@ -133,7 +133,7 @@ describe('a reply', { timeout: 60_000 }, () => {
     const titledClient = clientOf(service, titled);
     // What never reaches a tool is no use of one.
     model.onCall = (call) => {
-      call.piece('Well,');
+      call.chunk('Well,');
       if (call.request.tools !== undefined) call.callTools({ name: fetchType, arguments: {} });
       call.finish();
     };
@@ -153,13 +153,13 @@ describe('a reply', { timeout: 60_000 }, () => {
   it.each([
     ['an answer', true, isWhole],
     ['a failure', false, { type: 'response.error', message: expect.stringContaining('cannot be reached') }],
-  ])('counts calls that are made again, to the last, which is %s', async (_, answers, last) => {
+  ])('counts calls that are made again, to the last, which is %s', async (_, responses, last) => {
     const agentId = await agentWith({ unified_tools: [fetchTool], meta: { max_steps: 50 } });
     // Every second one fails, and so from the second round on each round takes two.
     model.onCall = (call) => {
       const isLast = call.request.tools === undefined;
-      if (isLast ? !answers : model.calls.length % 2 === 0) return call.fail(503, { 'Retry-After': '0' });
-      if (isLast) call.piece('Enough.');
+      if (isLast ? !responses : model.calls.length % 2 === 0) return call.fail(503, { 'Retry-After': '0' });
+      if (isLast) call.chunk('Enough.');
       else call.callTools({ name: fetchType, arguments: {} });
       call.finish();
     };
@@ -174,20 +174,20 @@ describe('a reply', { timeout: 60_000 }, () => {
     const { id } = await submit(client, { agentId }, [{ custom_id: 'one', message: 'go' }]);
     await endOf(client, id);
     expect(await resultsOf(client, id)).toMatchObject([{ status: 'success', response_content: 'Enough.' }]);
-    expect(web.asked).toHaveLength(limits.toolUses);
+    expect(web.received).toHaveLength(limits.toolUses);
   });
 });
 
 describe('tools at once', { timeout: 60_000 }, () => {
   /** Pages come when all that is to be begun has been. */
-  function heldPages() {
-    const held: ServerResponse[] = [];
-    answerPage = (response) => held.push(response);
+  function delayedPages() {
+    const buffered: ServerResponse[] = [];
+    respondWithPage = (response) => buffered.push(response);
     return {
-      held,
+      buffered,
       release() {
-        answerPage = (response) => response.end('A page');
-        for (const response of held) response.end('A page');
+        respondWithPage = (response) => response.end('A page');
+        for (const response of buffered) response.end('A page');
       },
     };
   }
@@ -197,13 +197,13 @@ describe('tools at once', { timeout: 60_000 }, () => {
     [5, 1],
   ])('%i of one answer: %i are rejected', async (count, rejected) => {
     const agentId = await agentWith({ unified_tools: [fetchTool], meta: { max_steps: 2 } });
-    const pages = heldPages();
+    const pages = delayedPages();
     model.onCall = greedy(count);
     const chatId = await createChat(client, { agentId });
     const events = stepThrough(await client.stream(chatId, { message: 'go', agent_id: agentId }));
     // All have begun, and those that are rejected have ended, before a page comes.
     for (let seen = 0; seen < 1 + count + rejected; seen += 1) await events.next();
-    await expect.poll(() => pages.held.length).toBe(limits.toolsAtOnce);
+    await expect.poll(() => pages.buffered.length).toBe(limits.toolsAtOnce);
     pages.release();
     expect((await events.rest()).at(-2)).toMatchObject(isWhole);
     const steps = (await historyOf(client, chatId)).at(-1)?.meta.reasoning_steps ?? [];
@@ -218,7 +218,7 @@ describe('tools at once', { timeout: 60_000 }, () => {
       unified_tools: readers.map((each, index) => callOf(`ask_${index}`, each)),
       meta: { max_steps: 2 },
     });
-    const pages = heldPages();
+    const pages = delayedPages();
     // Each called agent reads two pages: one in its caller's place, and one that has none.
     model.onCall = (call) => {
       const isReader = call.request.tools?.[0]?.function.name === fetchType;
@@ -230,7 +230,7 @@ describe('tools at once', { timeout: 60_000 }, () => {
       const event = (await events.next()) as StreamEvent;
       if (event.type === 'response.reasoning_step.end') ends += 1;
     }
-    await expect.poll(() => pages.held.length).toBe(limits.toolsAtOnce);
+    await expect.poll(() => pages.buffered.length).toBe(limits.toolsAtOnce);
     pages.release();
     expect((await events.rest()).at(-2)).toMatchObject(isWhole);
     const steps = (await historyOf(client, chatId)).at(-1)?.meta.reasoning_steps ?? [];

@@ -31,9 +31,9 @@ const halfCharacter = /\\ud[89a-f]/i;
 const open = (fields: AgentFields = {}) =>
   openTenant(service, { model: 'openai:test', titles: false, agent: fields });
 
-function say(...pieces: string[]): void {
+function say(...chunks: string[]): void {
   model.onCall = (call) => {
-    for (const piece of pieces) call.piece(piece);
+    for (const chunk of chunks) call.chunk(chunk);
     call.finish();
   };
 }
@@ -41,7 +41,7 @@ function say(...pieces: string[]): void {
 /** Answers a message by its tools' results, and calls them before. */
 function useTools(...calls: Parameters<ModelCall['callTools']>): void {
   model.onCall = (call) => {
-    if (call.request.messages.at(-1)?.role === 'tool') call.piece('Done');
+    if (call.request.messages.at(-1)?.role === 'tool') call.chunk('Done');
     else call.callTools(...calls);
     call.finish();
   };
@@ -65,7 +65,7 @@ async function streamed(tenant: Awaited<ReturnType<typeof open>>, message: strin
 }
 
 describe('a half of a character in what a model says', () => {
-  const pieces = [
+  const chunks = [
     'One \ud83d',
     '\ude00 two \ud800',
     ' three \udc00 four',
@@ -78,7 +78,7 @@ describe('a half of a character in what a model says', () => {
 
   it('waits for the other one in a stream, and is replaced when none comes', async () => {
     const tenant = await open();
-    say(...pieces);
+    say(...chunks);
     const { text, events, deltas, stored } = await streamed(tenant, 'Hi');
     expect(deltas.join('')).toBe(whole);
     expect(deltas.filter((delta) => !delta.isWellFormed())).toEqual([]);
@@ -91,7 +91,7 @@ describe('a half of a character in what a model says', () => {
   it('is replaced at the end of a reply that breaks off', async () => {
     const tenant = await open();
     model.onCall = (call) => {
-      call.piece('Half \ud83d');
+      call.chunk('Half \ud83d');
       call.failInStream('server error');
     };
     const { events, deltas, stored } = await streamed(tenant, 'Hi');
@@ -102,7 +102,7 @@ describe('a half of a character in what a model says', () => {
 
   it('costs a JSON send and a batch nothing else', async () => {
     const tenant = await open();
-    say(...pieces);
+    say(...chunks);
     const chat = await tenant.createChat();
     expect((await tenant.send(chat)).body).toMatchObject({ data: whole, error_code: 0 });
     expect((await tenant.history(chat))[1]?.content).toBe(whole);
@@ -117,7 +117,7 @@ describe('a half of a character in what a model says', () => {
     const tenant = await openTenant(service, { model: 'openai:test' });
     say('Hello');
     model.onPlainCall = (call) => {
-      call.piece('A \ud800 title');
+      call.chunk('A \ud800 title');
       call.finish();
     };
     const { events } = await streamed(tenant, 'Hi');
@@ -155,7 +155,7 @@ describe('a half of a character in a step', () => {
     model.onCall = (call) => {
       const last = call.request.messages.at(-1);
       if (last?.content === 'Call') call.callTools({ name: 'call', arguments: { message: 'What \ud83d' } });
-      else call.piece(last?.role === 'tool' ? 'Done' : 'This \ud83d');
+      else call.chunk(last?.role === 'tool' ? 'Done' : 'This \ud83d');
       call.finish();
     };
     const caller = { ...tenant, agentId, createChat: () => tenant.createChat({ agent_id: agentId }) };
@@ -207,9 +207,9 @@ describe('a reply as long as a reply may be', () => {
         { message: 'Hi', stream: false, agent_id: tenant.agentId },
         { headers: { 'Idempotency-Key': 'long' } },
       );
-    for (const answer of [await sendWithKey(), await sendWithKey()]) {
-      expect(answer).toMatchObject({ status: 200, body: { data: longest, error_code: 0 } });
-      expect(answer.headers.get('x-reply-incomplete')).toBe('max_output_tokens');
+    for (const response of [await sendWithKey(), await sendWithKey()]) {
+      expect(response).toMatchObject({ status: 200, body: { data: longest, error_code: 0 } });
+      expect(response.headers.get('x-reply-incomplete')).toBe('max_output_tokens');
     }
     const requests = [{ custom_id: 'long', message: 'Hi' }];
     const batch = await endOf(tenant.client, (await submit(tenant.client, tenant, requests)).id);
@@ -232,7 +232,7 @@ describe('a reply as long as a reply may be', () => {
         void call.gone.then(() => clearInterval(more));
       };
     };
-    goOn((call) => call.piece('and on '));
+    goOn((call) => call.chunk('and on '));
     const { stored } = await streamed(tenant, 'Text');
     expect(stored).toMatchObject({
       content: `${'and on '.repeat(142)}and on`,
@@ -264,7 +264,7 @@ describe('a reply as long as a reply may be', () => {
     model.onCall = (call) => {
       const last = call.request.messages.at(-1);
       if (last?.content === 'Call') call.callTools({ name: 'call', arguments: { message: 'Much' } });
-      else call.piece(last?.role === 'tool' ? 'Done' : `${longest}!`);
+      else call.chunk(last?.role === 'tool' ? 'Done' : `${longest}!`);
       call.finish();
     };
     const caller = { ...tenant, agentId, createChat: () => tenant.createChat({ agent_id: agentId }) };

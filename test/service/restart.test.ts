@@ -55,11 +55,11 @@ it('finds everything again after a stop, and goes on with its conversations', as
   await send(before, tenant, chatId, 'Remember me');
   const large = 'large '.repeat(80_000);
   const called = callFor('Say much');
-  const answering = send(before, tenant, chatId, 'Say much');
+  const responding = send(before, tenant, chatId, 'Say much');
   const call = await called;
-  call.piece(large);
+  call.chunk(large);
   call.finish();
-  await answering;
+  await responding;
   const seen = await everythingOf(before);
   await first.close();
 
@@ -112,7 +112,7 @@ it('finds everything again after a kill in the middle of a reply', async () => {
     await client.stream(chatId, { message: 'Cut me off', agent_id: tenant.agentId }),
   );
   await events.next();
-  (await called).piece('One, ');
+  (await called).chunk('One, ');
   expect(await events.next()).toMatchObject({ delta: 'One, ' });
   first.command.child.kill('SIGKILL');
   const broken = expect(events.rest()).rejects.toThrow();
@@ -121,17 +121,17 @@ it('finds everything again after a kill in the middle of a reply', async () => {
   expect((await first.command.ended).signal).toBe('SIGKILL');
   await broken;
   expect(tenantOf(second.connection)).toEqual(tenant);
-  const again = clientOf({ baseUrl: second.connection.base_url }, tenant);
-  expect(contentsOf(await historyOf(again, chatId))).toEqual(['Before', 'Hello', 'Cut me off']);
-  expect(await send(again, tenant, chatId, 'Too soon')).toMatchObject({
+  const repeated = clientOf({ baseUrl: second.connection.base_url }, tenant);
+  expect(contentsOf(await historyOf(repeated, chatId))).toEqual(['Before', 'Hello', 'Cut me off']);
+  expect(await send(repeated, tenant, chatId, 'Too soon')).toMatchObject({
     status: 400,
     body: { error_code: 10006, message: 'A reply is already in progress for this chat' },
   });
   const afterwards = dataTableOf(runOf(second.connection));
   await afterwards.endLease({ workspaceId: tenant.workspaceId, chatId });
   afterwards.close();
-  expect((await send(again, tenant, chatId, 'After')).body.data).toBe('Hello');
-  const history = await historyOf(again, chatId);
+  expect((await send(repeated, tenant, chatId, 'After')).body.data).toBe('Hello');
+  const history = await historyOf(repeated, chatId);
   expect(contentsOf(history)).toEqual(['Before', 'Hello', 'Cut me off', '', 'After', 'Hello']);
   expect(history[3]?.meta.error).toEqual({ code: 10005, message: 'The reply was interrupted' });
   second.command.child.kill('SIGTERM');

@@ -25,9 +25,9 @@ it('under mixed load and kills nothing fails but what was asked to, and nothing 
     killEvery: isLong ? 10 : 4,
     warmUp,
     // What a kill has left may wait for ten minutes (docs/batches.md), though it hardly ever does.
-    settling: isLong ? 660 : 150,
+    closing: isLong ? 660 : 150,
     // Whether the look at what was kept sees anything at all.
-    behind: async (stores) => {
+    upstream: async (stores) => {
       // What was wrong before is the report's to tell.
       const before = new Set(await storedProblems(stores));
       const expected = await plantProblems(stores);
@@ -36,7 +36,7 @@ it('under mixed load and kills nothing fails but what was asked to, and nothing 
       expect(problems).toHaveLength(expected.length);
     },
   });
-  const failures = failuresOf(report, { judgesMemory: seconds - warmUp >= 600 });
+  const failures = failuresOf(report, { checksMemory: seconds - warmUp >= 600 });
   const page = pageOf(report, failures);
   console.log(page);
   if (process.env.SOAK_REPORT !== undefined)

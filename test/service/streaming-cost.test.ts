@@ -25,7 +25,7 @@ beforeAll(async () => {
     recordCalls: true,
     maxConcurrency: 1,
   });
-  proxy.engine = service.run.endpoints.dynamodb;
+  proxy.emulator = service.run.endpoints.dynamodb;
   tenant = await createTenant({ model: 'openai:test', titles: false, limits: {} });
   client = clientOf(service, tenant);
 });
@@ -56,13 +56,13 @@ it('takes two round trips before the model is asked and six write units in all',
     if (!call.functionName.includes('SendMessage')) return pass();
     const depth = deepest + 1;
     chain.push({ target: call.target, depth });
-    const asked = call.body.RequestItems as Record<string, { Keys: unknown[] }> | undefined;
-    for (const { Keys } of Object.values(asked ?? {})) itemsRead += Keys.length;
-    const answer = await pass();
+    const received = call.body.RequestItems as Record<string, { Keys: unknown[] }> | undefined;
+    for (const { Keys } of Object.values(received ?? {})) itemsRead += Keys.length;
+    const response = await pass();
     // Calls that were sent together are here by now.
     await new Promise((resolve) => setTimeout(resolve, 30));
     deepest = Math.max(deepest, depth);
-    return answer;
+    return response;
   };
   const recorded = service.run.dynamoCalls().length;
   const called = callFor('How long does it take?');
@@ -79,7 +79,7 @@ it('takes two round trips before the model is asked and six write units in all',
   ]);
   // Without an Idempotency-Key no key is looked for.
   expect(itemsRead).toBe(2);
-  call.piece('x'.repeat(500));
+  call.chunk('x'.repeat(500));
   call.finish();
   expect((await events.rest()).at(-1)).toBe('[DONE]');
   expect(chain.slice(before).map(({ target, depth }) => `${depth - 3} ${target}`)).toEqual([
@@ -113,19 +113,19 @@ it('writes nothing but the rate limit until that has let the send in, and nothin
     if (!functionName.includes('SendMessage')) return pass();
     const isBucket = JSON.stringify(Key ?? '').includes('#RATE#');
     seen.push(isBucket ? 'bucket' : target);
-    const answer = await pass();
+    const response = await pass();
     if (isBucket) await admitted.promise;
-    return answer;
+    return response;
   };
   const sent = client.post(path, body);
-  const asked = callFor('Hello');
+  const received = callFor('Hello');
   await vi.waitFor(() => expect(seen.toSorted()).toEqual(['BatchGetItem', 'bucket']), 10_000);
   // Whatever did not wait for the limit would be there by now.
   await new Promise((resolve) => setTimeout(resolve, 50));
   expect(seen).toHaveLength(2);
   admitted.resolve();
-  const call = await asked;
-  call.piece('Hi');
+  const call = await received;
+  call.chunk('Hi');
   call.finish();
   expect((await sent).status).toBe(200);
 

@@ -36,7 +36,7 @@ afterAll(async () => {
 
 const timedOut = { code: 10005, message: 'Stream timed out' };
 const failed = { code: 10005, message: 'The model could not complete the reply' };
-const refused = { code: 10005, message: 'The model refused the request' };
+const rejected = { code: 10005, message: 'The model refused the request' };
 const unreachable = { code: 10005, message: 'The model cannot be reached: try again later' };
 const busy = { code: 10005, message: 'The model is busy: try again later' };
 
@@ -55,9 +55,9 @@ async function failReply(
   const events = stepThrough(await client.stream(chatId, { message, agent_id: tenant.agentId }));
   expect(await events.next()).toMatchObject({ type: 'response.created' });
   const call = await called;
-  for (const piece of says) {
-    call.piece(piece);
-    expect(await events.next()).toMatchObject({ type: 'response.output_text.delta', delta: piece });
+  for (const chunk of says) {
+    call.chunk(chunk);
+    expect(await events.next()).toMatchObject({ type: 'response.output_text.delta', delta: chunk });
   }
   fails(call);
   expect(await events.rest()).toEqual([
@@ -77,7 +77,7 @@ async function failReply(
   expect(history[1]?.meta).toMatchObject({ error, reasoning_steps: [] });
 
   const next = callFor(`after: ${message}`);
-  const answering = send(client, tenant, chatId, `after: ${message}`);
+  const responding = send(client, tenant, chatId, `after: ${message}`);
   const nextCall = await next;
   // Some models refuse two user messages in a row.
   expect(nextCall.request.messages).toEqual(
@@ -89,9 +89,9 @@ async function failReply(
         ]
       : [{ role: 'user', content: `${message}\n\nafter: ${message}` }],
   );
-  nextCall.piece('Better');
+  nextCall.chunk('Better');
   nextCall.finish();
-  expect(await answering).toMatchObject({ status: 200, body: { data: 'Better', error_code: 0 } });
+  expect(await responding).toMatchObject({ status: 200, body: { data: 'Better', error_code: 0 } });
   expect(contentsOf(await historyOf(client, chatId))).toEqual([
     message,
     says.join(''),
@@ -127,10 +127,10 @@ describe.concurrent('a model that stalls', () => {
   it('with stream false: 500, and what it said is kept', async () => {
     const chatId = await createChat(client, tenant);
     const called = callFor('stall plainly');
-    const answering = send(client, tenant, chatId, 'stall plainly');
+    const responding = send(client, tenant, chatId, 'stall plainly');
     const call = await called;
-    call.piece('Half a');
-    const { status, headers, body } = await answering;
+    call.chunk('Half a');
+    const { status, headers, body } = await responding;
     expect(status).toBe(500);
     expect(body).toEqual({
       data: null,
@@ -154,7 +154,7 @@ describe.concurrent('a model that stalls', () => {
     const call = await called;
     // Longer in all than the time-out of one second.
     for (let word = 0; word < 13; word += 1) {
-      call.piece('on ');
+      call.chunk('on ');
       expect(await events.next()).toMatchObject({ delta: 'on ' });
       await sleep(100);
     }
@@ -173,7 +173,7 @@ describe.concurrent('a model that dies', () => {
   it('by an end without a word', () => failReply('ends empty', { fails: (call) => call.end() }, failed));
 
   it.each([400, 401, 403, 404, 422])('by HTTP %i', (status) =>
-    failReply(`http ${status}`, { fails: (call) => call.fail(status) }, refused),
+    failReply(`http ${status}`, { fails: (call) => call.fail(status) }, rejected),
   );
 
   it('by its content filter', () =>
@@ -229,29 +229,29 @@ describe('a model that refuses for the moment', () => {
     const chatId = await createChat(client, tenant);
     const message = `busy ${status}`;
     const first = callFor(message);
-    const answering = send(client, tenant, chatId, message);
-    const refused = await first;
+    const responding = send(client, tenant, chatId, message);
+    const rejected = await first;
     const second = callFor(message);
-    refused.fail(status, soon);
+    rejected.fail(status, soon);
     const call = await second;
-    call.piece('Here I am');
+    call.chunk('Here I am');
     call.finish();
-    expect(await answering).toMatchObject({ status: 200, body: { data: 'Here I am' } });
+    expect(await responding).toMatchObject({ status: 200, body: { data: 'Here I am' } });
     expect(contentsOf(await historyOf(client, chatId))).toEqual([message, 'Here I am']);
   });
 
   it('is given up when it goes on refusing', async () => {
     const chatId = await createChat(client, tenant);
-    let asked = 0;
+    let received = 0;
     const { onCall } = model;
     model.onCall = (call) => {
-      asked += 1;
+      received += 1;
       call.fail(429, soon);
     };
     const { status, body } = await send(client, tenant, chatId, 'always busy');
     model.onCall = onCall;
     expect({ status, code: body.error_code }).toEqual({ status: 500, code: 10005 });
-    expect(asked).toBe(4);
+    expect(received).toBe(4);
     const history = await historyOf(client, chatId);
     expect(contentsOf(history)).toEqual(['always busy', '']);
     expect(history[1]?.meta.error).toEqual(busy);

@@ -46,7 +46,7 @@ it('answers before the model does, and response.created comes first', async () =
     if (text.includes('response.created') && !text.includes('delta')) {
       expect(text.startsWith('event: response.created\ndata: {')).toBe(true);
       const call = await called;
-      call.piece('now');
+      call.chunk('now');
       call.finish();
     }
   }
@@ -60,15 +60,15 @@ it('writes a comment after 15 seconds of silence, and none while events come', {
   const called = callFor('think');
   const response = await client.request('POST', `/chats/${chatId}/messages`, { body: body('think') });
   const call = await called;
-  const begun = performance.now();
+  const started = performance.now();
   const decoder = new TextDecoder();
   let text = '';
   let silence: number | undefined;
   for await (const chunk of response.body ?? []) {
     text += decoder.decode(chunk, { stream: true });
     if (silence !== undefined || !text.includes(': ping\n\n')) continue;
-    silence = performance.now() - begun;
-    call.piece('thought');
+    silence = performance.now() - started;
+    call.chunk('thought');
     call.finish();
   }
   expect(silence).toBeGreaterThan(14_000);
@@ -90,19 +90,19 @@ it('passes each piece on as it comes: the model says the next only when the clie
     sequence_number: 0,
   });
   const call = await called;
-  const pieces = Array.from({ length: 30 }, (_, index) => (index % 3 === 0 ? '\n' : `word ${index} 🙂 `));
-  for (const [index, piece] of pieces.entries()) {
-    call.piece(piece);
+  const chunks = Array.from({ length: 30 }, (_, index) => (index % 3 === 0 ? '\n' : `word ${index} 🙂 `));
+  for (const [index, chunk] of chunks.entries()) {
+    call.chunk(chunk);
     expect(await events.next()).toMatchObject({
       type: 'response.output_text.delta',
-      delta: piece,
+      delta: chunk,
       sequence_number: index + 1,
     });
   }
   call.finish({ prompt_tokens: 5, completion_tokens: 30 });
   expect(await events.next()).toMatchObject({
     type: 'response.output_text.completed',
-    final_text: pieces.join(''),
+    final_text: chunks.join(''),
     usage: { total_prompt_tokens: 5, total_completion_tokens: 30, total_tokens: 35, total_calls: 1 },
   });
   expect(await events.next()).toBe('[DONE]');
@@ -118,7 +118,7 @@ it('shows the first piece of a slow reply in the first tenth of its time', { ret
   const call = await called;
   const writing = (async () => {
     for (let index = 0; index < 20; index += 1) {
-      call.piece(`${index} `);
+      call.chunk(`${index} `);
       await sleep(100);
     }
     call.finish();
@@ -148,7 +148,7 @@ it('streams to many clients at once, to each its own reply', async () => {
   );
   for (let round = 0; round < 3; round += 1)
     for (const [index, { events, call, chatId }] of streams.entries()) {
-      call.piece(`${index}/${round}`);
+      call.chunk(`${index}/${round}`);
       expect(await events.next()).toMatchObject({ delta: `${index}/${round}`, chat_id: chatId });
     }
   for (const { events, call } of streams) {

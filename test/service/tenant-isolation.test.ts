@@ -8,7 +8,7 @@ import { clientOf } from '#support/client.ts';
 import { furnishWorkspace } from '#support/furnish-workspace.ts';
 import { write } from '#support/fuzz/hostile-json.ts';
 import { inputNode, type Path, valid } from '#support/fuzz/schema-nodes.ts';
-import { type IdPlace, idPlaces } from '#support/id-places.ts';
+import { type IdLocation, idLocations } from '#support/id-places.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { operator, type Service, startService } from '#support/service.ts';
 import { uploaderOf } from '#support/upload.ts';
@@ -47,7 +47,7 @@ describe('an error that one workspace gets', () => {
 });
 
 describe('an id of another workspace', () => {
-  const mark = `secret-${crypto.randomUUID()}`;
+  const marker = `secret-${crypto.randomUUID()}`;
   /** By the name of a place: the owner's, and one that nobody has. A place with another name needs its case here. */
   const unknownValues = {
     chat_id: 999_999,
@@ -61,7 +61,7 @@ describe('an id of another workspace', () => {
     custom_id: 'nobody-s',
     'idempotency-key': 'nobody-s',
   };
-  const found = idPlaces();
+  const found = idLocations();
 
   let owner: Awaited<ReturnType<typeof furnishWorkspace>>;
   let stranger: Awaited<ReturnType<typeof furnishWorkspace>>;
@@ -69,7 +69,7 @@ describe('an id of another workspace', () => {
   let ownedValues: typeof unknownValues;
   let before: unknown;
   beforeAll(async () => {
-    owner = await furnishWorkspace(service, mark, { chatsBefore: 20 });
+    owner = await furnishWorkspace(service, marker, { chatsBefore: 20 });
     stranger = await furnishWorkspace(service, 'stranger');
     const { chat_id, message_id } = owner.chats.at(-1) ?? unknownValues;
     ownedValues = {
@@ -79,19 +79,21 @@ describe('an id of another workspace', () => {
       agent_id: owner.tenant.agentId,
       batch_id: owner.batchId,
       attached_file_uuids: owner.fileUuid,
-      external_user_id: mark,
-      'x-external-user-id': mark,
+      external_user_id: marker,
+      'x-external-user-id': marker,
       custom_id: 'id-0',
-      'idempotency-key': mark,
+      'idempotency-key': marker,
     };
-    const user = { external_user_id: mark };
-    ofUser = await owner.tenant.createChat({ name: mark, ...user });
-    dataOf(await owner.tenant.send(ofUser, { message: mark }));
+    const user = { external_user_id: marker };
+    ofUser = await owner.tenant.createChat({ name: marker, ...user });
+    dataOf(await owner.tenant.send(ofUser, { message: marker }));
     // What the owner has done once, under a key of its own.
     for (const route of new Set(
       found.filter(({ name }) => name === 'idempotency-key').map(({ route }) => route),
     ))
-      expect(await ask(owner, route, { headers: { 'idempotency-key': `${mark}-${route}` } })).toMatchObject({
+      expect(
+        await send(owner, route, { headers: { 'idempotency-key': `${marker}-${route}` } }),
+      ).toMatchObject({
         text: expect.stringContaining('"error_code":0'),
       });
     const batches = dataOf(await owner.tenant.client.get<{ id: string }[]>('/batches'));
@@ -100,7 +102,7 @@ describe('an id of another workspace', () => {
   }, 180_000);
 
   /** A request of a route for what the workspace itself has, but for one place. */
-  async function ask(
+  async function send(
     { tenant, chats, batchId, fileUuid }: typeof owner,
     name: RouteName,
     {
@@ -108,8 +110,8 @@ describe('an id of another workspace', () => {
       query,
       headers,
       body,
-    }: Partial<Record<IdPlace['part'], Record<string, unknown>>> & { body?: unknown },
-    place?: { path: Path; value: unknown },
+    }: Partial<Record<IdLocation['part'], Record<string, unknown>>> & { body?: unknown },
+    location?: { path: Path; value: unknown },
   ) {
     const route: Route = routes[name];
     const own = {
@@ -139,7 +141,7 @@ describe('an id of another workspace', () => {
     const text =
       body === undefined
         ? hasBody
-          ? write(sampleBody(), place?.path, { kind: 'replace', text: JSON.stringify(place?.value) })
+          ? write(sampleBody(), location?.path, { kind: 'replace', text: JSON.stringify(location?.value) })
           : undefined
         : JSON.stringify(body);
     const response = await tenant.client.request(route.method, `${path}?${search}`, {
@@ -151,14 +153,14 @@ describe('an id of another workspace', () => {
 
   /** What the workspace can see of itself, but for addresses that are signed anew each time. */
   async function everythingOf({ tenant: { client }, chats, batchId }: typeof owner): Promise<unknown> {
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       [
         ...chats.map(({ chat_id }) => `/chats/${chat_id}/messages?external_user_id=reader`),
-        `/chats/${ofUser.id}/messages?external_user_id=${mark}`,
+        `/chats/${ofUser.id}/messages?external_user_id=${marker}`,
         ...['/chats?limit=1000', '/chats/published-agents', '/batches', `/batches/${batchId}/results`],
       ].map((path) => client.get(path)),
     );
-    const text = JSON.stringify(answers.map(({ body }) => body));
+    const text = JSON.stringify(responses.map(({ body }) => body));
     return JSON.parse(text.replaceAll(/"file_url":"[^"]*"/g, '"file_url":""'));
   }
 
@@ -172,25 +174,26 @@ describe('an id of another workspace', () => {
     expect(found.length).toBeGreaterThan(20);
   });
 
-  it.each(found.map((place) => [`${place.route}, ${place.part} ${place.path.join('.')}`, place] as const))(
-    'is answered as one that nobody has: %s',
-    async (_what, { route, part, path, name, isList }) => {
-      const answerTo = async (values: typeof unknownValues) => {
-        const plain = values[name as keyof typeof unknownValues];
-        const value = name === 'idempotency-key' ? `${plain}-${route}` : plain;
-        const answer =
-          part === 'body'
-            ? await ask(stranger, route, {}, { path, value: isList ? [value] : value })
-            : await ask(stranger, route, { [part]: { [name]: value } });
-        return { status: answer.status, text: masked(answer.text.replaceAll(String(value), 'ID')) };
-      };
-      const reference = await answerTo(unknownValues);
-      const answer = await answerTo(ownedValues);
-      expect(answer).toEqual(reference);
-      for (const secret of [mark, owner.tenant.workspaceId, owner.tenant.apiKey])
-        expect(answer.text).not.toContain(secret);
-    },
-  );
+  it.each(
+    found.map(
+      (location) => [`${location.route}, ${location.part} ${location.path.join('.')}`, location] as const,
+    ),
+  )('is answered as one that nobody has: %s', async (_what, { route, part, path, name, isList }) => {
+    const responseTo = async (values: typeof unknownValues) => {
+      const plain = values[name as keyof typeof unknownValues];
+      const value = name === 'idempotency-key' ? `${plain}-${route}` : plain;
+      const response =
+        part === 'body'
+          ? await send(stranger, route, {}, { path, value: isList ? [value] : value })
+          : await send(stranger, route, { [part]: { [name]: value } });
+      return { status: response.status, text: masked(response.text.replaceAll(String(value), 'ID')) };
+    };
+    const reference = await responseTo(unknownValues);
+    const response = await responseTo(ownedValues);
+    expect(response).toEqual(reference);
+    for (const secret of [marker, owner.tenant.workspaceId, owner.tenant.apiKey])
+      expect(response.text).not.toContain(secret);
+  });
 
   it('has changed nothing of what its owner sees, whoever tried', async () => {
     expect(await everythingOf(owner)).toEqual(before);
@@ -198,7 +201,7 @@ describe('an id of another workspace', () => {
 
   it('is unknown also when it is that of a file, through whichever door it came', async () => {
     for (const baseUrl of [service.baseUrl, `${service.run.endpoints.gateway}/v1`]) {
-      const upload = await uploaderOf({ baseUrl }, owner.tenant).file('a.txt', mark);
+      const upload = await uploaderOf({ baseUrl }, owner.tenant).file('a.txt', marker);
       const { uuid } = dataOf(upload) as { uuid: string };
       const chat = await stranger.tenant.createChat();
       const attach = async (tenant: OpenTenant, to: typeof chat) =>

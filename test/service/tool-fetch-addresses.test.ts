@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
 import { type Service, startService } from '#support/service.ts';
 import {
-  callWhatIsAsked,
+  callRequestedTool,
   startWebServer,
   type ToolUse,
   toolUser,
@@ -22,7 +22,7 @@ beforeAll(async () => {
     else response.writeHead(302, { Location: location }).end();
   });
   model = await startScriptedModel();
-  callWhatIsAsked(model);
+  callRequestedTool(model);
   // Every port of 127.0.0.2 is allowed, where nothing listens but what listens everywhere.
   service = await startService({
     variables: { OPENAI_BASE_URL: model.url, OUTBOUND_ALLOW: `127.0.0.1:${redirecting.port},127.0.0.2:*` },
@@ -59,7 +59,7 @@ describe('an address inside is not reached', () => {
     if (address.includes('vm.'))
       expect([forbidden, failed('The host name does not resolve')]).toContainEqual(result);
     else expect(result).toEqual(forbidden);
-    expect(inside.asked).toEqual([]);
+    expect(inside.received).toEqual([]);
   });
 
   it.each([
@@ -71,7 +71,7 @@ describe('an address inside is not reached', () => {
     const location = encodeURIComponent(address.replace('PORT', String(inside.port)));
     const { result } = await fetchPage({ url: `${redirecting.url}/${location}` });
     expect(result).toEqual(failed('A redirect leads to an address that is not allowed'));
-    expect(inside.asked).toEqual([]);
+    expect(inside.received).toEqual([]);
   });
 });
 

@@ -9,7 +9,7 @@ import { peakWhile, residentBytes } from '#support/memory.ts';
 import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
 import { createTenant, type Service, startService } from '#support/service.ts';
 import {
-  callWhatIsAsked,
+  callRequestedTool,
   startWebServer,
   type ToolUse,
   toolUser,
@@ -33,7 +33,7 @@ beforeAll(async () => {
     else page(response, request);
   });
   model = await startScriptedModel();
-  callWhatIsAsked(model);
+  callRequestedTool(model);
   service = await startService({
     variables: { OPENAI_BASE_URL: model.url, OUTBOUND_ALLOW: `127.0.0.1:${web.port}` },
   });
@@ -53,8 +53,8 @@ const html = (response: ServerResponse, body: string | Buffer, headers: Record<s
 
 /** The step of a fetch that failed: the reply has gone on, and the model was told the same. */
 async function failureOf(path: string): Promise<string> {
-  const { result, told } = await fetchPage({ url: web.url + path });
-  expect(told).toEqual(result);
+  const { result, modelText } = await fetchPage({ url: web.url + path });
+  expect(modelText).toEqual(result);
   expect(result).toEqual({ success: false, data: { message: expect.any(String) } });
   return (result.data as { message: string }).message;
 }
@@ -66,7 +66,7 @@ describe('a page', () => {
         response,
         '<title>A page</title><h1>Hello</h1><p>to <a href="/there">you</a></p><script>no()</script>',
       );
-    const { step, result, told } = await fetchPage({ url: `${web.url}/page#part` });
+    const { step, result, modelText } = await fetchPage({ url: `${web.url}/page#part` });
     expect(step).toMatchObject({
       type,
       content: `Reading ${web.url}/page#part`,
@@ -85,7 +85,7 @@ describe('a page', () => {
         next_offset: null,
       },
     });
-    expect(told).toEqual({ notice: expect.stringContaining('material'), ...result });
+    expect(modelText).toEqual({ notice: expect.stringContaining('material'), ...result });
   });
 
   it('is read part by part to its last character', async () => {
@@ -159,7 +159,7 @@ describe('a failure tells what happened', () => {
   it('when redirects do not end', async () => {
     pages['/loop'] = (response) => response.writeHead(302, { Location: '/loop' }).end();
     expect(await failureOf('/loop')).toBe('There are more than 5 redirects');
-    expect(web.asked.filter((path) => path === '/loop')).toHaveLength(6);
+    expect(web.received.filter((path) => path === '/loop')).toHaveLength(6);
   });
 
   it('when the address is none', async () => {
@@ -240,7 +240,7 @@ describe('a failure tells what happened', () => {
 describe('an agent with a list of hosts', () => {
   /** The web server by its name, which the list has. */
   const listed = (path: string) => `http://localhost:${web.port}${path}`;
-  const refusalOf = (host: string) => ({
+  const rejectionOf = (host: string) => ({
     success: false,
     data: { message: `The host ${host} is not on the list of hosts that this tool may read` },
   });
@@ -261,11 +261,11 @@ describe('an agent with a list of hosts', () => {
     ['deep.allowed.example.test', () => 'https://deep.allowed.example.test/'],
     ['sub.localhost', () => 'http://sub.localhost/'],
   ])('does not ask %s', async (host, urlOf) => {
-    const before = web.asked.length;
-    const { result, told } = await fetchListed({ url: urlOf() });
-    expect(result).toEqual(refusalOf(host));
-    expect(told).toEqual(result);
-    expect(web.asked).toHaveLength(before);
+    const before = web.received.length;
+    const { result, modelText } = await fetchListed({ url: urlOf() });
+    expect(result).toEqual(rejectionOf(host));
+    expect(modelText).toEqual(result);
+    expect(web.received).toHaveLength(before);
   });
 
   it.each(['http://deep.below.allowed.example:1/', 'http://BÜCHER.example:1/'])(
@@ -279,10 +279,10 @@ describe('an agent with a list of hosts', () => {
   it('does not follow a redirect that leaves it', async () => {
     pages['/leave'] = (response) => response.writeHead(302, { Location: `${web.url}/listed` }).end();
     pages['/stay'] = (response) => response.writeHead(302, { Location: '/listed' }).end();
-    const before = web.asked.length;
+    const before = web.received.length;
     expect((await fetchListed({ url: listed('/stay') })).result.success).toBe(true);
-    expect((await fetchListed({ url: listed('/leave') })).result).toEqual(refusalOf('127.0.0.1'));
-    expect(web.asked.slice(before)).toEqual(['/stay', '/listed', '/leave']);
+    expect((await fetchListed({ url: listed('/leave') })).result).toEqual(rejectionOf('127.0.0.1'));
+    expect(web.received.slice(before)).toEqual(['/stay', '/listed', '/leave']);
   });
 
   it('is made by agentctl, which names the entry that is no host', async () => {
@@ -303,6 +303,6 @@ it('without a provider an agent that wants to search has no tool for it', async 
   const client = clientOf(service, tenant);
   const message = JSON.stringify({ name: 'consultant_search_web', arguments: { query: 'q' } });
   await send(client, tenant, await createChat(client, tenant), message);
-  const asked = model.calls.find(({ request }) => request.messages.at(-1)?.content === message);
-  expect(asked?.request).not.toHaveProperty('tools');
+  const received = model.calls.find(({ request }) => request.messages.at(-1)?.content === message);
+  expect(received?.request).not.toHaveProperty('tools');
 });

@@ -11,29 +11,29 @@ import { createTenant, type Service, startService, type Tenant } from '#support/
 const type = 'consultant_retrieve_context_source';
 const knowledgeBaseId = 'ABCDE12345';
 
-interface Answer {
+interface ApiResponse {
   status: number;
   type?: string;
   body: unknown;
 }
 
 let bedrock: Server;
-let asked: { path: string | undefined; body: unknown; signed: boolean }[];
-let answer: (request: IncomingMessage) => Answer;
+let received: { path: string | undefined; body: unknown; signed: boolean }[];
+let respond: (request: IncomingMessage) => ApiResponse;
 let service: Service;
 let tenant: Tenant;
 beforeAll(async () => {
   bedrock = createServer(async (request, response) => {
     const body: unknown = JSON.parse(await text(request));
     const signed = request.headers.authorization?.includes('/bedrock/aws4_request') ?? false;
-    asked.push({ path: request.url, body, signed });
-    const { status, type: errorType, body: told } = answer(request);
+    received.push({ path: request.url, body, signed });
+    const { status, type: errorType, body: modelText } = respond(request);
     response
       .writeHead(status, {
         'Content-Type': 'application/json',
         ...(errorType !== undefined && { 'x-amzn-ErrorType': errorType }),
       })
-      .end(JSON.stringify(told));
+      .end(JSON.stringify(modelText));
   });
   await new Promise<void>((listening) => bedrock.listen(0, '127.0.0.1', listening));
   const { port } = bedrock.address() as AddressInfo;
@@ -49,13 +49,13 @@ afterAll(async () => {
 });
 
 const open = (config: Record<string, unknown> = {}) => {
-  asked = [];
+  received = [];
   return chatWithTool(service, tenant, type, { knowledge_base_id: knowledgeBaseId, ...config });
 };
 
 describe('a knowledge base of Amazon Bedrock', { timeout: 30_000 }, () => {
   it('is asked in place of the documents, and its passages name their source', async () => {
-    answer = () => ({
+    respond = () => ({
       status: 200,
       body: {
         retrievalResults: [
@@ -86,7 +86,7 @@ describe('a knowledge base of Amazon Bedrock', { timeout: 30_000 }, () => {
         { text: 'From elsewhere.', source: { type: 'unknown' }, score: 0 },
       ],
     });
-    expect(asked).toEqual([
+    expect(received).toEqual([
       {
         path: `/knowledgebases/${knowledgeBaseId}/retrieve`,
         body: {
@@ -99,7 +99,7 @@ describe('a knowledge base of Amazon Bedrock', { timeout: 30_000 }, () => {
   });
 
   it('that has nothing is no failure', async () => {
-    answer = () => ({ status: 200, body: { retrievalResults: [] } });
+    respond = () => ({ status: 200, body: { retrievalResults: [] } });
     expect(await (await open()).search('refund')).toEqual({
       results: [],
       note: 'Nothing in the knowledge base matches the query',
@@ -112,11 +112,11 @@ describe('a knowledge base of Amazon Bedrock', { timeout: 30_000 }, () => {
     ['ValidationException', 400, 'The knowledge base could not answer'],
     ['ThrottlingException', 429, 'The knowledge base is busy; it may answer later'],
   ])('that answers %s is a failed step in words of ours', async (errorType, status, message) => {
-    answer = () => ({ status, type: errorType, body: { message: 'arn:aws:iam::1:role/secret' } });
+    respond = () => ({ status, type: errorType, body: { message: 'arn:aws:iam::1:role/secret' } });
     const chat = await open();
     await chat.say(`${type} {"query":"refund"}`);
     expect((await chat.lastStep()).result).toEqual({ success: false, data: { message } });
-    expect(asked).toHaveLength(errorType === 'ThrottlingException' ? 3 : 1);
+    expect(received).toHaveLength(errorType === 'ThrottlingException' ? 3 : 1);
   });
 });
 
@@ -133,8 +133,8 @@ describe('agentctl', { timeout: 60_000 }, () => {
     const listing = agentctlOf(service, [knowledgeBaseId]);
     const { agent_id } = await listing.json<{ agent_id: string }>(...create);
     const bare = agentctlOf(service);
-    const refused = await bare.run(...create);
-    expect(refused).toMatchObject({
+    const rejected = await bare.run(...create);
+    expect(rejected).toMatchObject({
       code: 1,
       stderr: expect.stringContaining(
         `unified_tools[0].config.knowledge_base_id ${knowledgeBaseId} is not in the stage setting bedrockKnowledgeBases`,

@@ -45,7 +45,7 @@ const add = async (workspace: string, ...more: string[]): Promise<Document[]> =>
     .documents;
 const list = async (workspace: string): Promise<Document[]> =>
   (await agentctl.json<{ documents: Document[] }>('knowledge', 'list', '--workspace', workspace)).documents;
-const refusal = async (...args: string[]): Promise<string> => {
+const rejection = async (...args: string[]): Promise<string> => {
   const { code, stderr, stdout } = await agentctl.run('knowledge', ...args);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   return stderr.trim();
@@ -206,7 +206,7 @@ describe('the knowledge of a workspace', { timeout: 120_000 }, () => {
     expect(removed).toMatchObject({ removed: [{ name: 'other.md' }, { name: 'prices.md' }] });
     expect(await list(workspaceId)).toEqual([]);
     expect(await chat.search('basic plan')).toEqual({ results: [], note: 'The knowledge base is empty' });
-    expect(await refusal('remove', '--workspace', workspaceId, 'prices.md')).toBe(
+    expect(await rejection('remove', '--workspace', workspaceId, 'prices.md')).toBe(
       'The workspace has no document prices.md',
     );
   });
@@ -228,9 +228,9 @@ describe('the knowledge of a workspace', { timeout: 120_000 }, () => {
     expect((await (await open(other)).search('vault')).results).toEqual([]);
     expect(await list(other.workspaceId)).toEqual([]);
     const [document] = await list(mine.workspaceId);
-    expect(await refusal('remove', '--workspace', other.workspaceId, document?.document_id ?? '')).toContain(
-      'has no document',
-    );
+    expect(
+      await rejection('remove', '--workspace', other.workspaceId, document?.document_id ?? ''),
+    ).toContain('has no document');
   });
 
   it('that has lost its index fails as a step, without a word of where it was', async () => {
@@ -258,7 +258,7 @@ describe('agentctl knowledge refuses', { timeout: 120_000 }, () => {
       [await fileOf('locked.doc', wordDocument('x', { encrypted: true })), 'is protected by a password'],
     ];
     for (const [file, says] of cases) {
-      const said = await refusal('add', '--workspace', workspaceId, good, file);
+      const said = await rejection('add', '--workspace', workspaceId, good, file);
       expect(said).toContain(`${file} ${says}`);
       expect(said).not.toContain('\n');
     }
@@ -268,17 +268,17 @@ describe('agentctl knowledge refuses', { timeout: 120_000 }, () => {
   it('more text than a workspace may have, two documents of one name, and unknown workspaces', async () => {
     const { workspaceId } = await createTenant();
     const large = await fileOf('large.txt', 'word '.repeat(2.2 * 1024 * 1024));
-    expect(await refusal('add', '--workspace', workspaceId, large)).toMatch(
+    expect(await rejection('add', '--workspace', workspaceId, large)).toMatch(
       /at most 10\.0 MB of text: this would make 11\.0 MB/,
     );
     const file = await fileOf('twice.md', 'Twice.');
-    expect(await refusal('add', '--workspace', workspaceId, file, file)).toContain(
+    expect(await rejection('add', '--workspace', workspaceId, file, file)).toContain(
       'Two documents are called twice.md',
     );
-    expect(await refusal('add', '--workspace', workspaceId, '--name', 'x', file, large)).toContain(
+    expect(await rejection('add', '--workspace', workspaceId, '--name', 'x', file, large)).toContain(
       '--name is for one file',
     );
-    expect(await refusal('add', '--workspace', 'unknown', file)).toBe('Workspace unknown not found');
+    expect(await rejection('add', '--workspace', 'unknown', file)).toBe('Workspace unknown not found');
     const [named] = await add(workspaceId, '--name', 'The one', file);
     expect(named).toMatchObject({ name: 'The one', content_type: 'text/markdown' });
   });

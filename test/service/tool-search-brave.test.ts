@@ -7,7 +7,7 @@ import { endOf, resultsOf, submit } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
 import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
 import { createTenant, type Service, startService } from '#support/service.ts';
-import { callWhatIsAsked, startWebServer, toolUser, type WebServer } from '#support/tool-use.ts';
+import { callRequestedTool, startWebServer, toolUser, type WebServer } from '#support/tool-use.ts';
 import { synthesize } from '../../bin/local/synthesize.ts';
 
 const type = 'consultant_search_web';
@@ -26,7 +26,7 @@ beforeAll(async () => {
       response.end(JSON.stringify({ type: 'search', ...(results && { web: { type: 'search', results } }) }));
   });
   model = await startScriptedModel();
-  callWhatIsAsked(model);
+  callRequestedTool(model);
   folder = await mkdtemp(join(tmpdir(), 'service-assembly-'));
   await synthesize(folder, { webSearch: { provider: 'brave', url: `${brave.url}/res/v1/web/search` } });
   service = await startService({
@@ -62,7 +62,7 @@ it('a stage with Brave searches with its key, and reads its HTML as text', async
       { title: 'Other', url: 'https://site.test/2', snippet: '' },
     ],
   });
-  expect(brave.asked.at(-1)).toBe('/res/v1/web/search?q=pets&count=2');
+  expect(brave.received.at(-1)).toBe('/res/v1/web/search?q=pets&count=2');
   expect(headers['x-subscription-token']).toBe('brave key');
 });
 
@@ -81,7 +81,7 @@ it('a request of a batch searches with the key as well', async () => {
   expect(await endOf(client, id)).toMatchObject({ completed_requests: 1 });
   const [result] = await resultsOf(client, id);
   expect(result?.response_content).toContain('https://site.test/1');
-  expect(brave.asked.at(-1)).toContain('q=batch');
+  expect(brave.received.at(-1)).toContain('q=batch');
 });
 
 it('only such a stage has a secret for the key', async () => {

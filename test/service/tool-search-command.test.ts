@@ -10,7 +10,7 @@ import { type RunningCommand, startCommand } from '#support/command.ts';
 import { listeningPorts } from '#support/listening-ports.ts';
 import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
 import { createTenant, type Service } from '#support/service.ts';
-import { callWhatIsAsked, startWebServer, toolUser, type WebServer } from '#support/tool-use.ts';
+import { callRequestedTool, startWebServer, toolUser, type WebServer } from '#support/tool-use.ts';
 import { createChat, send } from '#support/turns.ts';
 import type { Connection } from '../../bin/local/connection.ts';
 import { useLocalTable } from '../../bin/operator.ts';
@@ -36,7 +36,7 @@ beforeAll(async () => {
   secureUrl = `https://localhost:${(secure.address() as AddressInfo).port}`;
   await writeFile(join(folder, 'authority.pem'), certificate.cert);
   model = await startScriptedModel();
-  callWhatIsAsked(model);
+  callRequestedTool(model);
   const data = join(folder, 'data');
   command = startCommand(
     [
@@ -73,7 +73,7 @@ describe('npm start', { timeout: 60_000 }, () => {
   it('lets agents search where SEARXNG_URL says', async () => {
     const search = await toolUser(service, { type: 'consultant_search_web' });
     expect((await search({ query: 'q' })).result).toEqual({ success: true, data: [] });
-    expect(web.asked).toContain('/search?q=q&format=json');
+    expect(web.received).toContain('/search?q=q&format=json');
   });
 
   it('lets agents read what --allow-outbound names, and nothing beside', async () => {
@@ -83,7 +83,7 @@ describe('npm start', { timeout: 60_000 }, () => {
       success: false,
       data: { message: 'The address is not allowed' },
     });
-    expect(other.asked).toEqual([]);
+    expect(other.received).toEqual([]);
   });
 
   it('lets no agent reach what it listens at itself, though every port is allowed', async () => {

@@ -4,7 +4,7 @@ import { clientOf } from '#support/client.ts';
 import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
 import { createTenant, type Service, startService } from '#support/service.ts';
 import {
-  callWhatIsAsked,
+  callRequestedTool,
   startWebServer,
   type ToolUse,
   toolUser,
@@ -14,36 +14,36 @@ import { createChat, send } from '#support/turns.ts';
 
 const type = 'consultant_search_web';
 
-let answer: { status: number; body: string | object };
+let scripted: { status: number; body: string | object };
 let headers: IncomingHttpHeaders;
-let engine: WebServer;
+let emulator: WebServer;
 let model: ScriptedModel;
 let service: Service;
 let search: (args: Record<string, unknown>) => Promise<ToolUse>;
 beforeAll(async () => {
-  engine = await startWebServer((request, response) => {
+  emulator = await startWebServer((request, response) => {
     headers = request.headers;
-    response.writeHead(answer.status, { 'Content-Type': 'application/json' });
-    response.end(typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body));
+    response.writeHead(scripted.status, { 'Content-Type': 'application/json' });
+    response.end(typeof scripted.body === 'string' ? scripted.body : JSON.stringify(scripted.body));
   });
   model = await startScriptedModel();
-  callWhatIsAsked(model);
+  callRequestedTool(model);
   service = await startService({
     variables: {
       OPENAI_BASE_URL: model.url,
       WEB_SEARCH_PROVIDER: 'searxng',
-      WEB_SEARCH_URL: `${engine.url}/searx/`,
+      WEB_SEARCH_URL: `${emulator.url}/searx/`,
     },
   });
   search = await toolUser(service, { type, config: { max_results: 3 } });
 });
 beforeEach(() => {
-  answer = { status: 200, body: { query: 'q', results: found(20), answers: [] } };
+  scripted = { status: 200, body: { query: 'q', results: found(20), responses: [] } };
 });
 afterAll(async () => {
   await service.close();
   await model.close();
-  await engine.close();
+  await emulator.close();
 });
 
 /** As SearXNG tells them, with more than is asked for. */
@@ -52,7 +52,7 @@ const found = (count: number) =>
     title: `Title ${index}`,
     url: `https://site.test/${index}`,
     content: index === 1 ? null : `Content ${index}`,
-    engine: 'any',
+    emulator: 'any',
     score: 1 / (index + 1),
   }));
 const result = (index: number) => ({
@@ -63,15 +63,15 @@ const result = (index: number) => ({
 
 describe('a search with SearXNG', () => {
   it('is a step with what was found', async () => {
-    const { step, result: ended, told } = await search({ query: ' who & what? ' });
+    const { step, result: ended, modelText } = await search({ query: ' who & what? ' });
     expect(step).toMatchObject({
       type,
       content: 'Searching the web for: who & what?',
       args: { query: 'who & what?' },
     });
     expect(ended).toEqual({ success: true, data: [result(0), result(1), result(2)] });
-    expect(told).toEqual({ notice: expect.stringContaining('material'), ...ended });
-    expect(engine.asked.at(-1)).toBe('/searx/search?q=who+%26+what%3F&format=json');
+    expect(modelText).toEqual({ notice: expect.stringContaining('material'), ...ended });
+    expect(emulator.received.at(-1)).toBe('/searx/search?q=who+%26+what%3F&format=json');
     expect(headers).not.toHaveProperty('x-subscription-token');
   });
 
@@ -89,12 +89,12 @@ describe('a search with SearXNG', () => {
   });
 
   it('that finds nothing is a success', async () => {
-    answer.body = { results: [] };
+    scripted.body = { results: [] };
     expect((await search({ query: 'q' })).result).toEqual({ success: true, data: [] });
   });
 
   it('shows where it has shortened what a provider says', async () => {
-    answer.body = { results: [{ title: 't', url: 'https://site.test/', content: 'x'.repeat(5000) }] };
+    scripted.body = { results: [{ title: 't', url: 'https://site.test/', content: 'x'.repeat(5000) }] };
     const [first] = (await search({ query: 'q' })).result.data as { snippet: string }[];
     expect(first?.snippet).toBe(`${'x'.repeat(999)}…`);
   });
@@ -109,10 +109,10 @@ describe('a search with SearXNG', () => {
     [200, "The service's answer is not what it should be", { results: [{ title: 'no address' }] }],
     [200, 'The answer is larger than 2 MB', JSON.stringify({ results: [], more: 'x'.repeat(2_000_000) })],
   ])('that gets status %i fails: %s', async (status, message, body) => {
-    answer = { status, body };
-    const { result: ended, told } = await search({ query: 'q' });
+    scripted = { status, body };
+    const { result: ended, modelText } = await search({ query: 'q' });
     expect(ended).toEqual({ success: false, data: { message: `The search failed. ${message}` } });
-    expect(told).toEqual(ended);
+    expect(modelText).toEqual(ended);
   });
 
   it('is there for an agent with use_search, and not for others', async () => {
@@ -125,8 +125,8 @@ describe('a search with SearXNG', () => {
       const chatId = await createChat(client, tenant);
       const message = JSON.stringify({ name: type, arguments: { query: 'q' } });
       await send(client, tenant, chatId, message);
-      const asked = model.calls.findLast(({ request }) => request.messages.at(-1)?.content === message);
-      expect(asked?.request.tools?.map((tool) => tool.function.name)).toEqual(names);
+      const received = model.calls.findLast(({ request }) => request.messages.at(-1)?.content === message);
+      expect(received?.request.tools?.map((tool) => tool.function.name)).toEqual(names);
     }
   });
 });

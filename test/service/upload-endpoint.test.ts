@@ -65,7 +65,7 @@ describe('a stranger, who does not know the secret of the distribution', () => {
 });
 
 describe('a sender whose key is wrong', () => {
-  const answered = async (headers: readonly (readonly [string, string])[]) => {
+  const responded = async (headers: readonly (readonly [string, string])[]) => {
     const connection = await endpoint.connect();
     connection.sendHead([endpoint.originSecret, formType, ...headers, length(50 * megabyte)]);
     await connection.until('"error_code":10001}');
@@ -84,7 +84,7 @@ describe('a sender whose key is wrong', () => {
       const slow = await endpoint.connect();
       slow.sendHead([endpoint.originSecret, key(tenant.apiKey), formType, length(body.length)]);
       slow.socket.write(body.subarray(0, 100));
-      const connection = await answered(headers);
+      const connection = await responded(headers);
       // Timers may be a few milliseconds early.
       expect(await connection.closed).toBeGreaterThanOrEqual(2990);
       // Whose key is good may take longer.
@@ -95,7 +95,7 @@ describe('a sender whose key is wrong', () => {
   );
 
   it.concurrent('is cut off also when it goes on sending, slowly', async () => {
-    const connection = await answered([key('ak_wrong')]);
+    const connection = await responded([key('ak_wrong')]);
     const dripping = setInterval(() => connection.socket.write('x'), 50);
     await connection.closed;
     clearInterval(dripping);
@@ -103,7 +103,7 @@ describe('a sender whose key is wrong', () => {
   });
 
   it('has its body taken away, and its connection kept, if that comes in time', async () => {
-    const connection = await answered([key('ak_wrong')]);
+    const connection = await responded([key('ak_wrong')]);
     expect(await connection.sendBytes(50 * megabyte)).toBe(50 * megabyte);
     const body = form(filePart('a.txt', 'x'));
     connection.sendHead([endpoint.originSecret, key(tenant.apiKey), formType, length(body.length)]);

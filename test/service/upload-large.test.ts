@@ -23,14 +23,14 @@ beforeAll(async () => {
 });
 
 it('takes 50 MB in one POST, and gives them back', async () => {
-  const answer = await upload.large(50 * megabyte, { data: '{"scope":"ephemeral"}' });
-  const file = answer.body.data as UploadedFile;
+  const response = await upload.large(50 * megabyte, { data: '{"scope":"ephemeral"}' });
+  const file = response.body.data as UploadedFile;
   expect(file).toMatchObject({ size: 50 * megabyte, scope: 'ephemeral' });
   let bytes = 0;
   let others = 0;
-  for await (const piece of (await fetch(file.file_url)).body ?? []) {
-    bytes += piece.length;
-    others += (piece as Uint8Array).findIndex((byte) => byte !== 120) + 1;
+  for await (const chunk of (await fetch(file.file_url)).body ?? []) {
+    bytes += chunk.length;
+    others += (chunk as Uint8Array).findIndex((byte) => byte !== 120) + 1;
   }
   expect({ bytes, others }).toEqual({ bytes: 50 * megabyte, others: 0 });
 });
@@ -62,13 +62,13 @@ it('leaves nothing when its client leaves half way', async () => {
   const own = await openTenant(service);
   const whole = form(filePart('a.txt', Buffer.alloc(12 * megabyte, 'x')));
   const bucket = fileBucketOf(service);
-  const begun = () =>
+  const started = () =>
     vi.waitFor(
       async () =>
         expect(await bucket.holds(own.workspaceId)).toMatchObject({ uploads: [expect.any(String)] }),
       10_000,
     );
-  await uploaderOf(service, own).leaveWhen(begun, {
+  await uploaderOf(service, own).leaveWhen(started, {
     bytes: whole.subarray(0, -100),
     contentLength: whole.length,
   });
@@ -178,17 +178,17 @@ describe('the distribution', () => {
 
 it('answers who sends far too much at once, without waiting for the rest', async () => {
   const { promise: never } = Promise.withResolvers<void>();
-  const piece = Buffer.alloc(megabyte, 'x');
+  const chunk = Buffer.alloc(megabyte, 'x');
   let sent = 0;
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
       if (sent === 0) controller.enqueue(filePart('a.txt', '').subarray(0, -2));
       sent += 1;
       if (sent > 62) await never;
-      controller.enqueue(piece);
+      controller.enqueue(chunk);
     },
   });
-  const answer = await upload.raw(body);
-  expect(summaryOf(answer)).toBe('400/10006 File size check failed (max size: 50 MB)');
-  expect(answer.headers.get('connection')).toBe('close');
+  const response = await upload.raw(body);
+  expect(summaryOf(response)).toBe('400/10006 File size check failed (max size: 50 MB)');
+  expect(response.headers.get('connection')).toBe('close');
 });

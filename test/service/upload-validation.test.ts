@@ -39,7 +39,7 @@ const accepted: [name: string, type: string, content: string | Buffer][] = [
   ['business.txt', 'text/plain', 'BM, GIF, ID3 and MZ are words here'],
 ];
 
-const refused: [what: string, message: string, name: string, content: string | Buffer, type: string][] = [
+const rejected: [what: string, message: string, name: string, content: string | Buffer, type: string][] = [
   ['a file without a name', 'File name is missing', '', 'x', 'application/zip'],
   ['an extension that is not taken', 'Unsupported file extension: .exe', 'run.EXE', 'x', 'application/zip'],
   ['a name without an extension', 'Unsupported file extension: ', 'README', 'x', 'text/plain'],
@@ -82,7 +82,7 @@ const refused: [what: string, message: string, name: string, content: string | B
 /** What is told of the file of an upload without one. */
 const nothing = { original_name: '', content_type: '', size: 0 };
 
-const inPieces = (whole: Buffer): ReadableStream<Uint8Array> =>
+const inChunks = (whole: Buffer): ReadableStream<Uint8Array> =>
   new ReadableStream({
     start(controller) {
       const size = Math.max(7, Math.ceil(whole.length / 1000));
@@ -122,7 +122,7 @@ describe.each(Object.entries(doors))('through %s', (_door, address) => {
     expect(download.headers.get('content-disposition')).toMatch(/^attachment; filename=/);
   });
 
-  it.each(refused)('refuses %s: %s', async (_what, message, name, content, type) => {
+  it.each(rejected)('refuses %s: %s', async (_what, message, name, content, type) => {
     const { status, body } = await upload.raw(form(filePart(name, content, type)));
     expect({ status, body }).toEqual({
       status: 400,
@@ -175,21 +175,21 @@ describe.each(Object.entries(doors))('through %s', (_door, address) => {
     });
 
     it('refuses a name of more than 255 characters, and says how long it may be', async () => {
-      const answer = await upload.file(`${'a'.repeat(252)}.pdf`, pdf('x'), { type: 'application/pdf' });
-      expect(summaryOf(answer)).toBe('400/10006 File name is too long (max length: 255 characters)');
+      const response = await upload.file(`${'a'.repeat(252)}.pdf`, pdf('x'), { type: 'application/pdf' });
+      expect(summaryOf(response)).toBe('400/10006 File name is too long (max length: 255 characters)');
     });
 
     it('takes a field named file for a file without a name', async () => {
-      const answer = await upload.raw(form(part(['Content-Disposition: form-data; name="file"'], 'x')));
-      expect(summaryOf(answer)).toBe('400/10006 File name is missing');
-      expect(answer.body.data).toMatchObject({ original_name: '', size: 1 });
+      const response = await upload.raw(form(part(['Content-Disposition: form-data; name="file"'], 'x')));
+      expect(summaryOf(response)).toBe('400/10006 File name is missing');
+      expect(response.body.data).toMatchObject({ original_name: '', size: 1 });
     });
   });
 
   it('gives a part that tells no type that of its extension', async () => {
     const disposition = 'Content-Disposition: form-data; name="file"; filename="a.pdf"';
-    const answer = await upload.raw(form(part([disposition], pdf('x'))));
-    expect(answer.body.data).toMatchObject({ content_type: 'application/pdf' });
+    const response = await upload.raw(form(part([disposition], pdf('x'))));
+    expect(response.body.data).toMatchObject({ content_type: 'application/pdf' });
   });
 
   describe('the form', () => {
@@ -219,9 +219,9 @@ describe.each(Object.entries(doors))('through %s', (_door, address) => {
       ['without a scope', '{"scope":null}'],
       ['{} after a BOM', '\ufeff{}'],
     ])('takes data that is %s as no data', async (_what, data) => {
-      const answer = await upload.raw(form(file, dataPart(data)));
-      expect(summaryOf(answer)).toBe('200/0 success');
-      expect(answer.body.data).toMatchObject({ scope: 'persistent' });
+      const response = await upload.raw(form(file, dataPart(data)));
+      expect(summaryOf(response)).toBe('200/0 success');
+      expect(response.body.data).toMatchObject({ scope: 'persistent' });
     });
 
     it.each([
@@ -230,9 +230,9 @@ describe.each(Object.entries(doors))('through %s', (_door, address) => {
       ['urllib3', String.raw`a %22b%22 \\ c.txt`, String.raw`a "b" \ c.txt`],
       ['a browser', String.raw`C:\files\a.txt`, String.raw`C:\files\a.txt`],
     ])('reads a file name as %s writes it', async (_who, written, name) => {
-      const answer = await upload.raw(form(filePart(written, 'Hello')));
-      expect(summaryOf(answer)).toBe('200/0 success');
-      expect(answer.body.data).toMatchObject({ original_name: name });
+      const response = await upload.raw(form(filePart(written, 'Hello')));
+      expect(summaryOf(response)).toBe('200/0 success');
+      expect(response.body.data).toMatchObject({ original_name: name });
     });
 
     it('skips parts that it does not know, and what stands around the form', async () => {
@@ -300,9 +300,9 @@ describe.each(Object.entries(doors))('through %s', (_door, address) => {
         { scope: 'ephemeral' },
       ],
     ])('refuses %s, in one piece and in many', async (_what, body, message, data) => {
-      for (const answer of [await upload.raw(body), await upload.raw(inPieces(body))]) {
-        expect(summaryOf(answer)).toBe(`400/10006 ${message}`);
-        expect(answer.body.data).toEqual({
+      for (const response of [await upload.raw(body), await upload.raw(inChunks(body))]) {
+        expect(summaryOf(response)).toBe(`400/10006 ${message}`);
+        expect(response.body.data).toEqual({
           original_name: 'a.txt',
           content_type: 'text/plain',
           size: 5,
@@ -324,9 +324,9 @@ describe.each(Object.entries(doors))('through %s', (_door, address) => {
       ['another type', 'application/json', 'Content-Type must be multipart/form-data'],
       ['a type that is none', 'multipart', 'Content-Type must be multipart/form-data'],
     ])('refuses a Content-Type with %s', async (_what, contentType, message) => {
-      const answer = await upload.raw(form(file), contentType);
-      expect(summaryOf(answer)).toBe(`400/10006 ${message}`);
-      expect(answer.body.data).toEqual({ ...nothing, scope: 'persistent', error_msg: message });
+      const response = await upload.raw(form(file), contentType);
+      expect(summaryOf(response)).toBe(`400/10006 ${message}`);
+      expect(response.body.data).toEqual({ ...nothing, scope: 'persistent', error_msg: message });
     });
 
     it('describes a refused upload with the scope that it asked for, also without a file', async () => {
@@ -335,11 +335,11 @@ describe.each(Object.entries(doors))('through %s', (_door, address) => {
     });
 
     it('takes a quoted boundary', async () => {
-      const answer = await upload.raw(
+      const response = await upload.raw(
         form(file),
         `multipart/form-data; charset=utf-8; boundary="${boundary}"`,
       );
-      expect(answer.status).toBe(200);
+      expect(response.status).toBe(200);
     });
 
     it('is taken in pieces of any size, without its length', async () => {
@@ -347,13 +347,13 @@ describe.each(Object.entries(doors))('through %s', (_door, address) => {
         filePart('a.pdf', pdf('pieces'), 'application/pdf'),
         dataPart('{"scope":"ephemeral"}'),
       );
-      const { body } = await upload.raw(inPieces(whole));
+      const { body } = await upload.raw(inChunks(whole));
       expect(body.data).toMatchObject({ size: pdf('pieces').length, scope: 'ephemeral' });
     });
 
     it('waits to be asked, with Expect: 100-continue', async () => {
-      const answer = await upload.expecting(form(file));
-      expect(answer).toMatchObject({ continued: true, status: 200 });
+      const response = await upload.expecting(form(file));
+      expect(response).toMatchObject({ continued: true, status: 200 });
     });
   });
 

@@ -24,7 +24,7 @@ beforeAll(async () => {
   // The provider refuses what it is told to refuse, and counts 10 tokens in and 2 out.
   model.onCall = (call) => {
     if (call.request.messages.at(-1)?.content.includes('Refuse')) return call.fail(400);
-    call.piece('An answer');
+    call.chunk('An answer');
     call.finish({ prompt_tokens: 10, completion_tokens: 2 });
   };
   proxy = await startDynamoProxy();
@@ -33,7 +33,7 @@ beforeAll(async () => {
     maxConcurrency: 2,
     onLog: ({ line }) => logged.push(line),
   });
-  proxy.engine = service.run.endpoints.dynamodb;
+  proxy.emulator = service.run.endpoints.dynamodb;
 });
 afterAll(async () => {
   await service.close();
@@ -68,15 +68,15 @@ it('tells turns, requests of batches, calls, tokens and uploads by day, key, age
   const chat = await createChat(client, tenant);
   expect((await send(client, tenant, chat, 'Hello')).status).toBe(200);
   expect((await send(client, tenant, chat, 'Refuse this')).status).toBe(500);
-  const asking = await createChat(client, { agentId: caller });
+  const sending = await createChat(client, { agentId: caller });
   const other = clientOf(service, second);
-  await send(other, { agentId: caller }, asking, 'consultant_call_agent {"message":"Hello"}');
+  await send(other, { agentId: caller }, sending, 'consultant_call_agent {"message":"Hello"}');
   const requests = requestsOf(4, (index) => ({ message: index === 3 ? 'Refuse this' : 'Hello' }));
   await endOf(client, (await submit(client, tenant, requests)).id);
   await uploaderOf(service, second).file('note.txt', 'twelve bytes');
 
-  const [, asked] = await historyOf(client, asking);
-  const sum = asked?.meta.token_usage;
+  const [, received] = await historyOf(client, sending);
+  const sum = received?.meta.token_usage;
   if (sum === undefined) throw new Error('The reply has no usage');
   expect(sum.total_calls).toBe(3);
   // One turn and three requests of a batch: the fourth, and the second turn, were refused.
@@ -121,7 +121,7 @@ it('tells turns, requests of batches, calls, tokens and uploads by day, key, age
   expect((await usageOf(workspaceId, 'day', '2020-01-01', '2020-12-31')).lines).toEqual({});
 
   const { run } = agentctlOf(service);
-  const [day, ...refusals] = await Promise.all([
+  const [day, ...rejections] = await Promise.all([
     run('usage', '--workspace', workspaceId, '--from', today, '--to', today),
     run('usage', '--workspace', workspaceId, '--from', '2027-02-02', '--to', '2027-02-01'),
   ]);
@@ -138,7 +138,7 @@ it('tells turns, requests of batches, calls, tokens and uploads by day, key, age
     total_tokens: 48 + ofSecond.promptTokens + ofSecond.completionTokens,
   };
   expect(JSON.parse(day?.stdout ?? '')).toMatchObject({ by: 'day', usage: [{ day: today }], total: figures });
-  expect(refusals.map(({ stderr }) => stderr.split('\n')[0])).toEqual([
+  expect(rejections.map(({ stderr }) => stderr.split('\n')[0])).toEqual([
     '--from 2027-02-02 is behind --to 2027-02-01',
   ]);
 });
@@ -148,8 +148,8 @@ it('counts a turn once when the answer to its counting gets lost', async () => {
   const chat = await createChat(tenant.client, tenant);
   let lost = 0;
   proxy.handle = async ({ target, body }, pass) => {
-    const answer = await pass();
-    if (target !== 'UpdateItem' || !isUsage(body) || lost > 0) return answer;
+    const response = await pass();
+    if (target !== 'UpdateItem' || !isUsage(body) || lost > 0) return response;
     lost += 1;
     return undefined;
   };

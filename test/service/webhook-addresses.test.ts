@@ -12,7 +12,7 @@ describe('the address of a webhook', () => {
   });
   afterAll(() => service.close());
 
-  const refusalOf = async (url: string) => {
+  const rejectionOf = async (url: string) => {
     const { status, body } = await tenant.submit({ url });
     return `${status}/${body.error_code} ${body.message}`;
   };
@@ -37,7 +37,7 @@ describe('the address of a webhook', () => {
       '[fd00::1]',
       '[64:ff9b::a00:1]',
     ])
-      expect(await refusalOf(`https://${host}/hook`), host).toBe(
+      expect(await rejectionOf(`https://${host}/hook`), host).toBe(
         '400/10006 webhook.url: The address is not allowed',
       );
     const { body } = await tenant.client.get('/batches');
@@ -46,11 +46,11 @@ describe('the address of a webhook', () => {
 
   it('is refused when it is not HTTPS, or holds what a URL of a webhook must not', async () => {
     for (const url of ['http://example.com/', 'ftp://example.com/', 'example.com', ''])
-      expect(await refusalOf(url), url).toBe('400/10006 webhook.url must be an https URL');
-    expect(await refusalOf('https://user:password@example.com/')).toBe(
+      expect(await rejectionOf(url), url).toBe('400/10006 webhook.url must be an https URL');
+    expect(await rejectionOf('https://user:password@example.com/')).toBe(
       '400/10006 webhook.url must be an https URL without a user name and password',
     );
-    expect(await refusalOf('https://example.com:25/')).toBe(
+    expect(await rejectionOf('https://example.com:25/')).toBe(
       '400/10006 webhook.url: The port 25 is not allowed',
     );
   });
@@ -61,13 +61,13 @@ describe('the address of a webhook', () => {
 
   it('comes with events and a secret that are as they should be', async () => {
     const url = 'https://nowhere.invalid/';
-    const refusals = [
+    const rejections = [
       { url, events: ['in_progress'] },
       { url, secret: '' },
       { url, secret: 'x'.repeat(256) },
       { events: ['completed'] },
     ];
-    for (const webhook of refusals) {
+    for (const webhook of rejections) {
       const { status, body } = await tenant.submit(webhook as never);
       expect(`${status}/${body.error_code} ${body.message}`).toMatch(/^400\/10006 webhook\./);
     }

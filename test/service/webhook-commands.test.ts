@@ -37,7 +37,7 @@ describe('agentctl webhooks', { timeout: 60_000 }, () => {
     const { run, json } = agentctlOf(service);
     const receiver = await startWebhookReceiver(status(500), status(502), status(200));
     const batch = await tenant.create({ url: receiver.url });
-    await tenant.settled(batch);
+    await tenant.closed(batch);
     const exhausted = await json<Shown>('webhooks', 'deliveries', batch.id);
     expect(exhausted).toMatchObject({ event_id: `evt_${batch.id}`, state: 'exhausted', round: 1 });
     expect(exhausted.attempts.map(({ number, status: code }) => [number, code])).toEqual([
@@ -46,7 +46,7 @@ describe('agentctl webhooks', { timeout: 60_000 }, () => {
     ]);
     expect(await json<Shown>('webhooks', 'resend', batch.id)).toMatchObject({ state: 'pending', round: 2 });
     await receiver.called(3);
-    expect(await tenant.settled(batch)).toMatchObject({ state: 'delivered' });
+    expect(await tenant.closed(batch)).toMatchObject({ state: 'delivered' });
     expect(await tenant.summaries(batch)).toEqual(['1/1 500', '2/1 502', '3/2 200']);
     expect(new Set(receiver.calls.map(({ headers }) => headers['x-service-event-id'])).size).toBe(1);
     expect(new Set(receiver.calls.map(({ body }) => body)).size).toBe(1);
@@ -54,7 +54,7 @@ describe('agentctl webhooks', { timeout: 60_000 }, () => {
     // What was delivered can be sent again too.
     await json('webhooks', 'resend', batch.id);
     await receiver.called(4);
-    await tenant.settled(batch);
+    await tenant.closed(batch);
     const { stdout } = await run('webhooks', 'deliveries', batch.id);
     expect((JSON.parse(stdout) as Shown).attempts).toHaveLength(4);
 

@@ -13,7 +13,7 @@ import {
 import { operator, type Service, startService } from '#support/service.ts';
 import { openWebhookTenant, type WebhookTenant } from '#support/webhook-batches.ts';
 import {
-  type Answer,
+  type ApiResponse,
   expectedSignature,
   startWebhookReceiver,
   status,
@@ -49,8 +49,8 @@ const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
-async function receive(...answers: Answer[]): Promise<WebhookReceiver> {
-  const receiver = await startWebhookReceiver(...answers);
+async function receive(...responses: ApiResponse[]): Promise<WebhookReceiver> {
+  const receiver = await startWebhookReceiver(...responses);
   closing.push(receiver.close);
   return receiver;
 }
@@ -59,7 +59,7 @@ describe('a call', () => {
   it('comes for the events of the default, unsigned, where these are null', async () => {
     const { calls, url } = await receive();
     const created = await tenant.create({ url, events: null, secret: null });
-    expect(await tenant.settled(created)).toMatchObject({ state: 'delivered' });
+    expect(await tenant.closed(created)).toMatchObject({ state: 'delivered' });
     expect(calls.map(({ payload }) => (payload as { event: string }).event)).toEqual(['batch.completed']);
     expect(calls[0]?.headers).not.toHaveProperty('x-service-signature');
   });
@@ -67,7 +67,7 @@ describe('a call', () => {
   it('tells what has become of the batch, once', async () => {
     const { calls, url } = await receive();
     const created = await tenant.create({ url });
-    expect(await tenant.settled(created)).toMatchObject({ state: 'delivered', attempts: 1 });
+    expect(await tenant.closed(created)).toMatchObject({ state: 'delivered', attempts: 1 });
     const batch = await tenant.batch(created);
     expect(calls.map(({ method, path }) => `${method} ${path}`)).toEqual(['POST /hook']);
     expect(calls[0]?.payload).toEqual({
@@ -94,7 +94,7 @@ describe('a call', () => {
   it('is signed with the secret', async () => {
     const { calls, url } = await receive();
     const before = Math.floor(Date.now() / 1000);
-    await tenant.settled(await tenant.create({ url, secret }));
+    await tenant.closed(await tenant.create({ url, secret }));
     const [call] = calls;
     if (call === undefined) throw new Error('No call');
     expect(call.headers['x-service-signature']).toBe(expectedSignature(secret, call));
@@ -107,7 +107,7 @@ describe('a call', () => {
   it('is signed for libraries of Standard Webhooks with a secret of their form', async () => {
     const { calls, url } = await receive();
     const theirs = `whsec_${Buffer.from('thirty-two bytes of a random key').toString('base64')}`;
-    await tenant.settled(await tenant.create({ url, secret: theirs }));
+    await tenant.closed(await tenant.create({ url, secret: theirs }));
     const [call] = calls;
     if (call === undefined) throw new Error('No call');
     expect(new Webhook(theirs).verify(call.body, call.headers)).toEqual(call.payload);
@@ -116,7 +116,7 @@ describe('a call', () => {
 
   it('carries no signature without a secret', async () => {
     const { calls, url } = await receive();
-    await tenant.settled(await tenant.create({ url }));
+    await tenant.closed(await tenant.create({ url }));
     const names = Object.keys(calls[0]?.headers ?? {});
     expect(names).toContain('webhook-timestamp');
     for (const name of ['x-service-signature', 'x-service-timestamp', 'webhook-signature'])
@@ -125,14 +125,14 @@ describe('a call', () => {
 
   it('leaves no trace of the secret in the table, in logs and in answers', async () => {
     const { url } = await receive();
-    const answer = await tenant.submit({ url, secret });
-    await tenant.settled(answer.body.data);
-    const shown = await tenant.client.get(`/batches/${answer.body.data.id}`);
-    expect(JSON.stringify([answer.body, shown.body])).not.toMatch(/kept to ourselves|webhook|secret/);
-    const rows = JSON.stringify(await dataTableOf(service).readAll());
-    expect(rows).toContain(url);
-    expect(rows).not.toContain('kept to ourselves');
-    expect(rows).not.toContain(Buffer.from(secret).toString('base64'));
+    const response = await tenant.submit({ url, secret });
+    await tenant.closed(response.body.data);
+    const shown = await tenant.client.get(`/batches/${response.body.data.id}`);
+    expect(JSON.stringify([response.body, shown.body])).not.toMatch(/kept to ourselves|webhook|secret/);
+    const items = JSON.stringify(await dataTableOf(service).readAll());
+    expect(items).toContain(url);
+    expect(items).not.toContain('kept to ourselves');
+    expect(items).not.toContain(Buffer.from(secret).toString('base64'));
     expect(logged.length).toBeGreaterThan(0);
     expect(logged.join('\n')).not.toContain('kept to ourselves');
   });
@@ -143,7 +143,7 @@ describe('events', () => {
     const { calls, url } = await receive();
     const unwanted = await tenant.create({ url, events: ['failed', 'cancelled'] });
     const wanted = await tenant.create({ url, events: ['completed'] });
-    await tenant.settled(wanted);
+    await tenant.closed(wanted);
     await expect.poll(async () => (await tenant.batch(unwanted)).status).toBe('completed');
     expect(calls.map(({ payload }) => payload.data.id)).toEqual([wanted.id]);
     expect(await tenant.attempts(unwanted)).toEqual([]);
@@ -153,10 +153,10 @@ describe('events', () => {
     const { calls, url } = await receive();
     const silent = await tenant.create({ url, events: [] });
     const doubled = await tenant.create({ url, events: Array(5).fill('completed') });
-    expect(await tenant.settled(doubled)).toMatchObject({ state: 'delivered' });
+    expect(await tenant.closed(doubled)).toMatchObject({ state: 'delivered' });
     await expect.poll(async () => (await tenant.batch(silent)).status).toBe('completed');
     const other = await tenant.create({ url });
-    await tenant.settled(other);
+    await tenant.closed(other);
     expect(calls.map(({ payload }) => payload.data.id)).toEqual([doubled.id, other.id]);
   });
 
@@ -168,14 +168,14 @@ describe('events', () => {
       const batch = await tenant.create({ url, ...(events && { events }) }, message);
       const call = await called;
       dataOf(await tenant.client.post(`/batches/${batch.id}/cancel`, undefined));
-      call.piece('In time');
+      call.chunk('In time');
       call.finish();
       await expect.poll(async () => (await tenant.batch(batch)).status).toBe('cancelled');
       return batch;
     };
     const silent = await cancelled();
     const batch = await cancelled(['cancelled']);
-    expect(await tenant.settled(batch)).toMatchObject({ state: 'delivered' });
+    expect(await tenant.closed(batch)).toMatchObject({ state: 'delivered' });
     expect(calls.map(({ payload }) => payload)).toEqual([
       {
         event: 'batch.cancelled',
@@ -210,9 +210,9 @@ it('a batch that fails as a whole tells so, by default', async () => {
   const call = await called;
   // Between the two, the operator ends what the workspace may do.
   await operator().workspaces.update(workspaceId, { enabled: false });
-  call.piece('Done');
+  call.chunk('Done');
   call.finish();
-  expect(await failing.settled(batch)).toMatchObject({ state: 'delivered' });
+  expect(await failing.closed(batch)).toMatchObject({ state: 'delivered' });
   expect(calls.map(({ payload }) => payload)).toMatchObject([
     {
       event: 'batch.failed',
@@ -225,7 +225,7 @@ describe('a receiver', () => {
   it('that fails is called again, with the same event and fresh signatures', async () => {
     const { calls, url } = await receive(status(500), (response) => response.destroy(), status(204));
     const batch = await tenant.create({ url, secret });
-    expect(await tenant.settled(batch)).toMatchObject({ state: 'delivered', attempts: 3 });
+    expect(await tenant.closed(batch)).toMatchObject({ state: 'delivered', attempts: 3 });
     expect(await tenant.summaries(batch)).toEqual(['1/1 500', '2/1 The server cannot be reached', '3/1 204']);
     expect(new Set(calls.map(({ body }) => body)).size).toBe(1);
     expect(new Set(calls.map(({ headers }) => headers['x-service-event-id'])).size).toBe(1);
@@ -237,17 +237,17 @@ describe('a receiver', () => {
 
   it('that goes on failing is given up after the last attempt', async () => {
     const { calls, url } = await receive(status(503));
-    const givenUp = () => logged.filter((line) => line.includes('"WebhooksGivenUp":1'));
-    const before = givenUp().length;
+    const exhausted = () => logged.filter((line) => line.includes('"WebhooksGivenUp":1'));
+    const before = exhausted().length;
     const batch = await tenant.create({ url });
-    expect(await tenant.settled(batch)).toMatchObject({ state: 'exhausted', attempts: 3 });
+    expect(await tenant.closed(batch)).toMatchObject({ state: 'exhausted', attempts: 3 });
     expect(calls).toHaveLength(3);
-    await expect.poll(() => givenUp().length).toBe(before + 1);
+    await expect.poll(() => exhausted().length).toBe(before + 1);
   });
 
   it('that is gone is not called again', async () => {
     const { calls, url } = await receive(status(410));
-    expect(await tenant.settled(await tenant.create({ url }))).toMatchObject({ state: 'gone', attempts: 1 });
+    expect(await tenant.closed(await tenant.create({ url }))).toMatchObject({ state: 'gone', attempts: 1 });
     expect(calls).toHaveLength(1);
   });
 
@@ -259,20 +259,20 @@ describe('a receiver', () => {
       status(200),
     );
     const batch = await tenant.create({ url });
-    await tenant.settled(batch);
+    await tenant.closed(batch);
     expect(await tenant.summaries(batch)).toEqual(['1/1 307', '2/1 302', '3/1 200']);
     expect(other.connections()).toBe(0);
   });
 
   it('that does not answer in time, or drips its answer, is called again', async () => {
-    const drip: Answer = (response) => {
+    const drip: ApiResponse = (response) => {
       const bytes = [...'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'];
       const timer = setInterval(() => response.socket?.write(bytes.shift() ?? ''), 100);
       response.socket?.once('close', () => clearInterval(timer));
     };
     const { url } = await receive(() => undefined, drip, status(200));
     const batch = await tenant.create({ url });
-    await tenant.settled(batch);
+    await tenant.closed(batch);
     expect(await tenant.summaries(batch)).toEqual([
       '1/1 It took longer than 1 seconds',
       '2/1 It took longer than 1 seconds',
@@ -289,7 +289,7 @@ describe('a receiver', () => {
       const timer = setInterval(() => response.write('.'), 50);
       response.once('close', () => clearInterval(timer));
     });
-    expect(await tenant.settled(await tenant.create({ url }))).toMatchObject({ state: 'delivered' });
+    expect(await tenant.closed(await tenant.create({ url }))).toMatchObject({ state: 'delivered' });
     expect(calls).toHaveLength(1);
   });
 
@@ -299,7 +299,7 @@ describe('a receiver', () => {
       status(503, { 'Retry-After': '3600' }),
       status(200),
     );
-    await tenant.settled(await tenant.create({ url }));
+    await tenant.closed(await tenant.create({ url }));
     const gaps = calls.slice(1).map(({ at }, index) => at - (calls[index]?.at ?? 0));
     expect(gaps).toHaveLength(2);
     for (const gap of gaps) {
@@ -311,7 +311,7 @@ describe('a receiver', () => {
   it('without a certificate for its name gets nothing', async () => {
     const { calls, port } = await receive();
     const batch = await tenant.create({ url: `https://127.0.0.1:${port}/hook` });
-    expect(await tenant.settled(batch)).toMatchObject({ state: 'exhausted' });
+    expect(await tenant.closed(batch)).toMatchObject({ state: 'exhausted' });
     expect(await tenant.summaries(batch)).toEqual(
       [1, 2, 3].map((number) => `${number}/1 The server's certificate is not valid for this address`),
     );
@@ -325,7 +325,7 @@ describe('a receiver', () => {
     }, status(200));
     const batch = await tenant.create({ url });
     await called(2);
-    expect(await tenant.settled(batch)).toMatchObject({ state: 'delivered', attempts: 2 });
+    expect(await tenant.closed(batch)).toMatchObject({ state: 'delivered', attempts: 2 });
     expect(await tenant.summaries(batch)).toEqual(['1/1 unknown', '2/1 200']);
     expect(calls[1]?.body).toBe(calls[0]?.body);
     expect(calls[1]?.headers['x-service-event-id']).toBe(calls[0]?.headers['x-service-event-id']);
@@ -338,7 +338,7 @@ it('may be called on loopback on this machine, but never one of the engines', as
   expect(ports.size).toBeGreaterThan(3);
   for (const port of ports)
     for (const host of ['127.0.0.1', 'localhost']) {
-      const answer = await tenant.submit({ url: `https://${host}:${port}/` });
-      expect(summaryOf(answer)).toBe('400/10006 webhook.url: The address is not allowed');
+      const response = await tenant.submit({ url: `https://${host}:${port}/` });
+      expect(summaryOf(response)).toBe('400/10006 webhook.url: The address is not allowed');
     }
 });

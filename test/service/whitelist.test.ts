@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Answer } from '#support/client.ts';
+import type { ApiResponse } from '#support/client.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { createDraftAgent, operator, type Service, startService } from '#support/service.ts';
 import { uploaderOf } from '#support/upload.ts';
@@ -25,7 +25,7 @@ async function openListed() {
 type Listed = Awaited<ReturnType<typeof openListed>>;
 
 /** The operations that need a listed user, as one user does them. */
-const operations: Record<string, (listed: Listed, user: string | undefined) => Promise<Answer>> = {
+const operations: Record<string, (listed: Listed, user: string | undefined) => Promise<ApiResponse>> = {
   'creating a chat': ({ client, agentId }, external_user_id) =>
     client.post('/chats', { name: 'A', agent_id: agentId, external_user_id }),
   'sending a message': ({ send, chat }, external_user_id) => send(chat, { external_user_id }),
@@ -77,7 +77,7 @@ describe('the whitelist answers', () => {
     ['an object', { id: 'ann' }],
   ])('403 to %s as the user of a body', async (_what, external_user_id) => {
     const { client, send, chat, replyId, agentId } = await openListed();
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       client.post('/chats', { name: 'A', agent_id: agentId, external_user_id }),
       send(chat, { external_user_id }),
       client.post(`/chats/${chat.id}/messages/${replyId}/feedbacks`, {
@@ -85,7 +85,7 @@ describe('the whitelist answers', () => {
         type: 'sys_helpful',
       }),
     ]);
-    expect(answers.map(summaryOf)).toEqual(Array(3).fill(external_user_id === null ? missing : notListed));
+    expect(responses.map(summaryOf)).toEqual(Array(3).fill(external_user_id === null ? missing : notListed));
   });
 
   it('403 to a history whose user is empty, too long, or one of two that are given', async () => {
@@ -94,7 +94,7 @@ describe('the whitelist answers', () => {
       client.get(`/chats/${chat.id}/messages${query}`, {
         headers: user === undefined ? {} : { 'x-external-user-id': user },
       });
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       read('?external_user_id='),
       read(`?external_user_id=${'u'.repeat(257)}`),
       read('', 'u'.repeat(257)),
@@ -102,7 +102,7 @@ describe('the whitelist answers', () => {
       read('?external_user_id=eve', 'ann'),
       read('?external_user_id=ann&external_user_id=eve'),
     ]);
-    expect(answers.map(summaryOf)).toEqual(Array(6).fill(notListed));
+    expect(responses.map(summaryOf)).toEqual(Array(6).fill(notListed));
     expect(summaryOf(await read('?external_user_id=ann', 'bob'))).toBe(
       '400/10006 external_user_id and the header x-external-user-id differ',
     );
@@ -113,7 +113,7 @@ describe('the whitelist answers', () => {
 
   it('before every field of the request', async () => {
     const { client, send, chat } = await openListed();
-    const ask = (external_user_id: string) =>
+    const sendFrom = (external_user_id: string) =>
       Promise.all([
         client.post('/chats', { name: '', external_user_id }),
         send(chat, { message: '', external_user_id }),
@@ -127,8 +127,8 @@ describe('the whitelist answers', () => {
         client.get(`/chats/x/messages?external_user_id=${external_user_id}`),
         client.post(`/chats/${chat.id}/messages/x/feedbacks`, { external_user_id, type: 'x' }),
       ]);
-    expect((await ask('eve')).map(summaryOf)).toEqual(Array(7).fill(notListed));
-    expect((await ask('ann')).map(({ status, body }) => `${status}/${body.error_code}`)).toEqual(
+    expect((await sendFrom('eve')).map(summaryOf)).toEqual(Array(7).fill(notListed));
+    expect((await sendFrom('ann')).map(({ status, body }) => `${status}/${body.error_code}`)).toEqual(
       Array(7).fill('400/10006'),
     );
   });
@@ -150,7 +150,7 @@ describe('the whitelist answers', () => {
   it('before anything is looked for', async () => {
     const { client, workspaceId, send, chat } = await openListed();
     const draftAgentId = await createDraftAgent(workspaceId);
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       client.post('/chats', { name: 'A', agent_id: unknownId, external_user_id: 'eve' }),
       send(chat, { agent_id: unknownId, external_user_id: 'eve' }),
       send(chat, { agent_id: draftAgentId, external_user_id: 'eve' }),
@@ -158,13 +158,13 @@ describe('the whitelist answers', () => {
       client.get('/chats/999999/messages?external_user_id=eve'),
       client.post('/chats/999999/messages/1/feedbacks', { external_user_id: 'eve', type: 'sys_helpful' }),
     ]);
-    expect(answers.map(summaryOf)).toEqual(Array(6).fill(notListed));
+    expect(responses.map(summaryOf)).toEqual(Array(6).fill(notListed));
   });
 
   it('as JSON when a stream was asked for, and leaves nothing behind', async () => {
     const { client, send, chat, history } = await openListed();
-    const refused = await send(chat, { stream: true, external_user_id: 'eve' });
-    expect(summaryOf(refused)).toBe(notListed);
+    const rejected = await send(chat, { stream: true, external_user_id: 'eve' });
+    expect(summaryOf(rejected)).toBe(notListed);
     await client.post('/chats', { name: 'A', agent_id: unknownId });
     expect(await history(chat)).toHaveLength(2);
     expect((await client.get('/chats')).body.pagination?.total_records).toBe(1);
@@ -189,8 +189,8 @@ it('lists of chats and of published agents, and uploads, need no user', async ()
 
 it('an empty list lets nobody in', async () => {
   const { client, agentId } = await openTenant(service, { whitelist: [] });
-  const answer = await client.post('/chats', { name: 'A', agent_id: agentId, external_user_id: 'ann' });
-  expect(summaryOf(answer)).toBe(notListed);
+  const response = await client.post('/chats', { name: 'A', agent_id: agentId, external_user_id: 'ann' });
+  expect(summaryOf(response)).toBe(notListed);
 });
 
 it('a list is its own workspace’s', async () => {
@@ -217,7 +217,7 @@ it.each(['a b', '#1', 'a/b%20', '名前😀', '😀'.repeat(256), '\u0000'])(
   },
 );
 
-function operate(listed: Listed, operation: string, user: string | undefined): Promise<Answer> {
+function operate(listed: Listed, operation: string, user: string | undefined): Promise<ApiResponse> {
   const run = operations[operation];
   if (run === undefined) throw new Error(`There is no operation ${operation}`);
   return run(listed, user);

@@ -56,10 +56,10 @@ export function agentctlOf(service: Service, knowledgeBases: string[] = []) {
   return {
     run,
     /** @throws Error with what it said when it refuses */
-    async json<Answer>(...args: string[]): Promise<Answer> {
+    async json<ApiResponse>(...args: string[]): Promise<ApiResponse> {
       const { code, stdout, stderr } = await run(...args);
       if (code !== 0) throw new Error(`agentctl ${args.join(' ')}: ${stderr}`);
-      return JSON.parse(stdout) as Answer;
+      return JSON.parse(stdout) as ApiResponse;
     },
   };
 }

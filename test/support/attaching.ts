@@ -25,7 +25,7 @@ export async function openAttaching(service: Service, agent: AgentFields = {}) {
       return (body.data as UploadedFile).uuid;
     },
     /** What the agent says; anything but a reply fails. */
-    async ask(message: string, ...uuids: string[]): Promise<string> {
+    async send(message: string, ...uuids: string[]): Promise<string> {
       const { status, body } = await send(client, tenant, chatId, message, {
         ...(uuids.length > 0 && { attached_file_uuids: uuids }),
       });

@@ -41,7 +41,7 @@ export async function runChaos(options: ChaosOptions): Promise<void> {
     calls += 1;
     if (calls % 3 === 0) failOneWay(call, random());
     else {
-      call.piece(`To: ${call.request.messages.at(-1)?.content}`);
+      call.chunk(`To: ${call.request.messages.at(-1)?.content}`);
       call.finish();
     }
   };
@@ -135,10 +135,10 @@ function failOneWay(call: ModelCall, chance: number): void {
 }
 
 /** As clients do: an answer that is refused for the moment, or lost, is asked for again. */
-async function persistently<Result>(ask: () => Promise<Result>): Promise<Result> {
+async function persistently<Result>(send: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt += 1)
     try {
-      return await ask();
+      return await send();
     } catch (error) {
       if (attempt === 10) throw error;
       await new Promise((resolve) => setTimeout(resolve, 100 * attempt));

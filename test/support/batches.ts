@@ -49,11 +49,11 @@ export async function batchThat(
   }
 }
 
-const isOver = ({ status }: BatchResource): boolean => !['in_progress', 'cancelling'].includes(status);
+const hasEnded = ({ status }: BatchResource): boolean => !['in_progress', 'cancelling'].includes(status);
 
 /** Waits for the end of a batch, whose counters then are exact. */
 export async function endOf(client: Client, id: string, seconds?: number): Promise<BatchResource> {
-  const batch = await batchThat(client, id, isOver, seconds);
+  const batch = await batchThat(client, id, hasEnded, seconds);
   expect(batch.completed_requests + batch.failed_requests).toBe(batch.total_requests);
   return batch;
 }

@@ -163,6 +163,6 @@ async function buildBaselines(used: ReadonlyMap<string, Imports>): Promise<Built
 function baselineOf(imports: Imports): string {
   const sources = [...imports].toSorted();
   const lines = sources.map(([source], index) => `import * as source${index} from '${source}';`);
-  const held = sources.flatMap(([, names], index) => [...names].map((name) => `source${index}.${name}`));
-  return [...lines, `export const handler = () => [${held.join(', ')}];`].join('\n');
+  const buffered = sources.flatMap(([, names], index) => [...names].map((name) => `source${index}.${name}`));
+  return [...lines, `export const handler = () => [${buffered.join(', ')}];`].join('\n');
 }

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
-import { answers, errorEnvelope } from '#contract/answers.ts';
+import { errorEnvelope, responses } from '#contract/answers.ts';
 import { errorTable, replyInProgress } from '#contract/errors.ts';
 import { type Route, routes } from '#contract/routes.ts';
 
-export interface JsonAnswer {
+export interface JsonResponse {
   method: string;
   /** Below the base address, without the query. */
   path: string;
@@ -18,22 +18,22 @@ export interface JsonAnswer {
  * every depth, or an error of the table; as JSON, with a request id, and never to be cached.
  * @throws Error that says what the contract does not allow
  */
-export function checkAnswer(answer: JsonAnswer): void {
-  const problem = headersProblem(answer) ?? bodyProblem(answer);
+export function checkResponse(response: JsonResponse): void {
+  const problem = headersProblem(response) ?? bodyProblem(response);
   if (problem === undefined) return;
-  const { method, path, status, body } = answer;
+  const { method, path, status, body } = response;
   throw new Error(
     `${method} ${path} broke the contract: ${problem}\n${status} ${JSON.stringify(body).slice(0, 2000)}`,
   );
 }
 
-function headersProblem({ status, headers, body }: JsonAnswer): string | undefined {
+function headersProblem({ status, headers, body }: JsonResponse): string | undefined {
   if (!headers.get('content-type')?.startsWith('application/json')) return 'the Content-Type is not JSON';
   if (!headers.get('x-request-id')) return 'the header x-request-id is missing';
   // Proxies on the way would give one tenant what another was answered.
   if (headers.get('cache-control') !== 'no-store') return 'Cache-Control is not no-store';
-  const told = ['limit', 'remaining', 'reset'].flatMap((name) => headers.get(`x-ratelimit-${name}`) ?? []);
-  if (![0, 3].includes(told.length) || told.some((text) => !/^\d+$/.test(text)))
+  const text = ['limit', 'remaining', 'reset'].flatMap((name) => headers.get(`x-ratelimit-${name}`) ?? []);
+  if (![0, 3].includes(text.length) || text.some((text) => !/^\d+$/.test(text)))
     return 'the limit is told neither wholly nor not at all';
   const retryAfter = headers.get('retry-after');
   const { message } = body as { message?: unknown };
@@ -45,12 +45,12 @@ function headersProblem({ status, headers, body }: JsonAnswer): string | undefin
     : 'Retry-After is no number of seconds';
 }
 
-function bodyProblem({ method, path, status, body }: JsonAnswer): string | undefined {
+function bodyProblem({ method, path, status, body }: JsonResponse): string | undefined {
   if (status >= 400) return failureProblem(status, body);
   const route = routeOf(method, path);
   if (route === undefined) return 'the route is not in the table';
   if (status !== route.status) return `its status is ${route.status}`;
-  const envelope = answers[route.name];
+  const envelope = responses[route.name];
   return schemaProblem(envelope, body) ?? messageProblem(envelope, body);
 }
 

@@ -19,10 +19,10 @@ export function clientCommand({ baseUrl }: { baseUrl: string }, { apiKey }: { ap
      * What `--json` prints last.
      * @throws Error with what it said when it fails
      */
-    async json<Answer>(...args: string[]): Promise<Answer> {
+    async json<ApiResponse>(...args: string[]): Promise<ApiResponse> {
       const { code, stdout, stderr } = await start([...args, '--json']).ended;
       if (code !== 0) throw new Error(`agentctl ${args.join(' ')}: ${stderr}`);
-      return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Answer;
+      return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as ApiResponse;
     },
   };
 }

@@ -1,8 +1,8 @@
 import type { StreamEvent } from '#contract/events.ts';
-import { checkAnswer } from './check-answer.ts';
+import { checkResponse } from './check-answer.ts';
 import type { Service, Tenant } from './service.ts';
 
-export interface Answer<Data = unknown> {
+export interface ApiResponse<Data = unknown> {
   status: number;
   headers: Headers;
   body: {
@@ -47,16 +47,16 @@ export function clientOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<Ten
       }),
       ...(signal !== undefined && { signal }),
     });
-  const call = async <Data>(method: string, path: string, options?: Call): Promise<Answer<Data>> => {
+  const call = async <Data>(method: string, path: string, options?: Call): Promise<ApiResponse<Data>> => {
     const response = await request(method, path, options);
-    const answer: Answer<Data> = {
+    const result: ApiResponse<Data> = {
       status: response.status,
       headers: response.headers,
-      body: (await response.json()) as Answer<Data>['body'],
+      body: (await response.json()) as ApiResponse<Data>['body'],
     };
     const below = new URL(addressOf(path)).pathname.slice(new URL(service.baseUrl).pathname.length);
-    checkAnswer({ method, path: below, ...answer });
-    return answer;
+    checkResponse({ method, path: below, ...result });
+    return result;
   };
   return {
     request,

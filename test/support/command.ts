@@ -47,16 +47,16 @@ export function startProgram(
   });
   let stdout = '';
   let stderr = '';
-  let look = () => {};
+  let check = () => {};
   child.stdout?.setEncoding('utf8').on('data', (text: string) => {
     stdout += text;
-    look();
+    check();
   });
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     stderr += text;
   });
-  const ended: RunningCommand['ended'] = new Promise((settle) => {
-    child.once('close', (code, signal) => settle({ code, signal, stdout, stderr }));
+  const ended: RunningCommand['ended'] = new Promise((resolve) => {
+    child.once('close', (code, signal) => resolve({ code, signal, stdout, stderr }));
   });
   return {
     child,
@@ -65,10 +65,10 @@ export function startProgram(
     errors: () => stderr,
     async printed(text) {
       const { promise, resolve: seen } = Promise.withResolvers<void>();
-      look = () => {
+      check = () => {
         if (stdout.includes(text)) seen();
       };
-      look();
+      check();
       const end = ended.then(() => {
         if (!stdout.includes(text)) throw new Error(`It ended without ${text}:\n${stdout}${stderr}`);
       });

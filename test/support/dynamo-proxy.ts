@@ -10,7 +10,7 @@ export interface ProxiedCall {
   body: Record<string, unknown>;
 }
 
-interface ProxiedAnswer {
+interface ProxiedResponse {
   status: number;
   body: string;
 }
@@ -19,18 +19,18 @@ export interface DynamoProxy {
   /** For AWS_ENDPOINT_URL_DYNAMODB, or another service that speaks JSON. */
   url: string;
   /** Where calls go on to: known only when the service runs. */
-  engine: string;
+  emulator: string;
   /** Decides about each call; `undefined` loses its answer: the connection breaks, as when the engine's has. */
   handle: (
     call: ProxiedCall,
-    pass: () => Promise<ProxiedAnswer | undefined>,
-  ) => Promise<ProxiedAnswer | undefined>;
+    pass: () => Promise<ProxiedResponse | undefined>,
+  ) => Promise<ProxiedResponse | undefined>;
   close(): Promise<void>;
 }
 
 /** Stands between the functions and a service of AWS: for what goes wrong behind a call that was carried out. */
 export async function startDynamoProxy(): Promise<DynamoProxy> {
-  const proxy: Pick<DynamoProxy, 'engine' | 'handle'> = { engine: '', handle: (_, pass) => pass() };
+  const proxy: Pick<DynamoProxy, 'emulator' | 'handle'> = { emulator: '', handle: (_, pass) => pass() };
   const server = createServer(async (request, response) => {
     const text = await textOf(request);
     const call: ProxiedCall = {
@@ -38,21 +38,21 @@ export async function startDynamoProxy(): Promise<DynamoProxy> {
       functionName: String(request.headers['x-amz-security-token']),
       body: JSON.parse(text) as Record<string, unknown>,
     };
-    const pass = async (): Promise<ProxiedAnswer | undefined> => {
+    const pass = async (): Promise<ProxiedResponse | undefined> => {
       // The host too: it is signed.
       const { connection: _, ...headers } = request.headers;
       try {
-        const passed = openRequest(proxy.engine, { method: 'POST', headers }).end(text);
-        const [answer] = (await once(passed, 'response')) as [IncomingMessage];
-        return { status: answer.statusCode ?? 0, body: await textOf(answer) };
+        const passed = openRequest(proxy.emulator, { method: 'POST', headers }).end(text);
+        const [proxied] = (await once(passed, 'response')) as [IncomingMessage];
+        return { status: proxied.statusCode ?? 0, body: await textOf(proxied) };
       } catch {
         return undefined;
       }
     };
-    const answer = await proxy.handle(call, pass);
-    if (answer === undefined) return void request.socket.destroy();
-    response.writeHead(answer.status, { 'Content-Type': 'application/x-amz-json-1.0' });
-    response.end(answer.body);
+    const proxied = await proxy.handle(call, pass);
+    if (proxied === undefined) return void request.socket.destroy();
+    response.writeHead(proxied.status, { 'Content-Type': 'application/x-amz-json-1.0' });
+    response.end(proxied.body);
   });
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   return Object.assign(proxy, {

@@ -6,10 +6,10 @@ export interface FailingService {
   /** For AWS_ENDPOINT_URL_*. */
   url: string;
   /** Where calls go on to: known only when the service runs. */
-  engine: string;
+  emulator: string;
   isDown: boolean;
   /** Calls that met the outage. */
-  refused: number;
+  rejected: number;
   close(): Promise<void>;
 }
 
@@ -25,10 +25,10 @@ const xmlError = '<Error><Code>SlowDown</Code><Message>Reduce your request rate.
 export async function startFailingService(
   fails: (call: IncomingMessage) => boolean = () => true,
 ): Promise<FailingService> {
-  const service = { url: '', engine: '', isDown: false, refused: 0 };
+  const service = { url: '', emulator: '', isDown: false, rejected: 0 };
   const server = createServer((call, response) => {
     if (service.isDown && fails(call)) {
-      service.refused += 1;
+      service.rejected += 1;
       call.resume();
       // S3 alone names what it is asked for in the path.
       if (call.headers['x-amz-target'] === undefined) response.writeHead(503, xml).end(xmlError);
@@ -36,9 +36,9 @@ export async function startFailingService(
       return;
     }
     const { method = 'GET', url = '/', headers } = call;
-    const passed = request(new URL(url, service.engine), { method, headers }, (answer) => {
-      response.writeHead(answer.statusCode ?? 500, answer.headers);
-      pipeline(answer, response).catch(() => response.destroy());
+    const passed = request(new URL(url, service.emulator), { method, headers }, (upstreamResponse) => {
+      response.writeHead(upstreamResponse.statusCode ?? 500, upstreamResponse.headers);
+      pipeline(upstreamResponse, response).catch(() => response.destroy());
     });
     passed.on('error', () => response.destroy());
     call.pipe(passed);

@@ -10,7 +10,7 @@ export interface FrontRequest {
   body: string;
   response: ServerResponse;
   /** Answers with an envelope. */
-  answer(status: number, envelope: Record<string, unknown>, headers?: Record<string, string>): void;
+  respond(status: number, envelope: Record<string, unknown>, headers?: Record<string, string>): void;
   /** Hands the request to the service behind; its answer goes nowhere. */
   forward(): Promise<Response>;
   /** Hands it to the service behind, and its answer back. */
@@ -38,10 +38,10 @@ export const envelope = (data: unknown, fields: Record<string, unknown> = {}) =>
  * A server of the interface that does what a test says, in front of the whole service or of nothing.
  * @param behind the base address of a service
  */
-export async function startFront(behind = 'http://127.0.0.1:9'): Promise<FrontServer> {
+export async function startFront(upstream = 'http://127.0.0.1:9'): Promise<FrontServer> {
   const front: Omit<FrontServer, 'baseUrl' | 'close'> = { requests: [], serve: (request) => request.pass() };
   const server = createServer(async (incoming, response) => {
-    const request = await openRequest(incoming, response, behind);
+    const request = await openRequest(incoming, response, upstream);
     front.requests.push(request);
     await front.serve(request);
   });
@@ -59,13 +59,13 @@ export async function startFront(behind = 'http://127.0.0.1:9'): Promise<FrontSe
 async function openRequest(
   incoming: IncomingMessage,
   response: ServerResponse,
-  behind: string,
+  upstream: string,
 ): Promise<FrontRequest> {
   const { method = '', headers } = incoming;
   const path = (incoming.url ?? '').replace(/^\/api\/v1/, '');
   const body = Buffer.concat(await Array.fromAsync<Buffer>(incoming)).toString();
   const forward = () =>
-    fetch(behind + path, {
+    fetch(upstream + path, {
       method,
       headers: {
         'x-api-key': String(headers['x-api-key']),
@@ -83,15 +83,15 @@ async function openRequest(
     body,
     response,
     forward,
-    answer(status, content, more = {}) {
+    respond(status, content, more = {}) {
       response.writeHead(status, { 'Content-Type': 'application/json', ...more });
       response.end(JSON.stringify(content));
     },
     async pass() {
       try {
-        const answer = await forward();
-        response.writeHead(answer.status, { 'Content-Type': answer.headers.get('content-type') ?? '' });
-        for await (const chunk of answer.body ?? []) response.write(chunk);
+        const respond = await forward();
+        response.writeHead(respond.status, { 'Content-Type': respond.headers.get('content-type') ?? '' });
+        for await (const chunk of respond.body ?? []) response.write(chunk);
         response.end();
       } catch {
         response.destroy();

@@ -6,28 +6,28 @@ import { uploaderOf } from './upload.ts';
 /** A workspace with a few chats that were answered, a file, and a batch that has ended: all name the mark. */
 export async function furnishWorkspace(
   service: Service,
-  mark: string,
+  marker: string,
   { chatsBefore = 0 }: { chatsBefore?: number } = {},
 ) {
   const tenant = await openTenant(service, {
     titles: false,
-    agent: { name: `${mark} agent`, system_prompt: mark },
+    agent: { name: `${marker} agent`, system_prompt: marker },
   });
   // Ids count up inside a workspace: behind these, it has ids that smaller workspaces have not.
   await Promise.all(Array.from({ length: chatsBefore }, () => tenant.createChat()));
   const chats = [];
   for (let index = 0; index < 3; index += 1) {
-    const chat = await tenant.createChat({ name: `${mark} chat` });
-    dataOf(await tenant.send(chat, { message: `${mark} message` }));
+    const chat = await tenant.createChat({ name: `${marker} chat` });
+    dataOf(await tenant.send(chat, { message: `${marker} message` }));
     const reply = (await tenant.history(chat)).at(-1);
     chats.push({ chat_id: chat.id, message_id: reply?.id ?? 0 });
   }
-  const upload = await uploaderOf(service, tenant).file(`${mark}.txt`, `${mark} content`);
+  const upload = await uploaderOf(service, tenant).file(`${marker}.txt`, `${marker} content`);
   const file = dataOf(upload) as { uuid: string };
   const batch = await submit(
     tenant.client,
     tenant,
-    requestsOf(2, () => ({ message: `${mark} request` })),
+    requestsOf(2, () => ({ message: `${marker} request` })),
   );
   await endOf(tenant.client, batch.id);
   return { tenant, chats, fileUuid: file.uuid, batchId: batch.id };

@@ -3,7 +3,7 @@ import { type Route, type RouteName, routes } from '#contract/routes.ts';
 import { inputNode, type Path, places, type SchemaNode } from './fuzz/schema-nodes.ts';
 
 /** A place of a request that names something: a chat, a file, a user, or an earlier request. */
-export interface IdPlace {
+export interface IdLocation {
   route: RouteName;
   part: 'parameters' | 'query' | 'headers' | 'body';
   path: Path;
@@ -15,21 +15,21 @@ export interface IdPlace {
 const parts = ['parameters', 'query', 'headers', 'body'] as const;
 
 /** All places of all routes that take an id, found by what the route table says of them. */
-export const idPlaces = (): IdPlace[] =>
+export const idLocations = (): IdLocation[] =>
   (Object.entries(routes) as [RouteName, Route][]).flatMap(([route, schemas]) =>
     parts.flatMap((part) =>
-      part === 'body' && schemas.multipart ? [] : placesIn(route, part, schemas[part]),
+      part === 'body' && schemas.multipart ? [] : locationsIn(route, part, schemas[part]),
     ),
   );
 
-function placesIn(route: RouteName, part: IdPlace['part'], schema: z.ZodType): IdPlace[] {
+function locationsIn(route: RouteName, part: IdLocation['part'], schema: z.ZodType): IdLocation[] {
   // One element in each list of objects, so that what it holds is found.
   const node = inputNode(schema);
-  return [...places(node, sampleOf(node))].flatMap(({ path, node: place }) => {
+  return [...places(node, sampleOf(node))].flatMap(({ path, node: location }) => {
     const name = String(path.at(-1) ?? '');
-    const item = place.type === 'array' ? place.items : place;
+    const item = location.type === 'array' ? location.items : location;
     return item !== undefined && isId(name, item)
-      ? [{ route, part, path, name, isList: item !== place }]
+      ? [{ route, part, path, name, isList: item !== location }]
       : [];
   });
 }

@@ -15,20 +15,20 @@ function pngChunk(type: string, content: Uint8Array): Buffer {
  */
 export function pngOf(
   { width, height }: { width: number; height: number },
-  valueAt: (row: Buffer, y: number) => void,
+  valueAt: (item: Buffer, y: number) => void,
   claimed = { width, height },
 ): Buffer {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(claimed.width, 0);
   header.writeUInt32BE(claimed.height, 4);
   header.set([8, 2], 8); // eight bits of red, green and blue
-  const rows = Buffer.alloc((width * 3 + 1) * height);
+  const items = Buffer.alloc((width * 3 + 1) * height);
   for (let y = 0; y < height; y += 1)
-    valueAt(rows.subarray(y * (width * 3 + 1) + 1, (y + 1) * (width * 3 + 1)), y);
+    valueAt(items.subarray(y * (width * 3 + 1) + 1, (y + 1) * (width * 3 + 1)), y);
   return Buffer.concat([
     Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
     pngChunk('IHDR', header),
-    pngChunk('IDAT', deflateSync(rows, { level: 1 })),
+    pngChunk('IDAT', deflateSync(items, { level: 1 })),
     pngChunk('IEND', Buffer.alloc(0)),
   ]);
 }

@@ -55,7 +55,7 @@ export async function fillDataFolder(
   await once(file, 'close');
 
   const database = join(dataDir, 'dynamodb.sqlite');
-  await promisify(execFile)(engine(), [
+  await promisify(execFile)(emulator(), [
     ...['import', '--source', source, '--schema', join(source, 'schema.json')],
     ...['--output', join(source, 'dynamodb.sqlite')],
   ]);
@@ -64,7 +64,7 @@ export async function fillDataFolder(
   await rm(source, { recursive: true });
 }
 
-function engine(): string {
+function emulator(): string {
   const manifest = createRequire(import.meta.url).resolve(
     `@dynoxide/${process.platform}-${process.arch}/package.json`,
   );

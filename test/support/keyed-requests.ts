@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import type { Answer } from './client.ts';
+import type { ApiResponse } from './client.ts';
 import type { OpenTenant } from './open-tenant.ts';
 import { historyOf } from './turns.ts';
 
@@ -50,10 +50,11 @@ export const postWithKey = <Data = unknown>(
   { client }: Pick<OpenTenant, 'client'>,
   { path, body }: Pick<KeyedRequest, 'path' | 'body'>,
   key: string,
-): Promise<Answer<Data>> => client.post<Data>(path, body, { headers: { 'Idempotency-Key': key } });
+): Promise<ApiResponse<Data>> => client.post<Data>(path, body, { headers: { 'Idempotency-Key': key } });
 
-export const isReplayed = ({ headers }: Answer): boolean => headers.get('idempotency-replayed') === 'true';
+export const isReplayed = ({ headers }: ApiResponse): boolean =>
+  headers.get('idempotency-replayed') === 'true';
 
 /** Where what a key stands for is kept. */
-export const rowOf = ({ workspaceId }: { workspaceId: string }, key: string) =>
+export const itemOf = ({ workspaceId }: { workspaceId: string }, key: string) =>
   keys.requestKey(workspaceId, createHash('sha256').update(key).digest('base64url'));

@@ -39,7 +39,7 @@ export interface ModelCall {
   body: unknown;
   headers: IncomingHttpHeaders;
   /** Sends one piece of text. */
-  piece(text: string): void;
+  chunk(text: string): void;
   /** Sends one piece of what the model thinks. */
   reason(text: string): void;
   /** Calls tools at once, their arguments in fragments that take turns. */
@@ -93,11 +93,11 @@ export async function serveModel(
     calls: [],
     plainCalls: [],
     onCall: (call) => {
-      call.piece('Hello');
+      call.chunk('Hello');
       call.finish();
     },
     onPlainCall: (call) => {
-      call.piece('Short answer');
+      call.chunk('Short answer');
       call.finish();
     },
   };

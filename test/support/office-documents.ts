@@ -70,20 +70,20 @@ export function pdfOf(pages: string[][], stream?: { dictionary: string; bytes: B
       ];
     }),
   ];
-  const pieces: Buffer[] = [Buffer.from('%PDF-1.4\n')];
+  const chunks: Buffer[] = [Buffer.from('%PDF-1.4\n')];
   const offsets: string[] = [];
   let at = 9;
   for (const [index, object] of objects.entries()) {
     offsets.push(`${String(at).padStart(10, '0')} 00000 n \n`);
-    const piece = Buffer.concat([Buffer.from(`${index + 1} 0 obj\n`), object, Buffer.from('\nendobj\n')]);
-    pieces.push(piece);
-    at += piece.length;
+    const chunk = Buffer.concat([Buffer.from(`${index + 1} 0 obj\n`), object, Buffer.from('\nendobj\n')]);
+    chunks.push(chunk);
+    at += chunk.length;
   }
   const size = objects.length + 1;
-  pieces.push(
+  chunks.push(
     Buffer.from(
       `xref\n0 ${size}\n0000000000 65535 f \n${offsets.join('')}trailer\n<< /Size ${size} /Root 1 0 R >>\nstartxref\n${at}\n%%EOF\n`,
     ),
   );
-  return Buffer.concat(pieces);
+  return Buffer.concat(chunks);
 }

@@ -1,16 +1,16 @@
 import type { ChatResource } from '#contract/chat.ts';
 import type { MessageResource } from '#contract/message.ts';
-import { type Answer, clientOf } from './client.ts';
+import { type ApiResponse, clientOf } from './client.ts';
 import { createTenant, type Service, type Tenant } from './service.ts';
 
 /** An answer in one line, such as `404/10003 Chat not found`. */
-export const summaryOf = ({ status, body }: Answer): string =>
+export const summaryOf = ({ status, body }: ApiResponse): string =>
   `${status}/${body.error_code} ${body.message ?? 'success'}`;
 
 /** @throws Error with the answer when the service refused */
-export function dataOf<Data>(answer: Answer<Data>): Data {
-  if (answer.status >= 300) throw new Error(`Refused: ${summaryOf(answer)}`);
-  return answer.body.data;
+export function dataOf<Data>(response: ApiResponse<Data>): Data {
+  if (response.status >= 300) throw new Error(`Refused: ${summaryOf(response)}`);
+  return response.body.data;
 }
 
 /** A tenant of its own, with a client and the steps that most tests begin with. */
@@ -26,7 +26,7 @@ export async function openTenant(service: Service, options?: Parameters<typeof c
         await client.post<ChatResource>('/chats', { name: 'A chat', agent_id: tenant.agentId, ...fields }),
       ),
     /** Sends to the chat's own agent as the chat's own user, without a stream, unless the fields say otherwise. */
-    send: (chat: ChatResource, fields: Record<string, unknown> = {}): Promise<Answer<string>> =>
+    send: (chat: ChatResource, fields: Record<string, unknown> = {}): Promise<ApiResponse<string>> =>
       client.post<string>(`/chats/${chat.id}/messages`, {
         message: 'Hello',
         stream: false,

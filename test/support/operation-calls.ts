@@ -2,7 +2,7 @@ import type { OperationCalls } from '../../bin/cost/operations.ts';
 import type { Service } from './service.ts';
 
 /** What any request, or time, may bring about besides: the key's check, which AWS keeps for a minute, and schedules. */
-const beside = /AuthorizeRequest|ReconcileBatches/;
+const alongside = /AuthorizeRequest|ReconcileBatches/;
 
 /**
  * What a run that records its calls was asked while `work` was done, and until its functions had ended.
@@ -17,7 +17,7 @@ export async function callsOf(
   const [tableCalls, calls] = [run.dynamoCalls().length, run.calls().length];
   await work();
   await untilQuiet(run, leftOut);
-  const counts = (name = '') => !beside.test(name) && !leftOut.test(name);
+  const counts = (name = '') => !alongside.test(name) && !leftOut.test(name);
   const own = run
     .calls()
     .slice(calls)

@@ -99,13 +99,13 @@ export async function measureOperations(
   /** Of a batch of which all requests but the last one have ended. */
   async function measureOpen(): Promise<OperationCalls> {
     const { onCall } = model;
-    const held = Promise.withResolvers<ModelCall>();
+    const buffered = Promise.withResolvers<ModelCall>();
     model.onCall = (call) =>
       call.request.messages.at(-1)?.content === `Message ${pageLength - 1}`
-        ? held.resolve(call)
+        ? buffered.resolve(call)
         : onCall(call);
     const { id } = await submit(client, tenant, requestsOf(pageLength));
-    const call = await held.promise;
+    const call = await buffered.promise;
     await batchThat(client, id, ({ completed_requests }) => completed_requests === pageLength - 1);
     const calls = await callsOf(service, () => client.get(`/batches/${id}`), /^(?!.*GetBatch)/);
     model.onCall = onCall;
@@ -117,10 +117,10 @@ export async function measureOperations(
   /** Of a batch whose one request a model holds; what wakes and closes the batch is part of every batch. */
   async function measureCancel(): Promise<OperationCalls> {
     const { onCall } = model;
-    const held = Promise.withResolvers<ModelCall>();
-    model.onCall = held.resolve;
+    const buffered = Promise.withResolvers<ModelCall>();
+    model.onCall = buffered.resolve;
     const { id } = await submit(client, tenant, requestsOf(1));
-    const call = await held.promise;
+    const call = await buffered.promise;
     model.onCall = onCall;
     const cancelled = await callsOf(
       service,

@@ -15,7 +15,7 @@ export interface WindowRead {
   shownMegabytes: number;
   notes: string[];
   found: number;
-  lookedUpMegabytes: number;
+  searchMegabytes: number;
 }
 
 // The body of a process of its own, so that its peak is nobody else's. The bucket is served by the one that starts it.
@@ -47,7 +47,7 @@ const peakBeyond = async (work: () => Promise<void>): Promise<number> => {
   return process.resourceUsage().maxRSS / 1024 - before / 1024 / 1024;
 };
 
-await reader.read({ ...(files[0] as StoredFile), uuid: 'small' }, { whole: 100, beginning: 0 }, signal);
+await reader.read({ ...(files[0] as StoredFile), uuid: 'small' }, { whole: 100, start: 0 }, signal);
 let shownCharacters = 0;
 const shownMegabytes = await peakBeyond(async () => {
   const { parts } = await showAttachments(reader, files, { seesImages: true, signal });
@@ -55,15 +55,15 @@ const shownMegabytes = await peakBeyond(async () => {
 });
 let notes: string[] = [];
 let found = 0;
-const lookedUpMegabytes = await peakBeyond(async () => {
+const searchMegabytes = await peakBeyond(async () => {
   const search = chatPassages({
     attachments: () => reader,
     messages: () => ({ range: async function* () {} }),
   });
-  const lookedUp = await search({ chat: { id: 1, messageCount: 0 } as Chat, attachments: files, signal });
-  notes = lookedUp.notes;
-  found = (await passageRanking.rank(lookedUp.passages, 'слово', 5)).length;
+  const searched = await search({ chat: { id: 1, messageCount: 0 } as Chat, attachments: files, signal });
+  notes = searched.notes;
+  found = (await passageRanking.rank(searched.passages, 'слово', 5)).length;
 });
 console.log(
-  JSON.stringify({ shownCharacters, shownMegabytes, notes, found, lookedUpMegabytes } satisfies WindowRead),
+  JSON.stringify({ shownCharacters, shownMegabytes, notes, found, searchMegabytes } satisfies WindowRead),
 );

@@ -28,12 +28,12 @@ const run = await runTemplate({
   environment: options.environment,
   maxConcurrency: 4,
   timer: quickTimer,
-  onRefusal: (message) => console.error(`Access denied. ${message}`),
+  onDenied: (message) => console.error(`Access denied. ${message}`),
   faults: {
     transactionConflicts: true,
     throttling: true,
     duplicateMessages: true,
-    refuse: () => random() < 1 / 20,
+    reject: () => random() < 1 / 20,
   },
   ...(process.env.SHOW_LOGS !== undefined && {
     onLog: ({ functionName, line }) => console.error(functionName, line),

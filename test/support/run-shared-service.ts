@@ -17,7 +17,7 @@ const run = await runTemplate({
   dataDir,
   port: 0,
   promptAuthorizers: true,
-  onRefusal: (message) => console.error(`Access denied. ${message}`),
+  onDenied: (message) => console.error(`Access denied. ${message}`),
 });
 const server = createServer((_request, response) => response.end(JSON.stringify(run.violations())));
 await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));

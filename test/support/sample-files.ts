@@ -3,7 +3,7 @@ import { crc32, deflateRawSync } from 'node:zlib';
 
 /** An archive with these texts, each compressed. */
 export function zip(entries: Record<string, string | Buffer>): Buffer {
-  const pieces: Buffer[] = [];
+  const chunks: Buffer[] = [];
   const directory: Buffer[] = [];
   let offset = 0;
   for (const [name, content] of Object.entries(entries)) {
@@ -18,12 +18,12 @@ export function zip(entries: Record<string, string | Buffer>): Buffer {
     fields.writeUInt32LE(bytes.length, 18);
     fields.writeUInt16LE(name.length, 22);
     const local = Buffer.concat([Buffer.from('PK\x03\x04'), fields, Buffer.from(name), packed]);
-    const place = Buffer.alloc(14);
-    place.writeUInt32LE(offset, 10);
+    const location = Buffer.alloc(14);
+    location.writeUInt32LE(offset, 10);
     directory.push(
-      Buffer.concat([Buffer.from('PK\x01\x02\x14\x00', 'latin1'), fields, place, Buffer.from(name)]),
+      Buffer.concat([Buffer.from('PK\x01\x02\x14\x00', 'latin1'), fields, location, Buffer.from(name)]),
     );
-    pieces.push(local);
+    chunks.push(local);
     offset += local.length;
   }
   const central = Buffer.concat(directory);
@@ -33,7 +33,7 @@ export function zip(entries: Record<string, string | Buffer>): Buffer {
   end.writeUInt16LE(directory.length, 10);
   end.writeUInt32LE(central.length, 12);
   end.writeUInt32LE(offset, 16);
-  return Buffer.concat([...pieces, central, end]);
+  return Buffer.concat([...chunks, central, end]);
 }
 
 const xml = (text: string): string => `<?xml version="1.0" encoding="UTF-8" standalone="yes"?>${text}`;

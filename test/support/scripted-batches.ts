@@ -24,10 +24,10 @@ export class ScriptedBatches {
     headers,
   }: Pick<FrontRequest, 'body'> & Partial<Pick<FrontRequest, 'headers'>>): BatchResource {
     const key = headers?.['idempotency-key'];
-    const earlier = this.taken.find((batch) => key !== undefined && batch.key === key);
-    if (earlier !== undefined) {
-      expect(body).toBe(earlier.body);
-      return earlier.resource;
+    const previous = this.taken.find((batch) => key !== undefined && batch.key === key);
+    if (previous !== undefined) {
+      expect(body).toBe(previous.body);
+      return previous.resource;
     }
     const { agent_id, requests } = JSON.parse(body) as {
       agent_id: string;
@@ -51,8 +51,8 @@ export class ScriptedBatches {
   }
 
   serve(request: FrontRequest): void {
-    if (isCreation(request)) request.answer(202, envelope(this.take(request)));
-    else request.answer(...this.#read(new URL(request.path, 'http://front')));
+    if (isCreation(request)) request.respond(202, envelope(this.take(request)));
+    else request.respond(...this.#read(new URL(request.path, 'http://front')));
   }
 
   #read({ pathname, searchParams }: URL): [status: number, content: Record<string, unknown>] {
@@ -61,15 +61,15 @@ export class ScriptedBatches {
     if (batchId !== undefined && batch === undefined)
       return [404, { data: null, message: 'Batch not found', error_code: 10003 }];
     if (batch !== undefined && part === undefined) return [200, envelope(batch.resource)];
-    const rows: unknown[] =
+    const items: unknown[] =
       batch === undefined
         ? this.taken.map(({ resource }) => resource).reverse()
         : batch.customIds.map((custom_id) => ({ custom_id, status: 'pending' }));
     const limit = Number(searchParams.get('limit') ?? 50);
     const offset = Number(searchParams.get('offset') ?? 0);
-    const next_page = offset + limit < rows.length ? 'http://front/next' : null;
-    const pagination = { limit, offset, total_records: rows.length, next_page };
-    return [200, envelope(rows.slice(offset, offset + limit), { pagination })];
+    const next_page = offset + limit < items.length ? 'http://front/next' : null;
+    const pagination = { limit, offset, total_records: items.length, next_page };
+    return [200, envelope(items.slice(offset, offset + limit), { pagination })];
   }
 }
 

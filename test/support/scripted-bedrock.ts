@@ -94,7 +94,7 @@ function openCall({ method, path, headers, text }: ReceivedRequest, response: Se
       events?.open();
       response.end();
     },
-    piece(content) {
+    chunk(content) {
       said.text += content;
       events?.inBlock('text', { text: content });
     },
@@ -210,7 +210,7 @@ function requestOf(
   stream: boolean,
   { system = [], messages, toolConfig }: ConverseBody,
 ): ModelRequest {
-  refuseBrokenRules(messages, toolConfig);
+  rejectBrokenRules(messages, toolConfig);
   const tools = toolConfig?.tools.map(({ toolSpec: { inputSchema, ...tool } }) => ({
     type: 'function' as const,
     function: { ...tool, parameters: inputSchema.json },
@@ -230,7 +230,7 @@ function messagesOf(role: string, blocks: ConverseBlock[]): ModelMessage[] {
   const results = blocks.flatMap(({ toolResult }) => (toolResult ? [toolResult] : []));
   const uses = blocks.flatMap(({ toolUse }) => (toolUse ? [toolUse] : []));
   const texts = blocks.flatMap(({ text }) => (text === undefined ? [] : [text]));
-  const answers = results.map(({ toolUseId, content }) => ({
+  const responses = results.map(({ toolUseId, content }) => ({
     role: 'tool',
     content: content.map(({ text }) => text).join(''),
     tool_call_id: toolUseId,
@@ -241,12 +241,12 @@ function messagesOf(role: string, blocks: ConverseBlock[]): ModelMessage[] {
     function: { name, arguments: JSON.stringify(input) },
   }));
   return texts.length === 0 && calls.length === 0
-    ? answers
-    : [...answers, { role, content: texts.join('\n\n'), ...(calls.length > 0 && { tool_calls: calls }) }];
+    ? responses
+    : [...responses, { role, content: texts.join('\n\n'), ...(calls.length > 0 && { tool_calls: calls }) }];
 }
 
 /** What Converse answers with a ValidationException. */
-function refuseBrokenRules(messages: ConverseBody['messages'], toolConfig: unknown): void {
+function rejectBrokenRules(messages: ConverseBody['messages'], toolConfig: unknown): void {
   const blocks = messages.flatMap(({ content }) => content);
   const problem = [
     [messages[0]?.role !== 'user', 'A conversation must start with a user message'],

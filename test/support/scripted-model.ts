@@ -89,7 +89,7 @@ function openCall({ method, path, headers, text }: ReceivedRequest, response: Se
       open();
       response.end();
     },
-    piece(content) {
+    chunk(content) {
       said.text += content;
       delta({ content });
     },

@@ -43,7 +43,7 @@ export interface Service {
   close(): Promise<void>;
 }
 
-const givenEngine = process.env.AWS_ENDPOINT_URL_DYNAMODB;
+const givenEmulator = process.env.AWS_ENDPOINT_URL_DYNAMODB;
 
 /**
  * The whole service on this machine, on the real wires. The operator's stores keep to a test file's first one.
@@ -73,28 +73,28 @@ async function joinService(): Promise<Service> {
     },
     dataDir,
     async close() {
-      forgetEngine();
+      forgetEmulator();
       await rm(dataDir, { recursive: true, force: true });
-      refuseViolations((await (await fetch(violationsUrl)).json()) as string[]);
+      rejectViolations((await (await fetch(violationsUrl)).json()) as string[]);
     },
   };
 }
 
 async function startOwnService(options: ServiceOptions): Promise<Service> {
-  const { variables, dataDir: kept, ...others } = options;
-  const dataDir = kept ?? (await mkdtemp(join(tmpdir(), 'service-data-')));
+  const { variables, dataDir: stored, ...others } = options;
+  const dataDir = stored ?? (await mkdtemp(join(tmpdir(), 'service-data-')));
   // Files that share a service need nothing of the runner.
   const { runTemplate } = await import('#local/run-template.ts');
   // A file's second service works on the tables of its first, whose address is where the stores look.
   const first = process.env.AWS_ENDPOINT_URL_DYNAMODB;
-  const proxy = first === undefined || first === givenEngine ? undefined : await startSigningProxy(first);
+  const proxy = first === undefined || first === givenEmulator ? undefined : await startSigningProxy(first);
   if (proxy !== undefined) process.env.AWS_ENDPOINT_URL_DYNAMODB = proxy.url;
   const run = await runTemplate({
     assembly: inject('assembly'),
     dataDir,
     port: 0,
     promptAuthorizers: true,
-    onRefusal: (message) => console.error(`Access denied. ${message}`),
+    onDenied: (message) => console.error(`Access denied. ${message}`),
     ...others,
     ...(variables !== undefined && { environment: variables }),
   });
@@ -106,20 +106,20 @@ async function startOwnService(options: ServiceOptions): Promise<Service> {
     async close() {
       await run.close();
       proxy?.close();
-      forgetEngine();
-      if (kept === undefined) await rm(dataDir, { recursive: true, force: true });
-      refuseViolations(run.violations());
+      forgetEmulator();
+      if (stored === undefined) await rm(dataDir, { recursive: true, force: true });
+      rejectViolations(run.violations());
     },
   };
 }
 
 /** A later start must not take this run's engine for one that it was given. */
-function forgetEngine(): void {
-  if (givenEngine === undefined) delete process.env.AWS_ENDPOINT_URL_DYNAMODB;
-  else process.env.AWS_ENDPOINT_URL_DYNAMODB = givenEngine;
+function forgetEmulator(): void {
+  if (givenEmulator === undefined) delete process.env.AWS_ENDPOINT_URL_DYNAMODB;
+  else process.env.AWS_ENDPOINT_URL_DYNAMODB = givenEmulator;
 }
 
-function refuseViolations(violations: string[]): void {
+function rejectViolations(violations: string[]): void {
   if (violations.length > 0) throw new Error(violations.join('\n'));
 }
 

@@ -13,12 +13,12 @@ export interface SigningProxy {
 export async function startSigningProxy(wire: string): Promise<SigningProxy> {
   const server = createServer(async (request, response) => {
     const body = await buffer(request);
-    const kept = ['content-type', 'x-amz-security-token', 'x-amz-target'].flatMap((name) => {
+    const stored = ['content-type', 'x-amz-security-token', 'x-amz-target'].flatMap((name) => {
       const value = request.headers[name];
       return value === undefined ? [] : [[name, String(value)] as const];
     });
     const headers = {
-      ...Object.fromEntries(kept),
+      ...Object.fromEntries(stored),
       host: new URL(wire).host,
       'x-amz-date': new Date().toISOString().replaceAll(/[-:]|\.\d+/g, ''),
     };
@@ -28,10 +28,14 @@ export async function startSigningProxy(wire: string): Promise<SigningProxy> {
       operatorCredentials,
       { region: 'us-east-1', service: 'dynamodb' },
     );
-    const passed = openRequest(wire, { method: 'POST', headers: { ...headers, authorization } }, (answer) => {
-      response.writeHead(answer.statusCode ?? 502, answer.headers);
-      answer.pipe(response);
-    });
+    const passed = openRequest(
+      wire,
+      { method: 'POST', headers: { ...headers, authorization } },
+      (upstreamResponse) => {
+        response.writeHead(upstreamResponse.statusCode ?? 502, upstreamResponse.headers);
+        upstreamResponse.pipe(response);
+      },
+    );
     passed.on('error', () => response.destroy());
     passed.end(body);
   });

@@ -13,10 +13,10 @@ interface Wanted {
 }
 
 /** Lets the model call the tool that a message names, and answer with what the tool gave, as JSON. */
-export function callWhatIsAsked(model: ScriptedModel): void {
+export function callRequestedTool(model: ScriptedModel): void {
   model.onCall = (call) => {
     const last = call.request.messages.at(-1);
-    if (last?.role === 'tool') call.piece(last.content);
+    if (last?.role === 'tool') call.chunk(last.content);
     else call.callTools(JSON.parse(last?.content ?? '') as Wanted);
     call.finish();
   };
@@ -27,10 +27,10 @@ export interface ToolUse {
   step: ReasoningStep;
   result: NonNullable<ReasoningStep['result']>;
   /** What the model was given. */
-  told: unknown;
+  modelText: unknown;
 }
 
-/** An agent with one tool, whose model calls it with the arguments given: see `callWhatIsAsked`. */
+/** An agent with one tool, whose model calls it with the arguments given: see `callRequestedTool`. */
 export async function toolUser(service: Service, tool: NonNullable<AgentFields['unified_tools']>[number]) {
   const tenant = await createTenant({
     model: 'openai:test',
@@ -54,7 +54,7 @@ export async function toolUser(service: Service, tool: NonNullable<AgentFields['
     };
     if (JSON.stringify(said.shown) !== JSON.stringify(shown))
       throw new Error(`The stream told ${JSON.stringify(said.shown)}, the history ${JSON.stringify(shown)}`);
-    return { step, result: step.result, told: jsonIn(said.reply) };
+    return { step, result: step.result, modelText: jsonIn(said.reply) };
   };
 }
 
@@ -82,13 +82,13 @@ function stepIn(events: (StreamEvent | '[DONE]')[]) {
     completed.type !== 'response.output_text.completed'
   )
     throw new Error(`The stream is not that of one step and a reply: ${types.join(', ')}`);
-  const { timestamp: _, ...began } = start.step;
+  const { timestamp: _, ...startedAt } = start.step;
   return {
     shown: {
-      id: began.id,
-      type: began.type,
-      content: began.content,
-      args: began.args,
+      id: startedAt.id,
+      type: startedAt.type,
+      content: startedAt.content,
+      args: startedAt.args,
       result: end.step.result,
     },
     reply: completed.final_text,
@@ -99,23 +99,23 @@ export interface WebServer {
   port: number;
   url: string;
   /** Paths in the order of their requests. */
-  asked: string[];
+  received: string[];
   close(): Promise<void>;
 }
 
 /** A server of the web, on any free port. */
-export async function startWebServer(answer: RequestListener): Promise<WebServer> {
-  const asked: string[] = [];
+export async function startWebServer(respond: RequestListener): Promise<WebServer> {
+  const received: string[] = [];
   const server = createServer((request, response) => {
-    asked.push(request.url ?? '');
-    answer(request, response);
+    received.push(request.url ?? '');
+    respond(request, response);
   });
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   const { port } = server.address() as AddressInfo;
   return {
     port,
     url: `http://127.0.0.1:${port}`,
-    asked,
+    received,
     close: () =>
       new Promise((closed) => {
         server.close(() => closed());

@@ -91,13 +91,13 @@ export function stepThrough(reader: EventReader) {
 /** How a reply ends that someone else had to end. */
 export const interrupted = { code: 10005, message: 'The reply was interrupted' };
 
-export const refusedWhileAnswering = {
+export const rejectedWhileResponding = {
   status: 400,
   body: { data: null, error_code: 10006, message: 'A reply is already in progress for this chat' },
 };
 
 /** A chat whose model has said one piece that its reader has got. */
-export async function beginReplyWith(
+export async function startReplyWith(
   {
     client,
     tenant,
@@ -110,7 +110,7 @@ export async function beginReplyWith(
   const events = stepThrough(await client.stream(chatId, { message, agent_id: tenant.agentId }));
   await events.next();
   const call = await called;
-  call.piece('One, ');
+  call.chunk('One, ');
   await events.next();
   return { chatId, events, call };
 }

@@ -35,7 +35,7 @@ export interface RawConnection {
 export async function startUploadEndpoint(service: Service): Promise<UploadEndpoint> {
   const { endpoints, outputs, physicalIds } = service.run;
   const secretArn = Object.entries(physicalIds).find(([id]) => id.startsWith('OriginSecret'))?.[1] ?? '';
-  const port = await freePort();
+  const port = await findPort();
   const lines: string[] = [];
   const child = spawn(
     process.execPath,
@@ -77,7 +77,7 @@ export async function startUploadEndpoint(service: Service): Promise<UploadEndpo
   };
 }
 
-async function freePort(): Promise<number> {
+async function findPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
@@ -105,8 +105,8 @@ async function open(port: number): Promise<RawConnection> {
   await once(socket, 'connect');
   const since = performance.now();
   let text = '';
-  socket.setEncoding('latin1').on('data', (piece) => {
-    text += piece;
+  socket.setEncoding('latin1').on('data', (chunk) => {
+    text += chunk;
   });
   // Who closes with bytes unread resets.
   socket.on('error', () => {});
@@ -128,10 +128,10 @@ async function open(port: number): Promise<RawConnection> {
       socket.write(`POST /api/v1/chats/upload-file HTTP/1.1\r\nHost: any\r\n${lines.join('')}\r\n`);
     },
     async sendBytes(bytes) {
-      const piece = Buffer.alloc(64 * 1024, 'x');
+      const chunk = Buffer.alloc(64 * 1024, 'x');
       let accepted = 0;
       while (accepted < bytes && !socket.destroyed) {
-        const next = piece.subarray(0, bytes - accepted);
+        const next = chunk.subarray(0, bytes - accepted);
         const written = new Promise<boolean>((resolve) => socket.write(next, (error) => resolve(!error)));
         if (!(await Promise.race([written, closed.then(() => false)]))) break;
         accepted += next.length;

@@ -1,12 +1,12 @@
 import { request } from 'node:http';
 import type { UploadedFile } from '#contract/message.ts';
-import { checkAnswer } from './check-answer.ts';
-import type { Answer } from './client.ts';
+import { checkResponse } from './check-answer.ts';
+import type { ApiResponse } from './client.ts';
 import type { Service, Tenant } from './service.ts';
 
-export type RefusedFile = Omit<UploadedFile, 'uuid' | 'file_url'> & { error_msg: string };
+export type RejectedFile = Omit<UploadedFile, 'uuid' | 'file_url'> & { error_msg: string };
 
-type Uploader = (init: RequestInit) => Promise<Answer<UploadedFile | RefusedFile | null>>;
+type Uploader = (init: RequestInit) => Promise<ApiResponse<UploadedFile | RejectedFile | null>>;
 
 const path = '/chats/upload-file';
 
@@ -18,13 +18,13 @@ export function uploaderOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<T
       ...init,
       headers: { 'x-api-key': apiKey, ...(init.headers as Record<string, string> | undefined) },
     });
-    const answer = {
+    const result = {
       status: response.status,
       headers: response.headers,
-      body: (await response.json()) as Answer<UploadedFile | RefusedFile | null>['body'],
+      body: (await response.json()) as ApiResponse<UploadedFile | RejectedFile | null>['body'],
     };
-    checkAnswer({ method: 'POST', path, ...answer });
-    return answer;
+    checkResponse({ method: 'POST', path, ...result });
+    return result;
   };
   return {
     send,
@@ -56,11 +56,11 @@ export function uploaderOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<T
         'Content-Type: text/plain',
       ];
       const [before, after] = [part(head, '').subarray(0, -2), data === undefined ? '' : dataPart(data)];
-      const piece = Buffer.alloc(64 * 1024, 'x');
+      const chunk = Buffer.alloc(64 * 1024, 'x');
       let left = bytes;
       const stages = [
         before,
-        ...Array.from({ length: Math.ceil(bytes / piece.length) }, () => undefined),
+        ...Array.from({ length: Math.ceil(bytes / chunk.length) }, () => undefined),
         Buffer.concat([Buffer.from('\r\n'), Buffer.from(after), Buffer.from(`--${boundary}--\r\n`)]),
       ].values();
       const body = new ReadableStream<Uint8Array>({
@@ -68,9 +68,9 @@ export function uploaderOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<T
           const { done, value } = stages.next();
           if (done === true) return controller.close();
           if (value !== undefined) return controller.enqueue(value);
-          const size = Math.min(left, piece.length);
+          const size = Math.min(left, chunk.length);
           left -= size;
-          controller.enqueue(piece.subarray(0, size));
+          controller.enqueue(chunk.subarray(0, size));
         },
       });
       return this.raw(body);

@@ -37,7 +37,7 @@ export async function openWebhookTenant(service: Service, options?: Parameters<t
     batch: async ({ id }: Pick<BatchResource, 'id'>): Promise<BatchResource> =>
       dataOf(await client.get<BatchResource>(`/batches/${id}`)),
     /** The delivery once it has come to its end. */
-    async settled(batch: Pick<BatchResource, 'id'>, timeout = 20_000): Promise<WebhookDelivery> {
+    async closed(batch: Pick<BatchResource, 'id'>, timeout = 20_000): Promise<WebhookDelivery> {
       const find = () => deliveries().get(ownerOf(batch));
       await expect
         .poll(async () => (await find())?.state, { timeout, interval: 50 })

@@ -16,11 +16,11 @@ export interface WebhookCall {
   at: number;
 }
 
-export type Answer = (response: ServerResponse, call: WebhookCall, number: number) => void;
+export type ApiResponse = (response: ServerResponse, call: WebhookCall, number: number) => void;
 
 /** Of a status, with headers if need be. */
 export const status =
-  (code: number, headers: Record<string, string> = {}): Answer =>
+  (code: number, headers: Record<string, string> = {}): ApiResponse =>
   (response) =>
     response.writeHead(code, headers).end('answered');
 
@@ -32,25 +32,25 @@ export interface WebhookReceiver {
   /** Connections that were ever made. */
   connections(): number;
   /** One call for each answer; the last one goes on. */
-  answers: Answer[];
+  responses: ApiResponse[];
   /** Resolves once so many calls have come. */
   called(count: number): Promise<WebhookCall[]>;
   close(): Promise<void>;
 }
 
 /** A receiver of webhooks on loopback, over TLS. */
-export async function startWebhookReceiver(...answers: Answer[]): Promise<WebhookReceiver> {
+export async function startWebhookReceiver(...responses: ApiResponse[]): Promise<WebhookReceiver> {
   const calls: WebhookCall[] = [];
   const sockets = new Set<Socket>();
   let connections = 0;
-  let look = () => {};
+  let check = () => {};
   const server = createServer(certificate, async (request, response) => {
     response.on('error', () => undefined);
     const call = await readCall(request);
     calls.push(call);
-    const answer = receiver.answers[Math.min(calls.length, receiver.answers.length) - 1] ?? status(200);
-    answer(response, call, calls.length);
-    look();
+    const respond = receiver.responses[Math.min(calls.length, receiver.responses.length) - 1] ?? status(200);
+    respond(response, call, calls.length);
+    check();
   });
   server.on('connection', (socket: Socket) => {
     connections += 1;
@@ -65,15 +65,15 @@ export async function startWebhookReceiver(...answers: Answer[]): Promise<Webhoo
     port,
     calls,
     connections: () => connections,
-    answers,
+    responses,
     called(count) {
       const { promise, resolve } = Promise.withResolvers<WebhookCall[]>();
-      const before = look;
-      look = () => {
+      const before = check;
+      check = () => {
         before();
         if (calls.length >= count) resolve(calls);
       };
-      look();
+      check();
       return promise;
     },
     close: () =>

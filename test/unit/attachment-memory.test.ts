@@ -14,9 +14,9 @@ const longCharacters = 19_000_000;
 const searchedCharacters = 3_900_000;
 
 /** A hundred thousand characters, and so many words that are nowhere else. */
-const piece = (first: number): string =>
+const chunk = (first: number): string =>
   Array.from({ length: 5000 }, (_, word) => `слово ${(first + word).toString().padStart(13)} `).join('');
-const samePiece = piece(0);
+const sameChunk = chunk(0);
 
 function* prepared(name: string): Generator<string> {
   const characters = { small: 5, searched: searchedCharacters }[name] ?? longCharacters;
@@ -24,8 +24,8 @@ function* prepared(name: string): Generator<string> {
   yield isOld
     ? '{"type":"text","text":"'
     : `{"type":"text","characters":${characters},"pageOffsets":[],"text":"`;
-  for (let left = characters; left > 0; left -= samePiece.length)
-    yield (name === 'searched' ? piece(left) : samePiece).slice(0, left);
+  for (let left = characters; left > 0; left -= sameChunk.length)
+    yield (name === 'searched' ? chunk(left) : sameChunk).slice(0, left);
   yield isOld ? '","pageOffsets":[]}' : '"}';
 }
 
@@ -36,9 +36,9 @@ it('reads twenty texts of 19 million characters, in either form, and holds less 
   const server = createServer((request, response) => {
     const name = /attachments\/persistent\/ws\/([^/]+)\/content\.json/.exec(request.url ?? '')?.[1] ?? '';
     const counted = function* (): Generator<string> {
-      for (const piece of prepared(name)) {
-        bytesSent += Buffer.byteLength(piece);
-        yield piece;
+      for (const chunk of prepared(name)) {
+        bytesSent += Buffer.byteLength(chunk);
+        yield chunk;
       }
     };
     response.writeHead(200, { 'Content-Type': 'application/json' });
@@ -64,5 +64,5 @@ it('reads twenty texts of 19 million characters, in either form, and holds less 
   expect(read.shownMegabytes).toBeLessThan(100);
   expect(read.found).toBe(5);
   // With what the collector has not taken back: its heap has the bound above.
-  expect(read.lookedUpMegabytes).toBeLessThan(150);
+  expect(read.searchMegabytes).toBeLessThan(150);
 });

@@ -8,25 +8,25 @@ import type { PreparedAttachments } from '#domain/files/prepared-attachments.ts'
 import type { StoredFile } from '#domain/files/stored-file.ts';
 
 it('asks for nothing when the reply has ended before it begins', async () => {
-  const asked: string[] = [];
-  const refuse = (name: string) => (): never => {
-    asked.push(name);
+  const received: string[] = [];
+  const reject = (name: string) => (): never => {
+    received.push(name);
     throw new Error(`${name} was asked`);
   };
   const reader = attachmentReader(
     {
       clock: { now: () => new Date() },
-      files: { read: refuse('files') } as unknown as FileStore,
-      prepared: { get: refuse('prepared') } as unknown as PreparedAttachments,
+      files: { read: reject('files') } as unknown as FileStore,
+      prepared: { get: reject('prepared') } as unknown as PreparedAttachments,
     },
     new LambdaClient({ region: 'us-east-1' }),
     () => 'prepare-attachment',
   );
   const file = { uuid: 'file', workspaceId: 'ws', expiresAt: null } as StoredFile;
   await expect(
-    reader.read(file, { whole: 1, beginning: 1 }, AbortSignal.abort(new Error('The reply has ended'))),
+    reader.read(file, { whole: 1, start: 1 }, AbortSignal.abort(new Error('The reply has ended'))),
   ).rejects.toThrow('The reply has ended');
-  expect(asked).toEqual([]);
+  expect(received).toEqual([]);
 });
 
 it('waits while Lambda throttles the function that prepares files, and as long as the reply does', async () => {
@@ -64,7 +64,7 @@ it('waits while Lambda throttles the function that prepares files, and as long a
     () => 'prepare-attachment',
   );
   const file = (uuid: string) => ({ uuid, workspaceId: 'ws', expiresAt: null }) as StoredFile;
-  const bounds = { whole: 1, beginning: 1 };
+  const bounds = { whole: 1, start: 1 };
   const { signal } = new AbortController();
   expect(await reader.read(file('one'), bounds, signal)).toEqual({ type: 'unreadable', reason: 'is empty' });
   expect(called).toBe(4);

@@ -17,7 +17,7 @@ afterAll(() => {
   return server.close();
 });
 const sayHello = (call: ModelCall) => {
-  call.piece('Hello');
+  call.chunk('Hello');
   call.finish();
 };
 afterEach(() => {
@@ -37,8 +37,8 @@ const assistant = (...texts: string[]) => ({ ...user(...texts), role: 'assistant
 
 async function stream(options: Partial<LanguageModelV4CallOptions> = {}, name = 'scripted') {
   const model = bedrock({ credentials: async () => keys }).model(name);
-  const answer = await model.doStream({ prompt: [user('Hi')], ...options });
-  const parts = await Array.fromAsync(answer.stream);
+  const response = await model.doStream({ prompt: [user('Hi')], ...options });
+  const parts = await Array.fromAsync(response.stream);
   return { parts, call: server.calls.at(-1) as ModelCall };
 }
 
@@ -188,15 +188,15 @@ describe('a conversation', () => {
 });
 
 describe('an answer', () => {
-  const answerOf = async (script: (call: ModelCall) => void) => {
+  const responseOf = async (script: (call: ModelCall) => void) => {
     server.onCall = script;
     return (await stream()).parts;
   };
   const finishOf = async (script: (call: ModelCall) => void) =>
-    (await answerOf(script)).find((part) => part.type === 'finish')?.finishReason;
+    (await responseOf(script)).find((part) => part.type === 'finish')?.finishReason;
 
   it('comes with its tokens', async () => {
-    const parts = await answerOf(sayHello);
+    const parts = await responseOf(sayHello);
     expect(parts.filter(({ type }) => type === 'text-delta')).toMatchObject([{ delta: 'Hello' }]);
     expect(parts.at(-1)).toMatchObject({
       type: 'finish',
@@ -206,8 +206,8 @@ describe('an answer', () => {
   });
 
   it('may tell no tokens', async () => {
-    const parts = await answerOf((call) => {
-      call.piece('Hello');
+    const parts = await responseOf((call) => {
+      call.chunk('Hello');
       call.finish(null);
     });
     expect(parts.at(-1)).toMatchObject({
@@ -225,8 +225,8 @@ describe('an answer', () => {
   });
 
   it('that ends without a stop reason is an error, not a reply', async () => {
-    const parts = await answerOf((call) => {
-      call.piece('Half');
+    const parts = await responseOf((call) => {
+      call.chunk('Half');
       call.end();
     });
     expect(parts.find(({ type }) => type === 'error')).toMatchObject({
@@ -236,7 +236,7 @@ describe('an answer', () => {
 
   it('that is cut inside a frame is an error', async () => {
     await expect(
-      answerOf((call) => {
+      responseOf((call) => {
         call.raw(new Uint8Array([0, 0, 0, 90, 0, 0]));
         call.end();
       }),
@@ -244,7 +244,7 @@ describe('an answer', () => {
   });
 
   it('may call several tools, in fragments', async () => {
-    const parts = await answerOf((call) => {
+    const parts = await responseOf((call) => {
       call.reason('Two at once');
       call.callTools({ name: 'one', arguments: { long: 'enough' } }, { name: 'two', arguments: '{"broken' });
       call.finish();

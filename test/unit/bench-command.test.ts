@@ -40,12 +40,12 @@ it('measures the bare server, writes what it saw, leaves nothing behind, and dra
   const figures = runs[0]?.figures ?? {};
   const own = figureNames.filter((name) => name !== 'synthesis');
   expect(Object.keys(figures).toSorted()).toEqual(own.toSorted());
-  expect(figures).toMatchObject({ batchComplete: 20, parallelModelCalls: 1, engineMemory: 0 });
+  expect(figures).toMatchObject({ batchComplete: 20, parallelModelCalls: 1, emulatorMemory: 0 });
   expect(runs[0]?.batchSeconds).toHaveLength(20);
   // The paced model takes 100 ms, and 19 times 10 ms, for each.
   expect(figures.pacedRate).toBeLessThan(16 / 0.29);
-  const rows = measured.stdout.split('\n').filter((line) => line.startsWith('| '));
-  expect(rows).toHaveLength(own.length + 2);
+  const items = measured.stdout.split('\n').filter((line) => line.startsWith('| '));
+  expect(items).toHaveLength(own.length + 2);
 
   const drawn = await bench('--draw', file, '--into', folder);
   expect(drawn.stdout.trim().split('\n')).toEqual([

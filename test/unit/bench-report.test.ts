@@ -42,8 +42,8 @@ it('compares each run of the service with the bare one of the same run', () => {
 it('leaves out what nobody measured, and tells no ratio to nothing', () => {
   const table = reportTable({
     runs: [
-      runOf(1, 'bare', { engineMemory: 0, threads: 11 }),
-      runOf(1, 'service', { engineMemory: 12.34, threads: 47, batchRate: 123.4 }),
+      runOf(1, 'bare', { emulatorMemory: 0, threads: 11 }),
+      runOf(1, 'service', { emulatorMemory: 12.34, threads: 47, batchRate: 123.4 }),
     ],
   });
   expect(cellsOf(table).slice(2)).toEqual([

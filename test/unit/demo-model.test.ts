@@ -11,24 +11,24 @@ const assistant = (text: string): LanguageModelV4Prompt[number] => ({
   content: [{ type: 'text', text }],
 });
 
-async function ask(...prompt: LanguageModelV4Prompt) {
+async function send(...prompt: LanguageModelV4Prompt) {
   const { stream } = await demo.model('').doStream({ prompt });
   const parts = await Array.fromAsync(stream);
-  const pieces = parts.flatMap((part) => (part.type === 'text-delta' ? [part.delta] : []));
+  const chunks = parts.flatMap((part) => (part.type === 'text-delta' ? [part.delta] : []));
   const finish = parts.find((part) => part.type === 'finish');
-  return { parts, pieces, text: pieces.join(''), usage: finish?.usage };
+  return { parts, chunks, text: chunks.join(''), usage: finish?.usage };
 }
 
 describe('what it says', () => {
   it('is that it is a demonstration, and what it was asked', async () => {
-    const { text } = await ask(user('How are you?'));
+    const { text } = await send(user('How are you?'));
     expect(text).toContain('demonstration');
     expect(text).toContain('“How are you?”');
     expect(text).toContain('the first message');
   });
 
   it('tells of the history, but not of the instructions', async () => {
-    const { text } = await ask(
+    const { text } = await send(
       { role: 'system', content: 'Be kind.' },
       user('One'),
       assistant('Two'),
@@ -39,11 +39,11 @@ describe('what it says', () => {
   });
 
   it('is always the same for the same prompt', async () => {
-    expect(await ask(user('Same'))).toEqual(await ask(user('Same')));
+    expect(await send(user('Same'))).toEqual(await send(user('Same')));
   });
 
   it('quotes the beginning of a long message, in whole characters', async () => {
-    const { text } = await ask(user('🙂'.repeat(1000)));
+    const { text } = await send(user('🙂'.repeat(1000)));
     expect(text).toContain(`“${'🙂'.repeat(200)}… (the first 200 of 1000 characters)”`);
     expect(text.isWellFormed()).toBe(true);
   });
@@ -51,20 +51,20 @@ describe('what it says', () => {
 
 describe('how it says it', () => {
   it('streams a word a piece, and the pieces are the text', async () => {
-    const { pieces, text } = await ask(user('Word by word'));
-    for (const piece of pieces) expect(piece.trim()).toMatch(/^\S+$/);
+    const { chunks, text } = await send(user('Word by word'));
+    for (const chunk of chunks) expect(chunk.trim()).toMatch(/^\S+$/);
     const { content } = await demo.model('').doGenerate({ prompt: [user('Word by word')] });
     expect(content).toEqual([{ type: 'text', text }]);
   });
 
   it('counts words as tokens, of the whole prompt and of the reply', async () => {
-    const { pieces, usage } = await ask({ role: 'system', content: 'Be kind.' }, user('One two three'));
+    const { chunks, usage } = await send({ role: 'system', content: 'Be kind.' }, user('One two three'));
     expect(usage?.inputTokens.total).toBe(5);
-    expect(usage?.outputTokens.total).toBe(pieces.length);
+    expect(usage?.outputTokens.total).toBe(chunks.length);
   });
 
   it('begins and ends as a model does', async () => {
-    const { parts } = await ask(user('Hi'));
+    const { parts } = await send(user('Hi'));
     expect(parts.slice(0, 2).map(({ type }) => type)).toEqual(['stream-start', 'text-start']);
     expect(parts.slice(-2)).toMatchObject([
       { type: 'text-end' },
@@ -75,13 +75,13 @@ describe('how it says it', () => {
 
 describe('tools', () => {
   const tool = (name: string) => ({ type: 'function' as const, name, inputSchema: {} });
-  const askWith = async (names: string[], ...prompt: LanguageModelV4Prompt) => {
+  const callWith = async (names: string[], ...prompt: LanguageModelV4Prompt) => {
     const { content, finishReason } = await demo.model('').doGenerate({ prompt, tools: names.map(tool) });
     return { content, finishReason };
   };
 
   it('are called when the message names them, in its order, with the object behind the name', async () => {
-    const { content, finishReason } = await askWith(
+    const { content, finishReason } = await callWith(
       ['look', 'fetch', 'other'],
       user('fetch {"url":"http://x/{a}"} and then look, please'),
     );
@@ -93,7 +93,7 @@ describe('tools', () => {
   });
 
   it('are called once: what they gave is in the answer', async () => {
-    const { content } = await askWith(
+    const { content } = await callWith(
       ['look'],
       user('look'),
       { role: 'assistant', content: [{ type: 'tool-call', toolCallId: '1', toolName: 'look', input: {} }] },

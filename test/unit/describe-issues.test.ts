@@ -18,7 +18,7 @@ function describeProblems(value: unknown, schema: z.ZodType = body): string {
   return describeIssues(error?.issues ?? []);
 }
 
-it.each<[value: unknown, told: string]>([
+it.each<[value: unknown, text: string]>([
   [{}, 'name is required'],
   [{ name: undefined }, 'name is required'],
   [{ name: null }, 'name must be a string'],
@@ -38,8 +38,8 @@ it.each<[value: unknown, told: string]>([
   [null, 'The body must be an object'],
   [[], 'The body must be an object'],
   ['text', 'The body must be an object'],
-])('%j: %s', (value, told) => {
-  expect(describeProblems(value)).toBe(told);
+])('%j: %s', (value, text) => {
+  expect(describeProblems(value)).toBe(text);
 });
 
 it('says one sentence for each wrong field, in the order of the schema', () => {
@@ -50,10 +50,10 @@ it('says one sentence for each wrong field, in the order of the schema', () => {
 
 it('shows ten and counts the rest', () => {
   const items = Array.from({ length: 13 }, () => ({}));
-  const told = describeProblems({ name: 'A', items });
-  expect(told.split('; ')).toHaveLength(11);
-  expect(told).toMatch(/^items\[0\]\.key is required; /);
-  expect(told).toMatch(/; items\[9\]\.key is required; and 3 more$/);
+  const text = describeProblems({ name: 'A', items });
+  expect(text.split('; ')).toHaveLength(11);
+  expect(text).toMatch(/^items\[0\]\.key is required; /);
+  expect(text).toMatch(/; items\[9\]\.key is required; and 3 more$/);
   expect(describeProblems({ name: 'A', items: items.slice(0, 10) })).not.toContain('more');
 });
 

@@ -79,7 +79,7 @@ function declare(archive: Buffer, bytes: number): Buffer {
 }
 
 describe('is refused, and the process goes on:', { timeout: 60_000 }, () => {
-  const refused: [why: string, kind: string, name: string, bytes: () => Buffer][] = [
+  const rejected: [why: string, kind: string, name: string, bytes: () => Buffer][] = [
     ['an unknown extension', 'unsupported', 'a.exe', () => Buffer.from('MZ')],
     ['no bytes', 'empty', 'a.txt', () => Buffer.alloc(0)],
     ['nothing but space', 'empty', 'a.md', () => Buffer.from(' \n ')],
@@ -126,7 +126,7 @@ describe('is refused, and the process goes on:', { timeout: 60_000 }, () => {
     ],
     ['a PDF of too many pages', 'tooLarge', 'a.pdf', () => pdfOf(Array.from({ length: 5001 }, () => ['x']))],
   ];
-  it.each(refused)('%s', async (_why, kind, name, bytes) => {
+  it.each(rejected)('%s', async (_why, kind, name, bytes) => {
     await expect(extract(name, bytes())).rejects.toMatchObject({ name: 'ExtractionFailure', kind });
   });
 
@@ -161,9 +161,9 @@ describe('is refused, and the process goes on:', { timeout: 60_000 }, () => {
 });
 
 it('fetches nothing that a document refers to', async () => {
-  const asked: string[] = [];
+  const received: string[] = [];
   const server = createServer((request, response) => {
-    asked.push(request.url ?? '');
+    received.push(request.url ?? '');
     response.end();
   });
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
@@ -175,7 +175,7 @@ it('fetches nothing that a document refers to', async () => {
     expect(await textOf('a.docx', linked)).toContain('Seen');
     const html = `<link rel=stylesheet href=${address}/css><img src=${address}/img alt=Seen><iframe src=${address}/frame>`;
     expect(await textOf('a.html', html)).toContain('Seen');
-    expect(asked).toEqual([]);
+    expect(received).toEqual([]);
   } finally {
     server.close();
   }

@@ -5,8 +5,8 @@ import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { httpFetch } from '#agents/models/http-fetch.ts';
 
-let answer: RequestListener;
-const server = createServer((request, response) => answer(request, response));
+let respond: RequestListener;
+const server = createServer((request, response) => respond(request, response));
 let url: string;
 
 const listen = async (listener: Server): Promise<number> => {
@@ -32,7 +32,7 @@ const failureOf = (call: Promise<unknown>): Promise<Error & { cause?: NodeJS.Err
 
 it('sends what it is given, and gives what comes back', async () => {
   let seen: Pick<IncomingMessage, 'method' | 'url' | 'headers'> & { body?: string } = { headers: {} };
-  answer = async (request, response) => {
+  respond = async (request, response) => {
     const { method, url: path, headers } = request;
     seen = { method, url: path, headers, body: await text(request) };
     response.writeHead(202, 'Fine', [
@@ -63,7 +63,7 @@ it('sends what it is given, and gives what comes back', async () => {
 
 it('gives each piece when it comes', async () => {
   const open = Promise.withResolvers<ServerResponse>();
-  answer = (_request, response) => {
+  respond = (_request, response) => {
     response.write('one');
     open.resolve(response);
   };
@@ -78,24 +78,24 @@ it('gives each piece when it comes', async () => {
 });
 
 it.each([204, 205, 304])('takes an answer without a body: %i', async (status) => {
-  answer = (_request, response) => void response.writeHead(status).end();
+  respond = (_request, response) => void response.writeHead(status).end();
   const response = await httpFetch(url);
   expect(response).toMatchObject({ status, body: null });
 });
 
 it('follows no redirect: the key is for one server', async () => {
-  const asked: (string | undefined)[] = [];
-  answer = (request, response) => {
-    asked.push(request.url);
+  const received: (string | undefined)[] = [];
+  respond = (request, response) => {
+    received.push(request.url);
     response.writeHead(307, { location: '/elsewhere' }).end();
   };
   expect(await httpFetch(url, { method: 'POST', body: '{}' })).toMatchObject({ status: 307, ok: false });
-  expect(asked).toEqual(['/v1/chat?version=1']);
+  expect(received).toEqual(['/v1/chat?version=1']);
 });
 
 it('keeps a connection for the next call', async () => {
   const ports: (number | undefined)[] = [];
-  answer = (request, response) => {
+  respond = (request, response) => {
     ports.push(request.socket.remotePort);
     response.end('done');
   };
@@ -104,15 +104,15 @@ it('keeps a connection for the next call', async () => {
 });
 
 it('lets no more come than is read', async () => {
-  const piece = Buffer.alloc(64 * 1024);
+  const chunk = Buffer.alloc(64 * 1024);
   let sent = 0;
   const arrived = Promise.withResolvers<IncomingMessage>();
-  answer = (request, response) => {
+  respond = (request, response) => {
     arrived.resolve(request);
     const send = (): void => {
       while (sent < 64 * 1024 * 1024 && !response.destroyed) {
-        sent += piece.length;
-        if (!response.write(piece)) return void response.once('drain', send);
+        sent += chunk.length;
+        if (!response.write(chunk)) return void response.once('drain', send);
       }
       response.end();
     };
@@ -137,14 +137,14 @@ it('lets no more come than is read', async () => {
 });
 
 it('tells of a connection that is cut before the answer', async () => {
-  answer = (request) => request.socket.destroy();
+  respond = (request) => request.socket.destroy();
   const error = await failureOf(httpFetch(url));
   expect(error).toBeInstanceOf(TypeError);
   expect(error).toMatchObject({ message: 'fetch failed', cause: { code: 'ECONNRESET' } });
 });
 
 it('tells of a connection that is cut within the answer, behind what has come', async () => {
-  answer = (request, response) => {
+  respond = (request, response) => {
     response.writeHead(200, { 'content-length': '100' }).write('half', () => request.socket.destroy());
   };
   const reader = (await httpFetch(url)).body?.getReader();
@@ -175,12 +175,12 @@ it('waits ten seconds for a connection that does not come to stand', async () =>
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const failed = failureOf(httpFetch(`https://127.0.0.1:${port}/`));
   const [socket] = (await accepted) as [Socket];
-  let settled = false;
+  let closed = false;
   void failed.then(() => {
-    settled = true;
+    closed = true;
   });
   await vi.advanceTimersByTimeAsync(9999);
-  expect(settled).toBe(false);
+  expect(closed).toBe(false);
   await vi.advanceTimersByTimeAsync(1);
   expect(await failed).toMatchObject({ message: 'fetch failed', cause: { code: 'ETIMEDOUT' } });
   socket.destroy();
@@ -190,7 +190,7 @@ it('waits ten seconds for a connection that does not come to stand', async () =>
 it('has time for an answer once the connection stands', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const open = Promise.withResolvers<ServerResponse>();
-  answer = (_request, response) => open.resolve(response);
+  respond = (_request, response) => open.resolve(response);
   const fetched = httpFetch(url);
   const response = await open.promise;
   await vi.advanceTimersByTimeAsync(80_000);
@@ -199,7 +199,7 @@ it('has time for an answer once the connection stands', async () => {
 });
 
 it('is not begun under a signal that has aborted', async () => {
-  answer = () => expect.unreachable('Nobody should ask');
+  respond = () => expect.unreachable('Nobody should ask');
   const reason = new Error('given up');
   expect(await failureOf(httpFetch(url, { signal: AbortSignal.abort(reason) }))).toBe(reason);
 });
@@ -208,18 +208,18 @@ it.each(['before the answer', 'within it'])(
   'ends with its signal %s, and so does the connection',
   async (when) => {
     const arrived = Promise.withResolvers<IncomingMessage>();
-    answer = (request, response) => {
+    respond = (request, response) => {
       if (when === 'within it') response.write('half');
       arrived.resolve(request);
     };
-    const giveUp = new AbortController();
+    const abort = new AbortController();
     const reason = new Error('given up');
-    const fetched = httpFetch(url, { signal: giveUp.signal });
+    const fetched = httpFetch(url, { signal: abort.signal });
     const whole = fetched.then((response) => response.text());
     whole.catch(() => undefined);
     const { socket } = await arrived.promise;
     if (when === 'within it') await fetched;
-    giveUp.abort(reason);
+    abort.abort(reason);
     expect(await failureOf(whole)).toBe(reason);
     await vi.waitFor(() => expect(socket.destroyed).toBe(true));
   },
@@ -231,13 +231,13 @@ describe('an answer that is let go of', () => {
   beforeAll(() => void process.on('uncaughtException', note));
   afterAll(() => void process.off('uncaughtException', note));
   beforeEach(() => void uncaught.splice(0));
-  const pieces = ['one', 'two', 'three'];
+  const chunks = ['one', 'two', 'three'];
   /** Whole in the buffers of this end, or with more to come. */
-  const sendPieces = (response: ServerResponse, hasEnd: boolean): void => {
-    for (const piece of pieces) response.write(piece);
+  const sendChunks = (response: ServerResponse, hasEnd: boolean): void => {
+    for (const chunk of chunks) response.write(chunk);
     if (hasEnd) response.end();
   };
-  const settle = () => new Promise((resolve) => setTimeout(resolve, 50));
+  const resolve = () => new Promise((resolve) => setTimeout(resolve, 50));
 
   it.each([
     ['at once', 'whole'],
@@ -245,32 +245,32 @@ describe('an answer that is let go of', () => {
     ['behind its first piece', 'whole'],
     ['behind its first piece', 'with more to come'],
   ])('%s, %s, is no error of anybody', async (when, what) => {
-    answer = (_request, response) => sendPieces(response, what === 'whole');
+    respond = (_request, response) => sendChunks(response, what === 'whole');
     for (let round = 0; round < 5; round += 1) {
       const { body } = await httpFetch(url);
-      if (what === 'whole') await settle();
+      if (what === 'whole') await resolve();
       const reader = body?.getReader();
       if (when !== 'at once') await reader?.read();
       await reader?.cancel();
-      await settle();
+      await resolve();
     }
     expect(uncaught).toEqual([]);
   });
 
   it('by its signal when it has arrived whole is not a shorter answer', async () => {
-    answer = (_request, response) => sendPieces(response, true);
-    const giveUp = new AbortController();
-    const response = await httpFetch(url, { signal: giveUp.signal });
-    await settle();
+    respond = (_request, response) => sendChunks(response, true);
+    const abort = new AbortController();
+    const response = await httpFetch(url, { signal: abort.signal });
+    await resolve();
     const reason = new Error('given up');
-    giveUp.abort(reason);
+    abort.abort(reason);
     expect(await failureOf(response.text())).toBe(reason);
     expect(uncaught).toEqual([]);
   });
 });
 
 it('tells of an answer that changes the protocol', async () => {
-  answer = (_request, response) =>
+  respond = (_request, response) =>
     void response.writeHead(101, { connection: 'upgrade', upgrade: 'other' }).end();
   const error = await failureOf(httpFetch(url));
   expect(error).toMatchObject({ message: 'fetch failed', cause: { code: 'ECONNRESET' } });

@@ -44,16 +44,16 @@ function memoryTable() {
 
 async function fill(count: number): Promise<ReturnType<typeof memoryTable>> {
   const memory = memoryTable();
-  for (let place = 0; place < count; place += 1) {
+  for (let location = 0; location < count; location += 1) {
     const head = await readHead<number>(memory.table, list);
-    expect(memory.write(appending('table', head, [idAt(place)]))).toBe(true);
+    expect(memory.write(appending('table', head, [idAt(location)]))).toBe(true);
   }
   memory.reads.length = 0;
   return memory;
 }
 
 /** Ids of a list have gaps: the chats between are in other lists. */
-const idAt = (place: number): number => place * 3 + 7;
+const idAt = (location: number): number => location * 3 + 7;
 
 it('finds the ids at any places of a list of any length, in few reads', async () => {
   const lengths = fc.oneof(
@@ -84,10 +84,10 @@ it('finds the ids at any places of a list of any length, in few reads', async ()
 
 it('never keeps more than a hundred ids in an item, and none twice', async () => {
   const memory = await fill(305);
-  const kept = [...memory.items.values()].map((item) => (item.ids ?? item.newest_ids) as number[]);
-  expect(kept.map(({ length }) => length).sort((one, other) => one - other)).toEqual([5, 100, 100, 100]);
-  expect(kept.flat().sort((one, other) => one - other)).toEqual(
-    Array.from({ length: 305 }, (_, place) => idAt(place)),
+  const stored = [...memory.items.values()].map((item) => (item.ids ?? item.newest_ids) as number[]);
+  expect(stored.map(({ length }) => length).sort((one, other) => one - other)).toEqual([5, 100, 100, 100]);
+  expect(stored.flat().sort((one, other) => one - other)).toEqual(
+    Array.from({ length: 305 }, (_, location) => idAt(location)),
   );
 });
 
@@ -119,7 +119,7 @@ it('takes many ids at once as it takes them one by one', async () => {
         }
         const head = await readHead<number>(memory.table, list);
         expect(await readIds(memory.table, head, 0, count - 1)).toEqual(
-          Array.from({ length: count }, (_, place) => idAt(place)),
+          Array.from({ length: count }, (_, location) => idAt(location)),
         );
       },
     ),

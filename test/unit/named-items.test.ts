@@ -6,29 +6,29 @@ import { dynamoTable } from '#adapters/dynamo/table/table.ts';
 const key = { pk: 'P', sk: 'S' };
 
 /** DynamoDB shows the items of one transaction one by one; the local engine never does, so its answers stand here. */
-function tableThatShowsAfter(looks: number) {
-  let looked = 0;
+function tableThatShowsAfter(checks: number) {
+  let checked = 0;
   const send = async () => {
-    looked += 1;
-    return looked > looks ? { Item: marshall(key) } : {};
+    checked += 1;
+    return checked > checks ? { Item: marshall(key) } : {};
   };
-  return { table: dynamoTable({ send } as unknown as DynamoDBClient, 'table'), looked: () => looked };
+  return { table: dynamoTable({ send } as unknown as DynamoDBClient, 'table'), checked: () => checked };
 }
 
 it('waits for an item that is named but does not show yet', async () => {
-  const { table, looked } = tableThatShowsAfter(2);
+  const { table, checked } = tableThatShowsAfter(2);
   expect(await table.getNamed(key)).toEqual(key);
-  expect(looked()).toBe(3);
+  expect(checked()).toBe(3);
 });
 
 it('says so when it never shows', async () => {
-  const { table, looked } = tableThatShowsAfter(Number.POSITIVE_INFINITY);
+  const { table, checked } = tableThatShowsAfter(Number.POSITIVE_INFINITY);
   await expect(table.getNamed(key)).rejects.toThrow('named by another but missing');
-  expect(looked()).toBe(8);
+  expect(checked()).toBe(8);
 });
 
 it('does not wait for an item that nothing names', async () => {
-  const { table, looked } = tableThatShowsAfter(1);
+  const { table, checked } = tableThatShowsAfter(1);
   expect(await table.get(key)).toBeUndefined();
-  expect(looked()).toBe(1);
+  expect(checked()).toBe(1);
 });

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 const sayHello = (call: ModelCall) => {
-  call.piece('Hello');
+  call.chunk('Hello');
   call.finish();
 };
 afterEach(() => {
@@ -49,16 +49,16 @@ it('sends its key', async () => {
 });
 
 describe('an answer', () => {
-  const answerOf = async (script: (call: ModelCall) => void) => {
+  const responseOf = async (script: (call: ModelCall) => void) => {
     server.onCall = script;
     const { stream } = await modelNamed('scripted').doStream({ prompt });
     return Array.fromAsync(stream);
   };
   const finishOf = async (script: (call: ModelCall) => void) =>
-    (await answerOf(script)).find((part) => part.type === 'finish')?.finishReason;
+    (await responseOf(script)).find((part) => part.type === 'finish')?.finishReason;
 
   it('comes with its tokens', async () => {
-    expect((await answerOf(sayHello)).at(-1)).toMatchObject({
+    expect((await responseOf(sayHello)).at(-1)).toMatchObject({
       type: 'finish',
       finishReason: { unified: 'stop', raw: 'stop' },
       usage: { inputTokens: { total: 11 }, outputTokens: { total: 7 } },
@@ -66,7 +66,7 @@ describe('an answer', () => {
   });
 
   it('may tell no tokens', async () => {
-    const parts = await answerOf((call) => call.finish(null));
+    const parts = await responseOf((call) => call.finish(null));
     expect(parts.at(-1)).toMatchObject({
       finishReason: { unified: 'stop' },
       usage: { inputTokens: { total: undefined } },
@@ -74,7 +74,7 @@ describe('an answer', () => {
   });
 
   it('may have pieces without choices', async () => {
-    const parts = await answerOf((call) => {
+    const parts = await responseOf((call) => {
       call.raw('data: {"id":"c1","object":"chat.completion.chunk","choices":[]}\n\n');
       sayHello(call);
     });
@@ -90,15 +90,15 @@ describe('an answer', () => {
   });
 
   it('that ends without a finish is an error, not a reply', async () => {
-    const parts = await answerOf((call) => {
-      call.piece('Half');
+    const parts = await responseOf((call) => {
+      call.chunk('Half');
       call.end();
     });
     expect(parts.some(({ type }) => type === 'error')).toBe(true);
   });
 
   it('may call several tools, in fragments that take turns', async () => {
-    const parts = await answerOf((call) => {
+    const parts = await responseOf((call) => {
       call.reason('Two at once');
       call.callTools({ name: 'one', arguments: { long: 'enough' } }, { name: 'two', arguments: '{"broken' });
       call.finish();
@@ -112,8 +112,8 @@ describe('an answer', () => {
 
   it('may come in one piece', async () => {
     server.onPlainCall = (call) => {
-      call.piece('All ');
-      call.piece('of it');
+      call.chunk('All ');
+      call.chunk('of it');
       call.callTools({ name: 'one', arguments: { a: 1 } });
       call.finish();
     };

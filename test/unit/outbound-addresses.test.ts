@@ -27,9 +27,9 @@ const resolve = async (host: string) => {
   return found;
 };
 const check = (url: string, rules: Partial<OutboundRules> = {}) =>
-  checkedAddresses(new URL(url), { allow: [], refuse: [], resolve, ...rules });
+  checkedAddresses(new URL(url), { allow: [], denied: [], resolve, ...rules });
 const kindOf = (error: unknown) => (error as OutboundFailure).kind;
-const refusal = (url: string, rules?: Partial<OutboundRules>) =>
+const rejection = (url: string, rules?: Partial<OutboundRules>) =>
   check(url, rules).then((addresses) => `reached ${addresses}`, kindOf);
 
 describe('addresses that are public', () => {
@@ -94,16 +94,16 @@ describe('where a request may go', () => {
     'http://metadata.test/',
     'http://mapped.test/',
   ])('not to %s', async (url) => {
-    expect(await refusal(url)).toBe('forbidden');
+    expect(await rejection(url)).toBe('forbidden');
   });
 
   it('not to a name when one of its addresses is not public', async () => {
-    expect(await refusal('http://mixed.test/')).toBe('forbidden');
+    expect(await rejection('http://mixed.test/')).toBe('forbidden');
   });
 
   it('not to a name that does not resolve', async () => {
-    expect(await refusal('http://unknown.test/')).toBe('unresolved');
-    expect(await refusal('http://nothing.test/')).toBe('unresolved');
+    expect(await rejection('http://unknown.test/')).toBe('unresolved');
+    expect(await rejection('http://nothing.test/')).toBe('unresolved');
   });
 
   it.each([
@@ -113,13 +113,13 @@ describe('where a request may go', () => {
     'http://user@public.test/',
     'http://:word@public.test/',
   ])('not to %s, which is no plain address of the web', async (url) => {
-    expect(await refusal(url)).toBe('malformed');
+    expect(await rejection(url)).toBe('malformed');
   });
 
   it.each([22, 25, 6379, 6667])(
     'to port %i only when it cannot be made to speak another protocol',
     async (port) => {
-      expect(await refusal(`http://public.test:${port}/`)).toBe(
+      expect(await rejection(`http://public.test:${port}/`)).toBe(
         port === 6379 ? `reached ${names['public.test']}` : 'forbidden',
       );
     },
@@ -130,16 +130,16 @@ describe('where a request may go', () => {
     expect(await check('http://127.0.0.1:8080/', { allow })).toEqual(['127.0.0.1']);
     expect(await check('http://2130706433:8080/', { allow })).toEqual(['127.0.0.1']);
     expect(await check('http://both.test:8080/', { allow })).toEqual(['127.0.0.1']);
-    expect(await refusal('http://127.0.0.1:8081/', { allow })).toBe('forbidden');
-    expect(await refusal('http://127.0.0.2:8080/', { allow })).toBe('forbidden');
-    expect(await refusal('http://[::1]:8080/', { allow })).toBe('forbidden');
+    expect(await rejection('http://127.0.0.1:8081/', { allow })).toBe('forbidden');
+    expect(await rejection('http://127.0.0.2:8080/', { allow })).toBe('forbidden');
+    expect(await rejection('http://[::1]:8080/', { allow })).toBe('forbidden');
   });
 
   it('to an allowed name, whatever it resolves to', async () => {
     const allow = entries('Inside.TEST:443', '[::1]:80', 'metadata.test:*');
     expect(await check('https://inside.test/', { allow })).toEqual(['10.1.2.3']);
-    expect(await refusal('http://inside.test/', { allow })).toBe('forbidden');
-    expect(await refusal('https://10.1.2.3/', { allow })).toBe('forbidden');
+    expect(await rejection('http://inside.test/', { allow })).toBe('forbidden');
+    expect(await rejection('https://10.1.2.3/', { allow })).toBe('forbidden');
     expect(await check('http://[0:0::1]/', { allow })).toEqual(['::1']);
     expect(await check('http://metadata.test:81/', { allow })).toEqual(['169.254.169.254']);
   });
@@ -150,18 +150,18 @@ describe('where a request may go', () => {
     for (const { address, family } of own) hosts.push(family === 'IPv6' ? `[${address}]` : address);
     const rules = {
       allow: entries(...hosts.flatMap((host) => [`${host}:8000`, `${host}:8001`])),
-      refuse: entries('127.0.0.1:8000'),
+      denied: entries('127.0.0.1:8000'),
     };
     for (const host of hosts) {
-      expect([host, await refusal(`http://${host}:8000/`, rules)]).toEqual([host, 'forbidden']);
-      expect([host, await refusal(`http://${host}:8001/`, rules)]).not.toEqual([host, 'forbidden']);
+      expect([host, await rejection(`http://${host}:8000/`, rules)]).toEqual([host, 'forbidden']);
+      expect([host, await rejection(`http://${host}:8001/`, rules)]).not.toEqual([host, 'forbidden']);
     }
   });
 
   it('not to the address of a name that is refused', async () => {
-    const rules = { allow: entries('10.1.2.3:*'), refuse: entries('inside.test:8000') };
-    expect(await refusal('http://10.1.2.3:8000/', rules)).toBe('forbidden');
-    expect(await refusal('http://10.1.2.3:8001/', rules)).toBe('reached 10.1.2.3');
+    const rules = { allow: entries('10.1.2.3:*'), denied: entries('inside.test:8000') };
+    expect(await rejection('http://10.1.2.3:8000/', rules)).toBe('forbidden');
+    expect(await rejection('http://10.1.2.3:8001/', rules)).toBe('reached 10.1.2.3');
   });
 });
 

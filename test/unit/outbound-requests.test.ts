@@ -37,13 +37,13 @@ async function listen(server: Server | ReturnType<typeof createSocketServer>, ho
 }
 
 /** A server with what it was asked. */
-async function serve(answer: RequestListener, host?: string, port?: number) {
-  const asked: string[] = [];
+async function serve(respond: RequestListener, host?: string, port?: number) {
+  const received: string[] = [];
   const server = createServer((request, response) => {
-    asked.push(`${request.method} ${request.headers.host}${request.url}`);
-    answer(request, response);
+    received.push(`${request.method} ${request.headers.host}${request.url}`);
+    respond(request, response);
   });
-  return { asked, ...(await listen(server, host, port)) };
+  return { received, ...(await listen(server, host, port)) };
 }
 
 /** A server that speaks by bytes. */
@@ -55,21 +55,21 @@ async function speak(say: (socket: Socket) => void) {
   );
 }
 
-const resolver = (answers: Record<string, string[][]>) => {
-  const asked: string[] = [];
+const resolver = (responses: Record<string, string[][]>) => {
+  const received: string[] = [];
   const resolve = async (host: string) => {
-    asked.push(host);
-    const given = answers[host];
+    received.push(host);
+    const given = responses[host];
     const found = given && (given.length > 1 ? given.shift() : given[0]);
     if (found === undefined) throw new Error('ENOTFOUND');
     return found;
   };
-  return { asked, resolve };
+  return { received, resolve };
 };
 
 const allowing = (port: number, more: Partial<OutboundRules> = {}): OutboundRules => ({
   allow: [{ host: '127.0.0.1', port }],
-  refuse: [],
+  denied: [],
   ...more,
 });
 
@@ -79,7 +79,7 @@ const send = (url: string, rules: OutboundRules | undefined, more: Partial<Outbo
     method: 'GET',
     rules,
     redirects: 5,
-    times: { answer: 20_000, whole: 20_000 },
+    times: { response: 20_000, whole: 20_000 },
     maxBytes: 1_000_000,
     signal: new AbortController().signal,
     ...more,
@@ -94,35 +94,35 @@ describe('the connection', () => {
   it('goes to the address that was checked, whatever the name resolves to a moment later', async () => {
     const checked = await serve((_request, response) => response.end('checked'));
     const other = await serve((_request, response) => response.end('other'), '127.0.0.2', checked.port);
-    const { asked, resolve } = resolver({ 'rebind.test': [['127.0.0.1'], ['127.0.0.2']] });
+    const { received, resolve } = resolver({ 'rebind.test': [['127.0.0.1'], ['127.0.0.2']] });
     const { body } = await send(`http://rebind.test:${checked.port}/`, allowing(checked.port, { resolve }));
     expect(String(body)).toBe('checked');
-    expect(checked.asked).toEqual([`GET rebind.test:${checked.port}/`]);
-    expect(other.asked).toEqual([]);
-    expect(asked).toEqual(['rebind.test']);
+    expect(checked.received).toEqual([`GET rebind.test:${checked.port}/`]);
+    expect(other.received).toEqual([]);
+    expect(received).toEqual(['rebind.test']);
   });
 
   it('never goes inside after a public first answer', async () => {
     const inside = await serve((_request, response) => response.end('inside'));
     const { resolve } = resolver({ 'rebind.test': [['203.0.114.1'], ['127.0.0.1']] });
-    const rules = { allow: [], refuse: [], resolve };
-    const times = { answer: 300, whole: 300 };
+    const rules = { allow: [], denied: [], resolve };
+    const times = { response: 300, whole: 300 };
     expect(await failure(send(`http://rebind.test:${inside.port}/`, rules, { times }))).toMatch(
       /^(late|unreachable): /,
     );
-    expect(inside.asked).toEqual([]);
+    expect(inside.received).toEqual([]);
     expect(inside.sockets.size).toBe(0);
   });
 
   it('is not made at all to an address that is not allowed', async () => {
-    const { port, sockets, asked } = await serve((_request, response) => response.end());
+    const { port, sockets, received } = await serve((_request, response) => response.end());
     const { resolve } = resolver({ 'inside.test': [['127.0.0.1']] });
     for (const host of ['127.0.0.1', '2130706433', 'inside.test', '[::ffff:127.0.0.1]'])
-      expect(await failure(send(`http://${host}:${port}/`, { allow: [], refuse: [], resolve }))).toBe(
+      expect(await failure(send(`http://${host}:${port}/`, { allow: [], denied: [], resolve }))).toBe(
         'forbidden: The address is not allowed',
       );
     expect(sockets.size).toBe(0);
-    expect(asked).toEqual([]);
+    expect(received).toEqual([]);
   });
 
   it('over TLS holds the certificate against the name', async () => {
@@ -170,19 +170,19 @@ describe('redirects', () => {
     });
 
   it('are followed, five of them', async () => {
-    const { port, asked } = await hops(5);
+    const { port, received } = await hops(5);
     const { url, body } = await send(`http://127.0.0.1:${port}/0`, allowing(port));
     expect(url.pathname).toBe('/5');
     expect(String(body)).toBe('hop 5');
-    expect(asked).toHaveLength(6);
+    expect(received).toHaveLength(6);
   });
 
   it('are too many from the sixth on', async () => {
-    const { port, asked } = await hops(Number.POSITIVE_INFINITY);
+    const { port, received } = await hops(Number.POSITIVE_INFINITY);
     expect(await failure(send(`http://127.0.0.1:${port}/0`, allowing(port)))).toBe(
       'redirects: There are more than 5 redirects',
     );
-    expect(asked).toHaveLength(6);
+    expect(received).toHaveLength(6);
   });
 
   it.each([301, 303, 307, 308])('with status %i count too, and other statuses do not', async (status) => {
@@ -237,7 +237,7 @@ describe('redirects', () => {
   });
 
   it('of a POST, or where none are wanted, are answers', async () => {
-    const { port, asked } = await serve((_request, response) =>
+    const { port, received } = await serve((_request, response) =>
       response.writeHead(307, { Location: '/there' }).end('moved'),
     );
     const post = { method: 'POST' as const, body: Buffer.from('{}') };
@@ -245,7 +245,7 @@ describe('redirects', () => {
     expect(await send(`http://127.0.0.1:${port}/`, allowing(port), { redirects: 0 })).toMatchObject({
       status: 307,
     });
-    expect(asked).toHaveLength(2);
+    expect(received).toHaveLength(2);
   });
 });
 
@@ -389,8 +389,8 @@ describe('an answer that is none', () => {
 });
 
 describe('time', () => {
-  const slow = { answer: 1000, whole: 60_000 };
-  const long = { answer: 60_000, whole: 2000 };
+  const slow = { response: 1000, whole: 60_000 };
+  const long = { response: 60_000, whole: 2000 };
   it.each([
     ['an answer', () => undefined, slow],
     ['the end of the headers', (socket: Socket) => socket.write('HTTP/1.1 200 OK\r\nX-'), slow],
@@ -416,7 +416,7 @@ describe('time', () => {
   it('is up in a name that does not resolve in time', async () => {
     const resolve = () => new Promise<string[]>(() => undefined);
     expect(
-      await failure(send('http://slow.test/', { allow: [], refuse: [], resolve }, { times: slow })),
+      await failure(send('http://slow.test/', { allow: [], denied: [], resolve }, { times: slow })),
     ).toBe('late: It took longer than 1 seconds');
   });
 

@@ -42,8 +42,8 @@ describe('the pagination object', () => {
   });
 
   it('has links that keep every other parameter and replace limit and offset', () => {
-    const asked = new URL(`${address.href}&offset=10&limit=10`);
-    const { next_page, prev_page } = paginate({ limit: 10, offset: 10, total: 30, address: asked });
+    const received = new URL(`${address.href}&offset=10&limit=10`);
+    const { next_page, prev_page } = paginate({ limit: 10, offset: 10, total: 30, address: received });
     for (const [link, offset] of [
       [next_page, '20'],
       [prev_page, '0'],
@@ -57,7 +57,7 @@ describe('the pagination object', () => {
         offset,
       });
     }
-    expect(asked.searchParams.get('offset')).toBe('10');
+    expect(received.searchParams.get('offset')).toBe('10');
   });
 
   const anyPage = fc.record({
@@ -80,12 +80,12 @@ describe('the pagination object', () => {
   it('leads through every row once, from the first page by its next links', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 50 }), fc.nat(500), (limit, total) => {
-        const rows: number[] = [];
+        const items: number[] = [];
         for (let offset: number | null = 0; offset !== null; ) {
-          for (let row = offset; row < Math.min(offset + limit, total); row += 1) rows.push(row);
+          for (let item = offset; item < Math.min(offset + limit, total); item += 1) items.push(item);
           offset = offsetOf(paginate({ limit, offset, total, address }).next_page);
         }
-        expect(rows).toEqual(Array.from({ length: total }, (_, row) => row));
+        expect(items).toEqual(Array.from({ length: total }, (_, item) => item));
       }),
       { numRuns: 30 },
     );

@@ -51,7 +51,7 @@ describe('passages', () => {
   });
 
   it('hold every word, stand where they say, and part no character', () => {
-    const pieces = fc.constantFrom(
+    const chunks = fc.constantFrom(
       'word',
       ' ',
       '\n',
@@ -64,7 +64,7 @@ describe('passages', () => {
       '。',
     );
     fc.assert(
-      fc.property(fc.array(pieces, { maxLength: 400 }), (parts) => {
+      fc.property(fc.array(chunks, { maxLength: 400 }), (parts) => {
         const text = parts.join('');
         let seen = 0;
         for (const passage of splitText(text)) {

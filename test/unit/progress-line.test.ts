@@ -37,7 +37,7 @@ describe('where it is drawn', () => {
   it('is a terminal: within its width, below what is told, and gone in the end', () => {
     const { line, written } = terminal(true);
     line.show(progress);
-    line.tell('Too many requests');
+    line.log('Too many requests');
     line.clear();
     const parts = written().split('\r\u001b[2K').slice(1);
     expect(parts).toEqual([
@@ -52,7 +52,7 @@ describe('where it is drawn', () => {
   it('is nowhere else', () => {
     const { line, written } = terminal(false);
     line.show(progress);
-    line.tell('Too many requests');
+    line.log('Too many requests');
     line.clear();
     expect(written()).toBe('Too many requests\n');
   });

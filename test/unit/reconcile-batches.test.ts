@@ -30,7 +30,7 @@ function world(options: {
         check(id);
         return open.find(({ batchId }) => batchId === id)?.batch;
       },
-      outline: async () => {
+      manifest: async () => {
         throw new Error('out of reach');
       },
       allItems: async () => [],

@@ -27,7 +27,7 @@ const wires = {
 const prompt = [{ role: 'user' as const, content: [{ type: 'text' as const, text: 'Top secret question' }] }];
 
 /** What the model said, and what it failed with. */
-async function ask(model: RetryingModel, signal?: AbortSignal): Promise<{ said: string; error?: unknown }> {
+async function send(model: RetryingModel, signal?: AbortSignal): Promise<{ said: string; error?: unknown }> {
   let said = '';
   try {
     for await (const part of await model.stream({ prompt, ...(signal && { abortSignal: signal }) }))
@@ -60,7 +60,7 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
     model = retryingModel(modelAt(server.url), timing);
   });
   const onCall = (call: ModelCall) => {
-    call.piece('Hello');
+    call.chunk('Hello');
     call.finish();
   };
   afterEach(() => {
@@ -76,7 +76,7 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
 
   it.each([408, 409, 424, 429, 500, 502, 503, 529])('asks again after HTTP %i', async (status) => {
     failFirst((call) => call.fail(status));
-    expect(await ask(model)).toEqual({ said: 'Hello' });
+    expect(await send(model)).toEqual({ said: 'Hello' });
     expect(waits).toEqual([500]);
   });
 
@@ -88,7 +88,7 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
         setImmediate(() => call.reset());
       },
     );
-    expect(await ask(model)).toEqual({ said: 'Hello' });
+    expect(await send(model)).toEqual({ said: 'Hello' });
     expect(waits).toEqual([500, 1000]);
   });
 
@@ -96,12 +96,12 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
     'asks again when the stream begins with an error: %s',
     async (error) => {
       failFirst((call) => call.failInStream(error));
-      expect(await ask(model)).toEqual({ said: 'Hello' });
+      expect(await send(model)).toEqual({ said: 'Hello' });
     },
   );
 
   it.each([
-    ['a text', (call: ModelCall) => call.piece('Once')],
+    ['a text', (call: ModelCall) => call.chunk('Once')],
     ['a thought', (call: ModelCall) => call.reason('Hmm')],
     ['a call of a tool', (call: ModelCall) => call.callTools({ name: 'look', arguments: {} })],
   ])('never asks again behind %s', async (_, speak) => {
@@ -109,7 +109,7 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
       speak(call);
       call.failInStream('server error');
     });
-    const { error } = await ask(model);
+    const { error } = await send(model);
     expect(error).toBeInstanceOf(ModelFailure);
     expect(error).toMatchObject({ kind: 'unavailable' });
     expect(server.calls).toHaveLength(1);
@@ -117,7 +117,7 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
 
   it.each([400, 401, 403, 404, 422])('does not ask again after HTTP %i', async (status) => {
     always((call) => call.fail(status));
-    const { error } = await ask(model);
+    const { error } = await send(model);
     expect(error).toBeInstanceOf(ModelFailure);
     expect(error).toMatchObject({ kind: 'refused' });
     expect(server.calls).toHaveLength(1);
@@ -125,13 +125,13 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
 
   it('does not ask again when the stream begins with a refusal', async () => {
     always((call) => call.failInStream('invalid request'));
-    expect((await ask(model)).error).toMatchObject({ kind: 'refused' });
+    expect((await send(model)).error).toMatchObject({ kind: 'refused' });
     expect(server.calls).toHaveLength(1);
   });
 
   it('asks four times at most, and waits twice as long each time', async () => {
     always((call) => call.fail(503));
-    expect((await ask(model)).error).toMatchObject({
+    expect((await send(model)).error).toMatchObject({
       kind: 'unavailable',
       message: `The provider at ${new URL(server.url).host} answered with status 503, the last of 4 times`,
     });
@@ -144,7 +144,7 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
     [1, 625],
   ])('waits a quarter less or more: at %d it is %d ms', async (random, delay) => {
     failFirst((call) => call.fail(500));
-    await ask(retryingModel(modelAt(server.url), { ...timing, random: () => random }));
+    await send(retryingModel(modelAt(server.url), { ...timing, random: () => random }));
     expect(waits).toEqual([delay]);
   });
 
@@ -155,7 +155,7 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
     [{ 'Retry-After': 'soon' }, 500, 500],
   ])('waits as it is told: %j', async (headers, least, most) => {
     failFirst((call) => call.fail(429, headers));
-    expect(await ask(model)).toEqual({ said: 'Hello' });
+    expect(await send(model)).toEqual({ said: 'Hello' });
     expect(waits[0]).toBeGreaterThanOrEqual(least);
     expect(waits[0]).toBeLessThanOrEqual(most);
   });
@@ -166,7 +166,7 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
       (call) => call.fail(429, { 'Retry-After': soon }),
       (call) => call.fail(429, { 'Retry-After': 'Wed, 21 Oct 2015 07:28:00 GMT' }),
     );
-    expect(await ask(model)).toEqual({ said: 'Hello' });
+    expect(await send(model)).toEqual({ said: 'Hello' });
     // HTTP dates are whole seconds.
     expect(waits[0]).toBeGreaterThan(6000);
     expect(waits[0]).toBeLessThanOrEqual(9000);
@@ -175,7 +175,7 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
 
   it('gives up at once when it is told to wait longer than a reply waits', async () => {
     always((call) => call.fail(429, { 'Retry-After': '21' }));
-    expect((await ask(model)).error).toMatchObject({
+    expect((await send(model)).error).toMatchObject({
       kind: 'throttled',
       retryAfter: 21_000,
       message: expect.stringContaining('asks to wait 21 s, longer than the 20 s that a reply waits'),
@@ -190,7 +190,7 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
       void call.gone.then(() => setImmediate(() => stop.abort()));
     };
     const started = performance.now();
-    const { error } = await ask(retryingModel(modelAt(server.url)), stop.signal);
+    const { error } = await send(retryingModel(modelAt(server.url)), stop.signal);
     expect(error).toMatchObject({ name: 'AbortError' });
     expect(performance.now() - started).toBeLessThan(5000);
     expect(server.calls).toHaveLength(1);
@@ -199,16 +199,16 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
   it('does not ask again when it is aborted during a call', async () => {
     const stop = new AbortController();
     server.onCall = () => stop.abort();
-    expect((await ask(model, stop.signal)).error).toMatchObject({ name: 'AbortError' });
+    expect((await send(model, stop.signal)).error).toMatchObject({ name: 'AbortError' });
     expect(waits).toEqual([]);
   });
 
   it('asks again for an answer in one piece', async () => {
-    let asked = 0;
+    let received = 0;
     const { onPlainCall } = server;
     server.onPlainCall = (call) => {
-      asked += 1;
-      if (asked === 1) call.fail(503);
+      received += 1;
+      if (received === 1) call.fail(503);
       else onPlainCall(call);
     };
     const { content } = await model.generate({ prompt });
@@ -221,11 +221,11 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
     const { promise: called, resolve } = Promise.withResolvers<ModelCall>();
     server.onCall = resolve;
     const stream = model.stream({ prompt });
-    (await called).piece('One');
+    (await called).chunk('One');
     const deltas = textsOf(await stream);
     expect((await deltas.next()).value).toBe('One');
     const call = await called;
-    call.piece('two');
+    call.chunk('two');
     expect((await deltas.next()).value).toBe('two');
     call.finish();
     expect((await deltas.next()).done).toBe(true);
@@ -234,7 +234,7 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
   it('lets the provider go when its reader does', async () => {
     const { promise: called, resolve } = Promise.withResolvers<ModelCall>();
     server.onCall = (call) => {
-      call.piece('One');
+      call.chunk('One');
       resolve(call);
     };
     const deltas = textsOf(await model.stream({ prompt }));
@@ -255,7 +255,7 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
       },
     ]) {
       always(failure);
-      const { error } = await ask(model);
+      const { error } = await send(model);
       expect(error).toBeInstanceOf(ModelFailure);
       expect(`${error} ${JSON.stringify(error)}`).not.toMatch(/scripted|secret/);
     }
@@ -266,7 +266,7 @@ describe('names of errors', () => {
   const kindOf = async (wire: keyof typeof wires, fails: (call: ModelCall) => void) => {
     const server = await wires[wire].start();
     server.onCall = fails;
-    const { error } = await ask(retryingModel(wires[wire].modelAt(server.url), { attempts: 1 }));
+    const { error } = await send(retryingModel(wires[wire].modelAt(server.url), { attempts: 1 }));
     await server.close();
     delete process.env.AWS_ENDPOINT_URL_BEDROCK_RUNTIME;
     return (error as ModelFailure).kind;
@@ -335,7 +335,7 @@ it('asks again when nobody listens, and tells why in the end', async () => {
     random: () => 0.5,
     wait: async (milliseconds) => waits.push(milliseconds),
   });
-  expect((await ask(model)).error).toMatchObject({
+  expect((await send(model)).error).toMatchObject({
     kind: 'unavailable',
     message: expect.stringContaining('could not be reached (ECONNREFUSED)'),
   });

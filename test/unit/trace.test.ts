@@ -3,10 +3,10 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { sendTrace } from '#runtime/observability/trace.ts';
 
 let daemon: Socket;
-let heard: string[];
+let received: string[];
 beforeEach(async () => {
-  heard = [];
-  daemon = createSocket('udp4').on('message', (message) => heard.push(message.toString()));
+  received = [];
+  daemon = createSocket('udp4').on('message', (message) => received.push(message.toString()));
   await new Promise<void>((listening) => daemon.bind(0, '127.0.0.1', listening));
   vi.stubEnv('AWS_XRAY_DAEMON_ADDRESS', `127.0.0.1:${daemon.address().port}`);
 });
@@ -22,8 +22,8 @@ const header = 'Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8
 it('tells the daemon of an invocation that is traced, as a part of Lambda’s segment', async () => {
   vi.stubEnv('_X_AMZN_TRACE_ID', `${header};Sampled=1;Lineage=1:1`);
   await sendTrace(whole, [part], { workspace_id: 'ws_1', batch_id: undefined });
-  await expect.poll(() => heard.length).toBe(1);
-  const [first, second, ...others] = (heard[0] ?? '').split('\n');
+  await expect.poll(() => received.length).toBe(1);
+  const [first, second, ...others] = (received[0] ?? '').split('\n');
   expect([first, others]).toEqual(['{"format": "json", "version": 1}', []]);
   const id = expect.stringMatching(/^[0-9a-f]{16}$/);
   expect(JSON.parse(second ?? '')).toEqual({
@@ -48,8 +48,8 @@ it('tells nothing of one that is not, or where there is no daemon', async () => 
   // Datagrams between sockets of one machine keep their order.
   vi.stubEnv('_X_AMZN_TRACE_ID', `${header};Sampled=1`);
   await sendTrace({ ...whole, name: 'last' }, [], {});
-  await expect.poll(() => heard.length).toBeGreaterThan(0);
-  expect(heard.map((text) => JSON.parse(text.split('\n')[1] ?? '').name)).toEqual(['last']);
+  await expect.poll(() => received.length).toBeGreaterThan(0);
+  expect(received.map((text) => JSON.parse(text.split('\n')[1] ?? '').name)).toEqual(['last']);
   vi.stubEnv('AWS_XRAY_DAEMON_ADDRESS', undefined);
   await sendTrace(whole, [], {});
 });

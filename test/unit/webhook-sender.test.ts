@@ -12,14 +12,14 @@ beforeAll(() => setDefaultCACertificates([...usual, certificate.cert]));
 afterAll(() => setDefaultCACertificates(usual));
 
 /** Answers of a resolver, one after the other; the last one stays. */
-const senderOf = (answers: string[][], allow: OutboundRules['allow'] = []) =>
+const senderOf = (responses: string[][], allow: OutboundRules['allow'] = []) =>
   httpWebhookSender({
     clock,
     timeout: 1000,
     rules: {
       allow,
-      refuse: [],
-      resolve: async () => (answers.length > 1 ? answers.shift() : answers[0]) ?? [],
+      denied: [],
+      resolve: async () => (responses.length > 1 ? responses.shift() : responses[0]) ?? [],
     },
   });
 const call = { headers: {}, body: '{}' };
@@ -29,7 +29,7 @@ it('never connects to a name that was public and has become private', async () =
   const receiver = await startWebhookReceiver();
   const url = `https://named.test:${receiver.port}/`;
   const sender = senderOf([['93.184.216.34'], ['127.0.0.1']]);
-  expect(await sender.refusalOf(url)).toBeNull();
+  expect(await sender.rejectionOf(url)).toBeNull();
   expect(await failureOf(sender.post(url, call))).toBe('forbidden');
   expect(receiver.connections()).toBe(0);
   await receiver.close();
@@ -47,19 +47,19 @@ it('connects to the address that it has checked, whatever the name means a momen
 });
 
 it('refuses a name of which one address is private, and takes one that does not resolve', async () => {
-  expect(await senderOf([['93.184.216.34', '10.0.0.1']]).refusalOf('https://named.test/')).toBe(
+  expect(await senderOf([['93.184.216.34', '10.0.0.1']]).rejectionOf('https://named.test/')).toBe(
     'The address is not allowed',
   );
-  expect(await senderOf([[]]).refusalOf('https://named.test/')).toBeNull();
+  expect(await senderOf([[]]).rejectionOf('https://named.test/')).toBeNull();
 });
 
 it('does not wait for a resolver that says nothing', async () => {
   const sender = httpWebhookSender({
     clock,
     timeout: 1000,
-    rules: { allow: [], refuse: [], resolve: () => new Promise(() => undefined) },
+    rules: { allow: [], denied: [], resolve: () => new Promise(() => undefined) },
   });
-  expect(await sender.refusalOf('https://named.test/')).toBeNull();
+  expect(await sender.rejectionOf('https://named.test/')).toBeNull();
 });
 
 it('reads Retry-After as seconds or as a date', () => {

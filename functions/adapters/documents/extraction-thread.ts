@@ -2,10 +2,10 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
 import type { SourceDocument } from '#domain/files/text-extractor.ts';
 import { extractText } from './extract-text.ts';
-import type { Answer } from './threaded-text-extractor.ts';
+import type { ExtractionMessage } from './threaded-text-extractor.ts';
 
 // The body of a worker thread: it reads one document and ends.
-const answer = async (): Promise<Answer> => {
+const respond = async (): Promise<ExtractionMessage> => {
   try {
     return { extracted: await extractText(workerData as SourceDocument) };
   } catch (error) {
@@ -13,4 +13,4 @@ const answer = async (): Promise<Answer> => {
     return { failure: { kind: error.kind, message: error.message } };
   }
 };
-parentPort?.postMessage(await answer());
+parentPort?.postMessage(await respond());

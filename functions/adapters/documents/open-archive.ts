@@ -8,7 +8,7 @@ import { bounds } from './bounds.ts';
  * @throws ExtractionFailure when it has more than can be read
  */
 export function openArchive(bytes: Uint8Array, isWanted: (name: string) => boolean): Map<string, Uint8Array> {
-  refuseEncrypted(bytes);
+  rejectEncrypted(bytes);
   let count = 0;
   let total = 0;
   const parts = unzipSync(bytes, {
@@ -27,7 +27,7 @@ export function openArchive(bytes: Uint8Array, isWanted: (name: string) => boole
 }
 
 /** With a password an office document is no archive but a compound file that holds one. */
-function refuseEncrypted(bytes: Uint8Array): void {
+function rejectEncrypted(bytes: Uint8Array): void {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   if (file.readUInt32BE(0) !== 0xd0cf11e0) return;
   if (file.includes(Buffer.from('EncryptedPackage', 'utf16le')))

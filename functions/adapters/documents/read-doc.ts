@@ -4,7 +4,7 @@ import type { Extracted } from './extracted.ts';
 
 export async function readDoc(bytes: Uint8Array): Promise<Extracted> {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-  refuseEncrypted(file);
+  rejectEncrypted(file);
   const document = await new WordExtractor().extract(file);
   const exact = { filterUnicode: false };
   const texts = [
@@ -17,7 +17,7 @@ export async function readDoc(bytes: Uint8Array): Promise<Extracted> {
 }
 
 /** The text of one with a password is there, but means nothing: a flag in its first block says so. */
-function refuseEncrypted(file: Buffer): void {
+function rejectEncrypted(file: Buffer): void {
   for (let at = 512; at + 12 <= file.length; at += 512) {
     if (file.readUInt16LE(at) !== 0xa5ec) continue;
     if ((file.readUInt16LE(at + 10) & 0x0100) !== 0)

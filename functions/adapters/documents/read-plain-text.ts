@@ -1,7 +1,7 @@
 import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
 import type { Extracted } from './extracted.ts';
 
-const marks = [
+const byteOrderMarks = [
   { encoding: 'utf-8', bytes: [0xef, 0xbb, 0xbf] },
   { encoding: 'utf-16le', bytes: [0xff, 0xfe] },
   { encoding: 'utf-16be', bytes: [0xfe, 0xff] },
@@ -9,17 +9,19 @@ const marks = [
 
 /** In the encoding that its first bytes tell; else UTF-8; else what Windows wrote before that. */
 export function readPlainText(bytes: Uint8Array): Extracted {
-  const marked = marks.find((mark) => mark.bytes.every((byte, index) => bytes[index] === byte));
-  const text = decode(bytes, marked?.encoding);
+  const byteOrderMark = byteOrderMarks.find((byteOrderMark) =>
+    byteOrderMark.bytes.every((byte, index) => bytes[index] === byte),
+  );
+  const text = decode(bytes, byteOrderMark?.encoding);
   if (text.includes('\0')) throw new ExtractionFailure('unreadable', 'is not text');
   return { text: text.replaceAll(/\r\n?/g, '\n'), pageOffsets: [] };
 }
 
-function decode(bytes: Uint8Array, marked: string | undefined): string {
+function decode(bytes: Uint8Array, byteOrderMark: string | undefined): string {
   try {
-    return new TextDecoder(marked ?? 'utf-8', { fatal: true }).decode(bytes);
+    return new TextDecoder(byteOrderMark ?? 'utf-8', { fatal: true }).decode(bytes);
   } catch (error) {
-    if (marked !== undefined) throw error;
+    if (byteOrderMark !== undefined) throw error;
     return new TextDecoder('windows-1252').decode(bytes);
   }
 }

@@ -54,8 +54,8 @@ function textOf(parts: Parts, part: string): string {
       else if (name === 'a:br') text += '\n';
       else if (name === 'a:fld') inField += 1;
     },
-    text(piece) {
-      if (inText && inField === 0) text += piece;
+    text(textNode) {
+      if (inText && inField === 0) text += textNode;
     },
     close(name) {
       if (name === 'a:t') inText = false;

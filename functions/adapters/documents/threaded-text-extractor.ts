@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { ExtractionFailure, type ExtractionFailureKind } from '#domain/files/extraction-failure.ts';
 import type { ExtractedText, SourceDocument, TextExtractor } from '#domain/files/text-extractor.ts';
 
-export type Answer =
+export type ExtractionMessage =
   | { extracted: ExtractedText }
   | { failure: { kind: ExtractionFailureKind; message: string } };
 
@@ -32,21 +32,21 @@ export const threadedTextExtractor = (limits: ExtractionLimits): TextExtractor =
       stderr: true,
     });
     try {
-      const answer = await answerOf(thread, limits, signal);
-      if ('extracted' in answer) return answer.extracted;
-      throw new ExtractionFailure(answer.failure.kind, answer.failure.message);
+      const response = await responseOf(thread, limits, signal);
+      if ('extracted' in response) return response.extracted;
+      throw new ExtractionFailure(response.failure.kind, response.failure.message);
     } finally {
       await thread.terminate();
     }
   },
 });
 
-function answerOf(
+function responseOf(
   thread: Worker,
   limits: ExtractionLimits,
   signal: AbortSignal | undefined,
-): Promise<Answer> {
-  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+): Promise<ExtractionMessage> {
+  const { promise, resolve, reject } = Promise.withResolvers<ExtractionMessage>();
   thread.once('message', resolve);
   thread.once('error', (error: NodeJS.ErrnoException) =>
     reject(
@@ -56,19 +56,19 @@ function answerOf(
     ),
   );
   thread.once('exit', () => reject(new ExtractionFailure('unreadable', 'cannot be read: its reader ended')));
-  const late = setTimeout(
+  const timer = setTimeout(
     () =>
       reject(new ExtractionFailure('tooSlow', `takes longer than ${limits.milliseconds / 1000} s to read`)),
     limits.milliseconds,
   );
   const weighing = setInterval(async () => {
-    const held = await thread.getHeapStatistics().catch(() => undefined);
-    if (held !== undefined && held.external_memory > limits.megabytes * 1024 * 1024) reject(tooMuch());
+    const heap = await thread.getHeapStatistics().catch(() => undefined);
+    if (heap !== undefined && heap.external_memory > limits.megabytes * 1024 * 1024) reject(tooMuch());
   }, weighingMilliseconds);
   const abort = () => reject(signal?.reason);
   signal?.addEventListener('abort', abort, { once: true });
   return promise.finally(() => {
-    clearTimeout(late);
+    clearTimeout(timer);
     clearInterval(weighing);
     signal?.removeEventListener('abort', abort);
   });

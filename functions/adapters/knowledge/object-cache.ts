@@ -3,27 +3,27 @@
  * Room is made before an object is read, so that what goes and what comes are not held at once.
  */
 export function objectCache<Value>(mostBytes: number) {
-  const kept = new Map<string, { bytes: number; value: Promise<Value> }>();
+  const cached = new Map<string, { bytes: number; value: Promise<Value> }>();
   const makeRoomFor = (bytes: number) => {
-    let sum = [...kept.values()].reduce((total, entry) => total + entry.bytes, bytes);
-    for (const [name, entry] of kept) {
+    let sum = [...cached.values()].reduce((total, entry) => total + entry.bytes, bytes);
+    for (const [name, entry] of cached) {
       if (sum <= mostBytes) return;
       sum -= entry.bytes;
-      kept.delete(name);
+      cached.delete(name);
     }
   };
   return {
     /** Those who ask for the same object at once read it once. */
     async get(name: string, bytes: number, read: () => Promise<Value>): Promise<Value> {
-      const known = kept.get(name);
-      kept.delete(name);
+      const known = cached.get(name);
+      cached.delete(name);
       if (known === undefined) makeRoomFor(bytes);
       const entry = known ?? { bytes, value: read() };
-      kept.set(name, entry);
+      cached.set(name, entry);
       try {
         return await entry.value;
       } catch (error) {
-        if (kept.get(name) === entry) kept.delete(name);
+        if (cached.get(name) === entry) cached.delete(name);
         throw error;
       }
     },

@@ -9,7 +9,7 @@ export interface OutboundRules {
   /** Reached although they are not public. */
   allow: readonly HostAndPort[];
   /** Never reached, whatever is allowed: the services that the function itself lives on. */
-  refuse: readonly HostAndPort[];
+  denied: readonly HostAndPort[];
   /** When given, only these are reached: names, or `*.` and the name that they end in. */
   hosts?: readonly string[] | undefined;
   /** The addresses of a host name; the system's resolver unless given. */
@@ -53,8 +53,8 @@ export async function checkedAddresses(url: URL, rules: OutboundRules): Promise<
     : addresses.filter((address) => entries.some((entry) => isSameAddress(bare(entry.host), address)));
   if (allowed.length === 0 && !addresses.every(isPublicAddress)) throw new OutboundFailure('forbidden');
   const reachable = allowed.length > 0 ? allowed : addresses;
-  const refused = await refusedAddresses(rules, port, resolve);
-  if (reachable.some((address) => refused.some((other) => isSamePlace(address, other))))
+  const denied = await deniedAddresses(rules, port, resolve);
+  if (reachable.some((address) => denied.some((other) => isSameEndpoint(address, other))))
     throw new OutboundFailure('forbidden');
   return reachable;
 }
@@ -80,18 +80,18 @@ async function resolveBySystem(host: string): Promise<readonly string[]> {
   return found.map(({ address }) => address);
 }
 
-async function refusedAddresses(
-  { refuse }: OutboundRules,
+async function deniedAddresses(
+  { denied }: OutboundRules,
   port: number,
   resolve: (host: string) => Promise<readonly string[]>,
 ): Promise<string[]> {
-  const hosts = refuse.filter((entry) => entry.port === '*' || entry.port === port).map(({ host }) => host);
+  const hosts = denied.filter((entry) => entry.port === '*' || entry.port === port).map(({ host }) => host);
   const found = await Promise.all([...new Set(hosts)].map((host) => addressesOf(host, resolve)));
   return found.flat();
 }
 
 /** This machine has many addresses: a service that listens on one of them may listen on all. */
-const isSamePlace = (one: string, other: string): boolean =>
+const isSameEndpoint = (one: string, other: string): boolean =>
   isSameAddress(one, other) || (isOwn(one) && isOwn(other));
 
 const isOwn = (address: string): boolean =>

@@ -9,7 +9,7 @@ import { sendOutbound } from './send-outbound.ts';
 const lookupTime = 3000;
 
 /** Of an answer that nobody reads, so much is let through for the receiver's sake before the connection ends. */
-const answerBytes = 64 * 1024;
+const responseBytes = 64 * 1024;
 
 /** @param timeout milliseconds until the head of the answer must be there */
 export const httpWebhookSender = (options: {
@@ -17,7 +17,7 @@ export const httpWebhookSender = (options: {
   timeout: number;
   clock: Clock;
 }): WebhookSender => ({
-  async refusalOf(url) {
+  async rejectionOf(url) {
     const patience = AbortSignal.timeout(lookupTime);
     try {
       await untilAborted(checkedAddresses(new URL(url), options.rules), patience);
@@ -30,19 +30,19 @@ export const httpWebhookSender = (options: {
   },
 
   async post(url, { headers, body }) {
-    const { status, headers: answered } = await sendOutbound({
+    const { status, headers: responseHeaders } = await sendOutbound({
       url: new URL(url),
       method: 'POST',
       headers: { 'User-Agent': 'agent-service-webhooks', ...headers },
       body: Buffer.from(body),
       rules: options.rules,
       redirects: 0,
-      times: { answer: options.timeout, whole: options.timeout },
-      maxBytes: answerBytes,
+      times: { response: options.timeout, whole: options.timeout },
+      maxBytes: responseBytes,
       headAlone: true,
       signal: new AbortController().signal,
     });
-    return { status, retryAfter: retryAfterOf(answered['retry-after'], options.clock.now()) };
+    return { status, retryAfter: retryAfterOf(responseHeaders['retry-after'], options.clock.now()) };
   },
 });
 

@@ -6,10 +6,10 @@ import { type OutboundRequest, sendOutbound } from './send-outbound.ts';
  * What a service that an operator chose answers to a GET, checked.
  * @throws OutboundFailure that tells whether the service was busy, refused, or said something else than it should
  */
-export async function readJson<Answer>(
+export async function readJson<Value>(
   request: Pick<OutboundRequest, 'url' | 'headers' | 'times' | 'maxBytes' | 'signal'>,
-  schema: z.ZodType<Answer>,
-): Promise<Answer> {
+  schema: z.ZodType<Value>,
+): Promise<Value> {
   const { status, body } = await sendOutbound({
     ...request,
     method: 'GET',
@@ -19,10 +19,10 @@ export async function readJson<Answer>(
   });
   if (status === 429) throw new OutboundFailure('refused', 'The service takes no more requests for now');
   if (status !== 200) throw new OutboundFailure('refused', `The service answered with status ${status}`);
-  const answer = schema.safeParse(parseJson(body.toString()));
-  if (!answer.success)
+  const response = schema.safeParse(parseJson(body.toString()));
+  if (!response.success)
     throw new OutboundFailure('unreadable', "The service's answer is not what it should be");
-  return answer.data;
+  return response.data;
 }
 
 function parseJson(text: string): unknown {

@@ -148,7 +148,7 @@ class PageReader {
         return;
       case 'main':
         this.layout.open(name);
-        this.main ??= { start: this.layout.mark(), end: undefined };
+        this.main ??= { start: this.layout.entry(), end: undefined };
         return;
     }
     this.layout.open(name);
@@ -167,7 +167,7 @@ class PageReader {
     }
     if (name === 'a') this.layout.closeLink();
     else this.layout.close(name);
-    if (name === 'main' && this.main !== undefined) this.main.end ??= this.layout.mark();
+    if (name === 'main' && this.main !== undefined) this.main.end ??= this.layout.entry();
   }
 
   finish(): ReadableText {

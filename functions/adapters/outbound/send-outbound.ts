@@ -23,7 +23,7 @@ export interface OutboundRequest {
   /** Redirects that are followed, each checked as the first address was; with 0 they are answers as any other. Of GET alone. */
   redirects: number;
   /** Milliseconds until the head of an answer is there, from each server, and until all is done. */
-  times: { answer: number; whole: number };
+  times: { response: number; whole: number };
   /** Of the decompressed body: a larger one is a failure. */
   maxBytes: number;
   /** The body is nobody's concern: it is let through for the time that is left, and whatever becomes of it is no failure. */
@@ -48,14 +48,15 @@ const headerBytes = 32 * 1024;
  * @throws OutboundFailure, or the signal's reason
  */
 export async function sendOutbound(request: OutboundRequest): Promise<OutboundResponse> {
-  const late = AbortSignal.timeout(request.times.whole);
-  const signal = AbortSignal.any([request.signal, late]);
+  const timeout = AbortSignal.timeout(request.times.whole);
+  const signal = AbortSignal.any([request.signal, timeout]);
   try {
     return await follow(request, signal);
   } catch (error) {
     request.signal.throwIfAborted();
     if (error instanceof OutboundFailure) throw error;
-    if (late.aborted) throw new OutboundFailure('late', lateText(request.times.whole), { cause: error });
+    if (timeout.aborted)
+      throw new OutboundFailure('late', timeoutText(request.times.whole), { cause: error });
     throw failureOf(error);
   }
 }
@@ -63,7 +64,7 @@ export async function sendOutbound(request: OutboundRequest): Promise<OutboundRe
 async function follow(request: OutboundRequest, signal: AbortSignal): Promise<OutboundResponse> {
   let url = request.url;
   for (let hop = 0; ; hop += 1) {
-    const response = await answerOf(request, url, hop, signal);
+    const response = await responseOf(request, url, hop, signal);
     const next = request.method === 'GET' && request.redirects > 0 ? redirectOf(response, url) : undefined;
     if (next === undefined && request.headAlone) {
       await readBody(response, request.maxBytes).catch(() => undefined);
@@ -88,20 +89,21 @@ async function follow(request: OutboundRequest, signal: AbortSignal): Promise<Ou
 }
 
 /** One request, until the head of its answer is there. */
-async function answerOf(
+async function responseOf(
   request: OutboundRequest,
   url: URL,
   hop: number,
   signal: AbortSignal,
 ): Promise<IncomingMessage> {
-  const slow = AbortSignal.timeout(request.times.answer);
+  const slow = AbortSignal.timeout(request.times.response);
   const patience = AbortSignal.any([signal, slow]);
   try {
     const addresses = request.rules && (await untilAborted(checkedAddresses(url, request.rules), patience));
     return await untilAborted(connect(request, url, addresses, signal, slow), patience);
   } catch (error) {
     signal.throwIfAborted();
-    if (slow.aborted) throw new OutboundFailure('late', lateText(request.times.answer), { cause: error });
+    if (slow.aborted)
+      throw new OutboundFailure('late', timeoutText(request.times.response), { cause: error });
     if (hop > 0 && error instanceof OutboundFailure && error.kind === 'forbidden')
       throw new OutboundFailure('forbidden', 'A redirect leads to an address that is not allowed');
     throw error;
@@ -127,13 +129,13 @@ function connect(
       ...(request.body && { 'Content-Length': String(request.body.byteLength) }),
     },
     signal,
-    ...(addresses && { lookup: answering(addresses) }),
+    ...(addresses && { lookup: connecting(addresses) }),
   };
   const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
   const sent: ClientRequest = send(url, options, resolve);
-  const giveUp = () => sent.destroy();
-  slow.addEventListener('abort', giveUp, { once: true });
-  sent.once('response', () => slow.removeEventListener('abort', giveUp));
+  const abort = () => sent.destroy();
+  slow.addEventListener('abort', abort, { once: true });
+  sent.once('response', () => slow.removeEventListener('abort', abort));
   sent.on('error', reject);
   sent.once('upgrade', (_response, socket) => {
     socket.destroy();
@@ -144,7 +146,7 @@ function connect(
 }
 
 /** The name is not looked up again: the connection goes to the addresses that were checked. TLS still checks the name. */
-const answering =
+const connecting =
   (addresses: readonly string[]): LookupFunction =>
   (_host, { all }, done) => {
     const known = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }));
@@ -171,7 +173,7 @@ async function wholeOf(
   return { status: response.statusCode ?? 0, headers: response.headers, body };
 }
 
-const lateText = (milliseconds: number): string => `It took longer than ${milliseconds / 1000} seconds`;
+const timeoutText = (milliseconds: number): string => `It took longer than ${milliseconds / 1000} seconds`;
 
 /** Node.js and OpenSSL tell what went wrong by codes. What their messages say, such as addresses, is for nobody else. */
 function failureOf(error: unknown): OutboundFailure {

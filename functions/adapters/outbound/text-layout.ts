@@ -37,7 +37,7 @@ const headings = new Map(
 
 /** Lays text out in lines as elements open and close: spaces collapse, blocks stand apart, links are Markdown. */
 export class TextLayout {
-  private readonly pieces: string[] = [];
+  private readonly segments: string[] = [];
   private pendingBreaks = 0;
   private pendingSpace = false;
   /** Stands before the next text: of a heading or list item that has no text yet. */
@@ -51,7 +51,7 @@ export class TextLayout {
       this.cell();
       return;
     }
-    this.stand(name);
+    this.append(name);
     if (name === 'tr') this.cells = 0;
     else if (name === 'pre') this.preformatted += 1;
     else if (name === 'li') this.prefix = '- ';
@@ -61,7 +61,7 @@ export class TextLayout {
   close(name: string): void {
     if (name === 'pre') this.preformatted = Math.max(0, this.preformatted - 1);
     if (headings.has(name) || name === 'li') this.prefix = '';
-    this.stand(name);
+    this.append(name);
   }
 
   openLink(address: string | undefined): void {
@@ -70,60 +70,60 @@ export class TextLayout {
   }
 
   closeLink(): void {
-    if (this.link?.isOpen) this.pieces.push(`](${this.link.address})`);
+    if (this.link?.isOpen) this.segments.push(`](${this.link.address})`);
     this.link = undefined;
   }
 
   text(text: string): void {
     if (text === '') return;
     if (this.preformatted > 0) {
-      this.begin();
-      this.pieces.push(text);
+      this.startBlock();
+      this.segments.push(text);
       return;
     }
     const words = text.replaceAll(/\s+/g, ' ');
     if (words.startsWith(' ')) this.pendingSpace = true;
     const word = words.trim();
     if (word === '') return;
-    this.begin();
-    this.pieces.push(word);
+    this.startBlock();
+    this.segments.push(word);
     this.pendingSpace = words.endsWith(' ');
   }
 
   /** A place in what has been laid out so far. */
-  mark(): number {
-    return this.pieces.length;
+  entry(): number {
+    return this.segments.length;
   }
 
   toString(start = 0, end?: number): string {
-    return this.pieces.slice(start, end).join('').trim();
+    return this.segments.slice(start, end).join('').trim();
   }
 
   private cell(): void {
     if (this.cells > 0) {
       this.closeLink();
-      this.begin();
-      this.pieces.push(' | ');
+      this.startBlock();
+      this.segments.push(' | ');
       this.pendingSpace = false;
     }
     this.cells += 1;
   }
 
-  private stand(name: string): void {
+  private append(name: string): void {
     this.pendingBreaks = Math.max(this.pendingBreaks, breaks.get(name) ?? 0);
   }
 
   /** What must stand before the next text. */
-  private begin(): void {
+  private startBlock(): void {
     if (this.pendingBreaks > 0) {
-      if (this.pieces.length > 0) this.pieces.push(this.pendingBreaks === 2 ? '\n\n' : '\n');
-    } else if (this.pendingSpace && this.pieces.length > 0) this.pieces.push(' ');
+      if (this.segments.length > 0) this.segments.push(this.pendingBreaks === 2 ? '\n\n' : '\n');
+    } else if (this.pendingSpace && this.segments.length > 0) this.segments.push(' ');
     this.pendingBreaks = 0;
     this.pendingSpace = false;
-    if (this.prefix !== '') this.pieces.push(this.prefix);
+    if (this.prefix !== '') this.segments.push(this.prefix);
     this.prefix = '';
     if (this.link !== undefined && !this.link.isOpen) {
-      this.pieces.push('[');
+      this.segments.push('[');
       this.link.isOpen = true;
     }
   }

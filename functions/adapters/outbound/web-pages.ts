@@ -8,12 +8,12 @@ import { sendOutbound } from './send-outbound.ts';
  * 15 s in all leave 65 of a tool's 80 s for the model to try another page; a server that has not begun after 8 s leaves
  * time for one redirect. The longest articles are 2 to 3 MB of HTML. Shops and sign-ons redirect two or three times.
  */
-const limits = { times: { answer: 8000, whole: 15_000 }, maxBytes: 5_000_000, redirects: 5 };
+const limits = { times: { response: 8000, whole: 15_000 }, maxBytes: 5_000_000, redirects: 5 };
 
 /** Pages over HTTP, read only where the rules allow it. */
 export const httpWebPages = ({ rules }: { rules: OutboundRules }): WebPages => ({
   async read(address, hosts, signal): Promise<WebPage> {
-    const late = AbortSignal.timeout(limits.times.whole);
+    const timeout = AbortSignal.timeout(limits.times.whole);
     const url = URL.parse(address);
     if (url === null) throw new OutboundFailure('malformed');
     url.hash = '';
@@ -32,10 +32,10 @@ export const httpWebPages = ({ rules }: { rules: OutboundRules }): WebPages => (
       throw new OutboundFailure('refused', `The server answered with status ${response.status}`);
     const page = await pageText(
       { header: response.headers['content-type'], body: response.body, address: response.url },
-      AbortSignal.any([signal, late]),
+      AbortSignal.any([signal, timeout]),
     ).catch((error: unknown) => {
       signal.throwIfAborted();
-      throw late.aborted ? new OutboundFailure('late') : error;
+      throw timeout.aborted ? new OutboundFailure('late') : error;
     });
     return { url: response.url.href, ...page };
   },

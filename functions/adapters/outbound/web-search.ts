@@ -4,12 +4,12 @@ import { readJson } from './read-json.ts';
 import { readableHtml } from './readable-html.ts';
 
 /** People wait 2 s for a search; 10 s also let SearXNG wait for a slow engine behind it. 2 MB are a thousand results. */
-const limits = { times: { answer: 10_000, whole: 10_000 }, maxBytes: 2_000_000 };
+const limits = { times: { response: 10_000, whole: 10_000 }, maxBytes: 2_000_000 };
 
 /** Providers give about 300 characters of a page; what is longer ends in an ellipsis. */
 const snippetCharacters = 1000;
 
-const searxngAnswer = z.object({
+const searxngResponse = z.object({
   results: z.array(z.object({ title: z.string(), url: z.string(), content: z.string().nullish() })),
 });
 
@@ -20,14 +20,14 @@ export const searxng = (address: string): WebSearch => ({
     if (!url.pathname.endsWith('/search')) url.pathname = `${url.pathname.replace(/\/$/, '')}/search`;
     url.searchParams.set('q', query);
     url.searchParams.set('format', 'json');
-    const { results } = await readJson({ url, ...limits, signal }, searxngAnswer);
+    const { results } = await readJson({ url, ...limits, signal }, searxngResponse);
     return results
       .slice(0, count)
       .map(({ title, url: found, content }) => resultOf(title, found, content ?? ''));
   },
 });
 
-const braveAnswer = z.object({
+const braveResponse = z.object({
   // Absent when nothing was found.
   web: z
     .object({
@@ -42,7 +42,7 @@ export const braveSearch = (address: string, apiKey: () => Promise<string>): Web
     url.searchParams.set('q', query);
     url.searchParams.set('count', String(count));
     const headers = { 'X-Subscription-Token': await apiKey() };
-    const { web } = await readJson({ url, headers, ...limits, signal }, braveAnswer);
+    const { web } = await readJson({ url, headers, ...limits, signal }, braveResponse);
     // Brave writes HTML: found words in <strong>, apostrophes as entities.
     const plain = async (html: string) => (await readableHtml(html, url, signal)).text;
     return Promise.all(

@@ -58,14 +58,14 @@ function converseModel(name: string, credentials: () => Promise<AwsCredentials>)
     supportedUrls: {},
     doGenerate: async (options) => (await signed()).doGenerate(optionsOf(options)),
     async doStream(options) {
-      const { stream, ...answer } = await (await signed()).doStream(optionsOf(options));
-      return { ...answer, stream: stream.pipeThrough(refuseMissingEnd()) };
+      const { stream, ...response } = await (await signed()).doStream(optionsOf(options));
+      return { ...response, stream: stream.pipeThrough(rejectMissingEnd()) };
     },
   };
 }
 
 /** A stream that stops before `messageStop` would else pass for a whole reply: its finish has no reason. */
-const refuseMissingEnd = () =>
+const rejectMissingEnd = () =>
   new TransformStream<LanguageModelV4StreamPart, LanguageModelV4StreamPart>({
     transform(part, controller) {
       if (

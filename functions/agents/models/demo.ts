@@ -31,11 +31,11 @@ const demoModel = (name: string): LanguageModelV4 => ({
   modelId: name === '' ? 'demo' : name,
   supportedUrls: {},
   async doGenerate(options) {
-    const { text, calls, usage } = answer(options);
+    const { text, calls, usage } = respond(options);
     return { content: text === '' ? calls : [{ type: 'text', text }], ...endOf(calls), usage, warnings: [] };
   },
   async doStream(options) {
-    const { text, calls, usage } = answer(options);
+    const { text, calls, usage } = respond(options);
     const parts: LanguageModelV4StreamPart[] = [
       { type: 'stream-start', warnings: [] },
       { type: 'text-start', id: '0' },
@@ -55,9 +55,9 @@ const endOf = (calls: ToolCall[]) => {
   return { finishReason: { unified: reason, raw: reason } };
 };
 
-function answer({ prompt, tools = [], toolChoice }: LanguageModelV4CallOptions) {
-  const asked = prompt.findLast(({ role }) => role === 'user');
-  const message = asked === undefined ? '' : textOf(asked);
+function respond({ prompt, tools = [], toolChoice }: LanguageModelV4CallOptions) {
+  const userMessage = prompt.findLast(({ role }) => role === 'user');
+  const message = userMessage === undefined ? '' : textOf(userMessage);
   const results = toolResults(prompt);
   const mayCall = results.length === 0 && toolChoice?.type !== 'none';
   const calls = mayCall ? toolCallsIn(message, tools.filter(isFunction)) : [];
@@ -77,13 +77,13 @@ function answer({ prompt, tools = [], toolChoice }: LanguageModelV4CallOptions) 
 function replyTo(message: string, prompt: LanguageModelV4Prompt, results: string[]): string {
   const users = prompt.filter(({ role }) => role === 'user');
   const replies = prompt.filter((each) => each.role === 'assistant' && textOf(each) !== '');
-  const earlier = users.length + replies.length - 1;
+  const previous = users.length + replies.length - 1;
   return [
     'This is a demonstration: the built-in model answers without a network, from your message alone.',
     `You wrote: “${quote(message, quotedCharacters)}”.`,
-    earlier === 0
+    previous === 0
       ? 'It is the first message that I see of this chat.'
-      : `I see ${earlier} earlier messages of this chat.`,
+      : `I see ${previous} earlier messages of this chat.`,
     ...results.map((result) => `A tool gave: ${quote(result, shownCharacters)}.`),
     'To get real answers, publish an agent with another llm_model.',
   ].join(' ');
@@ -128,8 +128,8 @@ function isJson(text: string): boolean {
 
 /** What tools gave since the user last spoke. */
 function toolResults(prompt: LanguageModelV4Prompt): string[] {
-  const sinceAsked = prompt.slice(prompt.findLastIndex(({ role }) => role === 'user') + 1);
-  return sinceAsked.flatMap((message) =>
+  const sinceUserMessage = prompt.slice(prompt.findLastIndex(({ role }) => role === 'user') + 1);
+  return sinceUserMessage.flatMap((message) =>
     message.role === 'tool'
       ? message.content.flatMap((part) =>
           part.type === 'tool-result' && 'value' in part.output ? [JSON.stringify(part.output.value)] : [],

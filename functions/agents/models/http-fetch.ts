@@ -28,7 +28,7 @@ export async function httpFetch(input: string | URL | Request, init: RequestInit
   const { signal } = init;
   signal?.throwIfAborted();
   try {
-    return responseOf(await answerTo(open(new URL(input), init)), signal);
+    return responseOf(await responseTo(open(new URL(input), init)), signal);
   } catch (error) {
     throw signal?.aborted ? signal.reason : new TypeError('fetch failed', { cause: error });
   }
@@ -45,17 +45,17 @@ function open(url: URL, { method = 'GET', headers, body, signal }: RequestInit):
   });
   request.once('socket', (socket: Socket) => {
     if (!socket.connecting) return;
-    const late = setTimeout(() => {
+    const timer = setTimeout(() => {
       request.destroy(networkError('ETIMEDOUT', 'No connection in time'));
     }, connectTime);
-    socket.once(isSecure ? 'secureConnect' : 'connect', () => clearTimeout(late));
-    request.once('close', () => clearTimeout(late));
+    socket.once(isSecure ? 'secureConnect' : 'connect', () => clearTimeout(timer));
+    request.once('close', () => clearTimeout(timer));
   });
   request.end(body ?? undefined);
   return request;
 }
 
-function answerTo(request: ClientRequest): Promise<IncomingMessage> {
+function responseTo(request: ClientRequest): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   request.once('response', resolve);
   // For good: an answer that is let go of tells of its end here too.
@@ -68,46 +68,49 @@ function answerTo(request: ClientRequest): Promise<IncomingMessage> {
 
 const networkError = (code: string, message: string): Error => Object.assign(new Error(message), { code });
 
-function responseOf(answer: IncomingMessage, signal: AbortSignal | null | undefined): Response {
-  const { statusCode = 0, statusMessage = '', rawHeaders } = answer;
+function responseOf(response: IncomingMessage, signal: AbortSignal | null | undefined): Response {
+  const { statusCode = 0, statusMessage = '', rawHeaders } = response;
   try {
     const headers = new Headers();
     for (let at = 0; at < rawHeaders.length; at += 2)
       headers.append(rawHeaders[at] ?? '', rawHeaders[at + 1] ?? '');
     const init = { status: statusCode, statusText: statusMessage, headers };
-    if (!bodiless.has(statusCode)) return new Response(bodyOf(answer, signal), init);
-    answer.resume();
+    if (!bodiless.has(statusCode)) return new Response(bodyOf(response, signal), init);
+    response.resume();
     return new Response(null, init);
   } catch (error) {
-    answer.destroy();
+    response.destroy();
     throw error;
   }
 }
 
-function bodyOf(answer: IncomingMessage, signal: AbortSignal | null | undefined): ReadableStream<Uint8Array> {
+function bodyOf(
+  response: IncomingMessage,
+  signal: AbortSignal | null | undefined,
+): ReadableStream<Uint8Array> {
   let isCancelled = false;
   return new ReadableStream<Uint8Array>({
     start(controller) {
       // What has arrived may still come behind a cancel; and behind an abort, its end without what stood before it.
-      answer.on('data', (chunk: Uint8Array) => {
+      response.on('data', (chunk: Uint8Array) => {
         if (isCancelled) return;
         controller.enqueue(chunk);
-        if ((controller.desiredSize ?? 0) <= 0) answer.pause();
+        if ((controller.desiredSize ?? 0) <= 0) response.pause();
       });
-      answer.once('end', () => {
+      response.once('end', () => {
         if (isCancelled) return;
         if (signal?.aborted) controller.error(signal.reason);
         else controller.close();
       });
-      answer.on('error', (error) =>
+      response.on('error', (error) =>
         controller.error(signal?.aborted ? signal.reason : new TypeError('terminated', { cause: error })),
       );
-      answer.pause();
+      response.pause();
     },
-    pull: () => void answer.resume(),
+    pull: () => void response.resume(),
     cancel() {
       isCancelled = true;
-      answer.destroy();
+      response.destroy();
     },
   });
 }

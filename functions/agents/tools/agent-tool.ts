@@ -44,7 +44,7 @@ export interface ToolUse<Config> {
   /** Aborts when the reply does, or when the tool has taken too long. */
   signal: AbortSignal;
   /** Lets another agent answer a message. */
-  ask(
+  callAgent(
     agent: AgentVersion,
     message: string,
     signal: AbortSignal,

@@ -41,7 +41,7 @@ export const callAgent = (
     const [caller] = use.agents;
     const agent = caller && (await agents().published(caller.workspaceId, agent_id));
     if (agent === undefined) throw new ToolFailure('The other agent is not published');
-    const { text, usage } = await use.ask(agent, message, use.signal);
+    const { text, usage } = await use.callAgent(agent, message, use.signal);
     return { data: { agent_id, agent_name: agent.definition.name, reply: text }, usage };
   },
 });

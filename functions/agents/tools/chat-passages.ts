@@ -17,7 +17,7 @@ const most = {
 };
 
 /** Of files that were not searched: enough to see why a text is not found. */
-const namesTold = 10;
+const namesShown = 10;
 
 interface Services {
   attachments: () => AttachmentReader;
@@ -39,7 +39,7 @@ export const chatPassages =
       for (const file of files.filter(({ uuid }) => !filesSeen.has(uuid))) {
         filesSeen.add(file.uuid);
         if (filesSeen.size > most.files) continue;
-        const bounds = { whole: charactersLeft, beginning: 0 };
+        const bounds = { whole: charactersLeft, start: 0 };
         const content = await services.attachments().read(file, bounds, signal);
         if (content.type === 'beginning') tooLong.push(JSON.stringify(file.name));
         if (content.type !== 'text') continue;
@@ -82,10 +82,10 @@ export const chatPassages =
   };
 
 function notesOn(tooLong: readonly string[], files: number): string[] {
-  const told = tooLong.slice(0, namesTold).map((name) => `${name} was not searched: it is too long`);
-  const untold = tooLong.length - told.length;
+  const named = tooLong.slice(0, namesShown).map((name) => `${name} was not searched: it is too long`);
+  const untold = tooLong.length - named.length;
   return [
-    ...told,
+    ...named,
     ...(untold > 0 ? [`${untold} more files were not searched: they are too long`] : []),
     ...(files > most.files ? [`Of ${files} files only the newest ${most.files} were searched`] : []),
   ];

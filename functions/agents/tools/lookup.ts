@@ -10,9 +10,9 @@ const input = z.object({ query });
 /** Something that belongs to a chat and can be looked up, such as its messages. */
 export type LookupSource = (
   use: Pick<ToolUse<unknown>, 'attachments' | 'chat' | 'signal'>,
-) => Promise<LookedUp>;
+) => Promise<SearchResult>;
 
-export interface LookedUp {
+export interface SearchResult {
   passages: SourcedPassage[];
   /** What was not searched, for the model to know. */
   notes: string[];

@@ -33,18 +33,18 @@ export function offeredTools(
   const names = new Set<string>();
   return all
     .map((entry, index): OfferedTool => {
-      const place = `unified_tools[${index}]`;
+      const location = `unified_tools[${index}]`;
       const tool = known.find(({ type }) => type === entry.type);
       if (tool === undefined)
-        throw new Error(`${place}.type must be one of ${known.map(({ type }) => type).join(', ')}`);
+        throw new Error(`${location}.type must be one of ${known.map(({ type }) => type).join(', ')}`);
       const name = entry.name ?? tool.type;
       if (!functionName.test(name))
-        throw new Error(`${place}.name must be 1 to 64 letters, digits, underscores or hyphens`);
+        throw new Error(`${location}.name must be 1 to 64 letters, digits, underscores or hyphens`);
       if (names.has(name))
-        throw new Error(`${place}: another tool is called ${name} too; give each a name of its own`);
+        throw new Error(`${location}: another tool is called ${name} too; give each a name of its own`);
       names.add(name);
       const config = tool.config.safeParse(entry.config ?? {});
-      if (!config.success) throw new Error(`${place}.config: ${z.prettifyError(config.error)}`);
+      if (!config.success) throw new Error(`${location}.config: ${z.prettifyError(config.error)}`);
       return { name, description: entry.description ?? tool.description, tool, config: config.data };
     })
     .filter(({ tool }) => tool.isAvailable?.() ?? true);

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import {
   type KnowledgeBase,
   KnowledgeBaseFailure,
-  type KnowledgeBaseRefusal,
+  type KnowledgeBaseFailureReason,
 } from '#domain/knowledge/knowledge-base.ts';
 import type { KnowledgeStore } from '#domain/knowledge/knowledge-store.ts';
 import { type AgentTool, ToolFailure, type ToolOutcome, type ToolUse } from './agent-tool.ts';
@@ -35,7 +35,7 @@ export const retrieveContextSource = (sources: {
   run: ({ query }, use) =>
     use.config.knowledge_base_id === undefined
       ? searchDocuments(sources.knowledge(), query, use)
-      : askKnowledgeBase(sources.knowledgeBase(), query, use.config.knowledge_base_id, use),
+      : queryKnowledgeBase(sources.knowledgeBase(), query, use.config.knowledge_base_id, use),
 });
 
 async function searchDocuments(
@@ -57,7 +57,7 @@ async function searchDocuments(
   return outcome(results ?? [], results === undefined ? 'The knowledge base is empty' : undefined);
 }
 
-async function askKnowledgeBase(
+async function queryKnowledgeBase(
   knowledgeBase: KnowledgeBase,
   query: string,
   knowledgeBaseId: string,
@@ -74,11 +74,11 @@ async function askKnowledgeBase(
     );
   } catch (error) {
     if (!(error instanceof KnowledgeBaseFailure)) throw error;
-    throw new ToolFailure(refusalTexts[error.kind], { cause: error });
+    throw new ToolFailure(failureTexts[error.kind], { cause: error });
   }
 }
 
-const refusalTexts: Readonly<Record<KnowledgeBaseRefusal, string>> = {
+const failureTexts: Readonly<Record<KnowledgeBaseFailureReason, string>> = {
   notAllowed: 'This service may not query the knowledge base',
   notFound: 'The knowledge base does not exist',
   busy: 'The knowledge base is busy; it may answer later',

@@ -39,9 +39,9 @@ function jsonSchemaOf(type: z.ZodType): JsonSchema {
 export function openToolCalls(
   offered: readonly OfferedTool[],
   {
-    tell,
+    emit,
     run,
-  }: { tell: (part: ReplyPart) => void; run: (tool: OfferedTool, input: unknown) => Promise<ToolEnd> },
+  }: { emit: (part: ReplyPart) => void; run: (tool: OfferedTool, input: unknown) => Promise<ToolEnd> },
 ) {
   const results: Promise<LanguageModelV4ToolResultPart>[] = [];
 
@@ -59,10 +59,10 @@ export function openToolCalls(
     const parsed = args.isJson ? entry.tool.input(entry.config).safeParse(args.value) : undefined;
     const id = `step_${randomUUID()}`;
     const end = ({ result, usage }: ToolEnd) =>
-      tell({ type: 'step end', step: { id, result, token_usage: usage } });
+      emit({ type: 'step end', step: { id, result, token_usage: usage } });
     const { type } = entry.tool;
     if (parsed?.success !== true) {
-      tell({
+      emit({
         type: 'step start',
         step: { id, type, content: 'Arguments that do not fit', args: objectIn(args) },
       });
@@ -70,7 +70,7 @@ export function openToolCalls(
       const reason = parsed === undefined ? 'They are not valid JSON' : z.prettifyError(parsed.error);
       return { type: 'error-text', value: `The arguments do not fit the tool ${call.toolName}. ${reason}` };
     }
-    tell({ type: 'step start', step: { id, type, ...entry.tool.start(parsed.data, entry.config) } });
+    emit({ type: 'step start', step: { id, type, ...entry.tool.start(parsed.data, entry.config) } });
     const outcome = await run(entry, parsed.data);
     end(outcome);
     return { type: 'json', value: forModel(entry.tool, outcome.result) as never };
@@ -78,7 +78,7 @@ export function openToolCalls(
 
   return {
     /** @returns the arguments as the model is shown them again */
-    begin(call: LanguageModelV4ToolCall): object {
+    start(call: LanguageModelV4ToolCall): object {
       const args = argumentsOf(call.input);
       const { toolCallId, toolName } = call;
       const result = carryOut(call, args).then((output) => ({

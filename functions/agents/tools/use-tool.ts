@@ -23,15 +23,15 @@ export async function useTool(
   use: ToolUse<unknown>,
   milliseconds: number,
 ): Promise<ToolEnd> {
-  const late = AbortSignal.timeout(milliseconds);
-  const signal = AbortSignal.any([use.signal, late]);
+  const timeout = AbortSignal.timeout(milliseconds);
+  const signal = AbortSignal.any([use.signal, timeout]);
   try {
     const { data, usage } = await untilAborted(tool.run(input, { ...use, signal }), signal);
     return { result: { success: true, data: wellFormed(data) }, usage: usage ?? noUsage };
   } catch (error) {
     use.signal.throwIfAborted();
     const usage = (error instanceof ToolFailure && error.usage) || noUsage;
-    if (late.aborted) return failedUse(`It took longer than ${milliseconds / 1000} seconds`, usage);
+    if (timeout.aborted) return failedUse(`It took longer than ${milliseconds / 1000} seconds`, usage);
     return failedUse(error instanceof ToolFailure ? error.message : 'It failed', usage);
   }
 }

@@ -1,20 +1,20 @@
-import type { SettleServices } from '#domain/chats/settle-turn.ts';
+import type { CloseTurnServices } from '#domain/chats/settle-turn.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { type Batch, type BatchItem, isOpen, outcomeOf, type StopReason } from './batch.ts';
 import { deliveryOf } from './batch-ended-event.ts';
-import { freeChats } from './free-chats.ts';
+import { releaseChats } from './free-chats.ts';
 import { isNothingLeft, type OpenRequests, openRequests } from './open-requests.ts';
 import type { BatchServices } from './services.ts';
 
 interface AdvanceServices
-  extends SettleServices,
+  extends CloseTurnServices,
     Pick<BatchServices, 'batches'>,
     Pick<PlatformServices, 'meter'> {}
 
 /**
  * `wait`: requests are to be done; `finish`: some are being done, and no more are begun; `over`: the batch has ended.
  */
-export type BatchStage = 'wait' | 'finish' | 'over';
+export type BatchPhase = 'wait' | 'finish' | 'over';
 
 /**
  * Looks at a batch and moves it on: one whose time is up is stopped, and one that has nothing left to be done is closed.
@@ -22,7 +22,7 @@ export type BatchStage = 'wait' | 'finish' | 'over';
  */
 export const advanceBatch =
   (services: AdvanceServices) =>
-  async (input: { workspaceId: string; batchId: string }): Promise<{ batch: Batch; stage: BatchStage }> => {
+  async (input: { workspaceId: string; batchId: string }): Promise<{ batch: Batch; stage: BatchPhase }> => {
     for (;;) {
       const batch = await read(services, input);
       if (!isOpen(batch)) return { batch, stage: 'over' };
@@ -30,7 +30,7 @@ export const advanceBatch =
         await stopBatch(services, batch, 'expired');
         continue;
       }
-      if (batch.stop !== null) await giveUpAbandoned(services, batch);
+      if (batch.stop !== null) await failAbandoned(services, batch);
       const left = await openRequests(services, batch);
       if (!isNothingLeft(batch, left)) return { batch, stage: batch.stop === null ? 'wait' : 'finish' };
       // Unless someone has stopped it meanwhile, or closed it.
@@ -48,7 +48,7 @@ export const failBatch =
     const batch = await read(services, input);
     const { processing } = await openRequests(services, batch);
     for (const item of processing)
-      await services.batches.giveUp(batch, abandoned(batch, item), Number.MAX_SAFE_INTEGER);
+      await services.batches.failAbandonedItem(batch, abandoned(batch, item), Number.MAX_SAFE_INTEGER);
     await closeBatch(services, batch, await openRequests(services, batch));
     return read(services, input);
   };
@@ -74,14 +74,14 @@ export const stopBatch = (
   services.batches.stop(batch, { reason, at: services.clock.now().toISOString() });
 
 /** Of a stopped batch, what a worker began and left lying is not begun again. */
-async function giveUpAbandoned(
+async function failAbandoned(
   services: Pick<BatchServices, 'batches'> & Pick<PlatformServices, 'clock'>,
   batch: Batch,
 ): Promise<void> {
   const now = services.clock.now().getTime();
   const { processing } = await openRequests(services, batch);
   for (const item of processing.filter(({ leaseUntil }) => leaseUntil < now))
-    await services.batches.giveUp(batch, abandoned(batch, item), now);
+    await services.batches.failAbandonedItem(batch, abandoned(batch, item), now);
 }
 
 /** It ends as one that was never begun. */
@@ -92,7 +92,7 @@ const abandoned = (batch: Batch, item: BatchItem): BatchItem => {
 
 async function closeBatch(services: AdvanceServices, batch: Batch, left: OpenRequests): Promise<void> {
   // Before the close: behind it nobody looks at the batch again.
-  await freeChats(services)(batch, left.unanswered);
+  await releaseChats(services)(batch, left.unanswered);
   const now = services.clock.now();
   const at = now.toISOString();
   const status =

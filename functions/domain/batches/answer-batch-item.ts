@@ -1,22 +1,22 @@
 import type { AgentVersion } from '#domain/agents/agent.ts';
 import type { Chat } from '#domain/chats/chat.ts';
-import { collectReply, Interruption } from '#domain/chats/collect-reply.ts';
+import { collectReply, ReplyAborted } from '#domain/chats/collect-reply.ts';
 import type { Reply } from '#domain/chats/gather-reply.ts';
-import { keepLease } from '#domain/chats/keep-lease.ts';
+import { renewLeases } from '#domain/chats/keep-lease.ts';
 import { lastPosition } from '#domain/chats/message.ts';
 import { ReplyBudget } from '#domain/chats/reply-budget.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
-import { settleTurn } from '#domain/chats/settle-turn.ts';
+import { closeAbandonedTurn } from '#domain/chats/settle-turn.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 import { ModelFailure } from '#domain/platform/model-failure.ts';
 import type { CountedCall } from '#domain/platform/model-usage.ts';
 import { NotStorable, notStored } from '#domain/platform/not-storable.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { type Batch, type BatchItem, chatLeaseOf } from './batch.ts';
-import type { HeldItem } from './batch-store.ts';
+import type { ClaimedItem } from './batch-store.ts';
 import type { BatchServices } from './services.ts';
 
-export type AnswerItemServices = Pick<BatchServices, 'batches' | 'batchSettings'> &
+export type ProcessItemServices = Pick<BatchServices, 'batches' | 'batchSettings'> &
   Pick<ChatServices, 'agentRuntime' | 'chats' | 'messages' | 'replySettings'> &
   Pick<PlatformServices, 'clock' | 'log' | 'meter'>;
 
@@ -48,36 +48,36 @@ export const chatLease = ({ batchSettings }: Pick<BatchServices, 'batchSettings'
  * @param spend is told the calls of this try, however it ends, and those of an earlier one whose worker died before it
  *   could count them
  */
-export const answerBatchItem =
-  (services: AnswerItemServices) =>
+export const processBatchItem =
+  (services: ProcessItemServices) =>
   async (
     batch: Batch,
-    held: HeldItem,
+    claimed: ClaimedItem,
     { agent, attachments }: Prepared,
     spend: (calls: readonly CountedCall[]) => void,
   ): Promise<ItemEnd> => {
-    const { request } = held;
-    let { item } = held;
+    const { request } = claimed;
+    let { item } = claimed;
     const leaseId = chatLeaseOf(batch, request.position);
     const stop = new AbortController();
     const renew = (until: number): Promise<boolean> => {
       item = { ...item, leaseUntil: until };
       return services.batches.renew(batch, item, until);
     };
-    const lease = keepLease(services, renew, stop);
+    const lease = renewLeases(services, renew, stop);
     try {
-      const earlier = await readStoredReply(services, batch, held, agent);
-      if (earlier !== undefined) {
-        spend(earlier.calls);
-        return ended(services, item, earlier);
+      const previous = await readStoredReply(services, batch, claimed, agent);
+      if (previous !== undefined) {
+        spend(previous.calls);
+        return ended(services, item, previous);
       }
 
-      const chat = held.newChat ?? (await takeChat(services, batch, held));
+      const chat = claimed.newChat ?? (await takeChat(services, batch, claimed));
       if (chat === undefined) return { type: 'again', item, retryAfter: undefined };
       const position = chat.messageCount + 1;
       if (position + 1 > lastPosition) {
         await services.chats.releaseLease(chat, leaseId, chat.messageCount);
-        return refused(services, item, `The chat is full: it holds ${lastPosition - 1} messages`);
+        return rejected(services, item, `The chat is full: it holds ${lastPosition - 1} messages`);
       }
       if (item.chatId !== chat.id || item.messagePosition !== position) {
         item = { ...item, chatId: chat.id, messagePosition: position };
@@ -95,7 +95,7 @@ export const answerBatchItem =
         { emit: () => undefined, stop, deadline: services.batchSettings.item },
       );
       spend(reply.calls);
-      if (error instanceof Interruption && error.kind === 'lost') return { type: 'lost' };
+      if (error instanceof ReplyAborted && error.kind === 'lost') return { type: 'lost' };
       if (error !== undefined) {
         const waits = isPassing(error, reply);
         item = { ...item, brokenReplies: item.brokenReplies + (waits ? 0 : 1) };
@@ -114,26 +114,26 @@ export const answerBatchItem =
       });
       if (stored instanceof NotStorable) {
         services.log.error('A reply was not stored', { batchId: batch.id, chatId: chat.id, error: stored });
-        await settleTurn(services)(chat, notStored);
+        await closeAbandonedTurn(services)(chat, notStored);
         return failed(services, item, notStored);
       }
       if (stored === undefined) {
-        await settleTurn(services)(chat);
+        await closeAbandonedTurn(services)(chat);
         return { type: 'again', item: { ...item, messagePosition: null }, retryAfter: undefined };
       }
       await services.chats.releaseLease(chat, leaseId, position + 1);
       return ended(services, item, stored);
     } finally {
       lease.stop();
-      await lease.settled();
+      await lease.finished();
     }
   };
 
 /** A reply that an earlier holder of the claim has stored already, or that ended a turn which it had left behind. */
 async function readStoredReply(
-  services: AnswerItemServices,
+  services: ProcessItemServices,
   batch: Batch,
-  { request, item }: HeldItem,
+  { request, item }: ClaimedItem,
   agent: AgentVersion,
 ): Promise<Outcome | undefined> {
   if (item.attempt === 1 || item.chatId === null || item.messagePosition === null) return undefined;
@@ -148,9 +148,9 @@ async function readStoredReply(
 
 /** The request's chat under its lease; undefined while someone else holds it. */
 async function takeChat(
-  services: AnswerItemServices,
+  services: ProcessItemServices,
   batch: Batch,
-  { request, item }: HeldItem,
+  { request, item }: ClaimedItem,
 ): Promise<Chat | undefined> {
   const chatId = request.historyId ?? item.chatId;
   if (chatId === null) throw new Error(`Request ${request.position} of batch ${batch.id} has no chat`);
@@ -161,7 +161,7 @@ async function takeChat(
       id: chatLeaseOf(batch, request.position),
       until: now.getTime() + chatLease(services),
     };
-    const answer = await services.chats.takeLease({
+    const response = await services.chats.takeLease({
       workspaceId: batch.workspaceId,
       chatId,
       agentId: request.agentId,
@@ -169,15 +169,15 @@ async function takeChat(
       lease,
       now: now.toISOString(),
     });
-    if (answer.taken) {
+    if (response.taken) {
       // One that an earlier holder of the claim took is the same, and older.
-      if (answer.chat.lease?.until !== lease.until)
-        await services.chats.renewLease(answer.chat, lease.id, lease.until);
-      return { ...answer.chat, lease };
+      if (response.chat.lease?.until !== lease.until)
+        await services.chats.renewLease(response.chat, lease.id, lease.until);
+      return { ...response.chat, lease };
     }
-    if (answer.chat?.lease == null) throw new Error(`Chat ${chatId} of batch ${batch.id} is gone`);
-    if (answer.chat.lease.until > now.getTime()) return undefined;
-    await settleTurn(services)(answer.chat);
+    if (response.chat?.lease == null) throw new Error(`Chat ${chatId} of batch ${batch.id} is gone`);
+    if (response.chat.lease.until > now.getTime()) return undefined;
+    await closeAbandonedTurn(services)(response.chat);
   }
   return undefined;
 }
@@ -189,7 +189,7 @@ async function takeChat(
 const isPassing = (error: unknown, { content, reasoningSteps }: Reply): boolean =>
   content === '' &&
   reasoningSteps.length === 0 &&
-  (error instanceof Interruption
+  (error instanceof ReplyAborted
     ? error.kind === 'stall'
     : error instanceof ModelFailure && (error.kind === 'throttled' || error.kind === 'unavailable'));
 
@@ -211,7 +211,7 @@ interface Turn {
  *   stands in the place
  */
 async function storeTurn(
-  services: AnswerItemServices,
+  services: ProcessItemServices,
   turn: Turn & { attachments: StoredFile[] },
   reply: Reply,
 ): Promise<Outcome | undefined> {
@@ -237,7 +237,7 @@ async function storeTurn(
 
 /** What stands in a turn's two places, and whether the message is this turn's: a history may have other users. */
 async function readTurn(
-  services: AnswerItemServices,
+  services: ProcessItemServices,
   { chat, position, message, agent }: Turn,
 ): Promise<{ isOwn: boolean; reply: Outcome | undefined }> {
   const pages = services.messages.range(chat, { first: position, last: position + 1, ascending: true });
@@ -275,13 +275,13 @@ const failedWith =
   });
 
 /** The end of a request that cannot be done as it is. */
-export const refused = failedWith(400);
+export const rejected = failedWith(400);
 
 /** The end of a request that could be done, but not here. */
 export const failed = failedWith(500);
 
 const ended = (
-  services: AnswerItemServices,
+  services: ProcessItemServices,
   item: BatchItem,
   { error, incomplete, calls }: Outcome,
 ): ItemEnd => ({

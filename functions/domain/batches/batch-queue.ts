@@ -9,10 +9,10 @@ export interface QueuedRequests {
 }
 
 /** `drained`: no message waits to be delivered, though workers may hold messages, or have died with them; `empty`: nor that. */
-export type QueueLevel = 'filled' | 'drained' | 'empty';
+export type QueueDepth = 'filled' | 'drained' | 'empty';
 
 export interface BatchQueue {
   /** @param delay seconds, at most 900 */
   send(messages: readonly QueuedRequests[], delay?: number): Promise<void>;
-  level(): Promise<QueueLevel>;
+  level(): Promise<QueueDepth>;
 }

@@ -2,7 +2,7 @@ import type { BatchStatus } from '#contract/batch-statuses.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import type { NewChat } from '#domain/chats/chat-store.ts';
 import type { WebhookDelivery } from '#domain/webhooks/webhook-delivery.ts';
-import type { Batch, BatchItem, BatchRequest, OutlineEntry, StopReason } from './batch.ts';
+import type { Batch, BatchItem, BatchRequest, ManifestEntry, StopReason } from './batch.ts';
 
 /** What a worker wants to begin. */
 export interface Claim {
@@ -13,7 +13,7 @@ export interface Claim {
   newChat: NewChat | null;
 }
 
-export interface HeldItem {
+export interface ClaimedItem {
   request: BatchRequest;
   item: BatchItem;
   /** The chat that was made with the claim. */
@@ -24,7 +24,7 @@ export interface CountChange {
   completed: number;
   failed: number;
   /** Fewer when negative. */
-  places: number;
+  slots: number;
 }
 
 export interface BatchStore {
@@ -36,7 +36,7 @@ export interface BatchStore {
   create(
     batch: Batch,
     requests: readonly BatchRequest[],
-    admit: ((open: number) => void) | null,
+    checkLimit: ((open: number) => void) | null,
   ): Promise<boolean>;
   countOpen(workspaceId: string): Promise<number>;
   get(workspaceId: string, batchId: string): Promise<Batch | undefined>;
@@ -46,7 +46,7 @@ export interface BatchStore {
     filter: { status?: BatchStatus | undefined },
     page: { limit: number; offset: number },
   ): Promise<{ total: number; batches: Batch[] }>;
-  outline(batch: Batch): Promise<OutlineEntry[]>;
+  manifest(batch: Batch): Promise<ManifestEntry[]>;
   /** Requests at some positions; those whose texts are gone with time are left out. */
   requests(batch: Batch, positions: readonly number[]): Promise<BatchRequest[]>;
   items(batch: Batch, positions: readonly number[]): Promise<(BatchItem | undefined)[]>;
@@ -61,23 +61,23 @@ export interface BatchStore {
     batch: Batch,
     claims: readonly Claim[],
     lease: { milliseconds: number; chat: { idOf: (position: number) => string; milliseconds: number } },
-  ): Promise<HeldItem[]>;
+  ): Promise<ClaimedItem[]>;
   /** False when the claim has been lost. */
   renew(batch: Batch, item: BatchItem, until: number): Promise<boolean>;
   /** Ends a claim: the item as it shall be, if the claim still stands. False when it has been lost. */
   save(batch: Batch, item: BatchItem): Promise<boolean>;
   /** Ends an item whose lease ran out before a time (milliseconds). False when it was taken over or has ended. */
-  giveUp(batch: Batch, item: BatchItem, before: number): Promise<boolean>;
+  failAbandonedItem(batch: Batch, item: BatchItem, before: number): Promise<boolean>;
   /** Adds to the counters of an open batch. @returns the batch as it then is; undefined when it has ended */
   count(batch: Batch, change: CountChange): Promise<Batch | undefined>;
   /**
    * The same, if then so many further groups can be sent without more places than the batch may have.
    * @returns the batch as it then is, the last of its groups sent being the caller's to send; undefined when not
    */
-  countAndBegin(
+  enqueueNext(
     batch: Batch,
     change: CountChange,
-    next: { groups: number; placesAtMost: number; at: string },
+    next: { groups: number; slotLimit: number; at: string },
   ): Promise<Batch | undefined>;
   /**
    * From then on no request can be begun. A cancel makes the batch `cancelling`, also one that was stopped before: it then
@@ -88,17 +88,17 @@ export interface BatchStore {
   /** Of an open batch. Undefined when it has ended. */
   saveToken(batch: Batch, taskToken: string): Promise<Batch | undefined>;
   /** Undefined when someone else did since the batch was read. */
-  raiseRun(batch: Batch): Promise<Batch | undefined>;
+  incrementExecutionNumber(batch: Batch): Promise<Batch | undefined>;
   /** Takes so many groups to be sent first, each with a place, unless that was done before. */
-  begin(batch: Batch, groups: number): Promise<Batch>;
+  start(batch: Batch, groups: number): Promise<Batch>;
   saveDispatch(batch: Batch, at: string): Promise<void>;
   /** Requests are sent once more. Undefined when others have sent some of this batch since it was read. */
-  beginAgain(
+  requeueLost(
     batch: Batch,
-    sent: { at: string } & Pick<Batch, 'groupsSent' | 'places'>,
+    sent: { at: string } & Pick<Batch, 'groupsSent' | 'slots'>,
   ): Promise<Batch | undefined>;
   /** Notes that lost requests are requeued, by messages that take so many more places. Undefined when the batch has ended. */
-  noteRequeue(batch: Batch, requeue: { at: string; places: number }): Promise<Batch | undefined>;
+  noteRequeue(batch: Batch, requeue: { at: string; slots: number }): Promise<Batch | undefined>;
   /** The final state, with exact counts, and the delivery that it begins. False when it was closed already. */
   close(
     batch: Batch,

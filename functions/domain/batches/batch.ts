@@ -36,7 +36,7 @@ export interface Batch {
   /** How many groups of its requests, in input order, were put into the queue so far. */
   groupsSent: number;
   /** Messages of the batch that are in the queue or being done, as far as crashes let anyone know. */
-  places: number;
+  slots: number;
 }
 
 /** Requests that one message names, and one call of a worker does. */
@@ -56,7 +56,7 @@ export const wantsWebhook = ({ status, webhook }: Pick<Batch, 'status' | 'webhoo
   webhook?.events.some((event) => event === status) ?? false;
 
 /** As far as the counters know, which may be behind. */
-export const mayBeOver = ({ stop, completed, failed, total }: Batch): boolean =>
+export const mayHaveEnded = ({ stop, completed, failed, total }: Batch): boolean =>
   stop !== null || completed + failed >= total;
 
 /** One request of a batch as its client gave it. Positions count from 0 in input order. */
@@ -77,7 +77,7 @@ export interface BatchRequest {
 }
 
 /** A request's part in all that does not need its text. */
-export interface OutlineEntry {
+export interface ManifestEntry {
   customId: string;
   historyId: number | null;
   next: number | null;

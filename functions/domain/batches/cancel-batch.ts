@@ -5,7 +5,7 @@ import type { Batch } from './batch.ts';
 import { findBatch } from './find-batch.ts';
 import type { BatchServices } from './services.ts';
 import { tallyBatch } from './tally-batch.ts';
-import { wakeBatch } from './wake-batch.ts';
+import { completeTaskCallback } from './wake-batch.ts';
 
 /**
  * Cancels a batch that is in progress: what has not been begun has failed from now on (specification, section 3.1), or
@@ -27,7 +27,7 @@ export const cancelBatch =
       );
     }
     try {
-      await wakeBatch(services)(stopped);
+      await completeTaskCallback(services)(stopped);
     } catch (error) {
       // The batch is cancelled; the reconciler wakes its workflow.
       services.log.warn('The workflow of a cancelled batch was not woken', { batchId, error });

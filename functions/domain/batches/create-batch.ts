@@ -5,10 +5,10 @@ import { type Chat, isOpenTo } from '#domain/chats/chat.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import { findAttachedFiles } from '#domain/files/find-attached-files.ts';
 import type { FileServices } from '#domain/files/services.ts';
-import { earlierWork, type RequestKey } from '#domain/platform/request-key.ts';
+import { previousWork, type RequestKey } from '#domain/platform/request-key.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import type { WebhookServices } from '#domain/webhooks/services.ts';
-import { refuseForbiddenWebhook, sealedWebhook } from '#domain/webhooks/take-webhook.ts';
+import { encryptedWebhook, rejectForbiddenWebhook } from '#domain/webhooks/take-webhook.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { Batch, BatchRequest } from './batch.ts';
 import type { BatchServices } from './services.ts';
@@ -17,13 +17,13 @@ type CreateServices = Pick<BatchServices, 'batches' | 'batchSettings' | 'batchWo
   Pick<ChatServices, 'chats' | 'replySettings'> &
   Pick<FileServices, 'fileIndex'> &
   Pick<AgentServices, 'agents'> &
-  Pick<WebhookServices, 'secretSealer' | 'webhookSender'> &
+  Pick<WebhookServices, 'secretCipher' | 'webhookSender'> &
   Pick<WorkspaceServices, 'workspaces'> &
   Pick<PlatformServices, 'clock' | 'identifiers' | 'log' | 'requestKeys'>;
 
 /** A request with the same key is making the batch, or has died while it was: looked for so often, then made. */
-const looksForBatch = 12;
-const millisecondsBetweenLooks = 250;
+const checksForBatch = 12;
+const millisecondsBetweenChecks = 250;
 
 /**
  * Takes a batch in: everything is checked before anything is written.
@@ -39,28 +39,28 @@ export const createBatch =
     { key, mostOpen }: { key: RequestKey | null; mostOpen: number | null },
   ): Promise<{ batch: Batch; replayed: boolean }> => {
     const requests = requestsOf(body);
-    refuseRepeatedIds(requests);
-    const [kept] = await Promise.all([
+    rejectRepeatedIds(requests);
+    const [stored] = await Promise.all([
       key === null ? undefined : services.requestKeys.find(key),
-      admitUsers(services, workspaceId, requests),
+      checkUsers(services, workspaceId, requests),
     ]);
-    const earlier = earlierWork(kept, key, 'batch');
-    const made = earlier && (await awaitBatch(services, workspaceId, earlier.batchId));
+    const previous = previousWork(stored, key, 'batch');
+    const made = previous && (await awaitBatch(services, workspaceId, previous.batchId));
     if (made !== undefined) return { batch: asCreated(made), replayed: true };
 
     // Looked up together; of several that are wrong, the same one is always told.
     const checks = await Promise.allSettled([
-      refuseUnpublishedAgents(services, workspaceId, body, requests),
-      refuseForeignHistories(services, workspaceId, requests),
-      refuseUnknownFiles(services, workspaceId, requests),
-      refuseForbiddenWebhook(services, body),
-      refuseOneTooMany(services, workspaceId, mostOpen),
+      rejectUnpublishedAgents(services, workspaceId, body, requests),
+      rejectForeignHistories(services, workspaceId, requests),
+      rejectUnknownFiles(services, workspaceId, requests),
+      rejectForbiddenWebhook(services, body),
+      rejectOneTooMany(services, workspaceId, mostOpen),
     ]);
     for (const check of checks) if (check.status === 'rejected') throw check.reason;
 
     const drawn = services.identifiers.uuid();
-    const id = earlier?.batchId ?? (await keepId(services, key, drawn));
-    if (earlier === undefined && id !== drawn) {
+    const id = previous?.batchId ?? (await reserveId(services, key, drawn));
+    if (previous === undefined && id !== drawn) {
       const meanwhile = await awaitBatch(services, workspaceId, id);
       if (meanwhile !== undefined) return { batch: asCreated(meanwhile), replayed: true };
     }
@@ -79,17 +79,17 @@ export const createBatch =
       completedAt: null,
       cancelledAt: null,
       stop: null,
-      webhook: await sealedWebhook(services, body, { workspaceId, batchId: id }),
+      webhook: await encryptedWebhook(services, body, { workspaceId, batchId: id }),
       run: 1,
       taskToken: null,
       dispatchedAt: null,
       sentAt: null,
       groupsSent: 0,
-      places: 0,
+      slots: 0,
     };
     // Counted once more, for several at once, which were few enough a moment ago.
-    const admit = mostOpen === null ? null : refuseAt(mostOpen);
-    if (!(await services.batches.create(batch, requests, admit))) {
+    const checkLimit = mostOpen === null ? null : rejectAt(mostOpen);
+    if (!(await services.batches.create(batch, requests, checkLimit))) {
       const first = await services.batches.get(workspaceId, id);
       if (first === undefined) throw new Error(`The batch ${id} is there and is not`);
       return { batch: asCreated(first), replayed: true };
@@ -104,30 +104,30 @@ export const createBatch =
   };
 
 /** Seconds: a batch of few requests takes some, and nobody knows of the others. */
-const secondsToLookAgain = 30;
+const recheckSeconds = 30;
 
-const refuseAt = (most: number) => (open: number) => {
+const rejectAt = (most: number) => (open: number) => {
   if (open >= most)
     throw new ServiceError(
       'rateLimited',
       `The workspace has ${open} open batches, as many as it may have: wait for the end of one, or cancel one`,
-      { retryAfter: secondsToLookAgain },
+      { retryAfter: recheckSeconds },
     );
 };
 
-async function refuseOneTooMany(
+async function rejectOneTooMany(
   { batches }: CreateServices,
   workspaceId: string,
   mostOpen: number | null,
 ): Promise<void> {
-  if (mostOpen !== null) refuseAt(mostOpen)(await batches.countOpen(workspaceId));
+  if (mostOpen !== null) rejectAt(mostOpen)(await batches.countOpen(workspaceId));
 }
 
 /** The id that the batch has or will have, whoever of several that make the same request is the one to make it. */
-async function keepId(services: CreateServices, key: RequestKey | null, drawn: string): Promise<string> {
+async function reserveId(services: CreateServices, key: RequestKey | null, drawn: string): Promise<string> {
   if (key === null) return drawn;
-  const kept = await services.requestKeys.keep(key, { is: 'batch', batchId: drawn });
-  return earlierWork(kept, key, 'batch')?.batchId ?? drawn;
+  const stored = await services.requestKeys.store(key, { is: 'batch', batchId: drawn });
+  return previousWork(stored, key, 'batch')?.batchId ?? drawn;
 }
 
 /** To make it again would write the same, but all of it: so it is waited for, as long as making it may take. */
@@ -136,10 +136,10 @@ async function awaitBatch(
   workspaceId: string,
   batchId: string,
 ): Promise<Batch | undefined> {
-  for (let look = 1; look <= looksForBatch; look += 1) {
+  for (let attempt = 1; attempt <= checksForBatch; attempt += 1) {
     const batch = await services.batches.get(workspaceId, batchId);
     if (batch !== undefined) return batch;
-    await new Promise<void>((over) => services.clock.after(millisecondsBetweenLooks, over));
+    await new Promise<void>((resolve) => services.clock.after(millisecondsBetweenChecks, resolve));
   }
   return undefined;
 }
@@ -183,20 +183,20 @@ function requestsOf(body: CreateBatchBody): BatchRequest[] {
   return requests;
 }
 
-const refusal = (position: number, text: string) =>
+const rejection = (position: number, text: string) =>
   new ServiceError('badRequest', `requests[${position}].${text}`);
 
-function refuseRepeatedIds(requests: readonly BatchRequest[]): void {
+function rejectRepeatedIds(requests: readonly BatchRequest[]): void {
   const seen = new Map<string, number>();
   for (const { customId, position } of requests) {
-    const earlier = seen.get(customId);
-    if (earlier !== undefined)
-      throw refusal(position, `custom_id is the same as that of requests[${earlier}]`);
+    const previous = seen.get(customId);
+    if (previous !== undefined)
+      throw rejection(position, `custom_id is the same as that of requests[${previous}]`);
     seen.set(customId, position);
   }
 }
 
-async function admitUsers(
+async function checkUsers(
   services: CreateServices,
   workspaceId: string,
   requests: readonly BatchRequest[],
@@ -211,15 +211,15 @@ async function admitUsers(
     ),
   );
   for (const { externalUserId, position } of requests) {
-    const place = `requests[${position}].external_user_id`;
+    const location = `requests[${position}].external_user_id`;
     if (externalUserId === null)
-      throw new ServiceError('clientNotAllowed', `${place} is required in whitelist mode`);
+      throw new ServiceError('clientNotAllowed', `${location} is required in whitelist mode`);
     if (listed.get(externalUserId) !== true)
-      throw new ServiceError('clientNotAllowed', `${place} is not on the whitelist of this workspace`);
+      throw new ServiceError('clientNotAllowed', `${location} is not on the whitelist of this workspace`);
   }
 }
 
-async function refuseUnpublishedAgents(
+async function rejectUnpublishedAgents(
   services: CreateServices,
   workspaceId: string,
   { agent_id }: CreateBatchBody,
@@ -231,10 +231,10 @@ async function refuseUnpublishedAgents(
   const text = 'agent_id is not a published agent of this workspace';
   if (unpublished.has(agent_id)) throw new ServiceError('badRequest', text);
   const first = requests.find(({ agentId }) => unpublished.has(agentId));
-  if (first !== undefined) throw refusal(first.position, text);
+  if (first !== undefined) throw rejection(first.position, text);
 }
 
-async function refuseForeignHistories(
+async function rejectForeignHistories(
   services: CreateServices,
   workspaceId: string,
   requests: readonly BatchRequest[],
@@ -252,11 +252,11 @@ async function refuseForeignHistories(
     const chat = chats.get(historyId);
     if (chat === undefined || !isOpenTo(chat, externalUserId ?? undefined))
       throw new ServiceError('notFound', `requests[${position}].history_id: Chat not found`);
-    if (chat.agentId !== agentId) throw refusal(position, 'history_id: Agent mismatch');
+    if (chat.agentId !== agentId) throw rejection(position, 'history_id: Agent mismatch');
   }
 }
 
-async function refuseUnknownFiles(
+async function rejectUnknownFiles(
   services: CreateServices,
   workspaceId: string,
   requests: readonly BatchRequest[],
@@ -264,7 +264,7 @@ async function refuseUnknownFiles(
   const { attachedFiles } = services.replySettings;
   const tooMany = requests.find(({ attachedFileUuids }) => attachedFileUuids.length > attachedFiles);
   if (tooMany !== undefined)
-    throw refusal(tooMany.position, `attached_file_uuids must have at most ${attachedFiles} elements`);
+    throw rejection(tooMany.position, `attached_file_uuids must have at most ${attachedFiles} elements`);
   const checks = requests.map(({ attachedFileUuids, position }) =>
     findAttachedFiles(services)(workspaceId, attachedFileUuids, `requests[${position}].attached_file_uuids`),
   );

@@ -1,7 +1,7 @@
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { isNothingLeft, openRequests } from './open-requests.ts';
 import { requeueAll } from './requeue-all.ts';
-import { groupMessages, groupsLeft, placesOf } from './send-requests.ts';
+import { groupMessages, groupsLeft, slotsOf } from './send-requests.ts';
 import type { BatchServices } from './services.ts';
 
 type DispatchServices = Pick<BatchServices, 'batchQueue' | 'batchWorkflow' | 'batches' | 'queueSettings'> &
@@ -20,21 +20,21 @@ export const dispatchBatch =
     if (found === undefined) throw new Error(`There is no batch ${input.batchId}`);
     const batch = await services.batches.saveToken(found, input.taskToken);
     if (batch === undefined) {
-      await services.batchWorkflow.wake(input.taskToken);
+      await services.batchWorkflow.complete(input.taskToken);
       return;
     }
     if (batch.stop === null && batch.dispatchedAt === null) {
-      const groups = Math.min(await placesOf(services, batch), groupsLeft(batch));
+      const groups = Math.min(await slotsOf(services, batch), groupsLeft(batch));
       // A call that died behind this write left it to the next one to send them.
-      const begun = batch.groupsSent > 0 ? batch : await services.batches.begin(batch, groups);
-      await services.batchQueue.send(groupMessages(begun, 0, begun.groupsSent));
-      await services.batches.saveDispatch(begun, services.clock.now().toISOString());
+      const started = batch.groupsSent > 0 ? batch : await services.batches.start(batch, groups);
+      await services.batchQueue.send(groupMessages(started, 0, started.groupsSent));
+      await services.batches.saveDispatch(started, services.clock.now().toISOString());
       return;
     }
     const left = await openRequests(services, batch);
     // Of a stopped batch, nothing waits for requests that lost their worker: the workflow ends them.
     const now = services.clock.now().getTime();
     const isAbandoned = batch.stop !== null && left.processing.every(({ leaseUntil }) => leaseUntil < now);
-    if (isAbandoned || isNothingLeft(batch, left)) await services.batchWorkflow.wake(input.taskToken);
-    else if (batch.stop === null && batch.places <= 0) await requeueAll(services)(batch, left, 'unclaimed');
+    if (isAbandoned || isNothingLeft(batch, left)) await services.batchWorkflow.complete(input.taskToken);
+    else if (batch.stop === null && batch.slots <= 0) await requeueAll(services)(batch, left, 'unclaimed');
   };

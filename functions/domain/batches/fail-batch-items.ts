@@ -2,7 +2,7 @@ import type { ChatServices } from '#domain/chats/services.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { type BatchItem, type BatchRequest, isOpen } from './batch.ts';
 import type { QueuedRequests } from './batch-queue.ts';
-import { handOnPlace } from './hand-on-place.ts';
+import { passSlotOn } from './hand-on-place.ts';
 import type { BatchServices } from './services.ts';
 
 /**
@@ -28,24 +28,24 @@ export const failBatchItems =
     for (const request of requests) {
       const item = itemAt.get(request.position);
       if (item?.status === 'success' || item?.status === 'failed') continue;
-      const [held] = await services.batches.claim(batch, [{ request, item, newChat: null }], {
+      const [claimed] = await services.batches.claim(batch, [{ request, item, newChat: null }], {
         milliseconds: services.replySettings.lease,
         chat: { idOf: () => '', milliseconds: 0 },
       });
-      if (held === undefined) continue;
+      if (claimed === undefined) continue;
       const end: BatchItem = {
-        ...held.item,
+        ...claimed.item,
         status: 'failed',
         error: { code: 500, message: 'The request could not be processed' },
         processedAt: services.clock.now().toISOString(),
       };
       if (await services.batches.save(batch, end)) failed.push(request);
     }
-    await handOnPlace(services)(batch, {
+    await passSlotOn(services)(batch, {
       message,
       succeeded: [],
       failed,
       waiting: [],
-      comesAgain: false,
+      isRedelivered: false,
     });
   };

@@ -1,11 +1,11 @@
 import type { PlatformServices } from '#domain/platform/services.ts';
-import { type Batch, type BatchRequest, mayBeOver } from './batch.ts';
+import { type Batch, type BatchRequest, mayHaveEnded } from './batch.ts';
 import type { QueuedRequests } from './batch-queue.ts';
-import { groupMessages, groupsLeft, messagesFor, placesOf } from './send-requests.ts';
+import { groupMessages, groupsLeft, messagesFor, slotsOf } from './send-requests.ts';
 import type { BatchServices } from './services.ts';
-import { wakeBatch } from './wake-batch.ts';
+import { completeTaskCallback } from './wake-batch.ts';
 
-type HandOnServices = Pick<BatchServices, 'batchQueue' | 'batchWorkflow' | 'batches' | 'queueSettings'> &
+type PassSlotServices = Pick<BatchServices, 'batchQueue' | 'batchWorkflow' | 'batches' | 'queueSettings'> &
   Pick<PlatformServices, 'clock'>;
 
 export interface DoneWithMessage {
@@ -15,7 +15,7 @@ export interface DoneWithMessage {
   /** Requests that are to be tried again, each with the milliseconds since the epoch at which it is due. */
   waiting: readonly { request: BatchRequest; due: number; wait: number; keepsPlace: boolean }[];
   /** Whether the message itself comes again, and keeps its place. */
-  comesAgain: boolean;
+  isRedelivered: boolean;
 }
 
 /**
@@ -23,15 +23,15 @@ export interface DoneWithMessage {
  * later, what has ended is counted, and the message's place goes to other requests of the batch. Wakes the workflow when
  * it may be the end.
  */
-export const handOnPlace =
-  (services: HandOnServices) =>
+export const passSlotOn =
+  (services: PassSlotServices) =>
   async (batch: Batch, done: DoneWithMessage): Promise<void> => {
     const { message, succeeded, failed, waiting } = done;
     const { holdsPlace } = message;
     const next = [...succeeded, ...failed].flatMap((request) => request.next ?? []);
     const successors = messagesFor(batch, next, { holdsPlace });
     await services.batchQueue.send(successors);
-    let kept = holdsPlace ? successors.length : 0;
+    let stored = holdsPlace ? successors.length : 0;
     // What waits equally long comes back together, when the last of them is due.
     for (const [wait, together] of Map.groupBy(waiting, (each) => each.wait)) {
       const keepsPlace = holdsPlace && together.some((each) => each.keepsPlace);
@@ -42,45 +42,50 @@ export const handOnPlace =
         messagesFor(batch, positions, { holdsPlace: keepsPlace }),
         Math.min(Math.max(seconds, 0), wait),
       );
-      if (keepsPlace) kept += 1;
+      if (keepsPlace) stored += 1;
     }
-    const places = kept - (holdsPlace && !done.comesAgain ? 1 : 0);
-    const change = { completed: succeeded.length, failed: failed.length, places };
+    const slots = stored - (holdsPlace && !done.isRedelivered ? 1 : 0);
+    const change = { completed: succeeded.length, failed: failed.length, slots };
     const counted = await count(services, batch, change);
     // Without a message left it is the end, or the workflow finds what was left behind.
-    if (counted !== undefined && (mayBeOver(counted) || counted.places <= 0))
-      await wakeBatch(services)(counted);
+    if (counted !== undefined && (mayHaveEnded(counted) || counted.slots <= 0))
+      await completeTaskCallback(services)(counted);
   };
 
 async function count(
-  services: HandOnServices,
+  services: PassSlotServices,
   batch: Batch,
-  change: { completed: number; failed: number; places: number },
+  change: { completed: number; failed: number; slots: number },
 ): Promise<Batch | undefined> {
-  if (change.places < 0 && groupsLeft(batch) > 0) {
-    const placesAtMost = await placesOf(services, batch);
-    const counted = await beginNext(services, batch, change, { groups: 1, placesAtMost });
+  if (change.slots < 0 && groupsLeft(batch) > 0) {
+    const slotLimit = await slotsOf(services, batch);
+    const counted = await enqueueNextGroups(services, batch, change, { groups: 1, slotLimit });
     if (counted !== undefined) {
       // Another batch of the workspace has ended: its places are free.
-      const groups = Math.min(placesAtMost - counted.places, groupsLeft(counted));
+      const groups = Math.min(slotLimit - counted.slots, groupsLeft(counted));
       if (groups > 0)
-        await beginNext(services, counted, { completed: 0, failed: 0, places: 0 }, { groups, placesAtMost });
+        await enqueueNextGroups(
+          services,
+          counted,
+          { completed: 0, failed: 0, slots: 0 },
+          { groups, slotLimit },
+        );
       return counted;
     }
   }
-  if (change.completed + change.failed === 0 && change.places === 0) return undefined;
+  if (change.completed + change.failed === 0 && change.slots === 0) return undefined;
   return services.batches.count(batch, change);
 }
 
 /** One write takes further groups for this worker and no other; it sends them. */
-async function beginNext(
-  services: HandOnServices,
+async function enqueueNextGroups(
+  services: PassSlotServices,
   batch: Batch,
-  change: { completed: number; failed: number; places: number },
-  { groups, placesAtMost }: { groups: number; placesAtMost: number },
+  change: { completed: number; failed: number; slots: number },
+  { groups, slotLimit }: { groups: number; slotLimit: number },
 ): Promise<Batch | undefined> {
   const at = services.clock.now().toISOString();
-  const counted = await services.batches.countAndBegin(batch, change, { groups, placesAtMost, at });
+  const counted = await services.batches.enqueueNext(batch, change, { groups, slotLimit, at });
   if (counted !== undefined)
     await services.batchQueue.send(groupMessages(counted, counted.groupsSent - groups, counted.groupsSent));
   return counted;

@@ -3,7 +3,7 @@ import type { BatchResultStatus } from '#contract/batch-statuses.ts';
 import { messageId } from '#domain/chats/message.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import type { CountedCall } from '#domain/platform/model-usage.ts';
-import { type Batch, type BatchItem, type OutlineEntry, outcomeOf } from './batch.ts';
+import { type Batch, type BatchItem, type ManifestEntry, outcomeOf } from './batch.ts';
 import { findBatch } from './find-batch.ts';
 import type { BatchServices } from './services.ts';
 
@@ -25,12 +25,12 @@ export const listBatchResults =
     offset: number;
   }): Promise<{ total: number; pages: AsyncIterable<BatchResultResource[]> }> => {
     const batch = await findBatch(services)(input.workspaceId, input.batchId);
-    const [outline, items] = await Promise.all([
-      services.batches.outline(batch),
+    const [manifest, items] = await Promise.all([
+      services.batches.manifest(batch),
       services.batches.allItems(batch),
     ]);
     const itemAt = new Map(items.map((item) => [item.position, item]));
-    const all = outline
+    const all = manifest
       .map((entry, position) => ({ entry, item: itemAt.get(position) }))
       .filter(({ item }) => input.status === undefined || outcomeOf(batch, item).status === input.status);
     const page = all.slice(input.offset, input.offset + input.limit);
@@ -48,24 +48,26 @@ export const listBatchResults =
 async function resultOf(
   services: Pick<ChatServices, 'messages'>,
   batch: Batch,
-  { customId, historyId }: OutlineEntry,
+  { customId, historyId }: ManifestEntry,
   item: BatchItem | undefined,
 ): Promise<BatchResultResource> {
   const { status, error, processedAt } = outcomeOf(batch, item);
   const chatId = item?.chatId ?? historyId;
   const reply = item?.messagePosition == null ? null : item.messagePosition + 1;
-  const isAnswered = status === 'success' && chatId !== null && reply !== null;
+  const hasResponse = status === 'success' && chatId !== null && reply !== null;
   return {
     custom_id: customId,
     status,
-    response_content: isAnswered ? await services.messages.contentAt(batch.workspaceId, chatId, reply) : null,
+    response_content: hasResponse
+      ? await services.messages.contentAt(batch.workspaceId, chatId, reply)
+      : null,
     response_usage: status === 'success' ? usageOf(item?.calls ?? []) : null,
     incomplete: status === 'success' ? (item?.incomplete ?? null) : null,
     error_code: error?.code ?? null,
     error_message: error?.message ?? null,
     history_id: chatId,
     conversation_id: chatId,
-    message_id: isAnswered ? messageId(chatId, reply) : null,
+    message_id: hasResponse ? messageId(chatId, reply) : null,
     processed_at: processedAt,
   };
 }

@@ -28,23 +28,23 @@ export async function openRequests(
   services: Pick<BatchServices, 'batches'>,
   batch: Batch,
 ): Promise<OpenRequests> {
-  const [outline, items] = await Promise.all([
-    services.batches.outline(batch),
+  const [manifest, items] = await Promise.all([
+    services.batches.manifest(batch),
     services.batches.allItems(batch),
   ]);
   const itemAt = new Map(items.map((item) => [item.position, item]));
   const before = new Map(
-    outline.flatMap(({ next }, position) => (next === null ? [] : [[next, position] as const])),
+    manifest.flatMap(({ next }, position) => (next === null ? [] : [[next, position] as const])),
   );
-  const waiting = outline
+  const waiting = manifest
     .map((_, position) => position)
     .filter((position) => ['waiting', undefined].includes(itemAt.get(position)?.status));
   const ready = waiting.flatMap((position): ReadyRequest[] => {
     const item = itemAt.get(position);
     if (item !== undefined) return [{ position, due: item.leaseUntil, attempt: item.attempt }];
-    const earlier = before.get(position);
-    if (earlier === undefined) return [{ position, due: null, attempt: 0 }];
-    const processedAt = itemAt.get(earlier)?.processedAt;
+    const previous = before.get(position);
+    if (previous === undefined) return [{ position, due: null, attempt: 0 }];
+    const processedAt = itemAt.get(previous)?.processedAt;
     return processedAt == null ? [] : [{ position, due: Date.parse(processedAt), attempt: 0 }];
   });
   return {

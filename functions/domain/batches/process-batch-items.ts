@@ -10,12 +10,12 @@ import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 import { stopBatch } from './advance-batch.ts';
 import {
-  answerBatchItem,
   chatLease,
   failed,
   type ItemEnd,
   type Prepared,
-  refused,
+  processBatchItem,
+  rejected,
 } from './answer-batch-item.ts';
 import {
   type Batch,
@@ -26,11 +26,11 @@ import {
   requestsPerGroup,
 } from './batch.ts';
 import type { QueuedRequests } from './batch-queue.ts';
-import type { Claim, HeldItem } from './batch-store.ts';
-import { type DoneWithMessage, handOnPlace } from './hand-on-place.ts';
+import type { Claim, ClaimedItem } from './batch-store.ts';
+import { type DoneWithMessage, passSlotOn } from './hand-on-place.ts';
 import { messagesFor } from './send-requests.ts';
 import type { BatchServices } from './services.ts';
-import { wakeBatch } from './wake-batch.ts';
+import { completeTaskCallback } from './wake-batch.ts';
 
 export type ProcessServices = Pick<
   BatchServices,
@@ -53,13 +53,13 @@ const clockDifference = 1000;
  * While a model is only busy, a batch sends it no more than it has places for. One that is out of reach for longer, some
  * half a minute, must not keep requests to others waiting: those that wait for it give their places up.
  */
-const triesWithPlace = 3;
+const attemptsWithSlot = 3;
 
 /**
  * As often as the queue delivers a message (lib/batch-workflow.ts). The queue alone does not bound it: the reconciler
  * sends a request whose lease has run out in a new message.
  */
-const lostAttemptsAtMost = 10;
+const maxLostAttempts = 10;
 
 /**
  * Does the requests that a message of the queue names. However often one is delivered, each ends once; whatever stops this
@@ -69,9 +69,9 @@ const lostAttemptsAtMost = 10;
  */
 export const processBatchItems =
   (services: ProcessServices) =>
-  async (message: QueuedRequests, again: boolean): Promise<boolean> => {
+  async (message: QueuedRequests, isRedelivered: boolean): Promise<boolean> => {
     try {
-      return await processMessage(services, message, again);
+      return await processMessage(services, message, isRedelivered);
     } catch (error) {
       services.log.error('Requests of a batch were not handled', { batchId: message.batchId, error });
       return false;
@@ -81,7 +81,7 @@ export const processBatchItems =
 async function processMessage(
   services: ProcessServices,
   message: QueuedRequests,
-  again: boolean,
+  isRedelivered: boolean,
 ): Promise<boolean> {
   const { workspaceId, batchId, positions } = message;
   const batch = await services.batches.get(workspaceId, batchId);
@@ -95,33 +95,35 @@ async function processMessage(
   ]);
   if (workspace?.enabled !== true) {
     await stopBatch(services, batch, 'failed');
-    await wakeBatch(services)(batch);
+    await completeTaskCallback(services)(batch);
     return true;
   }
   // What is over, being done, or to be tried later needs nothing from here: a message more than that is one too many.
   const itemAt = new Map(positions.map((position, index) => [position, items[index]]));
   const now = services.clock.now();
-  const free = requests.filter(({ position }) => isFree(itemAt.get(position), now));
-  if (free.length === 0) return true;
-  if (again && free.length > 1) {
-    await sendOneByOne(services, batch, message, free);
+  const claimable = requests.filter(({ position }) => isReady(itemAt.get(position), now));
+  if (claimable.length === 0) return true;
+  if (isRedelivered && claimable.length > 1) {
+    await sendOneByOne(services, batch, message, claimable);
     return true;
   }
-  const begun = await claimReady(services, { batch, workspace }, free, itemAt);
+  const started = await claimReady(services, { batch, workspace }, claimable, itemAt);
   // Someone else has them all, and the place with them.
-  if (begun.ready > 0 && begun.held.length === 0) return true;
-  const outcomes = await Promise.all(begun.held.map((each) => finish(services, batch, each, begun.prepared)));
+  if (started.ready > 0 && started.claimed.length === 0) return true;
+  const outcomes = await Promise.all(
+    started.claimed.map((each) => finish(services, batch, each, started.prepared)),
+  );
   const requestsThat = (outcome: Finished['outcome']): BatchRequest[] =>
     outcomes.filter((each) => each.outcome === outcome).map(({ request }) => request);
   const unhandled = requestsThat('not handled');
   measure(services, outcomes);
   await Promise.all([
-    handOnPlace(services)(batch, {
+    passSlotOn(services)(batch, {
       message,
       succeeded: requestsThat('success'),
       failed: requestsThat('failed'),
-      waiting: outcomes.flatMap(({ request, later }) => (later ? [{ request, ...later }] : [])),
-      comesAgain: unhandled.length > 0,
+      waiting: outcomes.flatMap(({ request, retry }) => (retry ? [{ request, ...retry }] : [])),
+      isRedelivered: unhandled.length > 0,
     }),
     countRequests(services, batch, outcomes),
   ]);
@@ -133,21 +135,21 @@ async function sendOneByOne(
   services: ProcessServices,
   batch: Batch,
   { holdsPlace }: QueuedRequests,
-  free: readonly BatchRequest[],
+  claimable: readonly BatchRequest[],
 ): Promise<void> {
-  const positions = free.map(({ position }) => position);
+  const positions = claimable.map(({ position }) => position);
   await services.batchQueue.send(messagesFor(batch, positions, { holdsPlace, size: 1 }));
   if (holdsPlace)
-    await services.batches.count(batch, { completed: 0, failed: 0, places: positions.length - 1 });
+    await services.batches.count(batch, { completed: 0, failed: 0, slots: positions.length - 1 });
 }
 
 async function claimReady(
   services: ProcessServices,
   { batch, workspace }: { batch: Batch; workspace: Workspace },
-  free: readonly BatchRequest[],
+  claimable: readonly BatchRequest[],
   itemAt: ReadonlyMap<number, BatchItem | undefined>,
-): Promise<{ ready: number; held: HeldItem[]; prepared: Map<number, Prepared | Invalid> }> {
-  const ready = await withoutUnfinishedPrevious(services, batch, free);
+): Promise<{ ready: number; claimed: ClaimedItem[]; prepared: Map<number, Prepared | Invalid> }> {
+  const ready = await withoutUnfinishedPrevious(services, batch, claimable);
   const prepared = await prepareAll(services, workspace, ready);
   const claims = ready.map(
     (request): Claim => ({
@@ -163,11 +165,11 @@ async function claimReady(
         : null,
     }),
   );
-  const held = await services.batches.claim(batch, claims, {
+  const claimed = await services.batches.claim(batch, claims, {
     milliseconds: services.replySettings.lease,
     chat: { idOf: (position) => chatLeaseOf(batch, position), milliseconds: chatLease(services) },
   });
-  return { ready: ready.length, held, prepared };
+  return { ready: ready.length, claimed, prepared };
 }
 
 /** A request that continues a history has its turn, and its message, when the one before it has ended. */
@@ -189,7 +191,7 @@ async function withoutUnfinishedPrevious(
  * A request that waits has a message of its own, which comes when its time has: another one, such as a message that the
  * queue delivers twice, would make two of it, and each of them two more.
  */
-function isFree(item: BatchItem | undefined, now: Date): boolean {
+function isReady(item: BatchItem | undefined, now: Date): boolean {
   if (item === undefined) return true;
   if (item.status === 'waiting') return item.leaseUntil - clockDifference <= now.getTime();
   return item.status === 'processing' && item.leaseUntil < now.getTime();
@@ -252,25 +254,25 @@ interface Finished {
   outcome: 'success' | 'failed' | 'later' | 'lost' | 'not handled';
   /** Of the model, in this try. */
   calls: readonly CountedCall[];
-  later?: Omit<DoneWithMessage['waiting'][number], 'request'>;
+  retry?: Omit<DoneWithMessage['waiting'][number], 'request'>;
 }
 
 async function finish(
   services: ProcessServices,
   batch: Batch,
-  held: HeldItem,
+  claimed: ClaimedItem,
   prepared: ReadonlyMap<number, Prepared | Invalid>,
 ): Promise<Finished> {
-  const { request } = held;
+  const { request } = claimed;
   const calls: CountedCall[] = [];
   try {
     const found = prepared.get(request.position);
     const end: ItemEnd =
       found === undefined || 'invalid' in found
-        ? refused(services, held.item, found?.invalid ?? 'The request is gone')
-        : held.item.lostAttempts >= lostAttemptsAtMost
-          ? failed(services, held.item, 'The request could not be processed')
-          : await answerBatchItem(services)(batch, held, found, (made) => calls.push(...made));
+        ? rejected(services, claimed.item, found?.invalid ?? 'The request is gone')
+        : claimed.item.lostAttempts >= maxLostAttempts
+          ? failed(services, claimed.item, 'The request could not be processed')
+          : await processBatchItem(services)(batch, claimed, found, (made) => calls.push(...made));
     return { request, ...(await save(services, batch, end)), calls };
   } catch (error) {
     services.log.error('A request of a batch was not handled', {
@@ -297,7 +299,7 @@ async function save(
   const due = services.clock.now().getTime() + wait * 1000;
   if (!(await services.batches.save(batch, { ...end.item, status: 'waiting', leaseUntil: due })))
     return { outcome: 'lost' };
-  return { outcome: 'later', later: { due, wait, keepsPlace: end.item.attempt <= triesWithPlace } };
+  return { outcome: 'later', retry: { due, wait, keepsPlace: end.item.attempt <= attemptsWithSlot } };
 }
 
 /** Seconds. A quarter more or less, so that not all that failed together comes back together; a group does. */
@@ -310,7 +312,7 @@ function waitOf({ attempt, position }: BatchItem, retryAfter = 0): number {
 function measure({ meter }: ProcessServices, finished: readonly Finished[]): void {
   const countOf = (wanted: Finished['outcome']): number =>
     finished.filter(({ outcome }) => outcome === wanted).length;
-  meter.requestsWorked({ done: countOf('success'), failed: countOf('failed'), putOff: countOf('later') });
+  meter.requestsWorked({ done: countOf('success'), failed: countOf('failed'), delayed: countOf('later') });
 }
 
 const hasEnded = ({ outcome }: Finished): boolean => outcome === 'success' || outcome === 'failed';

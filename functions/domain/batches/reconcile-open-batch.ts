@@ -2,7 +2,7 @@ import type { ChatServices } from '#domain/chats/services.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import type { WebhookServices } from '#domain/webhooks/services.ts';
 import { type Batch, isOpen, requestsPerGroup } from './batch.ts';
-import type { QueueLevel } from './batch-queue.ts';
+import type { QueueDepth } from './batch-queue.ts';
 import { isNothingLeft, type OpenRequests, openRequests } from './open-requests.ts';
 import { reconcileWebhook } from './reconcile-webhook.ts';
 import type { OpenBatchEntry } from './reconciliation-index.ts';
@@ -10,7 +10,7 @@ import { requeueAll } from './requeue-all.ts';
 import { restartExecution } from './restart-execution.ts';
 import { messagesFor } from './send-requests.ts';
 import type { BatchServices } from './services.ts';
-import { wakeBatch } from './wake-batch.ts';
+import { completeTaskCallback } from './wake-batch.ts';
 
 export type ReconcileServices = Pick<
   BatchServices,
@@ -44,7 +44,7 @@ const overdueAfterMilliseconds = 15 * 60 * 1000;
  */
 export const reconcileOpenBatch =
   (services: ReconcileServices) =>
-  async (entry: OpenBatchEntry, level: QueueLevel, onOverdue: () => void): Promise<void> => {
+  async (entry: OpenBatchEntry, level: QueueDepth, onOverdue: () => void): Promise<void> => {
     const batch = await services.batches.get(entry.workspaceId, entry.batchId);
     // A reader sees the items of the transaction that creates a batch one by one.
     if (batch === undefined) return;
@@ -58,7 +58,7 @@ export const reconcileOpenBatch =
     // the queue there are no workers: their leases are those of a process that has ended.
     const isWorkedOn = level !== 'empty' && left.processing.some(({ leaseUntil }) => leaseUntil > now);
     const isTakenUp = (needsEnd || !isWorkedOn) && (await restartExecution(services)(batch));
-    if (needsEnd) return wakeBatch(services)(batch);
+    if (needsEnd) return completeTaskCallback(services)(batch);
     // Its execution enqueues the first requests.
     if (batch.dispatchedAt === null) return;
     // What ended the execution may have ended the queue. The new execution may be the first to enqueue requests.
@@ -89,7 +89,7 @@ function lostGroups(
   { clock, replySettings: { lease } }: ReconcileServices,
   batch: Batch,
   { lastCheck }: OpenBatchEntry,
-  level: QueueLevel,
+  level: QueueDepth,
 ): number {
   const now = clock.now().getTime();
   if (level === 'filled') {
@@ -110,14 +110,14 @@ async function requeueLost(
   { ready, processing, groups }: Pick<OpenRequests, 'ready' | 'processing'> & { groups: number },
 ): Promise<void> {
   const now = services.clock.now();
-  const lateBefore = now.getTime() - services.replySettings.lease;
+  const overdueBefore = now.getTime() - services.replySettings.lease;
   const unclaimed = ready.filter(({ position, due }) => due === null && position < groups * requestsPerGroup);
-  const late = ready.filter(({ due }) => due !== null && due < lateBefore);
+  const timeout = ready.filter(({ due }) => due !== null && due < overdueBefore);
   const abandoned = processing.filter(({ leaseUntil }) => leaseUntil < now.getTime() - clockDifference);
   const [alone, together] = [true, false].map((isAlone) =>
     abandoned.filter(({ attempt }) => attempt > 1 === isAlone),
   ) as [typeof abandoned, typeof abandoned];
-  const positions = [...unclaimed, ...late, ...together].map(({ position }) => position);
+  const positions = [...unclaimed, ...timeout, ...together].map(({ position }) => position);
   const messages = [
     ...messagesFor(batch, positions, { holdsPlace: true }),
     ...messagesFor(
@@ -128,8 +128,8 @@ async function requeueLost(
   ];
   if (messages.length === 0) return;
   // The message of the worker that was lost has one place for its ten requests.
-  const places = alone.length - Math.ceil(alone.length / requestsPerGroup);
-  const requeue = { at: now.toISOString(), places };
+  const slots = alone.length - Math.ceil(alone.length / requestsPerGroup);
+  const requeue = { at: now.toISOString(), slots };
   if ((await services.batches.noteRequeue(batch, requeue)) !== undefined)
     await services.batchQueue.send(messages);
 }

@@ -1,7 +1,7 @@
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { type Batch, requestsPerGroup } from './batch.ts';
 import type { OpenRequests } from './open-requests.ts';
-import { groupMessages, groupsLeft, messagesFor, placesOf } from './send-requests.ts';
+import { groupMessages, groupsLeft, messagesFor, slotsOf } from './send-requests.ts';
 import type { BatchServices } from './services.ts';
 
 /**
@@ -32,15 +32,15 @@ export const requeueAll =
     });
     const inWork = Math.ceil(processing.length / requestsPerGroup);
     const taken = byDelay.reduce((sum, [, messages]) => sum + messages.length, inWork);
-    const further = Math.max(Math.min((await placesOf(services, batch)) - taken, groupsLeft(batch)), 0);
+    const further = Math.max(Math.min((await slotsOf(services, batch)) - taken, groupsLeft(batch)), 0);
     if (taken - inWork + further === 0) return true;
-    const begun = await services.batches.beginAgain(batch, {
+    const started = await services.batches.requeueLost(batch, {
       at: now.toISOString(),
       groupsSent: batch.groupsSent + further,
-      places: taken + further,
+      slots: taken + further,
     });
-    if (begun === undefined) return false;
+    if (started === undefined) return false;
     for (const [delay, messages] of byDelay) await services.batchQueue.send(messages, delay);
-    await services.batchQueue.send(groupMessages(batch, batch.groupsSent, begun.groupsSent));
+    await services.batchQueue.send(groupMessages(batch, batch.groupsSent, started.groupsSent));
     return true;
   };

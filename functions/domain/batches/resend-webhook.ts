@@ -26,7 +26,7 @@ export const resendWebhook =
     if (restarted === undefined)
       throw new Error(`The event of batch ${owner.batchId} is being sent again already`);
     // Were this to fail, the reconciler would find the delivery pending, and start it.
-    const raised = await services.batches.raiseRun(batch);
-    if (raised !== undefined) await services.batchWorkflow.start(raised);
+    const incremented = await services.batches.incrementExecutionNumber(batch);
+    if (incremented !== undefined) await services.batchWorkflow.start(incremented);
     return restarted;
   };

@@ -17,10 +17,10 @@ export const restartExecution =
       // An earlier one enqueued requests, and ended; its successor was numbered and never started.
       return batch.dispatchedAt !== null;
     }
-    const raised = await services.batches.raiseRun(batch);
+    const restarted = await services.batches.incrementExecutionNumber(batch);
     // Another call starts it.
-    if (raised === undefined) return false;
-    services.log.warn('A batch is taken up by a new execution', { batchId: batch.id, run: raised.run });
-    await services.batchWorkflow.start(raised);
+    if (restarted === undefined) return false;
+    services.log.warn('A batch is taken up by a new execution', { batchId: batch.id, run: restarted.run });
+    await services.batchWorkflow.start(restarted);
     return true;
   };

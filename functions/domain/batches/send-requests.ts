@@ -27,12 +27,12 @@ export function groupMessages(batch: Batch, first: number, end: number): QueuedR
  * The places that a batch may have now: an equal part of those that its workspace has. One at least, so that every batch
  * goes on by itself.
  */
-export async function placesOf(
+export async function slotsOf(
   { batches, queueSettings }: Pick<BatchServices, 'batches' | 'queueSettings'>,
   { workspaceId }: Batch,
 ): Promise<number> {
   const open = await batches.countOpen(workspaceId);
-  return Math.max(Math.floor(queueSettings.workspacePlaces / Math.max(open, 1)), 1);
+  return Math.max(Math.floor(queueSettings.workspaceSlots / Math.max(open, 1)), 1);
 }
 
 export const groupsLeft = (batch: Batch): number => groupsOf(batch) - batch.groupsSent;

@@ -22,5 +22,5 @@ export interface BatchSettings {
 
 export interface QueueSettings {
   /** Messages of one workspace that are in the queue or being done: its share of the workers. */
-  workspacePlaces: number;
+  workspaceSlots: number;
 }

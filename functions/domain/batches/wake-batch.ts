@@ -5,12 +5,12 @@ import type { BatchServices } from './services.ts';
  * Lets the workflow look at its batch again. A wake says nothing, so one too many does no harm; a wait that began a
  * moment ago has another token, which is looked up once.
  */
-export const wakeBatch =
+export const completeTaskCallback =
   (services: Pick<BatchServices, 'batchWorkflow' | 'batches'>) =>
   async (batch: Batch): Promise<void> => {
-    const woken = batch.taskToken !== null && (await services.batchWorkflow.wake(batch.taskToken));
-    if (woken) return;
+    const completed = batch.taskToken !== null && (await services.batchWorkflow.complete(batch.taskToken));
+    if (completed) return;
     const current = await services.batches.get(batch.workspaceId, batch.id);
     if (current?.taskToken == null || current.taskToken === batch.taskToken) return;
-    await services.batchWorkflow.wake(current.taskToken);
+    await services.batchWorkflow.complete(current.taskToken);
   };

@@ -46,7 +46,7 @@ export interface AgentRuntime {
    * Makes a reply, told part by part as it comes about; a part may be told after an abort, and then counts no more.
    * @throws ModelFailure when the model fails; what was told before stays valid
    */
-  reply(request: ReplyRequest, tell: (part: ReplyPart) => void): Promise<ReplyEnd>;
+  reply(request: ReplyRequest, forwardTo: (part: ReplyPart) => void): Promise<ReplyEnd>;
   /**
    * A title for a chat that begins with this message, at most 60 characters; undefined when the model makes none, or the
    * reply's budget has no call for it.

@@ -4,17 +4,17 @@ import type { PlatformServices } from '#domain/platform/services.ts';
 import { untilAborted } from '#domain/platform/until-aborted.ts';
 import { countUsage } from '#domain/workspaces/count-usage.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
-import type { AskedReply } from './ask-for-reply.ts';
+import type { RunningReply } from './ask-for-reply.ts';
 import { failure } from './collect-reply.ts';
 import { interrupted, type Reply } from './gather-reply.ts';
-import { keepLease } from './keep-lease.ts';
+import { renewLeases } from './keep-lease.ts';
 import { messageId } from './message.ts';
 import { nameChat } from './name-chat.ts';
 import type { ChatServices } from './services.ts';
-import { settleTurn } from './settle-turn.ts';
+import { closeAbandonedTurn } from './settle-turn.ts';
 import type { Turn } from './turn.ts';
 
-type AnswerServices = Pick<ChatServices, 'agentRuntime' | 'chats' | 'messages' | 'replySettings'> &
+type ForwardServices = Pick<ChatServices, 'agentRuntime' | 'chats' | 'messages' | 'replySettings'> &
   Pick<WorkspaceServices, 'usage'> &
   Pick<PlatformServices, 'clock' | 'log' | 'meter'>;
 
@@ -29,13 +29,13 @@ const titleGrace = 2000;
  * @param asked the reply that the model has been asked for.
  * @returns the reply when it is stored and the chat is free; `settled` resolves when the title is written or given up
  */
-export const answerTurn =
-  (services: AnswerServices) =>
+export const forwardReply =
+  (services: ForwardServices) =>
   async (
     turn: Turn,
     { emit, done }: { emit: (event: StreamEventBody) => void; done: () => void },
-    asked: AskedReply,
-  ): Promise<{ reply: Reply; settled: Promise<void> }> => {
+    running: RunningReply,
+  ): Promise<{ reply: Reply; finished: Promise<void> }> => {
     const message_id = messageId(turn.chat.id, turn.position + 1);
     emit({
       type: 'response.created',
@@ -43,27 +43,27 @@ export const answerTurn =
       agent_id: turn.agent.agentId,
       model: turn.agent.definition.llm_model,
     });
-    const giveUpTitle = new AbortController();
+    const abortTitle = new AbortController();
     let title: Promise<void> | undefined;
-    const beginTitle = (): void => {
-      title ??= nameChat(services)(turn, asked.budget, emit, giveUpTitle.signal);
+    const startTitle = (): void => {
+      title ??= nameChat(services)(turn, running.budget, emit, abortTitle.signal);
     };
 
-    const lease = keepLease(
+    const lease = renewLeases(
       services,
       (until) => services.chats.renewLease(turn.chat, turn.lease.id, until),
-      asked.stop,
+      running.stop,
     );
-    asked.tell((event) => {
+    running.forwardTo((event) => {
       emit(event);
-      if (event.type === 'response.output_text.delta') beginTitle();
+      if (event.type === 'response.output_text.delta') startTitle();
     });
-    const { reply: collected } = await asked.collected;
+    const { reply: collected } = await running.collected;
     lease.stop();
     const reply = await storeReply(services, turn, collected);
     if (reply.error === null) {
       // A form is an answer without a text.
-      beginTitle();
+      startTitle();
       emit({
         type: 'response.output_text.completed',
         message_id,
@@ -73,18 +73,18 @@ export const answerTurn =
       });
     } else emit({ type: 'response.error', ...reply.error });
 
-    const settle = async (): Promise<void> => {
-      const cancelGrace = services.clock.after(titleGrace, () => giveUpTitle.abort());
-      await untilAborted(Promise.resolve(title), giveUpTitle.signal).catch(() => undefined);
+    const finish = async (): Promise<void> => {
+      const cancelGrace = services.clock.after(titleGrace, () => abortTitle.abort());
+      await untilAborted(Promise.resolve(title), abortTitle.signal).catch(() => undefined);
       cancelGrace();
       done();
-      await Promise.all([title, lease.settled()]);
+      await Promise.all([title, lease.finished()]);
     };
-    return { reply, settled: settle() };
+    return { reply, finished: finish() };
   };
 
 /** The reply as it now stands in the history: with an error when it could not be stored or the turn was taken away. */
-async function storeReply(services: AnswerServices, turn: Turn, reply: Reply): Promise<Reply> {
+async function storeReply(services: ForwardServices, turn: Turn, reply: Reply): Promise<Reply> {
   try {
     const stored = await services.messages.put(turn.chat, {
       role: 'assistant',
@@ -98,14 +98,14 @@ async function storeReply(services: AnswerServices, turn: Turn, reply: Reply): P
       incomplete: reply.incomplete,
     });
     await Promise.all([
-      freeChat(services, turn, stored),
+      releaseChat(services, turn, stored),
       countTurn(services, turn, reply, stored && reply.error === null),
     ]);
     return stored ? reply : { ...reply, error: failure(interrupted) };
   } catch (error) {
     services.log.error('A reply was not stored', { chatId: turn.chat.id, error });
     // One that may be stored later is left to the lease: the next sender settles the turn when it has run out.
-    if (error instanceof NotStorable) await freeChat(services, turn, false, notStored);
+    if (error instanceof NotStorable) await releaseChat(services, turn, false, notStored);
     await countTurn(services, turn, reply, false);
     return { ...reply, error: failure(notStored) };
   }
@@ -113,7 +113,7 @@ async function storeReply(services: AnswerServices, turn: Turn, reply: Reply): P
 
 /** The model was asked, whatever became of the reply. */
 const countTurn = (
-  services: AnswerServices,
+  services: ForwardServices,
   { chat: { workspaceId }, apiKeyId, agent: { agentId } }: Turn,
   { calls }: Reply,
   isWhole: boolean,
@@ -124,15 +124,15 @@ const countTurn = (
     calls,
   });
 
-async function freeChat(
-  services: AnswerServices,
+async function releaseChat(
+  services: ForwardServices,
   turn: Turn,
   stored: boolean,
   reason?: string,
 ): Promise<void> {
   try {
     if (stored) await services.chats.releaseLease(turn.chat, turn.lease.id, turn.position + 1);
-    else await settleTurn(services)({ ...turn.chat, lease: turn.lease }, reason);
+    else await closeAbandonedTurn(services)({ ...turn.chat, lease: turn.lease }, reason);
   } catch (error) {
     // The reply stands; the lease runs out and the next sender settles the turn.
     services.log.warn('A chat was not freed', { chatId: turn.chat.id, error });

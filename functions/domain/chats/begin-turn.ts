@@ -11,16 +11,16 @@ import type { AgentServices } from '#domain/agents/services.ts';
 import { findAttachedFiles } from '#domain/files/find-attached-files.ts';
 import type { FileServices } from '#domain/files/services.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
-import { earlierWork, type RequestKey } from '#domain/platform/request-key.ts';
+import { previousWork, type RequestKey } from '#domain/platform/request-key.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { findWorkspaceFor } from '#domain/workspaces/find-workspace.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
-import type { AskedReply } from './ask-for-reply.ts';
+import type { RunningReply } from './ask-for-reply.ts';
 import { type Chat, isOpenTo, type Lease } from './chat.ts';
 import { continueTurn } from './continue-turn.ts';
 import { type AssistantMessage, lastPosition, type Message, type UserMessage } from './message.ts';
 import type { ChatServices } from './services.ts';
-import { settleTurn } from './settle-turn.ts';
+import { closeAbandonedTurn } from './settle-turn.ts';
 import type { Turn } from './turn.ts';
 
 export interface SendInput {
@@ -37,13 +37,13 @@ export interface SendInput {
 }
 
 /** A turn to answer, whose reply the model has been asked for. */
-export interface AskedTurn {
+export interface StartedTurn {
   turn: Turn;
-  asked: AskedReply;
+  running: RunningReply;
 }
 
 /** A turn to answer, or the reply that it has already. */
-export type Begun = AskedTurn | { reply: AssistantMessage };
+export type StartedOrReplied = StartedTurn | { reply: AssistantMessage };
 
 type TurnServices = Pick<ChatServices, 'chats' | 'messages' | 'replySettings'> &
   Pick<FileServices, 'fileIndex'> &
@@ -61,10 +61,14 @@ type TurnServices = Pick<ChatServices, 'chats' | 'messages' | 'replySettings'> &
  *   `Agent mismatch`,
  *   unknown files, `A reply is already in progress for this chat` (specification, section 7.2)
  */
-export const beginTurn =
+export const startTurn =
   (services: TurnServices) =>
-  async (input: SendInput, key: RequestKey | null, ask: (turn: Turn) => AskedReply): Promise<Begun> => {
-    const [workspace, published, kept] = await Promise.all([
+  async (
+    input: SendInput,
+    key: RequestKey | null,
+    startReply: (turn: Turn) => RunningReply,
+  ): Promise<StartedOrReplied> => {
+    const [workspace, published, stored] = await Promise.all([
       findWorkspaceFor(services)(input.workspaceId, input.externalUserId),
       services.agents.published(input.workspaceId, input.agentId),
       key === null ? undefined : services.requestKeys.find(key),
@@ -72,33 +76,33 @@ export const beginTurn =
     const { attachedFiles } = services.replySettings;
     if (input.attachedFileUuids.length > attachedFiles)
       throw new ServiceError('badRequest', `attached_file_uuids must have at most ${attachedFiles} elements`);
-    const answering = async (): Promise<AgentVersion> => {
+    const publishedVersion = async (): Promise<AgentVersion> => {
       if (published !== undefined) return published;
       const agent = await services.agents.get(input.workspaceId, input.agentId);
       throw agent === undefined ? agentNotFound() : agentVersionNotFound();
     };
-    const goOn = async (earlier: { chatId: number; position: number }): Promise<Begun> => {
+    const goOn = async (previous: { chatId: number; position: number }): Promise<StartedOrReplied> => {
       const found = await continueTurn(services)({
         workspace,
         apiKeyId: input.apiKeyId,
-        ...earlier,
-        answering,
+        ...previous,
+        publishedVersion,
       });
-      return 'turn' in found ? { ...found, asked: ask(found.turn) } : found;
+      return 'turn' in found ? { ...found, running: startReply(found.turn) } : found;
     };
-    const earlier = earlierWork(kept, key, 'turn');
-    if (earlier !== undefined) {
+    const previous = previousWork(stored, key, 'turn');
+    if (previous !== undefined) {
       await input.admitted;
-      return goOn(earlier);
+      return goOn(previous);
     }
-    const agent = await answering();
+    const agent = await publishedVersion();
     const attachments = await attachmentsOf(services, input);
     await input.admitted;
 
     const characters = agent.definition.meta.max_history_characters;
     // A turn is taken again only after one that was given up has been settled, and each settling ends one turn.
     for (let attempt = 0; attempt < 5; attempt += 1) {
-      const { chat, reading } = await takeChatBesideHistory(
+      const { chat, reading } = await takeChatWithHistory(
         services,
         input,
         characters ?? services.replySettings.historyCharacters,
@@ -116,7 +120,7 @@ export const beginTurn =
         attachments,
         createdAt: services.clock.now().toISOString(),
       };
-      const [outcome, asked] = await storeBesideAsking(
+      const [outcome, running] = await storeWhileCalling(
         services,
         chat,
         () => storeUserMessage(services, chat, message, key),
@@ -132,21 +136,21 @@ export const beginTurn =
             history: await reading,
             makesTitle: position === 1 && workspace.titlesEnabled,
           };
-          return { turn, asked: ask(turn) };
+          return { turn, running: startReply(turn) };
         },
       );
-      if (outcome === 'done') return asked;
-      await asked.asked.giveUp();
-      await settleTurn(services)(chat);
+      if (outcome === 'done') return running;
+      await running.running.abort();
+      await closeAbandonedTurn(services)(chat);
       if (outcome === 'place taken' || key === null) continue;
-      const meanwhile = earlierWork(await services.requestKeys.find(key), key, 'turn');
+      const meanwhile = previousWork(await services.requestKeys.find(key), key, 'turn');
       if (meanwhile !== undefined) return goOn(meanwhile);
     }
     throw replyInProgress();
   };
 
 /** @returns no chat when its abandoned turn was in the way and has been settled */
-async function takeChatBesideHistory(
+async function takeChatWithHistory(
   services: TurnServices,
   input: SendInput,
   characters: number,
@@ -180,11 +184,11 @@ async function takeChat(
     id: services.identifiers.uuid(),
     until: now.getTime() + services.replySettings.lease,
   };
-  const answer = await services.chats.takeLease({ ...input, lease, now: now.toISOString() });
-  if (answer.taken) return { ...answer.chat, lease };
-  const chat = allowed(answer.chat, input);
+  const response = await services.chats.takeLease({ ...input, lease, now: now.toISOString() });
+  if (response.taken) return { ...response.chat, lease };
+  const chat = allowed(response.chat, input);
   if (chat.lease !== null && chat.lease.until > now.getTime()) throw replyInProgress();
-  await settleTurn(services)(chat);
+  await closeAbandonedTurn(services)(chat);
   return undefined;
 }
 
@@ -195,18 +199,18 @@ function allowed(chat: Chat | undefined, input: SendInput): Chat {
 }
 
 /** The model may be asked in vain, and is given up then: whatever fails, nobody has heard of its reply. */
-async function storeBesideAsking(
+async function storeWhileCalling(
   services: TurnServices,
   chat: Chat & { lease: Lease },
   store: () => Promise<'done' | 'place taken' | 'key in use'>,
-  ask: () => Promise<AskedTurn>,
-): Promise<[outcome: 'done' | 'place taken' | 'key in use', asked: AskedTurn]> {
-  const [stored, asked] = await Promise.allSettled([store(), ask()]);
-  if (stored.status === 'fulfilled' && asked.status === 'fulfilled') return [stored.value, asked.value];
-  if (asked.status === 'fulfilled') await asked.value.asked.giveUp();
+  startReply: () => Promise<StartedTurn>,
+): Promise<[outcome: 'done' | 'place taken' | 'key in use', running: StartedTurn]> {
+  const [stored, running] = await Promise.allSettled([store(), startReply()]);
+  if (stored.status === 'fulfilled' && running.status === 'fulfilled') return [stored.value, running.value];
+  if (running.status === 'fulfilled') await running.value.running.abort();
   // What was stored is unknown; if settling fails too, the lease runs out and the next sender settles.
-  await settleTurn(services)(chat).catch(() => undefined);
-  throw stored.status === 'rejected' ? stored.reason : (asked as PromiseRejectedResult).reason;
+  await closeAbandonedTurn(services)(chat).catch(() => undefined);
+  throw stored.status === 'rejected' ? stored.reason : (running as PromiseRejectedResult).reason;
 }
 
 async function storeUserMessage(

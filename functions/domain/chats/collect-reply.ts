@@ -13,11 +13,11 @@ import type { ChatServices } from './services.ts';
  * Ends a reply from outside the model, with a reason that clients may read: `stall` when the model was silent for too
  * long, `slow` when it took too long in all, `lost` when someone else has taken over, `cut` when it is as long as it may be.
  */
-export class Interruption extends Error {
+export class ReplyAborted extends Error {
   override readonly name = 'Interruption';
   readonly kind: 'stall' | 'slow' | 'lost' | 'cut';
 
-  constructor(kind: Interruption['kind'], message: string) {
+  constructor(kind: ReplyAborted['kind'], message: string) {
     super(message);
     this.kind = kind;
   }
@@ -47,11 +47,11 @@ export const collectReply =
   ): Promise<{ reply: Reply; error: unknown }> => {
     const { streamTimeout } = services.replySettings;
     const watch = () =>
-      services.clock.after(streamTimeout, () => stop.abort(new Interruption('stall', 'Stream timed out')));
+      services.clock.after(streamTimeout, () => stop.abort(new ReplyAborted('stall', 'Stream timed out')));
     let cancelWatch = watch();
     const cancelDeadline = services.clock.after(deadline, () =>
       stop.abort(
-        new Interruption('slow', `The reply took longer than ${Math.round(deadline / 1000)} seconds`),
+        new ReplyAborted('slow', `The reply took longer than ${Math.round(deadline / 1000)} seconds`),
       ),
     );
     const gathered = gatherReply(services.clock, emit);
@@ -59,7 +59,7 @@ export const collectReply =
       const { cutShort, incomplete } = await untilAborted(
         services.agentRuntime.reply({ ...request, signal: stop.signal }, (part) => {
           if (stop.signal.aborted) return;
-          gathered.hear(part);
+          gathered.collect(part);
           // Calls are told to no client.
           if (part.type === 'call start' || part.type === 'call end') return;
           cancelWatch();
@@ -72,7 +72,7 @@ export const collectReply =
         gathered.reply.incomplete = incomplete;
         // Tools that the model has called are under way.
         gathered.interrupt();
-        stop.abort(new Interruption('cut', 'The reply is long enough'));
+        stop.abort(new ReplyAborted('cut', 'The reply is long enough'));
       }
       return { reply: gathered.reply, error: undefined };
     } catch (thrown) {
@@ -98,11 +98,11 @@ export const collectReply =
 
 /** Undefined when someone else has taken over, which is not the model's failure. */
 function failureOf(error: unknown): FailureOfModel | undefined {
-  if (!(error instanceof Interruption)) return error instanceof ModelFailure ? error.kind : 'failed';
+  if (!(error instanceof ReplyAborted)) return error instanceof ModelFailure ? error.kind : 'failed';
   return ({ stall: 'stalled', slow: 'slow', lost: undefined, cut: undefined } as const)[error.kind];
 }
 
 function textFor(error: unknown): string {
-  if (error instanceof Interruption) return error.message;
+  if (error instanceof ReplyAborted) return error.message;
   return modelFailureTexts[error instanceof ModelFailure ? error.kind : 'failed'];
 }

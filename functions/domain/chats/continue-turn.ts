@@ -11,7 +11,7 @@ type ContinueServices = Pick<ChatServices, 'chats' | 'messages' | 'replySettings
   Pick<PlatformServices, 'clock' | 'identifiers'>;
 
 /** Each look ends with an answer, or somebody else has moved the turn on since: its holder, or one who settles it. */
-const looksAtTurn = 5;
+const checksOfTurn = 5;
 
 /**
  * Goes on with a turn that an earlier request has begun: its reply when it has one, whole or not; the turn itself, under a
@@ -26,22 +26,22 @@ export const continueTurn =
     apiKeyId,
     chatId,
     position,
-    answering,
+    publishedVersion,
   }: {
     workspace: Workspace;
     apiKeyId: string;
     chatId: number;
     position: number;
-    answering: () => Promise<AgentVersion>;
+    publishedVersion: () => Promise<AgentVersion>;
   }): Promise<{ turn: Turn } | { reply: AssistantMessage }> => {
-    for (let look = 1; look <= looksAtTurn; look += 1) {
+    for (let attempt = 1; attempt <= checksOfTurn; attempt += 1) {
       const chat = await services.chats.get(workspace.id, chatId);
       if (chat === undefined) throw new Error(`The chat ${chatId} of a kept request is missing`);
       const { user, reply } = await messagesOf(services, chat, position);
       if (reply !== undefined) return { reply };
       const now = services.clock.now().getTime();
       if (chat.lease !== null && chat.lease.until > now) throw replyInProgress();
-      const agent = await answering();
+      const agent = await publishedVersion();
       const history = await services.messages.recent(
         chat,
         position - 1,

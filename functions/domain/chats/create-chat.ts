@@ -1,6 +1,6 @@
 import { agentNotFound } from '#contract/errors.ts';
 import type { AgentServices } from '#domain/agents/services.ts';
-import { earlierWork, type RequestKey } from '#domain/platform/request-key.ts';
+import { previousWork, type RequestKey } from '#domain/platform/request-key.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { findWorkspaceFor } from '#domain/workspaces/find-workspace.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
@@ -31,21 +31,21 @@ export const createChat =
     },
     key: RequestKey | null,
   ): Promise<{ chat: Chat; replayed: boolean }> => {
-    const [, agent, kept] = await Promise.all([
+    const [, agent, stored] = await Promise.all([
       findWorkspaceFor(services)(input.workspaceId, input.externalUserId),
       services.agents.get(input.workspaceId, input.agentId),
       key === null ? undefined : services.requestKeys.find(key),
     ]);
     const { admitted, externalUserId = null, ...fields } = input;
     const newChat: NewChat = { ...fields, externalUserId };
-    const earlier = earlierWork(kept, key, 'chat');
-    if (earlier !== undefined) return { chat: asCreated(newChat, earlier), replayed: true };
+    const previous = previousWork(stored, key, 'chat');
+    if (previous !== undefined) return { chat: asCreated(newChat, previous), replayed: true };
     if (agent === undefined) throw agentNotFound();
     await admitted;
     if (key === null) return { chat: await services.chats.create(newChat), replayed: false };
     const chat = await services.chats.createWithKey(newChat, key);
     if (chat !== undefined) return { chat, replayed: false };
-    const meanwhile = earlierWork(await services.requestKeys.find(key), key, 'chat');
+    const meanwhile = previousWork(await services.requestKeys.find(key), key, 'chat');
     if (meanwhile === undefined) throw new Error('A key is in use for nothing');
     return { chat: asCreated(newChat, meanwhile), replayed: true };
   };

@@ -23,7 +23,7 @@ export const interrupted = 'The reply was interrupted';
 export function gatherReply(
   clock: Clock,
   emit: (event: StreamEventBody) => void,
-): { reply: Reply; hear: (part: ReplyPart) => void; interrupt: () => void } {
+): { reply: Reply; collect: (part: ReplyPart) => void; interrupt: () => void } {
   const reply: Reply = {
     content: '',
     error: null,
@@ -51,7 +51,7 @@ export function gatherReply(
   };
   return {
     reply,
-    hear(part) {
+    collect(part) {
       switch (part.type) {
         case 'text':
           reply.content += part.text;

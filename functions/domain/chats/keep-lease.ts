@@ -1,5 +1,5 @@
 import type { PlatformServices } from '#domain/platform/services.ts';
-import { Interruption } from './collect-reply.ts';
+import { ReplyAborted } from './collect-reply.ts';
 import { interrupted } from './gather-reply.ts';
 import type { ChatServices } from './services.ts';
 
@@ -8,17 +8,17 @@ import type { ChatServices } from './services.ts';
  * @param renew false when the lease is no longer the holder's
  * @returns `settled` waits for a renewal that is under way: none may go on behind the function's end.
  */
-export function keepLease(
+export function renewLeases(
   services: Pick<ChatServices, 'replySettings'> & Pick<PlatformServices, 'clock' | 'log'>,
   renew: (until: number) => Promise<boolean>,
   stop: AbortController,
-): { stop: () => void; settled: () => Promise<unknown> } {
+): { stop: () => void; finished: () => Promise<unknown> } {
   const { lease } = services.replySettings;
   const underWay = new Set<Promise<void>>();
   const renewOnce = async (): Promise<void> => {
     try {
-      const held = await renew(services.clock.now().getTime() + lease);
-      if (!held) stop.abort(new Interruption('lost', interrupted));
+      const buffered = await renew(services.clock.now().getTime() + lease);
+      if (!buffered) stop.abort(new ReplyAborted('lost', interrupted));
     } catch (error) {
       // The next renewal makes up for a failed one; if all fail, the lease is found lost when the reply is stored.
       services.log.warn('A lease was not renewed', { error });
@@ -29,5 +29,5 @@ export function keepLease(
     underWay.add(renewal);
     renewal.finally(() => underWay.delete(renewal));
   });
-  return { stop: cancel, settled: () => Promise.all(underWay) };
+  return { stop: cancel, finished: () => Promise.all(underWay) };
 }

@@ -15,13 +15,13 @@ export const nameChat =
     turn: Turn,
     budget: ReplyBudget,
     emit: (event: StreamEventBody) => void,
-    giveUp: AbortSignal,
+    abort: AbortSignal,
   ): Promise<void> => {
     if (!turn.makesTitle) return;
     try {
       const name = await untilAborted(
-        services.agentRuntime.title({ agent: turn.agent, message: turn.message, budget, signal: giveUp }),
-        giveUp,
+        services.agentRuntime.title({ agent: turn.agent, message: turn.message, budget, signal: abort }),
+        abort,
       );
       if (name === undefined) return;
       await services.chats.rename(turn.chat, name, services.clock.now().toISOString());

@@ -6,7 +6,7 @@ import { noUsage } from './message.ts';
 import type { ChatServices } from './services.ts';
 
 /** Whoever settles a turn stores a message without a text, and reads none. */
-export interface SettleServices extends Pick<ChatServices, 'chats'>, Pick<PlatformServices, 'clock'> {
+export interface CloseTurnServices extends Pick<ChatServices, 'chats'>, Pick<PlatformServices, 'clock'> {
   messages: Pick<ChatServices['messages'], 'putAndRelease'>;
 }
 
@@ -16,8 +16,8 @@ export interface SettleServices extends Pick<ChatServices, 'chats'>, Pick<Platfo
  * beside a holder that is late, without touching a turn that came after it.
  * @param reason why there is no reply, for clients to read
  */
-export const settleTurn =
-  (services: SettleServices) =>
+export const closeAbandonedTurn =
+  (services: CloseTurnServices) =>
   async (chat: Chat, reason = interrupted): Promise<void> => {
     if (chat.lease === null) return;
     const position = chat.messageCount + 1;

@@ -5,7 +5,7 @@ export interface TextBounds {
   /** A text of so many is wanted as a whole. */
   whole: number;
   /** So many of a longer one. */
-  beginning: number;
+  start: number;
 }
 
 /** What a model can be given of a file. */

@@ -38,25 +38,25 @@ export const typeFor = (name: string, contentType: string | undefined): string =
  */
 export function describeWrongContent(
   contentType: string,
-  beginning: Uint8Array,
+  start: Uint8Array,
   detected: readonly string[],
 ): string | undefined {
   const essence = essenceOf(contentType);
   if (!isTextType(essence)) {
     if (detected.includes(essence)) return undefined;
-    const actual = detected[0] ?? (looksLikeText(beginning) ? 'text/plain' : unknownBinary);
+    const actual = detected[0] ?? (looksLikeText(start) ? 'text/plain' : unknownBinary);
     return uploadFailures.contentType(actual);
   }
   const known = detected.find(
     (type) => type === 'application/zip' || (!isTextType(type) && isAcceptedType(type)),
   );
-  if (known === undefined && looksLikeText(beginning)) return undefined;
+  if (known === undefined && looksLikeText(start)) return undefined;
   return uploadFailures.contentType(known ?? detected[0] ?? unknownBinary);
 }
 
 const unknownBinary = 'application/octet-stream';
 
-const looksLikeText = (beginning: Uint8Array): boolean => !beginning.includes(0) || isUtf16(beginning);
+const looksLikeText = (start: Uint8Array): boolean => !start.includes(0) || isUtf16(start);
 
 const isUtf16 = ([first, second]: Uint8Array): boolean =>
   (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);

@@ -3,5 +3,5 @@ export const bytesToDetect = 4096;
 
 export interface ContentDetector {
   /** The types that a file with this beginning may have, the likeliest first; none when its bytes tell nothing. */
-  detect(beginning: Uint8Array): string[];
+  detect(start: Uint8Array): string[];
 }

@@ -3,7 +3,7 @@ import type { StoredFile } from './stored-file.ts';
 /** The bytes of uploaded files. */
 export interface FileStore {
   /** Begins to store a file. Until it is kept, it is swept away should nobody go on. */
-  begin(file: Pick<StoredFile, 'workspaceId' | 'uuid' | 'contentType'>): FileWriter;
+  start(file: Pick<StoredFile, 'workspaceId' | 'uuid' | 'contentType'>): FileWriter;
   /**
    * @returns the bytes, piece by piece; undefined when there are none any more
    */
@@ -18,7 +18,7 @@ export interface FileWriter {
   /** All bytes are written. The file is there, and goes after a day unless it is kept. */
   end(): Promise<void>;
   /** Lets the file stay for good. */
-  keep(): Promise<void>;
+  complete(): Promise<void>;
   /** Leaves nothing of the file, at whatever point it is. */
   abort(): Promise<void>;
 }

@@ -106,27 +106,27 @@ async function receive(
   file: Received,
   content: AsyncIterable<Uint8Array>,
 ): Promise<void> {
-  const beginning = new Uint8Array(bytesToDetect);
+  const start = new Uint8Array(bytesToDetect);
   let wrongContent: string | undefined;
-  const judge = (length: number) => {
-    const bytes = beginning.subarray(0, length);
+  const check = (length: number) => {
+    const bytes = start.subarray(0, length);
     wrongContent = describeWrongContent(file.contentType, bytes, services.contentDetector.detect(bytes));
   };
   for await (const bytes of content) {
     if (file.size < bytesToDetect) {
-      beginning.set(bytes.subarray(0, bytesToDetect - file.size), file.size);
-      if (file.size + bytes.length >= bytesToDetect) judge(bytesToDetect);
+      start.set(bytes.subarray(0, bytesToDetect - file.size), file.size);
+      if (file.size + bytes.length >= bytesToDetect) check(bytesToDetect);
     }
     file.size += bytes.length;
     const isWrong = file.wrong ?? wrongContent;
     if (isWrong !== undefined) continue;
     if (file.size > limits.fileBytes) file.wrong = uploadFailures.tooLarge;
     else {
-      file.writer ??= services.files.begin({ workspaceId, ...file });
+      file.writer ??= services.files.start({ workspaceId, ...file });
       await file.writer.write(bytes);
     }
   }
-  if (file.size > 0 && file.size < bytesToDetect) judge(file.size);
+  if (file.size > 0 && file.size < bytesToDetect) check(file.size);
   if (file.size > limits.fileBytes) file.wrong ??= uploadFailures.tooLarge;
   if (file.size === 0) file.wrong ??= uploadFailures.empty;
   file.wrong ??= wrongContent;
@@ -173,7 +173,7 @@ async function finish(
   };
   await services.fileIndex.put(file);
   await Promise.all([
-    scope === 'persistent' ? writer?.keep() : undefined,
+    scope === 'persistent' ? writer?.complete() : undefined,
     countUsage(services)({
       ...{ workspaceId, apiKeyId, agentId: null },
       counts: { uploads: 1, uploadedBytes: size },

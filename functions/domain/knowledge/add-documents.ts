@@ -38,7 +38,7 @@ export const addDocuments =
     const { workspaceId, documents } = input;
     if ((await services.workspaces.get(workspaceId)) === undefined)
       throw new ServiceError('notFound', `Workspace ${workspaceId} not found`);
-    refuseNames(documents.map(({ name }) => name));
+    rejectNames(documents.map(({ name }) => name));
     const prepared: Prepared[] = [];
     // One by one: a document of 50 MB may take ten times that to read.
     for (const document of documents) prepared.push(await prepare(services, document));
@@ -49,14 +49,14 @@ export const addDocuments =
         document: { ...document, id: ids.get(document.name) ?? document.id },
         passages,
       }));
-      refuseTooMuch(known, put);
+      rejectTooMuch(known, put);
       added = put.map(({ document }) => ({ document, replaced: ids.has(document.name) }));
       return { put, remove: [] };
     });
     return added;
   };
 
-function refuseNames(names: readonly string[]): void {
+function rejectNames(names: readonly string[]): void {
   if (names.length > knowledgeLimits.documentsAtOnce)
     throw new ServiceError('badRequest', `At most ${knowledgeLimits.documentsAtOnce} documents at once`);
   for (const [index, name] of names.entries()) {
@@ -98,14 +98,16 @@ async function prepare(
 
 const megabytes = (bytes: number): string => `${(bytes / 1024 / 1024).toFixed(1)} MB`;
 
-function refuseTooMuch(known: readonly KnowledgeDocument[], put: readonly Prepared[]): void {
+function rejectTooMuch(known: readonly KnowledgeDocument[], put: readonly Prepared[]): void {
   const replaced = new Set(put.map(({ document }) => document.id));
-  const kept = known.filter(({ id }) => !replaced.has(id)).reduce((sum, { textBytes }) => sum + textBytes, 0);
+  const stored = known
+    .filter(({ id }) => !replaced.has(id))
+    .reduce((sum, { textBytes }) => sum + textBytes, 0);
   const added = put.reduce((sum, { document }) => sum + document.textBytes, 0);
-  if (kept + added > knowledgeLimits.textBytes)
+  if (stored + added > knowledgeLimits.textBytes)
     throw new ServiceError(
       'badRequest',
       `A workspace's documents have at most ${megabytes(knowledgeLimits.textBytes)} of text: this would make ` +
-        `${megabytes(kept + added)}. Remove documents, or use an Amazon Bedrock knowledge base`,
+        `${megabytes(stored + added)}. Remove documents, or use an Amazon Bedrock knowledge base`,
     );
 }

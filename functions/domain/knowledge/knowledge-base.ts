@@ -6,14 +6,14 @@ export interface KnowledgeBasePassage {
   source: Record<string, string | number>;
 }
 
-export type KnowledgeBaseRefusal = 'notAllowed' | 'notFound' | 'busy' | 'refused';
+export type KnowledgeBaseFailureReason = 'notAllowed' | 'notFound' | 'busy' | 'refused';
 
 /** Why a knowledge base gave nothing. */
 export class KnowledgeBaseFailure extends Error {
   override readonly name = 'KnowledgeBaseFailure';
-  readonly kind: KnowledgeBaseRefusal;
+  readonly kind: KnowledgeBaseFailureReason;
 
-  constructor(kind: KnowledgeBaseRefusal, options?: ErrorOptions) {
+  constructor(kind: KnowledgeBaseFailureReason, options?: ErrorOptions) {
     super(`The knowledge base gave nothing: ${kind}`, options);
     this.kind = kind;
   }

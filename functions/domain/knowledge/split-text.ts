@@ -38,9 +38,9 @@ function splitPart(text: string, from: number, to: number): Passage[] {
   const passages: Passage[] = [];
   for (let start = from; start < to; ) {
     const end = endOf(text, start, to);
-    const piece = text.slice(start, end);
-    const words = piece.trim();
-    if (words !== '') passages.push({ text: words, offset: start + piece.indexOf(words) });
+    const passage = text.slice(start, end);
+    const words = passage.trim();
+    if (words !== '') passages.push({ text: words, offset: start + passage.indexOf(words) });
     if (end === to) break;
     start = nextStart(text, end);
   }

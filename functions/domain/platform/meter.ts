@@ -14,10 +14,10 @@ export interface Meter {
   /** A model is asked again. */
   modelRetried(model: string, failure: ModelFailureKind): void;
   /** A worker is through with requests of batches. */
-  requestsWorked(requests: { done: number; failed: number; putOff: number }): void;
+  requestsWorked(requests: { done: number; failed: number; delayed: number }): void;
   /** A batch has ended; milliseconds from its creation on. */
   batchEnded(status: 'completed' | 'failed' | 'cancelled', age: number): void;
   webhookCalled(outcome: 'delivered' | 'refused' | 'unreachable' | 'gone'): void;
-  keyRefused(reason: 'unknown' | 'revoked' | 'expired' | 'disabled'): void;
-  usageLost(): void;
+  keyRejected(reason: 'unknown' | 'revoked' | 'expired' | 'disabled'): void;
+  usageNotCounted(): void;
 }

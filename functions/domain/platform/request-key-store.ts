@@ -1,9 +1,9 @@
-import type { KeptRequest, RequestKey, Work } from './request-key.ts';
+import type { IdempotencyRecord, RequestKey, Work } from './request-key.ts';
 
 /** Chats and messages keep their key in the transaction that makes them: see ChatStore and MessageStore. */
 export interface RequestKeyStore {
   /** Undefined when the key was not used, or is forgotten by now. */
-  find(key: RequestKey): Promise<KeptRequest | undefined>;
+  find(key: RequestKey): Promise<IdempotencyRecord | undefined>;
   /** Keeps what the request is about to make, unless the key is in use. @returns what is then kept */
-  keep(key: RequestKey, work: Work): Promise<KeptRequest>;
+  store(key: RequestKey, work: Work): Promise<IdempotencyRecord>;
 }

@@ -20,7 +20,7 @@ export type Work =
   | { is: 'batch'; batchId: string };
 
 /** What is kept under a key. */
-export interface KeptRequest {
+export interface IdempotencyRecord {
   fingerprint: string;
   work: Work;
 }
@@ -29,18 +29,18 @@ export interface KeptRequest {
  * What an earlier request with the key has become; undefined when there was none.
  * @throws badRequest when it was another request
  */
-export function earlierWork<Kind extends Work['is']>(
-  kept: KeptRequest | undefined,
+export function previousWork<Kind extends Work['is']>(
+  stored: IdempotencyRecord | undefined,
   key: RequestKey | null,
   kind: Kind,
 ): Extract<Work, { is: Kind }> | undefined {
-  if (kept === undefined || key === null) return undefined;
-  if (kept.fingerprint !== key.fingerprint)
+  if (stored === undefined || key === null) return undefined;
+  if (stored.fingerprint !== key.fingerprint)
     throw new ServiceError(
       'badRequest',
       'Idempotency-Key was used for another request, with another path or body; give each request a key of its own',
     );
   // The route is part of the fingerprint.
-  if (kept.work.is !== kind) throw new Error(`A request of ${kind} has kept ${kept.work.is}`);
-  return kept.work as Extract<Work, { is: Kind }>;
+  if (stored.work.is !== kind) throw new Error(`A request of ${kind} has kept ${stored.work.is}`);
+  return stored.work as Extract<Work, { is: Kind }>;
 }

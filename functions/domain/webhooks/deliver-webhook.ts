@@ -8,7 +8,7 @@ import {
   eventIdOf,
   type WebhookDelivery,
 } from './webhook-delivery.ts';
-import type { WebhookAnswer } from './webhook-sender.ts';
+import type { WebhookResponse } from './webhook-sender.ts';
 
 type DeliverServices = WebhookServices & Pick<PlatformServices, 'clock' | 'log' | 'meter'>;
 
@@ -20,8 +20,8 @@ export interface DeliveryProgress {
   isGivenUp?: true;
 }
 
-const settled: DeliveryProgress = { state: 'settled', seconds: 0 };
-const givenUp: DeliveryProgress = { ...settled, isGivenUp: true };
+const finished: DeliveryProgress = { state: 'settled', seconds: 0 };
+const exhausted: DeliveryProgress = { ...finished, isGivenUp: true };
 
 /** Makes the next attempt to deliver a batch's event, if it is due. What was done and when to go on stands in the row. */
 export const deliverWebhook =
@@ -31,60 +31,62 @@ export const deliverWebhook =
       services.webhookSource.get(owner),
       services.deliveries.get(owner),
     ]);
-    if (webhook === undefined || delivery?.state !== 'pending') return settled;
+    if (webhook === undefined || delivery?.state !== 'pending') return finished;
     const now = services.clock.now();
     if (Date.parse(delivery.nextAt) > now.getTime()) return waiting(delivery.nextAt, now);
     const { retryDelays, timeout } = services.webhookSettings;
     if (delivery.attempts > retryDelays.length) {
-      await services.deliveries.giveUp(delivery);
-      return givenUp;
+      await services.deliveries.exhaust(delivery);
+      return exhausted;
     }
     const { secret } = webhook;
     // Before the attempt is taken: what keeps it from being made is nobody's failed attempt.
-    const opened = secret === null ? null : await services.secretSealer.open(secret, owner);
-    const begun = await services.deliveries.begin(delivery, {
+    const opened = secret === null ? null : await services.secretCipher.open(secret, owner);
+    const started = await services.deliveries.start(delivery, {
       at: now.toISOString(),
       // One that is killed has the receiver's time twice before its turn is taken to be over.
-      nextAt: later(now, 2 * timeout + varied(retryDelays[delivery.attempts] ?? 0)),
+      nextAt: plus(now, 2 * timeout + varied(retryDelays[delivery.attempts] ?? 0)),
     });
-    if (begun === undefined) return waiting(now.toISOString(), now);
-    return attempt(services, webhook.url, opened, begun);
+    if (started === undefined) return waiting(now.toISOString(), now);
+    return attempt(services, webhook.url, opened, started);
   };
 
 async function attempt(
   services: DeliverServices,
   url: string,
   secret: string | null,
-  begun: { delivery: WebhookDelivery; attempt: DeliveryAttempt },
+  started: { delivery: WebhookDelivery; attempt: DeliveryAttempt },
 ): Promise<DeliveryProgress> {
-  const { delivery } = begun;
-  const headers = headersOf(delivery, secret, begun.attempt.at);
-  const answer = await answerOf(services, url, { headers, body: delivery.body });
+  const { delivery } = started;
+  const headers = headersOf(delivery, secret, started.attempt.at);
+  const response = await responseOf(services, url, { headers, body: delivery.body });
   const now = services.clock.now();
-  const { status, failure } = answer;
-  const duration = now.getTime() - Date.parse(begun.attempt.at);
+  const { status, failure } = response;
+  const duration = now.getTime() - Date.parse(started.attempt.at);
   services.log.info('A webhook was called', {
     batchId: delivery.batchId,
-    attempt: begun.attempt.number,
+    attempt: started.attempt.number,
     status,
     failure,
     duration,
   });
   const { retryDelays } = services.webhookSettings;
-  services.meter.webhookCalled(outcomeOf(answer));
-  const then = nextOf(delivery, answer, retryDelays, now);
-  await services.deliveries.end(delivery, { ...begun.attempt, duration, status, failure }, then);
+  services.meter.webhookCalled(outcomeOf(response));
+  const then = nextOf(delivery, response, retryDelays, now);
+  await services.deliveries.end(delivery, { ...started.attempt, duration, status, failure }, then);
   if (then.state === 'pending') return waiting(then.nextAt, now);
-  return then.state === 'exhausted' ? givenUp : settled;
+  return then.state === 'exhausted' ? exhausted : finished;
 }
 
-type Answer = { [Field in keyof WebhookAnswer]: WebhookAnswer[Field] | null } & { failure: string | null };
+type AttemptResponse = { [Field in keyof WebhookResponse]: WebhookResponse[Field] | null } & {
+  failure: string | null;
+};
 
-async function answerOf(
+async function responseOf(
   { webhookSender }: DeliverServices,
   url: string,
   call: { headers: Record<string, string>; body: string },
-): Promise<Answer> {
+): Promise<AttemptResponse> {
   try {
     return { ...(await webhookSender.post(url, call)), failure: null };
   } catch (error) {
@@ -93,7 +95,7 @@ async function answerOf(
   }
 }
 
-function outcomeOf({ status }: Answer): 'delivered' | 'refused' | 'unreachable' | 'gone' {
+function outcomeOf({ status }: AttemptResponse): 'delivered' | 'refused' | 'unreachable' | 'gone' {
   if (status === null) return 'unreachable';
   if (status === 410) return 'gone';
   return status >= 200 && status <= 299 ? 'delivered' : 'refused';
@@ -101,7 +103,7 @@ function outcomeOf({ status }: Answer): 'delivered' | 'refused' | 'unreachable' 
 
 function nextOf(
   { attempts, nextAt }: WebhookDelivery,
-  { status, retryAfter }: Answer,
+  { status, retryAfter }: AttemptResponse,
   retryDelays: readonly number[],
   now: Date,
 ): Pick<WebhookDelivery, 'state' | 'nextAt'> {
@@ -111,7 +113,7 @@ function nextOf(
   if (delay === undefined) return { state: 'exhausted', nextAt };
   // A receiver may ask for more time than the schedule gives it, up to the schedule's longest wait.
   const wanted = Math.min(retryAfter ?? 0, Math.max(...retryDelays));
-  return { state: 'pending', nextAt: later(now, Math.max(varied(delay), wanted)) };
+  return { state: 'pending', nextAt: plus(now, Math.max(varied(delay), wanted)) };
 }
 
 function headersOf(delivery: WebhookDelivery, secret: string | null, at: string): Record<string, string> {
@@ -136,7 +138,7 @@ function headersOf(delivery: WebhookDelivery, secret: string | null, at: string)
 /** By up to a tenth, so that what failed together does not come back together. */
 const varied = (delay: number): number => delay * (0.9 + Math.random() / 5);
 
-const later = (now: Date, milliseconds: number): string =>
+const plus = (now: Date, milliseconds: number): string =>
   new Date(now.getTime() + milliseconds).toISOString();
 
 /** The workflow waits whole seconds, at least one, so that it never asks in vain again and again. */

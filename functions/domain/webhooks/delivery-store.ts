@@ -7,7 +7,7 @@ export interface DeliveryStore {
    * Takes the next attempt, and notes it down. Undefined when someone else took it, or the delivery is over.
    * @param nextAt when the attempt after it is due, should this one never be heard of again
    */
-  begin(
+  start(
     delivery: WebhookDelivery,
     attempt: { at: string; nextAt: string },
   ): Promise<{ delivery: WebhookDelivery; attempt: DeliveryAttempt } | undefined>;
@@ -18,7 +18,7 @@ export interface DeliveryStore {
     then: Pick<WebhookDelivery, 'state' | 'nextAt'>,
   ): Promise<void>;
   /** Ends a delivery whose last attempt was never heard of again. */
-  giveUp(delivery: WebhookDelivery): Promise<void>;
+  exhaust(delivery: WebhookDelivery): Promise<void>;
   /** Begins the schedule anew. Undefined when someone else did since the delivery was read. */
   restart(delivery: WebhookDelivery, at: string): Promise<WebhookDelivery | undefined>;
   /** All attempts, oldest first. */

@@ -1,11 +1,11 @@
 import type { DeliveryStore } from './delivery-store.ts';
-import type { SecretSealer } from './secret-sealer.ts';
+import type { SecretCipher } from './secret-sealer.ts';
 import type { WebhookSender } from './webhook-sender.ts';
 import type { WebhookSource } from './webhook-source.ts';
 
 export interface WebhookServices {
   deliveries: DeliveryStore;
-  secretSealer: SecretSealer;
+  secretCipher: SecretCipher;
   webhookSender: WebhookSender;
   webhookSettings: WebhookSettings;
   webhookSource: WebhookSource;

@@ -5,17 +5,17 @@ import type { WebhookServices } from './services.ts';
 import type { Webhook } from './webhook.ts';
 
 /** @throws badRequest when the webhook's address is one that is never reached */
-export async function refuseForbiddenWebhook(
+export async function rejectForbiddenWebhook(
   services: Pick<WebhookServices, 'webhookSender'>,
   { webhook }: CreateBatchBody,
 ): Promise<void> {
-  const refusal = webhook && (await services.webhookSender.refusalOf(webhook.url));
-  if (refusal) throw new ServiceError('badRequest', `webhook.url: ${refusal}`);
+  const rejection = webhook && (await services.webhookSender.rejectionOf(webhook.url));
+  if (rejection) throw new ServiceError('badRequest', `webhook.url: ${rejection}`);
 }
 
 /** The webhook as it is kept. */
-export async function sealedWebhook(
-  services: Pick<WebhookServices, 'secretSealer'>,
+export async function encryptedWebhook(
+  services: Pick<WebhookServices, 'secretCipher'>,
   { webhook }: CreateBatchBody,
   owner: SecretOwner,
 ): Promise<Webhook | null> {
@@ -24,6 +24,6 @@ export async function sealedWebhook(
   return {
     url,
     events,
-    secret: secret === undefined ? null : await services.secretSealer.seal(secret, owner),
+    secret: secret === undefined ? null : await services.secretCipher.encrypt(secret, owner),
   };
 }

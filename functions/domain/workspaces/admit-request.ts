@@ -9,7 +9,7 @@ export interface Admission {
   /** Tokens and whole seconds; null when the bucket could not be asked, and the request is let in. */
   bucket: { limit: number; remaining: number; reset: number } | null;
   /** Null for a request that is let in. */
-  refusal: ServiceError | null;
+  rejection: ServiceError | null;
 }
 
 /** A function sees the busy keys again and again; what it forgets costs one write more. */
@@ -21,7 +21,7 @@ const bucketsRemembered = 10_000;
  * protects the service, and must not be what brings it down.
  * @returns at once, without a promise, when it is known without asking
  */
-export const admitRequest = (
+export const checkRateLimit = (
   services: Pick<WorkspaceServices, 'rateBuckets'> & Pick<PlatformServices, 'clock' | 'log'>,
 ) => {
   /** The moment when a bucket was to be full again, when last seen. It only moves on, so it may be believed. */
@@ -37,15 +37,15 @@ export const admitRequest = (
     const now = services.clock.now().getTime();
     const name = [bucket.apiKeyId, bucket.rateClass, formatRateLimit(bucket.limit)].join(' ');
     const fullAt = seen.get(name) ?? 0;
-    if (isEmpty(bucket.limit, fullAt, now)) return refused(bucket, fullAt, now);
+    if (isEmpty(bucket.limit, fullAt, now)) return rejected(bucket, fullAt, now);
     return take(services, bucket, fullAt, now).then(
       (change) => {
         remember(name, change.fullAt);
-        return change.taken ? admitted(bucket, change.fullAt, now) : refused(bucket, change.fullAt, now);
+        return change.taken ? admitted(bucket, change.fullAt, now) : rejected(bucket, change.fullAt, now);
       },
       (error: unknown) => {
         services.log.warn('A rate limit was not checked', { rateClass: bucket.rateClass, error });
-        return { bucket: null, refusal: null };
+        return { bucket: null, rejection: null };
       },
     );
   };
@@ -86,15 +86,15 @@ function admitted({ limit }: RateBucket, fullAt: number, now: number): Admission
       remaining: Math.floor(limit.burst - taken),
       reset: wholeSeconds(fullAt - now),
     },
-    refusal: null,
+    rejection: null,
   };
 }
 
-function refused({ limit, rateClass }: RateBucket, fullAt: number, now: number): Admission {
+function rejected({ limit, rateClass }: RateBucket, fullAt: number, now: number): Admission {
   const retryAfter = Math.max(1, wholeSeconds(fullAt - latestOf(limit, now)));
   const message = `Rate limit exceeded: ${rateClass} are limited to ${formatRateLimit(limit)}, try again in ${retryAfter} s`;
   return {
     bucket: { limit: limit.burst, remaining: 0, reset: wholeSeconds(fullAt - now) },
-    refusal: new ServiceError('rateLimited', message, { retryAfter }),
+    rejection: new ServiceError('rateLimited', message, { retryAfter }),
   };
 }

@@ -7,7 +7,7 @@ import { dayOf } from './usage.ts';
 import { limitsOf } from './workspace.ts';
 
 /** Milliseconds: as long as a client's first request of a day may wait for it to be noted down. */
-const longestMark = 1000;
+const markTimeoutMilliseconds = 1000;
 
 export interface Caller {
   workspaceId: string;
@@ -38,7 +38,7 @@ export const authorizeRequest = (
     ]);
     const now = services.clock.now();
     if (key === undefined || !isUsable(key, now)) {
-      services.meter.keyRefused(
+      services.meter.keyRejected(
         key === undefined ? 'unknown' : key.revokedAt === null ? 'expired' : 'revoked',
       );
       throw unauthenticated();
@@ -49,7 +49,7 @@ export const authorizeRequest = (
     ]);
     workspaceOfHash.set(hash, key.workspaceId);
     if (workspace?.enabled !== true) {
-      services.meter.keyRefused('disabled');
+      services.meter.keyRejected('disabled');
       throw new ServiceError('accessDenied', 'Access denied');
     }
     const limits = limitsOf(workspace, services.stageLimits);
@@ -65,10 +65,10 @@ async function markUsed(
 ): Promise<void> {
   const day = dayOf(now);
   if (key.lastUsedOn !== null && key.lastUsedOn >= day) return;
-  const tooLate = new AbortController();
-  const cancel = services.clock.after(longestMark, () => tooLate.abort());
+  const timedOut = new AbortController();
+  const cancel = services.clock.after(markTimeoutMilliseconds, () => timedOut.abort());
   try {
-    await services.apiKeys.markUsed(key, day, tooLate.signal);
+    await services.apiKeys.markUsed(key, day, timedOut.signal);
   } catch (error) {
     services.log.warn('The last use of a key was not noted down', { apiKeyId: key.id, error });
   } finally {

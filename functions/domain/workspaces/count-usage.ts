@@ -9,7 +9,7 @@ export const countUsage =
     try {
       await services.usage.add(use, dayOf(services.clock.now()));
     } catch (error) {
-      services.meter.usageLost();
+      services.meter.usageNotCounted();
       const { apiKeyId, agentId, counts, calls } = use;
       services.log.error('Usage was not counted', { apiKeyId, agentId, ...counts, calls, error });
     }

@@ -1,7 +1,7 @@
 import { ServiceError } from '#contract/errors.ts';
 import { externalUserId } from '#contract/fields.ts';
 import type { WorkspaceServices } from './services.ts';
-import { admitExternalUser, type Workspace } from './workspace.ts';
+import { checkExternalUser, type Workspace } from './workspace.ts';
 
 /**
  * The caller's workspace, once its whitelist has let the external user in.
@@ -15,7 +15,7 @@ export const findWorkspaceFor =
       externalUserId === undefined ? false : services.workspaces.isListed(workspaceId, externalUserId),
     ]);
     if (workspace === undefined) throw new ServiceError('accessDenied', 'Access denied');
-    admitExternalUser(workspace, externalUserId, isListed);
+    checkExternalUser(workspace, externalUserId, isListed);
     return workspace;
   };
 
@@ -24,7 +24,7 @@ export const findWorkspaceFor =
  * @param named every value that the request gives as its external user
  * @throws clientNotAllowed (specification, section 5.4)
  */
-export const admitNamedUsers =
+export const checkNamedUsers =
   (services: Pick<WorkspaceServices, 'workspaces'>) =>
   async (workspaceId: string, named: readonly unknown[]): Promise<void> => {
     const workspace = await services.workspaces.get(workspaceId);
@@ -33,6 +33,6 @@ export const admitNamedUsers =
     for (const user of new Set(named.length === 0 ? [undefined] : named)) {
       const { success, data } = externalUserId.safeParse(user);
       const isListed = success && (await services.workspaces.isListed(workspaceId, data));
-      admitExternalUser(workspace, user, isListed);
+      checkExternalUser(workspace, user, isListed);
     }
   };

@@ -19,10 +19,10 @@ export interface BucketChange {
  */
 export interface RateBucketStore {
   /** Takes the first token out of a bucket that is full by now: `fullAt` becomes now + interval. */
-  takeFirst(bucket: RateBucket, moment: { now: number; interval: number }): Promise<BucketChange>;
+  takeFirst(bucket: RateBucket, time: { now: number; interval: number }): Promise<BucketChange>;
   /** Takes a token out of a bucket that is not full, unless it would be full only after `latest`. */
   takeNext(
     bucket: RateBucket,
-    moment: { now: number; interval: number; latest: number },
+    time: { now: number; interval: number; latest: number },
   ): Promise<BucketChange>;
 }

@@ -53,7 +53,7 @@ export const noCounts: UsageCounts = {
 export const noModelUsage: ModelUsage = { calls: 0, promptTokens: 0, completionTokens: 0 };
 
 /** The day of a moment, in UTC. */
-export const dayOf = (moment: Date): string => moment.toISOString().slice(0, 10);
+export const dayOf = (time: Date): string => time.toISOString().slice(0, 10);
 
 /** What calls have used of each model. */
 export function usageByModel(calls: readonly CountedCall[]): Record<string, ModelUsage> {

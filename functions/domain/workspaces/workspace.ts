@@ -23,7 +23,7 @@ export const limitsOf = ({ limits, ownLimits }: Workspace, stage: Limits): Limit
  * Whitelist mode (specification, section 5.4).
  * @throws clientNotAllowed when the workspace is in whitelist mode and the user is missing or not on its list.
  */
-export function admitExternalUser(workspace: Workspace, externalUserId: unknown, isListed: boolean): void {
+export function checkExternalUser(workspace: Workspace, externalUserId: unknown, isListed: boolean): void {
   if (!workspace.whitelistEnabled) return;
   if (externalUserId === undefined || externalUserId === null)
     throw new ServiceError('clientNotAllowed', 'external_user_id is required in whitelist mode');

@@ -11,8 +11,8 @@ import { defaultProvider } from '#runtime/environment/lambda-credentials.ts';
 /** The providers that an agent's `llm_model` can name: one line each. */
 export const modelProviders: Record<string, ModelProvider> = {
   demo,
-  bedrock: keepingModels(bedrock({ credentials: () => defaultProvider()() })),
-  openai: keepingModels(
+  bedrock: cachingModels(bedrock({ credentials: () => defaultProvider()() })),
+  openai: cachingModels(
     openai({
       baseUrl: () => environment('openAiBaseUrl'),
       apiKey: cachedSecret(
@@ -27,7 +27,7 @@ export const modelProviders: Record<string, ModelProvider> = {
  * Makes each model once: the provider's package builds the schemas of a model's answers with it, 0.4 ms that would stand
  * before every call. As many as there are names in agents.
  */
-function keepingModels(provider: ModelProvider): ModelProvider {
+function cachingModels(provider: ModelProvider): ModelProvider {
   const models = new Map<string, ReturnType<ModelProvider['model']>>();
   return {
     ...provider,

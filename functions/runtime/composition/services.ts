@@ -189,7 +189,7 @@ export const batchSettings = /* @__PURE__ */ lazily((): BatchServices['batchSett
 }));
 export const requestKeys = /* @__PURE__ */ lazily(() => dynamoRequestKeyStore(table()));
 export const queueSettings = /* @__PURE__ */ lazily((): BatchServices['queueSettings'] => ({
-  workspacePlaces: environment('batchWorkspacePlaces'),
+  workspaceSlots: environment('batchWorkspaceSlots'),
 }));
 export const deliveries = /* @__PURE__ */ lazily(() => dynamoDeliveryStore(table(), audit));
 export const webhookSettings = /* @__PURE__ */ lazily((): WebhookServices['webhookSettings'] => ({
@@ -201,12 +201,12 @@ export const webhookSource: WebhookServices['webhookSource'] = {
 };
 /** Few batches have a webhook: what takes one in is loaded with the first that has. */
 const webhookClients = () => import('./webhook-clients.ts');
-export const lateSecretSealer: WebhookServices['secretSealer'] = {
-  seal: async (secret, owner) => (await webhookClients()).secretSealer().seal(secret, owner),
-  open: async (sealed, owner) => (await webhookClients()).secretSealer().open(sealed, owner),
+export const lazySecretCipher: WebhookServices['secretCipher'] = {
+  encrypt: async (secret, owner) => (await webhookClients()).secretCipher().encrypt(secret, owner),
+  open: async (encrypted, owner) => (await webhookClients()).secretCipher().open(encrypted, owner),
 };
-export const lateWebhookSender: WebhookServices['webhookSender'] = {
-  refusalOf: async (url) => (await webhookClients()).webhookSender().refusalOf(url),
+export const lazyWebhookSender: WebhookServices['webhookSender'] = {
+  rejectionOf: async (url) => (await webhookClients()).webhookSender().rejectionOf(url),
   post: async (url, call) => (await webhookClients()).webhookSender().post(url, call),
 };
 export { clock, imageFitter, log, magicBytes as contentDetector, meter };

@@ -20,7 +20,7 @@ import type { KnowledgeStore } from '#domain/knowledge/knowledge-store.ts';
 import type { PassageRanking } from '#domain/knowledge/passage-ranking.ts';
 import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
 import { environment } from '#runtime/environment/environment.ts';
-import { ownServices } from '#runtime/environment/own-services.ts';
+import { internalEndpoints } from '#runtime/environment/own-services.ts';
 
 export const ranking: PassageRanking = passageRanking;
 export const passagesOfChat = chatPassages;
@@ -33,7 +33,7 @@ export const knowledgeBase = bedrockKnowledgeBase(async (input, signal) =>
 );
 
 export const makeWebPages = (): WebPages =>
-  httpWebPages({ rules: { allow: environment('outboundAllow'), refuse: ownServices() } });
+  httpWebPages({ rules: { allow: environment('outboundAllow'), denied: internalEndpoints() } });
 
 const braveKey = cachedSecret(
   () => new SecretsManagerClient({ requestHandler: clientTimeouts }),

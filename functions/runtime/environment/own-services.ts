@@ -8,7 +8,7 @@ const givenByLambda = ['AWS_LAMBDA_RUNTIME_API', 'AWS_CONTAINER_CREDENTIALS_FULL
  * Where the services are that this function's variables name: nobody outside may make it send a request there.
  * A public address of AWS that no variable names is not among them: it asks everybody for a signature.
  */
-export const ownServices = (): HostAndPort[] =>
+export const internalEndpoints = (): HostAndPort[] =>
   Object.entries(process.env)
     .filter(([name]) => name.startsWith('AWS_ENDPOINT_URL') || givenByLambda.includes(name))
     .flatMap(([, value = '']) => {

@@ -12,7 +12,7 @@ export const variables = {
   batchWorkflowArn: 'BATCH_WORKFLOW_ARN',
   batchTimeoutSeconds: 'BATCH_TIMEOUT_SECONDS',
   batchItemSeconds: 'BATCH_ITEM_SECONDS',
-  batchWorkspacePlaces: 'BATCH_WORKSPACE_PLACES',
+  batchWorkspaceSlots: 'BATCH_WORKSPACE_PLACES',
   prepareAttachmentFunction: 'PREPARE_ATTACHMENT_FUNCTION_ARN',
   historyCharacters: 'HISTORY_CHARACTERS',
   attachedFiles: 'ATTACHED_FILES',

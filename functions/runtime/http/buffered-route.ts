@@ -4,8 +4,8 @@ import { success } from '#contract/envelope.ts';
 import type { Route } from '#contract/routes/route.ts';
 import { observesRequests } from '#runtime/observability/invocation.ts';
 import { failureResponse, jsonResponse } from './http-response.ts';
-import { openRateGate, rateHeadersOf } from './rate-gate.ts';
-import { type AdmitUsers, callerOf, readRequest, type ValidRequest } from './read-request.ts';
+import { rateHeadersOf, startRateLimit } from './rate-gate.ts';
+import { type CheckUsers, callerOf, readRequest, type ValidRequest } from './read-request.ts';
 
 /**
  * The Lambda of a route that answers with one JSON payload.
@@ -13,10 +13,10 @@ import { type AdmitUsers, callerOf, readRequest, type ValidRequest } from './rea
  */
 export const bufferedRoute = <R extends Route>(
   route: R,
-  answer: (
+  respond: (
     request: ValidRequest<R>,
   ) => Promise<{ data: unknown; message?: string; headers?: Record<string, string> }>,
-  { waits = route.method === 'GET', admitUsers }: { waits?: boolean; admitUsers?: AdmitUsers } = {},
+  { waits = route.method === 'GET', checkUsers }: { waits?: boolean; checkUsers?: CheckUsers } = {},
 ) =>
   middy<APIGatewayProxyEvent, APIGatewayProxyResult>()
     .onError((request) => {
@@ -25,17 +25,17 @@ export const bufferedRoute = <R extends Route>(
     })
     .use(observesRequests(route.name))
     .handler(async (event) => {
-      const gate = openRateGate(event, route.rateClass, callerOf(event));
+      const limiter = startRateLimit(event, route.rateClass, callerOf(event));
       const {
         data,
         message = null,
         headers,
-      } = await gate.through(async () => {
-        const request = await readRequest(route, event, gate, admitUsers);
-        if (!waits) await gate.admitted;
-        return answer(request);
+      } = await limiter.through(async () => {
+        const request = await readRequest(route, event, limiter, checkUsers);
+        if (!waits) await limiter.admitted;
+        return respond(request);
       });
       const { requestId } = event.requestContext;
-      const allHeaders = { ...gate.headers(), ...headers };
+      const allHeaders = { ...limiter.headers(), ...headers };
       return jsonResponse(route.status, success(data, message), requestId, allHeaders);
     });

@@ -44,6 +44,6 @@ export function failureResponse(
   const { status, errorCode } = errorTable.serverError;
   const { reason, data = null } = error instanceof ServiceError ? error : {};
   const message = serverErrorMessage(requestId, reason);
-  const told = data && { ...data, error_msg: message };
-  return jsonResponse(status, failure(errorCode, message, told), requestId, headers);
+  const shown = data && { ...data, error_msg: message };
+  return jsonResponse(status, failure(errorCode, message, shown), requestId, headers);
 }

@@ -3,42 +3,42 @@ import type { Writable } from 'node:stream';
 import { paginate } from '#contract/pagination.ts';
 import type { Pagination } from '#contract/pagination-object.ts';
 import type { Route } from '#contract/routes/route.ts';
-import type { AdmitUsers, ValidRequest } from './read-request.ts';
+import type { CheckUsers, ValidRequest } from './read-request.ts';
 import { streamedRoute } from './streamed-route.ts';
 
-interface Listing<Row> {
-  pages: AsyncIterable<Row[]> | Iterable<Row[]>;
+interface Listing<Item> {
+  pages: AsyncIterable<Item[]> | Iterable<Item[]>;
   /** Of all rows that match; undefined on a list without pages. */
   total?: number;
 }
 
 /** The Lambda of a list: its envelope is written page by page, as fast as the client reads. */
-export const listRoute = <R extends Route, Row>(
+export const listRoute = <R extends Route, Item>(
   route: R,
-  list: (request: ValidRequest<R>) => Promise<Listing<Row>>,
-  options: { admitUsers?: AdmitUsers } = {},
+  list: (request: ValidRequest<R>) => Promise<Listing<Item>>,
+  options: { checkUsers?: CheckUsers } = {},
 ) =>
   streamedRoute(
     route,
     async (request, open) => {
       const { pages, total } = await list(request);
-      const rows = writeRows(pages);
+      const items = writeItems(pages);
       const pagination = total === undefined ? undefined : await paginationOf(request, total);
       // The first piece is read before the status is sent: what fails until then is answered with its error.
-      let piece = await rows.next();
+      let text = await items.next();
       await request.admitted;
       const stream = open();
-      for (; piece.done !== true; piece = await rows.next()) await write(stream, piece.value);
+      for (; text.done !== true; text = await items.next()) await write(stream, text.value);
       await write(stream, endOfEnvelope(pagination));
     },
     options,
   );
 
-async function* writeRows<Row>(pages: Listing<Row>['pages']): AsyncGenerator<string> {
+async function* writeItems<Item>(pages: Listing<Item>['pages']): AsyncGenerator<string> {
   let separator = '{"data":[';
   for await (const page of pages)
     if (page.length > 0) {
-      yield separator + page.map((row) => JSON.stringify(row)).join(',');
+      yield separator + page.map((item) => JSON.stringify(item)).join(',');
       separator = ',';
     }
   if (separator !== ',') yield separator;
@@ -55,6 +55,6 @@ const paginationOf = async (
   return paginate({ limit, offset, total, address: await request.address() });
 };
 
-async function write(stream: Writable, piece: string): Promise<void> {
-  if (!stream.write(piece)) await once(stream, 'drain');
+async function write(stream: Writable, text: string): Promise<void> {
+  if (!stream.write(text)) await once(stream, 'drain');
 }

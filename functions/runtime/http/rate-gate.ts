@@ -1,10 +1,10 @@
 import type { RateClass } from '#contract/rate-limits.ts';
-import { type Admission, admitRequest } from '#domain/workspaces/admit-request.ts';
+import { type Admission, checkRateLimit } from '#domain/workspaces/admit-request.ts';
 import type { Caller } from '#domain/workspaces/authorize-request.ts';
 import { clock, log, rateBuckets } from '#runtime/composition/services.ts';
 
 /** Where a request waits for its key's limit, while what only reads may go on. */
-export interface RateGate {
+export interface RateLimiter {
   /**
    * Resolves when the request is let in. Before that nothing may be written, and no answer leave.
    * @throws rateLimited
@@ -22,42 +22,43 @@ export interface RateGate {
   through<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
-let admit: ReturnType<typeof admitRequest> | undefined;
+let checkLimit: ReturnType<typeof checkRateLimit> | undefined;
 
 /** The gates of requests, so that the way out, which failures take too, knows what to tell. */
-const gates = new WeakMap<object, RateGate>();
+const limiters = new WeakMap<object, RateLimiter>();
 
 /**
  * Takes a token from the caller's bucket.
  * @param request what the platform has handed over
  */
-export function openRateGate(
+export function startRateLimit(
   request: object,
   rateClass: RateClass,
   { workspaceId, apiKeyId, limits }: Caller,
-): RateGate {
+): RateLimiter {
   const limit = limits?.[rateClass] ?? null;
   if (limit === null) return withoutLimit;
-  admit ??= admitRequest({ clock, log, rateBuckets: rateBuckets() });
-  const gate = gateOf(admit({ workspaceId, apiKeyId, rateClass, limit }));
-  gates.set(request, gate);
-  return gate;
+  checkLimit ??= checkRateLimit({ clock, log, rateBuckets: rateBuckets() });
+  const limiter = limiterOf(checkLimit({ workspaceId, apiKeyId, rateClass, limit }));
+  limiters.set(request, limiter);
+  return limiter;
 }
 
 /** Headers of the answer to a request: none where nothing is limited. */
-export const rateHeadersOf = (request: object): Record<string, string> => gates.get(request)?.headers() ?? {};
+export const rateHeadersOf = (request: object): Record<string, string> =>
+  limiters.get(request)?.headers() ?? {};
 
-const withoutLimit: RateGate = {
+const withoutLimit: RateLimiter = {
   admitted: Promise.resolve(),
   headers: () => ({}),
   through: (work) => work(),
 };
 
-function gateOf(asked: Admission | Promise<Admission>): RateGate {
-  let known = asked instanceof Promise ? undefined : asked;
-  const admitted = Promise.resolve(asked).then((admission) => {
+function limiterOf(pending: Admission | Promise<Admission>): RateLimiter {
+  let known = pending instanceof Promise ? undefined : pending;
+  const admitted = Promise.resolve(pending).then((admission) => {
     known = admission;
-    if (admission.refusal !== null) throw admission.refusal;
+    if (admission.rejection !== null) throw admission.rejection;
   });
   // Whoever goes through the gate hears of it.
   admitted.catch(() => {});
@@ -65,7 +66,7 @@ function gateOf(asked: Admission | Promise<Admission>): RateGate {
     admitted,
     headers: () => headersOf(known),
     async through(work) {
-      if (known?.refusal) throw known.refusal;
+      if (known?.rejection) throw known.rejection;
       // However the work ends, the gate is heard first: a refusal comes before everything else, and in Lambda nothing
       // goes on behind the function's end.
       const [outcome] = await Promise.allSettled([work(), admitted]);

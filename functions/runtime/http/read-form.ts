@@ -113,15 +113,15 @@ async function* readPart(
 }
 
 async function readText(content: AsyncIterable<Uint8Array>): Promise<string> {
-  const pieces: Uint8Array[] = [];
+  const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const piece of content) {
-    bytes += piece.length;
-    if (bytes <= limits.uploadDataBytes) pieces.push(piece);
+  for await (const chunk of content) {
+    bytes += chunk.length;
+    if (bytes <= limits.uploadDataBytes) chunks.push(chunk);
   }
   if (bytes > limits.uploadDataBytes)
     throw new ServiceError('badRequest', `data must be at most ${limits.uploadDataBytes} bytes`);
-  const text = readUtf8(Buffer.concat(pieces));
+  const text = readUtf8(Buffer.concat(chunks));
   if (text === undefined) throw new ServiceError('badRequest', 'data is not valid UTF-8');
   return text;
 }

@@ -9,7 +9,7 @@ import { clock } from '#runtime/environment/clock.ts';
 import { viewerHostHeader } from '#runtime/environment/variables.ts';
 import { describeIssues } from './describe-issues.ts';
 import { isFromDistribution } from './origin-secret.ts';
-import type { RateGate } from './rate-gate.ts';
+import type { RateLimiter } from './rate-gate.ts';
 import { readUtf8 } from './read-utf8.ts';
 
 /** A request that has passed its route's schemas. */
@@ -31,7 +31,7 @@ export interface ValidRequest<R extends Route> {
 }
 
 /** @throws clientNotAllowed unless the workspace takes every one of these, which a request names as its external user */
-export type AdmitUsers = (workspaceId: string, named: readonly unknown[]) => Promise<void>;
+export type CheckUsers = (workspaceId: string, named: readonly unknown[]) => Promise<void>;
 
 /**
  * Checks a request against its route's schemas.
@@ -41,13 +41,13 @@ export type AdmitUsers = (workspaceId: string, named: readonly unknown[]) => Pro
 export async function readRequest<R extends Route>(
   route: R,
   event: APIGatewayProxyEvent,
-  gate: Pick<RateGate, 'admitted'>,
-  admitUsers: AdmitUsers | undefined,
+  limiter: Pick<RateLimiter, 'admitted'>,
+  checkUsers: CheckUsers | undefined,
 ): Promise<ValidRequest<R>> {
   try {
-    return validRequest(route, event, gate);
+    return validRequest(route, event, limiter);
   } catch (error) {
-    await admitUsers?.(callerOf(event).workspaceId, namedUsers(route, event));
+    await checkUsers?.(callerOf(event).workspaceId, namedUsers(route, event));
     throw error;
   }
 }
@@ -64,7 +64,7 @@ function namedUsers({ method }: Route, event: APIGatewayProxyEvent): unknown[] {
 function validRequest<R extends Route>(
   route: R,
   event: APIGatewayProxyEvent,
-  { admitted }: Pick<RateGate, 'admitted'>,
+  { admitted }: Pick<RateLimiter, 'admitted'>,
 ): ValidRequest<R> {
   const { workspaceId, apiKeyId, limits } = callerOf(event);
   return {

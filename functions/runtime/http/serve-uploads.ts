@@ -8,11 +8,11 @@ import type { Caller } from '#domain/workspaces/authorize-request.ts';
 import { environment } from '#runtime/environment/environment.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
 import { countRequest, measurements } from '#runtime/observability/invocation.ts';
-import { loggingAs, tellInLog } from '#runtime/observability/log.ts';
+import { addToLog, loggingAs } from '#runtime/observability/log.ts';
 import { Measurements } from '#runtime/observability/measurements.ts';
 import { failureResponse, jsonResponse } from './http-response.ts';
 import { isFromDistribution } from './origin-secret.ts';
-import { openRateGate, rateHeadersOf } from './rate-gate.ts';
+import { rateHeadersOf, startRateLimit } from './rate-gate.ts';
 import { readToEnd } from './read-form.ts';
 import type { receiveUpload } from './receive-upload.ts';
 
@@ -38,12 +38,12 @@ export function serveUploads(services: UploadServer): void {
   const [host = '', port] = environment('httpEndpoint').split(':');
   const server = createServer(
     { requestTimeout: requestMilliseconds, keepAliveTimeout: keepAliveMilliseconds },
-    (request, response) => void answer(services, request, response),
+    (request, response) => void respond(services, request, response),
   );
   server.listen(Number(port), host);
 }
 
-async function answer(
+async function respond(
   services: UploadServer,
   request: IncomingMessage,
   response: ServerResponse,
@@ -119,11 +119,11 @@ async function outcomeOf(
     const apiKey = request.headers['x-api-key'];
     if (typeof apiKey !== 'string' || apiKey === '') throw unauthenticated();
     caller = await authorize(apiKey);
-    tellInLog({ workspace_id: caller.workspaceId });
-    const gate = openRateGate(request, rateClass, caller);
+    addToLog({ workspace_id: caller.workspaceId });
+    const limiter = startRateLimit(request, rateClass, caller);
     const { workspaceId, apiKeyId } = caller;
-    const file = await gate.through(async () => {
-      await gate.admitted;
+    const file = await limiter.through(async () => {
+      await limiter.admitted;
       return receive({
         caller: { workspaceId, apiKeyId },
         contentType: request.headers['content-type'],
@@ -131,7 +131,7 @@ async function outcomeOf(
       });
     });
     measurements.add('uploadedBytes', file.size, { route: 'upload-file' });
-    return { result: jsonResponse(route.status, success(file), requestId, gate.headers()), caller };
+    return { result: jsonResponse(route.status, success(file), requestId, limiter.headers()), caller };
   } catch (error) {
     failure = error;
     return { result: failureResponse(error, requestId, rateHeadersOf(request)), caller };

@@ -1,10 +1,10 @@
 import type { Writable } from 'node:stream';
 import type { APIGatewayProxyEvent, Context } from 'aws-lambda';
 import type { Route } from '#contract/routes/route.ts';
-import { beginRequest, endRequest } from '#runtime/observability/invocation.ts';
+import { endRequest, startRequest } from '#runtime/observability/invocation.ts';
 import { failureResponse, headersOf } from './http-response.ts';
-import { openRateGate, rateHeadersOf } from './rate-gate.ts';
-import { type AdmitUsers, callerOf, readRequest, type ValidRequest } from './read-request.ts';
+import { rateHeadersOf, startRateLimit } from './rate-gate.ts';
+import { type CheckUsers, callerOf, readRequest, type ValidRequest } from './read-request.ts';
 
 /** What Lambda's managed Node.js runtime puts into the global scope. */
 declare const awslambda: {
@@ -22,7 +22,7 @@ export type OpenResponse = (headers?: Record<string, string>) => Writable;
 interface Invocation {
   context: Context;
   /** The client does not wait for this work; the function ends when it is done. */
-  finishAfterAnswer: (work: Promise<void>) => void;
+  finishAfterResponse: (work: Promise<void>) => void;
 }
 
 /**
@@ -31,14 +31,14 @@ interface Invocation {
  */
 export const streamedRoute = <R extends Route>(
   route: R,
-  answer: (request: ValidRequest<R>, open: OpenResponse, invocation: Invocation) => Promise<void>,
-  { admitUsers }: { admitUsers?: AdmitUsers } = {},
+  respond: (request: ValidRequest<R>, open: OpenResponse, invocation: Invocation) => Promise<void>,
+  { checkUsers }: { checkUsers?: CheckUsers } = {},
 ) =>
   awslambda.streamifyResponse(async (event, stream, context) => {
     // API Gateway invokes once more behind a streamed response, with an event that is no request.
     if (event.requestContext === undefined) return endOf(stream);
     const { requestId } = event.requestContext;
-    beginRequest(event, context, route.name);
+    startRequest(event, context, route.name);
     let opened: Writable | undefined;
     const open = (statusCode: number, headers: Record<string, string>): Writable => {
       opened = awslambda.HttpResponseStream.from(stream, { statusCode, headers });
@@ -46,16 +46,16 @@ export const streamedRoute = <R extends Route>(
     };
     let failure: unknown;
     let pending = Promise.resolve();
-    const finishAfterAnswer = (work: Promise<void>): void => {
+    const finishAfterResponse = (work: Promise<void>): void => {
       pending = work;
     };
     try {
-      const gate = openRateGate(event, route.rateClass, callerOf(event));
-      await gate.through(async () => {
-        const request = await readRequest(route, event, gate, admitUsers);
+      const limiter = startRateLimit(event, route.rateClass, callerOf(event));
+      await limiter.through(async () => {
+        const request = await readRequest(route, event, limiter, checkUsers);
         const openSuccess: OpenResponse = (headers = {}) =>
-          open(route.status, { ...headersOf(requestId), ...gate.headers(), ...headers });
-        await answer(request, openSuccess, { context, finishAfterAnswer });
+          open(route.status, { ...headersOf(requestId), ...limiter.headers(), ...headers });
+        await respond(request, openSuccess, { context, finishAfterResponse });
       });
     } catch (error) {
       failure = error;

@@ -5,7 +5,7 @@ import { success } from '#contract/envelope.ts';
 import { route } from '#contract/routes/upload-file.ts';
 import { measurements, observesRequests } from '#runtime/observability/invocation.ts';
 import { failureResponse, jsonResponse } from './http-response.ts';
-import { openRateGate, rateHeadersOf } from './rate-gate.ts';
+import { rateHeadersOf, startRateLimit } from './rate-gate.ts';
 import { callerOf, headerIn } from './read-request.ts';
 import type { receiveUpload } from './receive-upload.ts';
 
@@ -19,9 +19,9 @@ export const uploadRoute = (receive: ReturnType<typeof receiveUpload>) =>
     .use(observesRequests(route.name))
     .handler(async (event) => {
       const caller = callerOf(event);
-      const gate = openRateGate(event, route.rateClass, caller);
-      const file = await gate.through(async () => {
-        await gate.admitted;
+      const limiter = startRateLimit(event, route.rateClass, caller);
+      const file = await limiter.through(async () => {
+        await limiter.admitted;
         return receive({
           caller,
           contentType: headerIn(event, 'content-type'),
@@ -29,5 +29,5 @@ export const uploadRoute = (receive: ReturnType<typeof receiveUpload>) =>
         });
       });
       measurements.add('uploadedBytes', file.size, { route: route.name });
-      return jsonResponse(route.status, success(file), event.requestContext.requestId, gate.headers());
+      return jsonResponse(route.status, success(file), event.requestContext.requestId, limiter.headers());
     });

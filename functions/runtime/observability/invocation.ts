@@ -14,16 +14,16 @@ interface Properties extends Record<string, string | undefined> {
   batch_id?: string | undefined;
 }
 
-let current: { name: string; began: number; properties: Properties; parts: TracedPart[] } | undefined;
+let current: { name: string; startedAt: number; properties: Properties; parts: TracedPart[] } | undefined;
 
 /** Every line until the next invocation tells what this one is about, and so do its metrics. */
-export function beginInvocation(context: Context, about: Properties, name = 'invocation'): void {
-  current = { name, began: Date.now(), properties: about, parts: [] };
+export function startInvocation(context: Context, about: Properties, name = 'invocation'): void {
+  current = { name, startedAt: Date.now(), properties: about, parts: [] };
   logInvocation(context, about);
 }
 
 /** What else the invocation is about, once that is known. */
-export function tellInvocation(about: Record<string, string>): void {
+export function annotateInvocation(about: Record<string, string>): void {
   Object.assign(current?.properties ?? {}, about);
   logAlso(about);
 }
@@ -35,10 +35,15 @@ export function traced(part: TracedPart): void {
 
 /** @returns when all has been told: before that Lambda must not take the function for done */
 export async function endInvocation(outcome: TracedPart['outcome'] = 'ok'): Promise<void> {
-  const { name, began, properties, parts } = current ?? { name: '', began: 0, properties: {}, parts: [] };
+  const { name, startedAt, properties, parts } = current ?? {
+    name: '',
+    startedAt: 0,
+    properties: {},
+    parts: [],
+  };
   measurements.publish(properties);
   if (current !== undefined)
-    await sendTrace({ name, start: began, end: Date.now(), outcome }, parts, properties);
+    await sendTrace({ name, start: startedAt, end: Date.now(), outcome }, parts, properties);
   current = undefined;
 }
 
@@ -46,12 +51,12 @@ interface GatewayEvent {
   requestContext: { requestId: string; authorizer?: { workspaceId?: unknown } | null | undefined };
 }
 
-export const beginRequest = (
+export const startRequest = (
   { requestContext: { requestId, authorizer } }: GatewayEvent,
   context: Context,
   name?: string,
 ): void =>
-  beginInvocation(
+  startInvocation(
     context,
     {
       request_id: requestId,
@@ -76,7 +81,7 @@ const isFault = (error: unknown): boolean => errorCodeOf(error) === errorTable.s
 /** The middleware of a route's function that answers in one piece. */
 export const observesRequests = (route: RouteName) => ({
   before: ({ event, context }: { event: APIGatewayProxyEvent; context: Context }): void =>
-    beginRequest(event, context, route),
+    startRequest(event, context, route),
   after: (): Promise<void> => endRequest(route),
   onError: ({ error }: { error: unknown }): Promise<void> => endRequest(route, error),
 });

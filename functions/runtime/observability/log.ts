@@ -30,12 +30,12 @@ function describe(error: unknown): unknown {
 /** What lines tell of the request that they come from, where several are under way side by side. */
 const requestFields = /* @__PURE__ */ new AsyncLocalStorage<Fields>();
 
-const told = (fields: Fields): Fields => ({ ...requestFields.getStore(), ...withoutContents(fields) });
+const withRequest = (fields: Fields): Fields => ({ ...requestFields.getStore(), ...withoutContents(fields) });
 
 export const log: Log = {
-  info: (message, fields = {}) => logger.info(message, told(fields)),
-  warn: (message, fields = {}) => logger.warn(message, told(fields)),
-  error: (message, fields = {}) => logger.error(message, told(fields)),
+  info: (message, fields = {}) => logger.info(message, withRequest(fields)),
+  warn: (message, fields = {}) => logger.warn(message, withRequest(fields)),
+  error: (message, fields = {}) => logger.error(message, withRequest(fields)),
 };
 
 /** Every line of this work tells these fields. */
@@ -43,7 +43,7 @@ export const loggingAs = <Result>(fields: Fields, work: () => Result): Result =>
   requestFields.run({ ...fields }, work);
 
 /** From now on, every line of the work that this is called in tells these fields too. */
-export const tellInLog = (fields: Fields): void => void Object.assign(requestFields.getStore() ?? {}, fields);
+export const addToLog = (fields: Fields): void => void Object.assign(requestFields.getStore() ?? {}, fields);
 
 /** Every line until the next call tells these fields, which function it is, and whether it has just been started. */
 export function logInvocation(context: Context, fields: Record<string, string | undefined>): void {

@@ -21,13 +21,13 @@ export const meter: Meter = {
   },
   modelFailed: (model, failure) => measurements.add('modelFailures', 1, { model, failure }),
   modelRetried: (model, failure) => measurements.add('modelRetries', 1, { model, failure }),
-  requestsWorked({ done, failed, putOff }) {
+  requestsWorked({ done, failed, delayed }) {
     if (done > 0) measurements.add('batchRequestsDone', done, {});
     if (failed > 0) measurements.add('batchRequestsFailed', failed, {});
-    if (putOff > 0) measurements.add('batchRequestsPutOff', putOff, {});
+    if (delayed > 0) measurements.add('batchRequestsDelayed', delayed, {});
   },
   batchEnded: (status, age) => measurements.add('batchAge', age / 1000, { status }),
   webhookCalled: (outcome) => measurements.add('webhookAttempts', 1, { outcome }),
-  keyRefused: (reason) => measurements.add('refusedKeys', 1, { reason }),
-  usageLost: () => measurements.add('lostUsage', 1, {}),
+  keyRejected: (reason) => measurements.add('rejectedKeys', 1, { reason }),
+  usageNotCounted: () => measurements.add('lostUsage', 1, {}),
 };

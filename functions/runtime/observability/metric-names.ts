@@ -41,7 +41,7 @@ export const metrics = {
   /** Requests that were answered with an error, 4xx and 5xx: those of `error_code` 10005 are the service's own fault. */
   errors: { name: 'Errors', unit: 'Count', dimensions: [['route'], ['error_code']] },
   /** Keys that the authorizer refused. Refusals that the gateway has cached are not counted again. */
-  refusedKeys: { name: 'RefusedKeys', unit: 'Count', dimensions: one('reason') },
+  rejectedKeys: { name: 'RefusedKeys', unit: 'Count', dimensions: one('reason') },
   /** Connections that the web function of uploads has closed unread: they came without the distribution's secret. */
   strangers: { name: 'Strangers', unit: 'Count', dimensions: [[]] },
 
@@ -72,7 +72,7 @@ export const metrics = {
   batchRequestsDone: { name: 'BatchRequestsDone', unit: 'Count', dimensions: [[]] },
   batchRequestsFailed: { name: 'BatchRequestsFailed', unit: 'Count', dimensions: [[]] },
   /** Requests of batches that went back into the queue, for a model that is busy or a history that is in use. */
-  batchRequestsPutOff: { name: 'BatchRequestsPutOff', unit: 'Count', dimensions: [[]] },
+  batchRequestsDelayed: { name: 'BatchRequestsPutOff', unit: 'Count', dimensions: [[]] },
   /** From the creation of a batch to its end: as many values as batches that ended. */
   batchAge: { name: 'BatchAge', unit: 'Seconds', dimensions: one('status') },
 
@@ -80,7 +80,7 @@ export const metrics = {
   overdueBatches: { name: 'OverdueBatches', unit: 'Count', dimensions: [[]] },
 
   /** Webhooks whose last attempt has failed. */
-  webhooksGivenUp: { name: 'WebhooksGivenUp', unit: 'Count', dimensions: [[]] },
+  webhooksExhausted: { name: 'WebhooksGivenUp', unit: 'Count', dimensions: [[]] },
   webhookAttempts: { name: 'WebhookAttempts', unit: 'Count', dimensions: one('outcome') },
 
   /** Writes of usage that failed for good: what `agentctl usage` tells is too low by so many turns or invocations. */

@@ -3,7 +3,7 @@ import type { Context } from 'aws-lambda';
 import { isConflict } from '#adapters/dynamo/table/table.ts';
 import { retryWhile } from '#runtime/environment/deadline-retries.ts';
 import { serviceUnavailable } from '#runtime/environment/variables.ts';
-import { beginInvocation, endInvocation } from './invocation.ts';
+import { endInvocation, startInvocation } from './invocation.ts';
 import { log } from './log.ts';
 
 /** The Lambda behind a queue, a schedule or the workflow: its lines tell which invocation they are of, and its figures come at its end. */
@@ -11,7 +11,7 @@ export const observed =
   <Event, Result>(handler: (event: Event) => Promise<Result>) =>
   async (event: Event, context: Context): Promise<Result> => {
     retryWhile(() => context.getRemainingTimeInMillis());
-    beginInvocation(context, { request_id: context.awsRequestId, ...namesIn(event) });
+    startInvocation(context, { request_id: context.awsRequestId, ...namesIn(event) });
     let outcome: 'ok' | 'fault' = 'fault';
     try {
       const result = await handler(event);

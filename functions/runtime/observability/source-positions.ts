@@ -3,7 +3,7 @@ import { SourceMap } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
 /** `file:///var/task/index.mjs:12:3456` */
-const place = /(file:\/\/[^\s()]+):(\d+):(\d+)/g;
+const location = /(file:\/\/[^\s()]+):(\d+):(\d+)/g;
 
 const maps = new Map<string, SourceMap | undefined>();
 
@@ -13,7 +13,7 @@ const maps = new Map<string, SourceMap | undefined>();
  * that is let go of makes one), at 150 ms of processor and 50 MB for a function's first.
  */
 export const withSourcePositions = (stack: string): string =>
-  stack.replace(place, (bundled, module: string, line: string, column: string) => {
+  stack.replace(location, (bundled, module: string, line: string, column: string) => {
     const origin = mapOf(module)?.findOrigin(Number(line), Number(column));
     return origin !== undefined && 'fileName' in origin
       ? `${origin.fileName.replace(/^(\.\.\/)+/, '')}:${origin.lineNumber}:${origin.columnNumber}`

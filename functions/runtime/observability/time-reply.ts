@@ -7,24 +7,24 @@ type Emit = (event: StreamEventBody) => void;
 const route = 'send-message';
 
 /** Takes the times of a reply, from the moment on when its invocation began. */
-export function timeReply(began: number): {
+export function timeReply(startedAt: number): {
   listening: (emit: Emit) => Emit;
   ended: (reply: { error: ReplyError | null }) => void;
 } {
   let hasSpoken = false;
-  let asked = 0;
+  let calledAt = 0;
   return {
     listening: (emit) => (event) => {
       emit(event);
-      if (event.type === 'response.created') asked = Date.now();
+      if (event.type === 'response.created') calledAt = Date.now();
       if (hasSpoken || event.type !== 'response.output_text.delta') return;
       hasSpoken = true;
-      traced({ name: 'until the first delta', start: asked, end: Date.now(), outcome: 'ok' });
-      measurements.add('timeToFirstDelta', Math.round(performance.now() - began), { route });
+      traced({ name: 'until the first delta', start: calledAt, end: Date.now(), outcome: 'ok' });
+      measurements.add('timeToFirstDelta', Math.round(performance.now() - startedAt), { route });
     },
     ended({ error }) {
-      traced({ name: 'reply', start: asked, end: Date.now(), outcome: error === null ? 'ok' : 'fault' });
-      measurements.add('replyTime', Math.round(performance.now() - began), { route });
+      traced({ name: 'reply', start: calledAt, end: Date.now(), outcome: error === null ? 'ok' : 'fault' });
+      measurements.add('replyTime', Math.round(performance.now() - startedAt), { route });
       if (error !== null) measurements.add('failedReplies', 1, { route });
     },
   };

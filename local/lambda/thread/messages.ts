@@ -1,4 +1,4 @@
-import type { EngineRoute } from '../../dynamodb/engine-route.ts';
+import type { EmulatorRoute } from '../../dynamodb/engine-route.ts';
 
 /** What a thread is told when it is made. */
 export interface ThreadData {
@@ -9,9 +9,9 @@ export interface ThreadData {
   readonly memoryMegabytes: number;
   readonly timeoutMilliseconds: number;
   /** Whether somebody reads what the function writes to stdout. */
-  readonly isHeard: boolean;
-  readonly engineRoute: EngineRoute | undefined;
-  /** As `refuseOwnPorts` takes them. */
+  readonly hasLogListener: boolean;
+  readonly emulatorRoute: EmulatorRoute | undefined;
+  /** As `rejectOwnPorts` takes them. */
   readonly ownPorts: Uint8Array;
 }
 

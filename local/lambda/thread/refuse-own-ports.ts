@@ -29,26 +29,26 @@ function targetOf([first, second]: readonly unknown[]): Target {
  * function runs on is at an address that it could reach; here a permitted outbound host may be this very machine.
  * @param ports one element a port, 1 where the run listens; it may change
  */
-export function refuseOwnPorts(ports: Uint8Array): void {
+export function rejectOwnPorts(ports: Uint8Array): void {
   const named = new Set(
     Object.entries(process.env)
       .filter(([name]) => name.startsWith('AWS_ENDPOINT_URL'))
       .map(([, url = '']) => Number(URL.parse(url)?.port)),
   );
   const { connect } = Socket.prototype;
-  Socket.prototype.connect = function refusing(this: Socket, ...given: unknown[]) {
+  Socket.prototype.connect = function rejecting(this: Socket, ...given: unknown[]) {
     const { host = 'localhost', port, path } = targetOf(given);
     const number = Number(port);
     if (!path && !named.has(number)) {
-      const refuse = (address: string) => {
+      const reject = (address: string) => {
         if (ports[number] === 1 && isThisMachine(address))
           this.destroy(
             Object.assign(new Error(`connect ECONNREFUSED ${address}:${port}`), { code: 'ECONNREFUSED' }),
           );
       };
       // Not told for an address that was no name. Node connects in the next turn too, after its caller listens for errors.
-      process.nextTick(refuse, host);
-      this.on('lookup', (_error, address) => refuse(address));
+      process.nextTick(reject, host);
+      this.on('lookup', (_error, address) => reject(address));
     }
     return Reflect.apply(connect, this, given) as Socket;
   } as typeof connect;

@@ -5,10 +5,10 @@ import { finished } from 'node:stream/promises';
 import { pathToFileURL } from 'node:url';
 import { getHeapStatistics } from 'node:v8';
 import { parentPort, workerData } from 'node:worker_threads';
-import { takeEngineRoute } from '../../dynamodb/engine-route.ts';
+import { takeEmulatorRoute } from '../../dynamodb/engine-route.ts';
 import { awslambda, type Handler, isStreaming } from './managed-runtime.ts';
 import type { MessageFromThread, MessageToThread, ThreadData } from './messages.ts';
-import { refuseOwnPorts } from './refuse-own-ports.ts';
+import { rejectOwnPorts } from './refuse-own-ports.ts';
 import { reportError } from './report-error.ts';
 import { ResponseStream } from './response-stream.ts';
 import { watchNetwork } from './watch-network.ts';
@@ -35,14 +35,14 @@ watchNetwork((request) => {
     });
 });
 // Lines that nobody reads would each cost a message to the main thread.
-if (!data.isHeard)
+if (!data.hasLogListener)
   process.stdout.write = (...given: unknown[]) => {
     const written = given.at(-1);
     if (typeof written === 'function') queueMicrotask(() => written());
     return true;
   };
-refuseOwnPorts(data.ownPorts);
-if (data.engineRoute) takeEngineRoute(data.engineRoute);
+rejectOwnPorts(data.ownPorts);
+if (data.emulatorRoute) takeEmulatorRoute(data.emulatorRoute);
 setInterval(sampleMemory, MEMORY_SAMPLE_MILLISECONDS).unref();
 
 /** The heap has its own limit; what Buffers hold outside of it only shows here. */

@@ -2,11 +2,11 @@ import { flushCompileCache } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { workerData } from 'node:worker_threads';
 import type { ServerThreadData } from './messages.ts';
-import { refuseOwnPorts } from './refuse-own-ports.ts';
+import { rejectOwnPorts } from './refuse-own-ports.ts';
 
 // The body of a web function's thread: its module starts a server of its own accord.
 delete process.env.NODE_COMPILE_CACHE;
 const { entry, ownPorts } = workerData as ServerThreadData;
-refuseOwnPorts(ownPorts);
+rejectOwnPorts(ownPorts);
 await import(pathToFileURL(entry).href);
 flushCompileCache();

@@ -15,19 +15,19 @@ export function databaseText(file: string): string {
       .all()
       // Made by SQLite itself with the first AUTOINCREMENT.
       .filter(({ name }) => name !== 'sqlite_sequence');
-    const rows = schema
+    const items = schema
       .filter(({ type }) => type === 'table')
       .flatMap(({ name }) =>
         database
           .prepare(`SELECT * FROM ${quotedName(name)} ORDER BY 1, 2`)
           .all()
           .map(
-            (row) =>
-              `INSERT INTO ${quotedName(name)} VALUES (${Object.values(row).map(quotedValue).join(', ')});`,
+            (item) =>
+              `INSERT INTO ${quotedName(name)} VALUES (${Object.values(item).map(quotedValue).join(', ')});`,
           ),
       );
     const statements = schema.map(({ sql }) => `${String(sql).replace(/\s+/g, ' ')};`);
-    return [...statements, ...rows, ''].join('\n');
+    return [...statements, ...items, ''].join('\n');
   } finally {
     database.close();
   }

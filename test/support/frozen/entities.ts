@@ -171,7 +171,7 @@ export const batch = (number: number, fields: Partial<Batch> = {}): Batch => ({
   dispatchedAt: null,
   sentAt: null,
   groupsSent: 0,
-  places: 0,
+  slots: 0,
   ...fields,
 });
 

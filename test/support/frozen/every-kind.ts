@@ -114,7 +114,7 @@ async function writeOthers({ files, knowledge, usage, rateBuckets, requestKeys }
   await usage.add({ ...owner, agentId: null, counts: { uploads: 1, uploadedBytes: 29 }, calls: [] }, day);
   await rateBuckets.takeFirst(rateBucket, { now: start, interval: 200 });
   await rateBuckets.takeNext(rateBucket, { now: start, interval: 200, latest: start + 2000 });
-  await requestKeys.keep(requestKey('batch'), { is: 'batch', batchId: batch(1).id });
+  await requestKeys.store(requestKey('batch'), { is: 'batch', batchId: batch(1).id });
 }
 
 /** A batch of three groups, with an item in each state; the texts of its last group are too large for one item. */
@@ -132,10 +132,10 @@ async function writeOpenBatch({ batches }: Stores): Promise<void> {
   for (const position of [20, 21])
     requests[position] = batchRequest(position, { message: 't'.repeat(150_001) });
   await batches.create(open, requests, null);
-  await batches.begin(open, 1);
+  await batches.start(open, 1);
   await batches.saveDispatch(open, at(1));
   await batches.saveToken(open, 'token-of-the-task');
-  await batches.raiseRun(open);
+  await batches.incrementExecutionNumber(open);
 
   const claims = [0, 1, 2, 4].map(
     (position): Claim => ({
@@ -144,20 +144,20 @@ async function writeOpenBatch({ batches }: Stores): Promise<void> {
       newChat: position === 1 ? null : { workspaceId, agentId, name: `id-${position}`, externalUserId: null },
     }),
   );
-  const held = await batches.claim(open, claims, {
+  const buffered = await batches.claim(open, claims, {
     milliseconds: 30_000,
     chat: { idOf: (position) => `batch:${open.id}:${position}`, milliseconds: 270_000 },
   });
-  const [success, failed, waiting] = held.map(({ item }) => item) as [BatchItem, BatchItem, BatchItem];
+  const [success, failed, waiting] = buffered.map(({ item }) => item) as [BatchItem, BatchItem, BatchItem];
   const calls: BatchItem['calls'] = [['openai:test', 'chat', 10, 20]];
   await batches.save(open, { ...success, status: 'success', calls, processedAt: at(5) });
   const error = { code: 500, message: 'The model failed' };
   await batches.save(open, { ...failed, status: 'failed', error, brokenReplies: 3, processedAt: at(5) });
   await batches.save(open, { ...waiting, status: 'waiting', brokenReplies: 1, leaseUntil: start + 5000 });
-  await batches.countAndBegin(
+  await batches.enqueueNext(
     open,
-    { completed: 1, failed: 1, places: -1 },
-    { groups: 1, placesAtMost: 15, at: at(5) },
+    { completed: 1, failed: 1, slots: -1 },
+    { groups: 1, slotLimit: 15, at: at(5) },
   );
 
   const cancelling = batch(2);
@@ -199,15 +199,15 @@ async function writeEndedBatches({ batches, deliveries }: Stores): Promise<void>
       'exhausted',
     ],
   ];
-  const answers = { delivered: 200, pending: null, gone: 410, exhausted: 500 } as const;
+  const responses = { delivered: 200, pending: null, gone: 410, exhausted: 500 } as const;
   for (const [ended, state] of ends) {
     const delivery = await close(ended);
-    const begun = delivery && (await deliveries.begin(delivery, { at: at(8), nextAt: at(9) }));
-    if (!begun) throw new Error(`The delivery of ${ended.id} does not begin`);
-    const status = answers[state];
+    const started = delivery && (await deliveries.start(delivery, { at: at(8), nextAt: at(9) }));
+    if (!started) throw new Error(`The delivery of ${ended.id} does not begin`);
+    const status = responses[state];
     const failure = status === null ? 'The connection was refused' : null;
     const then = { state, nextAt: at(10) };
-    await deliveries.end(begun.delivery, { ...begun.attempt, duration: 12, status, failure }, then);
+    await deliveries.end(started.delivery, { ...started.attempt, duration: 12, status, failure }, then);
   }
   await close(
     batch(7, { status: 'completed', failed: 1, completedAt: at(8), stop: { reason: 'expired', at: at(7) } }),
@@ -216,7 +216,7 @@ async function writeEndedBatches({ batches, deliveries }: Stores): Promise<void>
   const resent = await close(batch(8, { status: 'completed', completed: 1, completedAt: at(8), webhook }));
   const restarted = resent && (await deliveries.restart(resent, at(11)));
   if (!restarted) throw new Error('The delivery does not begin anew');
-  await deliveries.begin(restarted, { at: at(11), nextAt: at(12) });
+  await deliveries.start(restarted, { at: at(11), nextAt: at(12) });
 }
 
 /** Of what the lists name there are the first chat and the first batch. */

@@ -45,13 +45,13 @@ const webhookSecret = 'frozen-secret';
 const userId = 'Zoë';
 
 /** The model says as it is told to: `Hold` is not answered, `Busy` is throttled, `Wrong` fails. */
-export function answerByMessage(call: ModelCall): void {
+export function respondByMessage(call: ModelCall): void {
   const message = lastMessageOf(call);
-  if (message.startsWith('Hold')) call.piece('One, ');
+  if (message.startsWith('Hold')) call.chunk('One, ');
   else if (message.startsWith('Busy')) call.fail(429);
   else if (message.startsWith('Wrong')) call.fail(400);
   else {
-    call.piece(message.startsWith('Much') ? 'large '.repeat(50_001) : `To: ${message}`);
+    call.chunk(message.startsWith('Much') ? 'large '.repeat(50_001) : `To: ${message}`);
     call.finish();
   }
 }

@@ -6,7 +6,7 @@ import { processesNaming, startCommand } from '../command.ts';
 import { startScriptedModel } from '../scripted-model.ts';
 import { startWebhookReceiver, status } from '../webhook-receiver.ts';
 import { databaseName as database, databaseText } from './database-text.ts';
-import { answerByMessage, type FolderContent, fillFolder } from './folder-scenario.ts';
+import { type FolderContent, fillFolder, respondByMessage } from './folder-scenario.ts';
 
 /** A data folder as `npm start` left it when it was killed. */
 export interface FrozenFolder extends FolderContent {
@@ -25,7 +25,7 @@ export async function freezeDataFolder(target: string): Promise<FrozenFolder> {
   const work = await mkdtemp(join(tmpdir(), 'frozen-folder-'));
   const data = join(work, 'data');
   const [model, receiver] = await Promise.all([startScriptedModel(), startWebhookReceiver(status(500))]);
-  model.onCall = answerByMessage;
+  model.onCall = respondByMessage;
   const command = startCommand(['--port', '0', '--data', data], { OPENAI_BASE_URL: model.url });
   try {
     await command.printed('Ctrl-C ends it.');
@@ -36,7 +36,7 @@ export async function freezeDataFolder(target: string): Promise<FrozenFolder> {
     const frozenAt = Date.now();
     // The engine of the table ends a moment later.
     while ((await processesNaming(data)).length > 0) await new Promise((resolve) => setTimeout(resolve, 20));
-    await keepFolder(data, target);
+    await copyFolder(data, target);
     return { frozenAt, receiver: receiver.url, connection, ...content };
   } finally {
     command.child.kill('SIGKILL');
@@ -45,7 +45,7 @@ export async function freezeDataFolder(target: string): Promise<FrozenFolder> {
   }
 }
 
-async function keepFolder(data: string, target: string): Promise<void> {
+async function copyFolder(data: string, target: string): Promise<void> {
   await rm(target, { recursive: true, force: true });
   await mkdir(target, { recursive: true });
   await cp(data, target, {

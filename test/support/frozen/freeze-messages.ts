@@ -44,7 +44,7 @@ export async function freezeMessages(commit: string): Promise<FrozenMessages> {
   const calls: World['calls'] = new Map();
   model.onCall = (call) => {
     const message = String(call.request.messages.at(-1)?.content);
-    const answer = calls.get(message) ?? answerAtOnce;
+    const answer = calls.get(message) ?? respondAtOnce;
     answer(call);
   };
   const sent = recordMessages(queue);
@@ -60,9 +60,9 @@ export async function freezeMessages(commit: string): Promise<FrozenMessages> {
       LEASE_SECONDS: '3',
       WEBHOOK_RETRY_SECONDS: '1,1,1',
     },
-    onRefusal: (message) => console.error(`Access denied. ${message}`),
+    onDenied: (message) => console.error(`Access denied. ${message}`),
   });
-  queue.engine = run.endpoints.sqs;
+  queue.emulator = run.endpoints.sqs;
   useLocalTable(run.outputs.DataTableName ?? '', run.endpoints.dynamodb);
   const tenant = await createTenant({ model: 'openai:test', titles: false });
   const client = clientOf({ baseUrl: `${run.url}/v1` }, tenant);
@@ -88,8 +88,8 @@ export async function freezeMessages(commit: string): Promise<FrozenMessages> {
   }
 }
 
-function answerAtOnce(call: ModelCall): void {
-  call.piece('Done');
+function respondAtOnce(call: ModelCall): void {
+  call.chunk('Done');
   call.finish();
 }
 
@@ -128,7 +128,7 @@ async function sendMessages({ run, tenant, client, calls, sent }: World): Promis
   );
   // Throttled until its retry is on its way; out of reach for so long that it gives its place up.
   calls.set('Busy', (call) =>
-    sent.some(({ body }) => !body.holdsPlace) ? answerAtOnce(call) : call.fail(429),
+    sent.some(({ body }) => !body.holdsPlace) ? respondAtOnce(call) : call.fail(429),
   );
   const requests = Array.from({ length: 12 }, (_, index) => ({
     custom_id: `id-${index}`,
@@ -139,14 +139,14 @@ async function sendMessages({ run, tenant, client, calls, sent }: World): Promis
   await endOf(client, id, 120);
 
   // A worker that dies with three requests.
-  const held: ModelCall[] = [];
+  const buffered: ModelCall[] = [];
   let hasDied = false;
   const hold = Promise.withResolvers<void>();
   for (const name of ['Hold 0', 'Hold 1', 'Hold 2'])
     calls.set(name, (call) => {
-      if (hasDied) return answerAtOnce(call);
-      held.push(call);
-      if (held.length === 3) hold.resolve();
+      if (hasDied) return respondAtOnce(call);
+      buffered.push(call);
+      if (buffered.length === 3) hold.resolve();
     });
   const died = await submit(
     client,

@@ -27,8 +27,8 @@ const TableName = 'Frozen';
 /** The engine with the data table alone: what a store writes and reads needs no service. */
 export async function openTable(): Promise<OpenTable> {
   const folder = await mkdtemp(join(tmpdir(), 'frozen-table-'));
-  const engine = await startDynoxide(join(folder, 'dynamodb.sqlite'));
-  const settings = { endpoint: engine.endpoint, region: 'us-east-1', credentials: operatorCredentials };
+  const emulator = await startDynoxide(join(folder, 'dynamodb.sqlite'));
+  const settings = { endpoint: emulator.endpoint, region: 'us-east-1', credentials: operatorCredentials };
   const client = new DynamoDBClient(settings);
   const storeClient = lightened(new DynamoDBClient({ ...itemClientSettings, ...settings }));
   await client.send(
@@ -65,7 +65,7 @@ export async function openTable(): Promise<OpenTable> {
     async close() {
       client.destroy();
       storeClient.destroy();
-      await engine.close();
+      await emulator.close();
       await rm(folder, { recursive: true, force: true });
     },
   };

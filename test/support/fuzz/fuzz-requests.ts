@@ -27,7 +27,7 @@ export interface FuzzRequest extends RawRequest {
    * What the route's schemas are given, when they say what must become of the request; otherwise it may be refused in
    * any of the ways of the error table.
    */
-  judged?: { parameters: object; query: object; headers: object; body: string };
+  expected?: { parameters: object; query: object; headers: object; body: string };
   /** Its path may be that of another route, such as a list without its last step. */
   isElsewhere?: true;
   /** Whether HTTP itself is broken, so that whatever reads it may refuse it without an envelope, or close. */
@@ -99,8 +99,8 @@ export function fuzzRequests(apiKey: string, known: readonly Known[]): fc.Arbitr
       ...others,
     };
   };
-  const judgedOf = (parts: Parts, text?: string): Pick<FuzzRequest, 'judged'> => ({
-    judged: {
+  const expectedOf = (parts: Parts, text?: string): Pick<FuzzRequest, 'expected'> => ({
+    expected: {
       parameters: Object.fromEntries(
         Object.entries(parts.parameters).map(([key, value]) => [key, String(value)]),
       ),
@@ -114,7 +114,7 @@ export function fuzzRequests(apiKey: string, known: readonly Known[]): fc.Arbitr
   const plain = names.filter((name) => !('multipart' in routes[name]));
   const some = (from: readonly RouteName[]) => fc.constantFrom(...from).chain(partsOf);
 
-  const untouched = some(plain).map((parts) => request(parts, 'nothing', judgedOf(parts)));
+  const untouched = some(plain).map((parts) => request(parts, 'nothing', expectedOf(parts)));
 
   const changedBody = some(json).chain((parts) =>
     fc
@@ -125,7 +125,7 @@ export function fuzzRequests(apiKey: string, known: readonly Known[]): fc.Arbitr
           const text = write(parts.body, path, change);
           return request(parts, `body at ${JSON.stringify(path)}: ${describe(change)}`, {
             text,
-            ...judgedOf(parts, text),
+            ...expectedOf(parts, text),
           });
         });
       }),
@@ -152,7 +152,7 @@ export function fuzzRequests(apiKey: string, known: readonly Known[]): fc.Arbitr
         return request(
           changed,
           `path ${key}: ${value.slice(0, 80)}`,
-          isStep ? judgedOf(changed) : { isElsewhere: true },
+          isStep ? expectedOf(changed) : { isElsewhere: true },
         );
       }),
     ),
@@ -170,7 +170,7 @@ export function fuzzRequests(apiKey: string, known: readonly Known[]): fc.Arbitr
               query: [...parts.query.filter(([name]) => name !== key), pair(key, value)],
             };
             const fits = value.length < 5000 && key !== '__proto__';
-            return request(changed, `query ${key}: ${value.slice(0, 80)}`, fits ? judgedOf(changed) : {});
+            return request(changed, `query ${key}: ${value.slice(0, 80)}`, fits ? expectedOf(changed) : {});
           }),
         ],
         [

@@ -13,8 +13,8 @@ export interface FuzzWorld {
 }
 
 export async function openFuzzWorld(service: Service): Promise<FuzzWorld> {
-  const mark = `canary-${crypto.randomUUID().slice(0, 8)}`;
-  const [own, other] = [await furnishWorkspace(service, 'own'), await furnishWorkspace(service, mark)];
+  const marker = `canary-${crypto.randomUUID().slice(0, 8)}`;
+  const [own, other] = [await furnishWorkspace(service, 'own'), await furnishWorkspace(service, marker)];
   return {
     tenant: own.tenant,
     known: own.chats.map((ids) => ({
@@ -28,7 +28,7 @@ export async function openFuzzWorld(service: Service): Promise<FuzzWorld> {
       url: 'https://localhost:9/hook',
     })),
     canaries: [
-      mark,
+      marker,
       other.tenant.workspaceId,
       other.tenant.apiKey,
       other.tenant.agentId,

@@ -122,7 +122,7 @@ export function changesOf(node: SchemaNode, path: Path): { cheap: Change[]; dear
     cheap.push(...['null', '{}', '1'].map((text): Change => ({ kind: 'repeat', text })));
   if (node.type === 'object')
     // As often as all the others: these are the ones that reach deepest.
-    for (let again = 0; again < 3; again += 1)
+    for (let repeated = 0; repeated < 3; repeated += 1)
       cheap.push(...extraMembers.map((members): Change => ({ kind: 'add', members })));
   const dear = large.map((make) => () => replace(make()));
   if (node.type === 'array') {

@@ -1,9 +1,9 @@
 import type * as z from 'zod';
 import { streamEvent } from '#contract/events.ts';
 import { type Route, routes } from '#contract/routes.ts';
-import { checkAnswer } from '../check-answer.ts';
+import { checkResponse } from '../check-answer.ts';
 import type { FuzzRequest } from './fuzz-requests.ts';
-import type { RawAnswer } from './raw-exchange.ts';
+import type { RawResponse } from './raw-exchange.ts';
 
 /** What the judge knows besides a request and its answer. */
 export interface Secrets {
@@ -24,32 +24,34 @@ const longestMessage = 3000;
  * Holds an answer against all that is promised of every answer.
  * @returns what is wrong with it; nothing when it is as it must be
  */
-export function judgeAnswer(
+export function checkFuzzResponse(
   request: FuzzRequest,
-  answer: RawAnswer | undefined,
+  response: RawResponse | undefined,
   secrets: Secrets,
 ): string | undefined {
-  if (request.isNoHttp && (answer === undefined || isBare(answer))) return undefined;
-  if (answer === undefined) return 'the connection was closed without an answer';
-  if (answer.status >= 500) return 'a 5xx';
-  const whole = [...answer.headers].flat().concat(answer.text).join('\n');
-  const told = secrets.canaries.find((canary) => whole.includes(canary));
-  if (told !== undefined) return `it tells of another workspace: ${told}`;
-  const inHeaders = internalIn(headersOf(answer), secrets);
+  if (request.isNoHttp && (response === undefined || isBare(response))) return undefined;
+  if (response === undefined) return 'the connection was closed without an answer';
+  if (response.status >= 500) return 'a 5xx';
+  const whole = [...response.headers].flat().concat(response.text).join('\n');
+  const text = secrets.canaries.find((canary) => whole.includes(canary));
+  if (text !== undefined) return `it tells of another workspace: ${text}`;
+  const inHeaders = internalIn(headersOf(response), secrets);
   if (inHeaders !== undefined) return `a header tells ${inHeaders}`;
-  if (request.method === 'HEAD') return answer.text === '' ? undefined : 'an answer to HEAD has a body';
-  if (answer.headers.get('content-type')?.startsWith('text/event-stream')) return streamProblem(answer.text);
-  return envelopeProblem(request, answer, secrets);
+  if (request.method === 'HEAD') return response.text === '' ? undefined : 'an answer to HEAD has a body';
+  if (response.headers.get('content-type')?.startsWith('text/event-stream'))
+    return streamProblem(response.text);
+  return envelopeProblem(request, response, secrets);
 }
 
 /** All but the one in which API Gateway names its own errors, as `AccessDeniedException`. */
-const headersOf = ({ headers }: RawAnswer): string =>
+const headersOf = ({ headers }: RawResponse): string =>
   [...headers]
     .flatMap(([name, value]) => (name === 'x-amzn-errortype' ? [] : `${name}: ${value}`))
     .join('\n');
 
 /** What a server says that has read no request: a status alone. */
-const isBare = ({ status, text }: RawAnswer): boolean => [400, 413, 431, 501].includes(status) && text === '';
+const isBare = ({ status, text }: RawResponse): boolean =>
+  [400, 413, 431, 501].includes(status) && text === '';
 
 function problemOf(check: () => void): unknown {
   try {
@@ -60,21 +62,21 @@ function problemOf(check: () => void): unknown {
   }
 }
 
-function envelopeProblem(request: FuzzRequest, answer: RawAnswer, secrets: Secrets): string | undefined {
+function envelopeProblem(request: FuzzRequest, response: RawResponse, secrets: Secrets): string | undefined {
   let body: { message: string | null; error_code: number };
   try {
-    body = JSON.parse(answer.text);
-    const answered = { method: request.method, status: answer.status, headers: answer.headers, body };
+    body = JSON.parse(response.text);
+    const responded = { method: request.method, status: response.status, headers: response.headers, body };
     const paths = Object.values(routes).map(({ path }) => path);
     if (
       !request.isElsewhere ||
-      !paths.some((path) => problemOf(() => checkAnswer({ ...answered, path })) === undefined)
+      !paths.some((path) => problemOf(() => checkResponse({ ...responded, path })) === undefined)
     )
-      checkAnswer({ ...answered, path: routes[request.route].path });
+      checkResponse({ ...responded, path: routes[request.route].path });
   } catch (error) {
     return (error as Error).message;
   }
-  if (answer.status < 400)
+  if (response.status < 400)
     return expectedProblem(request) && `it was accepted, although ${expectedProblem(request)}`;
   const message = body.message ?? '';
   const internal = internalIn(message, secrets);
@@ -82,7 +84,7 @@ function envelopeProblem(request: FuzzRequest, answer: RawAnswer, secrets: Secre
   if (message.length > longestMessage) return `its message has ${message.length} characters`;
   const expected = expectedProblem(request);
   if (expected === undefined) return undefined;
-  if (`${answer.status}/${body.error_code}` !== '400/10006')
+  if (`${response.status}/${body.error_code}` !== '400/10006')
     return `it is no 400/10006, although ${expected}`;
   return message.includes(expected) ? undefined : `its message does not name ${expected}`;
 }
@@ -92,14 +94,14 @@ function internalIn(text: string, { internals }: Secrets): string | undefined {
 }
 
 /** What a message must name of a request whose schemas refuse it. */
-function expectedProblem({ route, judged }: FuzzRequest): string | undefined {
-  if (judged === undefined) return undefined;
+function expectedProblem({ route, expected }: FuzzRequest): string | undefined {
+  if (expected === undefined) return undefined;
   const { parameters, query, headers, body }: Route = routes[route];
   return (
-    firstWrong(parameters, judged.parameters) ??
-    firstWrong(query, judged.query) ??
-    firstWrong(headers, judged.headers) ??
-    (body.type === 'unknown' ? undefined : bodyProblem(body, judged.body))
+    firstWrong(parameters, expected.parameters) ??
+    firstWrong(query, expected.query) ??
+    firstWrong(headers, expected.headers) ??
+    (body.type === 'unknown' ? undefined : bodyProblem(body, expected.body))
   );
 }
 
@@ -118,10 +120,10 @@ function firstWrong(schema: z.ZodType, value: unknown): string | undefined {
   const parsed = schema.safeParse(value);
   if (parsed.success) return undefined;
   const [issue] = parsed.error.issues;
-  const place = (issue?.path ?? [])
+  const location = (issue?.path ?? [])
     .map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`))
     .join('');
-  return place.replace(/^\./, '') || 'The body';
+  return location.replace(/^\./, '') || 'The body';
 }
 
 /** A stream that ends as it must, of events that the contract names. */

@@ -14,7 +14,7 @@ export interface RawRequest {
   ends?: true;
 }
 
-export interface RawAnswer {
+export interface RawResponse {
   status: number;
   headers: Headers;
   text: string;
@@ -28,20 +28,20 @@ const patience = 60_000;
  * @returns nothing when the connection was closed without an answer
  * @throws Error when nothing more comes, or what comes is no HTTP
  */
-export function exchange(port: number, request: RawRequest): Promise<RawAnswer | undefined> {
+export function exchange(port: number, request: RawRequest): Promise<RawResponse | undefined> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1');
-    const pieces: Buffer[] = [];
+    const chunks: Buffer[] = [];
     socket.setTimeout(patience, () => {
       socket.destroy();
       reject(new Error(`No end of an answer in ${patience / 1000} s`));
     });
     let length: number | undefined;
     let read = 0;
-    socket.on('data', (piece) => {
-      pieces.push(piece);
-      read += piece.length;
-      length ??= lengthOf(Buffer.concat(pieces), request.method);
+    socket.on('data', (chunk) => {
+      chunks.push(chunk);
+      read += chunk.length;
+      length ??= lengthOf(Buffer.concat(chunks), request.method);
       // Whoever keeps the connection open has said all the same.
       if (length !== undefined && read >= length) socket.destroy();
     });
@@ -49,7 +49,7 @@ export function exchange(port: number, request: RawRequest): Promise<RawAnswer |
     socket.on('error', () => {});
     socket.on('close', () => {
       try {
-        resolve(readAnswer(Buffer.concat(pieces)));
+        resolve(readResponse(Buffer.concat(chunks)));
       } catch (error) {
         reject(error);
       }
@@ -98,14 +98,14 @@ function lengthOf(bytes: Buffer, method: string): number | undefined {
   return end + 4 + (method === 'HEAD' ? 0 : Number(length));
 }
 
-function readAnswer(bytes: Buffer): RawAnswer | undefined {
+function readResponse(bytes: Buffer): RawResponse | undefined {
   if (bytes.length === 0) return undefined;
   const end = bytes.indexOf('\r\n\r\n');
   const [first = '', ...lines] = bytes.subarray(0, Math.max(end, 0)).toString('latin1').split('\r\n');
   const status = /^HTTP\/1\.1 (\d{3})/.exec(first)?.[1];
   if (status === undefined) throw new Error(`The answer is no HTTP: ${bytes.toString('latin1', 0, 200)}`);
   const rest = bytes.subarray(end + 4);
-  if (status === '100') return readAnswer(rest);
+  if (status === '100') return readResponse(rest);
   const headers = new Headers();
   for (const line of lines) {
     const colon = line.indexOf(':');

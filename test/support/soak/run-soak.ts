@@ -13,7 +13,7 @@ import { startWebhookReceiver, status, type WebhookReceiver } from '../webhook-r
 import { type MemorySample, type MemoryTrend, trendOf } from './memory-trend.ts';
 import { doBatch, type SoakBatches } from './soak-batches.ts';
 import { SoakLog } from './soak-log.ts';
-import { answerByWishes } from './soak-model.ts';
+import { respondByWishes } from './soak-model.ts';
 import { SoakUser, type SoakWorld } from './soak-user.ts';
 import { type SoakService, startSoakService } from './start-soak-service.ts';
 
@@ -28,9 +28,9 @@ export interface SoakOptions {
   /** Before memory is looked at, seconds: threads start, caches fill. */
   warmUp: number;
   /** Until all that is under way has ended, seconds at most. */
-  settling: number;
+  closing: number;
   /** What is done with all that was kept, when it has been looked at. */
-  behind?: (stores: StoresOfRun) => Promise<void>;
+  upstream?: (stores: StoresOfRun) => Promise<void>;
 }
 
 export interface SoakReport {
@@ -42,7 +42,7 @@ export interface SoakReport {
   kills: Record<string, { times: number; threads: number }>;
   modelFailures: number;
   batches: SoakBatches;
-  webhooks: { calls: number; refused: number; events: number };
+  webhooks: { calls: number; rejected: number; events: number };
   /** By part, behind the warm-up. */
   memory: Record<string, MemoryTrend>;
   /** Of all functions, the most that there were at once. */
@@ -73,12 +73,12 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const random = seededRandom(options.seed);
   const folder = await mkdtemp(join(tmpdir(), 'soak-'));
   const model = await startScriptedModel();
-  const { failed } = answerByWishes(model, random);
+  const { failed } = respondByWishes(model, random);
   const receiver = await startWebhookReceiver();
-  let refused = 0;
-  receiver.answers.push((response, call, number) => {
+  let rejected = 0;
+  receiver.responses.push((response, call, number) => {
     const code = random() < 0.2 ? 500 : 200;
-    if (code === 500) refused += 1;
+    if (code === 500) rejected += 1;
     status(code)(response, call, number);
   });
   const service = await startSoakService({
@@ -94,14 +94,14 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const log = new SoakLog();
   try {
     useLocalTable(service.stores.outputs.DataTableName ?? '', service.stores.endpoints.dynamodb);
-    let marks = 0;
+    let markers = 0;
     const world: SoakWorld = {
       service,
       log,
       random,
-      mark: () => {
-        marks += 1;
-        return `#${options.seed.toString(36)}-${marks}#`;
+      marker: () => {
+        markers += 1;
+        return `#${options.seed.toString(36)}-${markers}#`;
       },
     };
     const tenants = [
@@ -109,10 +109,10 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
       await createTenant({ model: 'openai:test', titles: false, whitelist: ['user-1', 'user-3', 'user-5'] }),
     ] as const;
     const end = performance.now() + options.seconds * 1000;
-    const isOver = (): boolean => performance.now() > end;
+    const hasEnded = (): boolean => performance.now() > end;
     const batches: SoakBatches = { submitted: 0, requests: 0, cancelled: 0, webhooks: 0 };
     const repeat = async (work: () => Promise<void>): Promise<void> => {
-      while (!isOver()) {
+      while (!hasEnded()) {
         await work();
         await sleep(random() * pause);
       }
@@ -123,16 +123,16 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
     );
     const samples = new Map<string, MemorySample[]>();
     const [threads] = await Promise.all([
-      sampleMemory(service, samples, { isOver, warmUp: options.warmUp, seconds: options.seconds }),
+      sampleMemory(service, samples, { hasEnded, warmUp: options.warmUp, seconds: options.seconds }),
       ...users.map((user) => repeat(() => user.act())),
       ...Array.from({ length: Math.ceil(options.users / 3) }, () =>
         repeat(() => log.note('batch', () => doBatch(world, tenants[0], receiver, batches))),
       ),
-      killFunctions(service, log, { every: options.killEvery, isOver, random }),
+      killFunctions(service, log, { every: options.killEvery, hasEnded, random }),
     ]);
-    const problems = await settledProblems(service, options.settling);
-    const { violations } = await service.look();
-    await options.behind?.(service.stores);
+    const problems = await finalProblems(service, options.closing);
+    const { violations } = await service.check();
+    await options.upstream?.(service.stores);
     return {
       seed: options.seed,
       seconds: options.seconds,
@@ -140,7 +140,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
       kills: killsOf(log),
       modelFailures: failed(),
       batches,
-      webhooks: { calls: receiver.calls.length, refused, events: checkEvents(receiver, batches, log) },
+      webhooks: { calls: receiver.calls.length, rejected, events: checkEvents(receiver, batches, log) },
       memory: Object.fromEntries([...samples].map(([part, taken]) => [part, trendOf(taken)])),
       threads,
       excused: log.excused,
@@ -158,9 +158,9 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
 async function killFunctions(
   service: SoakService,
   log: SoakLog,
-  { every, isOver, random }: { every: number; isOver: () => boolean; random: () => number },
+  { every, hasEnded, random }: { every: number; hasEnded: () => boolean; random: () => number },
 ): Promise<void> {
-  while (!isOver()) {
+  while (!hasEnded()) {
     await sleep(every * (0.5 + random()) * 1000);
     const prefix = killed[Math.floor(random() * killed.length)] ?? '';
     const kill = { prefix, from: performance.now(), until: Number.POSITIVE_INFINITY, threads: 0 };
@@ -174,24 +174,24 @@ async function killFunctions(
 async function sampleMemory(
   service: SoakService,
   samples: Map<string, MemorySample[]>,
-  { isOver, warmUp, seconds }: { isOver: () => boolean; warmUp: number; seconds: number },
+  { hasEnded, warmUp, seconds }: { hasEnded: () => boolean; warmUp: number; seconds: number },
 ): Promise<number> {
   const start = performance.now();
   const every = Math.min(Math.max(seconds / 200, 1), 5);
   let most = 0;
-  while (!isOver()) {
+  while (!hasEnded()) {
     await sleep(every * 1000);
     const at = (performance.now() - start) / 1000;
     if (at < warmUp) continue;
-    const [[runner, ...engine], { heap, threads }] = await Promise.all([
+    const [[runner, ...emulator], { heap, threads }] = await Promise.all([
       processTree(service.pid),
-      service.look(),
+      service.check(),
     ]);
     most = Math.max(most, threads);
     const all = {
       'the runner with all functions': runner?.residentBytes ?? 0,
       "the runner's own objects": heap,
-      'the engine of DynamoDB': engine.reduce((sum, { residentBytes }) => sum + residentBytes, 0),
+      'the engine of DynamoDB': emulator.reduce((sum, { residentBytes }) => sum + residentBytes, 0),
     };
     for (const [part, bytes] of Object.entries(all)) {
       const taken = samples.get(part) ?? [];
@@ -203,7 +203,7 @@ async function sampleMemory(
 }
 
 /** What is still wrong when nothing goes on any more. */
-async function settledProblems(service: SoakService, seconds: number): Promise<string[]> {
+async function finalProblems(service: SoakService, seconds: number): Promise<string[]> {
   const end = performance.now() + seconds * 1000;
   for (;;) {
     const problems = await storedProblems(service.stores);
@@ -214,16 +214,16 @@ async function settledProblems(service: SoakService, seconds: number): Promise<s
 
 /** Each batch with a webhook told of its end, under one id and in the same words, however often. */
 function checkEvents(receiver: WebhookReceiver, batches: SoakBatches, log: SoakLog): number {
-  const told = Map.groupBy(receiver.calls, ({ payload }) => payload.data.id);
-  for (const [id, calls] of told) {
+  const text = Map.groupBy(receiver.calls, ({ payload }) => payload.data.id);
+  for (const [id, calls] of text) {
     const events = new Set(calls.map(({ headers }) => headers['x-service-event-id']));
     const bodies = new Set(calls.map(({ body }) => body));
     if (events.size !== 1 || bodies.size !== 1)
       log.unexpected.push(`The batch ${id} told its end as ${events.size} events in ${bodies.size} forms`);
   }
-  if (told.size !== batches.webhooks)
-    log.unexpected.push(`${told.size} batches told their end, not ${batches.webhooks}`);
-  return told.size;
+  if (text.size !== batches.webhooks)
+    log.unexpected.push(`${text.size} batches told their end, not ${batches.webhooks}`);
+  return text.size;
 }
 
 function killsOf({ kills }: SoakLog): SoakReport['kills'] {

@@ -26,22 +26,22 @@ export async function doBatch(
   receiver: Pick<WebhookReceiver, 'url'>,
   counts: SoakBatches,
 ): Promise<void> {
-  const { log, mark, random } = world;
+  const { log, marker, random } = world;
   const client = clientOf(world.service, tenant);
   const hasChain = random() < 0.25;
   const chat = hasChain
     ? dataOf(await client.post<{ id: number }>('/chats', { name: 'Chain', agent_id: tenant.agentId }))
     : undefined;
-  const marks: string[] = [];
+  const markers: string[] = [];
   const wishes: Wish[] = [];
   const requests = Array.from({ length: 3 + Math.floor(random() * 40) }, (_, index): RequestFields => {
     const chance = random();
     const wish: Wish = chance < 0.05 ? 'Stumble' : chance < 0.08 ? 'Throttle' : 'Say';
     wishes.push(wish);
-    marks.push(mark());
+    markers.push(marker());
     return {
       custom_id: `request ${index}`,
-      message: `${wish} ${marks[index]}`,
+      message: `${wish} ${markers[index]}`,
       ...(chat !== undefined && index % 5 === 2 && { history_id: chat.id }),
     };
   });
@@ -61,15 +61,15 @@ export async function doBatch(
   if (hasWebhook) counts.webhooks += 1;
   if (isCancelled) {
     await new Promise((resolve) => setTimeout(resolve, random() * 3000));
-    const answer = await client.post<BatchResource>(`/batches/${batch.id}/cancel`, undefined);
+    const response = await client.post<BatchResource>(`/batches/${batch.id}/cancel`, undefined);
     // It may have ended meanwhile.
-    expect([202, 400]).toContain(answer.status);
-    if (answer.status === 202) counts.cancelled += 1;
+    expect([202, 400]).toContain(response.status);
+    if (response.status === 202) counts.cancelled += 1;
   }
   const ended = await log.persistently('batch', ['List', 'GetBatch'], () => endOf(client, batch.id, 120));
   expect(['completed', 'cancelled']).toContain(ended.status);
   const results = await log.persistently('batch', ['List'], () => checkEnded(client, ended, requests));
   for (const [index, { status, response_content, error_code }] of results.entries())
-    if (status === 'success') expect(response_content).toBe(replyTo(marks[index] ?? ''));
+    if (status === 'success') expect(response_content).toBe(replyTo(markers[index] ?? ''));
     else expect([ended.status, error_code, wishes[index]]).toEqual(['cancelled', 499, wishes[index]]);
 }

@@ -32,12 +32,12 @@ export class SoakLog {
   async persistently<Result>(
     kind: string,
     functions: readonly string[],
-    ask: () => Promise<Result>,
+    send: () => Promise<Result>,
   ): Promise<Result> {
     for (let attempt = 1; ; attempt += 1) {
       const start = performance.now();
       try {
-        return await ask();
+        return await send();
       } catch (error) {
         if (attempt === 30 || !this.#mayBeKilled(functions, start, performance.now())) throw error;
         this.excused[kind] = (this.excused[kind] ?? 0) + 1;

@@ -4,10 +4,10 @@ import type { SoakReport } from './run-soak.ts';
 export const growthAtMost = 0.1;
 
 /** What keeps a soak from being a success: none when it is one. `memory` is judged when it was looked at for ten minutes. */
-export function failuresOf(report: SoakReport, options: { judgesMemory: boolean }): string[] {
+export function failuresOf(report: SoakReport, options: { checksMemory: boolean }): string[] {
   const { unexpected, violations, problems, memory } = report;
   const growing = Object.entries(memory).filter(
-    ([, { growth }]) => options.judgesMemory && growth > growthAtMost,
+    ([, { growth }]) => options.checksMemory && growth > growthAtMost,
   );
   return [
     ...unexpected,
@@ -30,7 +30,7 @@ export function pageOf(report: SoakReport, failures: readonly string[]): string 
       ['killed', 'times', 'threads'],
       Object.entries(report.kills).map(([name, { times, threads }]) => [name, times, threads]),
     ),
-    `The model failed ${report.modelFailures} calls. ${batches.submitted} batches had ${batches.requests} requests; ${batches.cancelled} were cancelled. ${webhooks.events} told their webhook, in ${webhooks.calls} calls of which ${webhooks.refused} were refused. Answers that a kill had cut off and that were asked for again: ${Object.values(report.excused).reduce((sum, count) => sum + count, 0)}. The functions had ${report.threads} threads at most.`,
+    `The model failed ${report.modelFailures} calls. ${batches.submitted} batches had ${batches.requests} requests; ${batches.cancelled} were cancelled. ${webhooks.events} told their webhook, in ${webhooks.calls} calls of which ${webhooks.rejected} were refused. Answers that a kill had cut off and that were asked for again: ${Object.values(report.excused).reduce((sum, count) => sum + count, 0)}. The functions had ${report.threads} threads at most.`,
     table(
       ['memory of', 'mean, MB', 'most, MB', 'MB an hour', 'growth'],
       Object.entries(report.memory).map(([part, { mean, most, slope, growth }]) => [
@@ -50,7 +50,7 @@ const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
 const duration = (seconds: number): string =>
   seconds < 120 ? `${Math.round(seconds)} seconds` : `${Math.round(seconds / 60)} minutes`;
 
-const table = (head: string[], rows: (string | number)[][]): string =>
-  [head, head.map((_, index) => (index === 0 ? '---' : '---:')), ...rows]
+const table = (head: string[], items: (string | number)[][]): string =>
+  [head, head.map((_, index) => (index === 0 ? '---' : '---:')), ...items]
     .map((cells) => `| ${cells.join(' | ')} |`)
     .join('\n');

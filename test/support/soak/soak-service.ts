@@ -12,7 +12,7 @@ export interface SoakServiceOptions {
 }
 
 /** A line that it is sent, and one that it answers with. */
-export type SoakCommand = { kill: string } | { look: true };
+export type SoakCommand = { kill: string } | { check: true };
 export interface SoakState {
   /** Of the last kill: how many threads. */
   killed: number;

@@ -14,7 +14,7 @@ export interface SoakWorld {
   log: SoakLog;
   random: () => number;
   /** A mark that no message had before. */
-  mark(): string;
+  marker(): string;
 }
 
 /** What the log must be able to forgive. */
@@ -63,11 +63,11 @@ export class SoakUser {
   }
 
   async #send(streamed: boolean, files: string[] = []): Promise<void> {
-    const { log, mark } = this.#world;
+    const { log, marker } = this.#world;
     const wish = this.#wish();
     // A turn that was cut off may stand in the history: whoever asks again says something new.
     await log.persistently('reply', ['SendMessage'], async () => {
-      const said = mark();
+      const said = marker();
       const body = {
         message: `${wish} ${said}`,
         agent_id: this.#tenant.agentId,
@@ -77,13 +77,13 @@ export class SoakUser {
       const expected = wish === 'Break off' ? undefined : replyTo(said);
       if (streamed) await this.#stream(body, expected);
       else {
-        const answer = await this.#client.post<string>(`/chats/${this.#chatId}/messages`, {
+        const response = await this.#client.post<string>(`/chats/${this.#chatId}/messages`, {
           ...body,
           stream: false,
         });
         if (expected === undefined) {
-          if (answer.status !== 500) throw new NotNow(`${answer.status} ${answer.body.message}`);
-        } else expect(dataOf(answer)).toBe(expected);
+          if (response.status !== 500) throw new NotNow(`${response.status} ${response.body.message}`);
+        } else expect(dataOf(response)).toBe(expected);
       }
     });
     this.#turns += 1;
@@ -115,8 +115,8 @@ export class SoakUser {
     const size = Math.floor(200 + random() * 20_000);
     const data = { scope: random() < 0.5 ? 'ephemeral' : 'persistent' };
     const upload = uploaderOf(this.#world.service, this.#tenant);
-    const answer = await upload.file('notes.txt', 'Notes. '.repeat(Math.ceil(size / 7)), { data });
-    const file = dataOf(answer) as { uuid: string };
+    const response = await upload.file('notes.txt', 'Notes. '.repeat(Math.ceil(size / 7)), { data });
+    const file = dataOf(response) as { uuid: string };
     await this.#send(random() < 0.5, [file.uuid]);
   }
 

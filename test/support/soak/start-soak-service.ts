@@ -11,7 +11,7 @@ export interface SoakService {
   stores: StoresOfRun;
   /** Ends all threads of the functions whose logical id begins so. @returns how many */
   kill(prefix: string): Promise<number>;
-  look(): Promise<SoakState>;
+  check(): Promise<SoakState>;
   close(): Promise<void>;
 }
 
@@ -33,20 +33,20 @@ export async function startSoakService(options: SoakServiceOptions): Promise<Soa
   };
   const started = (await next()) as StoresOfRun & { url: string };
   let turn: Promise<unknown> = Promise.resolve();
-  const ask = (command: SoakCommand): Promise<SoakState> => {
-    const answer = turn.then(() => {
+  const send = (command: SoakCommand): Promise<SoakState> => {
+    const response = turn.then(() => {
       child.stdin.write(`${JSON.stringify(command)}\n`);
       return next() as Promise<SoakState>;
     });
-    turn = answer.catch(() => undefined);
-    return answer;
+    turn = response.catch(() => undefined);
+    return response;
   };
   return {
     pid: child.pid ?? 0,
     baseUrl: `${started.url}/v1`,
     stores: started,
-    kill: async (prefix) => (await ask({ kill: prefix })).killed,
-    look: () => ask({ look: true }),
+    kill: async (prefix) => (await send({ kill: prefix })).killed,
+    check: () => send({ check: true }),
     async close() {
       child.stdin.end();
       await exit;

@@ -116,7 +116,7 @@ function namedIn(where: string, operation: Operation, { components: { schemas } 
       isRequest: type === 'application/json' && where.startsWith('POST '),
     }),
   );
-  const answers = Object.entries(operation.responses).flatMap(([status, response]): Named[] => [
+  const responses = Object.entries(operation.responses).flatMap(([status, response]): Named[] => [
     ...[...(response.description ?? '').matchAll(/(\d{5}) (\w+)/g)].map(
       ([, name = '', text = '']): Named => ({ where: status, name, traits: [], text }),
     ),
@@ -132,7 +132,7 @@ function namedIn(where: string, operation: Operation, { components: { schemas } 
       ),
     ...Object.values(response.content ?? {}).flatMap(({ schema }) => fieldsOf('envelope', schema, schemas)),
   ]);
-  return [...parameters, ...bodies, ...answers];
+  return [...parameters, ...bodies, ...responses];
 }
 
 /** @param isRequest an optional field of a JSON body may be null, which one rule says of all: the exceptions are differences */
@@ -189,11 +189,11 @@ const specifiedTraits = (where: string): Map<string, string[]> =>
       ]),
   );
 
-type Row = Difference & { name: string };
+type Item = Difference & { name: string };
 
 /** What the document names otherwise than the specification, and what it lacks. */
-function compared(named: readonly Named[]): Row[] {
-  const rows = named.map(({ where, name, traits, text }) => {
+function compared(named: readonly Named[]): Item[] {
+  const items = named.map(({ where, name, traits, text }) => {
     const wanted = specifiedTraits(where).get(name);
     const differences = [
       ...(wanted === undefined ? ['added'] : []),
@@ -213,13 +213,13 @@ function compared(named: readonly Named[]): Row[] {
       .filter((name) => !names.has(`${where} ${name}`))
       .map((name) => ({ where, name, difference: 'missing', text: '' })),
   );
-  return [...rows.filter(({ difference }) => difference !== ''), ...missing];
+  return [...items.filter(({ difference }) => difference !== ''), ...missing];
 }
 
 /** What is alike in several places is one row, without the places. */
-function together(rows: readonly Row[]): Difference[] {
+function together(items: readonly Item[]): Difference[] {
   return [
-    ...Map.groupBy(rows, ({ name, difference, text }) => JSON.stringify([name, difference, text])).values(),
+    ...Map.groupBy(items, ({ name, difference, text }) => JSON.stringify([name, difference, text])).values(),
   ].flatMap((alike) =>
     alike.slice(0, 1).map(({ where, name, difference, text }) => ({
       where: [alike.length === 1 || name === '' ? where : '', name]

@@ -4,18 +4,18 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { dataTableOf } from '../data-table.ts';
 import { type StoresOfRun, takeSnapshot } from './snapshot.ts';
-import { StoredRows } from './stored-rows.ts';
+import { StoredItems } from './stored-rows.ts';
 
 /**
  * Spoils what a service with at least one chat and one batch keeps, in every way that a look at it shall find.
  * @returns what that look has to say, each once
  */
 export async function plantProblems(stores: StoresOfRun): Promise<RegExp[]> {
-  const rows = new StoredRows(await takeSnapshot(stores));
-  const [chat, other] = rows
+  const items = new StoredItems(await takeSnapshot(stores));
+  const [chat, other] = items
     .like(/^W#([^#]+)#C#(\d+)$/, /^CHAT$/)
-    .filter(({ row }) => Number(row.message_count) > 0);
-  const [batch] = rows.like(/^W#([^#]+)#B#([^#]+)$/, /^BATCH$/);
+    .filter(({ item }) => Number(item.message_count) > 0);
+  const [batch] = items.like(/^W#([^#]+)#B#([^#]+)$/, /^BATCH$/);
   if (chat === undefined || other === undefined || batch === undefined)
     throw new Error('There is too little to be spoiled');
   const [workspace = '', chatId = ''] = chat.parts;
@@ -29,15 +29,15 @@ export async function plantProblems(stores: StoresOfRun): Promise<RegExp[]> {
     { ...keys.operatorsOpenBatch('forgotten'), workspace_id: workspace },
     { pk: 'SOMETHING', sk: 'ELSE' },
   ]);
-  const count = Number(rows.at(keys.chatCount(workspace))?.count);
+  const count = Number(items.at(keys.chatCount(workspace))?.count);
   await table.change(keys.chatCount(workspace), { count: count + 1 });
   await table.change(keys.chat(workspace, Number(chatId)), { lease_id: 'left', lease_until: 1 });
   await table.change(
-    { pk: other.row.pk, sk: 'CHAT' },
-    { message_count: Number(other.row.message_count) + 2 },
+    { pk: other.item.pk, sk: 'CHAT' },
+    { message_count: Number(other.item.message_count) + 2 },
   );
   await table.change(keys.batch(batchWorkspace, batchId), {
-    completed: Number(batch.row.completed) + 1,
+    completed: Number(batch.item.completed) + 1,
     task_token: 'left',
   });
   table.close();

@@ -1,37 +1,37 @@
 import { isDeepStrictEqual } from 'node:util';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import type { StoredRow } from './snapshot.ts';
-import type { StoredRows } from './stored-rows.ts';
+import type { StoredItem } from './snapshot.ts';
+import type { StoredItems } from './stored-rows.ts';
 
 /** Chats against their numbers, their lists and their messages; feedback against its counts. */
-export function recountChats(rows: StoredRows): string[] {
-  const chats = rows.like(/^W#([^#]+)#C#(\d+)$/, /^CHAT$/);
+export function recountChats(items: StoredItems): string[] {
+  const chats = items.like(/^W#([^#]+)#C#(\d+)$/, /^CHAT$/);
   return [
-    ...recountNumbers(rows, chats),
-    ...recountLists(rows, chats),
-    ...chats.flatMap(({ row }) => checkTurns(rows, row)),
-    ...recountFeedback(rows),
+    ...recountNumbers(items, chats),
+    ...recountLists(items, chats),
+    ...chats.flatMap(({ item }) => checkTurns(items, item)),
+    ...recountFeedback(items),
   ];
 }
 
-type Found = { row: StoredRow; parts: string[] }[];
+type Found = { item: StoredItem; parts: string[] }[];
 
-function recountNumbers(rows: StoredRows, chats: Found): string[] {
+function recountNumbers(items: StoredItems, chats: Found): string[] {
   const problems: string[] = [];
   const byWorkspace = Map.groupBy(chats, ({ parts: [workspace = ''] }) => workspace);
-  for (const { row, parts } of rows.like(/^W#([^#]+)$/, /^CHATS$/)) {
+  for (const { item, parts } of items.like(/^W#([^#]+)$/, /^CHATS$/)) {
     const ids = (byWorkspace.get(parts[0] ?? '') ?? []).map((chat) => Number(chat.parts[1])).sort(ascending);
-    if (row.count !== ids.length || ids.some((id, index) => id !== index + 1))
-      problems.push(`${row.pk} counts ${row.count} chats; there are ${ids.length}, up to ${ids.at(-1)}`);
+    if (item.count !== ids.length || ids.some((id, index) => id !== index + 1))
+      problems.push(`${item.pk} counts ${item.count} chats; there are ${ids.length}, up to ${ids.at(-1)}`);
   }
   return problems;
 }
 
-function recountLists(rows: StoredRows, chats: Found): string[] {
+function recountLists(items: StoredItems, chats: Found): string[] {
   const wanted = new Map<string, number[]>();
-  for (const { row, parts } of chats) {
-    const agentId = row.agent_id as string;
-    const externalUserId = row.external_user_id as string | undefined;
+  for (const { item, parts } of chats) {
+    const agentId = item.agent_id as string;
+    const externalUserId = item.external_user_id as string | undefined;
     const lists =
       externalUserId === undefined
         ? [{ agentId }]
@@ -41,18 +41,18 @@ function recountLists(rows: StoredRows, chats: Found): string[] {
       wanted.set(pk, [...(wanted.get(pk) ?? []), Number(parts[1])]);
     }
   }
-  const stored = new Set(rows.like(/^W#[^#]+#LIST#/, /./).map(({ row }) => row.pk));
+  const stored = new Set(items.like(/^W#[^#]+#LIST#/, /./).map(({ item }) => item.pk));
   return [...new Set([...wanted.keys(), ...stored])].flatMap((pk) => {
     const ids = (wanted.get(pk) ?? []).sort(ascending);
-    const list = rows.list(pk);
+    const list = items.list(pk);
     return list.count === ids.length && isDeepStrictEqual(list.ids, ids)
       ? []
       : [`${pk} counts ${list.count} chats and names ${list.ids.length}; there are ${ids.length}`];
   });
 }
 
-function checkTurns(rows: StoredRows, chat: StoredRow): string[] {
-  const positions = rows
+function checkTurns(items: StoredItems, chat: StoredItem): string[] {
+  const positions = items
     .in(chat.pk)
     .filter(({ sk }) => /^M#\d+$/.test(sk))
     .map(({ position }) => position as number)
@@ -67,18 +67,18 @@ function checkTurns(rows: StoredRows, chat: StoredRow): string[] {
   return problems;
 }
 
-function recountFeedback(rows: StoredRows): string[] {
+function recountFeedback(items: StoredItems): string[] {
   const given = Map.groupBy(
-    rows.like(/^(W#[^#]+#C#\d+)#F#(\d+)$/, /./),
+    items.like(/^(W#[^#]+#C#\d+)#F#(\d+)$/, /./),
     ({ parts: [chat = '', position] }) => `${chat} M#${String(position).padStart(7, '0')}#FEEDBACK`,
   );
   const problems: string[] = [];
-  for (const { row } of rows.like(/^W#[^#]+#C#\d+$/, /#FEEDBACK$/)) {
-    const { pk, sk, ...counts } = row;
+  for (const { item } of items.like(/^W#[^#]+#C#\d+$/, /#FEEDBACK$/)) {
+    const { pk, sk, ...counts } = item;
     const name = `${pk} ${sk}`;
     const recount: Record<string, number> = {};
     for (const feedback of given.get(name) ?? []) {
-      const type = String(feedback.row.type);
+      const type = String(feedback.item.type);
       recount[type] = (recount[type] ?? 0) + 1;
     }
     const positive = Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0));

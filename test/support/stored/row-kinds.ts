@@ -1,11 +1,11 @@
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
-import type { StoredRow } from './snapshot.ts';
+import type { StoredItem } from './snapshot.ts';
 
 /** A kind of row: the form of its keys, and the rows without which it would be an orphan. */
-interface RowKind {
+interface ItemKind {
   pk: RegExp;
   sk: RegExp;
-  parents(parts: Parts, row: StoredRow): Key[];
+  parents(parts: Parts, item: StoredItem): Key[];
 }
 
 type Parts = Record<string, string>;
@@ -19,35 +19,35 @@ const messageOf = (parts: Parts): Key =>
 const publishedOf = (parts: Parts): Key => keys.publishedAgent(at(parts, 'workspace'), at(parts, 'agent'));
 
 const ws = '^W#(?<workspace>[^#]+)';
-const kind = (pk: string, sk: string, parents: RowKind['parents']): RowKind => ({
+const kind = (pk: string, sk: string, parents: ItemKind['parents']): ItemKind => ({
   pk: new RegExp(`${pk}$`),
   sk: new RegExp(`^${sk}$`, 's'),
   parents,
 });
 
 /** Every kind of row that the data table has (docs/data-model.md). */
-const rowKinds: readonly RowKind[] = [
-  kind('^KEY#[^#]+', 'KEY', (_, row) => [
-    keys.workspace(row.workspace_id as string),
-    keys.operatorsApiKey(row.id as string),
+const itemKinds: readonly ItemKind[] = [
+  kind('^KEY#[^#]+', 'KEY', (_, item) => [
+    keys.workspace(item.workspace_id as string),
+    keys.operatorsApiKey(item.id as string),
   ]),
   kind('^OPERATOR#WORKSPACES', '(?<workspace>.+)', (parts) => [workspaceOf(parts)]),
-  kind('^OPERATOR#AGENT#(?<agent>[^#]+)', 'AGENT', ({ agent = '' }, row) => [
-    keys.agent(row.workspace_id as string, agent),
+  kind('^OPERATOR#AGENT#(?<agent>[^#]+)', 'AGENT', ({ agent = '' }, item) => [
+    keys.agent(item.workspace_id as string, agent),
   ]),
-  kind('^OPERATOR#KEY#[^#]+', 'KEY', (_, row) => [keys.apiKey(row.hash as string)]),
-  kind('^OPERATOR#BATCH#(?<batch>[^#]+)', 'BATCH', ({ batch = '' }, row) => [
-    keys.batch(row.workspace_id as string, batch),
+  kind('^OPERATOR#KEY#[^#]+', 'KEY', (_, item) => [keys.apiKey(item.hash as string)]),
+  kind('^OPERATOR#BATCH#(?<batch>[^#]+)', 'BATCH', ({ batch = '' }, item) => [
+    keys.batch(item.workspace_id as string, batch),
   ]),
   kind(ws, 'WORKSPACE', ({ workspace = '' }) => [keys.operatorsWorkspace(workspace)]),
   kind(ws, 'CHATS', (parts) => [workspaceOf(parts)]),
-  kind(`${ws}#KEYS`, '.+', (_, row) => [keys.apiKey(row.hash as string)]),
+  kind(`${ws}#KEYS`, '.+', (_, item) => [keys.apiKey(item.hash as string)]),
   kind(`${ws}#WHITELIST`, '.+', (parts) => [workspaceOf(parts)]),
   kind(`${ws}#AGENTS`, 'DRAFT#(?<agent>.+)', ({ agent = '' }) => [keys.operatorsAgent(agent)]),
   kind(`${ws}#AGENTS`, 'PUBLISHED#(?<agent>.+)', (parts) => [publishedOf(parts)]),
   kind(`${ws}#AGENT#(?<agent>[^#]+)`, 'PUBLISHED', ({ workspace = '', agent = '' }) => [
     keys.agent(workspace, agent),
-    keys.publishedMark(workspace, agent),
+    keys.publishedEntry(workspace, agent),
   ]),
   kind(`${ws}#AGENT#(?<agent>[^#]+)`, 'VERSION#.+', ({ workspace = '', agent = '' }) => [
     keys.agent(workspace, agent),
@@ -65,7 +65,7 @@ const rowKinds: readonly RowKind[] = [
   ]),
   kind(`${ws}#B#(?<batch>[^#]+)`, 'BATCH', ({ workspace = '', batch = '' }) => [
     keys.batchGate(workspace, batch),
-    keys.batchOutline(workspace, batch, 0),
+    keys.batchManifest(workspace, batch, 0),
   ]),
   kind(`${ws}#B#(?<batch>[^#]+)`, 'GATE|OUTLINE#\\d+|WEBHOOK', (parts) => [batchOf(parts)]),
   kind(`${ws}#B#(?<batch>[^#]+)`, 'WEBHOOK-ATTEMPT#\\d+', ({ workspace = '', batch = '' }) => [
@@ -82,10 +82,10 @@ const rowKinds: readonly RowKind[] = [
 ];
 
 /** The rows that a row needs to make sense; undefined for one of no known kind. */
-export function parentsOf(row: StoredRow): Key[] | undefined {
-  for (const { pk, sk, parents } of rowKinds) {
-    const [partition, sort] = [pk.exec(row.pk), sk.exec(row.sk)];
-    if (partition && sort) return parents({ ...partition.groups, ...sort.groups } as Parts, row);
+export function parentsOf(item: StoredItem): Key[] | undefined {
+  for (const { pk, sk, parents } of itemKinds) {
+    const [partition, sort] = [pk.exec(item.pk), sk.exec(item.sk)];
+    if (partition && sort) return parents({ ...partition.groups, ...sort.groups } as Parts, item);
   }
   return undefined;
 }

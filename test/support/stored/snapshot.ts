@@ -11,13 +11,13 @@ import { DynamoDBDocumentClient, paginateScan } from '@aws-sdk/lib-dynamodb';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import type { RunningTemplate } from '#local/run-template.ts';
 
-export type StoredRow = Record<string, unknown> & { pk: string; sk: string };
+export type StoredItem = Record<string, unknown> & { pk: string; sk: string };
 
 /** All that a service keeps. */
 export interface Snapshot {
-  rows: StoredRow[];
+  items: StoredItem[];
   /** Keys of the file bucket; `kept: false` are those that the bucket's own rule removes. */
-  files: { key: string; kept: boolean }[];
+  files: { key: string; stored: boolean }[];
   /** Keys of uploads that nobody has ended. */
   uploads: string[];
   /** Keys of the content bucket. */
@@ -51,7 +51,7 @@ export async function takeSnapshot({ outputs, endpoints, physicalIds }: StoresOf
       if (page.IsTruncated !== true) return keys;
     }
   };
-  const isKept = async (Key: string): Promise<boolean> => {
+  const isStored = async (Key: string): Promise<boolean> => {
     const { TagSet } = await s3.send(new GetObjectTaggingCommand({ Bucket: FileBucketName, Key }));
     return TagSet?.every((tag) => tag.Key !== 'kept' || tag.Value !== 'no') ?? true;
   };
@@ -82,8 +82,8 @@ export async function takeSnapshot({ outputs, endpoints, physicalIds }: StoresOf
       ),
     ]);
     return {
-      rows: pages.flatMap(({ Items = [] }) => Items as StoredRow[]),
-      files: await Promise.all(fileKeys.map(async (key) => ({ key, kept: await isKept(key) }))),
+      items: pages.flatMap(({ Items = [] }) => Items as StoredItem[]),
+      files: await Promise.all(fileKeys.map(async (key) => ({ key, stored: await isStored(key) }))),
       uploads: (uploads.Uploads ?? []).flatMap((upload) => upload?.Key ?? []),
       contents,
       messages: Object.fromEntries(queues.map(([name], index) => [name, counts[index] ?? 0])),

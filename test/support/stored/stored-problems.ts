@@ -3,7 +3,7 @@ import { recountBatches } from './recount-batches.ts';
 import { recountChats } from './recount-chats.ts';
 import { parentsOf } from './row-kinds.ts';
 import { type Snapshot, type StoresOfRun, takeSnapshot } from './snapshot.ts';
-import { nameOf, StoredRows } from './stored-rows.ts';
+import { nameOf, StoredItems } from './stored-rows.ts';
 
 /**
  * What is wrong with all that a service keeps while nothing goes on in it, one line each: rows and objects that belong to
@@ -14,12 +14,12 @@ export async function storedProblems(run: StoresOfRun): Promise<string[]> {
 }
 
 export function problemsOf(snapshot: Snapshot): string[] {
-  const rows = new StoredRows(snapshot);
+  const items = new StoredItems(snapshot);
   return [
-    ...checkParents(rows),
-    ...recountChats(rows),
-    ...recountBatches(rows),
-    ...checkObjects(snapshot, rows),
+    ...checkParents(items),
+    ...recountChats(items),
+    ...recountBatches(items),
+    ...checkObjects(snapshot, items),
     ...Object.entries(snapshot.messages).flatMap(([queue, count]) =>
       count === 0 ? [] : [`The queue ${queue} still holds ${count} messages`],
     ),
@@ -27,39 +27,39 @@ export function problemsOf(snapshot: Snapshot): string[] {
   ];
 }
 
-function checkParents(rows: StoredRows): string[] {
-  return rows.all.flatMap((row) => {
+function checkParents(items: StoredItems): string[] {
+  return items.all.flatMap((item) => {
     // The reconciler's index and the open batches: what is in them is told as open.
-    if (/^OPERATOR#OPEN-BATCHES$|^W#[^#]+#BATCHES#open$/.test(row.pk)) return [];
-    const parents = parentsOf(row);
+    if (/^OPERATOR#OPEN-BATCHES$|^W#[^#]+#BATCHES#open$/.test(item.pk)) return [];
+    const parents = parentsOf(item);
     if (parents === undefined)
-      return [`${nameOf(row)} is of no known kind (test/support/stored/row-kinds.ts)`];
+      return [`${nameOf(item)} is of no known kind (test/support/stored/row-kinds.ts)`];
     return parents
-      .filter((parent) => !rows.has(parent))
-      .map((parent) => `${nameOf(row)} is an orphan: there is no ${nameOf(parent)}`);
+      .filter((parent) => !items.has(parent))
+      .map((parent) => `${nameOf(item)} is an orphan: there is no ${nameOf(parent)}`);
   });
 }
 
-function checkObjects({ files, uploads, contents }: Snapshot, rows: StoredRows): string[] {
+function checkObjects({ files, uploads, contents }: Snapshot, items: StoredItems): string[] {
   const stored = new Set([...files.map(({ key }) => key), ...contents]);
-  const fileRow = (workspace = '', uuid = ''): boolean => rows.has(keys.file(workspace, uuid));
+  const fileItem = (workspace = '', uuid = ''): boolean => items.has(keys.file(workspace, uuid));
   const named = new Set(
-    rows.all.flatMap(({ content_name, steps_name, object_name }) =>
+    items.all.flatMap(({ content_name, steps_name, object_name }) =>
       [content_name, steps_name, object_name].filter((name) => typeof name === 'string'),
     ),
   );
-  const uploaded = files.flatMap(({ key, kept }) => {
+  const uploaded = files.flatMap(({ key, stored }) => {
     const [, workspace, uuid] = key.split('/');
     // The bucket's rule takes what is not kept after a day, whatever becomes of its row.
-    return !kept || fileRow(workspace, uuid) ? [] : [`The object ${key} is an orphan`];
+    return !stored || fileItem(workspace, uuid) ? [] : [`The object ${key} is an orphan`];
   });
   const others = contents.flatMap((key) => {
     const [prefix, , workspace, uuid] = key.split('/');
-    const isKnown = prefix === 'attachments' ? fileRow(workspace, uuid) : named.has(key);
+    const isKnown = prefix === 'attachments' ? fileItem(workspace, uuid) : named.has(key);
     return isKnown ? [] : [`The object ${key} is an orphan`];
   });
   const lost = [...named].filter((name) => !stored.has(name)).map((name) => `The object ${name} is missing`);
-  const lostFiles = rows
+  const lostFiles = items
     .like(/^W#([^#]+)#FILE#([^#]+)$/, /^FILE$/)
     .flatMap(({ parts: [workspace, uuid] }) => {
       const key = `files/${workspace}/${uuid}`;

@@ -1,19 +1,19 @@
 import type { Key } from '#adapters/dynamo/table/keys.ts';
-import type { Snapshot, StoredRow } from './snapshot.ts';
+import type { Snapshot, StoredItem } from './snapshot.ts';
 
 /** The rows of a snapshot by their keys. */
-export class StoredRows {
-  readonly all: readonly StoredRow[];
-  readonly #byKey: ReadonlyMap<string, StoredRow>;
-  readonly #byPartition: ReadonlyMap<string, StoredRow[]>;
+export class StoredItems {
+  readonly all: readonly StoredItem[];
+  readonly #byKey: ReadonlyMap<string, StoredItem>;
+  readonly #byPartition: ReadonlyMap<string, StoredItem[]>;
 
-  constructor({ rows }: Pick<Snapshot, 'rows'>) {
-    this.all = rows;
-    this.#byKey = new Map(rows.map((row) => [nameOf(row), row]));
-    this.#byPartition = Map.groupBy(rows, ({ pk }) => pk);
+  constructor({ items }: Pick<Snapshot, 'items'>) {
+    this.all = items;
+    this.#byKey = new Map(items.map((item) => [nameOf(item), item]));
+    this.#byPartition = Map.groupBy(items, ({ pk }) => pk);
   }
 
-  at(key: Key): StoredRow | undefined {
+  at(key: Key): StoredItem | undefined {
     return this.#byKey.get(nameOf(key));
   }
 
@@ -21,15 +21,15 @@ export class StoredRows {
     return this.#byKey.has(nameOf(key));
   }
 
-  in(pk: string): readonly StoredRow[] {
+  in(pk: string): readonly StoredItem[] {
     return this.#byPartition.get(pk) ?? [];
   }
 
   /** Those whose keys have such a form, with what the form's groups hold. */
-  like(pk: RegExp, sk: RegExp): { row: StoredRow; parts: string[] }[] {
-    return this.all.flatMap((row) => {
-      const [partition, sort] = [pk.exec(row.pk), sk.exec(row.sk)];
-      return partition && sort ? [{ row, parts: [...partition.slice(1), ...sort.slice(1)] }] : [];
+  like(pk: RegExp, sk: RegExp): { item: StoredItem; parts: string[] }[] {
+    return this.all.flatMap((item) => {
+      const [partition, sort] = [pk.exec(item.pk), sk.exec(item.sk)];
+      return partition && sort ? [{ item, parts: [...partition.slice(1), ...sort.slice(1)] }] : [];
     });
   }
 

@@ -74,11 +74,11 @@ export function dynamoAgentStore(table: Table, audit: Audit): AgentStore {
     },
     async *listPublished(workspaceId) {
       // A page of marks is a thousand agents; their versions are read a few at a time, since each may have 350 KB.
-      for await (const page of pagesOf(keys.publishedMark(workspaceId, '')))
+      for await (const page of pagesOf(keys.publishedEntry(workspaceId, '')))
         for (let at = 0; at < page.length; at += agentsAtOnce) {
-          const marks = page.slice(at, at + agentsAtOnce);
+          const entries = page.slice(at, at + agentsAtOnce);
           const items = await Promise.all(
-            marks.map((mark) => table.get(keys.publishedAgent(workspaceId, mark.agent_id as string))),
+            entries.map((entry) => table.get(keys.publishedAgent(workspaceId, entry.agent_id as string))),
           );
           // One that was unpublished since its mark was read is left out.
           yield items.filter((item) => item !== undefined).map(versionOf);
@@ -151,7 +151,7 @@ function describe(
 
 function saving(TableName: string, agent: Agent, published: AgentVersion | 'unchanged' | null): Write[] {
   const publishedKey = keys.publishedAgent(agent.workspaceId, agent.id);
-  const markKey = keys.publishedMark(agent.workspaceId, agent.id);
+  const entryKey = keys.publishedEntry(agent.workspaceId, agent.id);
   const draft: Write = {
     Put: {
       TableName,
@@ -162,13 +162,13 @@ function saving(TableName: string, agent: Agent, published: AgentVersion | 'unch
   };
   if (published === 'unchanged') return [draft];
   if (published === null)
-    return [draft, ...[publishedKey, markKey].map((Key) => ({ Delete: { TableName, Key } }))];
+    return [draft, ...[publishedKey, entryKey].map((Key) => ({ Delete: { TableName, Key } }))];
   const item = versionItemOf(published);
   const versionKey = keys.agentVersion(agent.workspaceId, agent.id, published.number);
   return [
     draft,
     { Put: { TableName, Item: { ...publishedKey, ...item } } },
-    { Put: { TableName, Item: { ...markKey, agent_id: agent.id } } },
+    { Put: { TableName, Item: { ...entryKey, agent_id: agent.id } } },
     { Put: { TableName, Item: { ...versionKey, ...item } } },
   ];
 }

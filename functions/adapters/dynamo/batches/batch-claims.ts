@@ -9,9 +9,9 @@ import {
   type Write,
 } from '#adapters/dynamo/table/table.ts';
 import type { Batch, BatchItem } from '#domain/batches/batch.ts';
-import type { BatchStore, Claim, HeldItem } from '#domain/batches/batch-store.ts';
+import type { BatchStore, Claim, ClaimedItem } from '#domain/batches/batch-store.ts';
 import type { Clock } from '#domain/platform/clock.ts';
-import { itemRow } from './batch-item.ts';
+import { batchItemItem } from './batch-item.ts';
 
 /** Two hundred workers of one workspace are twenty transactions at once, each of which takes some milliseconds. */
 const attemptsToClaim = 60;
@@ -28,16 +28,16 @@ export async function claimItems(
   batch: Batch,
   claims: readonly Claim[],
   lease: Lease,
-): Promise<HeldItem[]> {
+): Promise<ClaimedItem[]> {
   let wanted = claims;
   for (let attempt = 1; wanted.length > 0; attempt += 1) {
-    const { held, writes } = await plan(table, clock, batch, wanted, lease);
+    const { claimedItems, writes } = await plan(table, clock, batch, wanted, lease);
     try {
       await table.transact(writes);
-      return held;
+      return claimedItems;
     } catch (error) {
-      const [gate, ...items] = failedConditions(error);
-      if (gate === true) return [];
+      const [checkpoint, ...items] = failedConditions(error);
+      if (checkpoint === true) return [];
       const left = wanted.filter((_, index) => items[index] !== true);
       if (left.length === wanted.length && (!isConflict(error) || attempt === attemptsToClaim)) throw error;
       wanted = left;
@@ -53,7 +53,7 @@ async function plan(
   batch: Batch,
   claims: readonly Claim[],
   lease: Lease,
-): Promise<{ held: HeldItem[]; writes: (TableName: string) => Write[] }> {
+): Promise<{ claimedItems: ClaimedItem[]; writes: (TableName: string) => Write[] }> {
   const now = clock.now();
   const until = now.getTime() + lease.milliseconds;
   const withChats = claims.flatMap(({ request, newChat }) =>
@@ -75,12 +75,12 @@ async function plan(
       ? { chats: [], writes: () => [] }
       : await planChats(table, clock, batch.workspaceId, withChats);
   const chatAt = new Map(withChats.map(({ position }, index) => [position, planned.chats[index]]));
-  const held = claims.map(({ request, item }): HeldItem => {
+  const claimedItems = claims.map(({ request, item }): ClaimedItem => {
     const newChat = chatAt.get(request.position) ?? null;
     return { request, newChat, item: claimed(request.position, item, newChat?.id ?? null, until) };
   });
   return {
-    held,
+    claimedItems,
     writes: (TableName) => [
       {
         ConditionCheck: {
@@ -91,8 +91,8 @@ async function plan(
           ExpressionAttributeValues: { ':open': true, ':now': now.getTime() },
         },
       },
-      ...held.map(({ item }, index) => ({
-        Put: { TableName, Item: itemRow(batch, item), ...asRead(claims[index]?.item, now) },
+      ...claimedItems.map(({ item }, index) => ({
+        Put: { TableName, Item: batchItemItem(batch, item), ...asRead(claims[index]?.item, now) },
       })),
       ...planned.writes(TableName),
     ],

@@ -6,7 +6,7 @@ import type { Incomplete } from '#domain/chats/message.ts';
 import type { CountedCall } from '#domain/platform/model-usage.ts';
 import type { Webhook } from '#domain/webhooks/webhook.ts';
 
-export const batchRow = (batch: Batch): Item => ({
+export const batchItemOf = (batch: Batch): Item => ({
   ...keys.batch(batch.workspaceId, batch.id),
   id: batch.id,
   workspace_id: batch.workspaceId,
@@ -22,35 +22,38 @@ export const batchRow = (batch: Batch): Item => ({
   ...(batch.webhook !== null && { webhook: batch.webhook }),
 });
 
-export const batchOf = (row: Item): Batch => ({
-  id: row.id as string,
-  workspaceId: row.workspace_id as string,
-  agentId: row.agent_id as string,
+export const batchOf = (item: Item): Batch => ({
+  id: item.id as string,
+  workspaceId: item.workspace_id as string,
+  agentId: item.agent_id as string,
   // Of a batch from before usage was counted.
-  apiKeyId: (row.api_key_id as string | undefined) ?? 'unknown',
-  status: row.status as BatchStatus,
-  total: row.total as number,
-  completed: row.completed as number,
-  failed: row.failed as number,
-  createdAt: row.created_at as string,
-  expiresAt: row.expires_at as string,
-  completedAt: (row.completed_at as string | undefined) ?? null,
-  cancelledAt: (row.cancelled_at as string | undefined) ?? null,
+  apiKeyId: (item.api_key_id as string | undefined) ?? 'unknown',
+  status: item.status as BatchStatus,
+  total: item.total as number,
+  completed: item.completed as number,
+  failed: item.failed as number,
+  createdAt: item.created_at as string,
+  expiresAt: item.expires_at as string,
+  completedAt: (item.completed_at as string | undefined) ?? null,
+  cancelledAt: (item.cancelled_at as string | undefined) ?? null,
   stop:
-    row.stop_reason === undefined
+    item.stop_reason === undefined
       ? null
-      : { reason: row.stop_reason as StopReason, at: row.stopped_at as string },
-  webhook: (row.webhook as Webhook | undefined) ?? null,
-  run: row.run as number,
-  taskToken: (row.task_token as string | undefined) ?? null,
-  dispatchedAt: (row.dispatched_at as string | undefined) ?? null,
-  sentAt: (row.sent_at as string | undefined) ?? null,
-  groupsSent: (row.groups_sent as number | undefined) ?? 0,
-  places: (row.places as number | undefined) ?? 0,
+      : { reason: item.stop_reason as StopReason, at: item.stopped_at as string },
+  webhook: (item.webhook as Webhook | undefined) ?? null,
+  run: item.run as number,
+  taskToken: (item.task_token as string | undefined) ?? null,
+  dispatchedAt: (item.dispatched_at as string | undefined) ?? null,
+  sentAt: (item.sent_at as string | undefined) ?? null,
+  groupsSent: (item.groups_sent as number | undefined) ?? 0,
+  slots: (item.places as number | undefined) ?? 0,
 });
 
 /** Written at every claim and end: short names and no texts keep it one write unit. */
-export const itemRow = ({ workspaceId, id }: Pick<Batch, 'workspaceId' | 'id'>, item: BatchItem): Item => ({
+export const batchItemItem = (
+  { workspaceId, id }: Pick<Batch, 'workspaceId' | 'id'>,
+  item: BatchItem,
+): Item => ({
   ...keys.batchItem(workspaceId, id, item.position),
   status: item.status,
   attempt: item.attempt,
@@ -65,17 +68,17 @@ export const itemRow = ({ workspaceId, id }: Pick<Batch, 'workspaceId' | 'id'>, 
   ...(item.processedAt !== null && { at: Date.parse(item.processedAt) }),
 });
 
-export const itemOf = (row: Item): BatchItem => ({
-  position: Number(row.sk),
-  status: row.status as BatchItem['status'],
-  attempt: row.attempt as number,
-  leaseUntil: row.lease as number,
-  brokenReplies: (row.broken as number | undefined) ?? 0,
-  lostAttempts: (row.lost as number | undefined) ?? 0,
-  chatId: (row.chat as number | undefined) ?? null,
-  messagePosition: (row.message as number | undefined) ?? null,
-  error: (row.error as BatchItem['error'] | undefined) ?? null,
-  incomplete: (row.incomplete as Incomplete | undefined) ?? null,
-  calls: (row.calls as CountedCall[] | undefined) ?? [],
-  processedAt: row.at === undefined ? null : new Date(row.at as number).toISOString(),
+export const itemOf = (item: Item): BatchItem => ({
+  position: Number(item.sk),
+  status: item.status as BatchItem['status'],
+  attempt: item.attempt as number,
+  leaseUntil: item.lease as number,
+  brokenReplies: (item.broken as number | undefined) ?? 0,
+  lostAttempts: (item.lost as number | undefined) ?? 0,
+  chatId: (item.chat as number | undefined) ?? null,
+  messagePosition: (item.message as number | undefined) ?? null,
+  error: (item.error as BatchItem['error'] | undefined) ?? null,
+  incomplete: (item.incomplete as Incomplete | undefined) ?? null,
+  calls: (item.calls as CountedCall[] | undefined) ?? [],
+  processedAt: item.at === undefined ? null : new Date(item.at as number).toISOString(),
 });

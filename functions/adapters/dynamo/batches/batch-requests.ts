@@ -1,6 +1,6 @@
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table } from '#adapters/dynamo/table/table.ts';
-import type { Batch, BatchRequest, OutlineEntry } from '#domain/batches/batch.ts';
+import type { Batch, BatchRequest, ManifestEntry } from '#domain/batches/batch.ts';
 
 /** Ten texts of 1 KB in one item cost 11 write units; one by one, with keys and names, they would cost 20. */
 const requestsPerGroup = 10;
@@ -9,36 +9,36 @@ const requestsPerGroup = 10;
 const groupTextBytes = 300_000;
 
 /** Custom ids have up to 1 KB each. */
-const outlineBytes = 300_000;
+const manifestBytes = 300_000;
 
 /** After the batch's end its texts are in its chats: what was never begun has failed. */
-const secondsKeptBehindExpiry = 30 * 24 * 60 * 60;
+const retentionAfterExpirySeconds = 30 * 24 * 60 * 60;
 
 type Owner = Pick<Batch, 'workspaceId' | 'id' | 'expiresAt'>;
 
 /** Everything that is stored of the requests of a new batch. */
-export function requestRows(batch: Owner, requests: readonly BatchRequest[]): Item[] {
-  const ttl = Math.floor(Date.parse(batch.expiresAt) / 1000) + secondsKeptBehindExpiry;
-  const rows: Item[] = outlineRows(batch, requests);
+export function requestItems(batch: Owner, requests: readonly BatchRequest[]): Item[] {
+  const ttl = Math.floor(Date.parse(batch.expiresAt) / 1000) + retentionAfterExpirySeconds;
+  const items: Item[] = manifestItems(batch, requests);
   for (let first = 0; first < requests.length; first += requestsPerGroup) {
     const group = requests.slice(first, first + requestsPerGroup);
     const bytes = group.reduce((sum, { message }) => sum + Buffer.byteLength(message), 0);
     const apart = bytes > groupTextBytes;
     if (apart)
-      rows.push(
+      items.push(
         ...group.map(({ position, message }) => ({
           ...keys.batchText(batch.workspaceId, batch.id, position),
           message,
           ttl,
         })),
       );
-    rows.push({
+    items.push({
       ...keys.batchRequests(batch.workspaceId, batch.id, first / requestsPerGroup),
       requests: group.map((request) => entryOf(request, apart)),
       ttl,
     });
   }
-  return rows;
+  return items;
 }
 
 const entryOf = (request: BatchRequest, apart: boolean): Item => ({
@@ -53,12 +53,12 @@ const entryOf = (request: BatchRequest, apart: boolean): Item => ({
   ...(request.previous !== null && { previous: request.previous }),
 });
 
-function outlineRows(batch: Owner, requests: readonly BatchRequest[]): Item[] {
+function manifestItems(batch: Owner, requests: readonly BatchRequest[]): Item[] {
   const parts: Item[][] = [[]];
   let bytes = 0;
   for (const { customId, historyId, next } of requests) {
     const size = Buffer.byteLength(customId) + 40;
-    if (bytes + size > outlineBytes) {
+    if (bytes + size > manifestBytes) {
       parts.push([]);
       bytes = 0;
     }
@@ -70,18 +70,18 @@ function outlineRows(batch: Owner, requests: readonly BatchRequest[]): Item[] {
     });
   }
   return parts.map((entries, part) => ({
-    ...keys.batchOutline(batch.workspaceId, batch.id, part),
+    ...keys.batchManifest(batch.workspaceId, batch.id, part),
     entries,
     parts: parts.length,
   }));
 }
 
-export async function readOutline(table: Table, batch: Batch): Promise<OutlineEntry[]> {
-  const partAt = (part: number) => table.getNamed(keys.batchOutline(batch.workspaceId, batch.id, part));
+export async function readManifest(table: Table, batch: Batch): Promise<ManifestEntry[]> {
+  const partAt = (part: number) => table.getNamed(keys.batchManifest(batch.workspaceId, batch.id, part));
   const first = await partAt(0);
   const others = Array.from({ length: (first.parts as number) - 1 }, (_, index) => partAt(index + 1));
   return [first, ...(await Promise.all(others))]
-    .flatMap((row) => row.entries as Item[])
+    .flatMap((item) => item.entries as Item[])
     .map((entry) => ({
       customId: entry.id as string,
       historyId: (entry.history as number | undefined) ?? null,
@@ -100,8 +100,8 @@ export async function readRequests(
 
 async function readRequest(table: Table, batch: Batch, position: number): Promise<BatchRequest | undefined> {
   const group = Math.floor(position / requestsPerGroup);
-  const row = await table.get(keys.batchRequests(batch.workspaceId, batch.id, group));
-  const entry = (row?.requests as Item[] | undefined)?.[position % requestsPerGroup];
+  const item = await table.get(keys.batchRequests(batch.workspaceId, batch.id, group));
+  const entry = (item?.requests as Item[] | undefined)?.[position % requestsPerGroup];
   if (entry === undefined) return undefined;
   const text =
     entry.message ?? (await table.get(keys.batchText(batch.workspaceId, batch.id, position)))?.message;

@@ -4,15 +4,15 @@ import { appending, readHead, readIds } from '#adapters/dynamo/table/id-lists.ts
 import { batchItemPartitions, type Key, keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
 import { writeTogether } from '#adapters/dynamo/table/write-together.ts';
-import { deliveryRow } from '#adapters/dynamo/webhooks/delivery-store.ts';
+import { deliveryItem } from '#adapters/dynamo/webhooks/delivery-store.ts';
 import { webhookEntry } from '#adapters/dynamo/webhooks/webhook-entry.ts';
 import type { BatchStatus } from '#contract/batch-statuses.ts';
 import { type Batch, groupsOf, isOpen } from '#domain/batches/batch.ts';
 import type { BatchStore } from '#domain/batches/batch-store.ts';
 import type { Clock } from '#domain/platform/clock.ts';
 import { claimItems } from './batch-claims.ts';
-import { batchOf, batchRow, itemOf, itemRow } from './batch-item.ts';
-import { readOutline, readRequests, requestRows } from './batch-requests.ts';
+import { batchItemItem, batchItemOf, batchOf, itemOf } from './batch-item.ts';
+import { readManifest, readRequests, requestItems } from './batch-requests.ts';
 
 const statusNames = { '#status': 'status' };
 
@@ -25,8 +25,8 @@ export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
   const keyOf = (batch: Batch): Key => keys.batch(batch.workspaceId, batch.id);
 
   const get = async (workspaceId: string, batchId: string): Promise<Batch | undefined> => {
-    const row = await table.get(keys.batch(workspaceId, batchId));
-    return row && batchOf(row);
+    const item = await table.get(keys.batch(workspaceId, batchId));
+    return item && batchOf(item);
   };
 
   const update = async (batch: Batch, change: Item): Promise<Batch | undefined> => {
@@ -44,16 +44,16 @@ export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
     get,
     countOpen: async (workspaceId) => (await openIds(table, workspaceId)).length,
 
-    async create(batch, requests, admit) {
-      await table.putAll(requestRows(batch, requests));
+    async create(batch, requests, checkLimit) {
+      await table.putAll(requestItems(batch, requests));
       return transact(async () => {
         const head = await readHead<string>(table, keys.batchList(batch.workspaceId, 'all'));
         // Behind the head: whatever is created since then changes it, and this is planned anew.
-        if (admit !== null)
-          admit((await openIds(table, batch.workspaceId)).filter((id) => id !== batch.id).length);
-        const mark = { workspace_id: batch.workspaceId, created_at: batch.createdAt };
+        if (checkLimit !== null)
+          checkLimit((await openIds(table, batch.workspaceId)).filter((id) => id !== batch.id).length);
+        const entry = { workspace_id: batch.workspaceId, created_at: batch.createdAt };
         return (TableName) => [
-          { Put: { TableName, Item: batchRow(batch), ConditionExpression: 'attribute_not_exists(pk)' } },
+          { Put: { TableName, Item: batchItemOf(batch), ConditionExpression: 'attribute_not_exists(pk)' } },
           {
             Put: {
               TableName,
@@ -64,8 +64,8 @@ export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
               },
             },
           },
-          { Put: { TableName, Item: { ...keys.openBatch(batch.workspaceId, batch.id), ...mark } } },
-          { Put: { TableName, Item: { ...keys.operatorsOpenBatch(batch.id), ...mark } } },
+          { Put: { TableName, Item: { ...keys.openBatch(batch.workspaceId, batch.id), ...entry } } },
+          { Put: { TableName, Item: { ...keys.operatorsOpenBatch(batch.id), ...entry } } },
           ...(batch.webhook === null
             ? []
             : [
@@ -97,14 +97,14 @@ export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
       return { total: head.count, batches: await read(ids.reverse()) };
     },
 
-    outline: (batch) => readOutline(table, batch),
+    manifest: (batch) => readManifest(table, batch),
     requests: (batch, positions) => readRequests(table, batch, positions),
 
     items: (batch, positions) =>
       Promise.all(
         positions.map(async (position) => {
-          const row = await table.get(keys.batchItem(batch.workspaceId, batch.id, position));
-          return row && itemOf(row);
+          const item = await table.get(keys.batchItem(batch.workspaceId, batch.id, position));
+          return item && itemOf(item);
         }),
       ),
 
@@ -129,18 +129,18 @@ export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
         table.update({
           Key: keys.batchItem(batch.workspaceId, batch.id, item.position),
           UpdateExpression: 'SET lease = :until',
-          ...claimStands(item.attempt),
+          ...claimIsCurrent(item.attempt),
           ExpressionAttributeValues: {
-            ...claimStands(item.attempt).ExpressionAttributeValues,
+            ...claimIsCurrent(item.attempt).ExpressionAttributeValues,
             ':until': until,
           },
         }),
       ),
 
-    save: (batch, item) => putItem(table, itemRow(batch, item), claimStands(item.attempt)),
+    save: (batch, item) => putItem(table, batchItemItem(batch, item), claimIsCurrent(item.attempt)),
 
-    giveUp: (batch, item, before) =>
-      putItem(table, itemRow(batch, item), {
+    failAbandonedItem: (batch, item, before) =>
+      putItem(table, batchItemItem(batch, item), {
         ConditionExpression: 'attempt = :attempt AND #status = :processing AND lease < :before',
         ExpressionAttributeNames: statusNames,
         ExpressionAttributeValues: {
@@ -150,19 +150,19 @@ export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
         },
       }),
 
-    count: (batch, { completed, failed, places }) =>
+    count: (batch, { completed, failed, slots }) =>
       update(batch, {
         UpdateExpression: 'ADD completed :completed, failed :failed, places :places',
         // Behind the end the counts are exact, and include these.
         ConditionExpression: '#status IN (:progress, :cancelling)',
         ExpressionAttributeNames: statusNames,
         ExpressionAttributeValues: {
-          ...{ ':completed': completed, ':failed': failed, ':places': places },
+          ...{ ':completed': completed, ':failed': failed, ':places': slots },
           ...openStatuses,
         },
       }),
 
-    countAndBegin: (batch, { completed, failed, places }, { groups, placesAtMost, at }) =>
+    enqueueNext: (batch, { completed, failed, slots }, { groups, slotLimit, at }) =>
       update(batch, {
         UpdateExpression:
           'SET sent_at = :at ADD completed :completed, failed :failed, places :places, groups_sent :groups',
@@ -171,9 +171,9 @@ export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
         ExpressionAttributeNames: statusNames,
         ExpressionAttributeValues: {
           ...{ ':completed': completed, ':failed': failed, ':at': at },
-          ':places': places + groups,
+          ':places': slots + groups,
           ':groups': groups,
-          ':most': placesAtMost - places - groups,
+          ':most': slotLimit - slots - groups,
           ':sent': groupsOf(batch) - groups,
           ':progress': openStatuses[':progress'],
         },
@@ -222,20 +222,20 @@ export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
         ExpressionAttributeValues: { ':token': taskToken, ...openStatuses },
       }),
 
-    raiseRun: (batch) =>
+    incrementExecutionNumber: (batch) =>
       update(batch, {
         UpdateExpression: 'SET run = :next',
         ConditionExpression: 'run = :run',
         ExpressionAttributeValues: { ':next': batch.run + 1, ':run': batch.run },
       }),
 
-    async begin(batch, groups) {
-      const begun = await update(batch, {
+    async start(batch, groups) {
+      const started = await update(batch, {
         UpdateExpression: 'SET groups_sent = :groups, places = :groups',
         ConditionExpression: 'attribute_not_exists(groups_sent)',
         ExpressionAttributeValues: { ':groups': groups },
       });
-      return begun ?? batchOf(await table.getNamed(keyOf(batch)));
+      return started ?? batchOf(await table.getNamed(keyOf(batch)));
     },
 
     async saveDispatch(batch, at) {
@@ -245,23 +245,23 @@ export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
       });
     },
 
-    beginAgain: (batch, { at, groupsSent, places }) =>
+    requeueLost: (batch, { at, groupsSent, slots }) =>
       update(batch, {
         UpdateExpression: 'SET sent_at = :at, groups_sent = :groups, places = :places',
         ConditionExpression: batch.sentAt === null ? 'attribute_not_exists(sent_at)' : 'sent_at = :before',
         ExpressionAttributeValues: {
-          ...{ ':at': at, ':groups': groupsSent, ':places': places },
+          ...{ ':at': at, ':groups': groupsSent, ':places': slots },
           ...(batch.sentAt !== null && { ':before': batch.sentAt }),
         },
       }),
 
-    noteRequeue: (batch, { at, places }) =>
+    noteRequeue: (batch, { at, slots }) =>
       update(batch, {
         UpdateExpression: 'SET sent_at = :at ADD places :places',
         ConditionExpression: '#status = :progress',
         ExpressionAttributeNames: statusNames,
         ExpressionAttributeValues: {
-          ...{ ':at': at, ':places': places },
+          ...{ ':at': at, ':places': slots },
           ':progress': openStatuses[':progress'],
         },
       }),
@@ -298,7 +298,7 @@ export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
           ...(delivery === null
             ? []
             : [
-                { Put: { TableName, Item: deliveryRow(delivery) } },
+                { Put: { TableName, Item: deliveryItem(delivery) } },
                 { Put: { TableName, Item: webhookEntry(delivery, delivery.nextAt) } },
               ]),
           ...appending(TableName, head, [batch.id]),
@@ -306,8 +306,8 @@ export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
       }),
 
     async workspaceOf(batchId) {
-      const row = await table.get(keys.operatorsBatch(batchId));
-      return row?.workspace_id as string | undefined;
+      const item = await table.get(keys.operatorsBatch(batchId));
+      return item?.workspace_id as string | undefined;
     },
   };
 }
@@ -321,10 +321,10 @@ async function openIds(table: Table, workspaceId: string): Promise<string[]> {
   return (await Array.fromAsync(pages))
     .flat()
     .sort((one, other) => (other.created_at as string).localeCompare(one.created_at as string))
-    .map((mark) => mark.sk as string);
+    .map((entry) => entry.sk as string);
 }
 
-const claimStands = (attempt: number) => ({
+const claimIsCurrent = (attempt: number) => ({
   ConditionExpression: 'attempt = :attempt AND #status = :processing',
   ExpressionAttributeNames: statusNames,
   ExpressionAttributeValues: { ':attempt': attempt, ':processing': 'processing' } as Item,
@@ -343,15 +343,15 @@ async function holds(write: () => Promise<unknown>): Promise<boolean> {
 /** False when the condition does not hold; a row that stands there already is this write, whose answer got lost. */
 async function putItem(
   table: Table,
-  row: Item,
+  item: Item,
   condition: Pick<Parameters<Table['put']>[0], 'ConditionExpression'> & Item,
 ): Promise<boolean> {
   try {
-    await table.put({ Item: row, ...condition, ReturnValuesOnConditionCheckFailure: 'ALL_OLD' });
+    await table.put({ Item: item, ...condition, ReturnValuesOnConditionCheckFailure: 'ALL_OLD' });
     return true;
   } catch (error) {
     if (!(error instanceof ConditionalCheckFailedException)) throw error;
     const stored = error.Item && unmarshall(error.Item);
-    return stored !== undefined && stored.attempt === row.attempt && stored.status === row.status;
+    return stored !== undefined && stored.attempt === item.attempt && stored.status === item.status;
   }
 }

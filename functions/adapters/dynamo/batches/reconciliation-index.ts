@@ -87,17 +87,17 @@ const afterSeparator = '$';
 const keyOf = ({ workspaceId, due, batchId }: WebhookEntry): Key =>
   keys.operatorsWebhook(workspaceId, due, batchId);
 
-const openBatchOf = (row: Item): OpenBatchEntry => ({
-  workspaceId: row.workspace_id as string,
-  batchId: row.sk as string,
+const openBatchOf = (item: Item): OpenBatchEntry => ({
+  workspaceId: item.workspace_id as string,
+  batchId: item.sk as string,
   lastCheck:
-    row.checked_at === undefined
+    item.checked_at === undefined
       ? null
-      : { groups: row.checked_groups as number, at: row.checked_at as number },
+      : { groups: item.checked_groups as number, at: item.checked_at as number },
 });
 
-const webhookOf = (row: Item): WebhookEntry => ({
-  workspaceId: row.workspace_id as string,
-  batchId: row.batch_id as string,
-  due: row.due as string,
+const webhookOf = (item: Item): WebhookEntry => ({
+  workspaceId: item.workspace_id as string,
+  batchId: item.batch_id as string,
+  due: item.due as string,
 });

@@ -4,7 +4,7 @@ import { backOff } from '#adapters/dynamo/table/back-off.ts';
 import { readHead, readIds } from '#adapters/dynamo/table/id-lists.ts';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import { failedConditions, isConflict, type Table } from '#adapters/dynamo/table/table.ts';
-import { keepingWith } from '#adapters/dynamo/workspaces/request-key-store.ts';
+import { idempotencyWrites } from '#adapters/dynamo/workspaces/request-key-store.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import type { ChatFilter, ChatStore, NewChat } from '#domain/chats/chat-store.ts';
 import type { Clock } from '#domain/platform/clock.ts';
@@ -36,9 +36,12 @@ export function dynamoChatStore(table: Table, clock: Clock): ChatStore {
         { ...newChat, lease: null },
       ]);
       const chat = chats[0] as Chat;
-      const kept: Work = { is: 'chat', chatId: chat.id, createdAt: chat.createdAt };
+      const stored: Work = { is: 'chat', chatId: chat.id, createdAt: chat.createdAt };
       try {
-        await table.transact((TableName) => [...keepingWith(TableName, key, kept), ...writes(TableName)]);
+        await table.transact((TableName) => [
+          ...idempotencyWrites(TableName, key, stored),
+          ...writes(TableName),
+        ]);
         return chat;
       } catch (error) {
         if (key !== null && failedConditions(error)[0] === true) return undefined;

@@ -12,7 +12,7 @@ export function dynamoFeedbackStore(table: Table): FeedbackStore {
       const key = keys.feedback(chat.workspaceId, chat.id, position, feedback.externalUserId);
       const countsKey = keys.feedbackCounts(chat.workspaceId, chat.id, position);
       for (let attempt = 1; ; attempt += 1) {
-        const earlier = (await table.get(key))?.type as string | undefined;
+        const previous = (await table.get(key))?.type as string | undefined;
         const put = (TableName: string): Write => ({
           Put: {
             TableName,
@@ -22,18 +22,18 @@ export function dynamoFeedbackStore(table: Table): FeedbackStore {
               ...(feedback.content !== null && { content: feedback.content }),
               created_at: feedback.createdAt,
             },
-            ...(earlier === undefined
+            ...(previous === undefined
               ? { ConditionExpression: 'attribute_not_exists(pk)' }
               : {
                   ConditionExpression: '#type = :earlier',
                   ExpressionAttributeNames: { '#type': 'type' },
-                  ExpressionAttributeValues: { ':earlier': earlier },
+                  ExpressionAttributeValues: { ':earlier': previous },
                 }),
           },
         });
         try {
           await table.transact((TableName) =>
-            earlier === feedback.type
+            previous === feedback.type
               ? [put(TableName)]
               : [
                   put(TableName),
@@ -41,14 +41,14 @@ export function dynamoFeedbackStore(table: Table): FeedbackStore {
                     Update: {
                       TableName,
                       Key: countsKey,
-                      UpdateExpression: `ADD #type :one${earlier === undefined ? '' : ', #earlier :minusOne'}`,
+                      UpdateExpression: `ADD #type :one${previous === undefined ? '' : ', #earlier :minusOne'}`,
                       ExpressionAttributeNames: {
                         '#type': feedback.type,
-                        ...(earlier !== undefined && { '#earlier': earlier }),
+                        ...(previous !== undefined && { '#earlier': previous }),
                       },
                       ExpressionAttributeValues: {
                         ':one': 1,
-                        ...(earlier !== undefined && { ':minusOne': -1 }),
+                        ...(previous !== undefined && { ':minusOne': -1 }),
                       },
                     },
                   },

@@ -11,7 +11,7 @@ import {
   type Table,
   type Write,
 } from '#adapters/dynamo/table/table.ts';
-import { keepingWith } from '#adapters/dynamo/workspaces/request-key-store.ts';
+import { idempotencyWrites } from '#adapters/dynamo/workspaces/request-key-store.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import type { ContentStore } from '#domain/chats/content-store.ts';
 import { lastPosition, type Message } from '#domain/chats/message.ts';
@@ -28,7 +28,7 @@ const inlineBytes = 300_000;
 const attemptsToWrite = 20;
 
 /** Messages asked for at once when a history is read backwards: more than most windows need, one page. */
-const messagesPerLook = 50;
+const messagesPerRead = 50;
 
 /** Of a window: 60,000 characters hold as many messages of 60, which is little; each may have files and steps. */
 const messagesOfWindow = 1000;
@@ -97,14 +97,14 @@ export function dynamoMessageStore(table: Table, contents: () => ContentStore): 
   };
 
   /** Writes all or nothing. @returns which write's condition did not hold, from 0; undefined when all did */
-  const refusedOf = async (writes: (TableName: string) => Write[]): Promise<number | undefined> => {
+  const failedConditionOf = async (writes: (TableName: string) => Write[]): Promise<number | undefined> => {
     for (let attempt = 1; ; attempt += 1) {
       try {
         await table.transact(writes);
         return undefined;
       } catch (error) {
-        const refused = failedConditions(error).indexOf(true);
-        if (refused >= 0) return refused;
+        const failed = failedConditions(error).indexOf(true);
+        if (failed >= 0) return failed;
         if (!isConflict(error) || attempt === attemptsToWrite) throw error;
       }
       await backOff(attempt);
@@ -127,7 +127,7 @@ export function dynamoMessageStore(table: Table, contents: () => ContentStore): 
     });
 
   const pagesBackFrom = (chat: Pick<Chat, 'workspaceId' | 'id'>, last: number) =>
-    pagesBetween(chat, { first: 1, last, ascending: false, limit: messagesPerLook });
+    pagesBetween(chat, { first: 1, last, ascending: false, limit: messagesPerRead });
 
   /** The messages at positions up to one, newest first. */
   async function* pagesBack(
@@ -169,27 +169,27 @@ export function dynamoMessageStore(table: Table, contents: () => ContentStore): 
 
     async putWithKey(chat, message, key) {
       const work: Work = { is: 'turn', chatId: chat.id, position: message.position };
-      const refused = await refusedOf((TableName) => [
-        ...keepingWith(TableName, key, work),
+      const failed = await failedConditionOf((TableName) => [
+        ...idempotencyWrites(TableName, key, work),
         putting(TableName, chat, message),
       ]);
-      if (refused === undefined) return 'done';
-      return refused === 0 ? 'key in use' : 'place taken';
+      if (failed === undefined) return 'done';
+      return failed === 0 ? 'key in use' : 'place taken';
     },
 
     async putAndRelease(chat, leaseId, message) {
-      const refused = await refusedOf((TableName) => [
+      const failed = await failedConditionOf((TableName) => [
         { Update: { TableName, ...releasing(chat, leaseId, message.position) } },
         putting(TableName, chat, message),
       ]);
-      if (refused === undefined) return 'done';
-      return refused === 0 ? 'lease gone' : 'place taken';
+      if (failed === undefined) return 'done';
+      return failed === 0 ? 'lease gone' : 'place taken';
     },
 
     async *range(chat, { first, last, ascending }) {
       if (last < first) return;
-      const rows = rated(pagesBetween(chat, { first, last, ascending }), ascending);
-      for await (const page of rows)
+      const items = rated(pagesBetween(chat, { first, last, ascending }), ascending);
+      for await (const page of items)
         for (const items of withFewLargeTexts(page))
           yield await Promise.all(
             items.map(

@@ -32,19 +32,19 @@ export function appending<Kind extends Id>(
   { list, count, newestIds }: ListHead<Kind>,
   ids: readonly Kind[],
 ): Write[] {
-  const kept = [...newestIds, ...ids];
+  const stored = [...newestIds, ...ids];
   const chunks: Write[] = [];
   for (
     let chunk = Math.floor((count - newestIds.length) / idsPerChunk);
-    kept.length > idsPerChunk;
+    stored.length > idsPerChunk;
     chunk += 1
   )
-    chunks.push({ Put: { TableName, Item: { ...list.chunk(chunk), ids: kept.splice(0, idsPerChunk) } } });
+    chunks.push({ Put: { TableName, Item: { ...list.chunk(chunk), ids: stored.splice(0, idsPerChunk) } } });
   return [
     {
       Put: {
         TableName,
-        Item: { ...list.head, count: count + ids.length, newest_ids: kept },
+        Item: { ...list.head, count: count + ids.length, newest_ids: stored },
         ...(count === 0
           ? { ConditionExpression: 'attribute_not_exists(pk)' }
           : {

@@ -67,7 +67,7 @@ export const keys = {
     sk: 'PUBLISHED',
   }),
   /** That an agent is published: for the list. */
-  publishedMark: (workspaceId: string, agentId: string): Key => ({
+  publishedEntry: (workspaceId: string, agentId: string): Key => ({
     pk: `${workspace(workspaceId)}#AGENTS`,
     sk: `PUBLISHED#${agentId}`,
   }),
@@ -119,7 +119,7 @@ export const keys = {
     pk: batch(workspaceId, batchId),
     sk: 'GATE',
   }),
-  batchOutline: (workspaceId: string, batchId: string, part: number): Key => ({
+  batchManifest: (workspaceId: string, batchId: string, part: number): Key => ({
     pk: batch(workspaceId, batchId),
     sk: `OUTLINE#${padded(part)}`,
   }),

@@ -7,7 +7,7 @@ const secretKeys = new Map<string, KeyObject>();
 /** Of keys that the SDK derives from them for a day, and keeps. */
 const derivedKeys = new WeakMap<object, KeyObject>();
 
-const secretsKept = 50;
+const cachedSecrets = 50;
 
 /**
  * SHA-256 and its HMAC as the SDK signs with them (its option `sha256`), over one piece of data. The SDK's own makes a
@@ -43,7 +43,7 @@ function keyOf(secret: Data): KeyObject {
   const key = createSecretKey(Buffer.from(plain(secret) as Uint8Array));
   if (typeof secret !== 'string') derivedKeys.set(secret, key);
   else {
-    if (secretKeys.size === secretsKept) secretKeys.clear();
+    if (secretKeys.size === cachedSecrets) secretKeys.clear();
     secretKeys.set(secret, key);
   }
   return key;

@@ -61,7 +61,7 @@ const writesPerRequest = 25;
 const keysPerRequest = 100;
 
 /** With the waits between, three seconds at the least: transactions on one item may follow each other closely. */
-const attemptsBesideTransactions = 20;
+const conflictAttempts = 20;
 
 /** With the waits between, about a second: a transaction is through in milliseconds. */
 const attemptsToFind = 8;
@@ -83,7 +83,7 @@ export function dynamoTable(client: DynamoDBClient, name: string): Table {
       throw new Error(`The item ${key.pk} ${key.sk} is named by another but missing`);
     },
     async put(input) {
-      await besideTransactions(() => client.send(new PutItemCommand({ TableName: name, ...toWire(input) })));
+      await retryingConflicts(() => client.send(new PutItemCommand({ TableName: name, ...toWire(input) })));
     },
     async putAll(items) {
       const requests: Item[][] = [];
@@ -93,8 +93,8 @@ export function dynamoTable(client: DynamoDBClient, name: string): Table {
     },
     async update(input, signal) {
       const command = new UpdateItemCommand({ TableName: name, ...toWire(input) });
-      const answer = await besideTransactions(() => client.send(command, signal && { abortSignal: signal }));
-      return answer.Attributes === undefined ? {} : unmarshall(answer.Attributes);
+      const response = await retryingConflicts(() => client.send(command, signal && { abortSignal: signal }));
+      return response.Attributes === undefined ? {} : unmarshall(response.Attributes);
     },
     async *queryPages(input) {
       const wire = toWire(input);
@@ -120,13 +120,12 @@ export function dynamoTable(client: DynamoDBClient, name: string): Table {
 }
 
 /** A write of an item that a transaction is at work on is turned away, which the SDK does not try again. */
-async function besideTransactions<Answer>(write: () => Promise<Answer>): Promise<Answer> {
+async function retryingConflicts<Output>(write: () => Promise<Output>): Promise<Output> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await write();
     } catch (error) {
-      if (!(error instanceof TransactionConflictException) || attempt === attemptsBesideTransactions)
-        throw error;
+      if (!(error instanceof TransactionConflictException) || attempt === conflictAttempts) throw error;
     }
     await backOff(attempt);
   }
@@ -138,18 +137,18 @@ async function putTogether(client: DynamoDBClient, name: string, items: Item[]):
   };
   for (let attempt = 0; wanted !== undefined && Object.keys(wanted).length > 0; attempt += 1) {
     if (attempt > 0) await backOff(attempt);
-    const answer: BatchWriteItemCommandOutput = await client.send(
+    const response: BatchWriteItemCommandOutput = await client.send(
       new BatchWriteItemCommand({ RequestItems: wanted }),
     );
-    wanted = answer.UnprocessedItems;
+    wanted = response.UnprocessedItems;
   }
 }
 
 async function getAlone(client: DynamoDBClient, name: string, key: Key): Promise<Item | undefined> {
-  const answer = await client.send(
+  const response = await client.send(
     new GetItemCommand({ TableName: name, Key: marshalled(key), ConsistentRead: true }),
   );
-  return answer.Item && unmarshall(answer.Item);
+  return response.Item && unmarshall(response.Item);
 }
 
 type WireItem = Record<string, AttributeValue>;
@@ -202,14 +201,14 @@ async function getTogether(
   };
   for (let attempt = 0; wanted !== undefined && Object.keys(wanted).length > 0; attempt += 1) {
     if (attempt > 0) await backOff(attempt);
-    const answer: BatchGetItemCommandOutput = await client.send(
+    const response: BatchGetItemCommandOutput = await client.send(
       new BatchGetItemCommand({ RequestItems: wanted }),
     );
-    for (const wire of answer.Responses?.[name] ?? []) {
+    for (const wire of response.Responses?.[name] ?? []) {
       const item = unmarshall(wire);
       found.set(textOf(item as unknown as Key), item);
     }
-    wanted = answer.UnprocessedKeys;
+    wanted = response.UnprocessedKeys;
   }
   return keys.map((key) => found.get(textOf(key)));
 }

@@ -9,44 +9,44 @@ import { webhookEntry } from './webhook-entry.ts';
 export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
   return {
     async get(owner) {
-      const row = await table.get(keyOf(owner));
-      return row && deliveryOf(owner, row);
+      const item = await table.get(keyOf(owner));
+      return item && deliveryOf(owner, item);
     },
 
-    async begin(delivery, { at, nextAt }) {
-      const begun = {
+    async start(delivery, { at, nextAt }) {
+      const started = {
         ...delivery,
         attempts: delivery.attempts + 1,
         allAttempts: delivery.allAttempts + 1,
         nextAt,
       };
       const attempt: DeliveryAttempt = {
-        number: begun.allAttempts,
-        round: begun.round,
+        number: started.allAttempts,
+        round: started.round,
         at,
         duration: null,
         status: null,
         failure: null,
       };
       const isTaken = await writeTogether(table, async () => (TableName) => [
-        { Put: { TableName, Item: deliveryRow(begun), ...asRead(delivery) } },
-        { Put: { TableName, Item: attemptRow(delivery, attempt) } },
+        { Put: { TableName, Item: deliveryItem(started), ...asRead(delivery) } },
+        { Put: { TableName, Item: attemptItem(delivery, attempt) } },
       ]);
-      return isTaken ? { delivery: begun, attempt } : undefined;
+      return isTaken ? { delivery: started, attempt } : undefined;
     },
 
     async end(delivery, attempt, then) {
       const isCurrent = await writeTogether(table, async () => (TableName) => [
-        { Put: { TableName, Item: deliveryRow({ ...delivery, ...then }), ...asRead(delivery) } },
-        { Put: { TableName, Item: attemptRow(delivery, attempt) } },
+        { Put: { TableName, Item: deliveryItem({ ...delivery, ...then }), ...asRead(delivery) } },
+        { Put: { TableName, Item: attemptItem(delivery, attempt) } },
       ]);
-      if (!isCurrent) await table.put({ Item: attemptRow(delivery, attempt) });
+      if (!isCurrent) await table.put({ Item: attemptItem(delivery, attempt) });
     },
 
-    async giveUp(delivery) {
+    async exhaust(delivery) {
       const exhausted: WebhookDelivery = { ...delivery, state: 'exhausted' };
       await writeTogether(table, async () => (TableName) => [
-        { Put: { TableName, Item: deliveryRow(exhausted), ...asRead(delivery) } },
+        { Put: { TableName, Item: deliveryItem(exhausted), ...asRead(delivery) } },
       ]);
     },
 
@@ -59,7 +59,7 @@ export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
         nextAt: at,
       };
       const isDone = await writeTogether(table, async () => (TableName) => [
-        { Put: { TableName, Item: deliveryRow(restarted), ...asRead(delivery) } },
+        { Put: { TableName, Item: deliveryItem(restarted), ...asRead(delivery) } },
         { Put: { TableName, Item: webhookEntry(delivery, at) } },
         ...audit(TableName, {
           ...{ action: 'webhook resent', workspaceId: delivery.workspaceId, target: delivery.batchId },
@@ -90,7 +90,7 @@ const asRead = ({ state, round, attempts }: WebhookDelivery): Item => ({
   ExpressionAttributeValues: { ':state': state, ':round': round, ':attempts': attempts },
 });
 
-export const deliveryRow = (delivery: WebhookDelivery): Item => ({
+export const deliveryItem = (delivery: WebhookDelivery): Item => ({
   ...keyOf(delivery),
   body: delivery.body,
   state: delivery.state,
@@ -100,18 +100,18 @@ export const deliveryRow = (delivery: WebhookDelivery): Item => ({
   next_at: delivery.nextAt,
 });
 
-const deliveryOf = ({ workspaceId, batchId }: DeliveryOwner, row: Item): WebhookDelivery => ({
+const deliveryOf = ({ workspaceId, batchId }: DeliveryOwner, item: Item): WebhookDelivery => ({
   workspaceId,
   batchId,
-  body: row.body as string,
-  state: row.state as WebhookDelivery['state'],
-  round: row.round as number,
-  attempts: row.attempts as number,
-  allAttempts: row.all_attempts as number,
-  nextAt: row.next_at as string,
+  body: item.body as string,
+  state: item.state as WebhookDelivery['state'],
+  round: item.round as number,
+  attempts: item.attempts as number,
+  allAttempts: item.all_attempts as number,
+  nextAt: item.next_at as string,
 });
 
-const attemptRow = ({ workspaceId, batchId }: DeliveryOwner, attempt: DeliveryAttempt): Item => ({
+const attemptItem = ({ workspaceId, batchId }: DeliveryOwner, attempt: DeliveryAttempt): Item => ({
   ...keys.deliveryAttempt(workspaceId, batchId, attempt.number),
   round: attempt.round,
   at: attempt.at,
@@ -120,11 +120,11 @@ const attemptRow = ({ workspaceId, batchId }: DeliveryOwner, attempt: DeliveryAt
   ...(attempt.failure !== null && { failure: attempt.failure }),
 });
 
-const attemptOf = (row: Item): DeliveryAttempt => ({
-  number: Number((row.sk as string).split('#')[1]),
-  round: row.round as number,
-  at: row.at as string,
-  duration: (row.duration as number | undefined) ?? null,
-  status: (row.status as number | undefined) ?? null,
-  failure: (row.failure as string | undefined) ?? null,
+const attemptOf = (item: Item): DeliveryAttempt => ({
+  number: Number((item.sk as string).split('#')[1]),
+  round: item.round as number,
+  at: item.at as string,
+  duration: (item.duration as number | undefined) ?? null,
+  status: (item.status as number | undefined) ?? null,
+  failure: (item.failure as string | undefined) ?? null,
 });

@@ -6,7 +6,7 @@ import { formatRateLimit } from '#contract/rate-limits.ts';
 import type { BucketChange, RateBucket, RateBucketStore } from '#domain/workspaces/rate-bucket-store.ts';
 
 /** Clocks of functions may differ, and a bucket must not go while one still sees it in use. */
-const secondsKept = 60;
+const retentionSeconds = 60;
 
 export function dynamoRateBucketStore(table: Table): RateBucketStore {
   const take = async (
@@ -15,7 +15,7 @@ export function dynamoRateBucketStore(table: Table): RateBucketStore {
     change: { fullAt: string; condition: string; values: Item },
   ): Promise<BucketChange> => {
     try {
-      const row = await table.update({
+      const item = await table.update({
         Key: keys.rateBucket(workspaceId, apiKeyId, rateClass, formatRateLimit(limit)),
         UpdateExpression: `SET full_at = ${change.fullAt}, #ttl = :ttl`,
         ConditionExpression: change.condition,
@@ -23,12 +23,12 @@ export function dynamoRateBucketStore(table: Table): RateBucketStore {
         ExpressionAttributeValues: {
           ...change.values,
           // By then it is full, however many take from it now.
-          ':ttl': Math.ceil((now + interval * limit.burst) / 1000) + secondsKept,
+          ':ttl': Math.ceil((now + interval * limit.burst) / 1000) + retentionSeconds,
         },
         ReturnValues: 'UPDATED_NEW',
         ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
       });
-      return { taken: true, fullAt: row.full_at as number };
+      return { taken: true, fullAt: item.full_at as number };
     } catch (error) {
       if (!(error instanceof ConditionalCheckFailedException)) throw error;
       // A row that is not there is a bucket that is full.
@@ -36,17 +36,17 @@ export function dynamoRateBucketStore(table: Table): RateBucketStore {
     }
   };
   return {
-    takeFirst: (bucket, moment) =>
-      take(bucket, moment, {
+    takeFirst: (bucket, time) =>
+      take(bucket, time, {
         fullAt: ':next',
         condition: 'attribute_not_exists(pk) OR full_at <= :now',
-        values: { ':now': moment.now, ':next': moment.now + moment.interval },
+        values: { ':now': time.now, ':next': time.now + time.interval },
       }),
-    takeNext: (bucket, moment) =>
-      take(bucket, moment, {
+    takeNext: (bucket, time) =>
+      take(bucket, time, {
         fullAt: 'full_at + :interval',
         condition: 'full_at > :now AND full_at <= :latest',
-        values: { ':now': moment.now, ':interval': moment.interval, ':latest': moment.latest },
+        values: { ':now': time.now, ':interval': time.interval, ':latest': time.latest },
       }),
   };
 }

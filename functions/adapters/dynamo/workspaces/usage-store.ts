@@ -30,7 +30,7 @@ const modelPrefixes: Readonly<Record<keyof ModelUsage, string>> = {
 const secondsADay = 86_400;
 
 /** @param keptDays how long rows are kept, from the end of their day */
-export function dynamoUsageStore(table: Table, keptDays: () => number): UsageStore {
+export function dynamoUsageStore(table: Table, retentionDays: () => number): UsageStore {
   return {
     async add({ workspaceId, apiKeyId, agentId, counts, calls }, day) {
       const amounts = [
@@ -43,7 +43,7 @@ export function dynamoUsageStore(table: Table, keptDays: () => number): UsageSto
         ),
       ].filter(([, amount]) => amount !== 0) as [string, number][];
       if (amounts.length === 0) return;
-      const expires = Date.parse(day) / 1000 + (keptDays() + 1) * secondsADay;
+      const expires = Date.parse(day) / 1000 + (retentionDays() + 1) * secondsADay;
       try {
         await table.update({
           Key: keys.usage(workspaceId, day, apiKeyId, agentId),
