@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiResponsesObject } from 'zod-openapi';
-import { errorEnvelope, responses } from '#contract/answers.ts';
+import { errorEnvelope, responses } from '#contract/responses.ts';
 import { webhookPayload } from '#contract/batch.ts';
 import { type ErrorKind, errorTable, replyInProgress } from '#contract/errors.ts';
 import { streamEvent } from '#contract/events.ts';

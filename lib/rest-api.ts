@@ -25,7 +25,7 @@ import { type Route, type RouteName, routes } from '#contract/routes.ts';
 import { Firewall, type FirewallSettings, OriginFirewall } from './firewall.ts';
 import { addGatewayResponses } from './gateway-responses.ts';
 import { pinLogicalId } from './logical-id.ts';
-import { type CustomDomain, pointDomain } from './own-domain.ts';
+import { type CustomDomain, pointDomain } from './custom-domain.ts';
 import { addPreflight } from './preflights.ts';
 import { removalPolicyOf } from './removal-policy.ts';
 import type { ServiceFunction } from './service-function.ts';

@@ -19,7 +19,7 @@ import type { AttachmentReader } from '#domain/files/attachment-reader.ts';
 import { ModelFailure, type ModelFailureKind, modelFailureTexts } from '#domain/platform/model-failure.ts';
 import { type Shown, showAttachments } from './attachments.ts';
 import { conversationOf } from './conversation.ts';
-import { type ModelResponse, readModelResponse } from './model-answer.ts';
+import { type ModelResponse, readModelResponse } from './model-response.ts';
 import { modelFailureOf } from './model-error.ts';
 import { findProvider, type ModelProvider } from './models/model-provider.ts';
 import { type RetryingModel, retryingModel } from './retrying-model.ts';

@@ -18,7 +18,7 @@ import {
 } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
 import { bufferedRoute } from '#runtime/http/buffered-route.ts';
-import { replayHeaders, requestKeyOf } from '#runtime/http/request-key.ts';
+import { replayHeaders, requestKeyOf } from '#runtime/http/idempotency-key.ts';
 
 const create = createBatch({
   agents: agents(),

@@ -4,7 +4,7 @@ import { createChat } from '#domain/chats/create-chat.ts';
 import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
 import { agents, chats, requestKeys, workspaces } from '#runtime/composition/services.ts';
 import { bufferedRoute } from '#runtime/http/buffered-route.ts';
-import { replayHeaders, requestKeyOf } from '#runtime/http/request-key.ts';
+import { replayHeaders, requestKeyOf } from '#runtime/http/idempotency-key.ts';
 
 const create = createChat({
   agents: agents(),

@@ -1,6 +1,6 @@
 import { route } from '#contract/routes/list-batches.ts';
 import { batchResource } from '#domain/batches/batch.ts';
-import { tallyBatches } from '#domain/batches/tally-batch.ts';
+import { tallyBatches } from '#domain/batches/count-batch.ts';
 import { batches } from '#runtime/composition/services.ts';
 import { listRoute } from '#runtime/http/list-route.ts';
 

@@ -3,9 +3,9 @@ import { success } from '#contract/envelope.ts';
 import { ServiceError } from '#contract/errors.ts';
 import { incompleteHeader } from '#contract/incomplete.ts';
 import { route } from '#contract/routes/send-message.ts';
-import { forwardReply } from '#domain/chats/answer-turn.ts';
-import { startReply } from '#domain/chats/ask-for-reply.ts';
-import { startTurn } from '#domain/chats/begin-turn.ts';
+import { forwardReply } from '#domain/chats/forward-reply.ts';
+import { startReply } from '#domain/chats/start-reply.ts';
+import { startTurn } from '#domain/chats/start-turn.ts';
 import type { Reply } from '#domain/chats/gather-reply.ts';
 import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
 import {
@@ -25,7 +25,7 @@ import {
 import { environment } from '#runtime/environment/environment.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
 import { eventStreamHeaders, openEventStream } from '#runtime/http/event-stream.ts';
-import { replayHeaders, requestKeyOf } from '#runtime/http/request-key.ts';
+import { replayHeaders, requestKeyOf } from '#runtime/http/idempotency-key.ts';
 import { streamedRoute } from '#runtime/http/streamed-route.ts';
 import { annotateInvocation } from '#runtime/observability/invocation.ts';
 import { timeReply } from '#runtime/observability/time-reply.ts';

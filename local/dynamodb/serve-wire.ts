@@ -4,11 +4,11 @@ import { forgeryOf } from '../iam/authenticate.ts';
 import type { DynamoFaults } from '../run-options.ts';
 import { accessKeyOf } from '../wire/access-key-of.ts';
 import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
-import { deniedAwsJson } from '../wire/refuse-aws-json.ts';
+import { deniedAwsJson } from '../wire/denied-aws-json.ts';
 import { createFaults, type Unprocessed } from './create-faults.ts';
 import type { DynamoCall } from './dynamo-call.ts';
 import { type DynamoError, internalServerError } from './dynamo-error.ts';
-import { forEmulator } from './engine-credential.ts';
+import { forEmulator } from './emulator-credential.ts';
 import { neededPermissions } from './needed-permissions.ts';
 import type { DynamoRequest, TableShape } from './touched-items.ts';
 

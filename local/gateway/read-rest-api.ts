@@ -1,6 +1,6 @@
 import type { RunContext } from '../run-context.ts';
 import type { TemplateResource } from '../template/resource-kind.ts';
-import { type MockProperties, readMock } from './answer-mock.ts';
+import { type MockProperties, readMock } from './respond-mock.ts';
 import type { ApiAuthorizer, ApiMethod, ApiModel, GatewayResponse, PathNode } from './api-model.ts';
 import { type MethodSetting, readThrottle } from './method-throttles.ts';
 

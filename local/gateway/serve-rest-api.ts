@@ -2,9 +2,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { findFunction } from '../lambda/find-function.ts';
 import type { RunContext } from '../run-context.ts';
 import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
-import { respondBuffered } from './answer-buffered.ts';
-import { respondMock } from './answer-mock.ts';
-import { respondStreamed } from './answer-streamed.ts';
+import { respondBuffered } from './respond-buffered.ts';
+import { respondMock } from './respond-mock.ts';
+import { respondStreamed } from './respond-streamed.ts';
 import type { ApiModel } from './api-model.ts';
 import { type AuthorizeContext, createAuthorize } from './authorize.ts';
 import { GatewayFailure } from './gateway-failure.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { AccessRules, PolicyStatement, Session } from './access-rules.ts';
-import { createEvaluator, type Evaluator, type EvaluatorNotes } from './judge.ts';
+import { createEvaluator, type Evaluator, type EvaluatorNotes } from './evaluator.ts';
 import { operatorCredentials } from './operator-credentials.ts';
 import { readPolicy } from './read-policy.ts';
 

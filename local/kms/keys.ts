@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import path from 'node:path';
-import { openStoredValues } from '../data/kept-values.ts';
+import { openStoredValues } from '../data/stored-values.ts';
 import { UnreadableState } from '../data/state-file.ts';
 import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';

@@ -1,4 +1,4 @@
-import type { EmulatorRoute } from '../dynamodb/engine-route.ts';
+import type { EmulatorRoute } from '../dynamodb/emulator-route.ts';
 import type { LoadGauge } from './load-gauge.ts';
 
 /** A function of the template with everything resolved. */

@@ -3,8 +3,8 @@ import { parentPort, workerData } from 'node:worker_threads';
 import S3rver from 's3rver';
 import type { AccessRules } from '../iam/access-rules.ts';
 import type { MessageFromBuckets } from './buckets.ts';
-import { completeEmulator } from './complete-engine.ts';
-import { guardEmulator } from './guard-engine.ts';
+import { completeEmulator } from './complete-emulator.ts';
+import { guardEmulator } from './guard-emulator.ts';
 
 // The body of a worker thread: objects of tens of megabytes then never hold up the gateway's event loop.
 const { directory, buckets } = workerData as { directory: string; buckets: string[] };

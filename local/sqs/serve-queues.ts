@@ -4,7 +4,7 @@ import type { AccessControl } from '../iam/access-control.ts';
 import { forgeryOf } from '../iam/authenticate.ts';
 import { accessKeyOf } from '../wire/access-key-of.ts';
 import { claimPort, portOf, releasePort } from '../wire/own-ports.ts';
-import { deniedAwsJson } from '../wire/refuse-aws-json.ts';
+import { deniedAwsJson } from '../wire/denied-aws-json.ts';
 import { storeGroups } from './message-groups.ts';
 
 export interface QueueServer {

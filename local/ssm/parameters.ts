@@ -1,4 +1,4 @@
-import { openStoredValues, type StoredValues } from '../data/kept-values.ts';
+import { openStoredValues, type StoredValues } from '../data/stored-values.ts';
 import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import { AwsJsonError, type AwsJsonOperation, serveAwsJson } from '../wire/serve-aws-json.ts';

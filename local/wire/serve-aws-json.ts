@@ -4,7 +4,7 @@ import type { Permission } from '../iam/access-rules.ts';
 import { forgeryOf } from '../iam/authenticate.ts';
 import { accessKeyOf } from './access-key-of.ts';
 import { listenOnLoopback } from './listen-on-loopback.ts';
-import { deniedAwsJson } from './refuse-aws-json.ts';
+import { deniedAwsJson } from './denied-aws-json.ts';
 
 /** One operation, from its input to its output. */
 export type AwsJsonOperation = (input: Record<string, unknown>) => unknown;

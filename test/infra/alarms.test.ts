@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { DistributionAlarms } from '#lib/distribution-alarms.ts';
 import { readStage } from '#lib/settings.ts';
 import { metrics } from '#runtime/observability/metric-names.ts';
-import { fixedCosts } from '../../bin/cost/standing.ts';
+import { fixedCosts } from '../../bin/cost/fixed-costs.ts';
 import { createService, evaluate, type Resource, synthesize } from './synthesize.ts';
 
 const settings = { largeUploads: true, alarmEmails: ['someone@example.com'] };

@@ -1,7 +1,7 @@
 import { DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
-import { openCheckpoint } from './fixture/open-gate.ts';
+import { openCheckpoint } from './fixture/open-checkpoint.ts';
 import { type FixtureRun, startFixture } from './fixture/start-fixture.ts';
 
 let run: FixtureRun;

@@ -1,7 +1,7 @@
 import { request as httpRequest } from 'node:http';
 import type { APIGatewayProxyEvent } from 'aws-lambda';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readMock } from '#local/gateway/answer-mock.ts';
+import { readMock } from '#local/gateway/respond-mock.ts';
 import { type FixtureRun, startFixture } from './fixture/start-fixture.ts';
 
 let run: FixtureRun;

@@ -6,7 +6,7 @@ import type { SQSEvent } from 'aws-lambda';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { runTemplate } from '#local/run-template.ts';
 import { changeAssembly } from './fixture/change-assembly.ts';
-import { type Checkpoint, openCheckpoint } from './fixture/open-gate.ts';
+import { type Checkpoint, openCheckpoint } from './fixture/open-checkpoint.ts';
 import { clientOptions, startBackground } from './fixture/start-background.ts';
 import { type FixtureRun, makeDataDir, startFixture } from './fixture/start-fixture.ts';
 import type { FixtureName } from './fixture/synthesize-fixture.ts';

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AgentRuntime } from '#domain/chats/agent-runtime.ts';
-import { forwardReply } from '#domain/chats/answer-turn.ts';
-import { type RunningReply, startReply } from '#domain/chats/ask-for-reply.ts';
-import { startTurn } from '#domain/chats/begin-turn.ts';
+import { forwardReply } from '#domain/chats/forward-reply.ts';
+import { type RunningReply, startReply } from '#domain/chats/start-reply.ts';
+import { startTurn } from '#domain/chats/start-turn.ts';
 import type { Reply } from '#domain/chats/gather-reply.ts';
 import { ReplyBudget } from '#domain/chats/reply-budget.ts';
 import type { Turn } from '#domain/chats/turn.ts';
-import type { RequestKey } from '#domain/platform/request-key.ts';
+import type { RequestKey } from '#domain/platform/idempotency-record.ts';
 import {
   agents,
   chats,

@@ -8,7 +8,7 @@ import { clientOf } from '#support/client.ts';
 import { furnishWorkspace } from '#support/furnish-workspace.ts';
 import { write } from '#support/fuzz/hostile-json.ts';
 import { inputNode, type Path, valid } from '#support/fuzz/schema-nodes.ts';
-import { type IdLocation, idLocations } from '#support/id-places.ts';
+import { type IdLocation, idLocations } from '#support/id-locations.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { operator, type Service, startService } from '#support/service.ts';
 import { uploaderOf } from '#support/upload.ts';

@@ -1,5 +1,5 @@
 import type { StreamEvent } from '#contract/events.ts';
-import { checkResponse } from './check-answer.ts';
+import { checkResponse } from './check-response.ts';
 import type { Service, Tenant } from './service.ts';
 
 export interface ApiResponse<Data = unknown> {

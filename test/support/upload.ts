@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import type { UploadedFile } from '#contract/message.ts';
-import { checkResponse } from './check-answer.ts';
+import { checkResponse } from './check-response.ts';
 import type { ApiResponse } from './client.ts';
 import type { Service, Tenant } from './service.ts';
 

@@ -20,7 +20,7 @@ export type RouteName =
 /**
  * A route of the interface, as a request sees it: the gateway, the handlers, the OpenAPI document and the tests are made
  * from it. Each stands in a file of its own, so that a function makes the schemas of its own requests alone; what a route
- * answers is in `answers.ts`.
+ * answers is in `responses.ts`.
  */
 export interface Route {
   name: RouteName;

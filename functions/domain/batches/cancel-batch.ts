@@ -4,8 +4,8 @@ import { stopBatch } from './advance-batch.ts';
 import type { Batch } from './batch.ts';
 import { findBatch } from './find-batch.ts';
 import type { BatchServices } from './services.ts';
-import { tallyBatch } from './tally-batch.ts';
-import { completeTaskCallback } from './wake-batch.ts';
+import { tallyBatch } from './count-batch.ts';
+import { completeTaskCallback } from './complete-task-callback.ts';
 
 /**
  * Cancels a batch that is in progress: what has not been begun has failed from now on (specification, section 3.1), or

@@ -2,7 +2,7 @@ import type { ChatServices } from '#domain/chats/services.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { type BatchItem, type BatchRequest, isOpen } from './batch.ts';
 import type { QueuedRequests } from './batch-queue.ts';
-import { passSlotOn } from './hand-on-place.ts';
+import { passSlotOn } from './pass-slot-on.ts';
 import type { BatchServices } from './services.ts';
 
 /**

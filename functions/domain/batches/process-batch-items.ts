@@ -16,7 +16,7 @@ import {
   type Prepared,
   processBatchItem,
   rejected,
-} from './answer-batch-item.ts';
+} from './process-batch-item.ts';
 import {
   type Batch,
   type BatchItem,
@@ -27,10 +27,10 @@ import {
 } from './batch.ts';
 import type { QueuedRequests } from './batch-queue.ts';
 import type { Claim, ClaimedItem } from './batch-store.ts';
-import { type DoneWithMessage, passSlotOn } from './hand-on-place.ts';
+import { type DoneWithMessage, passSlotOn } from './pass-slot-on.ts';
 import { messagesFor } from './send-requests.ts';
 import type { BatchServices } from './services.ts';
-import { completeTaskCallback } from './wake-batch.ts';
+import { completeTaskCallback } from './complete-task-callback.ts';
 
 export type ProcessServices = Pick<
   BatchServices,

@@ -10,7 +10,7 @@ import { requeueAll } from './requeue-all.ts';
 import { restartExecution } from './restart-execution.ts';
 import { messagesFor } from './send-requests.ts';
 import type { BatchServices } from './services.ts';
-import { completeTaskCallback } from './wake-batch.ts';
+import { completeTaskCallback } from './complete-task-callback.ts';
 
 export type ReconcileServices = Pick<
   BatchServices,

@@ -1,4 +1,4 @@
-import type { RequestKey } from '#domain/platform/request-key.ts';
+import type { RequestKey } from '#domain/platform/idempotency-record.ts';
 import type { Chat, Lease } from './chat.ts';
 
 export interface ChatFilter {

@@ -1,6 +1,6 @@
 import { agentNotFound } from '#contract/errors.ts';
 import type { AgentServices } from '#domain/agents/services.ts';
-import { previousWork, type RequestKey } from '#domain/platform/request-key.ts';
+import { previousWork, type RequestKey } from '#domain/platform/idempotency-record.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { findWorkspaceFor } from '#domain/workspaces/find-workspace.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';

@@ -1,4 +1,4 @@
-import type { RequestKey } from '#domain/platform/request-key.ts';
+import type { RequestKey } from '#domain/platform/idempotency-record.ts';
 import type { Chat } from './chat.ts';
 import type { Message, UserMessage } from './message.ts';
 

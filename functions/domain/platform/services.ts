@@ -2,7 +2,7 @@ import type { Clock } from './clock.ts';
 import type { Identifiers } from './identifiers.ts';
 import type { Log } from './log.ts';
 import type { Meter } from './meter.ts';
-import type { RequestKeyStore } from './request-key-store.ts';
+import type { RequestKeyStore } from './idempotency-store.ts';
 
 export interface PlatformServices {
   clock: Clock;

@@ -1,5 +1,5 @@
 import type { DeliveryStore } from './delivery-store.ts';
-import type { SecretCipher } from './secret-sealer.ts';
+import type { SecretCipher } from './secret-cipher.ts';
 import type { WebhookSender } from './webhook-sender.ts';
 import type { WebhookSource } from './webhook-source.ts';
 

@@ -20,7 +20,7 @@ import type { KnowledgeStore } from '#domain/knowledge/knowledge-store.ts';
 import type { PassageRanking } from '#domain/knowledge/passage-ranking.ts';
 import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
 import { environment } from '#runtime/environment/environment.ts';
-import { internalEndpoints } from '#runtime/environment/own-services.ts';
+import { internalEndpoints } from '#runtime/environment/internal-endpoints.ts';
 
 export const ranking: PassageRanking = passageRanking;
 export const passagesOfChat = chatPassages;

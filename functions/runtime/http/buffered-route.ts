@@ -4,7 +4,7 @@ import { success } from '#contract/envelope.ts';
 import type { Route } from '#contract/routes/route.ts';
 import { observesRequests } from '#runtime/observability/invocation.ts';
 import { failureResponse, jsonResponse } from './http-response.ts';
-import { rateHeadersOf, startRateLimit } from './rate-gate.ts';
+import { rateHeadersOf, startRateLimit } from './rate-limiter.ts';
 import { type CheckUsers, callerOf, readRequest, type ValidRequest } from './read-request.ts';
 
 /**

@@ -9,7 +9,7 @@ import { clock } from '#runtime/environment/clock.ts';
 import { viewerHostHeader } from '#runtime/environment/variables.ts';
 import { describeIssues } from './describe-issues.ts';
 import { isFromDistribution } from './origin-secret.ts';
-import type { RateLimiter } from './rate-gate.ts';
+import type { RateLimiter } from './rate-limiter.ts';
 import { readUtf8 } from './read-utf8.ts';
 
 /** A request that has passed its route's schemas. */

@@ -12,7 +12,7 @@ import { addToLog, loggingAs } from '#runtime/observability/log.ts';
 import { Measurements } from '#runtime/observability/measurements.ts';
 import { failureResponse, jsonResponse } from './http-response.ts';
 import { isFromDistribution } from './origin-secret.ts';
-import { rateHeadersOf, startRateLimit } from './rate-gate.ts';
+import { rateHeadersOf, startRateLimit } from './rate-limiter.ts';
 import { readToEnd } from './read-form.ts';
 import type { receiveUpload } from './receive-upload.ts';
 

@@ -3,7 +3,7 @@ import type { APIGatewayProxyEvent, Context } from 'aws-lambda';
 import type { Route } from '#contract/routes/route.ts';
 import { endRequest, startRequest } from '#runtime/observability/invocation.ts';
 import { failureResponse, headersOf } from './http-response.ts';
-import { rateHeadersOf, startRateLimit } from './rate-gate.ts';
+import { rateHeadersOf, startRateLimit } from './rate-limiter.ts';
 import { type CheckUsers, callerOf, readRequest, type ValidRequest } from './read-request.ts';
 
 /** What Lambda's managed Node.js runtime puts into the global scope. */

@@ -5,7 +5,7 @@ import { success } from '#contract/envelope.ts';
 import { route } from '#contract/routes/upload-file.ts';
 import { measurements, observesRequests } from '#runtime/observability/invocation.ts';
 import { failureResponse, jsonResponse } from './http-response.ts';
-import { rateHeadersOf, startRateLimit } from './rate-gate.ts';
+import { rateHeadersOf, startRateLimit } from './rate-limiter.ts';
 import { callerOf, headerIn } from './read-request.ts';
 import type { receiveUpload } from './receive-upload.ts';
 

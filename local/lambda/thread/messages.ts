@@ -1,4 +1,4 @@
-import type { EmulatorRoute } from '../../dynamodb/engine-route.ts';
+import type { EmulatorRoute } from '../../dynamodb/emulator-route.ts';
 
 /** What a thread is told when it is made. */
 export interface ThreadData {

@@ -2,7 +2,7 @@ import { flushCompileCache } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { workerData } from 'node:worker_threads';
 import type { ServerThreadData } from './messages.ts';
-import { rejectOwnPorts } from './refuse-own-ports.ts';
+import { rejectOwnPorts } from './reject-own-ports.ts';
 
 // The body of a web function's thread: its module starts a server of its own accord.
 delete process.env.NODE_COMPILE_CACHE;

@@ -10,7 +10,7 @@ import { dynamoDeliveryStore } from '#adapters/dynamo/webhooks/delivery-store.ts
 import { dynamoApiKeyStore } from '#adapters/dynamo/workspaces/api-key-store.ts';
 import { auditBy, dynamoAuditLog } from '#adapters/dynamo/workspaces/audit-log.ts';
 import { dynamoRateBucketStore } from '#adapters/dynamo/workspaces/rate-bucket-store.ts';
-import { dynamoRequestKeyStore } from '#adapters/dynamo/workspaces/request-key-store.ts';
+import { dynamoRequestKeyStore } from '#adapters/dynamo/workspaces/idempotency-store.ts';
 import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
 import { dynamoWorkspaceStore } from '#adapters/dynamo/workspaces/workspace-store.ts';
 import type { ContentStore } from '#domain/chats/content-store.ts';

@@ -4,7 +4,7 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { dataTableOf } from '../data-table.ts';
 import { type StoresOfRun, takeSnapshot } from './snapshot.ts';
-import { StoredItems } from './stored-rows.ts';
+import { StoredItems } from './stored-items.ts';
 
 /**
  * Spoils what a service with at least one chat and one batch keeps, in every way that a look at it shall find.

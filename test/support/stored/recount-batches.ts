@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { StoredItem } from './snapshot.ts';
-import type { StoredItems } from './stored-rows.ts';
+import type { StoredItems } from './stored-items.ts';
 
 /** Batches against their requests, those against their chats, and all against their lists: every one has ended. */
 export function recountBatches(items: StoredItems): string[] {

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { StoredItem } from './snapshot.ts';
-import type { StoredItems } from './stored-rows.ts';
+import type { StoredItems } from './stored-items.ts';
 
 /** Chats against their numbers, their lists and their messages; feedback against its counts. */
 export function recountChats(items: StoredItems): string[] {

@@ -1,9 +1,9 @@
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import { recountBatches } from './recount-batches.ts';
 import { recountChats } from './recount-chats.ts';
-import { parentsOf } from './row-kinds.ts';
+import { parentsOf } from './item-kinds.ts';
 import { type Snapshot, type StoresOfRun, takeSnapshot } from './snapshot.ts';
-import { nameOf, StoredItems } from './stored-rows.ts';
+import { nameOf, StoredItems } from './stored-items.ts';
 
 /**
  * What is wrong with all that a service keeps while nothing goes on in it, one line each: rows and objects that belong to
@@ -33,7 +33,7 @@ function checkParents(items: StoredItems): string[] {
     if (/^OPERATOR#OPEN-BATCHES$|^W#[^#]+#BATCHES#open$/.test(item.pk)) return [];
     const parents = parentsOf(item);
     if (parents === undefined)
-      return [`${nameOf(item)} is of no known kind (test/support/stored/row-kinds.ts)`];
+      return [`${nameOf(item)} is of no known kind (test/support/stored/item-kinds.ts)`];
     return parents
       .filter((parent) => !items.has(parent))
       .map((parent) => `${nameOf(item)} is an orphan: there is no ${nameOf(parent)}`);

@@ -1,6 +1,6 @@
 import { ServiceError } from '#contract/errors.ts';
 import type { CreateBatchBody } from '#contract/routes/create-batch.ts';
-import type { SecretOwner } from './secret-sealer.ts';
+import type { SecretOwner } from './secret-cipher.ts';
 import type { WebhookServices } from './services.ts';
 import type { Webhook } from './webhook.ts';
 

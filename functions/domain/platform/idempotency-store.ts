@@ -1,4 +1,4 @@
-import type { IdempotencyRecord, RequestKey, Work } from './request-key.ts';
+import type { IdempotencyRecord, RequestKey, Work } from './idempotency-record.ts';
 
 /** Chats and messages keep their key in the transaction that makes them: see ChatStore and MessageStore. */
 export interface RequestKeyStore {

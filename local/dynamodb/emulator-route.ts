@@ -1,11 +1,11 @@
 import http, { type IncomingMessage, type OutgoingHttpHeaders, type RequestOptions } from 'node:http';
 import { syncBuiltinESMExports } from 'node:module';
 import type { AccessRules } from '../iam/access-rules.ts';
-import { createEvaluator } from '../iam/judge.ts';
+import { createEvaluator } from '../iam/evaluator.ts';
 import { accessKeyOf } from '../wire/access-key-of.ts';
-import { emulatorConnections } from './engine-connections.ts';
-import { forEmulator } from './engine-credential.ts';
-import { EmulatorRequest } from './engine-request.ts';
+import { emulatorConnections } from './emulator-connections.ts';
+import { forEmulator } from './emulator-credential.ts';
+import { EmulatorRequest } from './emulator-request.ts';
 import { neededPermissions } from './needed-permissions.ts';
 import type { DynamoRequest, TableShape } from './touched-items.ts';
 

@@ -1,5 +1,5 @@
 import { DecryptCommand, EncryptCommand, type KMSClient } from '@aws-sdk/client-kms';
-import type { SecretCipher, SecretOwner } from '#domain/webhooks/secret-sealer.ts';
+import type { SecretCipher, SecretOwner } from '#domain/webhooks/secret-cipher.ts';
 
 /** Goes with the seal, unencrypted: without the same one it does not open. */
 const contextOf = ({ workspaceId, batchId }: SecretOwner) => ({ workspace: workspaceId, batch: batchId });

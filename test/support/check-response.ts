@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
-import { errorEnvelope, responses } from '#contract/answers.ts';
+import { errorEnvelope, responses } from '#contract/responses.ts';
 import { errorTable, replyInProgress } from '#contract/errors.ts';
 import { type Route, routes } from '#contract/routes.ts';
 

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer as createSocketServer, type Socket } fro
 import { DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { takeEmulatorRoute } from '#local/dynamodb/engine-route.ts';
+import { takeEmulatorRoute } from '#local/dynamodb/emulator-route.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 
 /** An engine as bytes: what it says to each request that it has read whole, and on which connection. */

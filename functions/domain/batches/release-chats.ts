@@ -1,4 +1,4 @@
-import { type CloseTurnServices, closeAbandonedTurn } from '#domain/chats/settle-turn.ts';
+import { type CloseTurnServices, closeAbandonedTurn } from '#domain/chats/close-abandoned-turn.ts';
 import { type Batch, type BatchItem, chatLeaseOf } from './batch.ts';
 
 /**

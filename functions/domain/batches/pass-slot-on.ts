@@ -3,7 +3,7 @@ import { type Batch, type BatchRequest, mayHaveEnded } from './batch.ts';
 import type { QueuedRequests } from './batch-queue.ts';
 import { groupMessages, groupsLeft, messagesFor, slotsOf } from './send-requests.ts';
 import type { BatchServices } from './services.ts';
-import { completeTaskCallback } from './wake-batch.ts';
+import { completeTaskCallback } from './complete-task-callback.ts';
 
 type PassSlotServices = Pick<BatchServices, 'batchQueue' | 'batchWorkflow' | 'batches' | 'queueSettings'> &
   Pick<PlatformServices, 'clock'>;

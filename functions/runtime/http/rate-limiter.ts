@@ -1,5 +1,5 @@
 import type { RateClass } from '#contract/rate-limits.ts';
-import { type Admission, checkRateLimit } from '#domain/workspaces/admit-request.ts';
+import { type Admission, checkRateLimit } from '#domain/workspaces/check-rate-limit.ts';
 import type { Caller } from '#domain/workspaces/authorize-request.ts';
 import { clock, log, rateBuckets } from '#runtime/composition/services.ts';
 

@@ -11,16 +11,16 @@ import type { AgentServices } from '#domain/agents/services.ts';
 import { findAttachedFiles } from '#domain/files/find-attached-files.ts';
 import type { FileServices } from '#domain/files/services.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
-import { previousWork, type RequestKey } from '#domain/platform/request-key.ts';
+import { previousWork, type RequestKey } from '#domain/platform/idempotency-record.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { findWorkspaceFor } from '#domain/workspaces/find-workspace.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
-import type { RunningReply } from './ask-for-reply.ts';
+import type { RunningReply } from './start-reply.ts';
 import { type Chat, isOpenTo, type Lease } from './chat.ts';
 import { continueTurn } from './continue-turn.ts';
 import { type AssistantMessage, lastPosition, type Message, type UserMessage } from './message.ts';
 import type { ChatServices } from './services.ts';
-import { closeAbandonedTurn } from './settle-turn.ts';
+import { closeAbandonedTurn } from './close-abandoned-turn.ts';
 import type { Turn } from './turn.ts';
 
 export interface SendInput {

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type S3rver from 's3rver';
 import type { AccessRules, Denial, Permission } from '../iam/access-rules.ts';
 import { forgeryOf, secretOf } from '../iam/authenticate.ts';
-import { createEvaluator, type Evaluator, type EvaluatorNotes } from '../iam/judge.ts';
+import { createEvaluator, type Evaluator, type EvaluatorNotes } from '../iam/evaluator.ts';
 import { isAsSigned, isPresigned } from '../iam/signature.ts';
 import { accessKeyOf } from '../wire/access-key-of.ts';
 import { neededPermissions } from './needed-permissions.ts';

@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders, RequestOptions } from 'node:http';
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
-import type { EmulatorConnection, EmulatorResponse } from './engine-connections.ts';
+import type { EmulatorConnection, EmulatorResponse } from './emulator-connections.ts';
 
 /** Where a request goes, known when its body is: to the engine, with these headers, or through the wire. */
 export type Way =

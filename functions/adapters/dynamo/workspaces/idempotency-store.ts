@@ -3,8 +3,8 @@ import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
 import { limits } from '#contract/limits.ts';
-import type { IdempotencyRecord, RequestKey, Work } from '#domain/platform/request-key.ts';
-import type { RequestKeyStore } from '#domain/platform/request-key-store.ts';
+import type { IdempotencyRecord, RequestKey, Work } from '#domain/platform/idempotency-record.ts';
+import type { RequestKeyStore } from '#domain/platform/idempotency-store.ts';
 
 const retentionSeconds = limits.idempotencyHours * 60 * 60;
 const secondsOf = ({ at }: RequestKey): number => Math.ceil(at / 1000);

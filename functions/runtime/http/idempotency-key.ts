@@ -2,7 +2,7 @@ import { createHash, createHmac } from 'node:crypto';
 import type { idempotencyHeaders } from '#contract/idempotency.ts';
 import { replayedHeader } from '#contract/idempotency.ts';
 import type { Route } from '#contract/routes/route.ts';
-import type { RequestKey } from '#domain/platform/request-key.ts';
+import type { RequestKey } from '#domain/platform/idempotency-record.ts';
 import { clock } from '#runtime/environment/clock.ts';
 import type { ValidRequest } from './read-request.ts';
 

@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import { streamEvent } from '#contract/events.ts';
 import { type Route, routes } from '#contract/routes.ts';
-import { checkResponse } from '../check-answer.ts';
+import { checkResponse } from '../check-response.ts';
 import type { FuzzRequest } from './fuzz-requests.ts';
 import type { RawResponse } from './raw-exchange.ts';
 

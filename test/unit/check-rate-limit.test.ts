@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { formatRateLimit, type RateLimit, rateLimit } from '#contract/rate-limits.ts';
-import { checkRateLimit } from '#domain/workspaces/admit-request.ts';
+import { checkRateLimit } from '#domain/workspaces/check-rate-limit.ts';
 import type { RateBucketStore } from '#domain/workspaces/rate-bucket-store.ts';
 
 /** The table as its conditions describe it, in time that a test moves. */
