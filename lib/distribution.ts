@@ -21,8 +21,8 @@ import { Duration, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { allowedHeaders, allowedMethods, exposedHeaders } from '#contract/cors.ts';
 import { originSecretHeader, viewerHostHeader } from '#runtime/environment/variables.ts';
-import { pinLogicalId } from './logical-id.ts';
 import { type CustomDomain, pointDomain } from './custom-domain.ts';
+import { pinLogicalId } from './logical-id.ts';
 import { preflightSeconds } from './preflights.ts';
 
 /** The longest that CloudFront waits for an origin to begin, or to go on with, an answer. */

@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiResponsesObject } from 'zod-openapi';
-import { errorEnvelope, responses } from '#contract/responses.ts';
 import { webhookPayload } from '#contract/batch.ts';
 import { type ErrorKind, errorTable, replyInProgress } from '#contract/errors.ts';
 import { streamEvent } from '#contract/events.ts';
@@ -8,6 +7,7 @@ import { replayedHeader } from '#contract/idempotency.ts';
 import { incompleteHeader } from '#contract/incomplete.ts';
 import { limits, platformLimits } from '#contract/limits.ts';
 import { formatRateLimit, rateClasses } from '#contract/rate-limits.ts';
+import { errorEnvelope, responses } from '#contract/responses.ts';
 import { type Route, type RouteName, routes } from '#contract/routes.ts';
 import { parseSettings } from './settings.ts';
 

@@ -10,10 +10,10 @@ import {
 } from './assumptions.ts';
 import { batchOf } from './batch-of.ts';
 import { type Dollars, dollarsOf, type Share, totalOf } from './dollars-of.ts';
+import { daysAMonth, fixedCosts, idlePolls, reconcilerRuns } from './fixed-costs.ts';
 import { markdownTable } from './markdown-table.ts';
 import { type OperationCalls, operations } from './operations.ts';
 import { type PriceName, priceList, priceOf, prices } from './prices.ts';
-import { daysAMonth, fixedCosts, idlePolls, reconcilerRuns } from './fixed-costs.ts';
 
 const shares: readonly Share[] = ['front', 'gateway', 'functions', 'table', 'others', 'logs'];
 const million = 1e6;

@@ -14,7 +14,7 @@ import type { BatchWorkflow } from '#domain/batches/batch-workflow.ts';
 
 /** @param machineArn asked for by what starts and looks at executions; a wake needs none. */
 export function stepFunctionsBatchWorkflow(client: SFNClient, machineArn: () => string): BatchWorkflow {
-  const nameOf = ({ id, run }: Batch): string => `${id}-${run}`;
+  const nameOf = ({ id, executionNumber }: Batch): string => `${id}-${executionNumber}`;
   return {
     async start(batch) {
       try {

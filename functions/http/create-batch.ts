@@ -9,16 +9,16 @@ import {
   chats,
   clock,
   fileIndex,
+  idempotency,
   lazySecretCipher,
   lazyWebhookSender,
   log,
   replySettings,
-  requestKeys,
   workspaces,
 } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
 import { bufferedRoute } from '#runtime/http/buffered-route.ts';
-import { replayHeaders, requestKeyOf } from '#runtime/http/idempotency-key.ts';
+import { idempotencyKeyOf, replayHeaders } from '#runtime/http/idempotency-key.ts';
 
 const create = createBatch({
   agents: agents(),
@@ -31,7 +31,7 @@ const create = createBatch({
   identifiers,
   log,
   replySettings: replySettings(),
-  requestKeys: requestKeys(),
+  idempotency: idempotency(),
   secretCipher: lazySecretCipher,
   webhookSender: lazyWebhookSender,
   workspaces: workspaces(),
@@ -39,7 +39,7 @@ const create = createBatch({
 
 export const handler = bufferedRoute(route, async (request) => {
   const { workspaceId, apiKeyId, body, limits } = request;
-  const key = requestKeyOf(route, request);
+  const key = idempotencyKeyOf(route, request);
   const mostOpen = limits?.openBatches ?? null;
   const { batch, replayed } = await create({ workspaceId, apiKeyId, body }, { key, mostOpen });
   return { data: batchResource(batch), headers: replayHeaders(replayed) };

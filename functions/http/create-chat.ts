@@ -2,14 +2,14 @@ import { route } from '#contract/routes/create-chat.ts';
 import { chatResource } from '#domain/chats/chat.ts';
 import { createChat } from '#domain/chats/create-chat.ts';
 import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
-import { agents, chats, requestKeys, workspaces } from '#runtime/composition/services.ts';
+import { agents, chats, idempotency, workspaces } from '#runtime/composition/services.ts';
 import { bufferedRoute } from '#runtime/http/buffered-route.ts';
-import { replayHeaders, requestKeyOf } from '#runtime/http/idempotency-key.ts';
+import { idempotencyKeyOf, replayHeaders } from '#runtime/http/idempotency-key.ts';
 
 const create = createChat({
   agents: agents(),
   chats: chats(),
-  requestKeys: requestKeys(),
+  idempotency: idempotency(),
   workspaces: workspaces(),
 });
 
@@ -25,7 +25,7 @@ export const handler = bufferedRoute(
         externalUserId: body.external_user_id,
         admitted,
       },
-      requestKeyOf(route, request),
+      idempotencyKeyOf(route, request),
     );
     return { data: chatResource(chat), headers: replayHeaders(replayed) };
   },

@@ -1,7 +1,7 @@
 import { route } from '#contract/routes/get-batch.ts';
 import { batchResource } from '#domain/batches/batch.ts';
-import { findBatch } from '#domain/batches/find-batch.ts';
 import { tallyBatch } from '#domain/batches/count-batch.ts';
+import { findBatch } from '#domain/batches/find-batch.ts';
 import { batches } from '#runtime/composition/services.ts';
 import { bufferedRoute } from '#runtime/http/buffered-route.ts';
 

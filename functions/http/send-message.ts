@@ -4,9 +4,9 @@ import { ServiceError } from '#contract/errors.ts';
 import { incompleteHeader } from '#contract/incomplete.ts';
 import { route } from '#contract/routes/send-message.ts';
 import { forwardReply } from '#domain/chats/forward-reply.ts';
+import type { Reply } from '#domain/chats/gather-reply.ts';
 import { startReply } from '#domain/chats/start-reply.ts';
 import { startTurn } from '#domain/chats/start-turn.ts';
-import type { Reply } from '#domain/chats/gather-reply.ts';
 import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
 import {
   agentRuntime,
@@ -14,18 +14,18 @@ import {
   chats,
   clock,
   fileIndex,
+  idempotency,
   log,
   messages,
   meter,
   replySettings,
-  requestKeys,
   usage,
   workspaces,
 } from '#runtime/composition/services.ts';
 import { environment } from '#runtime/environment/environment.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
 import { eventStreamHeaders, openEventStream } from '#runtime/http/event-stream.ts';
-import { replayHeaders, requestKeyOf } from '#runtime/http/idempotency-key.ts';
+import { idempotencyKeyOf, replayHeaders } from '#runtime/http/idempotency-key.ts';
 import { streamedRoute } from '#runtime/http/streamed-route.ts';
 import { annotateInvocation } from '#runtime/observability/invocation.ts';
 import { timeReply } from '#runtime/observability/time-reply.ts';
@@ -41,7 +41,7 @@ const services = {
   meter,
   messages: messages(),
   replySettings: replySettings(),
-  requestKeys: requestKeys(),
+  idempotency: idempotency(),
   usage: usage(),
   workspaces: workspaces(),
 };
@@ -65,7 +65,7 @@ export const handler = streamedRoute(
     const replyTimer = timeReply(performance.now());
     const { body, workspaceId, apiKeyId, parameters, admitted } = request;
     annotateInvocation({ chat_id: String(parameters.chat_id) });
-    const key = requestKeyOf(route, request);
+    const key = idempotencyKeyOf(route, request);
     if (body.stream && key !== null) {
       await checkUsers(workspaceId, [body.external_user_id]);
       throw new ServiceError(

@@ -1,8 +1,8 @@
 import type { RunContext } from '../run-context.ts';
 import type { TemplateResource } from '../template/resource-kind.ts';
-import { type MockProperties, readMock } from './respond-mock.ts';
 import type { ApiAuthorizer, ApiMethod, ApiModel, GatewayResponse, PathNode } from './api-model.ts';
 import { type MethodSetting, readThrottle } from './method-throttles.ts';
+import { type MockProperties, readMock } from './respond-mock.ts';
 
 // API Gateway's own: 29 s unless the method says otherwise, streamed or not.
 const DEFAULT_TIMEOUT_MILLISECONDS = 29_000;

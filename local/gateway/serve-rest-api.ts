@@ -2,9 +2,6 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { findFunction } from '../lambda/find-function.ts';
 import type { RunContext } from '../run-context.ts';
 import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
-import { respondBuffered } from './respond-buffered.ts';
-import { respondMock } from './respond-mock.ts';
-import { respondStreamed } from './respond-streamed.ts';
 import type { ApiModel } from './api-model.ts';
 import { type AuthorizeContext, createAuthorize } from './authorize.ts';
 import { GatewayFailure } from './gateway-failure.ts';
@@ -14,6 +11,9 @@ import { createThrottle } from './method-throttles.ts';
 import { createProxyEvent, createRequestEvent, type RequestFacts, readRequestFacts } from './proxy-event.ts';
 import { readBody } from './read-body.ts';
 import { renderGatewayResponse } from './render-gateway-response.ts';
+import { respondBuffered } from './respond-buffered.ts';
+import { respondMock } from './respond-mock.ts';
+import { respondStreamed } from './respond-streamed.ts';
 
 export interface RestApiServer {
   readonly url: string;

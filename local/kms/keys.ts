@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import path from 'node:path';
-import { openStoredValues } from '../data/stored-values.ts';
 import { UnreadableState } from '../data/state-file.ts';
+import { openStoredValues } from '../data/stored-values.ts';
 import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import { serveAwsJson } from '../wire/serve-aws-json.ts';

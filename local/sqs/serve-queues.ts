@@ -3,8 +3,8 @@ import { buffer } from 'node:stream/consumers';
 import type { AccessControl } from '../iam/access-control.ts';
 import { forgeryOf } from '../iam/authenticate.ts';
 import { accessKeyOf } from '../wire/access-key-of.ts';
-import { claimPort, portOf, releasePort } from '../wire/own-ports.ts';
 import { deniedAwsJson } from '../wire/denied-aws-json.ts';
+import { claimPort, portOf, releasePort } from '../wire/own-ports.ts';
 import { storeGroups } from './message-groups.ts';
 
 export interface QueueServer {

@@ -3,8 +3,8 @@ import type { AccessControl } from '../iam/access-control.ts';
 import type { Permission } from '../iam/access-rules.ts';
 import { forgeryOf } from '../iam/authenticate.ts';
 import { accessKeyOf } from './access-key-of.ts';
-import { listenOnLoopback } from './listen-on-loopback.ts';
 import { deniedAwsJson } from './denied-aws-json.ts';
+import { listenOnLoopback } from './listen-on-loopback.ts';
 
 /** One operation, from its input to its output. */
 export type AwsJsonOperation = (input: Record<string, unknown>) => unknown;

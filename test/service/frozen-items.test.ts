@@ -13,10 +13,10 @@ import {
   batchRequest,
   document,
   file,
+  idempotencyKey,
   question,
   rateBucket,
   reply,
-  requestKey,
   start,
   userId,
   webhook,
@@ -79,7 +79,7 @@ describe('items of an earlier version', () => {
       file: [keys.file(workspaceId, file.uuid)],
       knowledgeHead: [keys.knowledgeHead(workspaceId)],
       knowledgeDocument: [keys.knowledgeDocument(workspaceId, document.id)],
-      requestKey: [keys.requestKey(workspaceId, 'chat')],
+      idempotencyKey: [keys.idempotencyKey(workspaceId, 'chat')],
       usage: [
         keys.usage(workspaceId, day, 'key_frozen1', agentId),
         keys.usage(workspaceId, day, 'key_frozen1', null),
@@ -178,7 +178,7 @@ describe('items of an earlier version', () => {
   });
 
   it('are read as files, knowledge, usage, limits, idempotency records and audit', async () => {
-    const { files, knowledge, usage, rateBuckets, requestKeys, auditLog } = stores;
+    const { files, knowledge, usage, rateBuckets, idempotency, auditLog } = stores;
     expect(await files.get(workspaceId, file.uuid)).toEqual(file);
     const persistent = { ...file, uuid: file.uuid.replace(/1$/, '2'), scope: 'persistent', expiresAt: null };
     expect(await files.get(workspaceId, persistent.uuid)).toEqual(persistent);
@@ -203,7 +203,7 @@ describe('items of an earlier version', () => {
       turn: { is: 'turn', chatId: 2, position: 1 },
       batch: { is: 'batch', batchId: openId },
     }))
-      expect(await requestKeys.find(requestKey(hash))).toEqual({ fingerprint: `print of ${hash}`, work });
+      expect(await idempotency.find(idempotencyKey(hash))).toEqual({ fingerprint: `print of ${hash}`, work });
     const entries = (await Array.fromAsync(auditLog.between(workspaceId, day, day))).flat();
     expect(new Set(entries.map(({ actor }) => actor))).toEqual(new Set(['frozen operator']));
     expect(entries.map(({ action }) => action)).toEqual(
@@ -219,7 +219,14 @@ describe('items of an earlier version', () => {
     const open = await batches.get(workspaceId, openId);
     expect(open).toEqual(
       batch(1, {
-        ...{ total: 25, completed: 1, failed: 1, webhook, run: 2, taskToken: 'token-of-the-task' },
+        ...{
+          total: 25,
+          completed: 1,
+          failed: 1,
+          webhook,
+          executionNumber: 2,
+          taskToken: 'token-of-the-task',
+        },
         ...{ dispatchedAt: at(1), sentAt: at(5), groupsSent: 2, slots: 1 },
       }),
     );

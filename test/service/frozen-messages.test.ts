@@ -205,7 +205,7 @@ describe('what the code of today sends', () => {
     expect(missingFields(JSON.parse(entry?.MessageBody ?? ''), message?.body)).toEqual([]);
     expect(entry).toMatchObject({ MessageGroupId: sender.workspaceId, DelaySeconds: 4 });
     expect(started?.target).toBe('StartExecution');
-    expect(started?.body.name).toBe(`${sender.id}-${sender.run}`);
+    expect(started?.body.name).toBe(`${sender.id}-${sender.executionNumber}`);
     expect(missingFields(JSON.parse(String(started?.body.input)), ids)).toEqual([]);
     expect(completed).toMatchObject({
       target: 'SendTaskSuccess',

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type RouteName, routes } from '#contract/routes.ts';
+import { checkFuzzResponse, type Secrets } from '#support/fuzz/check-fuzz-response.ts';
 import { type FuzzRequest, fuzzRequests } from '#support/fuzz/fuzz-requests.ts';
 import { type FuzzWorld, openFuzzWorld } from '#support/fuzz/fuzz-world.ts';
-import { checkFuzzResponse, type Secrets } from '#support/fuzz/check-fuzz-response.ts';
 import { exchange } from '#support/fuzz/raw-exchange.ts';
 import { dataOf } from '#support/open-tenant.ts';
 import { type Service, startService } from '#support/service.ts';

@@ -1,20 +1,20 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AgentRuntime } from '#domain/chats/agent-runtime.ts';
 import { forwardReply } from '#domain/chats/forward-reply.ts';
-import { type RunningReply, startReply } from '#domain/chats/start-reply.ts';
-import { startTurn } from '#domain/chats/start-turn.ts';
 import type { Reply } from '#domain/chats/gather-reply.ts';
 import { ReplyBudget } from '#domain/chats/reply-budget.ts';
+import { type RunningReply, startReply } from '#domain/chats/start-reply.ts';
+import { startTurn } from '#domain/chats/start-turn.ts';
 import type { Turn } from '#domain/chats/turn.ts';
-import type { RequestKey } from '#domain/platform/idempotency-record.ts';
+import type { IdempotencyKey } from '#domain/platform/idempotency-record.ts';
 import {
   agents,
   chats,
   clock,
   fileIndex,
+  idempotency,
   messages,
   meter,
-  requestKeys,
   usage,
   workspaces,
 } from '#runtime/composition/services.ts';
@@ -60,7 +60,7 @@ const functionWith = (buffered: Partial<TurnServices> = {}, lease = 60_000): Tur
     ...{ streamTimeout: 90_000, lease, historyCharacters: 1000, attachedFiles: 10 },
     limits,
   },
-  requestKeys: requestKeys(),
+  idempotency: idempotency(),
   usage: usage(),
   workspaces: workspaces(),
   ...buffered,
@@ -70,7 +70,7 @@ async function start(
   services: TurnServices,
   chatId: number,
   message: string,
-  key: RequestKey | null = null,
+  key: IdempotencyKey | null = null,
 ): Promise<Turn> {
   const input = {
     workspaceId: tenant.workspaceId,
@@ -175,7 +175,7 @@ describe('a turn that was given up', () => {
 });
 
 describe('a send that is made again', () => {
-  const keyOf = (hash: string): RequestKey => ({
+  const keyOf = (hash: string): IdempotencyKey => ({
     workspaceId: tenant.workspaceId,
     hash,
     fingerprint: 'of the send',

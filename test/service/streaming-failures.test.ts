@@ -101,7 +101,7 @@ async function failReply(
   expect(logged.length).toBeGreaterThan(0);
   expect(logged.filter((line) => line.includes(message))).toEqual([]);
   // Traces name the sources, not the bundle.
-  expect(logged.some((line) => /at .*\(functions\/\w+\/[\w-]+\.ts:\d+:\d+\)/.test(line))).toBe(true);
+  expect(logged.some((line) => /at .*\(functions\/[\w/-]+\.ts:\d+:\d+\)/.test(line))).toBe(true);
   expect(logged.filter((line) => line.includes('index.mjs:'))).toEqual([]);
 }
 

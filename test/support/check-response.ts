@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
-import { errorEnvelope, responses } from '#contract/responses.ts';
 import { errorTable, replyInProgress } from '#contract/errors.ts';
+import { errorEnvelope, responses } from '#contract/responses.ts';
 import { type Route, routes } from '#contract/routes.ts';
 
 export interface JsonResponse {

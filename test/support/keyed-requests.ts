@@ -57,4 +57,4 @@ export const isReplayed = ({ headers }: ApiResponse): boolean =>
 
 /** Where what a key stands for is kept. */
 export const itemOf = ({ workspaceId }: { workspaceId: string }, key: string) =>
-  keys.requestKey(workspaceId, createHash('sha256').update(key).digest('base64url'));
+  keys.idempotencyKey(workspaceId, createHash('sha256').update(key).digest('base64url'));

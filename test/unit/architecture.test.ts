@@ -202,6 +202,16 @@ test('every path in the scripts of the manifest leads to a file', () => {
   expect(paths.filter((path) => !existsSync(join(projectFolder, path)))).toEqual([]);
 });
 
+test('every address of a source file, as of a thread, leads to one', () => {
+  const addresses = files.flatMap(({ path, text }) =>
+    [...text.matchAll(/new URL\('([^']*\.ts)', import\.meta\.url\)/g)].map(([, address = '']) =>
+      normalize(join(dirname(path), address)),
+    ),
+  );
+  expect(addresses.length).toBeGreaterThan(3);
+  expect(addresses.filter((path) => !existsSync(join(projectFolder, path)))).toEqual([]);
+});
+
 test('every file that the rules above name is there', () => {
   const named = Object.values(rooms).flatMap((room) => room.files ?? []);
   expect(named.filter((path) => !existsSync(join(projectFolder, path)))).toEqual([]);

@@ -2,8 +2,8 @@ import type { CloseTurnServices } from '#domain/chats/close-abandoned-turn.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { type Batch, type BatchItem, isOpen, outcomeOf, type StopReason } from './batch.ts';
 import { deliveryOf } from './batch-ended-event.ts';
-import { releaseChats } from './release-chats.ts';
 import { isNothingLeft, type OpenRequests, openRequests } from './open-requests.ts';
+import { releaseChats } from './release-chats.ts';
 import type { BatchServices } from './services.ts';
 
 interface AdvanceServices

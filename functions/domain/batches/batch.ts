@@ -26,7 +26,7 @@ export interface Batch {
   stop: { reason: StopReason; at: string } | null;
   webhook: Webhook | null;
   /** Which execution of the workflow carries the batch; a later one takes over when it is gone. */
-  run: number;
+  executionNumber: number;
   /** What wakes the workflow from its wait. */
   taskToken: string | null;
   /** When its first requests had been put into the queue. */

@@ -2,10 +2,10 @@ import { ServiceError } from '#contract/errors.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { stopBatch } from './advance-batch.ts';
 import type { Batch } from './batch.ts';
+import { completeTaskCallback } from './complete-task-callback.ts';
+import { tallyBatch } from './count-batch.ts';
 import { findBatch } from './find-batch.ts';
 import type { BatchServices } from './services.ts';
-import { tallyBatch } from './count-batch.ts';
-import { completeTaskCallback } from './complete-task-callback.ts';
 
 /**
  * Cancels a batch that is in progress: what has not been begun has failed from now on (specification, section 3.1), or

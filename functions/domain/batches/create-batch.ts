@@ -5,10 +5,10 @@ import { type Chat, isOpenTo } from '#domain/chats/chat.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import { findAttachedFiles } from '#domain/files/find-attached-files.ts';
 import type { FileServices } from '#domain/files/services.ts';
-import { previousWork, type RequestKey } from '#domain/platform/idempotency-record.ts';
+import { type IdempotencyKey, previousWork } from '#domain/platform/idempotency-record.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
-import type { WebhookServices } from '#domain/webhooks/services.ts';
 import { encryptedWebhook, rejectForbiddenWebhook } from '#domain/webhooks/accept-webhook.ts';
+import type { WebhookServices } from '#domain/webhooks/services.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { Batch, BatchRequest } from './batch.ts';
 import type { BatchServices } from './services.ts';
@@ -19,7 +19,7 @@ type CreateServices = Pick<BatchServices, 'batches' | 'batchSettings' | 'batchWo
   Pick<AgentServices, 'agents'> &
   Pick<WebhookServices, 'secretCipher' | 'webhookSender'> &
   Pick<WorkspaceServices, 'workspaces'> &
-  Pick<PlatformServices, 'clock' | 'identifiers' | 'log' | 'requestKeys'>;
+  Pick<PlatformServices, 'clock' | 'identifiers' | 'log' | 'idempotency'>;
 
 /** A request with the same key is making the batch, or has died while it was: looked for so often, then made. */
 const checksForBatch = 12;
@@ -36,12 +36,12 @@ export const createBatch =
   (services: CreateServices) =>
   async (
     { workspaceId, apiKeyId, body }: { workspaceId: string; apiKeyId: string; body: CreateBatchBody },
-    { key, mostOpen }: { key: RequestKey | null; mostOpen: number | null },
+    { key, mostOpen }: { key: IdempotencyKey | null; mostOpen: number | null },
   ): Promise<{ batch: Batch; replayed: boolean }> => {
     const requests = requestsOf(body);
     rejectRepeatedIds(requests);
     const [stored] = await Promise.all([
-      key === null ? undefined : services.requestKeys.find(key),
+      key === null ? undefined : services.idempotency.find(key),
       checkUsers(services, workspaceId, requests),
     ]);
     const previous = previousWork(stored, key, 'batch');
@@ -80,7 +80,7 @@ export const createBatch =
       cancelledAt: null,
       stop: null,
       webhook: await encryptedWebhook(services, body, { workspaceId, batchId: id }),
-      run: 1,
+      executionNumber: 1,
       taskToken: null,
       dispatchedAt: null,
       sentAt: null,
@@ -124,9 +124,13 @@ async function rejectOneTooMany(
 }
 
 /** The id that the batch has or will have, whoever of several that make the same request is the one to make it. */
-async function reserveId(services: CreateServices, key: RequestKey | null, drawn: string): Promise<string> {
+async function reserveId(
+  services: CreateServices,
+  key: IdempotencyKey | null,
+  drawn: string,
+): Promise<string> {
   if (key === null) return drawn;
-  const stored = await services.requestKeys.store(key, { is: 'batch', batchId: drawn });
+  const stored = await services.idempotency.store(key, { is: 'batch', batchId: drawn });
   return previousWork(stored, key, 'batch')?.batchId ?? drawn;
 }
 

@@ -1,9 +1,9 @@
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { type Batch, type BatchRequest, mayHaveEnded } from './batch.ts';
 import type { QueuedRequests } from './batch-queue.ts';
+import { completeTaskCallback } from './complete-task-callback.ts';
 import { groupMessages, groupsLeft, messagesFor, slotsOf } from './send-requests.ts';
 import type { BatchServices } from './services.ts';
-import { completeTaskCallback } from './complete-task-callback.ts';
 
 type PassSlotServices = Pick<BatchServices, 'batchQueue' | 'batchWorkflow' | 'batches' | 'queueSettings'> &
   Pick<PlatformServices, 'clock'>;

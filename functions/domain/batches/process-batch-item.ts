@@ -1,12 +1,12 @@
 import type { AgentVersion } from '#domain/agents/agent.ts';
 import type { Chat } from '#domain/chats/chat.ts';
+import { closeAbandonedTurn } from '#domain/chats/close-abandoned-turn.ts';
 import { collectReply, ReplyAborted } from '#domain/chats/collect-reply.ts';
 import type { Reply } from '#domain/chats/gather-reply.ts';
-import { renewLeases } from '#domain/chats/renew-leases.ts';
 import { lastPosition } from '#domain/chats/message.ts';
+import { renewLeases } from '#domain/chats/renew-leases.ts';
 import { ReplyBudget } from '#domain/chats/reply-budget.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
-import { closeAbandonedTurn } from '#domain/chats/close-abandoned-turn.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 import { ModelFailure } from '#domain/platform/model-failure.ts';
 import type { CountedCall } from '#domain/platform/model-usage.ts';

@@ -10,14 +10,6 @@ import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 import { stopBatch } from './advance-batch.ts';
 import {
-  chatLease,
-  failed,
-  type ItemEnd,
-  type Prepared,
-  processBatchItem,
-  rejected,
-} from './process-batch-item.ts';
-import {
   type Batch,
   type BatchItem,
   type BatchRequest,
@@ -27,10 +19,18 @@ import {
 } from './batch.ts';
 import type { QueuedRequests } from './batch-queue.ts';
 import type { Claim, ClaimedItem } from './batch-store.ts';
+import { completeTaskCallback } from './complete-task-callback.ts';
 import { type DoneWithMessage, passSlotOn } from './pass-slot-on.ts';
+import {
+  chatLease,
+  failed,
+  type ItemEnd,
+  type Prepared,
+  processBatchItem,
+  rejected,
+} from './process-batch-item.ts';
 import { messagesFor } from './send-requests.ts';
 import type { BatchServices } from './services.ts';
-import { completeTaskCallback } from './complete-task-callback.ts';
 
 export type ProcessServices = Pick<
   BatchServices,

@@ -3,6 +3,7 @@ import type { PlatformServices } from '#domain/platform/services.ts';
 import type { WebhookServices } from '#domain/webhooks/services.ts';
 import { type Batch, isOpen, requestsPerGroup } from './batch.ts';
 import type { QueueDepth } from './batch-queue.ts';
+import { completeTaskCallback } from './complete-task-callback.ts';
 import { isNothingLeft, type OpenRequests, openRequests } from './open-requests.ts';
 import { reconcileWebhook } from './reconcile-webhook.ts';
 import type { OpenBatchEntry } from './reconciliation-index.ts';
@@ -10,7 +11,6 @@ import { requeueAll } from './requeue-all.ts';
 import { restartExecution } from './restart-execution.ts';
 import { messagesFor } from './send-requests.ts';
 import type { BatchServices } from './services.ts';
-import { completeTaskCallback } from './complete-task-callback.ts';
 
 export type ReconcileServices = Pick<
   BatchServices,

@@ -20,7 +20,10 @@ export const restartExecution =
     const restarted = await services.batches.incrementExecutionNumber(batch);
     // Another call starts it.
     if (restarted === undefined) return false;
-    services.log.warn('A batch is taken up by a new execution', { batchId: batch.id, run: restarted.run });
+    services.log.warn('A batch is taken up by a new execution', {
+      batchId: batch.id,
+      executionNumber: restarted.executionNumber,
+    });
     await services.batchWorkflow.start(restarted);
     return true;
   };

@@ -1,4 +1,4 @@
-import type { RequestKey } from '#domain/platform/idempotency-record.ts';
+import type { IdempotencyKey } from '#domain/platform/idempotency-record.ts';
 import type { Chat, Lease } from './chat.ts';
 
 export interface ChatFilter {
@@ -28,7 +28,7 @@ export interface ChatStore {
   /** Gives the chat the next id of its workspace and its place in every list, in one transaction. */
   create(chat: NewChat): Promise<Chat>;
   /** The same, and the key of its request is kept with it. Undefined when the key is in use: then nothing is made. */
-  createWithKey(chat: NewChat, key: RequestKey): Promise<Chat | undefined>;
+  createWithKey(chat: NewChat, key: IdempotencyKey): Promise<Chat | undefined>;
   /** One page of a list, and how many chats the list has in all. */
   page(
     filter: ChatFilter,

@@ -1,6 +1,6 @@
 import { agentNotFound } from '#contract/errors.ts';
 import type { AgentServices } from '#domain/agents/services.ts';
-import { previousWork, type RequestKey } from '#domain/platform/idempotency-record.ts';
+import { type IdempotencyKey, previousWork } from '#domain/platform/idempotency-record.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { findWorkspaceFor } from '#domain/workspaces/find-workspace.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
@@ -18,7 +18,7 @@ export const createChat =
     services: Pick<ChatServices, 'chats'> &
       Pick<AgentServices, 'agents'> &
       Pick<WorkspaceServices, 'workspaces'> &
-      Pick<PlatformServices, 'requestKeys'>,
+      Pick<PlatformServices, 'idempotency'>,
   ) =>
   async (
     input: {
@@ -29,12 +29,12 @@ export const createChat =
       /** Resolves when the request is let in, and rejects when it is not: nothing is written before. */
       admitted: Promise<void>;
     },
-    key: RequestKey | null,
+    key: IdempotencyKey | null,
   ): Promise<{ chat: Chat; replayed: boolean }> => {
     const [, agent, stored] = await Promise.all([
       findWorkspaceFor(services)(input.workspaceId, input.externalUserId),
       services.agents.get(input.workspaceId, input.agentId),
-      key === null ? undefined : services.requestKeys.find(key),
+      key === null ? undefined : services.idempotency.find(key),
     ]);
     const { admitted, externalUserId = null, ...fields } = input;
     const newChat: NewChat = { ...fields, externalUserId };
@@ -45,7 +45,7 @@ export const createChat =
     if (key === null) return { chat: await services.chats.create(newChat), replayed: false };
     const chat = await services.chats.createWithKey(newChat, key);
     if (chat !== undefined) return { chat, replayed: false };
-    const meanwhile = previousWork(await services.requestKeys.find(key), key, 'chat');
+    const meanwhile = previousWork(await services.idempotency.find(key), key, 'chat');
     if (meanwhile === undefined) throw new Error('A key is in use for nothing');
     return { chat: asCreated(newChat, meanwhile), replayed: true };
   };

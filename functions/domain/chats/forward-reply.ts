@@ -4,14 +4,14 @@ import type { PlatformServices } from '#domain/platform/services.ts';
 import { untilAborted } from '#domain/platform/until-aborted.ts';
 import { countUsage } from '#domain/workspaces/count-usage.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
-import type { RunningReply } from './start-reply.ts';
+import { closeAbandonedTurn } from './close-abandoned-turn.ts';
 import { failure } from './collect-reply.ts';
 import { interrupted, type Reply } from './gather-reply.ts';
-import { renewLeases } from './renew-leases.ts';
 import { messageId } from './message.ts';
 import { nameChat } from './name-chat.ts';
+import { renewLeases } from './renew-leases.ts';
 import type { ChatServices } from './services.ts';
-import { closeAbandonedTurn } from './close-abandoned-turn.ts';
+import type { RunningReply } from './start-reply.ts';
 import type { Turn } from './turn.ts';
 
 type ForwardServices = Pick<ChatServices, 'agentRuntime' | 'chats' | 'messages' | 'replySettings'> &

@@ -1,4 +1,4 @@
-import type { RequestKey } from '#domain/platform/idempotency-record.ts';
+import type { IdempotencyKey } from '#domain/platform/idempotency-record.ts';
 import type { Chat } from './chat.ts';
 import type { Message, UserMessage } from './message.ts';
 
@@ -18,7 +18,7 @@ export interface MessageStore {
   putWithKey(
     chat: Chat,
     message: UserMessage,
-    key: RequestKey,
+    key: IdempotencyKey,
   ): Promise<'done' | 'place taken' | 'key in use'>;
   /** Stores a turn's last message, frees the chat and moves its count to it: all of it, or nothing. */
   putAndRelease(

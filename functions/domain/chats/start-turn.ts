@@ -11,16 +11,16 @@ import type { AgentServices } from '#domain/agents/services.ts';
 import { findAttachedFiles } from '#domain/files/find-attached-files.ts';
 import type { FileServices } from '#domain/files/services.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
-import { previousWork, type RequestKey } from '#domain/platform/idempotency-record.ts';
+import { type IdempotencyKey, previousWork } from '#domain/platform/idempotency-record.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { findWorkspaceFor } from '#domain/workspaces/find-workspace.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
-import type { RunningReply } from './start-reply.ts';
 import { type Chat, isOpenTo, type Lease } from './chat.ts';
+import { closeAbandonedTurn } from './close-abandoned-turn.ts';
 import { continueTurn } from './continue-turn.ts';
 import { type AssistantMessage, lastPosition, type Message, type UserMessage } from './message.ts';
 import type { ChatServices } from './services.ts';
-import { closeAbandonedTurn } from './close-abandoned-turn.ts';
+import type { RunningReply } from './start-reply.ts';
 import type { Turn } from './turn.ts';
 
 export interface SendInput {
@@ -49,7 +49,7 @@ type TurnServices = Pick<ChatServices, 'chats' | 'messages' | 'replySettings'> &
   Pick<FileServices, 'fileIndex'> &
   Pick<AgentServices, 'agents'> &
   Pick<WorkspaceServices, 'workspaces'> &
-  Pick<PlatformServices, 'clock' | 'identifiers' | 'requestKeys'>;
+  Pick<PlatformServices, 'clock' | 'identifiers' | 'idempotency'>;
 
 /**
  * Everything that can refuse a send, in the order of its answers; a refused send leaves nothing behind. Three round
@@ -65,13 +65,13 @@ export const startTurn =
   (services: TurnServices) =>
   async (
     input: SendInput,
-    key: RequestKey | null,
+    key: IdempotencyKey | null,
     startReply: (turn: Turn) => RunningReply,
   ): Promise<StartedOrReplied> => {
     const [workspace, published, stored] = await Promise.all([
       findWorkspaceFor(services)(input.workspaceId, input.externalUserId),
       services.agents.published(input.workspaceId, input.agentId),
-      key === null ? undefined : services.requestKeys.find(key),
+      key === null ? undefined : services.idempotency.find(key),
     ]);
     const { attachedFiles } = services.replySettings;
     if (input.attachedFileUuids.length > attachedFiles)
@@ -143,7 +143,7 @@ export const startTurn =
       await running.running.abort();
       await closeAbandonedTurn(services)(chat);
       if (outcome === 'place taken' || key === null) continue;
-      const meanwhile = previousWork(await services.requestKeys.find(key), key, 'turn');
+      const meanwhile = previousWork(await services.idempotency.find(key), key, 'turn');
       if (meanwhile !== undefined) return goOn(meanwhile);
     }
     throw replyInProgress();
@@ -217,7 +217,7 @@ async function storeUserMessage(
   services: TurnServices,
   chat: Chat,
   message: UserMessage,
-  key: RequestKey | null,
+  key: IdempotencyKey | null,
 ): Promise<'done' | 'place taken' | 'key in use'> {
   if (key !== null) return services.messages.putWithKey(chat, message, key);
   return (await services.messages.put(chat, message)) ? 'done' : 'place taken';

@@ -1,7 +1,7 @@
 import { ServiceError } from '#contract/errors.ts';
 
 /** A request that its client may make again, by the header Idempotency-Key. */
-export interface RequestKey {
+export interface IdempotencyKey {
   workspaceId: string;
   /** Of the header. */
   hash: string;
@@ -31,7 +31,7 @@ export interface IdempotencyRecord {
  */
 export function previousWork<Kind extends Work['is']>(
   stored: IdempotencyRecord | undefined,
-  key: RequestKey | null,
+  key: IdempotencyKey | null,
   kind: Kind,
 ): Extract<Work, { is: Kind }> | undefined {
   if (stored === undefined || key === null) return undefined;

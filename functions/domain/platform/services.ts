@@ -1,13 +1,13 @@
 import type { Clock } from './clock.ts';
+import type { IdempotencyStore } from './idempotency-store.ts';
 import type { Identifiers } from './identifiers.ts';
 import type { Log } from './log.ts';
 import type { Meter } from './meter.ts';
-import type { RequestKeyStore } from './idempotency-store.ts';
 
 export interface PlatformServices {
   clock: Clock;
   identifiers: Identifiers;
   log: Log;
   meter: Meter;
-  requestKeys: RequestKeyStore;
+  idempotency: IdempotencyStore;
 }

@@ -20,8 +20,8 @@ import { dynamoTable, type Table } from '#adapters/dynamo/table/table.ts';
 import { dynamoDeliveryStore } from '#adapters/dynamo/webhooks/delivery-store.ts';
 import { dynamoApiKeyStore } from '#adapters/dynamo/workspaces/api-key-store.ts';
 import { auditBy, dynamoAuditLog } from '#adapters/dynamo/workspaces/audit-log.ts';
+import { dynamoIdempotencyStore } from '#adapters/dynamo/workspaces/idempotency-store.ts';
 import { dynamoRateBucketStore } from '#adapters/dynamo/workspaces/rate-bucket-store.ts';
-import { dynamoRequestKeyStore } from '#adapters/dynamo/workspaces/idempotency-store.ts';
 import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
 import { dynamoWorkspaceStore } from '#adapters/dynamo/workspaces/workspace-store.ts';
 import { imageFitter } from '#adapters/images/fit-image.ts';
@@ -132,7 +132,7 @@ export const knowledgeBase = (): KnowledgeBase => ({
 /** Of 50 MB the slowest that we know take 60 s; half of a function's memory. */
 export const textExtractor = /* @__PURE__ */ lazily(() =>
   threadedTextExtractor({
-    thread: new URL('#adapters/documents/extraction-thread.ts', import.meta.url),
+    thread: new URL('../../adapters/documents/extraction-thread.ts', import.meta.url),
     milliseconds: 120_000,
     megabytes: 512,
   }),
@@ -187,7 +187,7 @@ export const batchSettings = /* @__PURE__ */ lazily((): BatchServices['batchSett
   timeout: environment('batchTimeoutSeconds') * 1000,
   item: environment('batchItemSeconds') * 1000,
 }));
-export const requestKeys = /* @__PURE__ */ lazily(() => dynamoRequestKeyStore(table()));
+export const idempotency = /* @__PURE__ */ lazily(() => dynamoIdempotencyStore(table()));
 export const queueSettings = /* @__PURE__ */ lazily((): BatchServices['queueSettings'] => ({
   workspaceSlots: environment('batchWorkspaceSlots'),
 }));

@@ -2,7 +2,7 @@ import { createHash, createHmac } from 'node:crypto';
 import type { idempotencyHeaders } from '#contract/idempotency.ts';
 import { replayedHeader } from '#contract/idempotency.ts';
 import type { Route } from '#contract/routes/route.ts';
-import type { RequestKey } from '#domain/platform/idempotency-record.ts';
+import type { IdempotencyKey } from '#domain/platform/idempotency-record.ts';
 import { clock } from '#runtime/environment/clock.ts';
 import type { ValidRequest } from './read-request.ts';
 
@@ -11,10 +11,10 @@ import type { ValidRequest } from './read-request.ts';
  * cannot tell them apart: route, path and what the schema has made of the body. Neither header nor body can be guessed
  * from what is kept, since the fingerprint is keyed with the header, of which only a hash is kept.
  */
-export function requestKeyOf(
+export function idempotencyKeyOf(
   route: Route,
   { workspaceId, parameters, headers, body }: ValidRequest<Route & { headers: typeof idempotencyHeaders }>,
-): RequestKey | null {
+): IdempotencyKey | null {
   const given = headers['idempotency-key'];
   if (given === undefined) return null;
   return {

@@ -1,6 +1,6 @@
 import type { RateClass } from '#contract/rate-limits.ts';
-import { type Admission, checkRateLimit } from '#domain/workspaces/check-rate-limit.ts';
 import type { Caller } from '#domain/workspaces/authorize-request.ts';
+import { type Admission, checkRateLimit } from '#domain/workspaces/check-rate-limit.ts';
 import { clock, log, rateBuckets } from '#runtime/composition/services.ts';
 
 /** Where a request waits for its key's limit, while what only reads may go on. */

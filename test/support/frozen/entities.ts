@@ -138,7 +138,7 @@ export const rateBucket: RateBucket = {
   limit: { count: 5, seconds: 1, burst: 10 },
 };
 
-export const requestKey = (hash: string) => ({
+export const idempotencyKey = (hash: string) => ({
   workspaceId,
   hash,
   fingerprint: `print of ${hash}`,
@@ -166,7 +166,7 @@ export const batch = (number: number, fields: Partial<Batch> = {}): Batch => ({
   cancelledAt: null,
   stop: null,
   webhook: null,
-  run: 1,
+  executionNumber: 1,
   taskToken: null,
   dispatchedAt: null,
   sentAt: null,

@@ -14,10 +14,10 @@ import {
   batchRequest,
   document,
   file,
+  idempotencyKey,
   question,
   rateBucket,
   reply,
-  requestKey,
   start,
   userId,
   webhook,
@@ -80,10 +80,10 @@ async function writeChats({ chats, messages, feedback }: Stores): Promise<void> 
   await feedback.record(chat, 2, { externalUserId: userId, type: 'sys_improve', content, createdAt: at(7) });
 
   // In the middle of a reply.
-  const other = await chats.createWithKey({ ...newChat, externalUserId: null }, requestKey('chat'));
+  const other = await chats.createWithKey({ ...newChat, externalUserId: null }, idempotencyKey('chat'));
   if (other === undefined) throw new Error('The key is in use');
   await chats.takeOverLease(other, lease);
-  await messages.putWithKey(other, { ...question, attachments: [] }, requestKey('turn'));
+  await messages.putWithKey(other, { ...question, attachments: [] }, idempotencyKey('turn'));
 
   const large = await chats.create(newChat);
   await messages.put(large, { ...question, content: 'q'.repeat(300_001) });
@@ -95,7 +95,7 @@ async function writeChats({ chats, messages, feedback }: Stores): Promise<void> 
   await messages.put(large, { ...whole, content: 'r'.repeat(300_000), reasoningSteps });
 }
 
-async function writeOthers({ files, knowledge, usage, rateBuckets, requestKeys }: Stores): Promise<void> {
+async function writeOthers({ files, knowledge, usage, rateBuckets, idempotency }: Stores): Promise<void> {
   await files.put(file);
   await files.put({ ...file, uuid: file.uuid.replace(/1$/, '2'), scope: 'persistent', expiresAt: null });
   const moved = { objectName: `knowledge/${workspaceId}/1`, indexBytes: 1234 };
@@ -114,7 +114,7 @@ async function writeOthers({ files, knowledge, usage, rateBuckets, requestKeys }
   await usage.add({ ...owner, agentId: null, counts: { uploads: 1, uploadedBytes: 29 }, calls: [] }, day);
   await rateBuckets.takeFirst(rateBucket, { now: start, interval: 200 });
   await rateBuckets.takeNext(rateBucket, { now: start, interval: 200, latest: start + 2000 });
-  await requestKeys.store(requestKey('batch'), { is: 'batch', batchId: batch(1).id });
+  await idempotency.store(idempotencyKey('batch'), { is: 'batch', batchId: batch(1).id });
 }
 
 /** A batch of three groups, with an item in each state; the texts of its last group are too large for one item. */

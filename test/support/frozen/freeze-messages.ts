@@ -214,7 +214,7 @@ async function recordWorkflow(
   await call('Fail what is left of the batch', 'FailBatch');
   return {
     definition,
-    execution: { name: `${carried.id}-${carried.run}`, input, output },
+    execution: { name: `${carried.id}-${carried.executionNumber}`, input, output },
     states: [...runs, ...others],
     taskOutput: {},
   };

@@ -9,8 +9,8 @@ import type { Table } from '#adapters/dynamo/table/table.ts';
 import { dynamoDeliveryStore } from '#adapters/dynamo/webhooks/delivery-store.ts';
 import { dynamoApiKeyStore } from '#adapters/dynamo/workspaces/api-key-store.ts';
 import { auditBy, dynamoAuditLog } from '#adapters/dynamo/workspaces/audit-log.ts';
+import { dynamoIdempotencyStore } from '#adapters/dynamo/workspaces/idempotency-store.ts';
 import { dynamoRateBucketStore } from '#adapters/dynamo/workspaces/rate-bucket-store.ts';
-import { dynamoRequestKeyStore } from '#adapters/dynamo/workspaces/idempotency-store.ts';
 import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
 import { dynamoWorkspaceStore } from '#adapters/dynamo/workspaces/workspace-store.ts';
 import type { ContentStore } from '#domain/chats/content-store.ts';
@@ -60,7 +60,7 @@ export function storesOn(table: Table, texts = new Map<string, string>()) {
     knowledge: dynamoKnowledgeTable(table, audit),
     usage: dynamoUsageStore(table, () => 400),
     rateBuckets: dynamoRateBucketStore(table),
-    requestKeys: dynamoRequestKeyStore(table),
+    idempotency: dynamoIdempotencyStore(table),
     batches: dynamoBatchStore(table, clock),
     deliveries: dynamoDeliveryStore(table, audit),
   };

@@ -1,7 +1,7 @@
 import { keys } from '#adapters/dynamo/table/keys.ts';
+import { parentsOf } from './item-kinds.ts';
 import { recountBatches } from './recount-batches.ts';
 import { recountChats } from './recount-chats.ts';
-import { parentsOf } from './item-kinds.ts';
 import { type Snapshot, type StoresOfRun, takeSnapshot } from './snapshot.ts';
 import { nameOf, StoredItems } from './stored-items.ts';
 

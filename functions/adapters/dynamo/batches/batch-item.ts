@@ -18,7 +18,7 @@ export const batchItemOf = (batch: Batch): Item => ({
   failed: batch.failed,
   created_at: batch.createdAt,
   expires_at: batch.expiresAt,
-  run: batch.run,
+  run: batch.executionNumber,
   ...(batch.webhook !== null && { webhook: batch.webhook }),
 });
 
@@ -41,7 +41,7 @@ export const batchOf = (item: Item): Batch => ({
       ? null
       : { reason: item.stop_reason as StopReason, at: item.stopped_at as string },
   webhook: (item.webhook as Webhook | undefined) ?? null,
-  run: item.run as number,
+  executionNumber: item.run as number,
   taskToken: (item.task_token as string | undefined) ?? null,
   dispatchedAt: (item.dispatched_at as string | undefined) ?? null,
   sentAt: (item.sent_at as string | undefined) ?? null,

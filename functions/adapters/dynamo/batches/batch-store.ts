@@ -226,7 +226,7 @@ export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
       update(batch, {
         UpdateExpression: 'SET run = :next',
         ConditionExpression: 'run = :run',
-        ExpressionAttributeValues: { ':next': batch.run + 1, ':run': batch.run },
+        ExpressionAttributeValues: { ':next': batch.executionNumber + 1, ':run': batch.executionNumber },
       }),
 
     async start(batch, groups) {

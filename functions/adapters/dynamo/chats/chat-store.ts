@@ -8,7 +8,7 @@ import { idempotencyWrites } from '#adapters/dynamo/workspaces/idempotency-store
 import type { Chat } from '#domain/chats/chat.ts';
 import type { ChatFilter, ChatStore, NewChat } from '#domain/chats/chat-store.ts';
 import type { Clock } from '#domain/platform/clock.ts';
-import type { RequestKey, Work } from '#domain/platform/idempotency-record.ts';
+import type { IdempotencyKey, Work } from '#domain/platform/idempotency-record.ts';
 import { chatOf } from './chat-item.ts';
 import { planChats } from './plan-chats.ts';
 import { type Release, releasing } from './release-lease.ts';
@@ -30,7 +30,7 @@ export function dynamoChatStore(table: Table, clock: Clock): ChatStore {
   };
 
   /** Undefined when the key is in use. */
-  const make = async (newChat: NewChat, key: RequestKey | null): Promise<Chat | undefined> => {
+  const make = async (newChat: NewChat, key: IdempotencyKey | null): Promise<Chat | undefined> => {
     for (let attempt = 1; ; attempt += 1) {
       const { chats, writes } = await planChats(table, clock, newChat.workspaceId, [
         { ...newChat, lease: null },

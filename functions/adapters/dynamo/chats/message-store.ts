@@ -16,8 +16,8 @@ import type { Chat } from '#domain/chats/chat.ts';
 import type { ContentStore } from '#domain/chats/content-store.ts';
 import { lastPosition, type Message } from '#domain/chats/message.ts';
 import type { MessageStore, RatedMessage } from '#domain/chats/message-store.ts';
-import { NotStorable } from '#domain/platform/not-storable.ts';
 import type { Work } from '#domain/platform/idempotency-record.ts';
+import { NotStorable } from '#domain/platform/not-storable.ts';
 import { attributesOf, messageOf, textsOf } from './message-item.ts';
 import { releasing } from './release-lease.ts';
 

@@ -104,7 +104,7 @@ export const keys = {
     sk: `DOCUMENT#${documentId}`,
   }),
   /** By the hash of an Idempotency-Key: what the request that it names has become. */
-  requestKey: (workspaceId: string, hash: string): Key => ({
+  idempotencyKey: (workspaceId: string, hash: string): Key => ({
     pk: `${workspace(workspaceId)}#REQUEST#${hash}`,
     sk: 'REQUEST',
   }),

@@ -3,16 +3,16 @@ import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
 import { limits } from '#contract/limits.ts';
-import type { IdempotencyRecord, RequestKey, Work } from '#domain/platform/idempotency-record.ts';
-import type { RequestKeyStore } from '#domain/platform/idempotency-store.ts';
+import type { IdempotencyKey, IdempotencyRecord, Work } from '#domain/platform/idempotency-record.ts';
+import type { IdempotencyStore } from '#domain/platform/idempotency-store.ts';
 
 const retentionSeconds = limits.idempotencyHours * 60 * 60;
-const secondsOf = ({ at }: RequestKey): number => Math.ceil(at / 1000);
+const secondsOf = ({ at }: IdempotencyKey): number => Math.ceil(at / 1000);
 
-export function dynamoRequestKeyStore(table: Table): RequestKeyStore {
+export function dynamoIdempotencyStore(table: Table): IdempotencyStore {
   return {
     async find(key) {
-      const item = await table.get(keys.requestKey(key.workspaceId, key.hash));
+      const item = await table.get(keys.idempotencyKey(key.workspaceId, key.hash));
       // DynamoDB removes what has expired within days.
       return item === undefined || (item.ttl as number) <= secondsOf(key) ? undefined : recordOf(item);
     },
@@ -31,9 +31,9 @@ export function dynamoRequestKeyStore(table: Table): RequestKeyStore {
 }
 
 /** The put that keeps what a request with a key becomes; it holds unless the key is in use. Small: one write unit. */
-export const idempotencyPut = (key: RequestKey, work: Work) => ({
+export const idempotencyPut = (key: IdempotencyKey, work: Work) => ({
   Item: {
-    ...keys.requestKey(key.workspaceId, key.hash),
+    ...keys.idempotencyKey(key.workspaceId, key.hash),
     fingerprint: key.fingerprint,
     work,
     ttl: secondsOf(key) + retentionSeconds,
@@ -44,7 +44,7 @@ export const idempotencyPut = (key: RequestKey, work: Work) => ({
 });
 
 /** The same as a part of a transaction; of a request without a key there is nothing to keep. */
-export const idempotencyWrites = (TableName: string, key: RequestKey | null, work: Work): Write[] =>
+export const idempotencyWrites = (TableName: string, key: IdempotencyKey | null, work: Work): Write[] =>
   key === null ? [] : [{ Put: { TableName, ...idempotencyPut(key, work) } }];
 
 const recordOf = (item: Item): IdempotencyRecord => ({
