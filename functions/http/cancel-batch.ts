@@ -8,8 +8,8 @@ const cancel = cancelBatch({ batches: batches(), batchWorkflow: batchWorkflow(),
 
 export const handler = bufferedRoute(
   route,
-  async ({ workspaceId, parameters, admitted }) => ({
-    data: batchResource(await cancel(workspaceId, parameters.batch_id, admitted)),
+  async ({ workspaceId, parameters }, awaitRateLimit) => ({
+    data: batchResource(await cancel(workspaceId, parameters.batch_id, awaitRateLimit)),
   }),
   { waits: true },
 );

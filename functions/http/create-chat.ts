@@ -15,17 +15,17 @@ const create = createChat({
 
 export const handler = bufferedRoute(
   route,
-  async (request) => {
-    const { workspaceId, body, admitted } = request;
+  async (request, awaitRateLimit) => {
+    const { workspaceId, body } = request;
     const { chat, replayed } = await create(
       {
         workspaceId,
         agentId: body.agent_id,
         name: body.name,
         externalUserId: body.external_user_id,
-        admitted,
       },
       idempotencyKeyOf(route, request),
+      awaitRateLimit,
     );
     return { data: chatResource(chat), headers: replayHeaders(replayed) };
   },

@@ -13,17 +13,19 @@ const record = recordFeedback({
 
 export const handler = bufferedRoute(
   route,
-  async ({ workspaceId, parameters, body, admitted }) => {
-    await record({
-      workspaceId,
-      chatId: parameters.chat_id,
-      messageId: parameters.message_id,
-      externalUserId: body.external_user_id,
-      type: body.type,
-      // With sys_helpful it may only be empty.
-      content: body.type === 'sys_helpful' ? undefined : body.content,
-      admitted,
-    });
+  async ({ workspaceId, parameters, body }, awaitRateLimit) => {
+    await record(
+      {
+        workspaceId,
+        chatId: parameters.chat_id,
+        messageId: parameters.message_id,
+        externalUserId: body.external_user_id,
+        type: body.type,
+        // With sys_helpful it may only be empty.
+        content: body.type === 'sys_helpful' ? undefined : body.content,
+      },
+      awaitRateLimit,
+    );
     return { data: null, message: 'Feedback created' };
   },
   { waits: true, checkUsers: checkNamedUsers({ workspaces: workspaces() }) },

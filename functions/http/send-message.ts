@@ -3,10 +3,9 @@ import { success } from '#contract/envelope.ts';
 import { ServiceError } from '#contract/errors.ts';
 import { incompleteHeader } from '#contract/incomplete.ts';
 import { route } from '#contract/routes/send-message.ts';
-import { forwardReply } from '#domain/chats/forward-reply.ts';
+import type { ReplySink } from '#domain/chats/forward-reply.ts';
 import type { Reply } from '#domain/chats/gather-reply.ts';
-import { startReply } from '#domain/chats/start-reply.ts';
-import { startTurn } from '#domain/chats/start-turn.ts';
+import { finishTurn, startTurn } from '#domain/chats/send-turn.ts';
 import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
 import {
   agentRuntime,
@@ -26,7 +25,7 @@ import { environment } from '#runtime/environment/environment.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
 import { eventStreamHeaders, openEventStream } from '#runtime/http/event-stream.ts';
 import { idempotencyKeyOf, replayHeaders } from '#runtime/http/idempotency-key.ts';
-import { streamedRoute } from '#runtime/http/streamed-route.ts';
+import { type OpenResponse, streamedRoute } from '#runtime/http/streamed-route.ts';
 import { annotateInvocation } from '#runtime/observability/invocation.ts';
 import { timeReply } from '#runtime/observability/time-reply.ts';
 
@@ -46,11 +45,10 @@ const services = {
   workspaces: workspaces(),
 };
 const start = startTurn(services);
-const send = startReply(services);
-const respond = forwardReply(services);
+const finish = finishTurn(services);
 const checkUsers = checkNamedUsers(services);
 
-/** What is left of the function's time when a reply is cut: two calls to store it, each with room for some tries. */
+/** Left of the function's time when a reply is cut: two calls to store it, each with time for some retries. */
 const millisecondsToStore = 15_000;
 
 /** Milliseconds that the model may take. */
@@ -61,9 +59,9 @@ function timeFor(isStreamed: boolean, context: Context): number {
 
 export const handler = streamedRoute(
   route,
-  async (request, open, { context, finishAfterResponse }) => {
+  async (request, open, { context, awaitRateLimit, finishAfterResponse }) => {
     const replyTimer = timeReply(performance.now());
-    const { body, workspaceId, apiKeyId, parameters, admitted } = request;
+    const { body, workspaceId, apiKeyId, parameters } = request;
     annotateInvocation({ chat_id: String(parameters.chat_id) });
     const key = idempotencyKeyOf(route, request);
     if (body.stream && key !== null) {
@@ -82,39 +80,41 @@ export const handler = streamedRoute(
         message: body.message,
         attachedFileUuids: body.attached_file_uuids,
         externalUserId: body.external_user_id,
-        admitted,
       },
       key,
-      (turn) => send(turn, timeFor(body.stream, context)),
+      { awaitRateLimit, deadline: () => timeFor(body.stream, context) },
     );
-    const sendWhole = (
-      { error, incomplete, content }: Pick<Reply, 'error' | 'incomplete' | 'content'>,
-      replayed: boolean,
-    ): void => {
-      const headers = {
-        ...replayHeaders(replayed),
-        ...(incomplete !== null && { [incompleteHeader]: incomplete }),
-      };
-      if (error !== null)
-        throw new ServiceError('serverError', error.message, { headers, reason: error.message });
-      open(headers).write(JSON.stringify(success(content)));
-    };
-    if ('reply' in started) return sendWhole(started.reply, true);
-    const { turn, running } = started;
-    if (body.stream) {
-      const stream = open(eventStreamHeaders);
-      const responseId = `resp_${services.identifiers.uuid()}`;
-      const events = openEventStream(stream, { responseId, chatId: turn.chat.id }, clock);
-      const emit = replyTimer.listening(events.send);
-      const { reply, finished } = await respond(turn, { emit, done: events.done }, running);
-      replyTimer.ended(reply);
-      return finished;
-    }
-    const unheard = { emit: replyTimer.listening(() => undefined), done: () => undefined };
-    const { reply, finished } = await respond(turn, unheard, running);
-    finishAfterResponse(finished);
+    if ('reply' in started) return sendWhole(open, started.reply, true);
+    const events = body.stream ? openEvents(open, started.turn.chat.id) : noEvents;
+    const sink = { emit: replyTimer.listening(events.emit), done: events.done };
+    const { reply, finished } = await finish(started, sink);
     replyTimer.ended(reply);
-    sendWhole(reply, false);
+    if (body.stream) return finished;
+    finishAfterResponse(finished);
+    sendWhole(open, reply, false);
   },
   { checkUsers },
 );
+
+const noEvents: ReplySink = { emit: () => undefined, done: () => undefined };
+
+function openEvents(open: OpenResponse, chatId: number): ReplySink {
+  const responseId = `resp_${services.identifiers.uuid()}`;
+  const { send, done } = openEventStream(open(eventStreamHeaders), { responseId, chatId }, clock);
+  return { emit: send, done };
+}
+
+/** @throws serverError with the reply's own error */
+function sendWhole(
+  open: OpenResponse,
+  { error, incomplete, content }: Pick<Reply, 'error' | 'incomplete' | 'content'>,
+  replayed: boolean,
+): void {
+  const headers = {
+    ...replayHeaders(replayed),
+    ...(incomplete !== null && { [incompleteHeader]: incomplete }),
+  };
+  if (error !== null)
+    throw new ServiceError('serverError', error.message, { headers, reason: error.message });
+  open(headers).write(JSON.stringify(success(content)));
+}

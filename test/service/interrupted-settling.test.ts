@@ -1,11 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AgentRuntime } from '#domain/chats/agent-runtime.ts';
-import { forwardReply } from '#domain/chats/forward-reply.ts';
 import type { Reply } from '#domain/chats/gather-reply.ts';
-import { ReplyBudget } from '#domain/chats/reply-budget.ts';
-import { type RunningReply, startReply } from '#domain/chats/start-reply.ts';
-import { startTurn } from '#domain/chats/start-turn.ts';
-import type { Turn } from '#domain/chats/turn.ts';
+import { finishTurn, type StartedTurn, startTurn } from '#domain/chats/send-turn.ts';
 import type { IdempotencyKey } from '#domain/platform/idempotency-record.ts';
 import {
   agents,
@@ -41,7 +37,9 @@ const agentRuntime: AgentRuntime = {
   title: async () => undefined,
 };
 
-type TurnServices = Parameters<typeof startTurn>[0] & Parameters<typeof forwardReply>[0];
+type TurnServices = Parameters<typeof startTurn>[0] & Parameters<typeof finishTurn>[0];
+
+const unlimited = { awaitRateLimit: async () => undefined, deadline: () => 60_000 };
 
 const limits = { modelCalls: 50, toolUses: 30, toolsAtOnce: 4, replyBytes: 1_000_000 };
 
@@ -71,7 +69,7 @@ async function start(
   chatId: number,
   message: string,
   key: IdempotencyKey | null = null,
-): Promise<Turn> {
+): Promise<Extract<StartedTurn, { turn: object }>> {
   const input = {
     workspaceId: tenant.workspaceId,
     apiKeyId: tenant.apiKeyId,
@@ -80,11 +78,10 @@ async function start(
     message,
     attachedFileUuids: [],
     externalUserId: undefined,
-    admitted: Promise.resolve(),
   };
-  const started = await startTurn(services)(input, key, () => unasked);
+  const started = await startTurn(services)(input, key, unlimited);
   if (!('turn' in started)) throw new Error('The turn has its reply already');
-  return started.turn;
+  return started;
 }
 
 /** Lets the first call wait at a gate, and tells when it has come there. */
@@ -107,16 +104,11 @@ function delayedCall<Inputs extends unknown[], Value>(call: (...inputs: Inputs) 
 }
 
 const unheard = { emit: () => undefined, done: () => undefined };
-/** Begins a turn alone: what asks the model for its reply may come much later, and from another function. */
-const unasked: RunningReply = {
-  stop: new AbortController(),
-  budget: new ReplyBudget(limits),
-  collected: new Promise(() => {}),
-  forwardTo: () => undefined,
-  abort: async () => undefined,
-};
-async function respond(services: TurnServices, turn: Turn): Promise<Reply> {
-  const { reply, finished } = await forwardReply(services)(turn, unheard, startReply(services)(turn, 60_000));
+async function respond(
+  services: TurnServices,
+  started: Extract<StartedTurn, { turn: object }>,
+): Promise<Reply> {
+  const { reply, finished } = await finishTurn(services)(started, unheard);
   await finished;
   return reply;
 }
@@ -194,7 +186,8 @@ describe('a send that is made again', () => {
     const second = await start(functionWith(), chatId, 'once', keyOf('wakes up'));
     takeOver.open();
     await expect(slower).rejects.toThrow(busy);
-    expect([second.position, second.message, second.lease.id === first.lease.id]).toEqual([1, 'once', false]);
+    const { position, message, lease } = second.turn;
+    expect([position, message, lease.id === first.turn.lease.id]).toEqual([1, 'once', false]);
     await expect(start(functionWith(), chatId, 'once', keyOf('wakes up'))).rejects.toThrow(busy);
 
     expect(await respond(functionWith(), first)).toMatchObject({ error: null });
@@ -204,9 +197,9 @@ describe('a send that is made again', () => {
     const repeated = { workspaceId, apiKeyId, chatId, agentId: tenant.agentId, message: 'once' };
     expect(
       await startTurn(functionWith())(
-        { ...repeated, attachedFileUuids: [], externalUserId: undefined, admitted: Promise.resolve() },
+        { ...repeated, attachedFileUuids: [], externalUserId: undefined },
         keyOf('wakes up'),
-        () => unasked,
+        unlimited,
       ),
     ).toMatchObject({ reply: { content: 'the answer' } });
   });

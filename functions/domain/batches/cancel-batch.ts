@@ -1,5 +1,6 @@
 import { ServiceError } from '#contract/errors.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
+import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
 import { stopBatch } from './advance-batch.ts';
 import type { Batch } from './batch.ts';
 import { completeTaskCallback } from './complete-task-callback.ts';
@@ -10,14 +11,13 @@ import type { BatchServices } from './services.ts';
 /**
  * Cancels a batch that is in progress: what has not been begun has failed from now on (specification, section 3.1), or
  * since its time was up.
- * @param admitted resolves when the request is let in, and rejects when it is not: nothing is written before
  * @throws notFound, or badRequest in any other state
  */
 export const cancelBatch =
   (services: Pick<BatchServices, 'batchWorkflow' | 'batches'> & Pick<PlatformServices, 'clock' | 'log'>) =>
-  async (workspaceId: string, batchId: string, admitted: Promise<void>): Promise<Batch> => {
+  async (workspaceId: string, batchId: string, awaitRateLimit: AwaitRateLimit): Promise<Batch> => {
     const found = await findBatch(services)(workspaceId, batchId);
-    await admitted;
+    await awaitRateLimit();
     const stopped = found.status === 'in_progress' && (await stopBatch(services, found, 'cancelled'));
     if (!stopped) {
       const { status } = await findBatch(services)(workspaceId, batchId);

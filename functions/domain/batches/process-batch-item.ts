@@ -29,8 +29,8 @@ export interface Prepared {
 /** `again`: the request is to be tried later; `lost`: someone else has it now. */
 export type ItemEnd =
   | { type: 'ended'; item: BatchItem }
-  | { type: 'again'; item: BatchItem; retryAfter: number | undefined }
-  | { type: 'lost' };
+  | { type: 'retry'; item: BatchItem; retryAfter: number | undefined }
+  | { type: 'lease-lost' };
 
 /** Of a model that breaks off: the third such reply is what the request ends with. */
 const brokenRepliesAtMost = 3;
@@ -73,7 +73,7 @@ export const processBatchItem =
       }
 
       const chat = claimed.newChat ?? (await takeChat(services, batch, claimed));
-      if (chat === undefined) return { type: 'again', item, retryAfter: undefined };
+      if (chat === undefined) return { type: 'retry', item, retryAfter: undefined };
       const position = chat.messageCount + 1;
       if (position + 1 > lastPosition) {
         await services.chats.releaseLease(chat, leaseId, chat.messageCount);
@@ -81,7 +81,7 @@ export const processBatchItem =
       }
       if (item.chatId !== chat.id || item.messagePosition !== position) {
         item = { ...item, chatId: chat.id, messagePosition: position };
-        if (!(await services.batches.save(batch, item))) return { type: 'lost' };
+        if (!(await services.batches.save(batch, item))) return { type: 'lease-lost' };
       }
       const characters = agent.definition.meta.max_history_characters;
       const history = await services.messages.recent(
@@ -95,16 +95,16 @@ export const processBatchItem =
         { emit: () => undefined, stop, deadline: services.batchSettings.item },
       );
       spend(reply.calls);
-      if (error instanceof ReplyAborted && error.kind === 'lost') return { type: 'lost' };
+      if (error instanceof ReplyAborted && error.kind === 'lease-lost') return { type: 'lease-lost' };
       if (error !== undefined) {
         const waits = isPassing(error, reply);
         item = { ...item, brokenReplies: item.brokenReplies + (waits ? 0 : 1) };
         if (waits || (isBroken(error) && item.brokenReplies < brokenRepliesAtMost)) {
           const retryAfter = error instanceof ModelFailure ? error.retryAfter : undefined;
-          if (request.historyId === null) return { type: 'again', item, retryAfter };
+          if (request.historyId === null) return { type: 'retry', item, retryAfter };
           // Others may use a history meanwhile, and take this place in it; a chat of the batch's own is nobody's yet.
           await services.chats.releaseLease(chat, leaseId, chat.messageCount);
-          return { type: 'again', item: { ...item, messagePosition: null }, retryAfter };
+          return { type: 'retry', item: { ...item, messagePosition: null }, retryAfter };
         }
       }
       const turn = { chat, position, message: request.message, attachments, agent };
@@ -119,7 +119,7 @@ export const processBatchItem =
       }
       if (stored === undefined) {
         await closeAbandonedTurn(services)(chat);
-        return { type: 'again', item: { ...item, messagePosition: null }, retryAfter: undefined };
+        return { type: 'retry', item: { ...item, messagePosition: null }, retryAfter: undefined };
       }
       await services.chats.releaseLease(chat, leaseId, position + 1);
       return ended(services, item, stored);
@@ -190,7 +190,7 @@ const isPassing = (error: unknown, { content, reasoningSteps }: Reply): boolean 
   content === '' &&
   reasoningSteps.length === 0 &&
   (error instanceof ReplyAborted
-    ? error.kind === 'stall'
+    ? error.kind === 'idle-timeout'
     : error instanceof ModelFailure && (error.kind === 'throttled' || error.kind === 'unavailable'));
 
 const isBroken = (error: unknown): boolean =>

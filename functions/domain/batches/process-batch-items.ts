@@ -251,7 +251,7 @@ async function mayUse(
 
 interface Finished {
   request: BatchRequest;
-  outcome: 'success' | 'failed' | 'later' | 'lost' | 'not handled';
+  outcome: 'success' | 'failed' | 'later' | 'lease-lost' | 'not handled';
   /** Of the model, in this try. */
   calls: readonly CountedCall[];
   retry?: Omit<DoneWithMessage['waiting'][number], 'request'>;
@@ -289,16 +289,16 @@ async function save(
   batch: Batch,
   end: ItemEnd,
 ): Promise<Omit<Finished, 'request' | 'calls'>> {
-  if (end.type === 'lost') return { outcome: 'lost' };
+  if (end.type === 'lease-lost') return { outcome: 'lease-lost' };
   if (end.type === 'ended') {
     const isSaved = await services.batches.save(batch, end.item);
-    if (!isSaved) return { outcome: 'lost' };
+    if (!isSaved) return { outcome: 'lease-lost' };
     return { outcome: end.item.status === 'success' ? 'success' : 'failed' };
   }
   const wait = waitOf(end.item, end.retryAfter);
   const due = services.clock.now().getTime() + wait * 1000;
   if (!(await services.batches.save(batch, { ...end.item, status: 'waiting', leaseUntil: due })))
-    return { outcome: 'lost' };
+    return { outcome: 'lease-lost' };
   return { outcome: 'later', retry: { due, wait, keepsPlace: end.item.attempt <= attemptsWithSlot } };
 }
 

@@ -5,16 +5,16 @@ import { interrupted } from './gather-reply.ts';
 import { noUsage } from './message.ts';
 import type { ChatServices } from './services.ts';
 
-/** Whoever settles a turn stores a message without a text, and reads none. */
+/** A closed turn has an empty message, so this store needs no texts outside of the table. */
 export interface CloseTurnServices extends Pick<ChatServices, 'chats'>, Pick<PlatformServices, 'clock'> {
   messages: Pick<ChatServices['messages'], 'putAndRelease'>;
 }
 
 /**
- * Ends a turn that its holder did not end: a user message without a reply gets one that says so, and the chat is free.
- * Whatever is written holds only while the lease is the one that was found, so that several may settle at once, and
- * beside a holder that is late, without touching a turn that came after it.
- * @param reason why there is no reply, for clients to read
+ * Closes a turn that its function did not end: a user message without a reply gets an empty reply with an error, and
+ * the chat lease is released. Each write has the condition that the lease is still the given one. So several functions
+ * may close the same turn concurrently, also with the function that owned it, and none touches a later turn.
+ * @param reason error message of the empty reply, for clients
  */
 export const closeAbandonedTurn =
   (services: CloseTurnServices) =>
@@ -39,6 +39,6 @@ export const closeAbandonedTurn =
         error: { code: errorTable.serverError.errorCode, message: reason },
         incomplete: null,
       });
-      if (outcome !== 'place taken') return;
+      if (outcome !== 'position-taken') return;
     }
   };

@@ -10,12 +10,12 @@ import { gatherReply, type Reply } from './gather-reply.ts';
 import type { ChatServices } from './services.ts';
 
 /**
- * Ends a reply from outside the model, with a reason that clients may read: `stall` when the model was silent for too
- * long, `slow` when it took too long in all, `lost` when someone else has taken over, `cut` when it is as long as it may be.
+ * Aborts a reply, with a message for clients. `idle-timeout`: the model sent nothing for too long; `deadline`: it took too
+ * long in all; `lease-lost`: another function owns the chat now; `max-length`: the reply is as long as it may be.
  */
 export class ReplyAborted extends Error {
-  override readonly name = 'Interruption';
-  readonly kind: 'stall' | 'slow' | 'lost' | 'cut';
+  override readonly name = 'ReplyAborted';
+  readonly kind: 'idle-timeout' | 'deadline' | 'lease-lost' | 'max-length';
 
   constructor(kind: ReplyAborted['kind'], message: string) {
     super(message);
@@ -26,11 +26,10 @@ export class ReplyAborted extends Error {
 export const failure = (message: string): ReplyError => ({ code: errorTable.serverError.errorCode, message });
 
 /**
- * Asks the model, passes on what it says as it says it, and gives it up when it is silent for too long or takes too
- * long in all.
- * @param stop aborts what is under way, and is aborted when the reply fails
+ * Calls the model and emits an event for each part of the reply. Aborts it after the idle timeout or the deadline.
+ * @param stop aborts the reply, and is aborted when the reply fails
  * @param deadline milliseconds that the model may take in all
- * @returns the reply, whole or not, and what it failed with when the model did not end it
+ * @returns the reply, complete or not, and the error if the model did not end it
  */
 export const collectReply =
   (
@@ -47,11 +46,13 @@ export const collectReply =
   ): Promise<{ reply: Reply; error: unknown }> => {
     const { streamTimeout } = services.replySettings;
     const watch = () =>
-      services.clock.after(streamTimeout, () => stop.abort(new ReplyAborted('stall', 'Stream timed out')));
+      services.clock.after(streamTimeout, () =>
+        stop.abort(new ReplyAborted('idle-timeout', 'Stream timed out')),
+      );
     let cancelWatch = watch();
     const cancelDeadline = services.clock.after(deadline, () =>
       stop.abort(
-        new ReplyAborted('slow', `The reply took longer than ${Math.round(deadline / 1000)} seconds`),
+        new ReplyAborted('deadline', `The reply took longer than ${Math.round(deadline / 1000)} seconds`),
       ),
     );
     const gathered = gatherReply(services.clock, emit);
@@ -60,7 +61,7 @@ export const collectReply =
         services.agentRuntime.reply({ ...request, signal: stop.signal }, (part) => {
           if (stop.signal.aborted) return;
           gathered.collect(part);
-          // Calls are told to no client.
+          // Calls of models make no event.
           if (part.type === 'call start' || part.type === 'call end') return;
           cancelWatch();
           cancelWatch = watch();
@@ -70,9 +71,9 @@ export const collectReply =
       if (cutShort !== null) gathered.reply.error = failure(cutShort);
       if (incomplete !== null) {
         gathered.reply.incomplete = incomplete;
-        // Tools that the model has called are under way.
+        // Tools that the model has called may still run.
         gathered.interrupt();
-        stop.abort(new ReplyAborted('cut', 'The reply is long enough'));
+        stop.abort(new ReplyAborted('max-length', 'The reply is long enough'));
       }
       return { reply: gathered.reply, error: undefined };
     } catch (thrown) {
@@ -85,7 +86,7 @@ export const collectReply =
       const kind = failureOf(error);
       if (kind !== undefined) services.meter.modelFailed(request.agent.definition.llm_model, kind);
       gathered.reply.error = failure(textFor(error));
-      // What is still under way when a reply is aborted, or when the model fails beside it, has no end of its own.
+      // Steps and calls that still run will have no end of their own.
       gathered.interrupt();
       stop.abort(error);
       return { reply: gathered.reply, error };
@@ -96,10 +97,12 @@ export const collectReply =
     }
   };
 
-/** Undefined when someone else has taken over, which is not the model's failure. */
+/** Undefined if the model is not to blame. */
 function failureOf(error: unknown): FailureOfModel | undefined {
   if (!(error instanceof ReplyAborted)) return error instanceof ModelFailure ? error.kind : 'failed';
-  return ({ stall: 'stalled', slow: 'slow', lost: undefined, cut: undefined } as const)[error.kind];
+  return (
+    { 'idle-timeout': 'stalled', deadline: 'slow', 'lease-lost': undefined, 'max-length': undefined } as const
+  )[error.kind];
 }
 
 function textFor(error: unknown): string {

@@ -19,13 +19,13 @@ export interface MessageStore {
     chat: Chat,
     message: UserMessage,
     key: IdempotencyKey,
-  ): Promise<'done' | 'place taken' | 'key in use'>;
+  ): Promise<'stored' | 'position-taken' | 'key-in-use'>;
   /** Stores a turn's last message, frees the chat and moves its count to it: all of it, or nothing. */
   putAndRelease(
     chat: Chat,
     leaseId: string,
     message: Message,
-  ): Promise<'done' | 'lease gone' | 'place taken'>;
+  ): Promise<'stored' | 'lease-lost' | 'position-taken'>;
   /** The messages at positions first to last, in pages that fit into memory. */
   range(
     chat: Chat,

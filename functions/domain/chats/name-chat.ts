@@ -5,28 +5,64 @@ import type { ReplyBudget } from './reply-budget.ts';
 import type { ChatServices } from './services.ts';
 import type { Turn } from './turn.ts';
 
-/**
- * Gives a chat a title made from its first message, beside the reply. A chat keeps its name when no title can be made.
- * @param giveUp stops waiting for the model; a title that is being written by then is still written and told.
- */
-export const nameChat =
-  (services: Pick<ChatServices, 'agentRuntime' | 'chats'> & Pick<PlatformServices, 'clock' | 'log'>) =>
-  async (
-    turn: Turn,
-    budget: ReplyBudget,
-    emit: (event: StreamEventBody) => void,
-    abort: AbortSignal,
-  ): Promise<void> => {
-    if (!turn.makesTitle) return;
-    try {
-      const name = await untilAborted(
-        services.agentRuntime.title({ agent: turn.agent, message: turn.message, budget, signal: abort }),
-        abort,
-      );
-      if (name === undefined) return;
-      await services.chats.rename(turn.chat, name, services.clock.now().toISOString());
-      emit({ type: 'response.chat.title.updated', name });
-    } catch (error) {
-      services.log.warn('The chat keeps its name: no title could be made', { chatId: turn.chat.id, error });
-    }
+type NameServices = Pick<ChatServices, 'agentRuntime' | 'chats'> & Pick<PlatformServices, 'clock' | 'log'>;
+
+/** After the reply, the function waits for a title at most this long, milliseconds. */
+const titleGrace = 2000;
+
+/** A title for a new chat, made from its first message concurrently with the reply. */
+export interface ChatTitle {
+  /** Calls the model; further calls do nothing. */
+  start(): void;
+  /** Waits until the title is stored and emitted, or the grace time is over. */
+  finish(): Promise<void>;
+  /** Waits for a write of the title that was under way when the grace time ended. */
+  written(): Promise<void>;
+}
+
+export function nameChat(
+  services: NameServices,
+  turn: Turn,
+  budget: ReplyBudget,
+  emit: (event: StreamEventBody) => void,
+): ChatTitle {
+  const abort = new AbortController();
+  let writing: Promise<void> = Promise.resolve();
+  let isStarted = false;
+  return {
+    start() {
+      if (isStarted || !turn.makesTitle) return;
+      isStarted = true;
+      writing = makeTitle(services, turn, { budget, emit, signal: abort.signal });
+    },
+    async finish() {
+      const cancelGrace = services.clock.after(titleGrace, () => abort.abort());
+      await untilAborted(writing, abort.signal).catch(() => undefined);
+      cancelGrace();
+    },
+    written: () => writing,
   };
+}
+
+/** Never fails: the chat keeps its name if no title can be made. */
+async function makeTitle(
+  services: NameServices,
+  turn: Turn,
+  {
+    budget,
+    emit,
+    signal,
+  }: { budget: ReplyBudget; emit: (event: StreamEventBody) => void; signal: AbortSignal },
+): Promise<void> {
+  try {
+    const name = await untilAborted(
+      services.agentRuntime.title({ agent: turn.agent, message: turn.message, budget, signal }),
+      signal,
+    );
+    if (name === undefined) return;
+    await services.chats.rename(turn.chat, name, services.clock.now().toISOString());
+    emit({ type: 'response.chat.title.updated', name });
+  } catch (error) {
+    services.log.warn('The chat keeps its name: no title could be made', { chatId: turn.chat.id, error });
+  }
+}

@@ -1,6 +1,7 @@
 import { chatNotFound, ServiceError } from '#contract/errors.ts';
 import type { FeedbackType } from '#contract/feedback.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
+import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
 import { findWorkspaceFor } from '#domain/workspaces/find-workspace.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import { isOpenTo } from './chat.ts';
@@ -18,16 +19,17 @@ export const recordFeedback =
       Pick<WorkspaceServices, 'workspaces'> &
       Pick<PlatformServices, 'clock'>,
   ) =>
-  async (input: {
-    workspaceId: string;
-    chatId: number;
-    messageId: number;
-    externalUserId: string;
-    type: FeedbackType;
-    content: string | undefined;
-    /** Resolves when the request is let in, and rejects when it is not: nothing is written before. */
-    admitted: Promise<void>;
-  }): Promise<void> => {
+  async (
+    input: {
+      workspaceId: string;
+      chatId: number;
+      messageId: number;
+      externalUserId: string;
+      type: FeedbackType;
+      content: string | undefined;
+    },
+    awaitRateLimit: AwaitRateLimit,
+  ): Promise<void> => {
     const [, chat] = await Promise.all([
       findWorkspaceFor(services)(input.workspaceId, input.externalUserId),
       services.chats.get(input.workspaceId, input.chatId),
@@ -38,7 +40,7 @@ export const recordFeedback =
       throw new ServiceError('notFound', 'Message not found');
     if (!isReplyPosition(position))
       throw new ServiceError('badRequest', 'message_id must be the id of an assistant message');
-    await input.admitted;
+    await awaitRateLimit();
     await services.feedback.record(chat, position, {
       externalUserId: input.externalUserId,
       type: input.type,

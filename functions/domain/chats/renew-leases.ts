@@ -4,9 +4,9 @@ import { interrupted } from './gather-reply.ts';
 import type { ChatServices } from './services.ts';
 
 /**
- * Renews a lease at a third of its time until it is stopped, and ends the reply when the lease is lost.
- * @param renew false when the lease is no longer the holder's
- * @returns `settled` waits for a renewal that is under way: none may go on behind the function's end.
+ * Renews leases at every third of their time until it is stopped, and aborts the reply when they are lost.
+ * @param renew false if this function no longer owns the leases
+ * @returns `finished` waits for a renewal that is under way: Lambda freezes what runs after the function's end.
  */
 export function renewLeases(
   services: Pick<ChatServices, 'replySettings'> & Pick<PlatformServices, 'clock' | 'log'>,
@@ -17,10 +17,10 @@ export function renewLeases(
   const underWay = new Set<Promise<void>>();
   const renewOnce = async (): Promise<void> => {
     try {
-      const buffered = await renew(services.clock.now().getTime() + lease);
-      if (!buffered) stop.abort(new ReplyAborted('lost', interrupted));
+      const isOwner = await renew(services.clock.now().getTime() + lease);
+      if (!isOwner) stop.abort(new ReplyAborted('lease-lost', interrupted));
     } catch (error) {
-      // The next renewal makes up for a failed one; if all fail, the lease is found lost when the reply is stored.
+      // The next renewal follows. If all fail, the write of the reply finds the lease lost.
       services.log.warn('A lease was not renewed', { error });
     }
   };

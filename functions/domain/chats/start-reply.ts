@@ -4,21 +4,24 @@ import { interrupted, type Reply } from './gather-reply.ts';
 import { ReplyBudget } from './reply-budget.ts';
 import type { Turn } from './turn.ts';
 
-/** A reply that the model has been asked for, before its user message is known to be stored. */
+/** A reply that the model is making. Its events are buffered until they are forwarded. */
 export interface RunningReply {
-  /** Aborts it. */
-  stop: AbortController;
   budget: ReplyBudget;
-  /** Whole or not; never rejects. */
-  collected: Promise<{ reply: Reply; error: unknown }>;
-  /** Passes on what has been held back so far, and from now on each event at once. */
+  /** The reply, complete or not. Never rejects. */
+  completed: Promise<{ reply: Reply; error: unknown }>;
+  /** Forwards the buffered events, and from now on each event at once. */
   forwardTo(emit: (event: StreamEventBody) => void): void;
-  /** Nobody is to hear of it. Resolves when nothing goes on. */
+  /**
+   * Aborts the model and the tools, if they still run.
+   * @returns resolves when nothing runs any more
+   */
   abort(): Promise<void>;
+  /** Is aborted when the reply fails; aborts it. */
+  stop: AbortController;
 }
 
 /**
- * Asks the model, and holds back what it says until somebody may hear it.
+ * Calls the model. The user message may not be stored yet, so nothing of the reply may reach a client.
  * @param deadline milliseconds that the model may take in all
  */
 export const startReply =
@@ -28,21 +31,21 @@ export const startReply =
     const budget = new ReplyBudget(services.replySettings.limits);
     const buffered: StreamEventBody[] = [];
     let emit = (event: StreamEventBody): void => void buffered.push(event);
-    const collected = collectReply(services)(
+    const completed = collectReply(services)(
       { ...turn, budget },
       { emit: (event) => emit(event), stop, deadline },
     );
     return {
-      stop,
       budget,
-      collected,
+      completed,
       forwardTo(listener) {
         for (const event of buffered.splice(0)) listener(event);
         emit = listener;
       },
       async abort() {
-        stop.abort(new ReplyAborted('lost', interrupted));
-        await collected;
+        stop.abort(new ReplyAborted('lease-lost', interrupted));
+        await completed;
       },
+      stop,
     };
   };

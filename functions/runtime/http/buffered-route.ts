@@ -2,6 +2,7 @@ import middy from '@middy/core';
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
 import { success } from '#contract/envelope.ts';
 import type { Route } from '#contract/routes/route.ts';
+import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
 import { observesRequests } from '#runtime/observability/invocation.ts';
 import { failureResponse, jsonResponse } from './http-response.ts';
 import { rateHeadersOf, startRateLimit } from './rate-limiter.ts';
@@ -9,12 +10,13 @@ import { type CheckUsers, callerOf, readRequest, type ValidRequest } from './rea
 
 /**
  * The Lambda of a route that answers with one JSON payload.
- * @param waits that `answer` itself waits to be admitted before it writes, so that what it reads goes on beside
+ * @param waits that `respond` itself awaits the rate limit before it writes, so that it may read before
  */
 export const bufferedRoute = <R extends Route>(
   route: R,
   respond: (
     request: ValidRequest<R>,
+    awaitRateLimit: AwaitRateLimit,
   ) => Promise<{ data: unknown; message?: string; headers?: Record<string, string> }>,
   { waits = route.method === 'GET', checkUsers }: { waits?: boolean; checkUsers?: CheckUsers } = {},
 ) =>
@@ -31,9 +33,9 @@ export const bufferedRoute = <R extends Route>(
         message = null,
         headers,
       } = await limiter.through(async () => {
-        const request = await readRequest(route, event, limiter, checkUsers);
-        if (!waits) await limiter.admitted;
-        return respond(request);
+        const request = await readRequest(route, event, checkUsers);
+        if (!waits) await limiter.awaitRateLimit();
+        return respond(request, limiter.awaitRateLimit);
       });
       const { requestId } = event.requestContext;
       const allHeaders = { ...limiter.headers(), ...headers };

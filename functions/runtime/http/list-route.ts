@@ -20,13 +20,13 @@ export const listRoute = <R extends Route, Item>(
 ) =>
   streamedRoute(
     route,
-    async (request, open) => {
+    async (request, open, { awaitRateLimit }) => {
       const { pages, total } = await list(request);
       const items = writeItems(pages);
       const pagination = total === undefined ? undefined : await paginationOf(request, total);
       // The first piece is read before the status is sent: what fails until then is answered with its error.
       let text = await items.next();
-      await request.admitted;
+      await awaitRateLimit();
       const stream = open();
       for (; text.done !== true; text = await items.next()) await write(stream, text.value);
       await write(stream, endOfEnvelope(pagination));

@@ -1,22 +1,20 @@
 import type { RateClass } from '#contract/rate-limits.ts';
 import type { Caller } from '#domain/workspaces/authorize-request.ts';
+import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
 import { type Admission, checkRateLimit } from '#domain/workspaces/check-rate-limit.ts';
 import { clock, log, rateBuckets } from '#runtime/composition/services.ts';
 
 /** Where a request waits for its key's limit, while what only reads may go on. */
 export interface RateLimiter {
-  /**
-   * Resolves when the request is let in. Before that nothing may be written, and no answer leave.
-   * @throws rateLimited
-   */
-  readonly admitted: Promise<void>;
+  /** Before it resolves, nothing may be written and no response may leave. */
+  readonly awaitRateLimit: AwaitRateLimit;
   /**
    * What its answer tells of the limit.
    * @throws Error while it is not known whether the request is let in
    */
   headers(): Record<string, string>;
   /**
-   * Does a request's work, which waits for `admitted` by itself where it must.
+   * Does a request's work, which awaits the rate limit by itself where it must.
    * @throws rateLimited before anything that the work throws, and without the work when it is known at once
    */
   through<Result>(work: () => Promise<Result>): Promise<Result>;
@@ -49,28 +47,28 @@ export const rateHeadersOf = (request: object): Record<string, string> =>
   limiters.get(request)?.headers() ?? {};
 
 const withoutLimit: RateLimiter = {
-  admitted: Promise.resolve(),
+  awaitRateLimit: async () => {},
   headers: () => ({}),
   through: (work) => work(),
 };
 
 function limiterOf(pending: Admission | Promise<Admission>): RateLimiter {
   let known = pending instanceof Promise ? undefined : pending;
-  const admitted = Promise.resolve(pending).then((admission) => {
+  const checked = Promise.resolve(pending).then((admission) => {
     known = admission;
     if (admission.rejection !== null) throw admission.rejection;
   });
   // Whoever goes through the gate hears of it.
-  admitted.catch(() => {});
+  checked.catch(() => {});
   return {
-    admitted,
+    awaitRateLimit: () => checked,
     headers: () => headersOf(known),
     async through(work) {
       if (known?.rejection) throw known.rejection;
       // However the work ends, the gate is heard first: a refusal comes before everything else, and in Lambda nothing
       // goes on behind the function's end.
-      const [outcome] = await Promise.allSettled([work(), admitted]);
-      await admitted;
+      const [outcome] = await Promise.allSettled([work(), checked]);
+      await checked;
       if (outcome.status === 'rejected') throw outcome.reason;
       return outcome.value;
     },

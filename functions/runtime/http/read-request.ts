@@ -9,7 +9,6 @@ import { clock } from '#runtime/environment/clock.ts';
 import { viewerHostHeader } from '#runtime/environment/variables.ts';
 import { describeIssues } from './describe-issues.ts';
 import { isFromDistribution } from './origin-secret.ts';
-import type { RateLimiter } from './rate-limiter.ts';
 import { readUtf8 } from './read-utf8.ts';
 
 /** A request that has passed its route's schemas. */
@@ -20,8 +19,6 @@ export interface ValidRequest<R extends Route> {
   requestId: string;
   /** What the workspace is held to; null when it is to nothing. */
   limits: Limits | null;
-  /** Resolves when the key's limit lets the request in: nothing may be written before that. */
-  admitted: Promise<void>;
   /** The address that the client asked for: the distribution's when it came through it, else the gateway's. */
   address: () => Promise<URL>;
   parameters: z.output<R['parameters']>;
@@ -41,11 +38,10 @@ export type CheckUsers = (workspaceId: string, named: readonly unknown[]) => Pro
 export async function readRequest<R extends Route>(
   route: R,
   event: APIGatewayProxyEvent,
-  limiter: Pick<RateLimiter, 'admitted'>,
   checkUsers: CheckUsers | undefined,
 ): Promise<ValidRequest<R>> {
   try {
-    return validRequest(route, event, limiter);
+    return validRequest(route, event);
   } catch (error) {
     await checkUsers?.(callerOf(event).workspaceId, namedUsers(route, event));
     throw error;
@@ -61,17 +57,12 @@ function namedUsers({ method }: Route, event: APIGatewayProxyEvent): unknown[] {
   return [...(event.multiValueQueryStringParameters?.external_user_id ?? []), ...lines];
 }
 
-function validRequest<R extends Route>(
-  route: R,
-  event: APIGatewayProxyEvent,
-  { admitted }: Pick<RateLimiter, 'admitted'>,
-): ValidRequest<R> {
+function validRequest<R extends Route>(route: R, event: APIGatewayProxyEvent): ValidRequest<R> {
   const { workspaceId, apiKeyId, limits } = callerOf(event);
   return {
     workspaceId,
     apiKeyId,
     limits,
-    admitted,
     requestId: event.requestContext.requestId,
     address: () => addressOf(event),
     parameters: parse(route.parameters, event.pathParameters ?? {}),

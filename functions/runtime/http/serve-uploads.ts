@@ -123,7 +123,7 @@ async function outcomeOf(
     const limiter = startRateLimit(request, rateClass, caller);
     const { workspaceId, apiKeyId } = caller;
     const file = await limiter.through(async () => {
-      await limiter.admitted;
+      await limiter.awaitRateLimit();
       return receive({
         caller: { workspaceId, apiKeyId },
         contentType: request.headers['content-type'],

@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream';
 import type { APIGatewayProxyEvent, Context } from 'aws-lambda';
 import type { Route } from '#contract/routes/route.ts';
+import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
 import { endRequest, startRequest } from '#runtime/observability/invocation.ts';
 import { failureResponse, headersOf } from './http-response.ts';
 import { rateHeadersOf, startRateLimit } from './rate-limiter.ts';
@@ -21,6 +22,7 @@ export type OpenResponse = (headers?: Record<string, string>) => Writable;
 
 interface Invocation {
   context: Context;
+  awaitRateLimit: AwaitRateLimit;
   /** The client does not wait for this work; the function ends when it is done. */
   finishAfterResponse: (work: Promise<void>) => void;
 }
@@ -52,10 +54,11 @@ export const streamedRoute = <R extends Route>(
     try {
       const limiter = startRateLimit(event, route.rateClass, callerOf(event));
       await limiter.through(async () => {
-        const request = await readRequest(route, event, limiter, checkUsers);
+        const request = await readRequest(route, event, checkUsers);
         const openSuccess: OpenResponse = (headers = {}) =>
           open(route.status, { ...headersOf(requestId), ...limiter.headers(), ...headers });
-        await respond(request, openSuccess, { context, finishAfterResponse });
+        const { awaitRateLimit } = limiter;
+        await respond(request, openSuccess, { context, awaitRateLimit, finishAfterResponse });
       });
     } catch (error) {
       failure = error;

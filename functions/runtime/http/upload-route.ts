@@ -21,7 +21,7 @@ export const uploadRoute = (receive: ReturnType<typeof receiveUpload>) =>
       const caller = callerOf(event);
       const limiter = startRateLimit(event, route.rateClass, caller);
       const file = await limiter.through(async () => {
-        await limiter.admitted;
+        await limiter.awaitRateLimit();
         return receive({
           caller,
           contentType: headerIn(event, 'content-type'),

@@ -173,8 +173,8 @@ export function dynamoMessageStore(table: Table, contents: () => ContentStore): 
         ...idempotencyWrites(TableName, key, work),
         putting(TableName, chat, message),
       ]);
-      if (failed === undefined) return 'done';
-      return failed === 0 ? 'key in use' : 'place taken';
+      if (failed === undefined) return 'stored';
+      return failed === 0 ? 'key-in-use' : 'position-taken';
     },
 
     async putAndRelease(chat, leaseId, message) {
@@ -182,8 +182,8 @@ export function dynamoMessageStore(table: Table, contents: () => ContentStore): 
         { Update: { TableName, ...releasing(chat, leaseId, message.position) } },
         putting(TableName, chat, message),
       ]);
-      if (failed === undefined) return 'done';
-      return failed === 0 ? 'lease gone' : 'place taken';
+      if (failed === undefined) return 'stored';
+      return failed === 0 ? 'lease-lost' : 'position-taken';
     },
 
     async *range(chat, { first, last, ascending }) {

@@ -1,47 +1,42 @@
 import { replyInProgress } from '#contract/errors.ts';
-import type { AgentVersion } from '#domain/agents/agent.ts';
+import type { AgentServices } from '#domain/agents/services.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
-import type { Workspace } from '#domain/workspaces/workspace.ts';
 import type { Chat, Lease } from './chat.ts';
+import { type CheckedSend, requirePublishedAgent } from './check-send.ts';
 import type { AssistantMessage, Message } from './message.ts';
 import type { ChatServices } from './services.ts';
 import type { Turn } from './turn.ts';
 
-type ContinueServices = Pick<ChatServices, 'chats' | 'messages' | 'replySettings'> &
+type ReplayServices = Pick<ChatServices, 'chats' | 'messages' | 'replySettings'> &
+  Pick<AgentServices, 'agents'> &
   Pick<PlatformServices, 'clock' | 'identifiers'>;
 
-/** Each look ends with an answer, or somebody else has moved the turn on since: its holder, or one who settles it. */
-const checksOfTurn = 5;
+/** The stored reply of a repeated send, or its turn that still needs a reply. */
+export type Replay = { reply: AssistantMessage } | { turn: Turn };
+
+/** Each attempt ends with a result, unless another function has changed the turn since it was read. */
+const attempts = 5;
 
 /**
- * Goes on with a turn that an earlier request has begun: its reply when it has one, whole or not; the turn itself, under a
- * new lease, when its holder has died. Nothing is stored twice: the user message stands, and the reply has one place.
- * @param answering the agent's published version, or why there is none; asked for only when a reply is still to be had
- * @throws `A reply is already in progress for this chat` as long as its holder lives
+ * Finds what an earlier request with the same idempotency key has started: its reply if there is one, complete or not;
+ * or the turn under a new chat lease, if the function that owned it has died. The user message is stored already, so
+ * nothing is stored twice.
+ * @throws `A reply is already in progress for this chat` while the other function owns the chat lease
  */
-export const continueTurn =
-  (services: ContinueServices) =>
-  async ({
-    workspace,
-    apiKeyId,
-    chatId,
-    position,
-    publishedVersion,
-  }: {
-    workspace: Workspace;
-    apiKeyId: string;
-    chatId: number;
-    position: number;
-    publishedVersion: () => Promise<AgentVersion>;
-  }): Promise<{ turn: Turn } | { reply: AssistantMessage }> => {
-    for (let attempt = 1; attempt <= checksOfTurn; attempt += 1) {
+export const findReplay =
+  (services: ReplayServices) =>
+  async (checked: CheckedSend): Promise<Replay | undefined> => {
+    const { previous, workspace, apiKeyId } = checked;
+    if (previous === undefined) return undefined;
+    const { chatId, position } = previous;
+    for (let attempt = 1; attempt <= attempts; attempt += 1) {
       const chat = await services.chats.get(workspace.id, chatId);
-      if (chat === undefined) throw new Error(`The chat ${chatId} of a kept request is missing`);
+      if (chat === undefined) throw new Error(`The chat ${chatId} of an idempotency record is missing`);
       const { user, reply } = await messagesOf(services, chat, position);
       if (reply !== undefined) return { reply };
       const now = services.clock.now().getTime();
       if (chat.lease !== null && chat.lease.until > now) throw replyInProgress();
-      const agent = await publishedVersion();
+      const agent = await requirePublishedAgent(services)(checked);
       const history = await services.messages.recent(
         chat,
         position - 1,
@@ -66,11 +61,11 @@ export const continueTurn =
     throw replyInProgress();
   };
 
-async function messagesOf(services: ContinueServices, chat: Chat, position: number) {
+async function messagesOf(services: ReplayServices, chat: Chat, position: number) {
   const range = { first: position, last: position + 1, ascending: true };
   const pages = await Array.fromAsync(services.messages.range(chat, range));
   const messages = pages.flat().map(({ message }): Message => message);
   const user = messages.find((message) => message.role === 'user');
-  if (user === undefined) throw new Error(`A message of chat ${chat.id} that a request has kept is missing`);
+  if (user === undefined) throw new Error(`A message of chat ${chat.id} of an idempotency record is missing`);
   return { user, reply: messages.find((message) => message.role === 'assistant') };
 }

@@ -1,0 +1,87 @@
+import { replyInProgress, ServiceError } from '#contract/errors.ts';
+import type { AgentVersion } from '#domain/agents/agent.ts';
+import type { AgentServices } from '#domain/agents/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
+import type { Chat, Lease } from './chat.ts';
+import { type CheckedSend, requireOwnChat, requirePublishedAgent } from './check-send.ts';
+import { closeAbandonedTurn } from './close-abandoned-turn.ts';
+import { lastPosition, type Message } from './message.ts';
+import type { ChatServices } from './services.ts';
+import type { Turn } from './turn.ts';
+
+type AcquireServices = Pick<ChatServices, 'chats' | 'messages' | 'replySettings'> &
+  Pick<AgentServices, 'agents'> &
+  Pick<PlatformServices, 'clock' | 'identifiers'>;
+
+type LeasedChat = Chat & { lease: Lease };
+
+/**
+ * Acquires the lease of the chat, and reads its history concurrently: one round trip.
+ * @returns `retry` after an abandoned turn was in the way and has been closed
+ * @throws `Chat not found`, `Agent mismatch`, `A reply is already in progress for this chat`, badRequest if the chat is full
+ */
+export const acquireChatLease =
+  (services: AcquireServices) =>
+  async (checked: CheckedSend): Promise<Turn | 'retry'> => {
+    const agent = await requirePublishedAgent(services)(checked);
+    const leasing = leaseChat(services, checked);
+    const [leased, read] = await Promise.allSettled([
+      leasing,
+      readHistory(services, checked, agent, leasing),
+    ]);
+    if (leased.status === 'rejected') throw leased.reason;
+    const chat = leased.value;
+    if (chat === undefined) return 'retry';
+    if (read.status === 'rejected') {
+      // If the release fails, the lease expires.
+      await services.chats.releaseLease(chat, chat.lease.id, chat.messageCount).catch(() => undefined);
+      throw read.reason;
+    }
+    const position = chat.messageCount + 1;
+    if (position + 1 > lastPosition) {
+      await services.chats.releaseLease(chat, chat.lease.id, chat.messageCount);
+      throw new ServiceError('badRequest', `The chat is full: it holds ${lastPosition - 1} messages`);
+    }
+    return {
+      apiKeyId: checked.apiKeyId,
+      chat,
+      lease: chat.lease,
+      agent,
+      position,
+      message: checked.message,
+      attachments: checked.attachments,
+      history: read.value,
+      makesTitle: position === 1 && checked.workspace.titlesEnabled,
+    };
+  };
+
+const readHistory = (
+  services: AcquireServices,
+  { workspaceId, chatId }: CheckedSend,
+  { definition }: AgentVersion,
+  leasing: Promise<LeasedChat | undefined>,
+): Promise<Message[]> =>
+  services.messages.recent(
+    { workspaceId, id: chatId },
+    leasing.then((chat) => chat?.messageCount ?? 0),
+    definition.meta.max_history_characters ?? services.replySettings.historyCharacters,
+  );
+
+/** The chat with its new lease; undefined after an abandoned turn was in the way and has been closed. */
+async function leaseChat(services: AcquireServices, checked: CheckedSend): Promise<LeasedChat | undefined> {
+  const now = services.clock.now();
+  const lease: Lease = {
+    id: services.identifiers.uuid(),
+    until: now.getTime() + services.replySettings.lease,
+  };
+  const { workspaceId, chatId, agentId, externalUserId } = checked;
+  const result = await services.chats.takeLease({
+    ...{ workspaceId, chatId, agentId, externalUserId, lease },
+    now: now.toISOString(),
+  });
+  if (result.taken) return { ...result.chat, lease };
+  const chat = requireOwnChat(result.chat, checked);
+  if (chat.lease !== null && chat.lease.until > now.getTime()) throw replyInProgress();
+  await closeAbandonedTurn(services)(chat);
+  return undefined;
+}

@@ -1,0 +1,112 @@
+import {
+  agentMismatch,
+  agentNotFound,
+  agentVersionNotFound,
+  chatNotFound,
+  ServiceError,
+} from '#contract/errors.ts';
+import type { AgentVersion } from '#domain/agents/agent.ts';
+import type { AgentServices } from '#domain/agents/services.ts';
+import { findAttachedFiles } from '#domain/files/find-attached-files.ts';
+import type { FileServices } from '#domain/files/services.ts';
+import type { StoredFile } from '#domain/files/stored-file.ts';
+import { type IdempotencyKey, previousWork, type Work } from '#domain/platform/idempotency-record.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
+import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
+import { findWorkspaceFor } from '#domain/workspaces/find-workspace.ts';
+import type { WorkspaceServices } from '#domain/workspaces/services.ts';
+import type { Workspace } from '#domain/workspaces/workspace.ts';
+import { type Chat, isOpenTo } from './chat.ts';
+import type { ChatServices } from './services.ts';
+
+export interface SendInput {
+  workspaceId: string;
+  /** The usage is counted for this key. */
+  apiKeyId: string;
+  chatId: number;
+  agentId: string;
+  message: string;
+  attachedFileUuids: string[];
+  externalUserId: string | undefined;
+}
+
+export interface CheckedSend extends SendInput {
+  workspace: Workspace;
+  /** Undefined if the agent has no published version; then the send is a repeated one. */
+  publishedAgent: AgentVersion | undefined;
+  attachments: StoredFile[];
+  /** The turn that an earlier request with the same idempotency key has started. */
+  previous: Extract<Work, { is: 'turn' }> | undefined;
+}
+
+/**
+ * Checks everything that can reject a send, in the order of the specification (section 7.2), and waits for the rate
+ * limit. It only reads: one round trip for a new message, two with attached files. A repeated send is rejected for its
+ * workspace, its user and its key alone.
+ * @param key idempotency key of the request; null if it has none
+ * @throws clientNotAllowed, badRequest (a key of another request, too many files), `Agent not found`,
+ *   `Agent version not found`, `Chat not found`, `Agent mismatch`, unknown files, rateLimited
+ */
+export const checkSend =
+  (
+    services: Pick<ChatServices, 'chats' | 'replySettings'> &
+      Pick<FileServices, 'fileIndex'> &
+      Pick<AgentServices, 'agents'> &
+      Pick<WorkspaceServices, 'workspaces'> &
+      Pick<PlatformServices, 'clock' | 'idempotency'>,
+  ) =>
+  async (
+    input: SendInput,
+    key: IdempotencyKey | null,
+    awaitRateLimit: AwaitRateLimit,
+  ): Promise<CheckedSend> => {
+    const [workspace, publishedAgent, record] = await Promise.all([
+      findWorkspaceFor(services)(input.workspaceId, input.externalUserId),
+      services.agents.published(input.workspaceId, input.agentId),
+      key === null ? undefined : services.idempotency.find(key),
+    ]);
+    const { attachedFiles } = services.replySettings;
+    if (input.attachedFileUuids.length > attachedFiles)
+      throw new ServiceError('badRequest', `attached_file_uuids must have at most ${attachedFiles} elements`);
+    const checked = { ...input, workspace, publishedAgent };
+    const previous = previousWork(record, key, 'turn');
+    if (previous !== undefined) {
+      await awaitRateLimit();
+      return { ...checked, attachments: [], previous };
+    }
+    await requirePublishedAgent(services)(checked);
+    const attachments = await findAttachments(services, input);
+    await awaitRateLimit();
+    return { ...checked, attachments, previous };
+  };
+
+/** @throws `Agent not found` or `Agent version not found` */
+export const requirePublishedAgent =
+  (services: Pick<AgentServices, 'agents'>) =>
+  async ({
+    workspaceId,
+    agentId,
+    publishedAgent,
+  }: Pick<CheckedSend, 'workspaceId' | 'agentId' | 'publishedAgent'>): Promise<AgentVersion> => {
+    if (publishedAgent !== undefined) return publishedAgent;
+    const agent = await services.agents.get(workspaceId, agentId);
+    throw agent === undefined ? agentNotFound() : agentVersionNotFound();
+  };
+
+/** @throws `Chat not found` or `Agent mismatch` */
+export function requireOwnChat(chat: Chat | undefined, input: SendInput): Chat {
+  if (chat === undefined || !isOpenTo(chat, input.externalUserId)) throw chatNotFound();
+  if (chat.agentId !== input.agentId) throw agentMismatch();
+  return chat;
+}
+
+async function findAttachments(
+  services: Pick<ChatServices, 'chats'> & Parameters<typeof findAttachedFiles>[0],
+  input: SendInput,
+): Promise<StoredFile[]> {
+  if (input.attachedFileUuids.length === 0) return [];
+  const { workspaceId, chatId, attachedFileUuids } = input;
+  // A missing chat is reported before a missing file.
+  requireOwnChat(await services.chats.get(workspaceId, chatId), input);
+  return findAttachedFiles(services)(workspaceId, attachedFileUuids);
+}

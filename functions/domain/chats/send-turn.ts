@@ -1,0 +1,128 @@
+import { replyInProgress } from '#contract/errors.ts';
+import { type IdempotencyKey, previousWork } from '#domain/platform/idempotency-record.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
+import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
+import { acquireChatLease } from './acquire-chat-lease.ts';
+import { checkSend, type SendInput } from './check-send.ts';
+import { closeAbandonedTurn } from './close-abandoned-turn.ts';
+import { findReplay } from './find-replay.ts';
+import { forwardReply, type ReplySink } from './forward-reply.ts';
+import type { Reply } from './gather-reply.ts';
+import { type AssistantMessage, messageId, type UserMessage } from './message.ts';
+import { nameChat } from './name-chat.ts';
+import type { ChatServices } from './services.ts';
+import { type RunningReply, startReply } from './start-reply.ts';
+import { storeReply } from './store-reply.ts';
+import type { Turn } from './turn.ts';
+
+type StartServices = Parameters<typeof checkSend>[0] &
+  Parameters<typeof findReplay>[0] &
+  Parameters<typeof acquireChatLease>[0] &
+  Parameters<typeof startReply>[0] &
+  Pick<PlatformServices, 'clock' | 'idempotency'>;
+
+type FinishServices = Pick<ChatServices, 'agentRuntime' | 'chats' | 'messages' | 'replySettings'> &
+  Parameters<typeof storeReply>[0];
+
+/** A turn whose user message is stored and whose reply runs, or the stored reply of a repeated send. */
+export type StartedTurn = { turn: Turn; running: RunningReply } | { reply: AssistantMessage };
+
+/** A closed turn needs one more attempt, and closing ends one turn. */
+const attempts = 5;
+
+/**
+ * Starts a turn: checks the send, acquires the chat lease, calls the model and stores the user message. Three round
+ * trips: the reads of the checks, concurrently with the rate limit; the chat lease, concurrently with the history; the
+ * user message, concurrently with the model. Nothing of the reply reaches the client before the message is stored.
+ * A rejected send leaves nothing behind.
+ * @param key idempotency key: a repeated send finds its turn and resumes it
+ * @param deadline milliseconds that the model may take from now on
+ * @throws what checkSend, findReplay and acquireChatLease throw
+ */
+export const startTurn =
+  (services: StartServices) =>
+  async (
+    input: SendInput,
+    key: IdempotencyKey | null,
+    { awaitRateLimit, deadline }: { awaitRateLimit: AwaitRateLimit; deadline: () => number },
+  ): Promise<StartedTurn> => {
+    let checked = await checkSend(services)(input, key, awaitRateLimit);
+    for (let attempt = 1; attempt <= attempts; attempt += 1) {
+      const replay = await findReplay(services)(checked);
+      if (replay !== undefined) return 'reply' in replay ? replay : start(services, replay.turn, deadline());
+      const turn = await acquireChatLease(services)(checked);
+      if (turn === 'retry') continue;
+      const started = start(services, turn, deadline());
+      const outcome = await storeUserMessage(services, started, key);
+      if (outcome === 'stored') return started;
+      await abandon(services, started);
+      if (outcome === 'key-in-use' && key !== null)
+        checked = { ...checked, previous: previousWork(await services.idempotency.find(key), key, 'turn') };
+    }
+    throw replyInProgress();
+  };
+
+const start = (services: StartServices, turn: Turn, deadline: number) => ({
+  turn,
+  running: startReply(services)(turn, deadline),
+});
+
+/** @throws what the table throws; then the turn is abandoned. */
+async function storeUserMessage(
+  services: StartServices,
+  started: { turn: Turn; running: RunningReply },
+  key: IdempotencyKey | null,
+): Promise<'stored' | 'position-taken' | 'key-in-use'> {
+  const { chat, position, message: content, attachments } = started.turn;
+  const createdAt = services.clock.now().toISOString();
+  const message: UserMessage = { role: 'user', position, content, attachments, createdAt };
+  try {
+    if (key !== null) return await services.messages.putWithKey(chat, message, key);
+    return (await services.messages.put(chat, message)) ? 'stored' : 'position-taken';
+  } catch (error) {
+    // The message may be stored. If closing fails too, the chat lease expires and the next send closes the turn.
+    await abandon(services, started).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Waits for the model to stop: Lambda freezes what runs after the function's end. */
+async function abandon(
+  services: StartServices,
+  { turn, running }: { turn: Turn; running: RunningReply },
+): Promise<void> {
+  await running.abort();
+  await closeAbandonedTurn(services)(turn.chat);
+}
+
+/**
+ * Forwards the running reply to the client and stores it, complete or not. The title is started with the first text, so
+ * a reply that fails before it makes none.
+ */
+export const finishTurn =
+  (services: FinishServices) =>
+  async (
+    { turn, running }: { turn: Turn; running: RunningReply },
+    { emit, done }: ReplySink,
+  ): Promise<{ reply: Reply; finished: Promise<void> }> => {
+    const title = nameChat(services, turn, running.budget, emit);
+    const forwarded = await forwardReply(services)(turn, running, { emit }, title.start);
+    const reply = await storeReply(services)(turn, forwarded.reply);
+    if (reply.error === null) {
+      // A form is a reply without a text.
+      title.start();
+      emit({
+        type: 'response.output_text.completed',
+        message_id: messageId(turn.chat.id, turn.position + 1),
+        final_text: reply.content,
+        usage: reply.usage,
+        ...(reply.incomplete !== null && { incomplete: reply.incomplete }),
+      });
+    } else emit({ type: 'response.error', ...reply.error });
+    const finish = async (): Promise<void> => {
+      await title.finish();
+      done();
+      await Promise.all([title.written(), forwarded.renewed]);
+    };
+    return { reply, finished: finish() };
+  };

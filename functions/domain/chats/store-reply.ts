@@ -1,0 +1,81 @@
+import { NotStorable, notStored } from '#domain/platform/not-storable.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
+import { countUsage } from '#domain/workspaces/count-usage.ts';
+import type { WorkspaceServices } from '#domain/workspaces/services.ts';
+import { closeAbandonedTurn } from './close-abandoned-turn.ts';
+import { failure } from './collect-reply.ts';
+import { interrupted, type Reply } from './gather-reply.ts';
+import type { ChatServices } from './services.ts';
+import type { Turn } from './turn.ts';
+
+type StoreServices = Pick<ChatServices, 'chats' | 'messages'> &
+  Pick<WorkspaceServices, 'usage'> &
+  Pick<PlatformServices, 'clock' | 'log' | 'meter'>;
+
+/**
+ * Stores the reply, complete or not; then releases the chat lease and counts the usage concurrently.
+ * @returns the reply as the history has it now: with an error if it could not be stored, or if another function has
+ *   closed the turn
+ */
+export const storeReply =
+  (services: StoreServices) =>
+  async (turn: Turn, reply: Reply): Promise<Reply> => {
+    try {
+      const stored = await services.messages.put(turn.chat, {
+        role: 'assistant',
+        position: turn.position + 1,
+        content: reply.content,
+        createdAt: services.clock.now().toISOString(),
+        agentVersionId: turn.agent.id,
+        reasoningSteps: reply.reasoningSteps,
+        tokenUsage: reply.usage,
+        error: reply.error,
+        incomplete: reply.incomplete,
+      });
+      await Promise.all([
+        stored ? releaseChatLease(services, turn) : closeTurn(services, turn),
+        countTurn(services, turn, reply, stored && reply.error === null),
+      ]);
+      return stored ? reply : { ...reply, error: failure(interrupted) };
+    } catch (error) {
+      services.log.error('A reply was not stored', { chatId: turn.chat.id, error });
+      // Any other error may pass: the lease expires, and the next send closes the turn.
+      if (error instanceof NotStorable) await closeTurn(services, turn, notStored);
+      await countTurn(services, turn, reply, false);
+      return { ...reply, error: failure(notStored) };
+    }
+  };
+
+/** The model was called, so the turn counts also if its reply failed. */
+const countTurn = (
+  services: StoreServices,
+  { chat: { workspaceId }, apiKeyId, agent: { agentId } }: Turn,
+  { calls }: Reply,
+  isComplete: boolean,
+): Promise<void> =>
+  countUsage(services)({
+    ...{ workspaceId, apiKeyId, agentId },
+    counts: { turns: 1, failedTurns: isComplete ? 0 : 1 },
+    calls,
+  });
+
+async function releaseChatLease(services: StoreServices, turn: Turn): Promise<void> {
+  try {
+    await services.chats.releaseLease(turn.chat, turn.lease.id, turn.position + 1);
+  } catch (error) {
+    logUnreleased(services, turn, error);
+  }
+}
+
+async function closeTurn(services: StoreServices, turn: Turn, reason?: string): Promise<void> {
+  try {
+    await closeAbandonedTurn(services)({ ...turn.chat, lease: turn.lease }, reason);
+  } catch (error) {
+    logUnreleased(services, turn, error);
+  }
+}
+
+/** The lease expires, and the next send closes the turn. */
+function logUnreleased({ log }: StoreServices, { chat }: Turn, error: unknown): void {
+  log.warn('A chat was not freed', { chatId: chat.id, error });
+}
