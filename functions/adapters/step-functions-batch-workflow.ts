@@ -41,7 +41,7 @@ export function stepFunctionsBatchWorkflow(client: SFNClient, machineArn: () => 
       }
     },
 
-    async complete(taskToken) {
+    async completeTaskCallback(taskToken) {
       try {
         await client.send(new SendTaskSuccessCommand({ taskToken, output: '{}' }));
         return true;

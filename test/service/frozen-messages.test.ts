@@ -197,7 +197,7 @@ describe('what the code of today sends', () => {
       () => 'arn:aws:states:us-east-1:000000000000:stateMachine:Machine',
     );
     await workflow.start(sender);
-    await workflow.complete('token');
+    await workflow.completeTaskCallback('token');
     await aws.close();
     const [sent, started, completed] = calls;
     const [entry] = (sent?.body.Entries ?? []) as SentEntry[];

@@ -1,6 +1,6 @@
 import type { CloseTurnServices } from '#domain/chats/close-abandoned-turn.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
-import { type Batch, type BatchItem, isOpen, outcomeOf, type StopReason } from './batch.ts';
+import { type Batch, type BatchItem, isOpen, outcomeOf } from './batch.ts';
 import { deliveryOf } from './batch-ended-event.ts';
 import { isNothingLeft, type OpenRequests, openRequests } from './open-requests.ts';
 import { releaseChats } from './release-chats.ts';
@@ -27,7 +27,7 @@ export const advanceBatch =
       const batch = await read(services, input);
       if (!isOpen(batch)) return { batch, stage: 'over' };
       if (batch.stop === null && services.clock.now().toISOString() >= batch.expiresAt) {
-        await stopBatch(services, batch, 'expired');
+        await services.batches.markExpired(batch, services.clock.now().toISOString());
         continue;
       }
       if (batch.stop !== null) await failAbandoned(services, batch);
@@ -44,7 +44,7 @@ export const failBatch =
   async (input: { workspaceId: string; batchId: string }): Promise<Batch> => {
     const found = await read(services, input);
     if (!isOpen(found)) return found;
-    await stopBatch(services, found, 'failed');
+    await services.batches.markFailed(found, services.clock.now().toISOString());
     const batch = await read(services, input);
     const { processing } = await openRequests(services, batch);
     for (const item of processing)
@@ -61,17 +61,6 @@ async function read(
   if (batch === undefined) throw new Error(`There is no batch ${batchId}`);
   return batch;
 }
-
-/**
- * From this write on nothing of the batch can be begun. Undefined when another stop, or the end, came first; but a batch
- * that was stopped for another reason and is still in progress can be cancelled, and keeps that reason.
- */
-export const stopBatch = (
-  services: Pick<BatchServices, 'batches'> & Pick<PlatformServices, 'clock'>,
-  batch: Batch,
-  reason: StopReason,
-): Promise<Batch | undefined> =>
-  services.batches.stop(batch, { reason, at: services.clock.now().toISOString() });
 
 /** Of a stopped batch, what a worker began and left lying is not begun again. */
 async function failAbandoned(
@@ -104,6 +93,6 @@ async function closeBatch(services: AdvanceServices, batch: Batch, left: OpenReq
     completedAt: status === 'cancelled' ? null : at,
     cancelledAt: status === 'cancelled' ? at : null,
   } as const;
-  if (await services.batches.close(batch, final, deliveryOf({ ...batch, ...final })))
+  if (await services.batches.complete(batch, final, deliveryOf({ ...batch, ...final })))
     services.meter.batchEnded(status, now.getTime() - Date.parse(batch.createdAt));
 }

@@ -6,5 +6,5 @@ export interface BatchWorkflow {
   /** Of the execution of the batch's run. */
   stateOf(batch: Batch): Promise<'none' | 'running' | 'ended'>;
   /** Ends the workflow's wait. False when nobody waits with this token. */
-  complete(taskToken: string): Promise<boolean>;
+  completeTaskCallback(taskToken: string): Promise<boolean>;
 }

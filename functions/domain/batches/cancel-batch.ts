@@ -1,7 +1,6 @@
 import { ServiceError } from '#contract/errors.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
-import { stopBatch } from './advance-batch.ts';
 import type { Batch } from './batch.ts';
 import { completeTaskCallback } from './complete-task-callback.ts';
 import { tallyBatch } from './count-batch.ts';
@@ -18,7 +17,9 @@ export const cancelBatch =
   async (workspaceId: string, batchId: string, awaitRateLimit: AwaitRateLimit): Promise<Batch> => {
     const found = await findBatch(services)(workspaceId, batchId);
     await awaitRateLimit();
-    const stopped = found.status === 'in_progress' && (await stopBatch(services, found, 'cancelled'));
+    const stopped =
+      found.status === 'in_progress' &&
+      (await services.batches.cancel(found, services.clock.now().toISOString()));
     if (!stopped) {
       const { status } = await findBatch(services)(workspaceId, batchId);
       throw new ServiceError(

@@ -8,9 +8,10 @@ import type { BatchServices } from './services.ts';
 export const completeTaskCallback =
   (services: Pick<BatchServices, 'batchWorkflow' | 'batches'>) =>
   async (batch: Batch): Promise<void> => {
-    const completed = batch.taskToken !== null && (await services.batchWorkflow.complete(batch.taskToken));
+    const completed =
+      batch.taskToken !== null && (await services.batchWorkflow.completeTaskCallback(batch.taskToken));
     if (completed) return;
     const current = await services.batches.get(batch.workspaceId, batch.id);
     if (current?.taskToken == null || current.taskToken === batch.taskToken) return;
-    await services.batchWorkflow.complete(current.taskToken);
+    await services.batchWorkflow.completeTaskCallback(current.taskToken);
   };

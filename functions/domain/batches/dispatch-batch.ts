@@ -18,23 +18,24 @@ export const dispatchBatch =
   async (input: { workspaceId: string; batchId: string; taskToken: string }): Promise<void> => {
     const found = await services.batches.get(input.workspaceId, input.batchId);
     if (found === undefined) throw new Error(`There is no batch ${input.batchId}`);
-    const batch = await services.batches.saveToken(found, input.taskToken);
+    const batch = await services.batches.saveTaskToken(found, input.taskToken);
     if (batch === undefined) {
-      await services.batchWorkflow.complete(input.taskToken);
+      await services.batchWorkflow.completeTaskCallback(input.taskToken);
       return;
     }
     if (batch.stop === null && batch.dispatchedAt === null) {
       const groups = Math.min(await slotsOf(services, batch), groupsLeft(batch));
       // A call that died behind this write left it to the next one to send them.
-      const started = batch.groupsSent > 0 ? batch : await services.batches.start(batch, groups);
+      const started = batch.groupsSent > 0 ? batch : await services.batches.enqueueFirst(batch, groups);
       await services.batchQueue.send(groupMessages(started, 0, started.groupsSent));
-      await services.batches.saveDispatch(started, services.clock.now().toISOString());
+      await services.batches.markFirstEnqueued(started, services.clock.now().toISOString());
       return;
     }
     const left = await openRequests(services, batch);
     // Of a stopped batch, nothing waits for requests that lost their worker: the workflow ends them.
     const now = services.clock.now().getTime();
     const isAbandoned = batch.stop !== null && left.processing.every(({ leaseUntil }) => leaseUntil < now);
-    if (isAbandoned || isNothingLeft(batch, left)) await services.batchWorkflow.complete(input.taskToken);
+    if (isAbandoned || isNothingLeft(batch, left))
+      await services.batchWorkflow.completeTaskCallback(input.taskToken);
     else if (batch.stop === null && batch.slots <= 0) await requeueAll(services)(batch, left, 'unclaimed');
   };

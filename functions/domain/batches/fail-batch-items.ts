@@ -28,7 +28,7 @@ export const failBatchItems =
     for (const request of requests) {
       const item = itemAt.get(request.position);
       if (item?.status === 'success' || item?.status === 'failed') continue;
-      const [claimed] = await services.batches.claim(batch, [{ request, item, newChat: null }], {
+      const [claimed] = await services.batches.claimItems(batch, [{ request, item, newChat: null }], {
         milliseconds: services.replySettings.lease,
         chat: { idOf: () => '', milliseconds: 0 },
       });
@@ -39,7 +39,7 @@ export const failBatchItems =
         error: { code: 500, message: 'The request could not be processed' },
         processedAt: services.clock.now().toISOString(),
       };
-      if (await services.batches.save(batch, end)) failed.push(request);
+      if (await services.batches.finishItem(batch, end)) failed.push(request);
     }
     await passSlotOn(services)(batch, {
       message,

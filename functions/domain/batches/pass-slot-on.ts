@@ -74,7 +74,7 @@ async function count(
     }
   }
   if (change.completed + change.failed === 0 && change.slots === 0) return undefined;
-  return services.batches.count(batch, change);
+  return services.batches.recordOutcomes(batch, change);
 }
 
 /** One write takes further groups for this worker and no other; it sends them. */

@@ -13,7 +13,7 @@ import type { CountedCall } from '#domain/platform/model-usage.ts';
 import { NotStorable, notStored } from '#domain/platform/not-storable.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { type Batch, type BatchItem, chatLeaseOf } from './batch.ts';
-import type { ClaimedItem } from './batch-store.ts';
+import type { ClaimedItem } from './batch-transitions.ts';
 import type { BatchServices } from './services.ts';
 
 export type ProcessItemServices = Pick<BatchServices, 'batches' | 'batchSettings'> &
@@ -62,7 +62,7 @@ export const processBatchItem =
     const stop = new AbortController();
     const renew = (until: number): Promise<boolean> => {
       item = { ...item, leaseUntil: until };
-      return services.batches.renew(batch, item, until);
+      return services.batches.renewItemLease(batch, item, until);
     };
     const lease = renewLeases(services, renew, stop);
     try {
@@ -81,7 +81,7 @@ export const processBatchItem =
       }
       if (item.chatId !== chat.id || item.messagePosition !== position) {
         item = { ...item, chatId: chat.id, messagePosition: position };
-        if (!(await services.batches.save(batch, item))) return { type: 'lease-lost' };
+        if (!(await services.batches.assignChat(batch, item))) return { type: 'lease-lost' };
       }
       const characters = agent.definition.meta.max_history_characters;
       const history = await services.messages.recent(

@@ -8,7 +8,6 @@ import type { PlatformServices } from '#domain/platform/services.ts';
 import { countUsage } from '#domain/workspaces/count-usage.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
-import { stopBatch } from './advance-batch.ts';
 import {
   type Batch,
   type BatchItem,
@@ -18,7 +17,7 @@ import {
   requestsPerGroup,
 } from './batch.ts';
 import type { QueuedRequests } from './batch-queue.ts';
-import type { Claim, ClaimedItem } from './batch-store.ts';
+import type { Claim, ClaimedItem } from './batch-transitions.ts';
 import { completeTaskCallback } from './complete-task-callback.ts';
 import { type DoneWithMessage, passSlotOn } from './pass-slot-on.ts';
 import {
@@ -93,14 +92,14 @@ async function processMessage(
     services.batches.items(batch, positions),
     services.batches.requests(batch, positions),
   ]);
+  const now = services.clock.now();
   if (workspace?.enabled !== true) {
-    await stopBatch(services, batch, 'failed');
+    await services.batches.markFailed(batch, now.toISOString());
     await completeTaskCallback(services)(batch);
     return true;
   }
   // What is over, being done, or to be tried later needs nothing from here: a message more than that is one too many.
   const itemAt = new Map(positions.map((position, index) => [position, items[index]]));
-  const now = services.clock.now();
   const claimable = requests.filter(({ position }) => isReady(itemAt.get(position), now));
   if (claimable.length === 0) return true;
   if (isRedelivered && claimable.length > 1) {
@@ -140,7 +139,7 @@ async function sendOneByOne(
   const positions = claimable.map(({ position }) => position);
   await services.batchQueue.send(messagesFor(batch, positions, { holdsPlace, size: 1 }));
   if (holdsPlace)
-    await services.batches.count(batch, { completed: 0, failed: 0, slots: positions.length - 1 });
+    await services.batches.recordOutcomes(batch, { completed: 0, failed: 0, slots: positions.length - 1 });
 }
 
 async function claimReady(
@@ -165,7 +164,7 @@ async function claimReady(
         : null,
     }),
   );
-  const claimed = await services.batches.claim(batch, claims, {
+  const claimed = await services.batches.claimItems(batch, claims, {
     milliseconds: services.replySettings.lease,
     chat: { idOf: (position) => chatLeaseOf(batch, position), milliseconds: chatLease(services) },
   });
@@ -291,14 +290,12 @@ async function save(
 ): Promise<Omit<Finished, 'request' | 'calls'>> {
   if (end.type === 'lease-lost') return { outcome: 'lease-lost' };
   if (end.type === 'ended') {
-    const isSaved = await services.batches.save(batch, end.item);
-    if (!isSaved) return { outcome: 'lease-lost' };
+    if (!(await services.batches.finishItem(batch, end.item))) return { outcome: 'lease-lost' };
     return { outcome: end.item.status === 'success' ? 'success' : 'failed' };
   }
   const wait = waitOf(end.item, end.retryAfter);
   const due = services.clock.now().getTime() + wait * 1000;
-  if (!(await services.batches.save(batch, { ...end.item, status: 'waiting', leaseUntil: due })))
-    return { outcome: 'lease-lost' };
+  if (!(await services.batches.scheduleRetry(batch, end.item, due))) return { outcome: 'lease-lost' };
   return { outcome: 'later', retry: { due, wait, keepsPlace: end.item.attempt <= attemptsWithSlot } };
 }
 

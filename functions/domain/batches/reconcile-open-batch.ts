@@ -130,6 +130,6 @@ async function requeueLost(
   // The message of the worker that was lost has one place for its ten requests.
   const slots = alone.length - Math.ceil(alone.length / requestsPerGroup);
   const requeue = { at: now.toISOString(), slots };
-  if ((await services.batches.noteRequeue(batch, requeue)) !== undefined)
+  if ((await services.batches.requeueLost(batch, requeue)) !== undefined)
     await services.batchQueue.send(messages);
 }

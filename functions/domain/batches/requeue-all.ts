@@ -34,7 +34,7 @@ export const requeueAll =
     const taken = byDelay.reduce((sum, [, messages]) => sum + messages.length, inWork);
     const further = Math.max(Math.min((await slotsOf(services, batch)) - taken, groupsLeft(batch)), 0);
     if (taken - inWork + further === 0) return true;
-    const started = await services.batches.requeueLost(batch, {
+    const started = await services.batches.requeueAll(batch, {
       at: now.toISOString(),
       groupsSent: batch.groupsSent + further,
       slots: taken + further,

@@ -2,7 +2,7 @@ import { appending, readHead } from '#adapters/dynamo/table/id-lists.ts';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Batch, BatchItem } from '#domain/batches/batch.ts';
 import { deliveryOf } from '#domain/batches/batch-ended-event.ts';
-import type { Claim } from '#domain/batches/batch-store.ts';
+import type { Claim } from '#domain/batches/batch-transitions.ts';
 import type { WebhookDelivery } from '#domain/webhooks/webhook-delivery.ts';
 import {
   agent,
@@ -132,9 +132,9 @@ async function writeOpenBatch({ batches }: Stores): Promise<void> {
   for (const position of [20, 21])
     requests[position] = batchRequest(position, { message: 't'.repeat(150_001) });
   await batches.create(open, requests, null);
-  await batches.start(open, 1);
-  await batches.saveDispatch(open, at(1));
-  await batches.saveToken(open, 'token-of-the-task');
+  await batches.enqueueFirst(open, 1);
+  await batches.markFirstEnqueued(open, at(1));
+  await batches.saveTaskToken(open, 'token-of-the-task');
   await batches.incrementExecutionNumber(open);
 
   const claims = [0, 1, 2, 4].map(
@@ -144,16 +144,22 @@ async function writeOpenBatch({ batches }: Stores): Promise<void> {
       newChat: position === 1 ? null : { workspaceId, agentId, name: `id-${position}`, externalUserId: null },
     }),
   );
-  const buffered = await batches.claim(open, claims, {
+  const buffered = await batches.claimItems(open, claims, {
     milliseconds: 30_000,
     chat: { idOf: (position) => `batch:${open.id}:${position}`, milliseconds: 270_000 },
   });
   const [success, failed, waiting] = buffered.map(({ item }) => item) as [BatchItem, BatchItem, BatchItem];
   const calls: BatchItem['calls'] = [['openai:test', 'chat', 10, 20]];
-  await batches.save(open, { ...success, status: 'success', calls, processedAt: at(5) });
+  await batches.finishItem(open, { ...success, status: 'success', calls, processedAt: at(5) });
   const error = { code: 500, message: 'The model failed' };
-  await batches.save(open, { ...failed, status: 'failed', error, brokenReplies: 3, processedAt: at(5) });
-  await batches.save(open, { ...waiting, status: 'waiting', brokenReplies: 1, leaseUntil: start + 5000 });
+  await batches.finishItem(open, {
+    ...failed,
+    status: 'failed',
+    error,
+    brokenReplies: 3,
+    processedAt: at(5),
+  });
+  await batches.scheduleRetry(open, { ...waiting, brokenReplies: 1 }, start + 5000);
   await batches.enqueueNext(
     open,
     { completed: 1, failed: 1, slots: -1 },
@@ -162,7 +168,7 @@ async function writeOpenBatch({ batches }: Stores): Promise<void> {
 
   const cancelling = batch(2);
   await batches.create(cancelling, [batchRequest(0)], null);
-  await batches.stop(cancelling, { reason: 'cancelled', at: at(2) });
+  await batches.cancel(cancelling, at(2));
 }
 
 /** One for each end, with each state of a webhook's delivery. */
@@ -171,8 +177,14 @@ async function writeEndedBatches({ batches, deliveries }: Stores): Promise<void>
     const delivery = deliveryOf(ended);
     const open = { ...ended, status: 'in_progress' as const };
     await batches.create(open, [batchRequest(0)], null);
-    const stopped = ended.stop === null ? open : await batches.stop(open, ended.stop);
-    await batches.close(stopped ?? open, ended, delivery);
+    const { stop } = ended;
+    const transition = {
+      cancelled: batches.cancel,
+      expired: batches.markExpired,
+      failed: batches.markFailed,
+    };
+    const stopped = stop === null ? open : await transition[stop.reason](open, stop.at);
+    await batches.complete(stopped ?? open, ended, delivery);
     return delivery;
   };
   const ends: [Batch, state: WebhookDelivery['state']][] = [
@@ -225,7 +237,7 @@ async function writeLongLists({ table, chats, batches }: Stores): Promise<void> 
   const first = batch(9, { workspaceId: listsId, status: 'completed', completedAt: at(8) });
   const open = { ...first, status: 'in_progress' as const };
   await batches.create(open, [batchRequest(0)], null);
-  await batches.close(open, { ...first, completed: 1 }, null);
+  await batches.complete(open, { ...first, completed: 1 }, null);
   const others = Array.from({ length: listLength - 1 }, (_, index) => index + 2);
   const chatsOfUser = keys.chatList(listsId, { externalUserId: userId });
   const chatHead = await readHead<number>(table, chatsOfUser);

@@ -9,14 +9,14 @@ import {
   type Write,
 } from '#adapters/dynamo/table/table.ts';
 import type { Batch, BatchItem } from '#domain/batches/batch.ts';
-import type { BatchStore, Claim, ClaimedItem } from '#domain/batches/batch-store.ts';
+import type { BatchTransitions, Claim, ClaimedItem } from '#domain/batches/batch-transitions.ts';
 import type { Clock } from '#domain/platform/clock.ts';
-import { batchItemItem } from './batch-item.ts';
+import { storedBatchItem } from './batch-item.ts';
 
 /** Two hundred workers of one workspace are twenty transactions at once, each of which takes some milliseconds. */
 const attemptsToClaim = 60;
 
-type Lease = Parameters<BatchStore['claim']>[2];
+type Lease = Parameters<BatchTransitions['claimItems']>[2];
 
 /**
  * One transaction takes up to ten requests, and makes the chats that they need. Its first write is the check that the
@@ -36,8 +36,8 @@ export async function claimItems(
       await table.transact(writes);
       return claimedItems;
     } catch (error) {
-      const [checkpoint, ...items] = failedConditions(error);
-      if (checkpoint === true) return [];
+      const [stopped, ...items] = failedConditions(error);
+      if (stopped === true) return [];
       const left = wanted.filter((_, index) => items[index] !== true);
       if (left.length === wanted.length && (!isConflict(error) || attempt === attemptsToClaim)) throw error;
       wanted = left;
@@ -92,7 +92,7 @@ async function plan(
         },
       },
       ...claimedItems.map(({ item }, index) => ({
-        Put: { TableName, Item: batchItemItem(batch, item), ...asRead(claims[index]?.item, now) },
+        Put: { TableName, Item: storedBatchItem(batch, item), ...asRead(claims[index]?.item, now) },
       })),
       ...planned.writes(TableName),
     ],

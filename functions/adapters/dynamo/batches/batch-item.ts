@@ -6,7 +6,7 @@ import type { Incomplete } from '#domain/chats/message.ts';
 import type { CountedCall } from '#domain/platform/model-usage.ts';
 import type { Webhook } from '#domain/webhooks/webhook.ts';
 
-export const batchItemOf = (batch: Batch): Item => ({
+export const storedBatch = (batch: Batch): Item => ({
   ...keys.batch(batch.workspaceId, batch.id),
   id: batch.id,
   workspace_id: batch.workspaceId,
@@ -50,7 +50,7 @@ export const batchOf = (item: Item): Batch => ({
 });
 
 /** Written at every claim and end: short names and no texts keep it one write unit. */
-export const batchItemItem = (
+export const storedBatchItem = (
   { workspaceId, id }: Pick<Batch, 'workspaceId' | 'id'>,
   item: BatchItem,
 ): Item => ({
