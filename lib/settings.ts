@@ -1,13 +1,46 @@
-import type * as z from 'zod';
-import { routes } from '#contract/routes.ts';
+import * as z from 'zod';
 import { type ConcurrencySettings, concurrencyProblem } from './concurrency.ts';
 import { oneOriginOnly } from './cors-origins.ts';
-import { settingsSchema } from './settings-schema.ts';
+import { accessSettings } from './settings/access.ts';
+import { batchSettings } from './settings/batches.ts';
+import { concurrencySettings } from './settings/concurrency.ts';
+import { modelSettings } from './settings/models.ts';
+import { observabilitySettings } from './settings/observability.ts';
+import { replySettings, replyTimeoutSeconds } from './settings/replies.ts';
+import { requestLimitSettings } from './settings/request-limits.ts';
+import { stageSettings } from './settings/stage.ts';
+import { webhookSettings } from './settings/webhooks.ts';
 
-const replyTimeoutSeconds = routes['send-message'].timeoutSeconds;
+/**
+ * The settings of a stage by subject, which are the sections of docs/settings.md (`npm run settings`). Each setting has a
+ * description for that page. `form` in its metadata replaces the type there, and `limits` adds a rule that the page cannot
+ * derive from the schema.
+ */
+export const settingGroups: Readonly<Record<string, z.core.$ZodShape>> = {
+  'Stage and code': stageSettings,
+  'Address and access': accessSettings,
+  'Limits of requests': requestLimitSettings,
+  Replies: replySettings,
+  'Models and tools': modelSettings,
+  Batches: batchSettings,
+  Webhooks: webhookSettings,
+  Concurrency: concurrencySettings,
+  'Alarms, logs and usage': observabilitySettings,
+};
 
-/** The settings, and the rules between them. */
-const schema = settingsSchema
+/** All settings, and the rules between them. */
+const schema = z
+  .strictObject({
+    ...stageSettings,
+    ...accessSettings,
+    ...requestLimitSettings,
+    ...replySettings,
+    ...modelSettings,
+    ...batchSettings,
+    ...webhookSettings,
+    ...concurrencySettings,
+    ...observabilitySettings,
+  })
   .refine((settings) => settings.streamTimeoutSeconds < replyTimeoutSeconds, {
     path: ['streamTimeoutSeconds'],
     error: `must be less than the ${replyTimeoutSeconds} s that send-message may run`,
@@ -39,7 +72,10 @@ const schema = settingsSchema
 
 export type Settings = z.output<typeof schema>;
 
-/** Settings with their defaults, or an error that names every one that is unknown or wrong. */
+/**
+ * Adds the defaults to the settings of a stage.
+ * @throws Error that names every unknown setting and every wrong value
+ */
 export function parseSettings(given: unknown): Settings {
   const result = schema.safeParse(given);
   if (result.success) return result.data;

@@ -8,14 +8,15 @@ export interface Stage {
 }
 
 /**
- * Names of resources contain it. The longest is that of a CloudFront function: 64 characters, of which a Region has 14
- * and the rest of the name 27.
+ * Names of resources contain the stage's name. The longest is the name of a CloudFront function, of at most 64
+ * characters: up to 14 are the Region, 27 the other parts, so 23 are left for the stage.
  */
 const stageName = /^[A-Za-z0-9][A-Za-z0-9-]{0,22}$/;
 
 /**
- * The stage that the context names (`-c stage=…`, production unless said), from the `stages` of cdk.json,
- * with single settings overridden by `-c settings='{"…": …}'`.
+ * Reads the stage that the CDK context names (`-c stage=…`; default: production) from the `stages` of cdk.json.
+ * `-c settings='{"…": …}'` overrides single settings.
+ * @throws Error for an unknown stage, a name that is too long, or wrong settings
  */
 export function readStage(node: Node): Stage {
   const stages = z.record(z.string(), z.record(z.string(), z.unknown())).parse(node.getContext('stages'));
