@@ -9,7 +9,7 @@ import { cloudFrontRegion, FirewallStack } from '#lib/firewall-stack.ts';
 import { bundleFunctions } from '#lib/function-bundles.ts';
 import { functionNames, webFunctionNames } from '#lib/function-table.ts';
 import { ServiceStack } from '#lib/service-stack.ts';
-import { readStage } from '#lib/settings.ts';
+import { readStage } from '#lib/stage.ts';
 import configuration from '../cdk.json' with { type: 'json' };
 
 // The context of cdk.json is given here too, so that `node bin/app.ts` makes the template that `cdk synth` makes.

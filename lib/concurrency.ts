@@ -38,7 +38,7 @@ export interface ConcurrencyPlan {
   readonly warning: string | undefined;
 }
 
-/** As lib/settings.ts tells each. */
+/** lib/settings/concurrency.ts describes each. */
 export interface ConcurrencySettings {
   readonly accountConcurrency: number;
   readonly authorizerConcurrency: number;

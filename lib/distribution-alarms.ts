@@ -3,7 +3,7 @@ import type { Construct } from 'constructs';
 import { Alarms } from './alarms.ts';
 import { cloudFrontRegion } from './firewall-stack.ts';
 import { distributionIdOutput, type ServiceStack } from './service-stack.ts';
-import type { Stage } from './settings.ts';
+import type { Stage } from './stage.ts';
 
 /**
  * The alarm of a distribution whose stack is not in us-east-1. CloudFront reports its metrics to that Region alone, an

@@ -1,7 +1,7 @@
 import { CfnOutput, Fn, Stack } from 'aws-cdk-lib/core';
 import type { Construct } from 'constructs';
 import { Firewall, type FirewallSettings } from './firewall.ts';
-import type { Stage } from './settings.ts';
+import type { Stage } from './stage.ts';
 
 /** The Region from which CloudFront takes its firewalls and certificates. */
 export const cloudFrontRegion = 'us-east-1';

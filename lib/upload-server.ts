@@ -70,7 +70,7 @@ export class UploadServer extends Construct {
 
     const { region, stackName } = Stack.of(this);
     // Unique over all Regions of an account, where the library's own name would be the same in each. It has 64 characters
-    // at most: 14 of a Region, and those of a stack (settings.ts bounds the stage's).
+    // at most: 14 of a Region, and those of a stack (stage.ts limits the stage's name).
     const functionName = `${region}-${stackName}-uploads`;
     const server = new WebFunction(this, 'Server', {
       webFunctionName: functionName,

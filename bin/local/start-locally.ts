@@ -39,7 +39,7 @@ export async function startLocally(argv: string[]): Promise<void> {
     )
     .option(
       '--set <name=value>',
-      'a setting of the stage (lib/settings.ts), its value as JSON or else as text; may be repeated',
+      'a setting of the stage (docs/settings.md), its value as JSON or else as text; may be repeated',
       (text, resumed: string[]) => [...resumed, text],
       [],
     )

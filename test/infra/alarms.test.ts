@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Template } from 'aws-cdk-lib/assertions';
 import { expect, test } from 'vitest';
 import { DistributionAlarms } from '#lib/distribution-alarms.ts';
-import { readStage } from '#lib/settings.ts';
+import { readStage } from '#lib/stage.ts';
 import { metrics } from '#runtime/observability/metric-names.ts';
 import { fixedCosts } from '../../bin/cost/fixed-costs.ts';
 import { createService, evaluate, type Resource, synthesize } from './synthesize.ts';

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { parseSettings, readStage } from '#lib/settings.ts';
+import { parseSettings } from '#lib/settings.ts';
+import { readStage } from '#lib/stage.ts';
 import { createApp } from './synthesize.ts';
 
 const stageOf = (context: Record<string, unknown>) => readStage(createApp(context).node);

@@ -6,7 +6,7 @@ import { inject } from 'vitest';
 import { bundleFunctions, type FunctionBundles } from '#lib/function-bundles.ts';
 import { functionNames, webFunctionNames } from '#lib/function-table.ts';
 import { ServiceStack } from '#lib/service-stack.ts';
-import { readStage } from '#lib/settings.ts';
+import { readStage } from '#lib/stage.ts';
 import { createResolver } from '#local/template/resolve-template.ts';
 import configuration from '../../cdk.json' with { type: 'json' };
 

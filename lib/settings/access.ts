@@ -1,0 +1,75 @@
+import * as z from 'zod';
+import { corsOrigins } from '../cors-origins.ts';
+
+export const accessSettings = {
+  largeUploads: z
+    .boolean()
+    .default(true)
+    .describe(`
+      Accepts files of up to 50 MB, through CloudFront and a Lambda Web Function, which not every Region
+      has yet. With \`false\`, clients use the gateway's own address, and an upload has about 4.5 MB.`),
+
+  domain: z
+    .strictObject({
+      name: z
+        .hostname()
+        .refine((name) => name.includes('.'), { error: 'must be a full domain name' })
+        .describe('The full domain name, such as `agents.example.com`.'),
+      certificateArn: z
+        .string()
+        .regex(
+          /^arn:aws[a-z-]*:acm:[a-z0-9-]+:[0-9]{12}:certificate\/[a-z0-9-]+$/,
+          'must be the ARN of a certificate',
+        )
+        .meta({
+          form: 'ARN',
+          description: `
+            The certificate of the domain. With \`largeUploads\` it must be in us-east-1, because
+            CloudFront accepts no other; else in the Region of the stack.`,
+        }),
+      hostedZone: z
+        .strictObject({
+          id: z
+            .string()
+            .regex(/^Z[0-9A-Z]+$/, 'must be the id of a hosted zone')
+            .describe('The id of the zone, such as `Z0123456789ABC`.'),
+          name: z.hostname().describe('The name of the zone: the domain itself or a parent of it.'),
+        })
+        .optional()
+        .describe(`
+          The zone of the domain in Route 53. With it, the stack also creates the DNS records; without it,
+          they are yours to create.`),
+    })
+    .optional()
+    .describe('A custom domain for the service. Without it, clients use the address that AWS assigns.'),
+
+  firewall: z
+    .strictObject({
+      mode: z
+        .enum(['block', 'count'])
+        .default('block')
+        .describe(`
+          \`count\` lets all requests pass and only counts those that \`block\` would reject. Start with
+          \`count\`.`),
+      requestsInFiveMinutes: z
+        .int()
+        .min(10)
+        .max(2_000_000_000)
+        .default(2000)
+        .describe(`
+          Requests that one IP address may send in five minutes. The limit is this high because all people
+          in some companies share one address.`),
+    })
+    .optional()
+    .describe(`
+      AWS WAF in front of the service. It costs about 10 dollars a month, and with \`largeUploads\` 6
+      more, which close the gateway's own address, so that requests cannot bypass the distribution.`),
+
+  corsOrigins: corsOrigins.default([]).meta({
+    form: 'list of origins',
+    limits: 'origins or `*` alone; without `largeUploads` at most 1',
+    description: `
+      Origins whose pages may call the service from a browser, such as \`https://app.example.com\`; \`*\`
+      is every origin. None by default, because a page shows its API key to everybody who opens it.`,
+  }),
+};

@@ -1,0 +1,46 @@
+import * as z from 'zod';
+import { unreservedAtLeast } from '../concurrency.ts';
+
+export const concurrencySettings = {
+  accountConcurrency: z
+    .int()
+    .min(1)
+    .default(1000)
+    .describe(`
+      AWS's quota of functions that run at once in the account and Region, of all stacks: 1,000 unless AWS
+      has set another; new accounts may have 10. An alarm goes off at four fifths of it. Up to 100,
+      nothing can be reserved. Above, the settings below and the fixed parts must fit, and send-message
+      gets the rest ([limits.md](limits.md#concurrent-executions)).`),
+
+  authorizerConcurrency: z
+    .int()
+    .min(1)
+    .default(200)
+    .describe(`
+      Executions reserved for the authorizer, which all routes share. The default is twice what 1,000
+      requests a second of an assumed 0.1 s each need. A reservation is also a ceiling, and an unknown key
+      is never cached: beyond it, the gateway responds to every route with 500.`),
+
+  shortRouteConcurrency: z
+    .int()
+    .min(1)
+    .default(200)
+    .describe(`
+      Executions left unreserved, shared by all routes except sends. The default is that of the
+      authorizer, because each request needs both.`),
+
+  otherStacksConcurrency: z
+    .int()
+    .min(unreservedAtLeast)
+    .default(unreservedAtLeast)
+    .describe(`
+      Executions left unreserved for everything else in the account, such as other stages. Lambda requires
+      ${unreservedAtLeast}.`),
+
+  reservedConcurrency: z
+    .boolean()
+    .default(true)
+    .describe(`
+      Reserves executions for functions. Set \`false\` where several stages share an account that has no
+      room for all reservations.`),
+};

@@ -1,0 +1,10 @@
+import * as z from 'zod';
+import { hostAndPort, hostAndPortForm } from '#contract/host-and-port.ts';
+
+/** Addresses that the service may call although they are not public. */
+export const internalAddresses = z
+  .array(
+    z.string().refine((text) => hostAndPort.safeParse(text).success, { error: `must be ${hostAndPortForm}` }),
+  )
+  .default([])
+  .meta({ form: 'list of `HOST:PORT`' });

@@ -1,0 +1,61 @@
+import * as z from 'zod';
+import { bedrockModel } from '../bedrock-models.ts';
+import { internalAddresses } from './internal-addresses.ts';
+
+const httpUrl = z.url({ protocol: /^https?$/ }).meta({ form: 'URL, `http` or `https`' });
+
+export const modelSettings = {
+  openAiBaseUrl: httpUrl.default('https://api.openai.com/v1').describe(`
+    The API for \`openai:\` models. It can be any service that implements OpenAI's chat completions.`),
+
+  bedrockModels: z
+    .array(
+      z
+        .string()
+        .regex(
+          bedrockModel,
+          'must be the id of a Bedrock model or inference profile, or an ARN, without wildcards',
+        ),
+    )
+    .max(20)
+    .default([])
+    .meta({
+      form: 'list of ids or ARNs',
+      description: `
+        Models and inference profiles that agents may name after \`bedrock:\`. Roles may invoke these and
+        no other, so wildcards are not allowed. 20 fit: the policies of a role have 10,240 characters, of
+        which send-message needs about 2,000 for the rest, and a profile about 350.`,
+    }),
+
+  bedrockKnowledgeBases: z
+    .array(z.string().regex(/^[0-9A-Z]{10}$/, 'must be an id: ten capital letters and digits'))
+    .max(20)
+    .default([])
+    .meta({
+      form: 'list of ids',
+      description: `
+        Knowledge bases of Amazon Bedrock that agents may search, in this account and Region. Roles may
+        query these and no other. Each takes about 80 characters of a role's policies.`,
+    }),
+
+  webSearch: z
+    .discriminatedUnion('provider', [
+      z.strictObject({
+        provider: z.literal('searxng').describe('SearXNG, which needs no key.'),
+        url: httpUrl.describe('The address of the instance, which must offer the format `json`.'),
+      }),
+      z.strictObject({
+        provider: z.literal('brave').describe(`
+          Brave Search. Put its key into the secret that the output \`BraveApiKeySecretArn\` names.`),
+        url: httpUrl
+          .default('https://api.search.brave.com/res/v1/web/search')
+          .describe('The address of the API.'),
+      }),
+    ])
+    .optional()
+    .describe('Where agents search the web. Without it, agents do not have this tool.'),
+
+  outboundAllow: internalAddresses.describe(`
+    Addresses that agents may read pages from although they are not public, such as \`wiki.internal:443\`.
+    \`*\` is every port.`),
+};

@@ -1,0 +1,40 @@
+import { RetentionDays } from 'aws-cdk-lib/aws-logs';
+import * as z from 'zod';
+
+export const observabilitySettings = {
+  alarmEmails: z
+    .array(z.email())
+    .default([])
+    .describe(`
+      Addresses that alarms are sent to. Each must confirm its subscription once.`),
+
+  firstDeltaSeconds: z
+    .number()
+    .positive()
+    .default(10)
+    .describe(`
+      An alarm goes off when five of a hundred replies start later than this: people leave a screen that
+      does nothing.`),
+
+  logLevel: z
+    .enum(['DEBUG', 'INFO', 'WARN', 'ERROR'])
+    .default('INFO')
+    .describe(`
+      The lowest level that is logged. \`WARN\` leaves out what succeeded. Metrics do not depend on it.`),
+
+  logRetentionDays: z
+    .enum(RetentionDays)
+    .default(RetentionDays.ONE_MONTH)
+    .describe(`
+      How long logs are stored. One month is long enough to investigate a complaint, and short enough to
+      stay cheap. 9999 is for ever.`),
+
+  usageDays: z
+    .int()
+    .min(1)
+    .max(10 * 365)
+    .default(400)
+    .describe(`
+      How long the service stores what was used on a day, for agentctl: a year's figures, and a month to
+      read them.`),
+};

@@ -1,0 +1,36 @@
+import * as z from 'zod';
+import { rollouts } from '../rollout-names.ts';
+
+export const stageSettings = {
+  production: z
+    .boolean()
+    .default(true)
+    .describe(`
+      Protects the data: tables, buckets, keys, secrets and logs stay when the stack is deleted, and the
+      stack and its table are protected from deletion. With \`false\`, all data is deleted with the stack.`),
+
+  checkedTemplate: z
+    .boolean()
+    .default(true)
+    .describe(`
+      Synth checks the template against the rules of CloudFormation and cdk-nag. This takes 3 s, which a
+      stage that is never deployed can save.`),
+
+  rollout: z
+    .enum(rollouts)
+    .default('Canary10Percent5Minutes')
+    .describe(`
+      How new code takes over. The default sends a tenth of the calls to it for five minutes and then all
+      calls, and goes back if an alarm goes off meanwhile. \`AllAtOnce\` switches at once, and goes back
+      only if the deployment fails.`),
+
+  functionMemoryMegabytes: z
+    .int()
+    .min(128)
+    .max(10_240)
+    .default(1024)
+    .describe(`
+      Memory of a function. Lambda assigns processor time in proportion, a whole processor at 1,769 MB.
+      1,024 MB give 0.58 of a processor: enough for a cold start to load a bundle, without paying for a
+      processor that waits for a model.`),
+};

@@ -1,0 +1,48 @@
+import type { Node } from 'constructs';
+import * as z from 'zod';
+import { parseSettings, type Settings } from './settings.ts';
+
+export interface Stage {
+  name: string;
+  settings: Settings;
+}
+
+/**
+ * Names of resources contain the stage's name. The longest is the name of a CloudFront function, of at most 64
+ * characters: up to 14 are the Region, 27 the other parts, so 23 are left for the stage.
+ */
+const stageName = /^[A-Za-z0-9][A-Za-z0-9-]{0,22}$/;
+
+/**
+ * Reads the stage that the CDK context names (`-c stage=…`; default: production) from the `stages` of cdk.json.
+ * `-c settings='{"…": …}'` overrides single settings.
+ * @throws Error for an unknown stage, a name that is too long, or wrong settings
+ */
+export function readStage(node: Node): Stage {
+  const stages = z.record(z.string(), z.record(z.string(), z.unknown())).parse(node.getContext('stages'));
+  const name: unknown = node.tryGetContext('stage') ?? 'production';
+  const chosen = typeof name === 'string' && Object.hasOwn(stages, name) ? stages[name] : undefined;
+  if (typeof name !== 'string' || chosen === undefined)
+    throw new Error(`Unknown stage ${name}; the stages of cdk.json are ${Object.keys(stages).join(', ')}`);
+  if (!stageName.test(name))
+    throw new Error(
+      `Stage ${name}: a name has 1 to 23 letters, digits and hyphens, and begins with a letter or digit`,
+    );
+  return { name, settings: parseSettings({ ...chosen, ...readOverrides(node.tryGetContext('settings')) }) };
+}
+
+function readOverrides(context: unknown): Record<string, unknown> {
+  if (context === undefined) return {};
+  const overrides = typeof context === 'string' ? parseJson(context) : context;
+  if (typeof overrides !== 'object' || overrides === null || Array.isArray(overrides))
+    throw new Error(`Settings: -c settings takes a JSON object, such as '{"streamTimeoutSeconds": 60}'`);
+  return { ...overrides };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,62 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { parseSettings, settingGroups } from '#lib/settings.ts';
+import { renderSettings, settingLines } from '../../bin/settings/render-settings.ts';
+
+const groups = Object.values(settingGroups);
+const lines = groups.flatMap(settingLines);
+
+test('the committed docs/settings.md is the one that the schema makes', () => {
+  const run = spawnSync(process.execPath, ['bin/settings.ts', '--check'], {
+    cwd: join(import.meta.dirname, '..', '..'),
+    encoding: 'utf8',
+  });
+  expect({ status: run.status, stderr: run.stderr }).toEqual({ status: 0, stderr: '' });
+});
+
+test('every setting, and every property of one, has a description', () => {
+  expect(lines.length).toBeGreaterThan(50);
+  const silent = lines.filter(({ description }) => !/^\S.*\.$/.test(description));
+  expect(silent.map(({ path }) => path)).toEqual([]);
+});
+
+test('every setting has a type and a default', () => {
+  const unclear = lines.filter((line) => line.type === '' || line.default === '');
+  expect(unclear.map(({ path }) => path)).toEqual([]);
+  expect(renderSettings()).not.toMatch(/NaN|undefined|\[object/);
+});
+
+test('every setting that a stage takes is in one group', () => {
+  const names = groups.flatMap((group) => Object.keys(group));
+  expect(() => parseSettings({ unknown: 1 })).toThrow(`known settings are ${names.join(', ')}`);
+  expect(new Set(names).size).toBe(names.length);
+});
+
+test('a line has the type, the default and the limits of its setting', () => {
+  const lineOf = (path: string) =>
+    lines.filter((line) => line.path === path).map(({ description: _, ...line }) => line);
+  expect(lineOf('`plainReplySeconds`')).toEqual([
+    { path: '`plainReplySeconds`', type: 'whole number', default: '`110`', limits: '1 to 119' },
+  ]);
+  expect(lineOf('`leaseSeconds`')).toMatchObject([{ limits: 'at least 3, less than 300' }]);
+  expect(lineOf('`replyModelCalls`')).toMatchObject([{ limits: 'at least 1' }]);
+  expect(lineOf('`rateLimits.sends`')).toMatchObject([{ default: '`5/s:10`' }]);
+  expect(lineOf('`domain.hostedZone.id`')).toMatchObject([{ default: 'required' }]);
+  expect(lineOf('`webSearch`')).toMatchObject([{ type: 'object', default: 'none' }]);
+  expect(lineOf('`webSearch.url` with `searxng`')).toMatchObject([{ default: 'required' }]);
+  expect(lineOf('`webhookRetrySeconds`')).toMatchObject([
+    { type: 'list of numbers', limits: '1 to 20 items, each more than 0, at most 604,800' },
+  ]);
+});
+
+test('the limits that the page states in words are those of the code', () => {
+  expect(() => parseSettings({ rateLimits: { sends: '500/s:10000' }, openBatches: 9999 })).not.toThrow();
+  for (const wrong of [
+    { rateLimits: { sends: '501/s' } },
+    { rateLimits: { sends: '1/s:10001' } },
+    { openBatches: 0 },
+    { openBatches: 10_000 },
+  ])
+    expect(() => parseSettings(wrong)).toThrow('Settings: ');
+});
