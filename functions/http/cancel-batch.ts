@@ -11,5 +11,5 @@ export const handler = bufferedRoute(
   async ({ workspaceId, parameters, admitted }) => ({
     data: batchResource(await cancel(workspaceId, parameters.batch_id, admitted)),
   }),
-  { waits: true },
+  { awaitsRateLimit: true },
 );
