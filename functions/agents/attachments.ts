@@ -70,9 +70,9 @@ export async function showAttachments(
     parts.set(file.uuid, { type: 'text', text: textFor(file, content, seesImages) });
   };
 
-  const summary = newestFirst.slice(0, filesListed);
-  for (let first = 0; first < summary.length; first += concurrentReads) {
-    const next = summary.slice(first, first + concurrentReads);
+  const listedFiles = newestFirst.slice(0, filesListed);
+  for (let first = 0; first < listedFiles.length; first += concurrentReads) {
+    const next = listedFiles.slice(first, first + concurrentReads);
     const contents = await readNext(next);
     for (const [index, file] of next.entries()) show(file, contents[index] as Content);
   }
