@@ -252,7 +252,7 @@ export class Alarms extends Construct {
   watchUploads(): void {
     this.add('Strangers', {
       says: 'Requests reach the upload endpoint past CloudFront: without its secret, or with an old one.',
-      metric: serviceMetric(this, 'strangers', {}, { period: fiveMinutes }),
+      metric: serviceMetric(this, 'requestsWithoutOriginSecret', {}, { period: fiveMinutes }),
       // A scanner that comes by sends some dozens. Each is closed unread, so fewer cost next to nothing.
       from: 100,
     });

@@ -99,7 +99,7 @@ export class UploadServer extends Construct {
         [variables.fileBucket]: files.bucketName,
         [variables.originSecret]: originSecret.secretArn,
         [variables.stageLimits]: props.stageLimits,
-        ...(props.settings.corsOrigins.length > 0 && { [variables.answersPreflights]: 'true' }),
+        ...(props.settings.corsOrigins.length > 0 && { [variables.handlesPreflights]: 'true' }),
       },
     });
     // As functions do: with the role alone, a first request could come before the role may read anything.

@@ -30,11 +30,11 @@ import { functionTools, openToolCalls } from './tools/tool-calls.ts';
 import { failedUse, useTool } from './tools/use-tool.ts';
 import { PreviousMessages, streamWithinContext } from './within-context.ts';
 
-/** Of an agent whose `meta` does not say otherwise. */
+/** Used where an agent's `meta` has no value. */
 const defaults = {
-  /** Always set: without it a provider's own default cuts replies at a length that nobody chose. */
+  /** Tokens. Always sent: otherwise the provider's own default cuts replies at an unknown length. */
   maxOutputTokens: 8192,
-  /** Calls of the model in one reply: seven rounds of tools, and the answer. */
+  /** Model calls in one reply: seven rounds of tools and the final text. */
   maxSteps: 8,
 } as const;
 
@@ -42,23 +42,23 @@ export interface AgentRuntimeSettings {
   providers: Record<string, ModelProvider>;
   tools: readonly AgentTool[];
   attachments: () => AttachmentReader;
-  /** Milliseconds that one use of a tool may take. */
+  /** Timeout of one tool use, in milliseconds. */
   toolTimeout: number;
-  /** Told when a model is asked again. */
+  /** Called before each retry of a model call. */
   onRetry: (model: string, failure: ModelFailureKind) => void;
 }
 
 type Emit = (part: ReplyPart) => void;
 
-/** A reply on its way, or a part of one that another agent makes. */
+/** The work of one agent: the reply itself, or a call from another agent's tool. */
 interface Task extends Omit<ReplyRequest, 'agent'> {
-  /** Who asked whom, the one that answers last. */
+  /** The chain of calls: the reply's agent first, the agent of this task last. */
   agents: readonly [AgentVersion, ...AgentVersion[]];
-  /** The use of a tool that has called the agent; undefined for the reply's own. */
+  /** The tool use that called this agent; undefined for the reply's own agent. */
   caller: RunningTool | undefined;
 }
 
-/** Answers messages with the agent's model and tools. */
+/** Generates replies with the agent's model and tools. */
 export function aiAgentRuntime(settings: AgentRuntimeSettings): AgentRuntime {
   return {
     reply: ({ agent, ...request }, emit) =>
@@ -99,7 +99,7 @@ async function reply(settings: AgentRuntimeSettings, task: Task, emit: Emit): Pr
 
 const cutShortBy = (cutShort: string | null): ReplyEnd => ({ cutShort, incomplete: null });
 
-/** For the model and for clients to read. */
+/** Both the model and clients read these texts. */
 const limitTexts = {
   bytes: ({ limits }: ReplyBudget) =>
     `The answer was longer than the ${limits.replyBytes} bytes that it may have`,
@@ -151,17 +151,17 @@ async function runLoop(
     settings.onRetry(definition.llm_model, 'tooLong');
     return true;
   };
-  let said = '';
-  let saidBytes = 0;
+  let replyText = '';
+  let replyBytes = 0;
   let handedOver = false;
   let isForcedToRespond = false;
   const isReply = task.agents.length === 1;
 
   for (let step = 1; ; step += 1) {
-    // The last call of the model, and one after a form, must be an answer.
+    // The last model call, and the call after a form, must return text instead of tool calls.
     const mustRespond = handedOver || isForcedToRespond || step === maxSteps || !task.budget.takeModelCall();
     if (mustRespond) lastCall.take();
-    const wanted: LanguageModelV4ToolCall[] = [];
+    const requestedCalls: LanguageModelV4ToolCall[] = [];
     const calls = openToolCalls(offered, {
       emit,
       async run(tool, input) {
@@ -195,36 +195,37 @@ async function runLoop(
         open: () => streamWithinContext(previous, open, mayRetryShortened),
       },
       {
-        // A gap may come before it.
-        text: Math.max(task.budget.limits.replyBytes - saidBytes - (said === '' ? 0 : 2), 0),
+        // Two bytes are reserved for the paragraph break.
+        text: Math.max(task.budget.limits.replyBytes - replyBytes - (replyText === '' ? 0 : 2), 0),
         other: task.budget.limits.replyBytes,
       },
       {
         text(delta) {
           if (delta === '') return;
-          // What is said behind a step begins a paragraph of its own.
-          const gap = isNewStep && said !== '' && !/\s$/.test(said) ? '\n\n' : '';
+          // Text after a reasoning step starts a new paragraph.
+          const gap = isNewStep && replyText !== '' && !/\s$/.test(replyText) ? '\n\n' : '';
           isNewStep = false;
-          said += gap + delta;
-          saidBytes += Buffer.byteLength(gap + delta);
+          replyText += gap + delta;
+          replyBytes += Buffer.byteLength(gap + delta);
           emit({ type: 'text', text: gap + delta });
         },
         toolCall(call) {
-          wanted.push(call);
+          requestedCalls.push(call);
           return mustRespond ? {} : calls.start(call);
         },
       },
     );
     if (finishReason === 'bytes') {
-      // Whoever called this agent goes on, and no step of its may stay open; the reply itself ends them all.
+      // The calling agent continues, so this agent's steps must end first. `gatherReply` ends the reply's own open
+      // steps.
       if (!isReply) await calls.results();
       return { cutShort: null, incomplete: 'max_output_tokens' };
     }
-    if (wanted.length === 0 && isReply && finishReason === 'length')
+    if (requestedCalls.length === 0 && isReply && finishReason === 'length')
       return { cutShort: null, incomplete: 'max_output_tokens' };
-    if (wanted.length === 0)
-      return cutShortBy(reasonCutShort(finishReason, { said, handedOver, maxOutputTokens }));
-    // It was told to speak and would rather go on.
+    if (requestedCalls.length === 0)
+      return cutShortBy(reasonCutShort(finishReason, { replyText, handedOver, maxOutputTokens }));
+    // The model still calls tools, although this call had to return text.
     if (mustRespond && step === maxSteps && !handedOver)
       return cutShortBy(`The agent reached its limit of ${maxSteps} steps`);
     if (mustRespond)
@@ -235,7 +236,10 @@ async function runLoop(
   }
 }
 
-/** Hears one call of a model and tells what it used: nothing when it failed before it said anything. */
+/**
+ * Reads the stream of one model call and emits its usage. A call that fails before its first output has no usage; after
+ * an abort the usage is unknown.
+ */
 async function collectCall(
   {
     call,
@@ -248,7 +252,7 @@ async function collectCall(
     signal: AbortSignal;
     open: () => Promise<AsyncIterable<LanguageModelV4StreamPart>>;
   },
-  ...hearing: [
+  ...output: [
     bounds: Parameters<typeof readModelResponse>[1],
     listener: Parameters<typeof readModelResponse>[2],
   ]
@@ -258,7 +262,7 @@ async function collectCall(
   try {
     const stream = await open();
     usage = unknownUsage;
-    const response = await readModelResponse(stream, ...hearing);
+    const response = await readModelResponse(stream, ...output);
     usage = response.usage;
     return response;
   } catch (error) {
@@ -286,7 +290,7 @@ const nothingShown: Shown = { parts: new Map(), isSearchNeeded: false };
 
 function reasonCutShort(
   finishReason: Exclude<ModelResponse['finishReason'], 'bytes'>,
-  reply: { said: string; handedOver: boolean; maxOutputTokens: number },
+  reply: { replyText: string; handedOver: boolean; maxOutputTokens: number },
 ): string | null {
   switch (finishReason) {
     case 'length':
@@ -297,8 +301,8 @@ function reasonCutShort(
     case 'interrupted':
       throw new ModelFailure('failed', `The model ended its reply with the reason ${finishReason}`);
   }
-  // A form is an answer too: the user is asked something.
-  return reply.said === '' && !reply.handedOver ? 'The model gave an empty reply' : null;
+  // A form without text is a valid reply.
+  return reply.replyText === '' && !reply.handedOver ? 'The model gave an empty reply' : null;
 }
 
 const toolUse = (
@@ -315,7 +319,10 @@ const toolUse = (
   callAgent: (agent, message, signal) => callAgent(settings, { ...task, signal, message }, agent, emit),
 });
 
-/** Another agent's answer inside this reply: its steps are shown, its tokens counted, its text goes to who asked. */
+/**
+ * Runs another agent inside this reply. Its steps and its usage belong to the reply; its text goes to the calling agent
+ * only.
+ */
 async function callAgent(
   settings: AgentRuntimeSettings,
   task: Task,

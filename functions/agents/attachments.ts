@@ -3,31 +3,31 @@ import type { AttachmentContent, AttachmentReader } from '#domain/files/attachme
 import type { StoredFile } from '#domain/files/stored-file.ts';
 
 /**
- * Of all files of a conversation: about 15,000 tokens of English at four characters a token, as much as its messages
- * have. What is longer is searched, not cut.
+ * Characters of all files of a conversation that the prompt contains: about 15,000 tokens of English at four characters
+ * a token, as much as its messages. The model searches longer texts with a tool; they are not cut silently.
  */
 const charactersShown = 60_000;
-/** Of a file that is too long to show: enough to see what it is. */
+/** Characters of a file that is too long to show as a whole: enough to recognize it. */
 const previewCharacters = 2000;
-/** Providers take 20 in a request; older ones are told of. */
+/** Providers accept 20 images in a request. Older images are only named in the prompt. */
 const imagesShown = 10;
-/** As many as ten messages attach, unless the stage says otherwise: names of 255 characters are 25,000 in all. */
+/** The default attachments of ten messages. Names of 255 characters are then 25,000 characters in all. */
 const filesListed = 100;
-/** As many as a message attaches: each may have to be prepared, and holds a connection. */
-const readAtOnce = 10;
+/** The default attachments of one message. Each read uses a connection, and may first prepare the file. */
+const concurrentReads = 10;
 
 export interface Shown {
   parts: Map<string, LanguageModelV4TextPart | LanguageModelV4FilePart>;
-  /** Some file is not whole in the prompt: it must be searched. */
+  /** True if the prompt lacks a part of some file: the model then needs the search tool. */
   isSearchNeeded: boolean;
 }
 
-/** What becomes of a file that is not read, since nothing of it could be shown. */
+/** `unread`: the prompt has no room for the file, so it is not read. */
 type Content = AttachmentContent | { type: 'unread' };
 
 /**
- * What the model is shown of each file, newest first as long as there is room. What there is no room for is not read: all
- * files of a conversation together may have gigabytes of text.
+ * Builds the prompt parts of the files. The newest files get the room first. Files without room are not read, because
+ * the files of a conversation may have gigabytes of text.
  * @param files oldest first
  */
 export async function showAttachments(
@@ -63,22 +63,22 @@ export async function showAttachments(
       });
       return;
     }
-    // What came first has taken room since it was read.
+    // The files are read concurrently: a newer file may have used the room after this one was read.
     const content = read.type === 'text' && read.text.length > charactersLeft ? startOf(read.text) : read;
     if ('text' in content) charactersLeft = Math.max(charactersLeft - content.text.length, 0);
     isSearchNeeded ||= content.type === 'beginning' || (content.type === 'unread' && !isImage(file));
     parts.set(file.uuid, { type: 'text', text: textFor(file, content, seesImages) });
   };
 
-  const summary = newestFirst.slice(0, filesListed);
-  for (let first = 0; first < summary.length; first += readAtOnce) {
-    const next = summary.slice(first, first + readAtOnce);
+  const listedFiles = newestFirst.slice(0, filesListed);
+  for (let first = 0; first < listedFiles.length; first += concurrentReads) {
+    const next = listedFiles.slice(first, first + concurrentReads);
     const contents = await readNext(next);
     for (const [index, file] of next.entries()) show(file, contents[index] as Content);
   }
-  const [untold] = newestFirst.slice(filesListed);
-  if (untold !== undefined)
-    parts.set(untold.uuid, {
+  const [unlisted] = newestFirst.slice(filesListed);
+  if (unlisted !== undefined)
+    parts.set(unlisted.uuid, {
       type: 'text',
       text: `[${newestFirst.length - filesListed} files that were attached by then are not listed here.]`,
     });
@@ -119,12 +119,12 @@ function textFor(file: StoredFile, content: Content, seesImages: boolean): strin
   }
 }
 
-/** What a model could take for the tag of an element `file`, however it is spaced. */
+/** Anything that a model could read as a tag of the element `file`, with any spacing. */
 const fileTag = /<(?=[\s\p{Cf}]*(?:\/[\s\p{Cf}]*)?file\b)/giu;
 
-/** A file must not end its element and then speak as the user. Other tags stay: documents are full of them. */
+/** Prevents a file's text from closing its element and posing as the user. Other tags stay: documents have many. */
 const inElement = (text: string): string => text.replaceAll(fileTag, '&lt;');
 
-/** In quotation marks that a name cannot close, on one line. */
+/** The name in quotation marks, on one line. Quotes in the name are escaped, so it cannot close them. */
 const quoted = (name: string): string =>
   `"${name.replaceAll(/[<>"\p{Cc}\p{Zl}\p{Zp}]/gu, (character) => `&#${character.codePointAt(0)};`)}"`;

@@ -13,10 +13,10 @@ type CurrentMessage = Pick<UserMessage, 'content' | 'attachments'>;
 type UserContent = (LanguageModelV4TextPart | LanguageModelV4FilePart)[];
 
 /**
- * Messages as a model takes them, each with its files before its text. A reply that failed before its first word has
- * nothing to tell; the user messages around it become one, since some models refuse two in a row. Of earlier steps the
- * model sees only those that wait for the user, whose answer is the next message; the rest is in the text that came of
- * them.
+ * The messages in the form of a model's prompt, each with its files before its text. A reply without text is left out,
+ * and the user messages around it become one, because some models reject two user messages in a row. Of earlier steps
+ * the prompt contains only those that wait for the user, such as a form: the next user message responds to them. The
+ * results of other steps are already part of the reply's text.
  */
 export function conversationOf(
   history: readonly Message[],
@@ -36,7 +36,7 @@ const userContent = ({ content, attachments }: CurrentMessage, shown: Shown['par
   { type: 'text', text: content },
 ];
 
-/** Two texts that meet become one, as some servers take a content only as one text. */
+/** Joins two adjacent texts, because some servers accept only one text as content. */
 export function addUserMessage(conversation: LanguageModelV4Prompt, content: UserContent): void {
   const last = conversation.at(-1);
   if (last?.role !== 'user') {
@@ -58,9 +58,9 @@ function replyMessages(
   steps: readonly ReasoningStep[],
   offered: readonly OfferedTool[],
 ): LanguageModelV4Prompt {
-  const said: LanguageModelV4Prompt =
+  const textMessages: LanguageModelV4Prompt =
     text === '' ? [] : [{ role: 'assistant', content: [{ type: 'text', text }] }];
-  const userMessage = steps.flatMap((step): LanguageModelV4Message[] => {
+  const stepMessages = steps.flatMap((step): LanguageModelV4Message[] => {
     const tool = offered.find((candidate) => candidate.tool.type === step.type && candidate.tool.handsOver);
     if (tool === undefined || step.result?.success !== true) return [];
     const call = { toolCallId: step.id, toolName: tool.name };
@@ -72,5 +72,5 @@ function replyMessages(
       },
     ];
   });
-  return [...userMessage, ...said];
+  return [...stepMessages, ...textMessages];
 }

@@ -1,7 +1,10 @@
 import { APICallError } from '@ai-sdk/provider';
 import { ModelFailure, type ModelFailureKind } from '#domain/platform/model-failure.ts';
 
-/** Any error of a model's call, or inside its stream, as the domain knows it: without the provider's words. */
+/**
+ * Maps an error of a model call or of its stream to a ModelFailure, without the provider's text: that may quote the
+ * prompt, and failures are logged.
+ */
 export function modelFailureOf(error: unknown): ModelFailure {
   if (error instanceof ModelFailure) return error;
   if (APICallError.isInstance(error)) return failureOfCall(error);
@@ -33,11 +36,11 @@ function failureOfCall(error: APICallError): ModelFailure {
   if (statusCode === undefined)
     return new ModelFailure('unavailable', `${provider} could not be reached (${code ?? 'no reason given'})`);
   return code === undefined
-    ? new ModelFailure('failed', `${provider} gave an answer that cannot be read`)
+    ? new ModelFailure('failed', `${provider} sent a response that cannot be parsed`)
     : new ModelFailure('unavailable', `${provider} broke off its answer (${code})`);
 }
 
-/** Errors that a provider sends as a part of its stream are plain objects, with a status of the SDK's or without. */
+/** A provider's errors inside the stream are plain objects; only some have the SDK's `statusCode`. */
 function failureInStream(error: unknown): ModelFailure {
   const { statusCode, code } = fieldsOf(error);
   const status = Number(statusCode ?? code);
@@ -46,32 +49,35 @@ function failureInStream(error: unknown): ModelFailure {
     namesOf(error),
     JSON.stringify(error) ?? '',
   );
-  return new ModelFailure(kind, `The model's stream told of an error (${kind})`);
+  return new ModelFailure(kind, `The model's stream reported an error (${kind})`);
 }
 
-/** A throttled call is told by its name alone too: AWS answers some with status 400, others say it only in words. */
+/**
+ * Throttling is recognized by the name too: AWS throttles some calls with status 400, and streamed errors may have no
+ * status.
+ */
 function kindOf(status: number | undefined, names: string, text: string): ModelFailureKind {
   if (status === 429 || status === 529 || /throttl|rate.?limit|too.?many.?requests|overloaded/i.test(names))
     return 'throttled';
-  if (status === 413 || saysTooLong.test(text)) return 'tooLong';
+  if (status === 413 || contextLengthError.test(text)) return 'tooLong';
   if (status !== undefined && status >= 400)
-    return temporary.has(status) || status >= 500 ? 'unavailable' : 'refused';
+    return temporaryStatuses.has(status) || status >= 500 ? 'unavailable' : 'refused';
   if (/unavailable|not.?ready|time.?out|server.?error|server.?exception|model.?stream/i.test(names))
     return 'unavailable';
   return /invalid|validation|denied|permission|authentication|not.?found/i.test(names) ? 'refused' : 'failed';
 }
 
 /**
- * That a request is longer than a model's context window: servers have no common code for it, and most tell it in words
- * alone (OpenAI, Azure, LiteLLM, vLLM, llama.cpp, Text Generation Inference, and the models of Bedrock).
+ * Matches errors that say that a request exceeds the model's context window. Servers have no common code for it; most
+ * say it only in the message (OpenAI, Azure, LiteLLM, vLLM, llama.cpp, Text Generation Inference, models of Bedrock).
  */
-const saysTooLong =
+const contextLengthError =
   /context.?(length|window(?!_fallback)|size|limit)|max(imum)? (prompt|model) length|(prompt|input|request) is too (long|large)|too many (input )?tokens|input.?tokens?\b.{0,60}\bexceed|inputs?.? tokens.{0,60} must be|exceed.{0,40}input tokens|reduce the length of/i;
 
-/** Time-out, conflict, and 424: Bedrock's word for a model that failed at its work. */
-const temporary: ReadonlySet<number> = new Set([408, 409, 424]);
+/** Timeout, conflict, and 424: Bedrock's status for a model that failed while it processed the request. */
+const temporaryStatuses: ReadonlySet<number> = new Set([408, 409, 424]);
 
-/** What an error calls itself: OpenAI's `type` and `code`, inside `error` or not, and AWS's exception. */
+/** The names of an error: OpenAI's `type` and `code`, at the top level or inside `error`, and AWS's exception name. */
 function namesOf(data: unknown, exception = ''): string {
   const { error } = fieldsOf(data);
   const { type, code } = fieldsOf(error ?? data);
@@ -81,7 +87,7 @@ function namesOf(data: unknown, exception = ''): string {
 const fieldsOf = (value: unknown): Record<string, unknown> =>
   typeof value === 'object' && value !== null ? { ...value } : {};
 
-/** Such as ECONNREFUSED or UND_ERR_SOCKET: the first that the error or what caused it has. */
+/** The first network code of the error or its causes, such as ECONNREFUSED or UND_ERR_SOCKET. */
 function networkCodeOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   const { code } = error as { code?: unknown };

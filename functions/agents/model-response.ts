@@ -15,18 +15,18 @@ import { type ByteBounds, withinBytes } from './within-bytes.ts';
 
 type Content = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'];
 
-/** What a model said in one call. */
+/** The output of one model call. */
 export interface ModelResponse {
-  /** As it is told back to the model when it is called again. */
+  /** The assistant message for the prompt of the next call. */
   content: Content;
-  /** `bytes`: it had not ended when its bounds were met. */
+  /** `bytes`: the output reached its bounds and was cut there. */
   finishReason: LanguageModelV4FinishReason['unified'] | 'bytes';
   usage: TokenUsage;
 }
 
 /**
- * Hears one call of a model to its end, or up to its bounds.
- * @throws ModelFailure when the stream ends without a finish
+ * Reads the stream of one model call to its end, or up to its bounds.
+ * @throws ModelFailure if the stream ends without a finish part
  */
 export async function readModelResponse(
   stream: AsyncIterable<LanguageModelV4StreamPart>,
@@ -53,7 +53,7 @@ export async function readModelResponse(
       case 'reasoning-end': {
         const [type, at] = part.type.split('-');
         const block = open.get(`${type} ${part.id}`);
-        // What a model thinks is signed by its provider, which wants the signature back.
+        // The end of a reasoning block may carry the provider's signature. The provider requires it in the next call.
         if (block !== undefined) Object.assign(block, optionsOf(part));
         if (at !== 'delta' || !('delta' in part) || part.delta === '') break;
         if (block !== undefined) block.text += part.delta;

@@ -9,30 +9,30 @@ import { ModelFailure, type ModelFailureKind } from '#domain/platform/model-fail
 import { modelFailureOf } from './model-error.ts';
 
 export interface RetryTiming {
-  /** Calls in all. */
+  /** Attempts in all, the first included. */
   attempts: number;
-  /** Milliseconds before the second call; each further wait is twice as long. */
+  /** Milliseconds before the second attempt. Each further wait is twice as long. */
   firstDelay: number;
-  /** Milliseconds that a provider may ask to wait. */
-  longestRetryAfter: number;
-  /** From 0 to 1. */
+  /** The longest `Retry-After` that is waited for, in milliseconds. */
+  maxRetryAfter: number;
+  /** Returns a number from 0 to 1, for the jitter. */
   random: () => number;
-  /** Asked before each wait, whether the reply has a call for it. */
+  /** Called before each wait. Returns false if the reply's budget has no model call left. */
   mayRetry: () => boolean;
-  /** Told before each wait. */
+  /** Called before each wait. */
   onRetry: (failure: ModelFailureKind) => void;
-  /** Rejects when the signal aborts. */
+  /** Rejects if the signal aborts. */
   wait: (milliseconds: number, signal: AbortSignal | undefined) => Promise<unknown>;
 }
 
 /**
- * Four calls wait 0.5 + 1 + 2 = 3.5 s, 4.4 s with all jitter: what a moment's throttling takes, and a user bears. Three
- * waits of the longest `Retry-After` are 60 s, less than the 90 s after which a silent stream has timed out.
+ * Four attempts wait 0.5 + 1 + 2 = 3.5 s, and 4.4 s with the most jitter: short throttling is over by then, and a user
+ * accepts the delay. Three waits of the longest `Retry-After` are 60 s, less than the stream's idle timeout of 90 s.
  */
-const usualTiming: RetryTiming = {
+const defaultTiming: RetryTiming = {
   attempts: 4,
   firstDelay: 500,
-  longestRetryAfter: 20_000,
+  maxRetryAfter: 20_000,
   random: Math.random,
   mayRetry: () => true,
   onRetry: () => undefined,
@@ -40,31 +40,31 @@ const usualTiming: RetryTiming = {
 };
 
 /**
- * A model that is asked again while it is throttled or unavailable, as long as it has said nothing: what was said once
- * cannot be taken back. All its failures are ModelFailures that it throws, also those that its stream tells.
+ * A model with retries while it is throttled or unavailable. After the first output there is no retry, because clients
+ * may have received it. All failures are thrown as ModelFailure, error parts of the stream included.
  */
 export interface RetryingModel {
   generate(options: LanguageModelV4CallOptions): Promise<LanguageModelV4GenerateResult>;
-  /** Resolves with the first thing that the model says; what fails before rejects. */
+  /** Resolves at the model's first output. Failures before it reject. */
   stream(options: LanguageModelV4CallOptions): Promise<AsyncIterable<LanguageModelV4StreamPart>>;
 }
 
 export function retryingModel(model: LanguageModelV4, timing: Partial<RetryTiming> = {}): RetryingModel {
-  const times = { ...usualTiming, ...timing };
+  const times = { ...defaultTiming, ...timing };
   return {
-    generate: (options) => retrying(() => model.doGenerate(options), options.abortSignal, times),
+    generate: (options) => withRetries(() => model.doGenerate(options), options.abortSignal, times),
     async stream(options) {
-      const { buffered, reader } = await retrying(
+      const { buffered, reader } = await withRetries(
         async () => upToFirstOutput((await model.doStream(options)).stream.getReader()),
         options.abortSignal,
         times,
       );
-      return wholeStream(buffered, reader, options.abortSignal);
+      return streamFrom(buffered, reader, options.abortSignal);
     },
   };
 }
 
-async function* wholeStream(
+async function* streamFrom(
   buffered: LanguageModelV4StreamPart[],
   reader: PartReader,
   signal: AbortSignal | undefined,
@@ -84,7 +84,7 @@ async function* wholeStream(
   }
 }
 
-async function retrying<Result>(
+async function withRetries<Result>(
   call: () => PromiseLike<Result>,
   signal: AbortSignal | undefined,
   timing: RetryTiming,
@@ -102,23 +102,26 @@ async function retrying<Result>(
     }
 }
 
-/** @throws ModelFailure when there is nothing to wait for */
+/**
+ * Milliseconds until the next attempt.
+ * @throws ModelFailure if there is no further attempt
+ */
 function delayAfter(failure: ModelFailure, attempt: number, timing: RetryTiming): number {
   const { kind, message, retryAfter } = failure;
   if (kind !== 'throttled' && kind !== 'unavailable') throw failure;
   if (attempt >= timing.attempts)
     throw new ModelFailure(kind, `${message}, the last of ${attempt} times`, retryAfter);
   if (retryAfter === undefined) return timing.firstDelay * 2 ** (attempt - 1) * (0.75 + timing.random() / 2);
-  if (retryAfter > timing.longestRetryAfter)
+  if (retryAfter > timing.maxRetryAfter)
     throw new ModelFailure(
       kind,
-      `${message} and asks to wait ${Math.ceil(retryAfter / 1000)} s, longer than the ${timing.longestRetryAfter / 1000} s that a reply waits`,
+      `${message} and asks to wait ${Math.ceil(retryAfter / 1000)} s, longer than the ${timing.maxRetryAfter / 1000} s that a reply waits`,
       retryAfter,
     );
   return retryAfter;
 }
 
-/** Comes before anything that a model says. */
+/** Parts that come before a model's first output. */
 const preamble: ReadonlySet<LanguageModelV4StreamPart['type']> = new Set([
   'stream-start',
   'response-metadata',
@@ -131,8 +134,8 @@ const preamble: ReadonlySet<LanguageModelV4StreamPart['type']> = new Set([
 type PartReader = ReadableStreamDefaultReader<LanguageModelV4StreamPart>;
 
 /**
- * What comes up to the first thing that the model says, and the reader of what follows.
- * @throws what the stream tells or fails with before
+ * Reads up to the first output and returns these parts with the reader of the rest.
+ * @throws the error of the stream, or of its first error part
  */
 async function upToFirstOutput(
   reader: PartReader,

@@ -4,13 +4,13 @@ const titleCharacters = 60;
 
 const instructions = `You name conversations. Answer with a title of at most six words for the conversation that begins with the message below, in the language of the message, without quotation marks and without a full stop. Do not answer the message itself.`;
 
-/** What begins a conversation tells in its first part what it is about. */
+/** Characters of the first message that the model reads: its start says what the conversation is about. */
 const messageCharacters = 4000;
 
-/** Room for models that think before they speak; a title itself has some ten tokens. */
+/** A title has about ten tokens; the rest is room for models that reason first. */
 const maxOutputTokens = 1024;
 
-/** A title made by a model; undefined when it gave none. */
+/** A title made by a model; undefined if its text has no usable line. */
 export async function titleOf(
   model: RetryingModel,
   message: string,
@@ -29,8 +29,8 @@ export async function titleOf(
 }
 
 /**
- * The first line that says something, without the marks that models put around a title; of it as many words as 60
- * characters hold.
+ * The first line with text, without the marks that models put around a title, cut after the last whole word within 60
+ * characters. A longer first word is cut with an ellipsis.
  */
 export function trimTitle(text: string): string | undefined {
   const line = text

@@ -4,24 +4,24 @@ import { wellFormed } from '#domain/platform/well-formed.ts';
 type Delta = Extract<LanguageModelV4StreamPart, { type: 'text-delta' | 'reasoning-delta' }>;
 
 /**
- * What a model says as Unicode text. Providers cut where they like: the first half of a character at the end of a delta
- * waits for the next delta of its block, and becomes U+FFFD if the other half does not come.
+ * Makes the text of a model's stream valid Unicode. Providers may split a surrogate pair between two deltas: the first
+ * half is buffered until the next delta of its block, and becomes U+FFFD if the second half does not come.
  */
 export async function* wellFormedParts(
   stream: AsyncIterable<LanguageModelV4StreamPart>,
 ): AsyncGenerator<LanguageModelV4StreamPart> {
-  const waiting = new Map<string, Delta>();
-  const withWaiting = (part: Delta): Delta => {
+  const pending = new Map<string, Delta>();
+  const joinPending = (part: Delta): Delta => {
     const key = blockOf(part);
-    const text = (waiting.get(key)?.delta ?? '') + part.delta;
+    const text = (pending.get(key)?.delta ?? '') + part.delta;
     const isHalf = /[\ud800-\udbff]$/.test(text);
-    if (isHalf) waiting.set(key, { ...part, delta: text.slice(-1) });
-    else waiting.delete(key);
+    if (isHalf) pending.set(key, { ...part, delta: text.slice(-1) });
+    else pending.delete(key);
     return { ...part, delta: (isHalf ? text.slice(0, -1) : text).toWellFormed() };
   };
-  const unpaired = (): Delta[] => {
-    const deltas = [...waiting.values()].map((part) => ({ ...part, delta: part.delta.toWellFormed() }));
-    waiting.clear();
+  const flushPending = (): Delta[] => {
+    const deltas = [...pending.values()].map((part) => ({ ...part, delta: part.delta.toWellFormed() }));
+    pending.clear();
     return deltas;
   };
   try {
@@ -29,12 +29,12 @@ export async function* wellFormedParts(
       switch (part.type) {
         case 'text-delta':
         case 'reasoning-delta':
-          yield withWaiting(part);
+          yield joinPending(part);
           break;
         case 'text-end':
         case 'reasoning-end':
         case 'finish':
-          yield* unpaired();
+          yield* flushPending();
           yield part;
           break;
         case 'tool-call':
@@ -44,7 +44,7 @@ export async function* wellFormedParts(
           yield part;
       }
   } catch (error) {
-    yield* unpaired();
+    yield* flushPending();
     throw error;
   }
 }

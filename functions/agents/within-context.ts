@@ -2,7 +2,7 @@ import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import type { Message } from '#domain/chats/message.ts';
 import { ModelFailure } from '#domain/platform/model-failure.ts';
 
-/** The earlier messages that a model is given: all of them, the later half of their turns, or none. */
+/** The earlier messages in the prompt: first all of them, then the newer half, then none. */
 export class PreviousMessages {
   messages: readonly Message[];
   private isHalved = false;
@@ -11,22 +11,23 @@ export class PreviousMessages {
     this.messages = messages;
   }
 
-  /** False when there is nothing to leave out. */
+  /** Returns false if no message is left to remove. */
   shorten(): boolean {
     if (this.messages.length === 0) return false;
     const half = this.isHalved ? [] : this.messages.slice(Math.ceil(this.messages.length / 2));
     this.isHalved = true;
-    // A turn begins with its user message.
+    // A turn starts with its user message.
     this.messages = half[0]?.role === 'assistant' ? half.slice(1) : half;
     return true;
   }
 }
 
 /**
- * Asks a model, and asks again with fewer of the earlier messages when it says that the request is longer than its
- * context window: no chat is stuck because its history has grown.
- * @param open asks with the messages as they are then
- * @param mayAskAgain asked before each further call
+ * Calls a model. If the request exceeds the model's context window, retries with fewer earlier messages, so that a long
+ * history never blocks a chat.
+ * @param open calls the model with the current `previous.messages`
+ * @param mayRetry called before each retry
+ * @throws ModelFailure of the last call
  */
 export async function streamWithinContext(
   previous: PreviousMessages,

@@ -13,27 +13,27 @@ export const reasoningStepTypes = [
 
 const unifiedTool = z.object({
   type: text(64).meta({
-    description: `A reasoning step type, such as ${reasoningStepTypes.join(', ')}; more may come.`,
+    description: `A reasoning step type, such as ${reasoningStepTypes.join(', ')}. New types may be added.`,
   }),
   name: text(128).optional(),
   description: optionalText(4096).optional(),
   config: z.record(z.string(), z.unknown()).optional(),
 });
 
-/** How an agent uses its model; further keys are the operator's own and mean nothing to the service. */
+/** How an agent uses its model. The service ignores other keys: they belong to the operator. */
 const agentMeta = z.looseObject({
   temperature: z.number().min(0).max(2).optional(),
-  /** 8,192 unless said; the most that a model in the field takes is far below the limit. */
+  /** Default: 8,192. The bound is far above what any known model accepts. */
   max_output_tokens: z.int().min(1).max(1_000_000).optional(),
-  /** Calls of the model in one reply: 8 unless said. Each may ask for tools but the last. */
+  /** Model calls in one reply, 8 by default. All but the last call may use tools. */
   max_steps: z.int().min(1).max(50).optional(),
-  /** Earlier messages that the model is given, in characters: the stage's setting unless said. */
+  /** Characters of earlier messages in the prompt. Default: the stage's setting. */
   max_history_characters: z.int().min(0).max(10_000_000).optional(),
-  /** Whether the model takes images: known of many models, and said here of others. */
+  /** Whether the model accepts images. The service knows this of many models; it is set here for others. */
   vision: z.boolean().optional(),
 });
 
-/** What an operator writes about an agent: the content of agent.json. */
+/** An agent as an operator writes it: the content of agent.json. */
 export const agentDefinition = z.object({
   name: text(256),
   description: optionalText(4096).default(''),
@@ -59,17 +59,19 @@ export const agent = z
     name: z.string(),
     description: z.string(),
     workspace_id: z.string(),
-    publish_state: z.string().meta({ description: 'draft, published or unpublished; more values may come.' }),
-    agent_type: z.string().meta({ description: 'consultant by default; more values may come.' }),
+    publish_state: z
+      .string()
+      .meta({ description: 'draft, published or unpublished. New values may be added.' }),
+    agent_type: z.string().meta({ description: 'consultant by default. New values may be added.' }),
     system_prompt: z.string(),
     unified_tools: z.array(unifiedTool),
     suggested_questions: z.array(z.string()),
     use_search: z.boolean(),
     meta: z.record(z.string(), z.unknown()),
     llm_model: z.string(),
-    version_number: z.int().nullable().meta({ description: 'null of an agent that was never published.' }),
-    published_version_id: uuid.nullable().meta({ description: 'null without a published version.' }),
-    published_at: timestamp.nullable().meta({ description: 'null without a published version.' }),
+    version_number: z.int().nullable().meta({ description: 'null if the agent was never published.' }),
+    published_version_id: uuid.nullable().meta({ description: 'null if no version is published.' }),
+    published_at: timestamp.nullable().meta({ description: 'null if no version is published.' }),
     created_at: timestamp,
     updated_at: timestamp,
   })

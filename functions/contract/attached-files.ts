@@ -7,5 +7,5 @@ export const attachedFileUuids = withDefault(
   [],
 ).meta({
   id: 'AttachedFileUuids',
-  description: `At most ${limits.attachedFilesDefault} files, unless the stage has another setting.`,
+  description: `At most ${limits.attachedFilesDefault} files by default. A stage may set another limit.`,
 });

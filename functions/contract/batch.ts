@@ -3,7 +3,7 @@ import { batchResultStatuses, batchStatuses } from './batch-statuses.ts';
 import { timestamp, uuid } from './fields.ts';
 import { incomplete } from './incomplete.ts';
 
-/** Specification, section 2.9; `expires_at`, when pending requests time out, is an addition. */
+/** Specification, section 2.9. `expires_at` is an addition. */
 export const batch = z
   .object({
     id: uuid,
@@ -15,7 +15,7 @@ export const batch = z
     created_at: timestamp,
     completed_at: timestamp.nullable(),
     cancelled_at: timestamp.nullable(),
-    expires_at: timestamp.meta({ description: 'When requests that have not begun time out.' }),
+    expires_at: timestamp.meta({ description: 'When requests that have not started time out.' }),
   })
   .meta({ id: 'Batch' });
 
@@ -23,11 +23,13 @@ export type BatchResource = z.infer<typeof batch>;
 
 const tokens = { total_tokens: z.int(), prompt_tokens: z.int(), completion_tokens: z.int() };
 
-/** One call of a model: `chat` for the agent's own, else the type of the reasoning step that it was part of. */
+/**
+ * One model call. `call_type` is `chat` for the agent's own calls, else the type of the reasoning step that made it.
+ */
 export const modelCall = z.object({ model: z.string(), call_type: z.string(), ...tokens });
 export type ModelCallResource = z.infer<typeof modelCall>;
 
-/** Specification, section 2.12; `message_id`, the reply's, and `incomplete` are additions. */
+/** Specification, section 2.12. `message_id` and `incomplete` are additions. */
 export const batchResult = z
   .object({
     custom_id: z.string(),
@@ -35,14 +37,12 @@ export const batchResult = z
     response_content: z.string().nullable(),
     response_usage: z
       .object({
-        tool_calls: z.array(modelCall).meta({ description: 'Calls of models that tools made.' }),
+        tool_calls: z.array(modelCall).meta({ description: 'Model calls made by tools.' }),
         total_calls: z.int(),
         total_tokens: z.int(),
         total_prompt_tokens: z.int(),
         total_completion_tokens: z.int(),
-        main_response: modelCall
-          .nullable()
-          .meta({ description: 'The call of the model that gave the reply its end.' }),
+        main_response: modelCall.nullable().meta({ description: 'The last model call of the agent itself.' }),
       })
       .nullable(),
     incomplete: incomplete.nullable(),
@@ -50,14 +50,14 @@ export const batchResult = z
     error_message: z.string().nullable(),
     history_id: z.int().nullable(),
     conversation_id: z.int().nullable(),
-    message_id: z.int().nullable().meta({ description: 'The id of the reply in the history.' }),
+    message_id: z.int().nullable().meta({ description: 'Id of the reply in the history.' }),
     processed_at: timestamp.nullable().meta({ description: 'null until the request has ended.' }),
   })
   .meta({ id: 'BatchResult' });
 
 export type BatchResultResource = z.infer<typeof batchResult>;
 
-/** What a webhook receiver gets (specification, section 6.2). */
+/** The body of a webhook (specification, section 6.2). */
 export const webhookPayload = z.object({
   event: z.enum(['batch.completed', 'batch.failed', 'batch.cancelled']),
   timestamp,

@@ -4,9 +4,9 @@ import { timestamp, uuid } from './fields.ts';
 const externalUserId = z
   .string()
   .nullable()
-  .meta({ description: 'null of a chat made without an external user.' });
+  .meta({ description: 'null if the chat was created without an external user.' });
 
-/** Specification, section 2.4. A chat made without an external user shows null for it. */
+/** Specification, section 2.4. */
 export const chat = z
   .object({
     id: z.int(),

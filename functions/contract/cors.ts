@@ -1,8 +1,8 @@
-/** What a page of an allowed origin may send. */
+/** Methods and headers that pages of an allowed origin may send. */
 export const allowedMethods = ['GET', 'POST', 'PATCH', 'DELETE'];
 export const allowedHeaders = ['x-api-key', 'content-type', 'idempotency-key', 'x-external-user-id'];
 
-/** What it may read of a response, besides what every page may. */
+/** Response headers that pages of an allowed origin may read, in addition to the headers that CORS always exposes. */
 export const exposedHeaders = [
   'x-request-id',
   'retry-after',
@@ -13,7 +13,7 @@ export const exposedHeaders = [
   'x-reply-incomplete',
 ];
 
-/** The headers of every response where pages of one origin are allowed. */
+/** Headers of every response if the pages of one origin are allowed. */
 export const corsHeaders = (origin: string): Record<string, string> => ({
   'Access-Control-Allow-Origin': origin,
   'Access-Control-Expose-Headers': exposedHeaders.join(', '),

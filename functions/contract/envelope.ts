@@ -1,6 +1,6 @@
 import type { Pagination } from './pagination-object.ts';
 
-/** The response envelope of every answer (specification, section 2.1). */
+/** The envelope of every JSON response (specification, section 2.1). */
 export interface Envelope {
   data: unknown;
   message: string | null;

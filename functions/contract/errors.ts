@@ -1,4 +1,4 @@
-/** Every way a request can fail: HTTP status and `error_code` (specification, section 7.1). */
+/** The kinds of failures with their HTTP status and `error_code` (specification, section 7.1). 10029 is an addition. */
 export const errorTable = {
   unauthenticated: { status: 400, errorCode: 10001, name: 'SYS_PERMISSION_DENIED' },
   accessDenied: { status: 403, errorCode: 10001, name: 'SYS_PERMISSION_DENIED' },
@@ -11,17 +11,17 @@ export const errorTable = {
 
 export type ErrorKind = keyof typeof errorTable;
 
-/** The one error that use cases throw on purpose. Its message reaches the client; of 5xx kinds only `reason` does. */
+/** The error that use cases throw on purpose. Clients get its message; of a 5xx they get only `reason`. */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
   readonly kind: ErrorKind;
-  /** What the envelope carries as `data`. */
+  /** `data` of the envelope. */
   readonly data: Record<string, unknown> | null;
-  /** Whole seconds until it is worth trying again, when that is known. */
+  /** Whole seconds until a retry is useful; null if unknown. */
   readonly retryAfter: number | null;
-  /** Of a 5xx, for clients to read: one of a few fixed texts. */
+  /** Of a 5xx only: a fixed text for clients. */
   readonly reason: string | undefined;
-  /** What the answer carries besides the headers of every answer. */
+  /** Additional response headers. */
   readonly headers: Record<string, string>;
 
   constructor(
@@ -51,7 +51,7 @@ export class ServiceError extends Error {
   }
 }
 
-/** Exact texts (specification, sections 3.3 and 7.2). */
+/** Exact texts (specification, sections 3.3 and 7.2); the text of `replyInProgress` is an addition. */
 export const agentNotFound = () => new ServiceError('notFound', 'Agent not found');
 export const agentVersionNotFound = () => new ServiceError('notFound', 'Agent version not found');
 export const chatNotFound = () => new ServiceError('notFound', 'Chat not found');
@@ -59,14 +59,14 @@ export const replyInProgress = () =>
   new ServiceError('badRequest', 'A reply is already in progress for this chat', { retryAfter: 1 });
 export const agentMismatch = () => new ServiceError('badRequest', 'Agent mismatch');
 
-/** The gateway, which rejects most such requests itself, says the same. */
+/** The gateway uses the same text when it rejects a request itself. */
 export const unauthenticatedMessage = 'Missing or invalid API key: send a valid key in the header x-api-key';
 export const unauthenticated = () => new ServiceError('unauthenticated', unauthenticatedMessage);
 
-/** Text of every 5xx: it tells the request id, of a reply that failed the reason that its stream tells, and nothing else. */
+/** The message of every 5xx: only the request id, and for a failed reply the same reason as in its stream. */
 export const serverErrorMessage = (requestId: string, reason = 'Internal server error'): string =>
   `${reason}, request id ${requestId}`;
 
-/** What the envelope of a failed request has as its `error_code`. */
+/** `error_code` in the envelope of a failed request. */
 export const errorCodeOf = (error: unknown): number =>
   error instanceof ServiceError ? error.errorCode : errorTable.serverError.errorCode;

@@ -3,14 +3,14 @@ import { uuid } from './fields.ts';
 import { incomplete } from './incomplete.ts';
 import { reasoningStep, tokenUsage } from './message.ts';
 
-/** Fields of every event's payload (specification, section 6.1); `sequence_number` counts from 0 and is an addition. */
+/** Fields of every event's payload (specification, section 6.1). `sequence_number` is an addition. */
 const common = {
   response_id: z.string(),
   chat_id: z.int(),
   sequence_number: z.int().meta({ description: 'Counts the events of the stream from 0.' }),
 };
 const step = reasoningStep.shape;
-const messageId = z.int().meta({ description: 'The id of the reply in the history, to rate it with.' });
+const messageId = z.int().meta({ description: 'Id of the reply in the history, needed for feedback on it.' });
 
 /** One schema for each event of a streamed reply (specification, section 6.1). */
 export const streamEvent = z
@@ -61,5 +61,5 @@ export const streamEvent = z
 export type StreamEvent = z.infer<typeof streamEvent>;
 
 type WithoutCommon<Event> = Event extends StreamEvent ? Omit<Event, keyof typeof common> : never;
-/** What happened, before the stream gives it its place. */
+/** An event without the fields that the stream adds to every event. */
 export type StreamEventBody = WithoutCommon<StreamEvent>;

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { limits } from './limits.ts';
 
-/** Unicode characters (code points), as JSON Schema's maxLength counts them; `length` counts UTF-16 units. */
+/** Unicode code points, as JSON Schema's `maxLength` counts them. (`length` counts UTF-16 code units.) */
 function countCharacters(value: string): number {
   let count = 0;
   for (const _character of value) count += 1;
@@ -29,7 +29,7 @@ export const text = (max: number) =>
     })
     .meta({ minLength: 1, maxLength: max });
 
-/** Text of at least one character whose UTF-8 form has at most `max` bytes. */
+/** Text of at least 1 character and at most `max` bytes of UTF-8. */
 const textOfBytes = (max: number) =>
   wellFormed
     .refine((value) => value.length > 0, { error: 'must not be empty' })
@@ -38,7 +38,7 @@ const textOfBytes = (max: number) =>
     })
     .meta({ minLength: 1, description: `At most ${max.toLocaleString('en')} bytes of UTF-8.` });
 
-/** Any 8-4-4-4-12 form, in lower case: an id of an unknown version is not found rather than malformed. */
+/** Any UUID in the 8-4-4-4-12 form, converted to lower case. A UUID of an unknown version gives 404 instead of 400. */
 export const uuid = z
   .guid()
   .toLowerCase()
@@ -46,7 +46,7 @@ export const uuid = z
 
 export const timestamp = z.iso.datetime().meta({ description: 'ISO 8601, UTC, milliseconds.' });
 
-/** An integer given as text in a path or a query. */
+/** An integer in the text of a path or query parameter. */
 export const integerParameter = (min: number, max: number = Number.MAX_SAFE_INTEGER) =>
   z
     .string()
@@ -57,8 +57,9 @@ export const integerParameter = (min: number, max: number = Number.MAX_SAFE_INTE
     .meta({ override: { type: 'integer', minimum: min, maximum: max } });
 
 /**
- * The id of a chat or message in a path: any integer, since what names nothing is not found rather than malformed. An
- * integer that no id can be is read as 0, the id of nothing; as a number it would round to another one.
+ * The id of a chat or message in a path. Any integer is accepted, because an unknown id gives 404 instead of 400. An
+ * integer outside the range of ids becomes 0, which is never an id: as a number it could round to the id of another
+ * chat.
  */
 export const idParameter = z
   .string()
@@ -66,7 +67,7 @@ export const idParameter = z
   .transform((text) => idOf(BigInt(text)))
   .meta({ override: { type: 'integer' } });
 
-/** The same in a JSON body. */
+/** The same for a JSON body. */
 export const idField = z
   .preprocess(
     (value) => (isInteger(value) ? idOf(value) : value),
@@ -74,26 +75,26 @@ export const idField = z
   )
   .meta({ override: { type: 'integer' } });
 
-/** JSON.parse reads an integer of more than 308 digits as infinite. */
+/** `JSON.parse` turns an integer of more than 308 digits into Infinity. */
 const isInteger = (value: unknown): value is number =>
   Number.isInteger(value) || value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY;
 
 const idOf = (value: bigint | number): number =>
   value > 0 && value <= Number.MAX_SAFE_INTEGER ? Number(value) : 0;
 
-/** A field of a body that may be left out, or be null: serializers of some languages write every field. */
+/** An optional field of a body. null means absent, because serializers of some languages write every field. */
 export const optional = <Schema extends z.ZodType>(schema: Schema) =>
   schema
     .nullable()
     .transform((value) => value ?? undefined)
     .optional();
 
-/** The same, of a field with a default. */
+/** The same for a field with a default. */
 export const withDefault = <Schema extends z.ZodType>(schema: Schema, value: z.output<Schema>) => {
-  const given = schema.nullable().transform((input): z.output<Schema> => input ?? value);
-  // JSON Schema leaves the default of a transformed input out, unless it is told.
-  return given
-    .default(value as z.util.NoUndefined<z.output<typeof given>>)
+  const nullable = schema.nullable().transform((input): z.output<Schema> => input ?? value);
+  // zod omits the default of a transformed input from the JSON Schema, so it is set explicitly.
+  return nullable
+    .default(value as z.util.NoUndefined<z.output<typeof nullable>>)
     .meta({ override: { default: value } });
 };
 

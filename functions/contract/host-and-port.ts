@@ -1,18 +1,18 @@
 import * as z from 'zod';
 
-/** What an allow list names: a host and one of its ports, or every port. */
+/** An entry of an allow list: a host with one port or every port. */
 export interface HostAndPort {
-  /** As URLs write it: lower case, addresses in their usual form, IPv6 in brackets. */
+  /** In the normalized form of URLs: lower case, IPv6 addresses in brackets. */
   host: string;
   port: number | '*';
 }
 
-/** A name, an IPv4 address or an IPv6 one in brackets; then a port, or * for every port. */
+/** A host name, an IPv4 address, or an IPv6 address in brackets; then a port, or `*` for every port. */
 const pattern = /^(\[[\da-f:.]+\]|[^\s:/?#@[\]\\%]+):(\d{1,5}|\*)$/i;
 
 export const hostAndPortForm = 'HOST:PORT, such as 127.0.0.1:8080, [::1]:8080 or wiki.internal:443';
 
-/** Undefined when the text is none. */
+/** Undefined if the text does not have the form HOST:PORT. */
 export function parseHostAndPort(text: string): HostAndPort | undefined {
   const [, host = '', port = ''] = pattern.exec(text) ?? [];
   const url = host === '' ? null : URL.parse(`http://${host}`);

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { limits } from './limits.ts';
 
-/** Of requests that may be made again without being done twice: an addition to the specification. */
+/** Headers of routes that accept an idempotency key: an addition to the specification. */
 export const idempotencyHeaders = z.object({
   'idempotency-key': z
     .string()
@@ -10,10 +10,10 @@ export const idempotencyHeaders = z.object({
     })
     .optional()
     .meta({
-      description: `1 to ${limits.idempotencyKeyCharacters} printable ASCII characters, such as a UUID. For ${limits.idempotencyHours} hours the same request with the same key is done once: a repeated one gets the first one's answer. With another request the key is refused.`,
+      description: `1 to ${limits.idempotencyKeyCharacters} printable ASCII characters, such as a UUID. For ${limits.idempotencyHours} hours, a repeated request with the same key is not executed again and gets the first response. Another request with that key is rejected.`,
       example: '6f1c2a52-5c1d-4f3e-9f0a-2d6b8c1e7a90',
     }),
 });
 
-/** The response header of an answer that an earlier request with the same key has got: `true`. */
+/** The response header of a replayed response; its value is `true`. */
 export const replayedHeader = 'Idempotency-Replayed';

@@ -1,11 +1,13 @@
 import * as z from 'zod';
 
-/** Why a reply that is no failure did not end by itself: an addition to the specification. */
+/** Why a reply was cut short without a failure: an addition to the specification. */
 export const incomplete = z.string().meta({
   description:
-    'Why a reply that did not fail did not end by itself: `max_output_tokens` at the token limit of its agent or the greatest length of a reply. More values may come.',
+    'Why the reply was cut short without an error: `max_output_tokens` if it reached the token limit of its agent or the maximum length of a reply. New values may be added.',
   example: 'max_output_tokens',
 });
 
-/** The same on the JSON answer to a send, whose `data` is a string. */
+/**
+ * The header with the same value in the JSON response to a send: its `data` is a string and has no room for the field.
+ */
 export const incompleteHeader = 'x-reply-incomplete';

@@ -44,13 +44,16 @@ export const uploadedFile = z
 
 export type UploadedFile = z.infer<typeof uploadedFile>;
 
-/** Why a reply is not whole: a service error code and a text (stored in `meta.error`). */
+/** Why a reply failed: a service error code and a text. `meta.error` of the message. */
 export const replyError = z
   .object({ code: z.int(), message: z.string() })
-  .meta({ description: 'Why the reply is not whole, as the event response.error says it.' });
+  .meta({ description: 'Why the reply failed. The event response.error has the same values.' });
 export type ReplyError = z.infer<typeof replyError>;
 
-/** `meta` of a message: empty for a user's; steps and usage for an assistant's, and `error` or `incomplete` when the reply is not whole. */
+/**
+ * `meta` of a message: empty for a user message. An assistant message has steps and usage, and `error` or `incomplete`
+ * if the reply was cut short.
+ */
 export const messageMeta = z.object({
   reasoning_steps: z.array(reasoningStep).optional(),
   token_usage: tokenUsage.optional(),
@@ -58,7 +61,7 @@ export const messageMeta = z.object({
   incomplete: incomplete.optional(),
 });
 
-/** Specification, section 2.5; `created_at` is an addition. */
+/** Specification, section 2.5. `created_at`, `meta.error` and `meta.incomplete` are additions. */
 export const message = z
   .object({
     id: z.int(),

@@ -1,17 +1,17 @@
 import * as z from 'zod';
 
-/** What is limited on its own, for each API key. Every route of the table is in one class. */
+/** Each API key has a separate limit for each class. Every route belongs to one class. */
 export const rateClasses = ['reads', 'writes', 'sends', 'uploads', 'batches'] as const;
 export type RateClass = (typeof rateClasses)[number];
 
-/** A bucket of `burst` tokens, one for each request, into which `count` come back in so many seconds. */
+/** A token bucket: `burst` is its capacity, `count` tokens are refilled in `seconds`. A request takes one token. */
 export interface RateLimit {
   count: number;
   seconds: number;
   burst: number;
 }
 
-/** What a workspace is held to; null where it is not. */
+/** The limits of a workspace; null means no limit. */
 export type Limits = Record<RateClass, RateLimit | null> & {
   /** Batches that may be open at once. */
   openBatches: number | null;
@@ -20,14 +20,16 @@ export type Limits = Record<RateClass, RateLimit | null> & {
 export const secondsOfUnit = { s: 1, m: 60, h: 3600 } as const;
 type Unit = keyof typeof secondsOfUnit;
 
-/** Each request is a write to its bucket's item, and a partition of the table takes 1,000 of them in a second. */
-const mostPerSecond = 500;
-const mostInBurst = 10_000;
+/** Each request writes its bucket's item, and a DynamoDB partition takes 1,000 write units a second. */
+const maxPerSecond = 500;
+const maxBurst = 10_000;
 
 export const rateLimitForm =
   'COUNT/UNIT or COUNT/UNIT:BURST with the unit s, m or h, such as 5/s:10, or none';
 
-/** A limit as operators write it: `5/s:10` is five a second, ten at once; `10/m` is ten a minute, all ten at once. */
+/**
+ * A limit as operators write it: `5/s:10` is 5 a second with a burst of 10; `10/m` is 10 a minute with a burst of 10.
+ */
 export const rateLimit = z.string().transform((text, context): RateLimit | null => {
   if (text === 'none') return null;
   const [, count, unit, burst = count] = /^([1-9]\d{0,6})\/([smh])(?::([1-9]\d{0,6}))?$/.exec(text) ?? [];
@@ -36,13 +38,13 @@ export const rateLimit = z.string().transform((text, context): RateLimit | null 
     return z.NEVER;
   }
   const limit = { count: Number(count), seconds: secondsOfUnit[unit as Unit], burst: Number(burst) };
-  if (limit.count / limit.seconds > mostPerSecond)
-    context.addIssue(`must be at most ${mostPerSecond} a second, or none`);
-  if (limit.burst > mostInBurst) context.addIssue(`must be at most ${mostInBurst} at once, or none`);
+  if (limit.count / limit.seconds > maxPerSecond)
+    context.addIssue(`must be at most ${maxPerSecond} a second, or none`);
+  if (limit.burst > maxBurst) context.addIssue(`must be at most ${maxBurst} at once, or none`);
   return limit;
 });
 
-/** How many, or `none`, as operators write it. */
+/** The limit of open batches as operators write it: a number or `none`. */
 export const openBatchesLimit = z.string().transform((text, context): number | null => {
   if (text === 'none') return null;
   if (/^[1-9]\d{0,3}$/.test(text)) return Number(text);
@@ -57,16 +59,19 @@ export function formatRateLimit(limit: RateLimit | null): string {
   return `${count}/${unit}${burst === count ? '' : `:${burst}`}`;
 }
 
-export const formatOpenBatches = (most: number | null): string => (most === null ? 'none' : String(most));
+export const formatOpenBatches = (limit: number | null): string => (limit === null ? 'none' : String(limit));
 
-/** As text, for where nothing else travels: `reads=20/s:40,…,open-batches=10`. */
+/**
+ * The limits as one string, for the authorizer's context and for environment variables:
+ * `reads=20/s:40,…,open-batches=10`.
+ */
 export const formatLimits = (limits: Limits): string =>
   [
     ...rateClasses.map((name) => `${name}=${formatRateLimit(limits[name])}`),
     `open-batches=${formatOpenBatches(limits.openBatches)}`,
   ].join(',');
 
-/** Limits as `formatLimits` writes them. */
+/** The schema of limits in the form of `formatLimits`. */
 export const limitsText = z
   .string()
   .transform((text): Record<string, unknown> => Object.fromEntries(text.split(',').map((e) => e.split('='))))
@@ -81,5 +86,5 @@ export const limitsText = z
   )
   .transform(({ 'open-batches': openBatches, ...rates }): Limits => ({ ...rates, openBatches }));
 
-/** @throws ZodError when the text is not one that `formatLimits` makes */
+/** @throws ZodError if the text does not have the form of `formatLimits` */
 export const parseLimits = (text: string): Limits => limitsText.parse(text);

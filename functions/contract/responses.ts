@@ -20,7 +20,7 @@ export const errorEnvelope = z
   })
   .meta({ id: 'Error' });
 
-/** What each route answers with success; functions need none of it. */
+/** The success response of each route, for OpenAPI and tests. Function bundles do not import it. */
 export const responses = {
   'list-published-agents': envelopeOf(z.array(agent)),
   'create-chat': envelopeOf(chat),

@@ -14,7 +14,7 @@ import { route as uploadFile } from './routes/upload-file.ts';
 
 export type { Route, RouteName } from './routes/route.ts';
 
-/** Every route, for whoever is about more than one: a function has its own alone. */
+/** All routes. A route's function imports its own route file instead. */
 export const routes = {
   'list-published-agents': listPublishedAgents,
   'create-chat': createChat,

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { withDefault } from './fields.ts';
 import { limits } from './limits.ts';
 
-/** MIME types besides `text/*` (specification, section 8). */
+/** Accepted MIME types in addition to `text/*` (specification, section 8). */
 export const contentTypes = [
   'application/pdf',
   'application/msword',
@@ -14,7 +14,7 @@ export const contentTypes = [
   'image/webp',
 ] as const;
 
-/** Extensions that are taken, each with the type of a part that tells none (specification, section 8). */
+/** Accepted extensions, each with the type of a part without Content-Type (specification, section 8). */
 export const typeOfExtension: Readonly<Record<string, string>> = {
   '.pdf': 'application/pdf',
   '.txt': 'text/plain',
@@ -33,7 +33,7 @@ export const typeOfExtension: Readonly<Record<string, string>> = {
 
 const textType = /^text\/[!#$%&'*+.^_`|~0-9a-z-]+$/;
 
-/** Whether a type without its parameters, in lower case, is taken. */
+/** @param type in lower case, without parameters */
 export const isTextType = (type: string): boolean => textType.test(type) && type !== 'text/*';
 export const isAcceptedType = (type: string): boolean =>
   isTextType(type) || (contentTypes as readonly string[]).includes(type);
@@ -41,15 +41,15 @@ export const isAcceptedType = (type: string): boolean =>
 export const uploadScope = z.enum(['persistent', 'ephemeral']);
 export type UploadScope = z.infer<typeof uploadScope>;
 
-/** What the part `data` holds. */
+/** The content of the part `data`. */
 export const uploadData = z.object({ scope: withDefault(uploadScope, 'persistent') });
 
-/** Exact texts (specification, section 7.3). */
+/** Exact texts (specification, section 7.3); `nameTooLong` is an addition. */
 export const uploadFailures = {
   nameMissing: 'File name is missing',
   nameTooLong: `File name is too long (max length: ${limits.fileNameCharacters} characters)`,
   extension: (extension: string) => `Unsupported file extension: ${extension}`,
-  /** The declared type if it is not taken, else the one that the content has. */
+  /** @param type the declared type if it is not accepted, else the type detected from the content */
   contentType: (type: string) => `Unsupported content type: ${type}`,
   tooLarge: `File size check failed (max size: ${limits.fileBytes / 1024 / 1024} MB)`,
   empty: 'File is empty (size must be greater than 0 bytes)',

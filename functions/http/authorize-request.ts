@@ -15,7 +15,7 @@ const authorize = authorizeRequest({
   workspaces: workspaces(),
 });
 
-/** The gateway answers `Unauthorized` with 400/10001, a Deny with 403/10001, and everything else with 500/10005. */
+/** The gateway maps `Unauthorized` to 400/10001, a Deny policy to 403/10001, and any other error to 500/10005. */
 const unauthorized = () => new Error('Unauthorized');
 
 export const handler = middy<APIGatewayRequestAuthorizerEvent, APIGatewayAuthorizerResult>()
@@ -40,7 +40,7 @@ export const handler = middy<APIGatewayRequestAuthorizerEvent, APIGatewayAuthori
     }
   });
 
-/** For the whole stage: the answer is cached for every method that the key is used with. */
+/** The policy covers the whole stage, because the gateway caches it for every method called with the key. */
 function policy(
   Effect: 'Allow' | 'Deny',
   methodArn: string,

@@ -11,5 +11,5 @@ export const handler = bufferedRoute(
   async ({ workspaceId, parameters }, awaitRateLimit) => ({
     data: batchResource(await cancel(workspaceId, parameters.batch_id, awaitRateLimit)),
   }),
-  { waits: true },
+  { awaitsRateLimit: true },
 );

@@ -29,5 +29,5 @@ export const handler = bufferedRoute(
     );
     return { data: chatResource(chat), headers: replayHeaders(replayed) };
   },
-  { waits: true, checkUsers: checkNamedUsers({ workspaces: workspaces() }) },
+  { awaitsRateLimit: true, checkUsers: checkNamedUsers({ workspaces: workspaces() }) },
 );

@@ -16,19 +16,19 @@ const checkUsers = checkNamedUsers({ workspaces: workspaces() });
 export const handler = listRoute(
   route,
   async ({ workspaceId, parameters, query, headers }) => {
-    const inHeader = headers['x-external-user-id'];
+    const headerUserId = headers['x-external-user-id'];
     if (
-      inHeader !== undefined &&
+      headerUserId !== undefined &&
       query.external_user_id !== undefined &&
-      inHeader !== query.external_user_id
+      headerUserId !== query.external_user_id
     ) {
-      await checkUsers(workspaceId, [query.external_user_id, inHeader]);
+      await checkUsers(workspaceId, [query.external_user_id, headerUserId]);
       throw new ServiceError('badRequest', 'external_user_id and the header x-external-user-id differ');
     }
     const { total, pages } = await list({
       workspaceId,
       chatId: parameters.chat_id,
-      externalUserId: query.external_user_id ?? inHeader,
+      externalUserId: query.external_user_id ?? headerUserId,
       limit: query.limit,
       offset: query.offset,
       ascending: isAscending(query.order_by),

@@ -21,12 +21,12 @@ export const handler = bufferedRoute(
         messageId: parameters.message_id,
         externalUserId: body.external_user_id,
         type: body.type,
-        // With sys_helpful it may only be empty.
+        // With sys_helpful, the schema allows only an empty content.
         content: body.type === 'sys_helpful' ? undefined : body.content,
       },
       awaitRateLimit,
     );
     return { data: null, message: 'Feedback created' };
   },
-  { waits: true, checkUsers: checkNamedUsers({ workspaces: workspaces() }) },
+  { awaitsRateLimit: true, checkUsers: checkNamedUsers({ workspaces: workspaces() }) },
 );

@@ -4,7 +4,7 @@ import { identifiers } from '#runtime/environment/identifiers.ts';
 import { receiveUpload } from '#runtime/http/receive-upload.ts';
 import { uploadRoute } from '#runtime/http/upload-route.ts';
 
-/** Small files: the body comes whole, in an event of at most 6 MB. */
+/** For small files: API Gateway buffers the body into an event of at most 6 MB. */
 export const handler = uploadRoute(
   receiveUpload({
     clock,

@@ -3,7 +3,9 @@ import { files, preparedAttachments } from '#runtime/composition/object-stores.t
 import { fileIndex, functionTextExtractor, imageFitter } from '#runtime/composition/services.ts';
 import { observed } from '#runtime/observability/observed.ts';
 
-/** Makes of an uploaded file what models can be given. A hostile one holds this function alone. */
+/**
+ * Extracts the text or resizes the image of an uploaded file for models. A hostile file can block only this function.
+ */
 export const handler = observed(
   prepareAttachment({
     fileIndex: fileIndex(),

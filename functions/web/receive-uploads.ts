@@ -15,7 +15,7 @@ import { identifiers } from '#runtime/environment/identifiers.ts';
 import { receiveUpload } from '#runtime/http/receive-upload.ts';
 import { serveUploads } from '#runtime/http/serve-uploads.ts';
 
-/** Files of up to 50 MB: the body is read as it comes. */
+/** For files of up to 50 MB: the body is read as a stream. */
 serveUploads({
   authorize: authorizeRequest({
     apiKeys: apiKeys(),

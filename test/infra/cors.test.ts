@@ -78,7 +78,7 @@ describe('several origins, with a distribution', () => {
 
   test('the web function answers preflights', () => {
     expect(resource('AWS::Lambda::WebFunctionRevision').Properties).toMatchObject({
-      ServiceConfig: { EnvironmentVariables: { [variables.answersPreflights]: 'true' } },
+      ServiceConfig: { EnvironmentVariables: { [variables.handlesPreflights]: 'true' } },
     });
   });
 });

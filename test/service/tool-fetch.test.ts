@@ -105,7 +105,7 @@ describe('a page', () => {
     const { result } = await fetchParts({ url: `${web.url}/long`, offset: 22 });
     expect(result).toEqual({
       success: false,
-      data: { message: 'The offset 22 lies behind the end: the content has 21 characters' },
+      data: { message: 'The offset 22 is past the end: the content has 21 characters' },
     });
   });
 

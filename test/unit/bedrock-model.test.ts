@@ -82,7 +82,7 @@ describe('a call', () => {
     }).model('scripted');
     await expect(model.doStream({ prompt: [user('Hi')] })).rejects.toMatchObject({
       kind: 'failed',
-      message: 'There are no AWS credentials to ask Bedrock with (CredentialsProviderError)',
+      message: 'No AWS credentials to call Bedrock with (CredentialsProviderError)',
     });
   });
 

@@ -1,4 +1,7 @@
 import { createAmazonBedrock } from '@ai-sdk/amazon-bedrock';
 
-/** Loaded with the first call of a model of Bedrock: half as much again as replies load without, and many stages have others. */
+/**
+ * Imported at the first call of a Bedrock model. The package adds half to the code that a reply loads otherwise, and
+ * many stages use no Bedrock models.
+ */
 export const makeProvider = createAmazonBedrock;

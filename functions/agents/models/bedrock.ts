@@ -14,28 +14,29 @@ interface AwsCredentials {
   sessionToken?: string;
 }
 
-/** Of Bedrock's models those that take images, by its documentation. */
-const sees = /claude-(3|[a-z]+-[4-9])|nova-(2-)?(lite|pro|premier|omni)|llama3-2-(11|90)b|llama4|pixtral/;
+/** Bedrock models that accept images, according to its documentation. */
+const imageModels =
+  /claude-(3|[a-z]+-[4-9])|nova-(2-)?(lite|pro|premier|omni)|llama3-2-(11|90)b|llama4|pixtral/;
 
 /**
- * Amazon Bedrock's Converse: `bedrock:` with the id of a model or of an inference profile, or an ARN. The Region is
- * AWS_REGION's, the address that of AWS_ENDPOINT_URL_BEDROCK_RUNTIME when it is set, as in AWS's own SDKs.
- * @param credentials asked for before each call, since a role's change
+ * Amazon Bedrock's Converse API: `bedrock:` with a model id, an inference profile id or an ARN. The Region comes from
+ * AWS_REGION, the endpoint from AWS_ENDPOINT_URL_BEDROCK_RUNTIME if it is set, as in AWS's SDKs.
+ * @param settings.credentials called before each model call, because a role's credentials expire
  */
 export const bedrock = (settings: { credentials: () => Promise<AwsCredentials> }): ModelProvider => ({
   needsName: true,
-  seesImages: (name) => sees.test(name),
+  seesImages: (name) => imageModels.test(name),
   model: (name) => converseModel(name, settings.credentials),
 });
 
 function converseModel(name: string, credentials: () => Promise<AwsCredentials>): LanguageModelV4 {
   const signed = async () => {
-    // Beside the credentials.
+    // Loads the package concurrently with the credentials.
     const loaded = import('./amazon-bedrock.ts');
     loaded.catch(() => {});
     const { accessKeyId, secretAccessKey, sessionToken } = await credentials().catch((error: unknown) => {
       const reason = error instanceof Error ? error.name : 'no reason given';
-      throw new ModelFailure('failed', `There are no AWS credentials to ask Bedrock with (${reason})`);
+      throw new ModelFailure('failed', `No AWS credentials to call Bedrock with (${reason})`);
     });
     const { makeProvider } = await loaded;
     const provider = makeProvider({
@@ -44,7 +45,7 @@ function converseModel(name: string, credentials: () => Promise<AwsCredentials>)
       secretAccessKey,
       ...(sessionToken !== undefined && { sessionToken }),
     });
-    // Its copy of the interface is some patches older, and has fewer words for how hard a model may think.
+    // The package depends on an older patch of the interface, whose reasoning options have fewer values.
     return provider(name) as LanguageModelV4;
   };
   const optionsOf = (options: LanguageModelV4CallOptions): LanguageModelV4CallOptions => ({
@@ -64,7 +65,9 @@ function converseModel(name: string, credentials: () => Promise<AwsCredentials>)
   };
 }
 
-/** A stream that stops before `messageStop` would else pass for a whole reply: its finish has no reason. */
+/**
+ * Without this, a stream that ends before `messageStop` looks like a complete reply: its finish part has no raw reason.
+ */
 const rejectMissingEnd = () =>
   new TransformStream<LanguageModelV4StreamPart, LanguageModelV4StreamPart>({
     transform(part, controller) {

@@ -2,10 +2,11 @@ import type { LanguageModelV4CallOptions, LanguageModelV4Message } from '@ai-sdk
 import { withoutToolParts } from './prompt-without-tools.ts';
 
 /**
- * A prompt that Converse takes. It refuses blank texts, and two messages of a role in a row: what is blank goes, and
- * the provider joins the neighbours. It also refuses tool calls and results in the history of a call without tools, and
- * it has no tool choice of none; the provider would then leave all of them out, so that a reply's last call would not
- * know what its tools had found. They go as text of the user.
+ * Adapts a prompt to what the Converse API accepts.
+ * - Converse rejects blank texts, so they are removed. It also rejects two messages of one role in a row; the AI SDK's
+ *   provider joins those.
+ * - Converse rejects tool calls and results in the history of a call without tools, and it has no tool choice `none`.
+ *   The provider would drop them, and the last call of a reply would not see the results. So results become user text.
  */
 export function conversePrompt({
   prompt,
@@ -16,10 +17,10 @@ export function conversePrompt({
   return prompt
     .map(isWithoutTools ? withoutToolParts : (message) => message)
     .map(withoutBlanks)
-    .filter(saysSomething);
+    .filter(hasContent);
 }
 
-/** A user's message that is blank as a whole stays: Converse's refusal is then the answer to it. */
+/** A user message that is entirely blank stays, so that Converse itself rejects the call. */
 function withoutBlanks(message: LanguageModelV4Message): LanguageModelV4Message {
   if (message.role === 'user') {
     const content = message.content.filter((part) => part.type !== 'text' || !isBlank(part.text));
@@ -30,7 +31,7 @@ function withoutBlanks(message: LanguageModelV4Message): LanguageModelV4Message 
     : message;
 }
 
-const saysSomething = ({ role, content }: LanguageModelV4Message): boolean =>
+const hasContent = ({ role, content }: LanguageModelV4Message): boolean =>
   role === 'system' ? !isBlank(content) : content.length > 0;
 
 const isBlank = (text: string): boolean => text.trim() === '';

@@ -10,13 +10,14 @@ import { trimTitle } from '../title.ts';
 import type { ModelProvider } from './model-provider.ts';
 
 const quotedCharacters = 200;
-/** Of a tool's result: enough to see what it found. */
+/** Characters of a tool's result in the reply: enough to see what it found. */
 const shownCharacters = 1000;
 
 /**
- * A built-in model that needs no network and no key. It says that it is a demonstration and answers from the message,
- * the history and its tools' results alone, always the same for the same input, one word a piece; a word counts as a
- * token. It uses a tool when the message names it, with the JSON object behind the name as arguments.
+ * A built-in model that needs no network and no key. The reply says that it is a demonstration. It depends only on the
+ * message, the history and the tools' results, so equal inputs have equal replies. Each delta is one word; a word
+ * counts as one token. The model calls each tool that the message names, with the JSON object after the name as
+ * arguments.
  */
 export const demo: ModelProvider = {
   needsName: false,
@@ -106,7 +107,7 @@ function toolCallsIn(message: string, tools: LanguageModelV4FunctionTool[]): Too
     }));
 }
 
-/** The JSON object that a text begins with; an empty one when it begins with none. */
+/** The JSON object at the start of the text, or `{}` if there is none. */
 function objectAtStart(text: string): string {
   const start = text.trimStart();
   if (!start.startsWith('{')) return '{}';
@@ -126,7 +127,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** What tools gave since the user last spoke. */
+/** Tool results after the last user message. */
 function toolResults(prompt: LanguageModelV4Prompt): string[] {
   const sinceUserMessage = prompt.slice(prompt.findLastIndex(({ role }) => role === 'user') + 1);
   return sinceUserMessage.flatMap((message) =>
@@ -145,9 +146,9 @@ const textOf = (message: LanguageModelV4Prompt[number]): string =>
 
 const wordsOf = (text: string): string[] => text.match(/\S+\s*|\s+/g) ?? [];
 
-function quote(text: string, most: number): string {
+function quote(text: string, maxCharacters: number): string {
   const characters = [...text];
-  return characters.length <= most
+  return characters.length <= maxCharacters
     ? text
-    : `${characters.slice(0, most).join('')}… (the first ${most} of ${characters.length} characters)`;
+    : `${characters.slice(0, maxCharacters).join('')}… (the first ${maxCharacters} of ${characters.length} characters)`;
 }

@@ -2,40 +2,43 @@ import { Agent, type ClientRequest, type IncomingMessage, request as requestPlai
 import { request as requestSecure, Agent as SecureAgent } from 'node:https';
 import type { Socket } from 'node:net';
 
-/** Milliseconds until a connection must stand. */
-const connectTime = 10_000;
+/** Connect timeout in milliseconds, TLS handshake included. */
+const connectTimeout = 10_000;
 
-/** Milliseconds that a connection is kept without use, unless its server names less: the turns of a chat find it again. */
-const idleTime = 30_000;
+/**
+ * Milliseconds after which an idle connection closes, unless the server asks for less. The next turn of a chat reuses
+ * the connection.
+ */
+const idleTimeout = 30_000;
 
-/** Answers that have no body (https://fetch.spec.whatwg.org/#null-body-status). */
-const bodiless: ReadonlySet<number> = new Set([204, 205, 304]);
+/** Statuses whose responses have no body (https://fetch.spec.whatwg.org/#null-body-status). */
+const nullBodyStatuses: ReadonlySet<number> = new Set([204, 205, 304]);
 
 const agents = {
-  'http:': new Agent({ keepAlive: true, timeout: idleTime }),
-  'https:': new SecureAgent({ keepAlive: true, timeout: idleTime }),
+  'http:': new Agent({ keepAlive: true, timeout: idleTimeout }),
+  'https:': new SecureAgent({ keepAlive: true, timeout: idleTimeout }),
 };
 
 /**
- * `fetch` as the AI SDK's providers call it, over `node:http`, which the AWS SDK has loaded anyhow. Node's own brings a
- * second HTTP client: its parser is compiled in each environment's first reply, and calls take more processor
- * (docs/performance.md). No redirect is followed, so the key goes nowhere else, and nothing compressed is asked for.
- * @param init a body that is a text, and headers by their names
- * @throws the signal's reason; TypeError `fetch failed` with the cause when there is no answer, as fetch does
+ * `fetch` for the AI SDK's providers, over `node:http`, which the AWS SDK loads anyway. Node's own fetch is a second
+ * HTTP client: each environment compiles its parser during the first reply, and each call takes more processor time
+ * (docs/performance.md). It follows no redirects, so the API key reaches no other server. It requests no compression.
+ * @param init the body must be a string or absent
+ * @throws the signal's reason; TypeError `fetch failed` with its cause if there is no response, as fetch does
  */
 export async function httpFetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
-  if (input instanceof Request) throw new TypeError('It takes an address, not a Request');
+  if (input instanceof Request) throw new TypeError('httpFetch takes a URL, not a Request');
   const { signal } = init;
   signal?.throwIfAborted();
   try {
-    return responseOf(await responseTo(open(new URL(input), init)), signal);
+    return responseOf(await responseTo(sendRequest(new URL(input), init)), signal);
   } catch (error) {
     throw signal?.aborted ? signal.reason : new TypeError('fetch failed', { cause: error });
   }
 }
 
-function open(url: URL, { method = 'GET', headers, body, signal }: RequestInit): ClientRequest {
-  if (body != null && typeof body !== 'string') throw new TypeError('The body must be a text');
+function sendRequest(url: URL, { method = 'GET', headers, body, signal }: RequestInit): ClientRequest {
+  if (body != null && typeof body !== 'string') throw new TypeError('The body must be a string');
   const isSecure = url.protocol === 'https:';
   const request = (isSecure ? requestSecure : requestPlain)(url, {
     method,
@@ -47,7 +50,7 @@ function open(url: URL, { method = 'GET', headers, body, signal }: RequestInit):
     if (!socket.connecting) return;
     const timer = setTimeout(() => {
       request.destroy(networkError('ETIMEDOUT', 'No connection in time'));
-    }, connectTime);
+    }, connectTimeout);
     socket.once(isSecure ? 'secureConnect' : 'connect', () => clearTimeout(timer));
     request.once('close', () => clearTimeout(timer));
   });
@@ -58,9 +61,9 @@ function open(url: URL, { method = 'GET', headers, body, signal }: RequestInit):
 function responseTo(request: ClientRequest): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   request.once('response', resolve);
-  // For good: an answer that is let go of tells of its end here too.
+  // This listener stays: a response that is dropped also emits its error here, and an unhandled error ends the process.
   request.on('error', reject);
-  // Such as behind a change of protocols that nobody asked for, of which Node.js tells nothing else.
+  // An example is an unexpected protocol upgrade: Node.js then closes the connection and emits no other event.
   const close = () => reject(networkError('ECONNRESET', 'The connection ended without an answer'));
   request.once('close', close).once('response', () => request.off('close', close));
   return promise;
@@ -75,7 +78,7 @@ function responseOf(response: IncomingMessage, signal: AbortSignal | null | unde
     for (let at = 0; at < rawHeaders.length; at += 2)
       headers.append(rawHeaders[at] ?? '', rawHeaders[at + 1] ?? '');
     const init = { status: statusCode, statusText: statusMessage, headers };
-    if (!bodiless.has(statusCode)) return new Response(bodyOf(response, signal), init);
+    if (!nullBodyStatuses.has(statusCode)) return new Response(bodyOf(response, signal), init);
     response.resume();
     return new Response(null, init);
   } catch (error) {
@@ -91,7 +94,8 @@ function bodyOf(
   let isCancelled = false;
   return new ReadableStream<Uint8Array>({
     start(controller) {
-      // What has arrived may still come behind a cancel; and behind an abort, its end without what stood before it.
+      // After a cancel, received chunks may still be emitted. After an abort, `end` may come although chunks are
+      // missing.
       response.on('data', (chunk: Uint8Array) => {
         if (isCancelled) return;
         controller.enqueue(chunk);

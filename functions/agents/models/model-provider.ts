@@ -1,20 +1,20 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 
-/** Where models come from: one file each, and one line in runtime/composition/model-providers.ts. */
+/** A source of models. Each provider is one file and one line in runtime/composition/model-providers.ts. */
 export interface ModelProvider {
-  /** Whether an agent's `llm_model` must name a model behind `PROVIDER:`. */
+  /** Whether an agent's `llm_model` must name a model after `PROVIDER:`. */
   needsName: boolean;
-  /** @param name what stands behind `PROVIDER:`; empty when nothing does. */
+  /** @param name the text after `PROVIDER:`, possibly empty */
   model(name: string): LanguageModelV4;
-  /** Whether the model is known to take images; an agent's `meta.vision` says otherwise. */
+  /** Whether the model is known to accept images. An agent's `meta.vision` overrides this. */
   seesImages(name: string): boolean;
-  /** Makes a chat's title, at most 60 characters, in the place of a model. */
+  /** Makes a chat's title of at most 60 characters without a model call. */
   title?(message: string): string | undefined;
 }
 
 /**
- * What an agent's `llm_model` names.
- * @throws Error for an unknown provider, or one that needs a model's name and has none
+ * Parses an agent's `llm_model`.
+ * @throws Error if the provider is unknown, or if it needs a model's name and there is none
  */
 export function findProvider(
   providers: Record<string, ModelProvider>,

@@ -3,21 +3,25 @@ import { httpFetch } from './http-fetch.ts';
 import type { ModelProvider } from './model-provider.ts';
 import { withoutTools } from './prompt-without-tools.ts';
 
-/** OpenAI's reasoning models refuse `max_tokens`, while other servers know nothing else. */
-const wantsCompletionTokens = /^(gpt-5|o\d)/;
+/**
+ * OpenAI's reasoning models reject `max_tokens` and need `max_completion_tokens`. Other servers know only `max_tokens`.
+ */
+const reasoningModels = /^(gpt-5|o\d)/;
 
-/** Of OpenAI's own models those that take images, by their documentation; of others nothing is known. */
-const sees =
+/**
+ * OpenAI's models that accept images, according to its documentation. Nothing is known about models of other servers.
+ */
+const imageModels =
   /^(chatgpt-4o|gpt-4o|gpt-4\.1|gpt-4-turbo|gpt-5|o[134])(?!-?(mini-)?(audio|search|transcribe|tts))/;
 
 /**
- * Anything that speaks OpenAI's chat completions: OpenAI, Azure, vLLM, Ollama, LiteLLM.
- * @param apiKey asked for before each call; whoever passes it caches it.
+ * Any server with OpenAI's chat completions API: OpenAI, Azure, vLLM, Ollama, LiteLLM.
+ * @param settings.apiKey called before each model call; it must cache the key itself
  */
 export function openai(settings: { baseUrl: () => string; apiKey: () => Promise<string> }): ModelProvider {
   return {
     needsName: true,
-    seesImages: (name) => sees.test(name),
+    seesImages: (name) => imageModels.test(name),
     model(name) {
       const model = createOpenAICompatible({
         name: 'openai',
@@ -26,7 +30,7 @@ export function openai(settings: { baseUrl: () => string; apiKey: () => Promise<
         includeUsage: true,
         fetch: httpFetch,
         transformRequestBody: ({ max_tokens, ...body }) =>
-          wantsCompletionTokens.test(name)
+          reasoningModels.test(name)
             ? { ...body, max_completion_tokens: max_tokens }
             : { ...body, max_tokens },
       }).chatModel(name);

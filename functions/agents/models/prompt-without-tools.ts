@@ -7,9 +7,9 @@ import type {
 import { addUserMessage } from '../conversation.ts';
 
 /**
- * A call that must be an answer is made without tools: some servers do not know a tool choice of none, so that their
- * models call tools all the same. Some also reject tool calls and results in the history of a call without tools: what
- * the tools have found becomes text of the user.
+ * For the tool choice `none`: removes the tools from the call. Some servers ignore `none`, and their models call tools
+ * anyway. Some servers also reject tool calls and results in the history of a call without tools, so results become
+ * user text.
  */
 export function withoutTools(options: LanguageModelV4CallOptions): LanguageModelV4CallOptions {
   const { tools: _, toolChoice, ...others } = options;
@@ -24,7 +24,7 @@ export function withoutTools(options: LanguageModelV4CallOptions): LanguageModel
 export function withoutToolParts(message: LanguageModelV4Message): LanguageModelV4Message {
   if (message.role === 'assistant') {
     const callsTools = message.content.some(({ type }) => type === 'tool-call');
-    // What a model thought on its way to a call stands for nothing once the call is gone.
+    // The reasoning that led to a tool call has no use without the call, so it is removed too.
     return callsTools
       ? { ...message, content: message.content.filter(({ type }) => type === 'text') }
       : message;

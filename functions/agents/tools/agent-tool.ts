@@ -5,45 +5,51 @@ import type { Chat } from '#domain/chats/chat.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 
 /**
- * Something that an agent can do while it answers: one file each, and one line in runtime/composition/agent-tools.ts. Each use is a
- * reasoning step (specification, section 6.1).
+ * A tool that an agent can use during a reply. Each tool is one file and one line in
+ * runtime/composition/agent-tools.ts. Each use is a reasoning step (specification, section 6.1).
  */
 export interface AgentTool<Config = unknown, Input = unknown> {
-  /** The step's type; the name that the model calls it by, unless the agent gives it another. */
+  /** The step's type. Also the tool's name for the model, unless the agent sets another name. */
   type: string;
-  /** Tells the model when to use it, unless the agent says so itself. */
+  /** Tells the model when to use the tool, unless the agent sets another description. */
   description: string;
-  /** What `config` of an agent's tool may hold. */
+  /** The schema of `config` in an agent's tool. */
   config: z.ZodType<Config>;
-  /** Checks at an agent's making what a schema cannot. @throws Error with what is wrong */
+  /**
+   * Checks what the schema cannot, when an agent is created, updated or published.
+   * @throws Error that says what is wrong
+   */
   checkConfig?(config: Config, workspaceId: string): Promise<void>;
-  /** The arguments that the model gives. The same config should give the same schema object, which is then read once. */
+  /**
+   * The schema of the model's arguments. Return the same schema object for the same config: its JSON Schema is cached
+   * by the object.
+   */
   input(config: Config): z.ZodType<Input>;
-  /** The step as it starts: a line for people, and the arguments to show. */
+  /** The step's start event: a line for people, and the arguments to show. */
   start(input: Input, config: Config): { content: string; args: Record<string, unknown> };
   /**
-   * Does it. A failure is a step with `success: false`, and the reply goes on.
-   * @throws ToolFailure for what the model and the client may read; any other error is told as a failure without its words
+   * Runs the tool. A failure becomes a step with `success: false`, and the reply continues.
+   * @throws ToolFailure with a text for the model and the client. The text of any other error is not shown to them.
    */
   run(input: Input, use: ToolUse<Config>): Promise<ToolOutcome>;
-  /** False when this deployment lacks what the tool needs: agents then have no such tool. */
+  /** Returns false if this deployment is not configured for the tool. Agents are then not offered it. */
   isAvailable?: () => boolean;
-  /** Searches the chat: a called agent does not have it, since the chat is its caller's. */
+  /** The tool searches the chat. A called agent is not offered it, because the chat belongs to its caller. */
   searchesChat?: true;
-  /** After it the model may only speak: the next move is the user's. */
+  /** After this tool the model may only write text: the reply ends and the user responds next. */
   handsOver?: true;
 }
 
 export interface ToolUse<Config> {
   config: Config;
   chat: Chat;
-  /** Files of the message that is being answered. */
+  /** Files attached to the current user message. */
   attachments: readonly StoredFile[];
-  /** The agents that led here, the one that uses the tool last. */
+  /** The chain of agents: the reply's agent first, the agent that uses the tool last. */
   agents: readonly AgentVersion[];
-  /** Aborts when the reply does, or when the tool has taken too long. */
+  /** Aborts with the reply, or at the tool's timeout. */
   signal: AbortSignal;
-  /** Lets another agent answer a message. */
+  /** Runs another agent with this message and returns its text. */
   callAgent(
     agent: AgentVersion,
     message: string,
@@ -52,9 +58,9 @@ export interface ToolUse<Config> {
 }
 
 export interface ToolOutcome {
-  /** JSON, read by the model and by clients: the step's `result.data`. */
+  /** JSON for the model and for clients: the step's `result.data`. */
   data: unknown;
-  /** Tokens that the tool's own calls of models took. */
+  /** Token usage of the tool's own model calls. */
   usage?: TokenUsage;
 }
 

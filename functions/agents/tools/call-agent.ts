@@ -11,10 +11,10 @@ const input = z.object({
     .describe('What the other agent is asked. It sees nothing else of this conversation.'),
 });
 
-/** Agents called one inside the other, the first one not counted: each level may multiply the calls of models. */
-const deepest = 3;
+/** Depth of nested agent calls, the reply's agent not counted. Each level may multiply the model calls. */
+const maxDepth = 3;
 
-/** Asks another published agent of the same workspace. */
+/** Calls another published agent of the same workspace. */
 export const callAgent = (
   agents: () => Pick<AgentStore, 'get' | 'published'>,
 ): AgentTool<z.output<typeof config>, z.output<typeof input>> => ({
@@ -36,8 +36,8 @@ export const callAgent = (
       throw new ToolFailure(
         'This agent is already at work on the reply: agents cannot call each other in a circle',
       );
-    if (use.agents.length > deepest)
-      throw new ToolFailure(`Agents can call each other at most ${deepest} deep`);
+    if (use.agents.length > maxDepth)
+      throw new ToolFailure(`Agents can call each other at most ${maxDepth} deep`);
     const [caller] = use.agents;
     const agent = caller && (await agents().published(caller.workspaceId, agent_id));
     if (agent === undefined) throw new ToolFailure('The other agent is not published');

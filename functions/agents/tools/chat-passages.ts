@@ -6,17 +6,18 @@ import { splitText } from '#domain/knowledge/split-text.ts';
 import type { LookupSource, SourcedPassage } from './lookup.ts';
 
 /**
- * The newest of a chat, whichever is reached first: 4 million characters take a second to index and some 80 MB, and
- * 2,000 messages of 2,000 characters are as many; a chat that was typed by people has fewer.
+ * A search covers the newest messages and files of a chat, up to the limit that is reached first. To index 4 million
+ * characters takes 1 s and about 80 MB; 2,000 messages of 2,000 characters have as many. Chats typed by people are
+ * smaller.
  */
-const most = {
+const searchLimits = {
   messages: 2000,
   characters: 4_000_000,
-  /** Each costs a round trip, one after another: some seconds in all. */
+  /** The files are read one after another, a round trip each: some seconds in all. */
   files: 200,
 };
 
-/** Of files that were not searched: enough to see why a text is not found. */
+/** Files that a note names as not searched: enough to explain why a text is not found. */
 const namesShown = 10;
 
 interface Services {
@@ -24,7 +25,7 @@ interface Services {
   messages: () => Pick<MessageStore, 'range'>;
 }
 
-/** The files of this turn, and the messages of a chat before it with theirs, newest first. */
+/** Passages of this turn's files, then of the chat's earlier messages with their files, newest first. */
 export const chatPassages =
   (services: Services): LookupSource =>
   async ({ chat, attachments, signal }) => {
@@ -32,13 +33,13 @@ export const chatPassages =
     const passages: SourcedPassage[] = [];
     const tooLong: string[] = [];
     const filesSeen = new Set<string>();
-    let charactersLeft = most.characters;
+    let charactersLeft = searchLimits.characters;
     let searched = 0;
 
     const addFiles = async (files: readonly StoredFile[]): Promise<void> => {
       for (const file of files.filter(({ uuid }) => !filesSeen.has(uuid))) {
         filesSeen.add(file.uuid);
-        if (filesSeen.size > most.files) continue;
+        if (filesSeen.size > searchLimits.files) continue;
         const bounds = { whole: charactersLeft, start: 0 };
         const content = await services.attachments().read(file, bounds, signal);
         if (content.type === 'beginning') tooLong.push(JSON.stringify(file.name));
@@ -49,9 +50,9 @@ export const chatPassages =
           passages.push({ text, offset, source: { ...source, ...(page !== undefined && { page }) } });
       }
     };
-    /** False when there is no room left for it. */
+    /** Returns false if a limit is reached. */
     const addMessage = (message: Message): boolean => {
-      if (searched === most.messages || message.content.length > charactersLeft) return false;
+      if (searched === searchLimits.messages || message.content.length > charactersLeft) return false;
       searched += 1;
       charactersLeft -= message.content.length;
       const source = {
@@ -83,10 +84,12 @@ export const chatPassages =
 
 function notesOn(tooLong: readonly string[], files: number): string[] {
   const named = tooLong.slice(0, namesShown).map((name) => `${name} was not searched: it is too long`);
-  const untold = tooLong.length - named.length;
+  const unnamed = tooLong.length - named.length;
   return [
     ...named,
-    ...(untold > 0 ? [`${untold} more files were not searched: they are too long`] : []),
-    ...(files > most.files ? [`Of ${files} files only the newest ${most.files} were searched`] : []),
+    ...(unnamed > 0 ? [`${unnamed} more files were not searched: they are too long`] : []),
+    ...(files > searchLimits.files
+      ? [`Of ${files} files only the newest ${searchLimits.files} were searched`]
+      : []),
   ];
 }

@@ -5,12 +5,14 @@ import { type AgentTool, ToolFailure } from './agent-tool.ts';
 import { hostPattern } from './host-pattern.ts';
 
 /**
- * A part of 20,000 characters is about 5,000 tokens, five times a usual article's page; one of 100,000 would already
- * fill a fifth of a window of 128,000 tokens.
+ * A part of 20,000 characters is about 5,000 tokens: five times the page of a usual article. A part of 100,000
+ * characters already fills a fifth of a context window of 128,000 tokens.
  */
 const config = z.strictObject({
   max_characters: z.int().min(1).max(100_000).default(20_000),
-  /** Only these are read, also after redirects. A hundred: a list of partners or authorities, kept by a person. */
+  /**
+   * If set, the tool reads only these hosts, also after redirects. 100 are enough for a list that a person maintains.
+   */
   allowed_hosts: z.array(hostPattern).min(1).max(100).optional(),
 });
 
@@ -23,7 +25,7 @@ const input = z.object({
     .describe('Where to read on, in characters: next_offset of the part before. 0 unless given.'),
 });
 
-/** Reads a page of the web, part by part. */
+/** Reads a web page, part by part. */
 export const fetchWebContent = (
   pages: () => WebPages,
 ): AgentTool<z.output<typeof config>, z.output<typeof input>> => ({
@@ -44,9 +46,7 @@ export const fetchWebContent = (
       });
     const { content, characters } = partOf(page.text, offset, use.config.max_characters);
     if (offset > characters)
-      throw new ToolFailure(
-        `The offset ${offset} lies behind the end: the content has ${characters} characters`,
-      );
+      throw new ToolFailure(`The offset ${offset} is past the end: the content has ${characters} characters`);
     const end = offset + use.config.max_characters;
     return {
       data: {
@@ -62,7 +62,9 @@ export const fetchWebContent = (
   },
 });
 
-/** A part of a text in characters as clients count them, whole code points, with how many the text has. */
+/**
+ * A part of a text, and the number of characters in the whole text. Offset and length count code points, as clients do.
+ */
 function partOf(text: string, offset: number, length: number): { content: string; characters: number } {
   let characters = 0;
   let start = text.length;

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import * as z from 'zod';
 import { parseHostAndPort } from '#contract/host-and-port.ts';
 
-/** A host as URLs write it, or `*.` and the name that all hosts below it end in. Undefined when the text is neither. */
+/** A host in the form of URLs, or `*.` and a domain for all its subdomains. Undefined if the text is neither. */
 function parseHostPattern(text: string): string | undefined {
   const isWildcard = text.startsWith('*.');
   const name = isWildcard ? text.slice(2) : text;

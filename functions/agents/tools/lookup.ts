@@ -7,23 +7,23 @@ import { query, scoreOf } from './query.ts';
 const config = z.strictObject({ max_results: z.int().min(1).max(20).default(5) });
 const input = z.object({ query });
 
-/** Something that belongs to a chat and can be looked up, such as its messages. */
+/** Returns the searchable passages of one part of a chat, such as its messages. */
 export type LookupSource = (
   use: Pick<ToolUse<unknown>, 'attachments' | 'chat' | 'signal'>,
 ) => Promise<SearchResult>;
 
 export interface SearchResult {
   passages: SourcedPassage[];
-  /** What was not searched, for the model to know. */
+  /** Notes for the model on what was not searched. */
   notes: string[];
 }
 
 export interface SourcedPassage extends Passage {
-  /** Where it stands, as the result tells it. */
+  /** The location of the passage; becomes `source` of the result. */
   source: Record<string, unknown>;
 }
 
-/** Searches the whole chat, also what a model no longer sees of it. */
+/** Searches the whole chat, including messages that are no longer in the prompt. */
 export const lookup = (
   sources: readonly LookupSource[],
   ranking: PassageRanking,

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-/** What Amazon Bedrock takes too. Longer ones are no questions, and each further word makes the answer vaguer. */
+/** Amazon Bedrock's own limit. More words only make the results less precise. */
 const queryCharacters = 1000;
 
 export const query = z
@@ -9,5 +9,5 @@ export const query = z
   .max(queryCharacters)
   .describe('What to look for: the words that the passage would use.');
 
-/** Four digits tell results apart. */
+/** Four decimal places are enough to compare results. */
 export const scoreOf = (score: number): number => Math.round(score * 1e4) / 1e4;

@@ -15,22 +15,24 @@ const form = z.object({
   fields: z.array(field).min(1).max(50),
 });
 
-/** With a form in its config the agent asks for just that one; without, the model composes it. */
+/** If the config contains a form, the tool always shows that form. Otherwise the model composes one. */
 const config = z.strictObject({ form: form.optional() });
 const nothing = z.object({});
 
 type Config = z.output<typeof config>;
 type Input = z.output<typeof form> | z.output<typeof nothing>;
 
-/** Asks the user to fill in a form: its definition reaches the client as the step's args, the next message answers it. */
+/**
+ * Asks the user to fill in a form. The client receives the form as the step's `args`; the next message responds to it.
+ */
 export const requestForm: AgentTool<Config, Input> = {
   type: 'consultant_request_form',
   description:
     'Show the user a form, when you need several particulars from them. Their next message holds the answers.',
   config,
-  input: (given) => (given.form === undefined ? form : nothing),
-  start: (input, given) => {
-    const shown = given.form ?? (input as z.output<typeof form>);
+  input: (settings) => (settings.form === undefined ? form : nothing),
+  start: (input, settings) => {
+    const shown = settings.form ?? (input as z.output<typeof form>);
     return { content: `Asking for: ${shown.title}`, args: shown };
   },
   run: async () => ({

@@ -9,9 +9,9 @@ import { type AgentTool, ToolFailure, type ToolOutcome, type ToolUse } from './a
 import { query, scoreOf } from './query.ts';
 
 const config = z.strictObject({
-  /** Five passages are some 1,250 tokens. */
+  /** Five passages are about 1,250 tokens. */
   max_passages: z.int().min(1).max(20).default(5),
-  /** In place of the workspace's own documents. */
+  /** A Bedrock knowledge base to search instead of the workspace's documents. */
   knowledge_base_id: z
     .string()
     .regex(/^[0-9A-Z]{10}$/, 'must be the id of a Bedrock knowledge base: ten capital letters and digits')

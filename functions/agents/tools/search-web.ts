@@ -3,13 +3,13 @@ import type { WebSearch } from '#domain/agents/web-search.ts';
 import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
 import { type AgentTool, ToolFailure } from './agent-tool.ts';
 
-/** Ten are the first page of any search, about 1,000 tokens. */
-const most = 10;
-const config = z.strictObject({ max_results: z.int().min(1).max(most).default(5) });
+/** Ten results are the first page of any search engine: about 1,000 tokens. */
+const maxResultsLimit = 10;
+const config = z.strictObject({ max_results: z.int().min(1).max(maxResultsLimit).default(5) });
 
 const inputUpTo = (maxResults: number) =>
   z.object({
-    // Brave takes no longer ones.
+    // Brave's limit.
     query: z.string().trim().min(1).max(400).describe('What to search for, as one would type it.'),
     count: z
       .int()
@@ -19,12 +19,12 @@ const inputUpTo = (maxResults: number) =>
       .describe(`How many results; ${maxResults} unless given.`),
   });
 
-/** By max_results, less one: the same config gives the same schema. */
-const inputs = Array.from({ length: most }, (_each, index) => inputUpTo(index + 1));
+/** The index is `max_results` - 1. One schema object for each value, because schemas are cached by object. */
+const inputs = Array.from({ length: maxResultsLimit }, (_each, index) => inputUpTo(index + 1));
 
 type Input = z.output<ReturnType<typeof inputUpTo>>;
 
-/** Searches the web with the provider of this deployment; without one there is no such tool. */
+/** Searches the web with the search provider of this deployment. Without a provider the tool is not offered. */
 export const searchWeb = (search: () => WebSearch | null): AgentTool<z.output<typeof config>, Input> => ({
   type: 'consultant_search_web',
   description: 'Search the web. Gives titles, addresses and short extracts of the pages found.',

@@ -6,16 +6,16 @@ import { wellFormed } from '#domain/platform/well-formed.ts';
 import { ToolFailure, type ToolUse } from './agent-tool.ts';
 import type { OfferedTool } from './offered-tools.ts';
 
-/** How a use of a tool ended. */
+/** The outcome of one tool use. */
 export interface ToolEnd {
   result: StepResult;
   usage: TokenUsage;
 }
 
 /**
- * Does what the model asked for; whatever goes wrong in it is a result too.
- * @param milliseconds how long it may take
- * @throws only the signal's reason, when the reply itself is aborted
+ * Runs a tool. An error of the tool, or its timeout, becomes a failed result.
+ * @param milliseconds the timeout
+ * @throws only the signal's reason, if the reply itself is aborted
  */
 export async function useTool(
   { tool }: OfferedTool,

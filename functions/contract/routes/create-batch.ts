@@ -40,10 +40,13 @@ const webhook = z.object({
     .refine((value) => !hasCredentials(new URL(value)), {
       error: 'must be an https URL without a user name and password',
     })
-    .meta({ format: 'uri', description: 'HTTPS, without user name and password, to a public address.' }),
+    .meta({
+      format: 'uri',
+      description: 'An HTTPS URL without user name and password. Its address must be public.',
+    }),
   events: withDefault(z.array(z.enum(webhookEvents)), ['completed', 'failed'])
     .transform((events) => [...new Set(events)])
-    .meta({ description: 'Empty for none; an event that is named several times is sent once.' }),
+    .meta({ description: 'An empty array selects no event. A repeated event is sent once.' }),
   secret: optional(text(limits.webhookSecretCharacters)),
 });
 
@@ -63,7 +66,8 @@ export const route = {
   method: 'POST',
   path: '/batches',
   summary: 'Submit a batch of 1 to 1000 messages',
-  description: 'Everything is checked before anything is stored; an error names the request and the field.',
+  description:
+    'The whole batch is checked before anything is stored. An error names the request and the field.',
   rateClass: 'batches',
   transfer: 'buffered',
   timeoutSeconds: 29,

@@ -11,12 +11,12 @@ export const route = {
   summary: 'Read the history of a chat, oldest message first by default',
   rateClass: 'reads',
   transfer: 'streamed',
-  // Lambda lets 2 MB a second of a streamed answer through after its first 6 MB, and 200 MB in all.
+  // Lambda streams at most 200 MB: the first 6 MB without a limit, then 2 MB a second, about 100 s in all.
   timeoutSeconds: 180,
   parameters: chatPath,
   query: pageQuery.extend({
     external_user_id: externalUserId.optional().meta({
-      description: 'Required, here or in the header x-external-user-id.',
+      description: 'Required here or in the header x-external-user-id.',
     }),
     order_by: orderBy
       .default('created_at')

@@ -9,7 +9,7 @@ export const route = {
   method: 'POST',
   path: '/chats/{chat_id}/messages/{message_id}/feedbacks',
   summary: 'Rate a reply',
-  description: 'Feedback by the same user on the same message replaces the earlier one.',
+  description: 'Feedback by the same user on the same message replaces the earlier feedback.',
   rateClass: 'writes',
   transfer: 'buffered',
   timeoutSeconds: 29,

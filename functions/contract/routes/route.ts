@@ -18,9 +18,9 @@ export type RouteName =
   | 'cancel-batch';
 
 /**
- * A route of the interface, as a request sees it: the gateway, the handlers, the OpenAPI document and the tests are made
- * from it. Each stands in a file of its own, so that a function makes the schemas of its own requests alone; what a route
- * answers is in `responses.ts`.
+ * The request side of a route. The gateway, the handlers, the OpenAPI document and the tests are derived from it. Each
+ * route has its own file, so that a function creates only the schemas of its own requests. Responses are in
+ * `responses.ts`.
  */
 export interface Route {
   name: RouteName;
@@ -29,26 +29,26 @@ export interface Route {
   path: string;
   summary: string;
   description?: string;
-  /** Which of its key's buckets a request takes from. */
+  /** The rate limit class: the bucket of the API key that a request takes a token from. */
   rateClass: RateClass;
   /**
-   * `buffered`: one payload of at most 6 MB. `streamed`: written piece by piece, at most 200 MB in AWS;
-   * taken by every route whose answer has no bound below it.
+   * `buffered`: one payload of at most 6 MB. `streamed`: written in chunks, at most 200 MB in AWS. A route is streamed
+   * if its response can exceed 6 MB.
    */
   transfer: 'buffered' | 'streamed';
-  /** The longest that the function may run, seconds. A buffered route is cut by the gateway at 29 s. */
+  /** The function's timeout in seconds. The gateway ends a buffered route after 29 s. */
   timeoutSeconds: number;
   parameters: z.ZodObject;
   query: z.ZodObject;
   headers: z.ZodObject;
   body: z.ZodType;
-  /** The body is a form, read part by part, instead of JSON. */
+  /** The body is multipart/form-data instead of JSON. */
   multipart?: true;
-  /** Of success. */
+  /** HTTP status of success. */
   status: 200 | 202;
-  /** Kinds of failure besides those that every route has. */
+  /** Kinds of failures in addition to those of every route. */
   failures: readonly ErrorKind[];
-  /** The answer may also be a server-sent event stream of `streamEvent`. */
+  /** The response may also be a server-sent event stream of `streamEvent`. */
   serverSentEvents?: true;
 }
 

@@ -8,11 +8,11 @@ export const route = {
   name: 'send-message',
   method: 'POST',
   path: '/chats/{chat_id}/messages',
-  summary: 'Send a message and get the reply, as a stream of events or as one JSON answer',
-  description: 'Idempotency-Key is taken with "stream": false, and refused with a stream.',
+  summary: 'Send a message and get the reply as an event stream or as JSON',
+  description: 'Idempotency-Key is accepted with "stream": false, and rejected with a stream.',
   rateClass: 'sends',
   transfer: 'streamed',
-  // The longest that API Gateway lets a streamed integration run is 15 minutes; five are more than any reply needs.
+  // API Gateway allows a streamed integration 15 minutes; 5 minutes are more than any reply needs.
   timeoutSeconds: 300,
   parameters: chatPath,
   query: nothing,

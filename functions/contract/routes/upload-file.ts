@@ -9,9 +9,9 @@ export const route = {
   name: 'upload-file',
   method: 'POST',
   path: '/chats/upload-file',
-  summary: 'Upload a file, to attach it to messages',
+  summary: 'Upload a file to attach it to messages',
   description:
-    'The data of a failed upload describes the file: original_name, content_type, size, scope and error_msg; "" and 0 are unknown.',
+    'If an upload fails, data describes the file: original_name, content_type, size, scope and error_msg. An unknown text is "", an unknown size is 0.',
   rateClass: 'uploads',
   transfer: 'buffered',
   timeoutSeconds: 29,
@@ -22,16 +22,16 @@ export const route = {
     file: z.unknown().meta({
       override: { type: 'string', format: 'binary' },
       description: [
-        `1 byte to ${limits.fileBytes / megabyte} MB, about ${platformLimits.gatewayUpload} at a base address without large uploads; the whole form at most ${limits.uploadBytes / megabyte} MB.`,
-        `A name of at most ${limits.fileNameCharacters} characters.`,
-        `${Object.keys(typeOfExtension).join(', ')}; ${contentTypes.join(', ')}, text/*. The content must be what the type says.`,
+        `1 byte to ${limits.fileBytes / megabyte} MB, about ${platformLimits.gatewayUpload} at a base address without large uploads; the whole form has at most ${limits.uploadBytes / megabyte} MB.`,
+        `The file name has at most ${limits.fileNameCharacters} characters.`,
+        `Extensions: ${Object.keys(typeOfExtension).join(', ')}. Types: ${contentTypes.join(', ')}, text/*. The content must match the type.`,
       ].join(' '),
     }),
     data: z
       .string()
       .optional()
       .meta({
-        description: `A JSON object of at most ${limits.uploadDataBytes.toLocaleString('en')} bytes: {"scope": "persistent"} (the default) or {"scope": "ephemeral"}, which is gone after ${limits.ephemeralHours} hours.`,
+        description: `A JSON object of at most ${limits.uploadDataBytes.toLocaleString('en')} bytes: {"scope": "persistent"} (the default) or {"scope": "ephemeral"}, which expires after ${limits.ephemeralHours} hours.`,
       }),
   }),
   multipart: true,

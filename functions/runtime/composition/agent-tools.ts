@@ -11,15 +11,15 @@ import type { FileServices } from '#domain/files/services.ts';
 import type { PassageRanking } from '#domain/knowledge/passage-ranking.ts';
 import type { KnowledgeServices } from '#domain/knowledge/services.ts';
 
-/** Made when a tool is first used: most replies use none. */
+/** Services are created at the first tool use, because most replies use no tool. */
 type Lazy<Services> = { [Name in keyof Services]: () => Services[Name] };
 
 const passageRanking: PassageRanking = {
-  rank: async (passages, query, most) =>
-    (await import('./tool-adapters.ts')).ranking.rank(passages, query, most),
+  rank: async (passages, query, limit) =>
+    (await import('./tool-adapters.ts')).ranking.rank(passages, query, limit),
 };
 
-/** What agents can use while they answer: one line each. */
+/** All tools of agents, one line each. */
 export const agentTools = (
   services: Lazy<
     AgentServices & Pick<FileServices, 'attachments'> & KnowledgeServices & Pick<ChatServices, 'messages'>

@@ -5,7 +5,9 @@ import { agentTools } from './agent-tools.ts';
 import { modelProviders } from './model-providers.ts';
 import { agents, attachments, knowledge, knowledgeBase, messages, webPages, webSearch } from './services.ts';
 
-/** @throws Error naming the field when no model or tool stands behind what an agent's definition says */
+/**
+ * @throws Error that names the field, if the definition names an unknown model provider or tool, or an invalid config
+ */
 export async function checkAgent(workspaceId: string, definition: AgentDefinition): Promise<void> {
   findProvider(modelProviders, definition.llm_model);
   for (const { name, tool, config } of offeredTools(

@@ -24,8 +24,8 @@ export const modelProviders: Record<string, ModelProvider> = {
 };
 
 /**
- * Makes each model once: the provider's package builds the schemas of a model's answers with it, 0.4 ms that would stand
- * before every call. As many as there are names in agents.
+ * Creates each model once. The provider's package also builds the schemas of the model's responses, which would add 0.4
+ * ms to every call. The cache has one entry for each model name in agents.
  */
 function cachingModels(provider: ModelProvider): ModelProvider {
   const models = new Map<string, ReturnType<ModelProvider['model']>>();

@@ -1,6 +1,6 @@
 /**
- * What stands in S3. Functions whose calls all need it import it at their start; the others do with the first call that
- * does (runtime/composition/services.ts), since the client takes as long to load as all the rest of them.
+ * The stores in S3. Functions that use S3 in every call import this module statically. Other functions import it at the
+ * first use (runtime/composition/services.ts), because the S3 client takes as long to load as all their other code.
  */
 import { LambdaClient } from '@aws-sdk/client-lambda';
 import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
@@ -16,7 +16,7 @@ import { DeadlineRetries } from '#runtime/environment/deadline-retries.ts';
 import { environment } from '#runtime/environment/environment.ts';
 import { lazily } from '#runtime/environment/lazily.ts';
 
-/** Parts of files, and texts of files, have some megabytes: they travel longer than other calls. */
+/** Parts of files and their texts have several megabytes, so these calls take longer than others. */
 const forMegabytes = { ...clientTimeouts, requestTimeout: 30_000 };
 
 const clientWith = (requestHandler: NonNullable<S3ClientConfig['requestHandler']>): S3Client =>
@@ -34,7 +34,7 @@ export const contents = /* @__PURE__ */ lazily(() =>
   s3ContentStore(clientWith(clientTimeouts), environment('contentBucket')),
 );
 
-/** A workspace's index is some megabytes, which agentctl sends over whatever line an operator has. */
+/** A workspace's index has several megabytes, and agentctl may upload it over an operator's slow connection. */
 export const indexObjects = /* @__PURE__ */ lazily(() =>
   s3IndexObjects(
     new S3Client({ requestHandler: { ...clientTimeouts, requestTimeout: 60_000 } }),
@@ -42,7 +42,7 @@ export const indexObjects = /* @__PURE__ */ lazily(() =>
   ),
 );
 
-/** One try, and as long as the function that prepares a file may take. */
+/** Two attempts, each with more time than the 60 s timeout of the function that prepares a file. */
 export const attachments = /* @__PURE__ */ lazily(() =>
   attachmentReader(
     { clock, files: files(), prepared: preparedAttachments() },

@@ -1,6 +1,6 @@
 /**
- * The composition root: where ports meet their adapters, with the program's AWS clients. Each export stands alone, so
- * that a function's bundle holds only what its handler names, and makes its value when it is first asked for it.
+ * The composition root: it connects ports to their adapters and creates the AWS clients. Each export is independent, so
+ * that a function's bundle contains only what its handler imports. Each value is created at its first use.
  */
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SFNClient } from '@aws-sdk/client-sfn';
@@ -63,14 +63,14 @@ const tableWith = (attempts: number): Table =>
     environment('dataTable'),
   );
 
-/** Six tries: a reply that cannot be stored is lost, while a second more is only late. */
+/** Six attempts: a reply that cannot be stored is lost, while another second is only a delay. */
 const table = /* @__PURE__ */ lazily(() => tableWith(6));
 
-/** Two tries: who cannot be counted is let in, and must not wait for long. */
+/** Only two attempts: the limiter fails open if its bucket is unavailable, so requests must not wait long for it. */
 export const rateBuckets = /* @__PURE__ */ lazily(() => dynamoRateBucketStore(tableWith(2)));
 export const stageLimits = /* @__PURE__ */ lazily(() => environment('stageLimits'));
 
-/** Few messages have texts that are too large for the table, and most have no files. */
+/** Imported at the first use: few messages have a text that is too large for the table, and most have no files. */
 const objectStores = () => import('./object-stores.ts');
 const contents = (): ContentStore => ({
   put: async (workspaceId, content) => (await objectStores()).contents().put(workspaceId, content),
@@ -93,11 +93,11 @@ export const apiKeys = /* @__PURE__ */ lazily(() => dynamoApiKeyStore(table(), a
 export const agents = /* @__PURE__ */ lazily(() => dynamoAgentStore(table(), audit));
 export const chats = /* @__PURE__ */ lazily(() => dynamoChatStore(table(), clock));
 export const messages = /* @__PURE__ */ lazily(() => dynamoMessageStore(table(), contents));
-/** For functions that end turns of others and keep no text: without what keeps large ones. */
+/** For functions that only close abandoned turns: without the store of large texts. */
 export const turns = /* @__PURE__ */ lazily(
   (): Pick<ChatServices['messages'], 'putAndRelease'> =>
     dynamoMessageStore(table(), () => {
-      throw new Error('This function reads and keeps no texts outside of the table');
+      throw new Error('This function does not read or store texts outside the table');
     }),
 );
 export const fileIndex = /* @__PURE__ */ lazily(() => dynamoFileIndex(table()));
@@ -115,21 +115,21 @@ export const replySettings = /* @__PURE__ */ lazily((): ChatServices['replySetti
   },
 }));
 const toolAdapters = () => import('./tool-adapters.ts');
-let madeKnowledge: KnowledgeStore | undefined;
+let createdKnowledge: KnowledgeStore | undefined;
 const knowledgeStore = async (): Promise<KnowledgeStore> => {
   const [{ makeKnowledge }, { indexObjects }] = await Promise.all([toolAdapters(), objectStores()]);
-  madeKnowledge ??= makeKnowledge(table(), audit, indexObjects());
-  return madeKnowledge;
+  createdKnowledge ??= makeKnowledge(table(), audit, indexObjects());
+  return createdKnowledge;
 };
 export const knowledge = (): KnowledgeStore => ({
   list: async (workspaceId) => (await knowledgeStore()).list(workspaceId),
   change: async (workspaceId, decide) => (await knowledgeStore()).change(workspaceId, decide),
-  search: async (workspaceId, query, most) => (await knowledgeStore()).search(workspaceId, query, most),
+  search: async (workspaceId, query, limit) => (await knowledgeStore()).search(workspaceId, query, limit),
 });
 export const knowledgeBase = (): KnowledgeBase => ({
   retrieve: async (request, signal) => (await toolAdapters()).knowledgeBase.retrieve(request, signal),
 });
-/** Of 50 MB the slowest that we know take 60 s; half of a function's memory. */
+/** For agentctl. The slowest known file of 50 MB takes 60 s, so 120 s are twice that. Memory in MB. */
 export const textExtractor = /* @__PURE__ */ lazily(() =>
   threadedTextExtractor({
     thread: new URL('../../adapters/documents/extraction-thread.ts', import.meta.url),
@@ -138,8 +138,8 @@ export const textExtractor = /* @__PURE__ */ lazily(() =>
   }),
 );
 /**
- * Inside the function that prepares files, less than its 60 s and half of its memory: what a file is to blame for is
- * told by the function, not by its end. The thread's code stands beside the function's.
+ * For the function that prepares files. Both limits are below the function's own, 60 s and twice this memory, so that
+ * the function reports a harmful file instead of being ended by it. The thread's code is a file next to the function's.
  */
 export const functionTextExtractor = /* @__PURE__ */ lazily(() =>
   threadedTextExtractor({
@@ -157,7 +157,7 @@ export const agentRuntime = /* @__PURE__ */ lazily(() =>
     providers: modelProviders,
     attachments,
     tools: agentTools({ agents, attachments, knowledge, knowledgeBase, messages, webPages, webSearch }),
-    // While a tool is at work clients hear nothing: it ends before the stream times out, 80 s of 90.
+    // Clients get no events while a tool runs. So its timeout, 80 s, is below the stream's timeout of 90 s.
     toolTimeout: Math.floor((replySettings().streamTimeout * 8) / 9),
     onRetry: meter.modelRetried,
   }),
@@ -199,7 +199,7 @@ export const webhookSettings = /* @__PURE__ */ lazily((): WebhookServices['webho
 export const webhookSource: WebhookServices['webhookSource'] = {
   get: async ({ workspaceId, batchId }) => (await batches().get(workspaceId, batchId))?.webhook ?? undefined,
 };
-/** Few batches have a webhook: what takes one in is loaded with the first that has. */
+/** Imported at the first webhook, because few batches have one. */
 const webhookClients = () => import('./webhook-clients.ts');
 export const lazySecretCipher: WebhookServices['secretCipher'] = {
   encrypt: async (secret, owner) => (await webhookClients()).secretCipher().encrypt(secret, owner),

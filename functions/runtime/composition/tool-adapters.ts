@@ -1,6 +1,6 @@
 /**
- * What tools of agents search and reach out with. Most replies use none of it, so it is only ever imported while a tool
- * is at work: functions carry it as a file of its own, which does not count at their start.
+ * The adapters of agents' tools. Import this module only dynamically, during a tool use: most replies use no tool. In
+ * the functions' bundles it is a separate chunk, which does not slow down their start.
  */
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { bedrockKnowledgeBase } from '#adapters/bedrock-knowledge-base.ts';

@@ -1,7 +1,7 @@
 import type { WebSearch } from '#domain/agents/web-search.ts';
 import { environment } from '#runtime/environment/environment.ts';
 
-/** The provider that the stage names; null when it names none. */
+/** The search provider in the stage's settings; null if there is none. */
 export function makeWebSearch(): WebSearch | null {
   const provider = environment('webSearchProvider');
   if (provider === undefined) return null;

@@ -1,12 +1,12 @@
-let known: string | undefined;
+let currentActor: string | undefined;
 
-/** Says who changes things from now on: an operator's command knows, before it changes anything. */
+/** Sets the actor of the audit log. An operator's command calls this before its first change. */
 export function actAs(actor: string): void {
-  known = actor;
+  currentActor = actor;
 }
 
-/** @throws Error when nobody has said who it is: no change of an operator is nobody's */
+/** @throws Error if no actor is set: the audit log must name one for every change */
 export function actor(): string {
-  if (known === undefined) throw new Error('It is not known who makes this change');
-  return known;
+  if (currentActor === undefined) throw new Error('No actor is set for this change');
+  return currentActor;
 }

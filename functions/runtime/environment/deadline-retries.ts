@@ -5,24 +5,30 @@ type ErrorInfo = Parameters<StandardRetryStrategy['refreshRetryTokenForRetry']>[
 
 const remainingKey = Symbol.for('agent-service.remaining-milliseconds');
 
-/** Of the process: a part of a function that is loaded late has a copy of this module. */
+/** Global, because a lazily imported chunk of a function may contain its own copy of this module. */
 const invocation = globalThis as { [remainingKey]?: () => number };
 
-/** Until the next call, calls to AWS are retried as long as this time allows. */
+/**
+ * Until the next call of this function, calls to AWS are retried as long as the time allows.
+ * @param remaining returns the milliseconds until the function's timeout
+ */
 export function retryWhile(remaining: () => number): void {
   invocation[remainingKey] = remaining;
 }
 
-/** What a function needs at its end, after the last attempt: to log, to report failed messages, to send its trace. */
+/**
+ * Milliseconds that a function needs after its last attempt to log, to report failed messages and to send its trace.
+ */
 const reservedMilliseconds = 10_000;
 
-/** Waits double from 50 ms up to here: a call succeeds within two seconds of the end of an outage. */
-const longestWait = 2000;
+/** The backoff in milliseconds doubles up to this value, so a call succeeds within 2 s of the end of an outage. */
+const maxBackoff = 2000;
 
 /**
- * Attempts of calls to AWS. Where a client waits for the function, there are as many as `maxAttempts` says. Behind a
- * queue, a schedule or the workflow, a call that is throttled, or that meets an outage, is retried with full jitter as
- * long as the function's time allows: work that is done, such as a model's reply, is not thrown away.
+ * The retry strategy of AWS clients. In functions that a client waits for, calls have `maxAttempts` attempts. In
+ * functions invoked by a queue, a schedule or the workflow, throttled and failed calls are retried with full jitter
+ * until the function's time runs out, so that finished work such as a model's reply is not lost. Client errors have no
+ * such retries.
  */
 export class DeadlineRetries extends StandardRetryStrategy {
   override async refreshRetryTokenForRetry(token: Token, error: ErrorInfo): Promise<Token> {
@@ -30,7 +36,7 @@ export class DeadlineRetries extends StandardRetryStrategy {
     if (remainingMilliseconds === undefined || error.errorType === 'CLIENT_ERROR')
       return super.refreshRetryTokenForRetry(token, error);
     const retries = token.getRetryCount() + 1;
-    const wait = Math.random() * Math.min(50 * 2 ** retries, longestWait);
+    const wait = Math.random() * Math.min(50 * 2 ** retries, maxBackoff);
     if (remainingMilliseconds() - wait < reservedMilliseconds)
       throw new Error('No time is left for another attempt');
     return {

@@ -11,7 +11,9 @@ const hostsAndPorts = () =>
     .transform((list) => list.split(',').filter((entry) => entry !== ''))
     .pipe(z.array(hostAndPort));
 
-/** Each is made when its variable is first read: all of them would take 8 ms of a function's start. */
+/**
+ * Each schema is created at the first read of its variable. Creating all of them would add 8 ms to a function's start.
+ */
 const schemas = {
   dataTable: () => z.string().min(1),
   contentBucket: () => z.string().min(1),
@@ -42,7 +44,7 @@ const schemas = {
       .string()
       .transform((list) => list.split(',').map(Number))
       .pipe(z.array(z.number().positive())),
-  /** Undefined where agents cannot search the web. */
+  /** Undefined if agents cannot search the web. */
   webSearchProvider: () => z.enum(['searxng', 'brave']).optional(),
   webSearchUrl: () => z.url(),
   webSearchApiKeySecret: () => z.string().min(1),
@@ -50,7 +52,7 @@ const schemas = {
   /** Undefined in a stage without a distribution. */
   originSecret: () => z.string().min(1).optional(),
   corsOrigin: () => z.string().min(1).optional(),
-  answersPreflights: () => z.literal('true').optional(),
+  handlesPreflights: () => z.literal('true').optional(),
   logLevel: () => z.string().optional(),
   metricsNamespace: () => z.string().min(1),
   stageLimits: () => limitsText,
@@ -60,15 +62,15 @@ const schemas = {
 type Name = keyof typeof schemas;
 type Value<Of extends Name> = z.infer<ReturnType<(typeof schemas)[Of]>>;
 
-const made = new Map<Name, z.ZodType>();
+const created = new Map<Name, z.ZodType>();
 
 /**
- * A variable that the stack has given to this function.
- * @throws Error naming the variable when it is missing or malformed
+ * Reads an environment variable that the stack sets for this function.
+ * @throws Error that names the variable if it is missing or malformed
  */
 export function environment<Of extends Name>(name: Of): Value<Of> {
-  const schema = made.get(name) ?? schemas[name]();
-  made.set(name, schema);
+  const schema = created.get(name) ?? schemas[name]();
+  created.set(name, schema);
   const parsed = schema.safeParse(process.env[variables[name]]);
   if (!parsed.success) throw new Error(`The environment variable ${variables[name]} is missing or malformed`);
   return parsed.data as Value<Of>;

@@ -4,7 +4,7 @@ import type { Identifiers } from '#domain/platform/identifiers.ts';
 
 const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** Bytes as one base-62 number: 32 bytes give at most 43 characters. */
+/** Encodes the bytes as one base-62 number: 32 bytes need at most 43 characters. */
 function inBase62(bytes: Uint8Array, length: number): string {
   let number = BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
   let text = '';
@@ -16,7 +16,7 @@ function inBase62(bytes: Uint8Array, length: number): string {
 }
 
 export const identifiers: Identifiers = {
-  // Version 7 rises with time, so lists in the order of their keys are in the order of creation.
+  // UUIDs of version 7 increase with time, so the order of keys is the order of creation.
   uuid: () => v7(),
   workspaceId: () => `ws_${inBase62(randomBytes(12), 17)}`,
   apiKey: () => `ak_${inBase62(randomBytes(32), 43)}`,

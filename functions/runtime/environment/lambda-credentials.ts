@@ -4,9 +4,10 @@ import { fromHttp } from '@aws-sdk/credential-provider-http';
 import { doesIdentityRequireRefresh, isIdentityExpired, memoizeIdentityProvider } from '@smithy/core';
 
 /**
- * Where Lambda puts a role's credentials: into the environment, or behind an address that it names there. Takes the place
- * of the SDK's default chain in all bundles, whose other links (profiles, SSO, processes, web identities, EC2) are
- * 130 KB in each that no function can use. Like the default chain it is asked once, and again when what it gave expires.
+ * Reads the role's credentials from where Lambda puts them: environment variables, or an endpoint named there. It
+ * replaces the SDK's default chain in all bundles. The chain's other providers (profiles, SSO, processes, web
+ * identities, EC2) add 130 KB to a bundle, and no function can use them. As in the default chain, credentials are
+ * cached until they expire.
  */
 export const defaultProvider: typeof fromHttp = (init = {}) =>
   memoizeIdentityProvider(

@@ -1,8 +1,8 @@
-/** A value that is made when it is first asked for, and kept. */
-export function lazily<Value>(make: () => Value): () => Value {
-  let made: { value: Value } | undefined;
+/** Creates the value at the first call and returns the same value afterwards. */
+export function lazily<Value>(create: () => Value): () => Value {
+  let created: { value: Value } | undefined;
   return () => {
-    made ??= { value: make() };
-    return made.value;
+    created ??= { value: create() };
+    return created.value;
   };
 }

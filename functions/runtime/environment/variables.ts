@@ -1,4 +1,4 @@
-/** Names of the environment variables that the stack gives to functions: all that `lib` and `runtime` share. */
+/** Names of the environment variables that the stack sets for functions. `lib` and `runtime` share only this module. */
 export const variables = {
   dataTable: 'DATA_TABLE_NAME',
   contentBucket: 'CONTENT_BUCKET_NAME',
@@ -30,25 +30,27 @@ export const variables = {
   webSearchApiKeySecret: 'WEB_SEARCH_API_KEY_SECRET_ARN',
   usageDays: 'USAGE_DAYS',
   originSecret: 'ORIGIN_SECRET_ARN',
-  /** The origin whose pages may read responses. Only where no distribution says so. */
+  /**
+   * The origin whose pages may read responses. Set only in a stage whose distribution does not add the CORS headers.
+   */
   corsOrigin: 'CORS_ORIGIN',
-  /** Set where a web function is asked for preflights, to whose responses the distribution adds the headers. */
-  answersPreflights: 'ANSWERS_PREFLIGHTS',
+  /** Set if a web function must respond to CORS preflights. The distribution adds the headers. */
+  handlesPreflights: 'ANSWERS_PREFLIGHTS',
   /** Read by Powertools. */
   logLevel: 'POWERTOOLS_LOG_LEVEL',
-  /** Where the metrics of this stack stand: the stack's name. */
+  /** The CloudWatch namespace of the stack's metrics: the stack's name. */
   metricsNamespace: 'METRICS_NAMESPACE',
-  /** Of workspaces without their own, as `formatLimits` writes them. */
+  /** Limits of workspaces that have no own limits, in the form of `formatLimits`. */
   stageLimits: 'STAGE_LIMITS',
-  /** Where a web function listens: given by Lambda itself, `host:port`. */
+  /** `host:port` where a web function must listen. Lambda sets it. */
   httpEndpoint: 'AWS_LAMBDA_HTTP_ENDPOINT',
 } as const;
 
-/** What the distribution sends to its origins, so that they know it. */
+/** The header with the distribution's secret: it proves to the origins that a request came through the distribution. */
 export const originSecretHeader = 'x-origin-secret';
 
-/** The address that the viewer asked for, which origins believe beside the secret alone. */
+/** The host that the client requested. Origins trust this header only together with the secret. */
 export const viewerHostHeader = 'x-forwarded-host';
 
-/** The name of an error that another attempt may mend, for the workflow. */
+/** The error name of temporary failures: the workflow retries them. */
 export const serviceUnavailable = 'ServiceUnavailable';

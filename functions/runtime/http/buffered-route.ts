@@ -3,14 +3,15 @@ import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
 import { success } from '#contract/envelope.ts';
 import type { Route } from '#contract/routes/route.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
-import { observesRequests } from '#runtime/observability/invocation.ts';
+import { requestObserver } from '#runtime/observability/invocation.ts';
 import { failureResponse, jsonResponse } from './http-response.ts';
 import { rateHeadersOf, startRateLimit } from './rate-limiter.ts';
 import { type CheckUsers, callerOf, readRequest, type ValidRequest } from './read-request.ts';
 
 /**
- * The Lambda of a route that answers with one JSON payload.
- * @param waits that `respond` itself awaits the rate limit before it writes, so that it may read before
+ * The Lambda handler of a route with one buffered JSON response.
+ * @param options.awaitsRateLimit true if `respond` itself awaits the rate limit before it writes, so that its reads run
+ * concurrently with the check. Otherwise `respond` starts after the check. Default: true for GET.
  */
 export const bufferedRoute = <R extends Route>(
   route: R,
@@ -18,14 +19,17 @@ export const bufferedRoute = <R extends Route>(
     request: ValidRequest<R>,
     awaitRateLimit: AwaitRateLimit,
   ) => Promise<{ data: unknown; message?: string; headers?: Record<string, string> }>,
-  { waits = route.method === 'GET', checkUsers }: { waits?: boolean; checkUsers?: CheckUsers } = {},
+  {
+    awaitsRateLimit = route.method === 'GET',
+    checkUsers,
+  }: { awaitsRateLimit?: boolean; checkUsers?: CheckUsers } = {},
 ) =>
   middy<APIGatewayProxyEvent, APIGatewayProxyResult>()
     .onError((request) => {
       const { error, event } = request;
       request.response = failureResponse(error, event.requestContext.requestId, rateHeadersOf(event));
     })
-    .use(observesRequests(route.name))
+    .use(requestObserver(route.name))
     .handler(async (event) => {
       const limiter = startRateLimit(event, route.rateClass, callerOf(event));
       const {
@@ -34,7 +38,7 @@ export const bufferedRoute = <R extends Route>(
         headers,
       } = await limiter.through(async () => {
         const request = await readRequest(route, event, checkUsers);
-        if (!waits) await limiter.awaitRateLimit();
+        if (!awaitsRateLimit) await limiter.awaitRateLimit();
         return respond(request, limiter.awaitRateLimit);
       });
       const { requestId } = event.requestContext;

@@ -2,17 +2,17 @@ import type * as z from 'zod';
 
 type Issue = z.core.$ZodIssue;
 
-/** More than these help nobody; the rest is counted. */
+/** The message describes so many issues and only counts the rest. */
 const issuesShown = 10;
 
 /**
  * One sentence for each wrong field, such as `requests[17].custom_id must not be empty`.
- * @param whole what to call a value that is wrong as a whole
+ * @param rootName the name of the whole value, for issues without a path
  */
-export function describeIssues(issues: readonly Issue[], whole = 'The body'): string {
+export function describeIssues(issues: readonly Issue[], rootName = 'The body'): string {
   const sentences = issues
     .slice(0, issuesShown)
-    .map((issue) => `${pathOf(issue) || whole} ${problemOf(issue)}`);
+    .map((issue) => `${pathOf(issue) || rootName} ${problemOf(issue)}`);
   const more = issues.length - sentences.length;
   return sentences.join('; ') + (more > 0 ? `; and ${more} more` : '');
 }

@@ -4,8 +4,11 @@ import type { StreamEventBody } from '#contract/events.ts';
 import { limits } from '#contract/limits.ts';
 import type { Cancel, Clock } from '#domain/platform/clock.ts';
 
-/** Proxies on the way close connections that are silent for 30 s or more: a model may think for longer. */
-const longestSilence = 15_000;
+/**
+ * Milliseconds of silence before a ping. Proxies may close connections after 30 s of silence, and a model may take
+ * longer.
+ */
+const pingAfter = 15_000;
 
 const readTooSlowly = {
   code: errorTable.serverError.errorCode,
@@ -20,17 +23,18 @@ export const eventStreamHeaders = {
 
 export interface EventStream {
   send(event: StreamEventBody): void;
-  /** Writes `[DONE]`: what is sent later is not told. */
+  /** Writes `[DONE]`. Later events are dropped. */
   done(): void;
 }
 
-/** Of which there are many in a reply; what ends it is sent whatever waits. */
-const isOneOfMany = ({ type }: StreamEventBody): boolean =>
+/** Deltas and steps: a reply may have many. The few other events are sent even if the buffer is full. */
+const isFrequent = ({ type }: StreamEventBody): boolean =>
   type === 'response.output_text.delta' || type.startsWith('response.reasoning_step.');
 
 /**
- * Server-sent events (specification, section 6.1). Writing never waits for the reader: a reader that is slow or gone
- * does not hold up the reply. When too much waits for it, its stream ends with an error, and the reply goes on.
+ * Writes server-sent events (specification, section 6.1). Writing never waits for the reader, so a slow or disconnected
+ * reader does not delay the reply. If too much is buffered for it, the stream ends with an error and the reply
+ * continues.
  */
 export function openEventStream(
   stream: Writable,
@@ -42,7 +46,7 @@ export function openEventStream(
   let cancelPing: Cancel = () => {};
   const pingAfterSilence = (): void => {
     cancelPing();
-    cancelPing = clock.after(longestSilence, () => {
+    cancelPing = clock.after(pingAfter, () => {
       stream.write(': ping\n\n');
       pingAfterSilence();
     });
@@ -68,7 +72,7 @@ export function openEventStream(
   return {
     send(event) {
       if (isDone) return;
-      if (!isOneOfMany(event) || stream.writableLength <= limits.unreadStreamCharacters) return write(event);
+      if (!isFrequent(event) || stream.writableLength <= limits.unreadStreamCharacters) return write(event);
       write({ type: 'response.error', ...readTooSlowly });
       done();
     },

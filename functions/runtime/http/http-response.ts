@@ -9,7 +9,7 @@ export function headersOf(requestId: string, contentType = 'application/json'): 
   const corsOrigin = environment('corsOrigin');
   return {
     'Content-Type': contentType,
-    // What one caller is sent is no one else's: a cache on the way may not look at the API key.
+    // A response belongs to one caller, but a shared cache may ignore the API key.
     'Cache-Control': 'no-store',
     'x-request-id': requestId,
     ...(corsOrigin !== undefined && corsHeaders(corsOrigin)),
@@ -27,14 +27,14 @@ export const jsonResponse = (
   body: JSON.stringify(envelope),
 });
 
-/** The answer to a request that failed. Text of a 5xx never leaves: it is logged, and the client gets the request id. */
+/** The response to a failed request. The text of a 5xx is only logged; the client gets the request id. */
 export function failureResponse(
   error: unknown,
   requestId: string,
-  headersOfEvery: Record<string, string> = {},
+  baseHeaders: Record<string, string> = {},
 ): APIGatewayProxyResult {
-  const own = error instanceof ServiceError ? error.headers : {};
-  const headers = { ...headersOfEvery, ...own };
+  const errorHeaders = error instanceof ServiceError ? error.headers : {};
+  const headers = { ...baseHeaders, ...errorHeaders };
   if (error instanceof ServiceError && error.status < 500)
     return jsonResponse(error.status, failure(error.errorCode, error.message, error.data), requestId, {
       ...headers,
@@ -44,6 +44,6 @@ export function failureResponse(
   const { status, errorCode } = errorTable.serverError;
   const { reason, data = null } = error instanceof ServiceError ? error : {};
   const message = serverErrorMessage(requestId, reason);
-  const shown = data && { ...data, error_msg: message };
-  return jsonResponse(status, failure(errorCode, message, shown), requestId, headers);
+  const responseData = data && { ...data, error_msg: message };
+  return jsonResponse(status, failure(errorCode, message, responseData), requestId, headers);
 }

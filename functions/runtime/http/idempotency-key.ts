@@ -7,26 +7,26 @@ import { clock } from '#runtime/environment/clock.ts';
 import type { ValidRequest } from './read-request.ts';
 
 /**
- * The key of a request with the header Idempotency-Key; null without it. Two requests are the same when the service
- * cannot tell them apart: route, path and what the schema has made of the body. Neither header nor body can be guessed
- * from what is kept, since the fingerprint is keyed with the header, of which only a hash is kept.
+ * The idempotency key of a request; null without the header Idempotency-Key. The fingerprint covers the route, the path
+ * parameters and the parsed body: requests that differ in none of them are the same. The stored record does not reveal
+ * the header or the body: the header is stored as a hash, and the fingerprint is an HMAC keyed with the header.
  */
 export function idempotencyKeyOf(
   route: Route,
   { workspaceId, parameters, headers, body }: ValidRequest<Route & { headers: typeof idempotencyHeaders }>,
 ): IdempotencyKey | null {
-  const given = headers['idempotency-key'];
-  if (given === undefined) return null;
+  const header = headers['idempotency-key'];
+  if (header === undefined) return null;
   return {
     workspaceId,
-    hash: createHash('sha256').update(given).digest('base64url'),
-    fingerprint: createHmac('sha256', given)
+    hash: createHash('sha256').update(header).digest('base64url'),
+    fingerprint: createHmac('sha256', header)
       .update(JSON.stringify([route.name, parameters, body]))
       .digest('base64url'),
     at: clock.now().getTime(),
   };
 }
 
-/** What an answer carries that an earlier request has got. */
+/** Additional headers of a replayed response. */
 export const replayHeaders = (replayed: boolean): Record<string, string> =>
   replayed ? { [replayedHeader]: 'true' } : {};

@@ -8,11 +8,11 @@ import { streamedRoute } from './streamed-route.ts';
 
 interface Listing<Item> {
   pages: AsyncIterable<Item[]> | Iterable<Item[]>;
-  /** Of all rows that match; undefined on a list without pages. */
+  /** Number of all matching items; undefined for a list without pagination. */
   total?: number;
 }
 
-/** The Lambda of a list: its envelope is written page by page, as fast as the client reads. */
+/** The Lambda handler of a list. It writes the envelope page by page, as fast as the client reads. */
 export const listRoute = <R extends Route, Item>(
   route: R,
   list: (request: ValidRequest<R>) => Promise<Listing<Item>>,
@@ -24,7 +24,7 @@ export const listRoute = <R extends Route, Item>(
       const { pages, total } = await list(request);
       const items = writeItems(pages);
       const pagination = total === undefined ? undefined : await paginationOf(request, total);
-      // The first piece is read before the status is sent: what fails until then is answered with its error.
+      // The first page is read before the status is sent, so that an error until then gets its own status.
       let text = await items.next();
       await awaitRateLimit();
       const stream = open();

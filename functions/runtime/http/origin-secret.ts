@@ -10,13 +10,13 @@ const originSecret = /* @__PURE__ */ cachedSecret(
   () => environment('originSecret') ?? '',
 );
 
-/** Whether a request came through the distribution, which alone knows the secret that it sends along. */
+/** Whether a request came through the distribution: only the distribution knows the secret in the header. */
 export async function isFromDistribution(
   headers: Readonly<Record<string, string | string[] | undefined>>,
 ): Promise<boolean> {
-  const given = headers[originSecretHeader];
-  // A stage without a distribution believes nobody.
-  if (typeof given !== 'string' || environment('originSecret') === undefined) return false;
-  const [sent, known] = [given, await originSecret()].map((text) => Buffer.from(text));
-  return sent !== undefined && sent.length === known?.length && timingSafeEqual(sent, known);
+  const header = headers[originSecretHeader];
+  // A stage without a distribution trusts no such header.
+  if (typeof header !== 'string' || environment('originSecret') === undefined) return false;
+  const [sent, secret] = [header, await originSecret()].map((text) => Buffer.from(text));
+  return sent !== undefined && sent.length === secret?.length && timingSafeEqual(sent, secret);
 }

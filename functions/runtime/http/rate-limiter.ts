@@ -4,30 +4,31 @@ import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
 import { type Admission, checkRateLimit } from '#domain/workspaces/check-rate-limit.ts';
 import { clock, log, rateBuckets } from '#runtime/composition/services.ts';
 
-/** Where a request waits for its key's limit, while what only reads may go on. */
+/** The rate limit check of one request. Reads may run concurrently with it; writes and the response must await it. */
 export interface RateLimiter {
   /** Before it resolves, nothing may be written and no response may leave. */
   readonly awaitRateLimit: AwaitRateLimit;
   /**
-   * What its answer tells of the limit.
-   * @throws Error while it is not known whether the request is let in
+   * The rate limit headers of the response.
+   * @throws Error while the check is pending
    */
   headers(): Record<string, string>;
   /**
-   * Does a request's work, which awaits the rate limit by itself where it must.
-   * @throws rateLimited before anything that the work throws, and without the work when it is known at once
+   * Runs the work of a request. The work itself awaits the rate limit before it writes.
+   * @throws rateLimited, which takes precedence over errors of the work. If the limit is known to be exceeded, the work
+   * does not start.
    */
   through<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
 let checkLimit: ReturnType<typeof checkRateLimit> | undefined;
 
-/** The gates of requests, so that the way out, which failures take too, knows what to tell. */
+/** The limiter of each request, so that error responses have the rate limit headers too. */
 const limiters = new WeakMap<object, RateLimiter>();
 
 /**
  * Takes a token from the caller's bucket.
- * @param request what the platform has handed over
+ * @param request the platform's event or request, as the key for `rateHeadersOf`
  */
 export function startRateLimit(
   request: object,
@@ -42,7 +43,7 @@ export function startRateLimit(
   return limiter;
 }
 
-/** Headers of the answer to a request: none where nothing is limited. */
+/** The rate limit headers of the response: none if the request has no limit. */
 export const rateHeadersOf = (request: object): Record<string, string> =>
   limiters.get(request)?.headers() ?? {};
 
@@ -53,20 +54,20 @@ const withoutLimit: RateLimiter = {
 };
 
 function limiterOf(pending: Admission | Promise<Admission>): RateLimiter {
-  let known = pending instanceof Promise ? undefined : pending;
+  let resolved = pending instanceof Promise ? undefined : pending;
   const checked = Promise.resolve(pending).then((admission) => {
-    known = admission;
+    resolved = admission;
     if (admission.rejection !== null) throw admission.rejection;
   });
-  // Whoever goes through the gate hears of it.
+  // `through` and the callers of `awaitRateLimit` get the rejection. This handler avoids an unhandled one before that.
   checked.catch(() => {});
   return {
     awaitRateLimit: () => checked,
-    headers: () => headersOf(known),
+    headers: () => headersOf(resolved),
     async through(work) {
-      if (known?.rejection) throw known.rejection;
-      // However the work ends, the gate is heard first: a refusal comes before everything else, and in Lambda nothing
-      // goes on behind the function's end.
+      if (resolved?.rejection) throw resolved.rejection;
+      // Wait for both: a rejection by the limiter takes precedence over any outcome of the work, and in Lambda no work
+      // may continue after the function has returned.
       const [outcome] = await Promise.allSettled([work(), checked]);
       await checked;
       if (outcome.status === 'rejected') throw outcome.reason;
@@ -76,7 +77,7 @@ function limiterOf(pending: Admission | Promise<Admission>): RateLimiter {
 }
 
 function headersOf(admission: Admission | undefined): Record<string, string> {
-  if (admission === undefined) throw new Error('A request is answered before it was let in');
+  if (admission === undefined) throw new Error('The response was made before the rate limit check ended');
   if (admission.bucket === null) return {};
   const { limit, remaining, reset } = admission.bucket;
   return {

@@ -9,25 +9,25 @@ import { uploadFailures } from '#contract/upload.ts';
 import type { UploadPart } from '#domain/files/upload-part.ts';
 import { readUtf8 } from './read-utf8.ts';
 
-/** All headers of a part: a name of 255 characters, of four bytes each, percent-encoded, is 3 KB. */
+/** Bytes of all headers of a part. A name of 255 characters with 4 bytes each is 3 KB when it is percent-encoded. */
 const headerBytes = 16 * 1024;
 
-/** What the parser takes; RFC 2046 allows 70. */
+/** The parser's limit. RFC 2046 allows 70 characters. */
 const boundaryCharacters = 250;
 
 type PartHeaders = Readonly<Record<string, string[] | undefined>>;
 
 /**
- * Reads a multipart/form-data body part by part, a chunk at a time. However it goes, and whoever stops, the body is
- * read to its end before this returns, so that its sender hears the answer; but not past the longest upload.
- * @throws badRequest, also while a part is read, when the body is no such form or too long
+ * Reads a multipart/form-data body part by part, as a stream. Before the generator ends, also after an error or an
+ * early return, it reads the body to its end, up to the largest upload: a client may not read the response before that.
+ * @throws badRequest if the body is not such a form or is too long, also while a part is read
  */
 export async function* readForm(
   contentType: string | undefined,
   body: Readable,
 ): AsyncGenerator<UploadPart, void, undefined> {
   const ended = readToEnd(body);
-  // Until the parser takes it.
+  // `readToEnd` has started the flow. Pause it until the parser is connected.
   body.pause();
   try {
     const dicer = new Dicer({
@@ -45,7 +45,8 @@ export async function* readForm(
       arrivals.emit('failed');
     };
     dicer.on('part', (stream) => {
-      // Of a part that is cut off: the form's own error is thrown behind it. Unheard, this one would end the process.
+      // A part that is cut off emits an error. Without this listener it would end the process; the form's own error is
+      // thrown later.
       stream.on('error', () => {});
       stream.on('header', (headers) => {
         open.add(stream);
@@ -53,7 +54,8 @@ export async function* readForm(
         arrivals.emit('part', headers, stream);
       });
     });
-    // What has come of the form is read first, so that the error describes the file alike in one chunk and in many.
+    // After the parser's error, the received parts are still read first. So the error describes the file in the same
+    // way, whether the body came in one chunk or in many.
     dicer.on('error', () => {
       isCutOff = true;
       failure ??= malformed('it ends before its last boundary');
@@ -72,23 +74,23 @@ export async function* readForm(
     }
     if (failure !== undefined) throw failure;
   } finally {
-    // A parser whose part nobody reads on would hold the body back.
+    // A parser with an unread part would block the body.
     body.unpipe();
     body.resume();
     await ended.catch(() => {});
   }
 }
 
-/** A body is counted once, however many wait for its end. */
+/** Several callers may wait for the end of a body; its bytes are counted once. */
 const endings = new WeakMap<Readable, Promise<void>>();
 
 /**
- * Resolves when the whole body has been read, which it sees to.
- * @throws Error when its sender leaves; badRequest when it is longer than any upload
+ * Reads the body and resolves at its end.
+ * @throws Error if the client disconnects; badRequest if the body is longer than the largest upload
  */
 export function readToEnd(body: Readable): Promise<void> {
-  const known = endings.get(body);
-  if (known !== undefined) return known;
+  const existing = endings.get(body);
+  if (existing !== undefined) return existing;
   const ending = new Promise<void>((resolve, reject) => {
     let bytes = 0;
     body.on('data', (chunk: Buffer) => {
@@ -139,7 +141,7 @@ function boundaryOf(contentType: string | undefined): string {
   return parameters.boundary;
 }
 
-/** The parser gives each byte as a character; names are UTF-8. */
+/** The parser returns each byte as one character, but names are UTF-8. */
 const headerOf = (headers: PartHeaders, name: string): string | undefined => {
   const [value] = headers[name] ?? [];
   if (value === undefined) return undefined;
@@ -149,8 +151,8 @@ const headerOf = (headers: PartHeaders, name: string): string | undefined => {
 };
 
 /**
- * Browsers write a quote as `%22`, which the parser reads, and a backslash as it is. Go and Python put a backslash before
- * a quote and before a backslash; before anything else it is part of the name.
+ * Browsers write a quote as `%22`, which the parser decodes, and do not escape a backslash. Go and Python escape a
+ * quote and a backslash with a backslash. A backslash before any other character is part of the name.
  */
 const unescaped = (_escaped: string, character: string): string => (character === '"' ? '%22' : character);
 

@@ -14,12 +14,12 @@ import { readUtf8 } from './read-utf8.ts';
 /** A request that has passed its route's schemas. */
 export interface ValidRequest<R extends Route> {
   workspaceId: string;
-  /** Of the key that it was sent with. */
+  /** The id of the request's API key. */
   apiKeyId: string;
   requestId: string;
-  /** What the workspace is held to; null when it is to nothing. */
+  /** The limits of the workspace; null if it has none. */
   limits: Limits | null;
-  /** The address that the client asked for: the distribution's when it came through it, else the gateway's. */
+  /** The URL that the client requested: of the distribution if the request came through it, else of the gateway. */
   address: () => Promise<URL>;
   parameters: z.output<R['parameters']>;
   query: z.output<R['query']>;
@@ -27,13 +27,18 @@ export interface ValidRequest<R extends Route> {
   body: z.output<R['body']>;
 }
 
-/** @throws clientNotAllowed unless the workspace takes every one of these, which a request names as its external user */
+/**
+ * Checks the whitelist.
+ * @param named all values that the request gives as its external user
+ * @throws clientNotAllowed if the workspace does not allow every one of them
+ */
 export type CheckUsers = (workspaceId: string, named: readonly unknown[]) => Promise<void>;
 
 /**
  * Checks a request against its route's schemas.
- * @param admitUsers of a route that takes an external user: asked about a request that breaks a rule of its fields
- * @throws badRequest naming every field that is wrong (specification, section 7.1)
+ * @param checkUsers for routes with an external user. Called for an invalid request, because whitelist errors take
+ * precedence over errors of fields.
+ * @throws badRequest that names every invalid field (specification, section 7.1); clientNotAllowed
  */
 export async function readRequest<R extends Route>(
   route: R,
@@ -48,7 +53,7 @@ export async function readRequest<R extends Route>(
   }
 }
 
-/** @throws badRequest when the body is no JSON, which comes before everything else that is wrong */
+/** @throws badRequest if the body is not JSON: this error takes precedence over all others */
 function namedUsers({ method }: Route, event: APIGatewayProxyEvent): unknown[] {
   if (method === 'POST') return [Object(bodyOf(event)).external_user_id];
   const lines = Object.entries(event.multiValueHeaders ?? {}).flatMap(([name, values = []]) =>
@@ -68,14 +73,15 @@ function validRequest<R extends Route>(route: R, event: APIGatewayProxyEvent): V
     parameters: parse(route.parameters, event.pathParameters ?? {}),
     query: parse(route.query, queryOf(event)),
     headers: parse(route.headers, headersOf(event, Object.keys(route.headers.shape))),
-    // What a client sends to a route that takes no body is not looked at.
+    // A body sent to a route without a body is ignored.
     body: parse(route.body, route.body.type === 'unknown' ? undefined : bodyOf(event)),
   } as ValidRequest<R>;
 }
 
 /**
- * Whom the authorizer has let in, and what it has said of its limits: nothing for a workspace without any, or when it was
- * asked before a deployment that made limits.
+ * The caller from the authorizer's context. `limits` is absent if the workspace has none, or if the cached context is
+ * from before the deployment that added limits.
+ * @throws accessDenied without a caller; unauthenticated if the key has expired
  */
 export function callerOf({ requestContext }: APIGatewayProxyEvent): Caller {
   const { workspaceId, apiKeyId, apiKeyExpiresAt, limits } = (requestContext.authorizer ?? {}) as Partial<
@@ -83,7 +89,7 @@ export function callerOf({ requestContext }: APIGatewayProxyEvent): Caller {
   >;
   if (workspaceId === undefined || apiKeyId === undefined)
     throw new ServiceError('accessDenied', 'Access denied');
-  // The authorizer's answer is cached for longer than a key may have had.
+  // The gateway may cache the authorizer's result beyond the expiry of the key.
   if (isExpired(apiKeyExpiresAt ?? null, clock.now())) throw unauthenticated();
   return {
     workspaceId,
@@ -112,7 +118,9 @@ function queryOf(event: APIGatewayProxyEvent): Record<string, string> {
   return query;
 }
 
-/** @throws badRequest when one that the route reads is there twice: the gateway would choose the last one */
+/**
+ * @throws badRequest if a header that the route reads occurs twice, because `headers` would contain only the last one
+ */
 function headersOf(
   { headers, multiValueHeaders }: APIGatewayProxyEvent,
   read: readonly string[],
@@ -128,7 +136,7 @@ function headersOf(
   return lowered;
 }
 
-/** A value whose characters are the bytes of UTF-8 text is that text. Any other, such as Latin-1, stays as it is. */
+/** Decodes a value whose characters are bytes of UTF-8. Any other value, such as Latin-1 text, stays unchanged. */
 const decodeHeader = (value: string): string =>
   /[^\0-\xff]/.test(value) ? value : (readUtf8(Buffer.from(value, 'latin1')) ?? value);
 
@@ -146,7 +154,7 @@ function bodyOf(event: APIGatewayProxyEvent): unknown {
   const coding = headerIn(event, 'content-encoding')?.trim().toLowerCase() ?? 'identity';
   if (coding !== 'identity')
     throw new ServiceError('badRequest', 'Content-Encoding must be identity: a compressed body is not read');
-  // API Gateway decodes a body of text itself, invalid bytes as U+FFFD, and leaves its byte order mark in place.
+  // API Gateway decodes a text body itself. It turns invalid bytes into U+FFFD and does not remove a byte order mark.
   const text = event.isBase64Encoded
     ? readUtf8(Buffer.from(event.body ?? '', 'base64'))
     : (event.body ?? '').replace(/^\ufeff/, '');
@@ -158,7 +166,7 @@ function bodyOf(event: APIGatewayProxyEvent): unknown {
   }
 }
 
-/** A name, an IPv4 or an IPv6 address, with a port or without. */
+/** A host name, an IPv4 or an IPv6 address, with or without a port. */
 const hostForm = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/i;
 
 async function addressOf(event: APIGatewayProxyEvent): Promise<URL> {

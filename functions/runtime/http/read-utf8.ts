@@ -1,4 +1,4 @@
-/** The text of these bytes, without a byte order mark at its beginning; undefined when they are not UTF-8. */
+/** Decodes UTF-8 and removes a leading byte order mark. Undefined if the bytes are not valid UTF-8. */
 export function readUtf8(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);

@@ -11,7 +11,9 @@ type UploadServices = Parameters<typeof storeUpload>[0] &
   Pick<FileServices, 'files'> &
   Pick<PlatformServices, 'clock'>;
 
-/** What both doors do with a body, once they know whose it is. */
+/**
+ * Stores an upload. Both the API Gateway route and the web function use it after they have authenticated the caller.
+ */
 export const receiveUpload = (services: UploadServices) => {
   const store = storeUpload(services);
   const resource = uploadedFileResource(services);

@@ -8,7 +8,7 @@ import type { Caller } from '#domain/workspaces/authorize-request.ts';
 import { environment } from '#runtime/environment/environment.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
 import { countRequest, measurements } from '#runtime/observability/invocation.ts';
-import { addToLog, loggingAs } from '#runtime/observability/log.ts';
+import { addRequestFields, withRequestFields } from '#runtime/observability/log.ts';
 import { Measurements } from '#runtime/observability/measurements.ts';
 import { failureResponse, jsonResponse } from './http-response.ts';
 import { isFromDistribution } from './origin-secret.ts';
@@ -16,15 +16,16 @@ import { rateHeadersOf, startRateLimit } from './rate-limiter.ts';
 import { readToEnd } from './read-form.ts';
 import type { receiveUpload } from './receive-upload.ts';
 
-/** As long as the function may run: 50 MB in it are half a megabit a second. */
+/** The function's own timeout. 50 MB in this time are 0.5 Mbit/s. */
 const requestMilliseconds = 900_000;
 
-/** Longer than whoever stands in front keeps a silent connection: it, and not this end, closes it. */
+/** Longer than the proxy in front keeps an idle connection, so that the proxy closes it and not this server. */
 const keepAliveMilliseconds = 600_000;
 
 /**
- * How long a sender without a good key may go on sending after its answer: a client that sends its whole body before it
- * reads gets rid of some megabytes in that time, and one that is slow on purpose holds a place for no longer.
+ * How long a client without a valid key may continue to send after the response. An honest client that sends its body
+ * before it reads can send several megabytes in this time; a deliberately slow client occupies the connection no
+ * longer.
  */
 const drainMilliseconds = 3000;
 
@@ -33,7 +34,7 @@ interface UploadServer {
   receive: ReturnType<typeof receiveUpload>;
 }
 
-/** The upload route as an HTTP server, where Lambda's managed runtime for web functions wants it to listen. */
+/** Serves the upload route over HTTP, at the host and port that Lambda sets for web functions. */
 export function serveUploads(services: UploadServer): void {
   const [host = '', port] = environment('httpEndpoint').split(':');
   const server = createServer(
@@ -49,22 +50,22 @@ async function respond(
   response: ServerResponse,
 ): Promise<void> {
   const checking = isFromDistribution(request.headers);
-  // When that cannot be told, the request fails below.
+  // If the check itself fails, the request fails below with a 500.
   if ((await checking.catch(() => undefined)) === false) {
-    countStranger();
+    countDirectRequest();
     request.socket.destroy();
     return;
   }
-  if (request.method === 'OPTIONS' && environment('answersPreflights') !== undefined) {
+  if (request.method === 'OPTIONS' && environment('handlesPreflights') !== undefined) {
     response.writeHead(204).end();
     return drain(request);
   }
   const requestId = String(request.headers['lambda-web-request-id'] ?? identifiers.uuid());
-  const { result, caller } = await loggingAs({ request_id: requestId }, () =>
+  const { result, caller } = await withRequestFields({ request_id: requestId }, () =>
     outcomeOf(services, request, { requestId, checking }),
   );
-  // The way in is closed before the way out opens; but nobody waits for a body longer than any upload, nor for one whose
-  // sender has no good key.
+  // Lambda's web functions are half-duplex: read the whole body before responding. Exceptions: a body that is longer
+  // than the largest upload, and a client without a valid key.
   if (caller !== undefined) await readToEnd(request).catch(() => {});
   const { statusCode, headers, body } = result;
   response.writeHead(statusCode, {
@@ -76,7 +77,7 @@ async function respond(
   if (caller === undefined) drain(request);
 }
 
-/** Reads what is left of a body for a while, so that its sender hears the answer, then closes the connection. */
+/** Reads the rest of a body for 3 s, so that the client receives the response, then closes the connection. */
 function drain(request: IncomingMessage): void {
   if (request.complete) return;
   const timer = setTimeout(() => request.socket.destroy(), drainMilliseconds);
@@ -84,23 +85,26 @@ function drain(request: IncomingMessage): void {
   request.resume();
 }
 
-const strangers = new Measurements();
-let isWaiting = false;
+const directRequests = new Measurements();
+let isScheduled = false;
 
-/** Told in one line a second: strangers may send any number of requests, and each line of a log costs. */
-function countStranger(): void {
-  strangers.add('strangers', 1, {});
-  if (isWaiting) return;
-  isWaiting = true;
+/**
+ * Counts a request without the distribution's secret. At most one log line a second, because anyone can send any number
+ * of such requests and each line costs money.
+ */
+function countDirectRequest(): void {
+  directRequests.add('requestsWithoutOriginSecret', 1, {});
+  if (isScheduled) return;
+  isScheduled = true;
   setTimeout(() => {
-    isWaiting = false;
-    strangers.publish({});
+    isScheduled = false;
+    directRequests.publish({});
   }, 1000);
 }
 
 interface Outcome {
   result: APIGatewayProxyResult;
-  /** Undefined for a sender without a good key. */
+  /** Undefined for a client without a valid key. */
   caller: Caller | undefined;
 }
 
@@ -119,7 +123,7 @@ async function outcomeOf(
     const apiKey = request.headers['x-api-key'];
     if (typeof apiKey !== 'string' || apiKey === '') throw unauthenticated();
     caller = await authorize(apiKey);
-    addToLog({ workspace_id: caller.workspaceId });
+    addRequestFields({ workspace_id: caller.workspaceId });
     const limiter = startRateLimit(request, rateClass, caller);
     const { workspaceId, apiKeyId } = caller;
     const file = await limiter.through(async () => {

@@ -7,7 +7,7 @@ import { failureResponse, headersOf } from './http-response.ts';
 import { rateHeadersOf, startRateLimit } from './rate-limiter.ts';
 import { type CheckUsers, callerOf, readRequest, type ValidRequest } from './read-request.ts';
 
-/** What Lambda's managed Node.js runtime puts into the global scope. */
+/** A global of Lambda's managed Node.js runtime. */
 declare const awslambda: {
   streamifyResponse(
     handler: (event: APIGatewayProxyEvent, stream: Writable, context: Context) => Promise<void>,
@@ -17,19 +17,21 @@ declare const awslambda: {
   };
 };
 
-/** Sends the status of success, the headers of every answer and these; what is written to the result follows at once. */
+/**
+ * Sends the success status and the headers. Returns the stream of the body, whose chunks are sent without buffering.
+ */
 export type OpenResponse = (headers?: Record<string, string>) => Writable;
 
 interface Invocation {
   context: Context;
   awaitRateLimit: AwaitRateLimit;
-  /** The client does not wait for this work; the function ends when it is done. */
+  /** The response ends without waiting for this work; the function ends after it. */
   finishAfterResponse: (work: Promise<void>) => void;
 }
 
 /**
- * The Lambda of a route that writes its answer piece by piece. An error before `open` becomes a failure envelope; after
- * it the answer ends unfinished, in JSON that is not closed, so that no client takes a part for the whole.
+ * The Lambda handler of a route that streams its response. An error before `open` becomes an error envelope. An error
+ * after `open` breaks the response off: its JSON stays incomplete, so that no client takes it for the whole.
  */
 export const streamedRoute = <R extends Route>(
   route: R,
@@ -37,7 +39,7 @@ export const streamedRoute = <R extends Route>(
   { checkUsers }: { checkUsers?: CheckUsers } = {},
 ) =>
   awslambda.streamifyResponse(async (event, stream, context) => {
-    // API Gateway invokes once more behind a streamed response, with an event that is no request.
+    // After a streamed response, API Gateway invokes the function once more with an event that is not a request.
     if (event.requestContext === undefined) return endOf(stream);
     const { requestId } = event.requestContext;
     startRequest(event, context, route.name);

@@ -3,20 +3,20 @@ import middy from '@middy/core';
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
 import { success } from '#contract/envelope.ts';
 import { route } from '#contract/routes/upload-file.ts';
-import { measurements, observesRequests } from '#runtime/observability/invocation.ts';
+import { measurements, requestObserver } from '#runtime/observability/invocation.ts';
 import { failureResponse, jsonResponse } from './http-response.ts';
 import { rateHeadersOf, startRateLimit } from './rate-limiter.ts';
 import { callerOf, headerIn } from './read-request.ts';
 import type { receiveUpload } from './receive-upload.ts';
 
-/** The Lambda of a route whose body is a form: the gateway hands it over whole, in base64. */
+/** The Lambda handler of the upload route. The gateway buffers the form and encodes it in base64. */
 export const uploadRoute = (receive: ReturnType<typeof receiveUpload>) =>
   middy<APIGatewayProxyEvent, APIGatewayProxyResult>()
     .onError((request) => {
       const { error, event } = request;
       request.response = failureResponse(error, event.requestContext.requestId, rateHeadersOf(event));
     })
-    .use(observesRequests(route.name))
+    .use(requestObserver(route.name))
     .handler(async (event) => {
       const caller = callerOf(event);
       const limiter = startRateLimit(event, route.rateClass, caller);

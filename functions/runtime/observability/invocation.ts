@@ -1,11 +1,11 @@
 import type { APIGatewayProxyEvent, Context } from 'aws-lambda';
 import { errorCodeOf, errorTable } from '#contract/errors.ts';
 import type { RouteName } from '#contract/routes.ts';
-import { logAlso, logInvocation } from './log.ts';
+import { addInvocationFields, logInvocation } from './log.ts';
 import { Measurements } from './measurements.ts';
 import { sendTrace, type TracedPart } from './trace.ts';
 
-/** What this invocation measures: Lambda gives a function one at a time. */
+/** The measurements of the current invocation. A Lambda environment has one invocation at a time. */
 export const measurements = /* @__PURE__ */ new Measurements();
 
 interface Properties extends Record<string, string | undefined> {
@@ -16,24 +16,27 @@ interface Properties extends Record<string, string | undefined> {
 
 let current: { name: string; startedAt: number; properties: Properties; parts: TracedPart[] } | undefined;
 
-/** Every line until the next invocation tells what this one is about, and so do its metrics. */
+/** Starts an invocation. Until the next one, all log lines and metrics contain these properties. */
 export function startInvocation(context: Context, about: Properties, name = 'invocation'): void {
   current = { name, startedAt: Date.now(), properties: about, parts: [] };
   logInvocation(context, about);
 }
 
-/** What else the invocation is about, once that is known. */
+/** Adds properties to the log lines, the metrics and the trace of the current invocation. */
 export function annotateInvocation(about: Record<string, string>): void {
   Object.assign(current?.properties ?? {}, about);
-  logAlso(about);
+  addInvocationFields(about);
 }
 
-/** A part of the invocation, for its trace. */
-export function traced(part: TracedPart): void {
+/** Adds a part of the invocation to its trace. */
+export function addTracedPart(part: TracedPart): void {
   current?.parts.push(part);
 }
 
-/** @returns when all has been told: before that Lambda must not take the function for done */
+/**
+ * Publishes the metrics and the trace. The function must await it before it returns: Lambda then freezes the
+ * environment.
+ */
 export async function endInvocation(outcome: TracedPart['outcome'] = 'ok'): Promise<void> {
   const { name, startedAt, properties, parts } = current ?? {
     name: '',
@@ -65,7 +68,7 @@ export const startRequest = (
     name,
   );
 
-/** Counts a request, and the error that it was answered with. */
+/** Counts a request and the error of its response. */
 export function countRequest(route: RouteName, error: unknown): void {
   measurements.add('requests', 1, { route });
   if (error !== undefined) measurements.add('errors', 1, { route, error_code: String(errorCodeOf(error)) });
@@ -78,8 +81,8 @@ export function endRequest(route: RouteName, error?: unknown): Promise<void> {
 
 const isFault = (error: unknown): boolean => errorCodeOf(error) === errorTable.serverError.errorCode;
 
-/** The middleware of a route's function that answers in one piece. */
-export const observesRequests = (route: RouteName) => ({
+/** The middleware that observes the requests of a buffered route. */
+export const requestObserver = (route: RouteName) => ({
   before: ({ event, context }: { event: APIGatewayProxyEvent; context: Context }): void =>
     startRequest(event, context, route),
   after: (): Promise<void> => endRequest(route),

@@ -5,12 +5,12 @@ import type { Log } from '#domain/platform/log.ts';
 import { serviceDimension } from './metric-names.ts';
 import { withSourcePositions } from './source-positions.ts';
 
-/** JSON lines with the request's id, at the level that the stage says (`variables.logLevel`). */
+/** JSON lines with the request id, at the stage's log level (`variables.logLevel`). */
 const logger = /* @__PURE__ */ new Logger({ serviceName: serviceDimension.service });
 
 type Fields = Record<string, unknown>;
 
-/** An error's own properties may hold what was sent, so only what is known to be harmless is logged. */
+/** Replaces an error by its harmless properties: others may contain data of the request. */
 const withoutContents = ({ error, ...fields }: Fields): Fields =>
   error === undefined ? fields : { ...fields, error: describe(error) };
 
@@ -27,7 +27,7 @@ function describe(error: unknown): unknown {
   };
 }
 
-/** What lines tell of the request that they come from, where several are under way side by side. */
+/** The log fields of a request, in functions that serve several requests concurrently. */
 const requestFields = /* @__PURE__ */ new AsyncLocalStorage<Fields>();
 
 const withRequest = (fields: Fields): Fields => ({ ...requestFields.getStore(), ...withoutContents(fields) });
@@ -38,19 +38,20 @@ export const log: Log = {
   error: (message, fields = {}) => logger.error(message, withRequest(fields)),
 };
 
-/** Every line of this work tells these fields. */
-export const loggingAs = <Result>(fields: Fields, work: () => Result): Result =>
+/** Runs the work with these fields in all its log lines. */
+export const withRequestFields = <Result>(fields: Fields, work: () => Result): Result =>
   requestFields.run({ ...fields }, work);
 
-/** From now on, every line of the work that this is called in tells these fields too. */
-export const addToLog = (fields: Fields): void => void Object.assign(requestFields.getStore() ?? {}, fields);
+/** Adds fields to the further log lines of the current `withRequestFields`. */
+export const addRequestFields = (fields: Fields): void =>
+  void Object.assign(requestFields.getStore() ?? {}, fields);
 
-/** Every line until the next call tells these fields, which function it is, and whether it has just been started. */
+/** Sets the fields of all log lines until the next call: these, the function's name and whether it is a cold start. */
 export function logInvocation(context: Context, fields: Record<string, string | undefined>): void {
   logger.resetKeys();
   logger.addContext(context);
   logger.appendKeys(fields);
 }
 
-/** Lines of this invocation tell these fields too. */
-export const logAlso = (fields: Record<string, string>): void => logger.appendKeys(fields);
+/** Adds fields to the further log lines of the invocation. */
+export const addInvocationFields = (fields: Record<string, string>): void => logger.appendKeys(fields);

@@ -2,7 +2,7 @@ import { Metrics } from '@aws-lambda-powertools/metrics';
 import { environment } from '#runtime/environment/environment.ts';
 import { type MetricDimension, type MetricName, metrics, serviceDimension } from './metric-names.ts';
 
-/** The values of those dimensions that a metric has. */
+/** Values for the dimensions of the metric. */
 export type Dimensions<Name extends MetricName> = Record<
   (typeof metrics)[Name]['dimensions'][number][number],
   string
@@ -16,7 +16,7 @@ interface Group {
 
 let client: Metrics | undefined;
 
-/** What an invocation has measured, until it is told in its log. */
+/** Collects the measurements of an invocation until they are written to its log. */
 export class Measurements {
   readonly #groups = new Map<string, Group>();
 
@@ -29,8 +29,9 @@ export class Measurements {
   }
 
   /**
-   * A line for each combination of dimensions: in one, CloudWatch would keep every metric under all of them.
-   * @param properties stand beside the metrics, to search by
+   * Writes one log line for each combination of dimensions: in a common line, CloudWatch would assign all dimensions to
+   * every metric.
+   * @param properties additional searchable fields of each line
    */
   publish(properties: Readonly<Record<string, string | undefined>>): void {
     const groups = [...this.#groups.values()];
@@ -42,10 +43,10 @@ export class Measurements {
       });
       for (const [name, value] of Object.entries(properties))
         if (value !== undefined) client.addMetadata(name, value);
-      const given: Partial<Record<string, string>> = dimensions;
+      const dimensionValues: Partial<Record<string, string>> = dimensions;
       for (const set of sets)
         if (set.length > 0)
-          client.addDimensions(Object.fromEntries(set.map((name) => [name, given[name] ?? ''])));
+          client.addDimensions(Object.fromEntries(set.map((name) => [name, dimensionValues[name] ?? ''])));
       for (const [name, value] of summed(values))
         client.addMetric(metrics[name].name, metrics[name].unit, value);
       client.publishStoredMetrics();
@@ -53,7 +54,7 @@ export class Measurements {
   }
 }
 
-/** Counts as their sum; times and sizes one by one, for percentiles. */
+/** Adds up counts. Times and sizes stay single values, for percentiles. */
 function summed(values: readonly [MetricName, number][]): [MetricName, number][] {
   const sums = new Map<MetricName, number>();
   const single: [MetricName, number][] = [];

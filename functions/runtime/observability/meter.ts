@@ -1,7 +1,7 @@
 import type { Meter } from '#domain/platform/meter.ts';
-import { measurements, traced } from './invocation.ts';
+import { addTracedPart, measurements } from './invocation.ts';
 
-/** Counts into what the invocation tells at its end. */
+/** Adds to the measurements that the invocation publishes at its end. */
 export const meter: Meter = {
   replied({ calls, reasoningSteps }) {
     for (const [model, , promptTokens, completionTokens] of calls) {
@@ -14,7 +14,7 @@ export const meter: Meter = {
         number,
         number,
       ];
-      traced({ name: tool, start, end, outcome: result?.success === true ? 'ok' : 'fault' });
+      addTracedPart({ name: tool, start, end, outcome: result?.success === true ? 'ok' : 'fault' });
       measurements.add('steps', 1, { tool });
       if (result?.success !== true) measurements.add('failedSteps', 1, { tool });
     }

@@ -1,96 +1,102 @@
 /**
- * The metrics that functions tell in their logs (CloudWatch's embedded metric format), for dashboards and alarms.
+ * The metrics that functions write to their logs (CloudWatch's embedded metric format), for dashboards and alarms.
  *
- * They stand in a namespace of the stack's own: `variables.metricsNamespace` has its name, the stack's. Each is kept
- * under every one of its `dimensions`: a metric of `[['route'], ['error_code']]` is found by its route, and by its code,
- * and not by both. A dimension has few values, because each new one is a metric that is paid for. What has many (the
- * workspace, the request, the chat, the batch) stands beside the metrics in the same line, as `workspace_id`,
- * `request_id` and so on, for Logs Insights.
+ * Their namespace is the stack's name (`variables.metricsNamespace`). CloudWatch stores a metric once for each of its
+ * dimension sets: a metric with `[['route'], ['error_code']]` can be queried by route or by code, but not by both. A
+ * dimension must have few values, because AWS charges for each combination as a metric. Properties with many values
+ * (the workspace, the request, the chat, the batch) are fields of the same log line, such as `workspace_id` and
+ * `request_id`, for Logs Insights.
  */
 interface Metric {
-  /** As CloudWatch shows it. */
+  /** The name in CloudWatch. */
   name: string;
   unit: 'Count' | 'Milliseconds' | 'Seconds' | 'Bytes';
-  /** Names of the sets of dimensions. */
+  /** The dimension sets. */
   dimensions: readonly (readonly MetricDimension[])[];
 }
 
 export type MetricDimension =
-  /** Name of the route: a key of `contract/routes.ts`. */
+  /** The name of the route: a key of `contract/routes.ts`. */
   | 'route'
   /** `error_code` of the envelope, in digits. */
   | 'error_code'
-  /** `llm_model` of an agent, `PROVIDER:MODEL`: as many as a stage uses. */
+  /** `llm_model` of an agent, `PROVIDER:MODEL`. */
   | 'model'
-  /** Of a model: `throttled`, `unavailable`, `tooLong`, `refused`, `failed`; `stalled` (silent for too long) or `slow` (in all). */
+  /**
+   * Why a model failed: `throttled`, `unavailable`, `tooLong`, `refused`, `failed`, `stalled` (idle timeout) or `slow`
+   * (deadline).
+   */
   | 'failure'
-  /** `type` of a reasoning step (specification, section 6.1): six. */
+  /** `type` of a reasoning step (specification, section 6.1): six values. */
   | 'tool'
   /** Final status of a batch: `completed`, `failed`, `cancelled`. */
   | 'status'
-  /** Of an attempt to deliver a webhook: `delivered`, `refused` (another status), `unreachable`, `gone` (410). */
+  /**
+   * Outcome of a webhook delivery attempt: `delivered`, `refused` (a status other than 2xx and 410), `unreachable`,
+   * `gone` (410).
+   */
   | 'outcome'
-  /** Why the authorizer refused: `unknown`, `revoked`, `expired`, `disabled` (the workspace). */
+  /** Why the authorizer rejected a key: `unknown`, `revoked`, `expired`, `disabled` (the workspace). */
   | 'reason';
 
 const one = <Dimension extends MetricDimension>(dimension: Dimension) => [[dimension]] as const;
 
 export const metrics = {
-  /** Requests that reached the function of their route, however they were answered. */
+  /** Requests that reached the function of their route, successful or not. */
   requests: { name: 'Requests', unit: 'Count', dimensions: one('route') },
-  /** Requests that were answered with an error, 4xx and 5xx: those of `error_code` 10005 are the service's own fault. */
+  /** Requests that got an error, 4xx or 5xx. Only those with `error_code` 10005 are failures of the service. */
   errors: { name: 'Errors', unit: 'Count', dimensions: [['route'], ['error_code']] },
-  /** Keys that the authorizer refused. Refusals that the gateway has cached are not counted again. */
+  /** Keys that the authorizer rejected. Rejections from the gateway's cache are not counted. */
   rejectedKeys: { name: 'RefusedKeys', unit: 'Count', dimensions: one('reason') },
-  /** Connections that the web function of uploads has closed unread: they came without the distribution's secret. */
-  strangers: { name: 'Strangers', unit: 'Count', dimensions: [[]] },
+  /** Requests without the distribution's secret. The web function of uploads closes their connections unread. */
+  requestsWithoutOriginSecret: { name: 'Strangers', unit: 'Count', dimensions: [[]] },
 
-  /** From the begin of `send-message` to the first piece of the reply's text; without a cold start and the authorizer. */
+  /** From the start of `send-message` to the first delta of the reply; without the cold start and the authorizer. */
   timeToFirstDelta: { name: 'TimeToFirstDelta', unit: 'Milliseconds', dimensions: one('route') },
-  /** From the begin of `send-message` to the moment when the reply is stored and everything has been told. */
+  /** From the start of `send-message` until the reply is stored and sent. */
   replyTime: { name: 'ReplyTime', unit: 'Milliseconds', dimensions: one('route') },
-  /** Turns whose reply is not whole: they were answered with `response.error`, or with 500. */
+  /** Turns whose reply failed: the client got `response.error` or 500. */
   failedReplies: { name: 'FailedReplies', unit: 'Count', dimensions: one('route') },
-  /** Files that were stored, and their sizes: as many values as files. */
+  /** The size of each stored file: one value a file, so the sample count is the number of files. */
   uploadedBytes: { name: 'UploadedBytes', unit: 'Bytes', dimensions: one('route') },
 
-  /** Calls of a model that it answered: chats, titles excepted, and batches. */
+  /** Model calls of replies in chats and batches, titles excepted. */
   modelCalls: { name: 'ModelCalls', unit: 'Count', dimensions: one('model') },
   promptTokens: { name: 'PromptTokens', unit: 'Count', dimensions: one('model') },
   completionTokens: { name: 'CompletionTokens', unit: 'Count', dimensions: one('model') },
-  /** Calls that were made again, since the model had been throttled or unavailable before it said anything. */
+  /** Retries of model calls that were throttled or unavailable before their first output. */
   modelRetries: { name: 'ModelRetries', unit: 'Count', dimensions: [['model'], ['failure']] },
-  /** Replies that a model's failure has ended, after its retries; of batches too, which try again later. */
+  /** Replies that ended with a model failure after all retries. In batches too, although those are retried later. */
   modelFailures: { name: 'ModelFailures', unit: 'Count', dimensions: [['model'], ['failure']] },
 
-  /** Reasoning steps that have ended. */
+  /** Ended reasoning steps. */
   steps: { name: 'Steps', unit: 'Count', dimensions: one('tool') },
-  /** Those of them without success. */
+  /** Ended reasoning steps with `success: false`. */
   failedSteps: { name: 'FailedSteps', unit: 'Count', dimensions: one('tool') },
 
-  /** Requests of batches that a worker has ended. Those that a stop ended have had no worker. */
+  /** Batch items that a worker ended. Items that a cancel or a timeout ended had no worker and are not counted. */
   batchRequestsDone: { name: 'BatchRequestsDone', unit: 'Count', dimensions: [[]] },
   batchRequestsFailed: { name: 'BatchRequestsFailed', unit: 'Count', dimensions: [[]] },
-  /** Requests of batches that went back into the queue, for a model that is busy or a history that is in use. */
+  /** Batch items returned to the queue, because the model was busy or the chat was in use. */
   batchRequestsDelayed: { name: 'BatchRequestsPutOff', unit: 'Count', dimensions: [[]] },
-  /** From the creation of a batch to its end: as many values as batches that ended. */
+  /** From the creation of a batch to its end: one value for each ended batch. */
   batchAge: { name: 'BatchAge', unit: 'Seconds', dimensions: one('status') },
 
-  /** Batches that are open a quarter of an hour after their time was up: told at every run of the reconciler. */
+  /** Batches that are still open 15 minutes after their `expires_at`. The reconciler reports them at every run. */
   overdueBatches: { name: 'OverdueBatches', unit: 'Count', dimensions: [[]] },
 
-  /** Webhooks whose last attempt has failed. */
+  /** Webhooks whose last delivery attempt failed. */
   webhooksExhausted: { name: 'WebhooksGivenUp', unit: 'Count', dimensions: [[]] },
   webhookAttempts: { name: 'WebhookAttempts', unit: 'Count', dimensions: one('outcome') },
 
-  /** Writes of usage that failed for good: what `agentctl usage` tells is too low by so many turns or invocations. */
+  /** Usage writes that failed after all retries. The figures of `agentctl usage` lack these turns or invocations. */
   lostUsage: { name: 'LostUsage', unit: 'Count', dimensions: [[]] },
 } as const satisfies Record<string, Metric>;
 
 export type MetricName = keyof typeof metrics;
 
 /**
- * Stands in every set of dimensions, the empty one too, as Powertools does it: `[['route']]` above is
+ * Powertools adds this dimension to every dimension set, the empty one included: `[['route']]` above is
  * `{ service, route }` in CloudWatch.
  */
 export const serviceDimension = { service: 'agent-service' } as const;

@@ -6,7 +6,10 @@ import { serviceUnavailable } from '#runtime/environment/variables.ts';
 import { endInvocation, startInvocation } from './invocation.ts';
 import { log } from './log.ts';
 
-/** The Lambda behind a queue, a schedule or the workflow: its lines tell which invocation they are of, and its figures come at its end. */
+/**
+ * The Lambda handler of a function that a queue, a schedule or the workflow invokes. Log lines contain the invocation's
+ * ids; metrics and trace are published at the end. Calls to AWS are retried until the function's timeout is near.
+ */
 export const observed =
   <Event, Result>(handler: (event: Event) => Promise<Result>) =>
   async (event: Event, context: Context): Promise<Result> => {
@@ -19,29 +22,29 @@ export const observed =
       return result;
     } catch (error) {
       log.error('An invocation failed', { error });
-      throw bare(error);
+      throw withoutProperties(error);
     } finally {
       await endInvocation(outcome);
     }
   };
 
 /**
- * Lambda logs what a function throws with all its properties, and in those of AWS's errors are rows of the table. Of the
- * name, the workflow knows whether another attempt may succeed.
+ * Lambda logs a thrown error with all its properties, and AWS's errors may contain items of the table. So only name,
+ * message and stack remain. The workflow decides by the name whether to retry.
  */
-function bare(error: unknown): unknown {
+function withoutProperties(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const { name, message, stack } = error;
   return Object.assign(new Error(message), { name: isTransient(error) ? serviceUnavailable : name, stack });
 }
 
-/** AWS throttles, or does not answer, or others were writing the same items for too long. */
+/** AWS throttled or failed, or a conflict with concurrent writes of the same items lasted through all attempts. */
 function isTransient(error: Error): boolean {
   const ofSdk = error as Parameters<typeof isTransientError>[0];
   return isThrottlingError(ofSdk) || isTransientError(ofSdk) || isServerError(ofSdk) || isConflict(error);
 }
 
-/** Of an event that is about one workspace, and perhaps one of its batches. */
+/** The log fields of an event that names a workspace, or a workspace and a batch. */
 function namesIn(event: unknown): { workspace_id: string | undefined; batch_id: string | undefined } {
   const { workspaceId, batchId } = (event ?? {}) as { workspaceId?: unknown; batchId?: unknown };
   return {

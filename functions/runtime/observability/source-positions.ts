@@ -8,9 +8,9 @@ const location = /(file:\/\/[^\s()]+):(\d+):(\d+)/g;
 const maps = new Map<string, SourceMap | undefined>();
 
 /**
- * A stack trace with the places of the sources instead of the bundle's. For traces that are logged: Node's
- * `--enable-source-maps` does it to every error at which something looks, and there is one in each reply (a web stream
- * that is let go of makes one), at 150 ms of processor and 50 MB for a function's first.
+ * Maps the positions of a stack trace from the bundle to the sources. Only logged stack traces need it. Node's
+ * `--enable-source-maps` maps every stack that is read, and each reply has one (cancelling a web stream creates an
+ * error): the first costs a function 150 ms of processor time and 50 MB.
  */
 export const withSourcePositions = (stack: string): string =>
   stack.replace(location, (bundled, module: string, line: string, column: string) => {
@@ -25,7 +25,7 @@ function mapOf(module: string): SourceMap | undefined {
   return maps.get(module);
 }
 
-/** Undefined for a module that has none, and for one that cannot be read: a trace is logged in any case. */
+/** Undefined if the module has no source map or it cannot be read: the stack is logged in any case. */
 function readMap(module: string): SourceMap | undefined {
   try {
     return new SourceMap(JSON.parse(readFileSync(`${fileURLToPath(module)}.map`, 'utf8')));

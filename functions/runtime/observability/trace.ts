@@ -8,11 +8,11 @@ export interface TracedPart {
   name: string;
   start: number;
   end: number;
-  /** `error`: a client's; `fault`: ours, or of a service that we ask. */
+  /** `error`: caused by the client; `fault`: caused by this service or one that it calls. */
   outcome: 'ok' | 'error' | 'fault';
 }
 
-/** What an invocation was about, to search traces by: X-Ray indexes fifty of a trace. */
+/** Searchable properties of a trace. X-Ray indexes at most 50. */
 type Annotations = Readonly<Record<string, string | undefined>>;
 
 interface Subsegment {
@@ -24,34 +24,34 @@ interface Subsegment {
   fault?: true;
 }
 
-/** A datagram to the daemon may have 64 KB: so many parts are 10. */
-const partsAtMost = 100;
+/** 100 parts are about 10 KB. A datagram to the daemon may have 64 KB. */
+const maxParts = 100;
 
 let socket: Socket | undefined;
 
 /**
- * Tells X-Ray of an invocation, when it is one that Lambda traces: a datagram to the daemon beside the function, which
- * costs what it takes to write one. Without a daemon, as on a local run, or without a sample, it does nothing.
- * @returns when it is on its way; it never fails
+ * Sends the trace of an invocation to the local X-Ray daemon, as one UDP datagram. Does nothing without a daemon, as on
+ * a local run, or if Lambda does not sample the invocation.
+ * @returns resolves when the datagram is sent; never rejects
  */
 export async function sendTrace(
-  whole: TracedPart,
+  invocation: TracedPart,
   parts: readonly TracedPart[],
   annotations: Annotations,
 ): Promise<void> {
   const [host, port] = (process.env.AWS_XRAY_DAEMON_ADDRESS ?? '').split(':');
-  // Root=1-…;Parent=…;Sampled=1, as Lambda sets it for each invocation.
+  // Lambda sets it for each invocation: Root=1-…;Parent=…;Sampled=1
   const header = new Map(
     (process.env._X_AMZN_TRACE_ID ?? '').split(';').map((field) => field.split('=', 2) as [string, string]),
   );
   if (!host || port === undefined || header.get('Sampled') !== '1') return;
   const document = {
-    ...subsegment(whole),
+    ...subsegment(invocation),
     type: 'subsegment',
     trace_id: header.get('Root'),
     parent_id: header.get('Parent'),
     annotations,
-    subsegments: parts.slice(0, partsAtMost).map(subsegment),
+    subsegments: parts.slice(0, maxParts).map(subsegment),
   };
   await send(`{"format": "json", "version": 1}\n${JSON.stringify(document)}`, host, Number(port));
 }
@@ -65,11 +65,11 @@ const subsegment = ({ name, start, end, outcome }: TracedPart): Subsegment => ({
 });
 
 function send(text: string, host: string, port: number): Promise<void> {
-  // Unreferenced: it must not keep an environment, or a test, from ending.
+  // Unreferenced, so that the socket does not keep the process alive.
   socket ??= createSocket('udp4').unref();
   const { promise, resolve } = Promise.withResolvers<void>();
   socket.send(text, port, host, (error) => {
-    if (error !== null) log.warn('A trace was not told', { error });
+    if (error !== null) log.warn('A trace was not sent', { error });
     resolve();
   });
   return promise;
