@@ -56,7 +56,7 @@ export async function sendOutbound(request: OutboundRequest): Promise<OutboundRe
     request.signal.throwIfAborted();
     if (error instanceof OutboundFailure) throw error;
     if (timeout.aborted)
-      throw new OutboundFailure('late', timeoutText(request.times.whole), { cause: error });
+      throw new OutboundFailure('timeout', timeoutText(request.times.whole), { cause: error });
     throw failureOf(error);
   }
 }
@@ -103,7 +103,7 @@ async function responseOf(
   } catch (error) {
     signal.throwIfAborted();
     if (slow.aborted)
-      throw new OutboundFailure('late', timeoutText(request.times.response), { cause: error });
+      throw new OutboundFailure('timeout', timeoutText(request.times.response), { cause: error });
     if (hop > 0 && error instanceof OutboundFailure && error.kind === 'forbidden')
       throw new OutboundFailure('forbidden', 'A redirect leads to an address that is not allowed');
     throw error;
@@ -169,7 +169,7 @@ async function wholeOf(
   response: IncomingMessage,
 ): Promise<Omit<OutboundResponse, 'url'>> {
   const { body, isCut } = await readBody(response, maxBytes);
-  if (isCut) throw new OutboundFailure('too large', `The answer is larger than ${maxBytes / 1_000_000} MB`);
+  if (isCut) throw new OutboundFailure('too-large', `The answer is larger than ${maxBytes / 1_000_000} MB`);
   return { status: response.statusCode ?? 0, headers: response.headers, body };
 }
 
@@ -179,7 +179,7 @@ const timeoutText = (milliseconds: number): string => `It took longer than ${mil
 function failureOf(error: unknown): OutboundFailure {
   const { code = '' } = error as NodeJS.ErrnoException;
   if (code === 'HPE_HEADER_OVERFLOW')
-    return new OutboundFailure('too large', `The answer's headers are larger than ${headerBytes / 1024} KB`);
+    return new OutboundFailure('too-large', `The answer's headers are larger than ${headerBytes / 1024} KB`);
   if (/^(?:HPE_|Z_|ERR__ERROR_|ERR_BROTLI|ERR_HTTP)/.test(code)) return new OutboundFailure('broken');
   if (/CERT|SIGNATURE|ISSUER|CHAIN/.test(code)) return new OutboundFailure('untrusted');
   return new OutboundFailure('unreachable');

@@ -35,7 +35,7 @@ export const httpWebPages = ({ rules }: { rules: OutboundRules }): WebPages => (
       AbortSignal.any([signal, timeout]),
     ).catch((error: unknown) => {
       signal.throwIfAborted();
-      throw timeout.aborted ? new OutboundFailure('late') : error;
+      throw timeout.aborted ? new OutboundFailure('timeout') : error;
     });
     return { url: response.url.href, ...page };
   },

@@ -4,9 +4,9 @@ import { type KnowledgeDocument, knowledgeLimits } from './knowledge.ts';
 import type { KnowledgeServices } from './services.ts';
 
 /**
- * Takes documents away from a workspace's agents: all of them, or none.
+ * Removes documents from a workspace's knowledge, all or none.
  * @param input.documents ids or names
- * @throws notFound naming the one that is not there
+ * @throws notFound for an unknown workspace or document; badRequest for too many documents
  */
 export const removeDocuments =
   (services: Pick<KnowledgeServices, 'knowledge'> & Pick<WorkspaceServices, 'workspaces'>) =>

@@ -203,7 +203,7 @@ export const webhookSource: WebhookServices['webhookSource'] = {
 const webhookClients = () => import('./webhook-clients.ts');
 export const lazySecretCipher: WebhookServices['secretCipher'] = {
   encrypt: async (secret, owner) => (await webhookClients()).secretCipher().encrypt(secret, owner),
-  open: async (encrypted, owner) => (await webhookClients()).secretCipher().open(encrypted, owner),
+  decrypt: async (encrypted, owner) => (await webhookClients()).secretCipher().decrypt(encrypted, owner),
 };
 export const lazyWebhookSender: WebhookServices['webhookSender'] = {
   rejectionOf: async (url) => (await webhookClients()).webhookSender().rejectionOf(url),

@@ -1,6 +1,6 @@
 import type { RateClass } from '#contract/rate-limits.ts';
 import type { Caller } from '#domain/workspaces/authorize-request.ts';
-import { type Admission, checkRateLimit } from '#domain/workspaces/check-rate-limit.ts';
+import { checkRateLimit, type RateLimitDecision } from '#domain/workspaces/check-rate-limit.ts';
 import { clock, log, rateBuckets } from '#runtime/composition/services.ts';
 
 /** Where a request waits for its key's limit, while what only reads may go on. */
@@ -54,7 +54,7 @@ const withoutLimit: RateLimiter = {
   through: (work) => work(),
 };
 
-function limiterOf(pending: Admission | Promise<Admission>): RateLimiter {
+function limiterOf(pending: RateLimitDecision | Promise<RateLimitDecision>): RateLimiter {
   let known = pending instanceof Promise ? undefined : pending;
   const admitted = Promise.resolve(pending).then((admission) => {
     known = admission;
@@ -77,7 +77,7 @@ function limiterOf(pending: Admission | Promise<Admission>): RateLimiter {
   };
 }
 
-function headersOf(admission: Admission | undefined): Record<string, string> {
+function headersOf(admission: RateLimitDecision | undefined): Record<string, string> {
   if (admission === undefined) throw new Error('A request is answered before it was let in');
   if (admission.bucket === null) return {};
   const { limit, remaining, reset } = admission.bucket;
