@@ -41,6 +41,6 @@ export const knowledgeLimits = {
   textBytes: 10 * 1024 * 1024,
   /** The same as for chat names. */
   nameCharacters: 256,
-  /** A transaction has at most 100 writes: one per document, one for the head. The rest is reserve. */
+  /** A transaction has at most 100 writes: one per document, one for the head, two for the audit. The rest is reserve. */
   documentsAtOnce: 50,
 } as const;

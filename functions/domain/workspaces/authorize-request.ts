@@ -70,7 +70,7 @@ async function markUsed(
   try {
     await services.apiKeys.markUsed(key, day, timedOut.signal);
   } catch (error) {
-    services.log.warn('The last use of a key was not noted down', { apiKeyId: key.id, error });
+    services.log.warn('The last use of an API key was not stored', { apiKeyId: key.id, error });
   } finally {
     cancel();
   }
