@@ -127,8 +127,8 @@ function within({ content, bounds }: Cached, wanted: TextBounds): AttachmentCont
 const failure = z.object({ errorType: z.string(), errorMessage: z.string() });
 
 /**
- * Why a retry would fail too: Lambda reports that the function used up its time or memory. Undefined for other failures,
- * such as an unavailable bucket: they may be temporary.
+ * Why a retry would fail too: Lambda reports that the function used up its time or memory. Undefined for other
+ * failures, such as an unavailable bucket: they may be temporary.
  */
 function permanentFailureOf({ errorType, errorMessage }: z.output<typeof failure>): string | undefined {
   if (errorType === 'Sandbox.Timedout' || errorMessage.includes('Task timed out'))

@@ -13,7 +13,9 @@ export function preparedJson(prepared: PreparedAttachment): string {
   return JSON.stringify({ type, characters: text.length, pageOffsets, text });
 }
 
-/** Copies the start of a text. A plain slice would keep the whole original text in memory. Lone surrogates are replaced. */
+/**
+ * Copies the start of a text. A plain slice would keep the whole original text in memory. Lone surrogates are replaced.
+ */
 export const startOfText = (text: string, characters: number): string =>
   Buffer.from(text.slice(0, characters)).toString();
 
@@ -24,8 +26,8 @@ const textField = '"text":"';
 const maxFieldCharacters = 200_000;
 
 /**
- * Parses what `preparedJson` wrote while it arrives, and stops as soon as the bounds are met: a text may have 20 million
- * characters.
+ * Parses what `preparedJson` wrote while it arrives, and stops as soon as the bounds are met: a text may have 20
+ * million characters.
  */
 export async function readPreparedJson(
   bytes: AsyncIterable<Uint8Array>,

@@ -13,7 +13,7 @@ import type { FileWriter } from '#domain/files/file-store.ts';
 /** The minimum size of a part in S3. An upload buffers one part in memory. */
 const partBytes = 5 * 1024 * 1024;
 
-/** The bucket's lifecycle rule removes objects with this tag after a day. The last step of a persistent upload removes it. */
+/** The bucket's lifecycle rule removes objects with this tag after a day. `complete` removes the tag. */
 const temporary = 'kept=no';
 
 /** Writes an object as a multipart upload, through one buffer. A file smaller than a part is a single put. */

@@ -6,7 +6,9 @@ const messagesPerCall = 10;
 /** After a crash, 1,000 requests may need 100 calls: this many concurrent calls keep their sockets busy. */
 const callsAtOnce = 10;
 
-/** Messages contain only ids. The message group is the workspace, so that fair queues let no workspace starve another. */
+/**
+ * Messages contain only ids. The message group is the workspace, so that fair queues let no workspace starve another.
+ */
 export function sqsBatchQueue(client: SQSClient, url: string): BatchQueue {
   const sendBatch = async (messages: readonly QueuedRequests[], delay: number): Promise<void> => {
     const { Failed = [] } = await client.send(

@@ -3,8 +3,8 @@ import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
 import { bounds } from './bounds.ts';
 
 /**
- * Unpacks the wanted parts of an office document. It checks the limits against the sizes in the archive's directory, and
- * never unpacks a part beyond the size given there.
+ * Unpacks the wanted parts of an office document. It checks the limits against the sizes in the archive's directory,
+ * and never unpacks a part beyond the size given there.
  * @throws ExtractionFailure `tooLarge` or `encrypted`
  */
 export function openArchive(bytes: Uint8Array, isWanted: (name: string) => boolean): Map<string, Uint8Array> {

@@ -6,8 +6,8 @@ import { KnowledgeIndex } from './knowledge-index.ts';
 import { objectCache } from './object-cache.ts';
 
 /**
- * Limit of the cache, in bytes of uncompressed JSON: one of the largest indexes (32 MB), or many small ones. In memory an
- * index takes eight times its JSON, so the cache takes at most about 260 MB of the function's 1,024 MB.
+ * Limit of the cache, in bytes of uncompressed JSON: one of the largest indexes (32 MB), or many small ones. In memory
+ * an index takes eight times its JSON, so the cache takes at most about 260 MB of the function's 1,024 MB.
  */
 const cachedBytes = 32 * 1024 * 1024;
 

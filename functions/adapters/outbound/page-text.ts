@@ -7,7 +7,9 @@ import { readableHtml } from './readable-html.ts';
 
 type Kind = 'html' | 'xml' | 'text';
 
-/** Registered media types that contain readable text, with the way to decode them. `kindOf` adds text/* and suffixes. */
+/**
+ * Registered media types that contain readable text, with the way to decode them. `kindOf` adds text/* and suffixes.
+ */
 const kinds: Readonly<Record<string, Kind>> = {
   'text/html': 'html',
   'application/xhtml+xml': 'html',
@@ -53,7 +55,9 @@ function declared(header: string): { type: string; charset: string | undefined }
   return { type: type.toLowerCase().slice(0, longestType), charset: parameters.charset };
 }
 
-/** Guesses the type if there is no Content-Type: binary if it has a zero byte, else HTML by its first tag, else text. */
+/**
+ * Guesses the type if there is no Content-Type: binary if it has a zero byte, else HTML by its first tag, else text.
+ */
 function guess(body: Uint8Array): { type: string; charset: undefined } {
   const start = Buffer.from(body.subarray(0, 1024));
   if (start.includes(0)) return { type: 'application/octet-stream', charset: undefined };

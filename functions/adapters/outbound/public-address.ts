@@ -10,7 +10,8 @@ const nat64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
 
 /**
  * Whether an address belongs to the public internet: not private, loopback, link-local, carrier-grade NAT, multicast,
- * reserved or unique-local, and no IPv6 form that contains such an address. 6to4 and Teredo are obsolete and never public.
+ * reserved or unique-local, and no IPv6 form that contains such an address. 6to4 and Teredo are obsolete and never
+ * public.
  */
 export function isPublicAddress(text: string): boolean {
   const address = parse(text);

@@ -11,7 +11,8 @@ export interface ReadBody {
 
 /**
  * Reads and decompresses a response's body, at most `maxBytes` of decompressed data.
- * @throws OutboundFailure `broken` for an unknown content coding; errors of the connection or the decompression unchanged
+ * @throws OutboundFailure `broken` for an unknown content coding; errors of the connection or the decompression
+ *   unchanged
  */
 export async function readBody(response: IncomingMessage, maxBytes: number): Promise<ReadBody> {
   const chunks: Buffer[] = [];

@@ -29,16 +29,16 @@ const chunkCharacters = 128 * 1024;
 /** Longer addresses contain data, such as data: URLs. */
 const addressCharacters = 2000;
 /**
- * Limit for the sum of all addresses, each counted with its base address. It is enough for 40,000 usual links, more than
- * real pages have. Without it, 5 MB of short links could grow to 700 MB by a long <base>. Links beyond the limit become
- * plain text.
+ * Limit for the sum of all addresses, each counted with its base address. It is enough for 40,000 usual links, more
+ * than real pages have. Without it, 5 MB of short links could grow to 700 MB by a long <base>. Links beyond the limit
+ * become plain text.
  */
 const allAddressesCharacters = 5_000_000;
 
 /**
  * The readable text of an HTML page, with headings, lists and links in Markdown. If the page has a <main>, only that.
- * It reads the tokens once and builds no tree, so time and memory grow linearly with the length, also with deep nesting:
- * the worst known 5 MB take 0.6 s. Invalid HTML is not an error.
+ * It reads the tokens once and builds no tree, so time and memory grow linearly with the length, also with deep
+ * nesting: the worst known 5 MB take 0.6 s. Invalid HTML is not an error.
  * @throws the signal's reason
  */
 export async function readableHtml(html: string, address: URL, signal: AbortSignal): Promise<ReadableText> {

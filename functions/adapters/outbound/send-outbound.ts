@@ -22,7 +22,9 @@ export interface OutboundRequest {
   rules: OutboundRules | undefined;
   /** Maximum number of redirects, each checked like the first address. With 0, or for a POST, a 3xx is returned. */
   redirects: number;
-  /** Timeouts in milliseconds. `response`: for the head of each server's response. `whole`: for the complete request. */
+  /**
+   * Timeouts in milliseconds. `response`: for the head of each server's response. `whole`: for the complete request.
+   */
   times: { response: number; whole: number };
   /** Maximum size of the decompressed body. A larger one is a failure. */
   maxBytes: number;

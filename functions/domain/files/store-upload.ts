@@ -150,7 +150,9 @@ function readData(text: string | undefined): { scope: UploadScope } | { wrong: s
   };
 }
 
-/** The index item is written after the bytes: if this fails before it, the bucket's lifecycle rules remove the bytes. */
+/**
+ * The index item is written after the bytes: if this fails before it, the bucket's lifecycle rules remove the bytes.
+ */
 async function finish(
   services: UploadServices,
   { workspaceId, apiKeyId }: KeyOwner,

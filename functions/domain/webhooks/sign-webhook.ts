@@ -23,7 +23,7 @@ export const standardSignature = ({
 
 const prefixed = /^whsec_((?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?)$/;
 
-/** Libraries of Standard Webhooks decode a secret that starts with `whsec_` as base64. Other secrets are used as they are. */
+/** Libraries of Standard Webhooks decode a secret that starts with `whsec_` as base64, and use any other unchanged. */
 function standardKey(secret: string): string | Buffer {
   const [, base64 = ''] = prefixed.exec(secret) ?? [];
   return base64 === '' ? secret : Buffer.from(base64, 'base64');

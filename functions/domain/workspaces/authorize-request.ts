@@ -57,7 +57,9 @@ export const authorizeRequest = (
   };
 };
 
-/** Writes once per key and day. A failure is only logged and does not reject the request: operators alone read the day. */
+/**
+ * Writes once per key and day. A failure is only logged and does not reject the request: operators alone read the day.
+ */
 async function markUsed(
   services: Pick<WorkspaceServices, 'apiKeys'> & Pick<PlatformServices, 'clock' | 'log'>,
   key: ApiKey,

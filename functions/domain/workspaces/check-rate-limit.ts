@@ -6,7 +6,7 @@ import type { WorkspaceServices } from './services.ts';
 
 /** The outcome of the rate limiter for one request. */
 export interface RateLimitDecision {
-  /** `limit` and `remaining` in tokens, `reset` in whole seconds. Null if the bucket's write failed: the limiter fails open. */
+  /** `limit` and `remaining` in tokens, `reset` in whole seconds. Null if the limiter failed open. */
   bucket: { limit: number; remaining: number; reset: number } | null;
   /** Null if the request is allowed. */
   rejection: ServiceError | null;
@@ -24,7 +24,7 @@ const maxCachedBuckets = 10_000;
 export const checkRateLimit = (
   services: Pick<WorkspaceServices, 'rateBuckets'> & Pick<PlatformServices, 'clock' | 'log'>,
 ) => {
-  /** Epoch milliseconds when each bucket is full again, as last read. Never decreases, so a stale value is a lower bound. */
+  /** When each bucket is full again, in epoch milliseconds. Never decreases, so a stale value is a safe lower bound. */
   const fullTimes = new Map<string, number>();
   const remember = (name: string, fullAt: number): void => {
     fullTimes.delete(name);
@@ -75,7 +75,9 @@ const latestOf = (limit: RateLimit, now: number): number => now + intervalOf(lim
 
 const isEmpty = (limit: RateLimit, fullAt: number, now: number): boolean => fullAt > latestOf(limit, now);
 
-/** Converts milliseconds to seconds, rounded up. Rounds to microseconds first, to drop errors of floating-point sums. */
+/**
+ * Converts milliseconds to seconds, rounded up. Rounds to microseconds first, to drop errors of floating-point sums.
+ */
 const wholeSeconds = (milliseconds: number): number => Math.ceil(Math.round(milliseconds * 1000) / 1e6);
 
 function allowed({ limit }: RateBucket, fullAt: number, now: number): RateLimitDecision {

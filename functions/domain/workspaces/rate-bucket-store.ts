@@ -20,7 +20,9 @@ export interface BucketChange {
 export interface RateBucketStore {
   /** Takes a token from a bucket that is full at `now`: `fullAt` becomes now + interval. */
   takeFirst(bucket: RateBucket, time: { now: number; interval: number }): Promise<BucketChange>;
-  /** Takes a token from a bucket that is not full, unless its `fullAt` is after `latest`: then it has no whole token. */
+  /**
+   * Takes a token from a bucket that is not full, unless its `fullAt` is after `latest`: then it has no whole token.
+   */
   takeNext(
     bucket: RateBucket,
     time: { now: number; interval: number; latest: number },
