@@ -111,17 +111,17 @@ interface Cached {
   bytes: number;
 }
 
-/** Serves the wanted bounds from a cached content; undefined if more of the file must be read. */
-function within({ content, bounds }: Cached, wanted: TextBounds): AttachmentContent | undefined {
+/** Serves the requested bounds from a cached content; undefined if more of the file must be read. */
+function within({ content, bounds }: Cached, requested: TextBounds): AttachmentContent | undefined {
   if (content.type === 'text') {
     const characters = content.text.length;
-    if (characters <= wanted.whole) return content;
-    return { type: 'beginning', text: startOfText(content.text, wanted.start), characters };
+    if (characters <= requested.whole) return content;
+    return { type: 'beginning', text: startOfText(content.text, requested.start), characters };
   }
   if (content.type !== 'beginning') return content;
-  const isTooLong = wanted.whole < (content.characters ?? bounds.whole + 1);
-  if (!isTooLong || wanted.start > bounds.start) return undefined;
-  return { ...content, text: startOfText(content.text, wanted.start) };
+  const isTooLong = requested.whole < (content.characters ?? bounds.whole + 1);
+  if (!isTooLong || requested.start > bounds.start) return undefined;
+  return { ...content, text: startOfText(content.text, requested.start) };
 }
 
 const failure = z.object({ errorType: z.string(), errorMessage: z.string() });
@@ -135,7 +135,7 @@ function permanentFailureOf({ errorType, errorMessage }: z.output<typeof failure
     return 'takes too long to read';
   // Lambda reports "Runtime exited" when the process was killed, for lack of memory.
   if (errorType === 'Runtime.OutOfMemory' || errorMessage.includes('Runtime exited with error'))
-    return 'takes more memory to read than it may';
+    return 'takes too much memory to read';
   return undefined;
 }
 

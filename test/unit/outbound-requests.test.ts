@@ -210,7 +210,7 @@ describe('redirects', () => {
       'http://user:word@8.8.8.8/',
       'malformed: The address must be an http or https URL without a user name and password',
     ],
-    ['http://', 'broken: A redirect leads to something that is no address'],
+    ['http://', 'broken: A redirect leads to an invalid address'],
   ])('to %s are not followed', async (location, expected) => {
     const { port } = await serve((_request, response) =>
       response.writeHead(302, { Location: location }).end(),

@@ -75,4 +75,4 @@ function responseOf(
 }
 
 const tooMuch = (cause?: Error) =>
-  new ExtractionFailure('tooLarge', 'takes more memory to read than it may', { cause });
+  new ExtractionFailure('tooLarge', 'takes too much memory to read', { cause });

@@ -34,7 +34,7 @@ export const imageFitter: ImageFitter = {
       );
     const bytes = await shrink({ image, target: { side: shrunkSide, bytes: limits.bytes, qualities } });
     if (bytes === undefined)
-      throw new ExtractionFailure('tooLarge', 'cannot be made as small as models take images');
+      throw new ExtractionFailure('tooLarge', 'cannot be made small enough for models');
     return { bytes, mediaType: 'image/jpeg' };
   },
 };

@@ -40,7 +40,7 @@ function decoded(response: IncomingMessage): AsyncIterable<unknown> {
     case 'deflate':
       return inflated(response);
   }
-  throw new OutboundFailure('broken', 'The answer is compressed in a way that was not asked for');
+  throw new OutboundFailure('broken', 'The answer has a compression that is not supported');
 }
 
 /** `deflate` means the zlib format, but some servers send raw deflate data. The first byte shows which it is. */

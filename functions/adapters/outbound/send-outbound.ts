@@ -162,7 +162,7 @@ const redirectStatuses = new Set([301, 302, 303, 307, 308]);
 function redirectOf({ statusCode = 0, headers }: IncomingMessage, url: URL): URL | undefined {
   if (!redirectStatuses.has(statusCode) || headers.location === undefined) return undefined;
   const next = URL.parse(headers.location, url.href);
-  if (next === null) throw new OutboundFailure('broken', 'A redirect leads to something that is no address');
+  if (next === null) throw new OutboundFailure('broken', 'A redirect leads to an invalid address');
   return next;
 }
 

@@ -45,19 +45,19 @@ export function describeWrongContent(
   const essence = essenceOf(contentType);
   if (!isTextType(essence)) {
     if (detected.includes(essence)) return undefined;
-    const actual = detected[0] ?? (looksLikeText(start) ? 'text/plain' : unknownBinary);
+    const actual = detected[0] ?? (isText(start) ? 'text/plain' : unknownBinary);
     return uploadFailures.contentType(actual);
   }
   const known = detected.find(
     (type) => type === 'application/zip' || (!isTextType(type) && isAcceptedType(type)),
   );
-  if (known === undefined && looksLikeText(start)) return undefined;
+  if (known === undefined && isText(start)) return undefined;
   return uploadFailures.contentType(known ?? detected[0] ?? unknownBinary);
 }
 
 const unknownBinary = 'application/octet-stream';
 
-const looksLikeText = (start: Uint8Array): boolean => !start.includes(0) || isUtf16(start);
+const isText = (start: Uint8Array): boolean => !start.includes(0) || isUtf16(start);
 
 const isUtf16 = ([first, second]: Uint8Array): boolean =>
   (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);

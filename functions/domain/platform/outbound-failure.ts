@@ -23,10 +23,10 @@ const outboundFailureTexts = {
   unresolved: 'The host name does not resolve',
   unreachable: 'The server cannot be reached',
   untrusted: "The server's certificate is not valid for this address",
-  broken: "The server's answer breaks the rules of HTTP",
+  broken: "The server's answer is not valid HTTP",
   'too-large': 'The answer is too large',
   redirects: 'There are too many redirects',
   timeout: 'It took too long',
-  refused: 'The server did not give what was asked for',
+  refused: 'The server rejected the request',
   unreadable: 'The answer cannot be read as text',
 } as const;

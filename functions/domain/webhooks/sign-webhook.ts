@@ -30,7 +30,7 @@ function standardKey(secret: string): string | Buffer {
 }
 
 export function isRightSignature(signature: string, call: SignedCall): boolean {
-  const given = Buffer.from(signature);
-  const right = Buffer.from(webhookSignature(call));
-  return given.length === right.length && timingSafeEqual(given, right);
+  const actual = Buffer.from(signature);
+  const expected = Buffer.from(webhookSignature(call));
+  return actual.length === expected.length && timingSafeEqual(actual, expected);
 }

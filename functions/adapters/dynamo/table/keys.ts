@@ -132,13 +132,13 @@ export const keys = {
     sk: `GROUP#${padded(group)}`,
   }),
   /** The text of a request whose group is too large for one item. */
-  batchText: (workspaceId: string, batchId: string, position: number): Key => ({
-    pk: `${batch(workspaceId, batchId)}#REQUESTS#${position % batchItemPartitions}`,
-    sk: `TEXT#${padded(position)}`,
+  batchText: (workspaceId: string, batchId: string, requestIndex: number): Key => ({
+    pk: `${batch(workspaceId, batchId)}#REQUESTS#${requestIndex % batchItemPartitions}`,
+    sk: `TEXT#${padded(requestIndex)}`,
   }),
-  batchItem: (workspaceId: string, batchId: string, position: number): Key => ({
-    pk: `${batch(workspaceId, batchId)}#I#${position % batchItemPartitions}`,
-    sk: padded(position),
+  batchItem: (workspaceId: string, batchId: string, requestIndex: number): Key => ({
+    pk: `${batch(workspaceId, batchId)}#I#${requestIndex % batchItemPartitions}`,
+    sk: padded(requestIndex),
   }),
   /** The delivery of a batch's final event, with its state. */
   webhookDelivery: (workspaceId: string, batchId: string): Key => ({
