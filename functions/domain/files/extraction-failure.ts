@@ -7,7 +7,7 @@ export type ExtractionFailureKind =
   | 'tooLarge'
   | 'tooSlow'
   | 'encrypted'
-  /** The file has no text, such as a scanned page. */
+  /** The file contains no text, for example a scanned page. */
   | 'empty';
 
 /** Why a document could not be read. The message is a phrase that follows the file's name, such as `has no text`. */

@@ -8,7 +8,7 @@ export interface KnowledgeChange {
 }
 
 export interface KnowledgeStore {
-  /** By name. */
+  /** Sorted by name. */
   list(workspaceId: string): Promise<KnowledgeDocument[]>;
   /**
    * Changes a workspace's documents, all or none.
