@@ -9,12 +9,12 @@ import type { Clock } from '#domain/platform/clock.ts';
 import { untilAborted } from '#domain/platform/until-aborted.ts';
 import { startOfText } from './prepared-json.ts';
 
-/** Of a warm function, the contents read last: a follow-up finds its files here. */
+/** Size of the cache of a warm function: the files read last, so that a follow-up message finds its files there. */
 const cachedBytes = 20 * 1024 * 1024;
 
 /**
- * The wait before the next attempt when Lambda throttles the function, which has a bounded number of executions: a file
- * takes 1.5 s as a rule, and at 5 s apart a crowd of waiting replies makes few calls.
+ * Delays between attempts while Lambda throttles the preparing function, whose concurrency is bounded. A file usually
+ * takes 1.5 s. At 5 s, even many waiting replies make few calls.
  */
 const firstBackoffMilliseconds = 500;
 const longestBackoffMilliseconds = 5000;
@@ -22,8 +22,8 @@ const longestBackoffMilliseconds = 5000;
 const gone: AttachmentContent = { type: 'unreadable', reason: 'is no longer there' };
 
 /**
- * Has files prepared by a function of their own: whatever a hostile one does to its reader ends with that function's
- * time and memory, and the libraries that read files load nowhere else.
+ * Reads attachments that a separate Lambda function has prepared. A hostile file can exhaust only that function's time
+ * and memory, and no other function loads the libraries that read files.
  */
 export function attachmentReader(
   { clock, files, prepared }: { clock: Pick<Clock, 'now'>; files: FileStore; prepared: PreparedAttachments },
@@ -57,7 +57,7 @@ export function attachmentReader(
         });
       } catch (error) {
         if (!isThrottled(error)) throw error;
-        // Full jitter: replies that were throttled together do not come back together.
+        // Full jitter: replies that are throttled at the same time do not retry at the same time.
         await sleep(Math.random() * backoff, undefined, { signal });
       }
   };
@@ -92,7 +92,7 @@ export function attachmentReader(
   return {
     async read(file, bounds, signal) {
       signal.throwIfAborted();
-      // What was made of it may outlive it by hours.
+      // The prepared content may be stored for hours after the file has expired.
       if (hasExpired(file, clock.now())) return gone;
       const known = cache.get(file.uuid);
       const content = known && within(known, bounds);
@@ -106,36 +106,36 @@ const isThrottled = (error: unknown): boolean =>
 
 interface Cached {
   content: AttachmentContent;
-  /** What it was read with. */
+  /** The bounds that it was read with. */
   bounds: TextBounds;
   bytes: number;
 }
 
-/** What is wanted of a content that was read before; undefined when more must be read for it. */
-function within({ content, bounds }: Cached, wanted: TextBounds): AttachmentContent | undefined {
+/** Serves the requested bounds from a cached content; undefined if more of the file must be read. */
+function within({ content, bounds }: Cached, requested: TextBounds): AttachmentContent | undefined {
   if (content.type === 'text') {
     const characters = content.text.length;
-    if (characters <= wanted.whole) return content;
-    return { type: 'beginning', text: startOfText(content.text, wanted.start), characters };
+    if (characters <= requested.whole) return content;
+    return { type: 'beginning', text: startOfText(content.text, requested.start), characters };
   }
   if (content.type !== 'beginning') return content;
-  const isTooLong = wanted.whole < (content.characters ?? bounds.whole + 1);
-  if (!isTooLong || wanted.start > bounds.start) return undefined;
-  return { ...content, text: startOfText(content.text, wanted.start) };
+  const isTooLong = requested.whole < (content.characters ?? bounds.whole + 1);
+  if (!isTooLong || requested.start > bounds.start) return undefined;
+  return { ...content, text: startOfText(content.text, requested.start) };
 }
 
 const failure = z.object({ errorType: z.string(), errorMessage: z.string() });
 
 /**
- * Why it would be no better the next time: Lambda tells that a function had all its time or memory. Anything else, such
- * as a bucket that does not answer, may be over by then.
+ * Why a retry would fail too: Lambda reports that the function used up its time or memory. Undefined for other
+ * failures, such as an unavailable bucket: they may be temporary.
  */
 function permanentFailureOf({ errorType, errorMessage }: z.output<typeof failure>): string | undefined {
   if (errorType === 'Sandbox.Timedout' || errorMessage.includes('Task timed out'))
     return 'takes too long to read';
-  // A process that was killed is one that wanted more memory than there is.
+  // Lambda reports "Runtime exited" when the process was killed, for lack of memory.
   if (errorType === 'Runtime.OutOfMemory' || errorMessage.includes('Runtime exited with error'))
-    return 'takes more memory to read than it may';
+    return 'takes too much memory to read';
   return undefined;
 }
 

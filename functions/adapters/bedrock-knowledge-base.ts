@@ -12,11 +12,11 @@ import {
 export const bedrockKnowledgeBase = (
   send: (input: RetrieveCommandInput, signal: AbortSignal) => Promise<RetrieveCommandOutput>,
 ): KnowledgeBase => ({
-  async retrieve({ knowledgeBaseId, query, most }, signal) {
+  async retrieve({ knowledgeBaseId, query, limit }, signal) {
     const input = {
       knowledgeBaseId,
       retrievalQuery: { text: query },
-      retrievalConfiguration: { vectorSearchConfiguration: { numberOfResults: most } },
+      retrievalConfiguration: { vectorSearchConfiguration: { numberOfResults: limit } },
     };
     try {
       const { retrievalResults = [] } = await send(input, signal);
@@ -37,7 +37,7 @@ const rejections: Partial<Record<string, KnowledgeBaseFailureReason>> = {
   ThrottlingException: 'busy',
 };
 
-/** Every kind of data source names its places in fields of its own. */
+/** Each type of data source has its own field for the location. */
 function sourceOf({ location, metadata }: KnowledgeBaseRetrievalResult): Record<string, string | number> {
   const source =
     location?.s3Location?.uri ??

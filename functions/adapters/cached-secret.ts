@@ -1,9 +1,9 @@
 import { GetSecretValueCommand, type SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 
-/** A secret that an operator replaces is used within five minutes. */
+/** A replaced secret takes effect within five minutes. */
 const cacheMilliseconds = 5 * 60 * 1000;
 
-/** A secret's value, read once and kept for a while; a failed read is not kept. */
+/** Reads a secret's value and caches it. A failed read is not cached. */
 export function cachedSecret(client: () => SecretsManagerClient, name: () => string): () => Promise<string> {
   let cached: { value: Promise<string>; until: number } | undefined;
   const read = async (): Promise<string> => {

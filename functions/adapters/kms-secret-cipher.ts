@@ -1,7 +1,7 @@
 import { DecryptCommand, EncryptCommand, type KMSClient } from '@aws-sdk/client-kms';
 import type { SecretCipher, SecretOwner } from '#domain/webhooks/secret-cipher.ts';
 
-/** Goes with the seal, unencrypted: without the same one it does not open. */
+/** KMS's encryption context. It is not secret; decryption fails if it differs. */
 const contextOf = ({ workspaceId, batchId }: SecretOwner) => ({ workspace: workspaceId, batch: batchId });
 
 export const kmsSecretCipher = (client: KMSClient, keyId: string): SecretCipher => ({
@@ -17,7 +17,7 @@ export const kmsSecretCipher = (client: KMSClient, keyId: string): SecretCipher 
     return Buffer.from(CiphertextBlob).toString('base64');
   },
 
-  async open(encrypted, owner) {
+  async decrypt(encrypted, owner) {
     const { Plaintext } = await client.send(
       new DecryptCommand({
         KeyId: keyId,

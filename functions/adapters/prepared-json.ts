@@ -3,24 +3,32 @@ import type { PreparedAttachment, PreparedAttachments } from '#domain/files/prep
 
 type Read = NonNullable<Awaited<ReturnType<PreparedAttachments['get']>>>;
 
-/** With the text last, so that its length is known before it is read. Texts of an earlier version come first, without. */
+/**
+ * The text is the last field, so that a reader knows its length before it reads it. Objects of an earlier version have
+ * the text before the other fields and no length.
+ */
 export function preparedJson(prepared: PreparedAttachment): string {
   if (prepared.type !== 'text') return JSON.stringify(prepared);
   const { type, text, pageOffsets } = prepared;
   return JSON.stringify({ type, characters: text.length, pageOffsets, text });
 }
 
-/** A copy of well-formed text: a mere slice would keep all that it was cut from in memory. */
+/**
+ * Copies the start of a text. A plain slice would keep the whole original text in memory. Lone surrogates are replaced.
+ */
 export const startOfText = (text: string, characters: number): string =>
   Buffer.from(text.slice(0, characters)).toString();
 
-/** Where the text begins: in other values the quotation marks are escaped. */
+/** The text starts after this marker. It cannot occur inside other values: quotation marks are escaped there. */
 const textField = '"text":"';
 
-/** What stands beside the text: the offsets of 5,000 pages take 50 KB. */
-const fieldsAtMost = 200_000;
+/** Maximum length of the fields before the text, in characters. The offsets of 5,000 pages take about 50,000. */
+const maxFieldCharacters = 200_000;
 
-/** Reads what `preparedJson` wrote, piece by piece, and stops where the bounds are met: texts have up to 20 million characters. */
+/**
+ * Parses what `preparedJson` wrote while it arrives, and stops as soon as the bounds are met: a text may have 20
+ * million characters.
+ */
 export async function readPreparedJson(
   bytes: AsyncIterable<Uint8Array>,
   { whole, start }: TextBounds,
@@ -54,7 +62,8 @@ export async function readPreparedJson(
       const { characters } = fields as { characters?: number };
       if (length > whole || (characters !== undefined && characters > whole && length >= start))
         return startOf(characters);
-    } else if (unread.length > fieldsAtMost) throw new Error('A prepared attachment is not as it is written');
+    } else if (unread.length > maxFieldCharacters)
+      throw new Error('A prepared attachment has an unknown format');
   }
   if (fields === undefined) return JSON.parse(unread) as PreparedAttachment;
   if (!hasEnded) throw new Error('A prepared attachment ended within its text');
@@ -63,7 +72,7 @@ export async function readPreparedJson(
   return { type: 'text', text: segments.join('').toWellFormed(), pageOffsets };
 }
 
-/** The text up to its quotation mark, or as far as its escapes are whole. */
+/** The text up to its closing quotation mark, or up to the last complete escape sequence. */
 function textIn(json: string): { text: string; rest: string; hasEnded: boolean } {
   const special = /["\\]/g;
   for (let match = special.exec(json); match !== null; match = special.exec(json)) {

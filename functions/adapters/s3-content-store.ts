@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { DeleteObjectCommand, GetObjectCommand, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import type { ContentStore } from '#domain/chats/content-store.ts';
 
-/** The most that a UTF-16 unit takes in UTF-8. */
+/** Maximum number of UTF-8 bytes for one UTF-16 code unit. */
 const bytesPerCharacter = 3;
 
 export function s3ContentStore(client: S3Client, bucket: string): ContentStore {

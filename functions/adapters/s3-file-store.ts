@@ -4,8 +4,8 @@ import { create as contentDisposition } from 'content-disposition';
 import type { FileStore } from '#domain/files/file-store.ts';
 import { s3FileWriter } from './s3-file-writer.ts';
 
-/** Time to start a download after a page was loaded; too short for an address that leaks to be of use. */
-const secondsOfAddress = 15 * 60;
+/** Long enough to start a download after a page was loaded, short enough that a leaked URL is soon useless. */
+const urlSeconds = 15 * 60;
 
 export function s3FileStore(client: S3Client, Bucket: string): FileStore {
   const keyOf = ({ workspaceId, uuid }: { workspaceId: string; uuid: string }): string =>
@@ -30,12 +30,12 @@ export function s3FileStore(client: S3Client, Bucket: string): FileStore {
           ResponseContentDisposition: contentDisposition(file.name.replaceAll(/[/\\]/g, '_')),
           ResponseContentType: file.contentType,
         }),
-        { signingDate: now, expiresIn: Math.min(secondsOfAddress, secondsLeft(file.expiresAt, now)) },
+        { signingDate: now, expiresIn: Math.min(urlSeconds, secondsLeft(file.expiresAt, now)) },
       ),
   };
 }
 
-/** An address must live for a second: that of a file which has expired is past before anyone can ask for it. */
+/** At least 1, the minimum for a presigned URL. The URL of an expired file has expired before a client can use it. */
 const secondsLeft = (expiresAt: string | null, now: Date): number =>
   expiresAt === null
     ? Number.POSITIVE_INFINITY

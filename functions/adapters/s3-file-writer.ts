@@ -10,20 +10,20 @@ import {
 } from '@aws-sdk/client-s3';
 import type { FileWriter } from '#domain/files/file-store.ts';
 
-/** The least that S3 takes as a part: one of them is all that an upload holds in memory. */
+/** The minimum size of a part in S3. An upload buffers one part in memory. */
 const partBytes = 5 * 1024 * 1024;
 
-/** The bucket's lifecycle rule removes what has this tag after a day. A file that stays loses it last. */
+/** The bucket's lifecycle rule removes objects with this tag after a day. `complete` removes the tag. */
 const temporary = 'kept=no';
 
-/** Writes an object in parts, through one buffer. A file of less than a part is one plain object. */
+/** Writes an object as a multipart upload, through one buffer. A file smaller than a part is a single put. */
 export function s3FileWriter(
   client: S3Client,
   address: { Bucket: string; Key: string },
   ContentType: string,
 ): FileWriter {
   const attributes = { ...address, ContentType, Tagging: temporary };
-  // Not of the shared pool, and not zeroed: pages that a small file never reaches are never touched.
+  // Not zeroed, and not from Node's shared pool: memory pages that a small file does not fill are never allocated.
   const buffer = Buffer.allocUnsafeSlow(partBytes);
   let filled = 0;
   let uploadId: string | undefined;
@@ -57,7 +57,7 @@ export function s3FileWriter(
 
     async end() {
       if (uploadId === undefined) {
-        // Whether it was stored is unknown when this fails.
+        // Set before the call: if it fails, the object may exist all the same.
         isObject = true;
         await client.send(new PutObjectCommand({ ...attributes, Body: buffer.subarray(0, filled) }));
         return;

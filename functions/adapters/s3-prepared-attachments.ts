@@ -9,7 +9,7 @@ import type { PreparedAttachments } from '#domain/files/prepared-attachments.ts'
 import type { StoredFile } from '#domain/files/stored-file.ts';
 import { preparedJson, readPreparedJson } from './prepared-json.ts';
 
-/** Prefixes by scope, so that a lifecycle rule can sweep what was made of ephemeral files. */
+/** The prefix names the scope, so that a lifecycle rule can remove the content prepared from ephemeral files. */
 const keyOf = ({ scope, workspaceId, uuid }: StoredFile, kind: 'content.json' | 'image'): string =>
   `attachments/${scope}/${workspaceId}/${uuid}/${kind}`;
 
@@ -29,7 +29,7 @@ export function s3PreparedAttachments(client: S3Client, Bucket: string): Prepare
   return {
     async get(file, bounds, signal) {
       const body = await open(keyOf(file, 'content.json'), signal);
-      // Whoever stops reading closes the connection: the rest never comes.
+      // If the parser stops early, the connection closes and the rest is not transferred.
       return body && readPreparedJson(body as unknown as AsyncIterable<Uint8Array>, bounds);
     },
     async put(file, prepared) {
@@ -39,7 +39,7 @@ export function s3PreparedAttachments(client: S3Client, Bucket: string): Prepare
     },
     async getImage(file) {
       const body = await open(keyOf(file, 'image'));
-      if (body === undefined) throw new Error('An image that was made is not there');
+      if (body === undefined) throw new Error('A prepared image is missing');
       return body.transformToByteArray();
     },
     async putImage(file, Body) {

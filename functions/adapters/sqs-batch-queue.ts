@@ -1,14 +1,16 @@
 import { GetQueueAttributesCommand, SendMessageBatchCommand, type SQSClient } from '@aws-sdk/client-sqs';
 import type { BatchQueue, QueueDepth, QueuedRequests } from '#domain/batches/batch-queue.ts';
 
-/** SQS's limit of one call. */
+/** SQS's limit for one call. */
 const messagesPerCall = 10;
-/** After a crash a thousand requests may be a hundred calls: so many at a time keep their sockets busy. */
+/** After a crash, 1,000 requests may need 100 calls: this many concurrent calls keep their sockets busy. */
 const callsAtOnce = 10;
 
-/** Messages carry only ids. Their group is the workspace, so that fair queues let no workspace starve another. */
+/**
+ * Messages contain only ids. The message group is the workspace, so that fair queues let no workspace starve another.
+ */
 export function sqsBatchQueue(client: SQSClient, url: string): BatchQueue {
-  const sendTogether = async (messages: readonly QueuedRequests[], delay: number): Promise<void> => {
+  const sendBatch = async (messages: readonly QueuedRequests[], delay: number): Promise<void> => {
     const { Failed = [] } = await client.send(
       new SendMessageBatchCommand({
         QueueUrl: url,
@@ -22,7 +24,7 @@ export function sqsBatchQueue(client: SQSClient, url: string): BatchQueue {
     );
     const [failure] = Failed;
     if (failure !== undefined)
-      throw new Error(`${Failed.length} messages were not taken by the queue: ${failure.Code}`);
+      throw new Error(`The queue rejected ${Failed.length} messages: ${failure.Code}`);
   };
 
   return {
@@ -31,8 +33,7 @@ export function sqsBatchQueue(client: SQSClient, url: string): BatchQueue {
       for (let first = 0; first < messages.length; first += messagesPerCall)
         calls.push(messages.slice(first, first + messagesPerCall));
       const sendNext = async (): Promise<void> => {
-        for (let call = calls.shift(); call !== undefined; call = calls.shift())
-          await sendTogether(call, delay);
+        for (let call = calls.shift(); call !== undefined; call = calls.shift()) await sendBatch(call, delay);
       };
       await Promise.all(Array.from({ length: callsAtOnce }, sendNext));
     },

@@ -12,7 +12,7 @@ import {
 import type { Batch } from '#domain/batches/batch.ts';
 import type { BatchWorkflow } from '#domain/batches/batch-workflow.ts';
 
-/** @param machineArn asked for by what starts and looks at executions; a wake needs none. */
+/** @param machineArn called only to start or describe an execution; completing a task callback does not need it */
 export function stepFunctionsBatchWorkflow(client: SFNClient, machineArn: () => string): BatchWorkflow {
   const nameOf = ({ id, executionNumber }: Batch): string => `${id}-${executionNumber}`;
   return {

@@ -72,7 +72,7 @@ describe('the model is told why it has no text of', { timeout: 90_000 }, () => {
         const bytes = deflateSync(deflateSync(spaces(1024), { level: 9 }));
         return pdfOf([[]], { dictionary: '/Filter [/FlateDecode /FlateDecode]', bytes });
       },
-      'takes more memory to read than it may',
+      'takes too much memory to read',
     ],
     ['a .doc with a password', 'a.doc', types.doc, () => wordDocument('x', { encrypted: true }), 'password'],
     [

@@ -1,6 +1,6 @@
 import { DynamoDBClient, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { expect, it } from 'vitest';
-import { idleMiddleware, itemClientSettings, lightened } from '#adapters/dynamo/table/item-client.ts';
+import { itemClientSettings, optimizedClient, unusedMiddleware } from '#adapters/dynamo/table/item-client.ts';
 
 it('leaves out what the SDK does around calls without use here, and keeps the rest', () => {
   const namesOf = (client: DynamoDBClient) =>
@@ -8,8 +8,8 @@ it('leaves out what the SDK does around calls without use here, and keeps the re
   const client = new DynamoDBClient({ region: 'us-east-1' });
   const before = namesOf(client);
   // A name that an update of the SDK changes would be kept in silence.
-  expect(before).toEqual(expect.arrayContaining(idleMiddleware));
-  expect(namesOf(lightened(client))).toEqual(before.filter((name) => !idleMiddleware.includes(name)));
+  expect(before).toEqual(expect.arrayContaining(unusedMiddleware));
+  expect(namesOf(optimizedClient(client))).toEqual(before.filter((name) => !unusedMiddleware.includes(name)));
 });
 
 it('signs as the SDK does, with the credentials of each call', async () => {
@@ -30,7 +30,7 @@ it('signs as the SDK does, with the credentials of each call', async () => {
     },
     maxAttempts: 1,
   };
-  const client = lightened(new DynamoDBClient({ ...settings, ...itemClientSettings }));
+  const client = optimizedClient(new DynamoDBClient({ ...settings, ...itemClientSettings }));
   const plain = new DynamoDBClient(settings);
   const put = new PutItemCommand({ TableName: 'table', Item: { pk: { S: 'ü' }, count: { N: '1' } } });
   for (accessKeyId of ['first', 'second']) {

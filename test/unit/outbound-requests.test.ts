@@ -210,7 +210,7 @@ describe('redirects', () => {
       'http://user:word@8.8.8.8/',
       'malformed: The address must be an http or https URL without a user name and password',
     ],
-    ['http://', 'broken: A redirect leads to something that is no address'],
+    ['http://', 'broken: A redirect leads to an invalid address'],
   ])('to %s are not followed', async (location, expected) => {
     const { port } = await serve((_request, response) =>
       response.writeHead(302, { Location: location }).end(),
@@ -317,7 +317,7 @@ describe('a body', () => {
     );
     const before = process.memoryUsage().arrayBuffers;
     expect(await failure(send(`http://127.0.0.1:${port}/`, allowing(port)))).toBe(
-      'too large: The answer is larger than 1 MB',
+      'too-large: The answer is larger than 1 MB',
     );
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(20_000_000);
   });
@@ -332,7 +332,7 @@ describe('a body', () => {
       more();
     });
     expect(await failure(send(`http://127.0.0.1:${port}/`, allowing(port)))).toBe(
-      'too large: The answer is larger than 1 MB',
+      'too-large: The answer is larger than 1 MB',
     );
     await expect.poll(() => sockets.size).toBe(0);
     expect(sent).toBeLessThan(20_000_000);
@@ -348,7 +348,7 @@ describe('a body', () => {
       };
       more();
     });
-    expect(await failure(send(`http://127.0.0.1:${port}/`, allowing(port)))).toMatch(/^too large: /);
+    expect(await failure(send(`http://127.0.0.1:${port}/`, allowing(port)))).toMatch(/^too-large: /);
     await expect.poll(() => sockets.size).toBe(0);
   });
 
@@ -382,7 +382,7 @@ describe('an answer that is none', () => {
       more();
     });
     expect(await failure(send(`http://127.0.0.1:${port}/`, allowing(port)))).toBe(
-      "too large: The answer's headers are larger than 32 KB",
+      "too-large: The answer's headers are larger than 32 KB",
     );
     await expect.poll(() => sockets.size).toBe(0);
   });
@@ -408,7 +408,7 @@ describe('time', () => {
   ])('is up without %s', async (_what, say, times) => {
     const { port, sockets } = await speak(say);
     expect(await failure(send(`http://127.0.0.1:${port}/`, allowing(port), { times }))).toBe(
-      `late: It took longer than ${times === slow ? 1 : 2} seconds`,
+      `timeout: It took longer than ${times === slow ? 1 : 2} seconds`,
     );
     await expect.poll(() => sockets.size).toBe(0);
   });
@@ -417,7 +417,7 @@ describe('time', () => {
     const resolve = () => new Promise<string[]>(() => undefined);
     expect(
       await failure(send('http://slow.test/', { allow: [], denied: [], resolve }, { times: slow })),
-    ).toBe('late: It took longer than 1 seconds');
+    ).toBe('timeout: It took longer than 1 seconds');
   });
 
   it('covers all redirects together', async () => {
@@ -426,7 +426,7 @@ describe('time', () => {
       setTimeout(() => response.writeHead(302, next).end(), 500);
     });
     expect(await failure(send(`http://127.0.0.1:${port}/0`, allowing(port), { times: long }))).toBe(
-      'late: It took longer than 2 seconds',
+      'timeout: It took longer than 2 seconds',
     );
   });
 

@@ -43,5 +43,5 @@ it('digests bytes wherever they lie in a buffer', async () => {
   }
   const used = new SigningDigest();
   used.update('a');
-  expect(() => used.update('b')).toThrow('one piece');
+  expect(() => used.update('b')).toThrow('only one update');
 });

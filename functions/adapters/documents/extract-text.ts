@@ -4,7 +4,7 @@ import { bounds } from './bounds.ts';
 import type { Extracted } from './extracted.ts';
 import { type Format, formatOf } from './formats.ts';
 
-/** One for each format, each with its library, loaded when a document needs it. */
+/** The reader of each format. Deferred imports: a reader and its library load when a document needs them. */
 const readers: Readonly<
   Record<Format, () => Promise<(bytes: Uint8Array) => Extracted | Promise<Extracted>>>
 > = {
@@ -17,7 +17,7 @@ const readers: Readonly<
 };
 
 /**
- * Reads a document on this thread, which a hostile one may hold as long as it likes: only for a thread of its own.
+ * Reads a document on this thread. Call it only in a dedicated worker thread: a hostile document can block it forever.
  * @throws ExtractionFailure
  */
 export async function extractText(document: SourceDocument): Promise<ExtractedText> {

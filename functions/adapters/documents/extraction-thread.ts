@@ -4,7 +4,7 @@ import type { SourceDocument } from '#domain/files/text-extractor.ts';
 import { extractText } from './extract-text.ts';
 import type { ExtractionMessage } from './threaded-text-extractor.ts';
 
-// The body of a worker thread: it reads one document and ends.
+// Entry point of a worker thread: it reads one document and ends.
 const respond = async (): Promise<ExtractionMessage> => {
   try {
     return { extracted: await extractText(workerData as SourceDocument) };

@@ -17,7 +17,7 @@ const byExtension: Readonly<Record<string, { format: Format; contentType: string
   '.pptx': { format: 'pptx', contentType: `${office}.presentationml.presentation` },
 };
 
-/** @throws ExtractionFailure when neither extension nor content type is one that text can be read from */
+/** @throws ExtractionFailure `unsupported` if neither the extension nor the content type is supported */
 export function formatOf({ name, contentType }: Pick<SourceDocument, 'name' | 'contentType'>): {
   format: Format;
   contentType: string;

@@ -2,7 +2,10 @@ import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
 import { bounds } from './bounds.ts';
 import type { Extracted } from './extracted.ts';
 
-/** Joins the texts of pages as paragraphs, and stops when they become too many. */
+/**
+ * Joins the texts of pages as paragraphs.
+ * @throws ExtractionFailure `tooLarge` for too many pages or characters
+ */
 export async function joinPages(pages: AsyncIterable<string> | Iterable<string>): Promise<Extracted> {
   const pageOffsets: number[] = [];
   let text = '';

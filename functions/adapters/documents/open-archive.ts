@@ -3,9 +3,9 @@ import { ExtractionFailure } from '#domain/files/extraction-failure.ts';
 import { bounds } from './bounds.ts';
 
 /**
- * The parts of an office document whose names are asked for. Sizes are bounded by what the archive's directory says,
- * and no part is unpacked beyond what it says of it.
- * @throws ExtractionFailure when it has more than can be read
+ * Unpacks the wanted parts of an office document. It checks the limits against the sizes in the archive's directory,
+ * and never unpacks a part beyond the size given there.
+ * @throws ExtractionFailure `tooLarge` or `encrypted`
  */
 export function openArchive(bytes: Uint8Array, isWanted: (name: string) => boolean): Map<string, Uint8Array> {
   rejectEncrypted(bytes);
@@ -26,7 +26,7 @@ export function openArchive(bytes: Uint8Array, isWanted: (name: string) => boole
   return new Map(Object.entries(parts));
 }
 
-/** With a password an office document is no archive but a compound file that holds one. */
+/** An office document with a password is not an archive but an OLE compound file that contains one. */
 function rejectEncrypted(bytes: Uint8Array): void {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   if (file.readUInt32BE(0) !== 0xd0cf11e0) return;

@@ -16,7 +16,7 @@ export async function readDoc(bytes: Uint8Array): Promise<Extracted> {
   return { text: texts.filter((text) => text !== '').join('\n\n'), pageOffsets: [] };
 }
 
-/** The text of one with a password is there, but means nothing: a flag in its first block says so. */
+/** A document with a password yields meaningless text. A flag in its first block shows that it is encrypted. */
 function rejectEncrypted(file: Buffer): void {
   for (let at = 512; at + 12 <= file.length; at += 512) {
     if (file.readUInt16LE(at) !== 0xa5ec) continue;

@@ -4,10 +4,10 @@ import type { Extracted } from './extracted.ts';
 import { openArchive } from './open-archive.ts';
 import { htmlText } from './read-html.ts';
 
-/** Headings, lists, tables, foot- and endnotes, in Markdown. Pictures are not looked at. */
+/** Reads headings, lists, tables, footnotes and endnotes as Markdown. Ignores pictures. */
 export async function readDocx(bytes: Uint8Array): Promise<Extracted> {
   const parts = openArchive(bytes, (name) => /\.(xml|rels)$/i.test(name));
-  // The reader unpacks without bounds, so it gets an archive of parts that are unpacked already.
+  // mammoth unpacks without limits, so it gets an archive whose parts are stored uncompressed.
   const unpacked = zipSync(Object.fromEntries(parts), { level: 0 });
   const { value } = await mammoth.convertToHtml(
     { buffer: Buffer.from(unpacked.buffer, unpacked.byteOffset, unpacked.length) },

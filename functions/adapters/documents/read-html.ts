@@ -2,11 +2,11 @@ import sniffEncoding from 'html-encoding-sniffer';
 import { readableHtml } from '../outbound/readable-html.ts';
 import type { Extracted } from './extracted.ts';
 
-/** Where a file's relative links lead is not known, and they are left out. */
-const nowhere = new URL('about:blank');
+/** A file has no base URL: relative links do not resolve and are left out. */
+const noBaseUrl = new URL('about:blank');
 
-/** The thread that reads is ended, not asked to end. */
-const never = new AbortController().signal;
+/** No abort signal is needed: the worker thread is terminated instead. */
+const neverAborted = new AbortController().signal;
 
 export async function readHtml(bytes: Uint8Array): Promise<Extracted> {
   const encoding = sniffEncoding(bytes, { defaultEncoding: 'UTF-8' });
@@ -14,6 +14,6 @@ export async function readHtml(bytes: Uint8Array): Promise<Extracted> {
 }
 
 export async function htmlText(html: string): Promise<string> {
-  const { title, text } = await readableHtml(html, nowhere, never);
+  const { title, text } = await readableHtml(html, noBaseUrl, neverAborted);
   return title === '' || text.startsWith(`# ${title}`) ? text : `${title}\n\n${text}`;
 }

@@ -18,9 +18,9 @@ export async function readPdf(bytes: Uint8Array): Promise<Extracted> {
 
 async function open(bytes: Uint8Array): Promise<Pdf> {
   try {
-    // It takes the bytes away from whoever gives them.
+    // A copy, because the library detaches the buffer that it receives.
     return await getDocumentProxy(Uint8Array.from(bytes), {
-      // Nothing is drawn, nothing is fetched, nothing is written to the console.
+      // No drawing, no fetching, no console output.
       disableFontFace: true,
       useSystemFonts: false,
       useWorkerFetch: false,

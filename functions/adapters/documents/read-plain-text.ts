@@ -7,7 +7,7 @@ const byteOrderMarks = [
   { encoding: 'utf-16be', bytes: [0xfe, 0xff] },
 ];
 
-/** In the encoding that its first bytes tell; else UTF-8; else what Windows wrote before that. */
+/** Decodes by the byte order mark; without one as UTF-8; if that is invalid, as windows-1252. */
 export function readPlainText(bytes: Uint8Array): Extracted {
   const byteOrderMark = byteOrderMarks.find((byteOrderMark) =>
     byteOrderMark.bytes.every((byte, index) => bytes[index] === byte),

@@ -9,7 +9,7 @@ const slide = /^ppt\/slides\/[^/]+\.xml$/;
 const relations = (part: string): string =>
   posix.join(posix.dirname(part), '_rels', `${posix.basename(part)}.rels`);
 
-/** The slides in their order, each with its speaker's notes. */
+/** Reads the slides in order, each with its speaker notes. */
 export async function readPptx(bytes: Uint8Array): Promise<Extracted> {
   const parts = openArchive(
     bytes,
@@ -43,7 +43,7 @@ function* slidesOf(parts: Parts): Generator<string> {
   }
 }
 
-/** Paragraphs as lines, the cells of a table apart; a field, such as a slide's number, is not the author's text. */
+/** Writes each paragraph and table cell on its own line. Skips fields, such as slide numbers. */
 function textOf(parts: Parts, part: string): string {
   let text = '';
   let inText = false;
@@ -85,7 +85,7 @@ interface XmlEvents {
   close?(name: string): void;
 }
 
-/** Entities that a document defines itself stay as they are written: none can grow. */
+/** Entities that a document defines itself are not expanded: this prevents entity bombs ("billion laughs"). */
 function readXml(parts: Parts, part: string, events: XmlEvents): void {
   const bytes = parts.get(part);
   if (bytes === undefined) return;

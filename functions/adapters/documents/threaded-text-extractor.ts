@@ -7,19 +7,19 @@ export type ExtractionMessage =
   | { failure: { kind: ExtractionFailureKind; message: string } };
 
 export interface ExtractionLimits {
-  /** The code of extraction-thread.ts. */
+  /** URL of the bundled extraction-thread.ts. */
   thread: URL;
   milliseconds: number;
-  /** Of objects, and of buffers beside them. */
+  /** Limit for the heap, and separately for external buffers. */
   megabytes: number;
 }
 
-/** How often the thread's buffers are weighed: 10 ms of unpacking make some 10 MB. */
-const weighingMilliseconds = 10;
+/** How often the size of the thread's external buffers is checked. Unpacking adds about 10 MB in 10 ms. */
+const memoryCheckMilliseconds = 10;
 
 /**
- * Reads each document in a thread of its own, which is ended when it takes too long or holds too much: the libraries
- * know no bounds, and a document can be made to take everything.
+ * Reads each document in its own worker thread, and terminates a thread that exceeds its time or memory. The libraries
+ * have no limits, and a crafted document could exhaust the function.
  */
 export const threadedTextExtractor = (limits: ExtractionLimits): TextExtractor => ({
   async extract(document, signal) {
@@ -27,7 +27,7 @@ export const threadedTextExtractor = (limits: ExtractionLimits): TextExtractor =
     const thread = new Worker(limits.thread, {
       workerData: document satisfies SourceDocument,
       resourceLimits: { maxOldGenerationSizeMb: limits.megabytes },
-      // What libraries print is no output of the program's.
+      // Keeps the libraries' console output out of the program's.
       stdout: true,
       stderr: true,
     });
@@ -61,18 +61,18 @@ function responseOf(
       reject(new ExtractionFailure('tooSlow', `takes longer than ${limits.milliseconds / 1000} s to read`)),
     limits.milliseconds,
   );
-  const weighing = setInterval(async () => {
+  const memoryCheck = setInterval(async () => {
     const heap = await thread.getHeapStatistics().catch(() => undefined);
     if (heap !== undefined && heap.external_memory > limits.megabytes * 1024 * 1024) reject(tooMuch());
-  }, weighingMilliseconds);
+  }, memoryCheckMilliseconds);
   const abort = () => reject(signal?.reason);
   signal?.addEventListener('abort', abort, { once: true });
   return promise.finally(() => {
     clearTimeout(timer);
-    clearInterval(weighing);
+    clearInterval(memoryCheck);
     signal?.removeEventListener('abort', abort);
   });
 }
 
 const tooMuch = (cause?: Error) =>
-  new ExtractionFailure('tooLarge', 'takes more memory to read than it may', { cause });
+  new ExtractionFailure('tooLarge', 'takes too much memory to read', { cause });

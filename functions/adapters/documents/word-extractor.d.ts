@@ -1,6 +1,6 @@
 declare module 'word-extractor' {
   interface TextOptions {
-    /** Whether typographic quotes become plain ones; they do unless it is false. */
+    /** Replaces typographic quotes by plain ones. Default: true. */
     filterUnicode?: boolean;
   }
   interface WordDocument {

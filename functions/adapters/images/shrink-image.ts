@@ -9,14 +9,14 @@ import resizer from '@jsquash/resize/lib/resize/pkg/squoosh_resize_bg.wasm';
 import webpDecoder from '@jsquash/webp/codec/dec/webp_dec.wasm';
 import decodeWebp, { init as initWebpDecoder } from '@jsquash/webp/decode.js';
 
-/** Pixels as browsers hold them: four bytes each, the last for what shines through. */
+/** RGBA pixels as in browsers, 4 bytes each. */
 interface Pixels {
   data: Uint8ClampedArray;
   width: number;
   height: number;
 }
 
-/** The codecs were made for browsers, which have this class. */
+/** The codecs were written for browsers and expect this class as a global. */
 class ImageData implements Pixels {
   readonly data: Uint8ClampedArray;
   readonly width: number;
@@ -47,27 +47,27 @@ const decoders: Readonly<Record<string, Decode>> = {
   },
 };
 
-export interface Shrinking {
+export interface ShrinkRequest {
   image: { bytes: Uint8Array; mediaType: string };
-  most: { side: number; bytes: number; qualities: readonly number[] };
+  target: { side: number; bytes: number; qualities: readonly number[] };
 }
 
 /**
- * Makes a JPEG whose sides are no longer than asked.
- * @param qualities tried in their order until it has no more bytes than asked
- * @returns undefined when it has with none
+ * Converts an image to a JPEG within the target's side length (pixels) and size (bytes).
+ * @param target.qualities tried in this order until the JPEG is small enough
+ * @returns undefined if no quality makes it small enough
  */
 export async function shrinkImage(
-  { bytes, mediaType }: Shrinking['image'],
-  most: Shrinking['most'],
+  { bytes, mediaType }: ShrinkRequest['image'],
+  target: ShrinkRequest['target'],
 ): Promise<Uint8Array | undefined> {
   const pixels = await decoders[mediaType]?.(new Uint8Array(bytes).buffer);
   if (pixels === undefined) throw new Error(`There is no decoder for ${mediaType}`);
-  const small = await fitSides(onWhite(pixels), most.side);
+  const small = await fitSides(onWhite(pixels), target.side);
   await initJpegEncoder(new WebAssembly.Module(jpegEncoder));
-  for (const quality of most.qualities) {
+  for (const quality of target.qualities) {
     const jpeg = await encodeJpeg(small as never, { quality });
-    if (jpeg.byteLength <= most.bytes) return new Uint8Array(jpeg);
+    if (jpeg.byteLength <= target.bytes) return new Uint8Array(jpeg);
   }
   return undefined;
 }
@@ -79,13 +79,13 @@ async function fitSides(pixels: Pixels, side: number): Promise<Pixels> {
   return resize(pixels as never, {
     width: Math.max(1, Math.round(pixels.width * scale)),
     height: Math.max(1, Math.round(pixels.height * scale)),
-    // Either would hold 16 bytes a pixel, and nothing shines through any more.
+    // Each of these would need 16 bytes a pixel. The second is useless here: all pixels are opaque.
     linearRGB: false,
     premultiply: false,
   });
 }
 
-/** A JPEG lets nothing shine through: without a ground it would be black. */
+/** Puts the image on a white background: JPEG has no transparency, and transparent pixels would become black. */
 function onWhite(pixels: Pixels): Pixels {
   const { data } = pixels;
   for (let at = 0; at < data.length; at += 4) {

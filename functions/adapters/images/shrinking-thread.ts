@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { type Shrinking, shrinkImage } from './shrink-image.ts';
+import { type ShrinkRequest, shrinkImage } from './shrink-image.ts';
 
-// The body of a worker thread: it shrinks one image and ends.
-const { image, most } = workerData as Shrinking;
-parentPort?.postMessage(await shrinkImage(image, most));
+// Entry point of a worker thread: it shrinks one image and ends.
+const { image, target } = workerData as ShrinkRequest;
+parentPort?.postMessage(await shrinkImage(image, target));

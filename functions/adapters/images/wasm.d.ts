@@ -1,10 +1,10 @@
-/** As the bundler puts it into a function: its bytes. */
+/** esbuild bundles the file as its bytes. */
 declare module '*.wasm' {
   const bytes: Uint8Array<ArrayBuffer>;
   export default bytes;
 }
 
-/** Node.js has it; its types leave it to those of browsers. */
+/** Node.js has WebAssembly, but only the types of browsers declare it. */
 declare namespace WebAssembly {
   const Module: new (bytes: Uint8Array<ArrayBuffer>) => Module;
 }

@@ -7,11 +7,11 @@ import {
   type S3Client,
 } from '@aws-sdk/client-s3';
 
-/** Stored indexes: each is written once, under a name of its own, and never changed. */
+/** Stored indexes. Each is written once, under a unique name, and never changes. */
 export interface IndexObjects {
   /** @returns its name */
   put(workspaceId: string, object: Uint8Array): Promise<string>;
-  /** Undefined when it is gone. */
+  /** Undefined if the object was deleted. */
   get(name: string): Promise<Uint8Array | undefined>;
   delete(name: string): Promise<void>;
 }

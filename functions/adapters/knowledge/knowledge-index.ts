@@ -5,11 +5,11 @@ import type { PassageOfDocument, Scored } from '#domain/knowledge/knowledge.ts';
 import type { KnowledgeChange } from '#domain/knowledge/knowledge-store.ts';
 import { type IndexedPassage, indexOptions, newIndex, searchOptions } from './passage-index.ts';
 
-/** As it is stored. A reader that does not know the version must not guess. */
+/** The stored format. A reader rejects a version that it does not know. */
 interface StoredIndex {
   version: typeof version;
   nextId: number;
-  /** Id to name. */
+  /** Document ids to names. */
   documents: Record<string, string>;
   passages: StoredPassage[];
   index: AsPlainObject;
@@ -19,10 +19,10 @@ type StoredPassage = [id: number, documentId: string, offset: number, page: numb
 
 const version = 1;
 
-/** Twenty times what the most text and its index take: a stored object is our own, but its reader's memory is not. */
-const mostBytes = 512 * 1024 * 1024;
+/** About 20 times the largest possible index. The objects are our own; the limit still protects the reader's memory. */
+const maxBytes = 512 * 1024 * 1024;
 
-/** What a workspace knows, ready to be searched. */
+/** The searchable documents of a workspace. */
 export class KnowledgeIndex {
   private readonly stored: Omit<StoredIndex, 'index'>;
   private readonly index: MiniSearch<IndexedPassage>;
@@ -39,13 +39,13 @@ export class KnowledgeIndex {
   }
 
   static async parse(object: Uint8Array): Promise<KnowledgeIndex> {
-    const json = await promisify(gunzip)(object, { maxOutputLength: mostBytes });
+    const json = await promisify(gunzip)(object, { maxOutputLength: maxBytes });
     const { index, ...stored } = JSON.parse(json.toString('utf8')) as StoredIndex;
     if (stored.version !== version)
       throw new Error(
         `A stored knowledge index has version ${stored.version}, this program reads ${version}`,
       );
-    // Leaves the thread to others in between.
+    // The asynchronous variant yields to the event loop.
     return new KnowledgeIndex(stored, await MiniSearch.loadJSAsync(index, indexOptions));
   }
 
@@ -53,14 +53,14 @@ export class KnowledgeIndex {
     return this.stored.passages.length === 0;
   }
 
-  /** @returns `bytes` is its size unpacked */
+  /** @returns the compressed object; `bytes` is its uncompressed size */
   async serialize(): Promise<{ object: Uint8Array; bytes: number }> {
     const stored: StoredIndex = { ...this.stored, index: this.index.toJSON() };
     const json = Buffer.from(JSON.stringify(stored));
     return { object: await promisify(gzip)(json), bytes: json.length };
   }
 
-  /** What it is after a change; this one is of no more use. */
+  /** Returns the index after a change. Invalidates this index: both share data. */
   changed({ put, remove }: KnowledgeChange): KnowledgeIndex {
     const gone = new Set([...remove, ...put.map(({ document }) => document.id)]);
     const documents = Object.fromEntries(
@@ -82,10 +82,10 @@ export class KnowledgeIndex {
     return new KnowledgeIndex({ version, nextId, documents, passages }, this.index);
   }
 
-  search(query: string, most: number): Scored<PassageOfDocument>[] {
+  search(query: string, limit: number): Scored<PassageOfDocument>[] {
     return this.index
       .search(query, searchOptions)
-      .slice(0, most)
+      .slice(0, limit)
       .map(({ id, score }) => ({ found: this.passage(id as number), score }));
   }
 

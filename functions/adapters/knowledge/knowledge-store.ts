@@ -6,24 +6,24 @@ import { KnowledgeIndex } from './knowledge-index.ts';
 import { objectCache } from './object-cache.ts';
 
 /**
- * Of unpacked indexes in a function's memory, where each takes eight times its JSON: one of the largest (32 MB), or many
- * small ones, so at most some 260 of 1,024 MB.
+ * Limit of the cache, in bytes of uncompressed JSON: one of the largest indexes (32 MB), or many small ones. In memory
+ * an index takes eight times its JSON, so the cache takes at most about 260 MB of the function's 1,024 MB.
  */
 const cachedBytes = 32 * 1024 * 1024;
 
-/** Changes are made by people: that so many meet again and again is an error. */
-const attemptsToChange = 10;
+/** Operators make changes by hand. If 10 attempts in a row conflict, something else is wrong. */
+const maxChangeAttempts = 10;
 
 export function knowledgeStore(table: KnowledgeTable, objects: IndexObjects): KnowledgeStore {
   const cache = objectCache<KnowledgeIndex | undefined>(cachedBytes);
 
-  /** Undefined when another change has replaced it. */
+  /** Undefined if another change has replaced the index. */
   const read = async ({ objectName }: KnowledgeHead): Promise<KnowledgeIndex | undefined> => {
     const object = await objects.get(objectName);
     return object && KnowledgeIndex.parse(object);
   };
 
-  /** @param load undefined when the object is gone: then the head has moved, and is read once more */
+  /** @param load returns undefined if the object was deleted: then the head has changed and is read again */
   const newest = async (
     workspaceId: string,
     load: (head: KnowledgeHead) => Promise<KnowledgeIndex | undefined>,
@@ -43,9 +43,9 @@ export function knowledgeStore(table: KnowledgeTable, objects: IndexObjects): Kn
     list: (workspaceId) => table.documents(workspaceId),
 
     async change(workspaceId, decide) {
-      for (let attempt = 1; attempt <= attemptsToChange; attempt += 1) {
+      for (let attempt = 1; attempt <= maxChangeAttempts; attempt += 1) {
         if (attempt > 1) await backOff(attempt);
-        // The head first: what changes behind it is refused by its revision.
+        // Reads the head first: a change stored after this read fails the write by the revision's condition.
         const before = await newest(workspaceId, read);
         const change = decide(await table.documents(workspaceId));
         const index = (before?.index ?? KnowledgeIndex.empty()).changed(change);
@@ -58,18 +58,18 @@ export function knowledgeStore(table: KnowledgeTable, objects: IndexObjects): Kn
           change,
         );
         const unused = moved ? before?.head.objectName : objectName;
-        // The change stands or has failed by now: an object that stays behind is only room.
+        // The change has succeeded or failed by now. An object that cannot be deleted only costs storage.
         if (unused !== undefined) await objects.delete(unused).catch(() => undefined);
         if (moved) return;
       }
       throw new Error('Others keep changing the documents of this workspace; nothing was changed');
     },
 
-    async search(workspaceId, query, most) {
+    async search(workspaceId, query, limit) {
       const found = await newest(workspaceId, (head) =>
         cache.get(head.objectName, head.indexBytes, () => read(head)),
       );
-      return found?.index.isEmpty === false ? found.index.search(query, most) : undefined;
+      return found?.index.isEmpty === false ? found.index.search(query, limit) : undefined;
     },
   };
 }

@@ -1,19 +1,19 @@
 /**
- * Keeps what objects that never change were read as: the last used of them, up to a bound, and at least the last one.
- * Room is made before an object is read, so that what goes and what comes are not held at once.
+ * An LRU cache for immutable objects, limited to `maxBytes`. It always caches the newest object, even a larger one. It
+ * evicts before it reads an object, so that the old and the new object are not in memory at the same time.
  */
-export function objectCache<Value>(mostBytes: number) {
+export function objectCache<Value>(maxBytes: number) {
   const cached = new Map<string, { bytes: number; value: Promise<Value> }>();
   const makeRoomFor = (bytes: number) => {
     let sum = [...cached.values()].reduce((total, entry) => total + entry.bytes, bytes);
     for (const [name, entry] of cached) {
-      if (sum <= mostBytes) return;
+      if (sum <= maxBytes) return;
       sum -= entry.bytes;
       cached.delete(name);
     }
   };
   return {
-    /** Those who ask for the same object at once read it once. */
+    /** Concurrent calls for the same object share one read. A failed read is not cached. */
     async get(name: string, bytes: number, read: () => Promise<Value>): Promise<Value> {
       const known = cached.get(name);
       cached.delete(name);

@@ -2,26 +2,26 @@ import MiniSearch, { type Options, type SearchOptions } from 'minisearch';
 import type { PassageRanking } from '#domain/knowledge/passage-ranking.ts';
 import { termsOf } from './terms.ts';
 
-/** What a passage is to the index. */
 export interface IndexedPassage {
   id: number;
   text: string;
 }
 
-/** BM25+ over the terms of the passages. An index that is stored is read with the same options. */
+/** BM25+ over the terms of the passages. A stored index must be read with the same options. */
 export const indexOptions: Options<IndexedPassage> = {
   fields: ['text'],
   tokenize: termsOf,
   processTerm: (term) => term,
 };
 
-/** Shorter terms are like too many others. */
-const leastPrefix = 4;
-const leastFuzzy = 6;
+/** Shorter terms would match too many others. */
+const minPrefixCharacters = 4;
+const minFuzzyCharacters = 6;
 
 /**
- * A passage needs one of the terms. Longer words that begin with a term, and those that differ in one letter of five,
- * count less: `holiday` finds `holidays`, and the other way round. A number is itself alone.
+ * A passage matches if it has at least one of the terms. Longer words that start with a term, and words that differ in
+ * one letter of five, count less: `holiday` finds `holidays`, and the other way round. A term with a digit matches only
+ * exactly.
  */
 export const searchOptions: SearchOptions = {
   prefix: (term) => hasPrefix(term),
@@ -29,14 +29,15 @@ export const searchOptions: SearchOptions = {
 };
 
 const fuzziness = 0.2;
-const hasPrefix = (term: string): boolean => term.length >= leastPrefix && !/\p{N}/u.test(term);
-const isFuzzy = (term: string): boolean => term.length >= leastFuzzy && !/\p{N}/u.test(term);
+const hasPrefix = (term: string): boolean => term.length >= minPrefixCharacters && !/\p{N}/u.test(term);
+const isFuzzy = (term: string): boolean => term.length >= minFuzzyCharacters && !/\p{N}/u.test(term);
 
 export const newIndex = (): MiniSearch<IndexedPassage> => new MiniSearch(indexOptions);
 
 /**
- * Tells of each term whether a search for these could find it. The others count for nothing but a passage's length, which
- * MiniSearch takes before; without them an index of four million characters has some megabytes, with them hundreds.
+ * Returns a predicate: whether a search for the wanted terms could match a term. Other terms only count for a passage's
+ * length, which MiniSearch determines before it calls the filter. Without the other terms, an index of 4 million
+ * characters takes a few megabytes; with them, hundreds.
  */
 function termFilter(wanted: readonly string[]): (term: string) => boolean {
   const searched = [...new Set(wanted)].map((term) => ({
@@ -51,14 +52,14 @@ function termFilter(wanted: readonly string[]): (term: string) => boolean {
       (other) =>
         term === other.term ||
         (other.prefix && term.startsWith(other.term)) ||
-        // An edit changes the length by one at most, and the set of letters by two.
+        // One edit changes the length by at most one, and the set of letters by at most two.
         (Math.abs(term.length - other.term.length) <= other.edits &&
           bitsOf(letters ^ other.letters) <= 2 * other.edits),
     );
   };
 }
 
-/** Which letters a term has, as bits: some share one. */
+/** The set of letters in a term, as 32 bits. Several letters share a bit. */
 function lettersOf(term: string): number {
   let letters = 0;
   for (let index = 0; index < term.length; index += 1) letters |= 1 << (term.charCodeAt(index) % 32);
@@ -71,22 +72,22 @@ function bitsOf(set: number): number {
   return count;
 }
 
-/** Ranks texts that are not kept in an index: it makes one on the fly. */
+/** Ranks texts that have no stored index: it builds one for each call. */
 export const passageRanking: PassageRanking = {
-  async rank(passages, query, most) {
+  async rank(passages, query, limit) {
     const mayBeFound = termFilter(termsOf(query));
     const index = new MiniSearch<IndexedPassage>({
       ...indexOptions,
       processTerm: (term) => mayBeFound(term) && term,
     });
-    // Leaves the thread to others after every so many: of four megabytes all take two seconds.
+    // Yields to the event loop after every 100 passages: 4 MB of text take two seconds in all.
     await index.addAllAsync(
       passages.map(({ text }, id) => ({ id, text })),
       { chunkSize: 100 },
     );
     return index
       .search(query, searchOptions)
-      .slice(0, most)
+      .slice(0, limit)
       .map(({ id, score }) => ({ found: passages[id as number] as (typeof passages)[number], score }));
   },
 };

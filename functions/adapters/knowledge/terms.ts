@@ -1,21 +1,21 @@
-/** A run of letters, digits and the marks on them, or of emoji and other symbols that people look for. */
+/** A run of letters, digits and combining marks, or a single emoji or pictographic symbol. */
 const words = /[\p{L}\p{N}\p{M}]+|\p{Extended_Pictographic}/gu;
 
 /** Scripts written without spaces between words. */
 const unspaced =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\u30FC]+/gu;
 
-/** Accents of Latin, Greek and Cyrillic letters; the vowel signs of other scripts stay. */
+/** Accents of Latin, Greek and Cyrillic letters. The vowel signs of other scripts are not in this range. */
 const accents = /[\u0300-\u036F]/g;
 
-/** Longer ones are encoded data, which nobody looks for by its whole. */
+/** Longer terms are encoded data, not words, and are left out. */
 const termCharacters = 64;
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: 'word' });
 
 /**
- * The terms of a text, as it is searched: words without case and accents. Where a script has no spaces a dictionary
- * parts it; it is asked for those runs alone, since it takes ten times as long.
+ * The search terms of a text: words in lower case, without accents. Scripts without spaces are split by a dictionary
+ * (Intl.Segmenter). Only those runs go through it, because it is ten times slower.
  */
 export function termsOf(text: string): string[] {
   const terms: string[] = [];

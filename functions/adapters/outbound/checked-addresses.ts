@@ -6,18 +6,18 @@ import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
 import { isLoopback, isPublicAddress, isSameAddress } from './public-address.ts';
 
 export interface OutboundRules {
-  /** Reached although they are not public. */
+  /** Endpoints that are allowed although their addresses are not public. */
   allow: readonly HostAndPort[];
-  /** Never reached, whatever is allowed: the services that the function itself lives on. */
+  /** Endpoints that are always forbidden, even if `allow` names them: the internal endpoints. */
   denied: readonly HostAndPort[];
-  /** When given, only these are reached: names, or `*.` and the name that they end in. */
+  /** If given, only these hosts are allowed: host names, or `*.` and a parent domain. */
   hosts?: readonly string[] | undefined;
-  /** The addresses of a host name; the system's resolver unless given. */
+  /** Resolves a host name to addresses. Default: the system's resolver. */
   resolve?: (host: string) => Promise<readonly string[]>;
 }
 
 /**
- * Ports of protocols that a request could be made to speak by what stands in it: those that fetch blocks
+ * Ports of other protocols, which crafted HTTP requests could speak. The list is that of the Fetch standard
  * (https://fetch.spec.whatwg.org/#port-blocking).
  */
 const deniedPorts = new Set([
@@ -28,8 +28,8 @@ const deniedPorts = new Set([
 ]);
 
 /**
- * Where a request for this URL may connect to: to these addresses and to no other, since a name may resolve to another
- * one a moment later. All of them are public, or all are named by the allow list.
+ * The addresses that a request for this URL may connect to. Connect to these only and do not resolve the name again: it
+ * may resolve to another address later (DNS rebinding). All of them are public, or the allow list names all of them.
  * @throws OutboundFailure `malformed`, `unlisted`, `forbidden` or `unresolved`
  */
 export async function checkedAddresses(url: URL, rules: OutboundRules): Promise<readonly string[]> {
@@ -90,7 +90,7 @@ async function deniedAddresses(
   return found.flat();
 }
 
-/** This machine has many addresses: a service that listens on one of them may listen on all. */
+/** Any two addresses of this machine count as the same endpoint: a service may listen on all of them. */
 const isSameEndpoint = (one: string, other: string): boolean =>
   isSameAddress(one, other) || (isOwn(one) && isOwn(other));
 

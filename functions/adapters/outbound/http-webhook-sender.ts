@@ -5,25 +5,25 @@ import type { WebhookSender } from '#domain/webhooks/webhook-sender.ts';
 import { checkedAddresses, type OutboundRules } from './checked-addresses.ts';
 import { sendOutbound } from './send-outbound.ts';
 
-/** A client waits for it: a name that takes longer counts as one that does not resolve. Milliseconds. */
-const lookupTime = 3000;
+/** A client waits for the lookup. A name that takes longer counts as one that does not resolve. */
+const lookupTimeoutMilliseconds = 3000;
 
-/** Of an answer that nobody reads, so much is let through for the receiver's sake before the connection ends. */
+/** The body of a response is discarded. Up to this size it is received, so that the receiver can finish sending it. */
 const responseBytes = 64 * 1024;
 
-/** @param timeout milliseconds until the head of the answer must be there */
+/** @param options.timeout milliseconds until the head of the response must have arrived */
 export const httpWebhookSender = (options: {
   rules: OutboundRules;
   timeout: number;
   clock: Clock;
 }): WebhookSender => ({
   async rejectionOf(url) {
-    const patience = AbortSignal.timeout(lookupTime);
+    const timeout = AbortSignal.timeout(lookupTimeoutMilliseconds);
     try {
-      await untilAborted(checkedAddresses(new URL(url), options.rules), patience);
+      await untilAborted(checkedAddresses(new URL(url), options.rules), timeout);
       return null;
     } catch (error) {
-      if (patience.aborted) return null;
+      if (timeout.aborted) return null;
       if (!(error instanceof OutboundFailure)) throw error;
       return error.kind === 'unresolved' ? null : error.message;
     }
@@ -39,14 +39,14 @@ export const httpWebhookSender = (options: {
       redirects: 0,
       times: { response: options.timeout, whole: options.timeout },
       maxBytes: responseBytes,
-      headAlone: true,
+      discardBody: true,
       signal: new AbortController().signal,
     });
     return { status, retryAfter: retryAfterOf(responseHeaders['retry-after'], options.clock.now()) };
   },
 });
 
-/** Seconds or a date (RFC 9110, section 10.2.3); anything else says nothing. */
+/** Converts seconds or a date (RFC 9110, section 10.2.3) to milliseconds from now. Null for any other text. */
 export function retryAfterOf(header: string | undefined, now: Date): number | null {
   const text = header?.trim() ?? '';
   if (/^\d{1,10}$/.test(text)) return Number(text) * 1000;

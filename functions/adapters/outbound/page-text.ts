@@ -7,7 +7,9 @@ import { readableHtml } from './readable-html.ts';
 
 type Kind = 'html' | 'xml' | 'text';
 
-/** Types outside of text/* that are written to be read, as the registry of media types has them. */
+/**
+ * Registered media types that contain readable text, with the way to decode them. `kindOf` adds text/* and suffixes.
+ */
 const kinds: Readonly<Record<string, Kind>> = {
   'text/html': 'html',
   'application/xhtml+xml': 'html',
@@ -28,9 +30,9 @@ function kindOf(type: string): Kind | undefined {
 }
 
 /**
- * What a response says, as text.
- * @param header its Content-Type, if it has one
- * @throws OutboundFailure `unreadable` when it is no text, or the signal's reason
+ * The readable text of a response.
+ * @param header the Content-Type header, if there is one
+ * @throws OutboundFailure `unreadable` if the body is not text, or the signal's reason
  */
 export async function pageText(
   { header, body, address }: { header: string | undefined; body: Uint8Array; address: URL },
@@ -45,7 +47,7 @@ export async function pageText(
   return { ...(await readableHtml(text, address, signal)), contentType };
 }
 
-/** No registered type comes near it. */
+/** Longer than any registered media type. The type can reach an error message, so it is cut. */
 const longestType = 100;
 
 function declared(header: string): { type: string; charset: string | undefined } {
@@ -53,7 +55,9 @@ function declared(header: string): { type: string; charset: string | undefined }
   return { type: type.toLowerCase().slice(0, longestType), charset: parameters.charset };
 }
 
-/** Without a Content-Type: HTML when it begins like it, otherwise text, unless it holds what no text does. */
+/**
+ * Guesses the type if there is no Content-Type: binary if it has a zero byte, else HTML by its first tag, else text.
+ */
 function guess(body: Uint8Array): { type: string; charset: undefined } {
   const start = Buffer.from(body.subarray(0, 1024));
   if (start.includes(0)) return { type: 'application/octet-stream', charset: undefined };
@@ -62,8 +66,8 @@ function guess(body: Uint8Array): { type: string; charset: undefined } {
 }
 
 /**
- * By the byte order mark, the header, the page's own word, and last by whether it is UTF-8, as nearly every page is
- * that does not say.
+ * Determines the encoding by the byte order mark, the header and the page's own declaration, in this order. Without any
+ * of them: UTF-8 if the bytes are valid UTF-8, else windows-1252.
  */
 function decode(body: Uint8Array, charset: string | undefined, kind: Kind): string {
   const encoding = sniffEncoding(body, {
@@ -71,8 +75,8 @@ function decode(body: Uint8Array, charset: string | undefined, kind: Kind): stri
     transportLayerEncodingLabel: charset,
     defaultEncoding: isUtf8(body) ? 'UTF-8' : 'windows-1252',
   });
-  // What browsers do not decode either: it can make text say what no filter sees.
+  // Browsers do not decode these encodings either: with them, a text can hide its content from filters.
   if (encoding === 'replacement') throw new OutboundFailure('unreadable', 'Its encoding cannot be read');
-  // The one encoding of HTML that TextDecoder does not know, and no page has.
+  // The only encoding of HTML that TextDecoder does not support. Real pages do not use it.
   return new TextDecoder(encoding === 'x-user-defined' ? 'windows-1252' : encoding).decode(body);
 }

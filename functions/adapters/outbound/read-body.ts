@@ -5,13 +5,14 @@ import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
 
 export interface ReadBody {
   body: Buffer;
-  /** There was more. */
-  isCut: boolean;
+  /** The body was longer than the maximum. */
+  isTruncated: boolean;
 }
 
 /**
- * A response's body, decompressed; no more of it is read, decompressed or held than asked for.
- * @throws OutboundFailure when its coding is unknown; whatever the connection or the decompression throws
+ * Reads and decompresses a response's body, at most `maxBytes` of decompressed data.
+ * @throws OutboundFailure `broken` for an unknown content coding; errors of the connection or the decompression
+ *   unchanged
  */
 export async function readBody(response: IncomingMessage, maxBytes: number): Promise<ReadBody> {
   const chunks: Buffer[] = [];
@@ -19,10 +20,10 @@ export async function readBody(response: IncomingMessage, maxBytes: number): Pro
   for await (const chunk of decoded(response) as AsyncIterable<Buffer>) {
     bytes += chunk.length;
     chunks.push(chunk);
-    // Leaving the loop ends the connection.
-    if (bytes > maxBytes) return { body: Buffer.concat(chunks, maxBytes), isCut: true };
+    // Leaving the loop destroys the connection.
+    if (bytes > maxBytes) return { body: Buffer.concat(chunks, maxBytes), isTruncated: true };
   }
-  return { body: Buffer.concat(chunks, bytes), isCut: false };
+  return { body: Buffer.concat(chunks, bytes), isTruncated: false };
 }
 
 function decoded(response: IncomingMessage): AsyncIterable<unknown> {
@@ -39,10 +40,10 @@ function decoded(response: IncomingMessage): AsyncIterable<unknown> {
     case 'deflate':
       return inflated(response);
   }
-  throw new OutboundFailure('broken', 'The answer is compressed in a way that was not asked for');
+  throw new OutboundFailure('broken', 'The answer has a compression that is not supported');
 }
 
-/** The name means zlib's format; some servers send the bare one. The first byte tells. */
+/** `deflate` means the zlib format, but some servers send raw deflate data. The first byte shows which it is. */
 async function* inflated(response: IncomingMessage): AsyncIterable<unknown> {
   const chunks = response[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   const first = await chunks.next();
@@ -57,6 +58,6 @@ async function* inflated(response: IncomingMessage): AsyncIterable<unknown> {
   yield* through(whole, isZlib ? createInflate() : createInflateRaw());
 }
 
-/** A failure on either side shows where the result is read. */
+/** An error of the source or the decoder is thrown to the reader of the result. */
 const through = (source: Readable, decoder: NodeJS.ReadWriteStream): AsyncIterable<unknown> =>
   pipeline(source, decoder, () => undefined) as unknown as AsyncIterable<unknown>;

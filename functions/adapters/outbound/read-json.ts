@@ -3,8 +3,8 @@ import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
 import { type OutboundRequest, sendOutbound } from './send-outbound.ts';
 
 /**
- * What a service that an operator chose answers to a GET, checked.
- * @throws OutboundFailure that tells whether the service was busy, refused, or said something else than it should
+ * Sends a GET to a service that an operator configured, and validates the JSON of its response.
+ * @throws OutboundFailure `refused` for any status but 200, `unreadable` if the response does not match the schema
  */
 export async function readJson<Value>(
   request: Pick<OutboundRequest, 'url' | 'headers' | 'times' | 'maxBytes' | 'signal'>,

@@ -1,4 +1,4 @@
-import { setImmediate as others } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { Tokenizer } from 'htmlparser2';
 import { TextLayout } from './text-layout.ts';
 
@@ -7,8 +7,8 @@ export interface ReadableText {
   text: string;
 }
 
-/** Elements whose content nobody reads. */
-const unread = new Set([
+/** Elements whose content is not readable text. */
+const skippedElements = new Set([
   'script',
   'style',
   'template',
@@ -20,24 +20,26 @@ const unread = new Set([
   'canvas',
 ]);
 
-/** Below it a page's <main> is a shell that a script fills, and the rest of the page tells more. */
-const leastMainCharacters = 200;
+/** A shorter <main> is probably an empty shell that a script fills: then the whole page is used. */
+const minMainCharacters = 200;
 /** A title is one line. */
 const titleCharacters = 300;
-/** Read at once, before others on the thread have their turn: at worst 80 ms on a busy processor. */
-const stretchCharacters = 128 * 1024;
-/** Longer addresses are data, not places to go. */
+/** Parsed without yielding to the event loop. Takes at worst 80 ms on a busy processor. */
+const chunkCharacters = 128 * 1024;
+/** Longer addresses contain data, such as data: URLs. */
 const addressCharacters = 2000;
 /**
- * Of all addresses, with the one that they are relative to: of 40,000 usual links, more than any page has. Without it,
- * 5 MB of short links could grow to 700 MB by a long <base>. Later links are read as their text.
+ * Limit for the sum of all addresses, each counted with its base address. It is enough for 40,000 usual links, more
+ * than real pages have. Without it, 5 MB of short links could grow to 700 MB by a long <base>. Links beyond the limit
+ * become plain text.
  */
 const allAddressesCharacters = 5_000_000;
 
 /**
- * The text of an HTML page as people read it, with headings, lists and links in Markdown: its <main> where it has one.
- * It goes through the tokens once and builds no tree, so time and memory grow with the length alone, however the
- * elements are nested (the worst 5 MB that we know take 0.6 s). What breaks the rules of HTML is read as well as it can be.
+ * The readable text of an HTML page, with headings, lists and links in Markdown. If the page has a <main>, only that.
+ * It reads the tokens once and builds no tree, so time and memory grow linearly with the length, also with deep
+ * nesting: the worst known 5 MB take 0.6 s. Invalid HTML is not an error.
+ * @throws the signal's reason
  */
 export async function readableHtml(html: string, address: URL, signal: AbortSignal): Promise<ReadableText> {
   const reader = new PageReader(address);
@@ -79,9 +81,9 @@ export async function readableHtml(html: string, address: URL, signal: AbortSign
       onend: () => undefined,
     },
   );
-  for (let start = 0; start < html.length; start += stretchCharacters) {
-    tokenizer.write(html.slice(start, start + stretchCharacters));
-    await others();
+  for (let start = 0; start < html.length; start += chunkCharacters) {
+    tokenizer.write(html.slice(start, start + chunkCharacters));
+    await yieldToEventLoop();
     signal.throwIfAborted();
   }
   tokenizer.end();
@@ -96,19 +98,19 @@ interface Tag {
 const noAttributes: ReadonlyMap<string, string> = new Map();
 const readAttributes = new Set(['href', 'alt']);
 
-/** No element that matters has a longer name than blockquote, figcaption and their like. */
+/** No relevant element has a longer name; the longest are blockquote and figcaption. Longer names become ''. */
 const longestName = 16;
 const nameIn = (html: string, start: number, end: number): string =>
   end - start > longestName ? '' : html.slice(start, end).toLowerCase();
 
 class PageReader {
   private readonly layout = new TextLayout();
-  /** What has been read since the last tag: the tokenizer gives it in fragments, at worst a character each. */
+  /** The text since the last tag. The tokenizer emits it in fragments, at worst one character each. */
   private fragments = '';
   private title: string | undefined;
   private inTitle = false;
-  /** Inside one of the unread elements, so many deep in elements of its name. */
-  private unread: { name: string; depth: number } | undefined;
+  /** Set inside a skipped element. `depth` counts nested elements of the same name. */
+  private skipped: { name: string; depth: number } | undefined;
   private main: { start: number; end: number | undefined } | undefined;
   private readonly address: URL;
   private base: URL | undefined;
@@ -119,18 +121,18 @@ class PageReader {
   }
 
   text(fragment: string): void {
-    if (this.unread === undefined) this.fragments += fragment;
+    if (this.skipped === undefined) this.fragments += fragment;
   }
 
   open({ name, attributes }: Tag, selfClosing: boolean): void {
     this.layOutText();
-    if (this.unread !== undefined) {
-      if (name === this.unread.name && !selfClosing) this.unread.depth += 1;
+    if (this.skipped !== undefined) {
+      if (name === this.skipped.name && !selfClosing) this.skipped.depth += 1;
       return;
     }
-    if (unread.has(name)) {
-      // Only foreign elements can close themselves.
-      if (!(selfClosing && name === 'svg')) this.unread = { name, depth: 1 };
+    if (skippedElements.has(name)) {
+      // Of these elements only svg can be self-closing: HTML allows that for foreign elements alone.
+      if (!(selfClosing && name === 'svg')) this.skipped = { name, depth: 1 };
       return;
     }
     switch (name) {
@@ -148,7 +150,7 @@ class PageReader {
         return;
       case 'main':
         this.layout.open(name);
-        this.main ??= { start: this.layout.entry(), end: undefined };
+        this.main ??= { start: this.layout.position(), end: undefined };
         return;
     }
     this.layout.open(name);
@@ -156,9 +158,9 @@ class PageReader {
 
   close(name: string): void {
     this.layOutText();
-    if (this.unread !== undefined) {
-      if (name === this.unread.name) this.unread.depth -= 1;
-      if (this.unread.depth === 0) this.unread = undefined;
+    if (this.skipped !== undefined) {
+      if (name === this.skipped.name) this.skipped.depth -= 1;
+      if (this.skipped.depth === 0) this.skipped = undefined;
       return;
     }
     if (name === 'title') {
@@ -167,7 +169,7 @@ class PageReader {
     }
     if (name === 'a') this.layout.closeLink();
     else this.layout.close(name);
-    if (name === 'main' && this.main !== undefined) this.main.end ??= this.layout.entry();
+    if (name === 'main' && this.main !== undefined) this.main.end ??= this.layout.position();
   }
 
   finish(): ReadableText {
@@ -176,7 +178,7 @@ class PageReader {
     const main = this.main && this.layout.toString(this.main.start, this.main.end);
     return {
       title: titleOf(this.title ?? ''),
-      text: main !== undefined && main.length >= leastMainCharacters ? main : this.layout.toString(),
+      text: main !== undefined && main.length >= minMainCharacters ? main : this.layout.toString(),
     };
   }
 

@@ -15,36 +15,38 @@ import { readBody } from './read-body.ts';
 export interface OutboundRequest {
   url: URL;
   method: 'GET' | 'POST';
-  /** They go to every server that a redirect leads to. */
+  /** Sent to every server, also after a redirect. */
   headers?: Readonly<Record<string, string>>;
   body?: Uint8Array;
-  /** Undefined for an address that an operator chose: it is not checked. */
+  /** Undefined for an address that an operator configured: it is not checked. */
   rules: OutboundRules | undefined;
-  /** Redirects that are followed, each checked as the first address was; with 0 they are answers as any other. Of GET alone. */
+  /** Maximum number of redirects, each checked like the first address. With 0, or for a POST, a 3xx is returned. */
   redirects: number;
-  /** Milliseconds until the head of an answer is there, from each server, and until all is done. */
+  /**
+   * Timeouts in milliseconds. `response`: for the head of each server's response. `whole`: for the complete request.
+   */
   times: { response: number; whole: number };
-  /** Of the decompressed body: a larger one is a failure. */
+  /** Maximum size of the decompressed body. A larger one is a failure. */
   maxBytes: number;
-  /** The body is nobody's concern: it is let through for the time that is left, and whatever becomes of it is no failure. */
-  headAlone?: true;
+  /** Receives the body within the timeout and drops it. An error in the body is no failure. */
+  discardBody?: true;
   signal: AbortSignal;
 }
 
 export interface OutboundResponse {
-  /** Where it came from in the end. */
+  /** The final URL, after redirects. */
   url: URL;
   status: number;
   headers: IncomingHttpHeaders;
   body: Buffer;
 }
 
-/** Names, policies and cookies of real sites stay below 16 KB; more is no page. */
+/** The headers of real sites, with policies and cookies, stay below 16 KB. */
 const headerBytes = 32 * 1024;
 
 /**
- * A request to an address that somebody else named: it reaches nothing that the rules do not allow, and it ends in time,
- * with a bounded answer, whatever the other side does.
+ * Sends a request to an address that a user, agent or operator named. It connects only where the rules allow, and ends
+ * within the timeout and with a bounded response, whatever the server does.
  * @throws OutboundFailure, or the signal's reason
  */
 export async function sendOutbound(request: OutboundRequest): Promise<OutboundResponse> {
@@ -56,7 +58,7 @@ export async function sendOutbound(request: OutboundRequest): Promise<OutboundRe
     request.signal.throwIfAborted();
     if (error instanceof OutboundFailure) throw error;
     if (timeout.aborted)
-      throw new OutboundFailure('late', timeoutText(request.times.whole), { cause: error });
+      throw new OutboundFailure('timeout', timeoutText(request.times.whole), { cause: error });
     throw failureOf(error);
   }
 }
@@ -66,7 +68,7 @@ async function follow(request: OutboundRequest, signal: AbortSignal): Promise<Ou
   for (let hop = 0; ; hop += 1) {
     const response = await responseOf(request, url, hop, signal);
     const next = request.method === 'GET' && request.redirects > 0 ? redirectOf(response, url) : undefined;
-    if (next === undefined && request.headAlone) {
+    if (next === undefined && request.discardBody) {
       await readBody(response, request.maxBytes).catch(() => undefined);
       response.destroy();
       const { statusCode = 0, headers } = response;
@@ -74,36 +76,36 @@ async function follow(request: OutboundRequest, signal: AbortSignal): Promise<Ou
     }
     if (next === undefined) {
       const whole = await wholeOf(request, response);
-      // A body whose end is the connection's looks whole when it was we who ended that.
+      // Without Content-Length a body ends with the connection, so an abort by us looks like a complete body.
       signal.throwIfAborted();
       return { url, ...whole };
     }
     response.destroy();
     if (hop === request.redirects)
       throw new OutboundFailure('redirects', `There are more than ${request.redirects} redirects`);
-    // What was asked for under protection must not come without.
+    // A request over https must not be answered over plain http.
     if (url.protocol === 'https:' && next.protocol === 'http:')
       throw new OutboundFailure('forbidden', 'A redirect leads from https to http');
     url = next;
   }
 }
 
-/** One request, until the head of its answer is there. */
+/** Sends one request and waits for the head of its response. */
 async function responseOf(
   request: OutboundRequest,
   url: URL,
   hop: number,
   signal: AbortSignal,
 ): Promise<IncomingMessage> {
-  const slow = AbortSignal.timeout(request.times.response);
-  const patience = AbortSignal.any([signal, slow]);
+  const headTimeout = AbortSignal.timeout(request.times.response);
+  const aborted = AbortSignal.any([signal, headTimeout]);
   try {
-    const addresses = request.rules && (await untilAborted(checkedAddresses(url, request.rules), patience));
-    return await untilAborted(connect(request, url, addresses, signal, slow), patience);
+    const addresses = request.rules && (await untilAborted(checkedAddresses(url, request.rules), aborted));
+    return await untilAborted(connect(request, url, addresses, signal, headTimeout), aborted);
   } catch (error) {
     signal.throwIfAborted();
-    if (slow.aborted)
-      throw new OutboundFailure('late', timeoutText(request.times.response), { cause: error });
+    if (headTimeout.aborted)
+      throw new OutboundFailure('timeout', timeoutText(request.times.response), { cause: error });
     if (hop > 0 && error instanceof OutboundFailure && error.kind === 'forbidden')
       throw new OutboundFailure('forbidden', 'A redirect leads to an address that is not allowed');
     throw error;
@@ -115,12 +117,12 @@ function connect(
   url: URL,
   addresses: readonly string[] | undefined,
   signal: AbortSignal,
-  slow: AbortSignal,
+  headTimeout: AbortSignal,
 ): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const options: RequestOptions = {
     method: request.method,
-    // A connection of its own: one that is kept could outlive the check, and the function's invocation.
+    // No keep-alive: a reused connection could outlive the address check, and the function's invocation.
     agent: false,
     maxHeaderSize: headerBytes,
     headers: {
@@ -134,8 +136,8 @@ function connect(
   const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
   const sent: ClientRequest = send(url, options, resolve);
   const abort = () => sent.destroy();
-  slow.addEventListener('abort', abort, { once: true });
-  sent.once('response', () => slow.removeEventListener('abort', abort));
+  headTimeout.addEventListener('abort', abort, { once: true });
+  sent.once('response', () => headTimeout.removeEventListener('abort', abort));
   sent.on('error', reject);
   sent.once('upgrade', (_response, socket) => {
     socket.destroy();
@@ -145,7 +147,7 @@ function connect(
   return promise;
 }
 
-/** The name is not looked up again: the connection goes to the addresses that were checked. TLS still checks the name. */
+/** Connects to the checked addresses instead of resolving the name again. TLS still verifies the name. */
 const connecting =
   (addresses: readonly string[]): LookupFunction =>
   (_host, { all }, done) => {
@@ -160,7 +162,7 @@ const redirectStatuses = new Set([301, 302, 303, 307, 308]);
 function redirectOf({ statusCode = 0, headers }: IncomingMessage, url: URL): URL | undefined {
   if (!redirectStatuses.has(statusCode) || headers.location === undefined) return undefined;
   const next = URL.parse(headers.location, url.href);
-  if (next === null) throw new OutboundFailure('broken', 'A redirect leads to something that is no address');
+  if (next === null) throw new OutboundFailure('broken', 'A redirect leads to an invalid address');
   return next;
 }
 
@@ -168,18 +170,19 @@ async function wholeOf(
   { maxBytes }: OutboundRequest,
   response: IncomingMessage,
 ): Promise<Omit<OutboundResponse, 'url'>> {
-  const { body, isCut } = await readBody(response, maxBytes);
-  if (isCut) throw new OutboundFailure('too large', `The answer is larger than ${maxBytes / 1_000_000} MB`);
+  const { body, isTruncated } = await readBody(response, maxBytes);
+  if (isTruncated)
+    throw new OutboundFailure('too-large', `The answer is larger than ${maxBytes / 1_000_000} MB`);
   return { status: response.statusCode ?? 0, headers: response.headers, body };
 }
 
 const timeoutText = (milliseconds: number): string => `It took longer than ${milliseconds / 1000} seconds`;
 
-/** Node.js and OpenSSL tell what went wrong by codes. What their messages say, such as addresses, is for nobody else. */
+/** Maps the error codes of Node.js and OpenSSL. Their messages must not reach users: they contain addresses. */
 function failureOf(error: unknown): OutboundFailure {
   const { code = '' } = error as NodeJS.ErrnoException;
   if (code === 'HPE_HEADER_OVERFLOW')
-    return new OutboundFailure('too large', `The answer's headers are larger than ${headerBytes / 1024} KB`);
+    return new OutboundFailure('too-large', `The answer's headers are larger than ${headerBytes / 1024} KB`);
   if (/^(?:HPE_|Z_|ERR__ERROR_|ERR_BROTLI|ERR_HTTP)/.test(code)) return new OutboundFailure('broken');
   if (/CERT|SIGNATURE|ISSUER|CHAIN/.test(code)) return new OutboundFailure('untrusted');
   return new OutboundFailure('unreachable');

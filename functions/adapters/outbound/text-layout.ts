@@ -1,4 +1,4 @@
-/** Elements that stand apart, with the line breaks around them. */
+/** Block elements, with the number of line breaks before and after each. */
 const breaks = new Map<string, 1 | 2>();
 for (const name of ['p', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'ul', 'ol', 'dl', 'pre', 'table', 'blockquote'])
   breaks.set(name, 2);
@@ -35,12 +35,12 @@ const headings = new Map(
   ['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((name, index) => [name, '#'.repeat(index + 1)]),
 );
 
-/** Lays text out in lines as elements open and close: spaces collapse, blocks stand apart, links are Markdown. */
+/** Lays out text in lines as elements open and close: collapses spaces, separates blocks, writes links as Markdown. */
 export class TextLayout {
   private readonly segments: string[] = [];
   private pendingBreaks = 0;
   private pendingSpace = false;
-  /** Stands before the next text: of a heading or list item that has no text yet. */
+  /** Markdown prefix of a heading or list item; written before its first text. */
   private prefix = '';
   private preformatted = 0;
   private link: { address: string; isOpen: boolean } | undefined;
@@ -51,7 +51,7 @@ export class TextLayout {
       this.cell();
       return;
     }
-    this.append(name);
+    this.addBreaks(name);
     if (name === 'tr') this.cells = 0;
     else if (name === 'pre') this.preformatted += 1;
     else if (name === 'li') this.prefix = '- ';
@@ -61,7 +61,7 @@ export class TextLayout {
   close(name: string): void {
     if (name === 'pre') this.preformatted = Math.max(0, this.preformatted - 1);
     if (headings.has(name) || name === 'li') this.prefix = '';
-    this.append(name);
+    this.addBreaks(name);
   }
 
   openLink(address: string | undefined): void {
@@ -77,7 +77,7 @@ export class TextLayout {
   text(text: string): void {
     if (text === '') return;
     if (this.preformatted > 0) {
-      this.startBlock();
+      this.writeSeparators();
       this.segments.push(text);
       return;
     }
@@ -85,13 +85,13 @@ export class TextLayout {
     if (words.startsWith(' ')) this.pendingSpace = true;
     const word = words.trim();
     if (word === '') return;
-    this.startBlock();
+    this.writeSeparators();
     this.segments.push(word);
     this.pendingSpace = words.endsWith(' ');
   }
 
-  /** A place in what has been laid out so far. */
-  entry(): number {
+  /** The current position in the output, for `toString`. */
+  position(): number {
     return this.segments.length;
   }
 
@@ -102,19 +102,19 @@ export class TextLayout {
   private cell(): void {
     if (this.cells > 0) {
       this.closeLink();
-      this.startBlock();
+      this.writeSeparators();
       this.segments.push(' | ');
       this.pendingSpace = false;
     }
     this.cells += 1;
   }
 
-  private append(name: string): void {
+  private addBreaks(name: string): void {
     this.pendingBreaks = Math.max(this.pendingBreaks, breaks.get(name) ?? 0);
   }
 
-  /** What must stand before the next text. */
-  private startBlock(): void {
+  /** Writes the breaks, space, prefix and link bracket that are due before the next text. */
+  private writeSeparators(): void {
     if (this.pendingBreaks > 0) {
       if (this.segments.length > 0) this.segments.push(this.pendingBreaks === 2 ? '\n\n' : '\n');
     } else if (this.pendingSpace && this.segments.length > 0) this.segments.push(' ');

@@ -5,12 +5,13 @@ import { pageText } from './page-text.ts';
 import { sendOutbound } from './send-outbound.ts';
 
 /**
- * 15 s in all leave 65 of a tool's 80 s for the model to try another page; a server that has not begun after 8 s leaves
- * time for one redirect. The longest articles are 2 to 3 MB of HTML. Shops and sign-ons redirect two or three times.
+ * 15 s in all: 65 s of a tool's 80 s are left, so that the model can try another page. 8 s for the head of a response:
+ * time is left for one redirect. 5 MB: the longest articles are 2 to 3 MB of HTML. 5 redirects: shops and sign-on pages
+ * redirect two or three times.
  */
 const limits = { times: { response: 8000, whole: 15_000 }, maxBytes: 5_000_000, redirects: 5 };
 
-/** Pages over HTTP, read only where the rules allow it. */
+/** Reads pages over HTTP, only from hosts that the rules allow. */
 export const httpWebPages = ({ rules }: { rules: OutboundRules }): WebPages => ({
   async read(address, hosts, signal): Promise<WebPage> {
     const timeout = AbortSignal.timeout(limits.times.whole);
@@ -35,7 +36,7 @@ export const httpWebPages = ({ rules }: { rules: OutboundRules }): WebPages => (
       AbortSignal.any([signal, timeout]),
     ).catch((error: unknown) => {
       signal.throwIfAborted();
-      throw timeout.aborted ? new OutboundFailure('late') : error;
+      throw timeout.aborted ? new OutboundFailure('timeout') : error;
     });
     return { url: response.url.href, ...page };
   },

@@ -3,17 +3,17 @@ import type { WebSearch, WebSearchResult } from '#domain/agents/web-search.ts';
 import { readJson } from './read-json.ts';
 import { readableHtml } from './readable-html.ts';
 
-/** People wait 2 s for a search; 10 s also let SearXNG wait for a slow engine behind it. 2 MB are a thousand results. */
+/** A search usually takes 2 s; 10 s let SearXNG wait for one of its slow search engines. 2 MB are 1,000 results. */
 const limits = { times: { response: 10_000, whole: 10_000 }, maxBytes: 2_000_000 };
 
-/** Providers give about 300 characters of a page; what is longer ends in an ellipsis. */
+/** Providers return about 300 characters of a page. Longer texts are cut and end in an ellipsis. */
 const snippetCharacters = 1000;
 
 const searxngResponse = z.object({
   results: z.array(z.object({ title: z.string(), url: z.string(), content: z.string().nullish() })),
 });
 
-/** @param address of the instance; its settings must offer the format `json` */
+/** @param address URL of the SearXNG instance; its settings must allow the format `json` */
 export const searxng = (address: string): WebSearch => ({
   async search(query, count, signal) {
     const url = new URL(address);
@@ -28,7 +28,7 @@ export const searxng = (address: string): WebSearch => ({
 });
 
 const braveResponse = z.object({
-  // Absent when nothing was found.
+  // Absent if there are no results.
   web: z
     .object({
       results: z.array(z.object({ title: z.string(), url: z.string(), description: z.string().nullish() })),
@@ -43,7 +43,7 @@ export const braveSearch = (address: string, apiKey: () => Promise<string>): Web
     url.searchParams.set('count', String(count));
     const headers = { 'X-Subscription-Token': await apiKey() };
     const { web } = await readJson({ url, headers, ...limits, signal }, braveResponse);
-    // Brave writes HTML: found words in <strong>, apostrophes as entities.
+    // Brave returns HTML: matched words in <strong>, apostrophes as entities.
     const plain = async (html: string) => (await readableHtml(html, url, signal)).text;
     return Promise.all(
       (web?.results ?? [])

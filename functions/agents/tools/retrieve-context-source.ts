@@ -65,7 +65,7 @@ async function queryKnowledgeBase(
 ): Promise<ToolOutcome> {
   try {
     const passages = await knowledgeBase.retrieve(
-      { knowledgeBaseId, query, most: config.max_passages },
+      { knowledgeBaseId, query, limit: config.max_passages },
       signal,
     );
     return outcome(

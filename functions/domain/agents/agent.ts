@@ -1,22 +1,22 @@
 import type { AgentDefinition, AgentResource } from '#contract/agent.ts';
 
-/** An agent as operators edit it. Its content reaches clients only by being published. */
+/** An agent as operators edit it. Clients see its content only after it is published. */
 export interface Agent {
   id: string;
   workspaceId: string;
   publishState: 'draft' | 'published' | 'unpublished';
   definition: AgentDefinition;
-  /** Number of the newest version ever published; 0 when none was. */
+  /** Number of the newest version ever published; 0 if there is none. */
   newestVersion: number;
   publishedVersionId: string | null;
   publishedAt: string | null;
   createdAt: string;
   updatedAt: string;
-  /** Rises with every save, so that of two saves at once one fails. */
+  /** Rises with every save. Of two concurrent saves, one fails. */
   revision: number;
 }
 
-/** One published version of an agent: it never changes. */
+/** A published version of an agent. It never changes. */
 export interface AgentVersion {
   id: string;
   agentId: string;
@@ -27,7 +27,7 @@ export interface AgentVersion {
   agentCreatedAt: string;
 }
 
-/** What clients see of a published agent: the published version's content, whatever its draft says by now. */
+/** What clients see of a published agent: the published version's content, also if the draft has changed since. */
 export const publishedAgentResource = (version: AgentVersion): AgentResource => ({
   id: version.agentId,
   workspace_id: version.workspaceId,

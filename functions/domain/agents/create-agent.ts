@@ -5,7 +5,10 @@ import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { Agent } from './agent.ts';
 import type { AgentServices } from './services.ts';
 
-/** Creates an agent as a draft: it answers nothing until it is published. */
+/**
+ * Creates an agent as a draft. It cannot reply until it is published.
+ * @throws notFound for an unknown workspace
+ */
 export const createAgent =
   (
     services: Pick<AgentServices, 'agents'> &

@@ -3,7 +3,7 @@ import type { Agent } from './agent.ts';
 import type { AgentServices } from './services.ts';
 
 /**
- * An agent by its id alone, as operators name it.
+ * Finds an agent by its id alone. For operators: they name an agent without its workspace.
  * @throws notFound `Agent not found`
  */
 export const findAgent =

@@ -3,7 +3,10 @@ import type { Agent, AgentVersion } from './agent.ts';
 import { findAgent } from './find-agent.ts';
 import type { AgentServices } from './services.ts';
 
-/** Makes the draft's content the next version, and that version the one that answers. */
+/**
+ * Publishes the draft's content as the agent's next version.
+ * @throws notFound `Agent not found`
+ */
 export const publishAgent =
   (services: Pick<AgentServices, 'agents'> & Pick<PlatformServices, 'clock' | 'identifiers'>) =>
   async (agentId: string): Promise<AgentVersion> => {

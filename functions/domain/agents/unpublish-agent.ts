@@ -3,7 +3,10 @@ import type { Agent } from './agent.ts';
 import { findAgent } from './find-agent.ts';
 import type { AgentServices } from './services.ts';
 
-/** Takes the agent's published version away: sends are answered `Agent version not found` until it is published again. */
+/**
+ * Unpublishes the agent: sends fail with `Agent version not found` until it is published again.
+ * @throws notFound `Agent not found`
+ */
 export const unpublishAgent =
   (services: Pick<AgentServices, 'agents'> & Pick<PlatformServices, 'clock'>) =>
   async (agentId: string): Promise<Agent> => {

@@ -4,7 +4,10 @@ import type { Agent } from './agent.ts';
 import { findAgent } from './find-agent.ts';
 import type { AgentServices } from './services.ts';
 
-/** Replaces the draft's content. A published version goes on answering as it was until the agent is published again. */
+/**
+ * Replaces the draft's content. A published version does not change until the agent is published again.
+ * @throws notFound `Agent not found`
+ */
 export const updateAgent =
   (services: Pick<AgentServices, 'agents'> & Pick<PlatformServices, 'clock'>) =>
   async (input: { agentId: string; definition: AgentDefinition }): Promise<Agent> => {

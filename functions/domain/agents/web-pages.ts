@@ -1,7 +1,7 @@
 export interface WebPage {
-  /** Where it was found in the end. */
+  /** The final URL, after redirects. */
   url: string;
-  /** Empty when it has none. */
+  /** Empty if the page has none. */
   title: string;
   text: string;
   /** Without parameters, such as text/html. */
@@ -10,9 +10,9 @@ export interface WebPage {
 
 export interface WebPages {
   /**
-   * A page as readable text.
-   * @param hosts when given, only these are reached, also by redirects: names, or `*.` and the name that they end in
-   * @throws OutboundFailure telling why there is none, or the signal's reason
+   * Fetches a page and returns it as readable text.
+   * @param hosts if given, only these hosts are allowed, also in redirects: host names, or `*.` and a parent domain
+   * @throws OutboundFailure with the reason, or the signal's reason
    */
   read(url: string, hosts: readonly string[] | undefined, signal: AbortSignal): Promise<WebPage>;
 }

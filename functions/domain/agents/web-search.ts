@@ -6,8 +6,8 @@ export interface WebSearchResult {
 
 export interface WebSearch {
   /**
-   * The first results, at most so many, best first.
-   * @throws OutboundFailure telling why there are none, or the signal's reason
+   * At most `limit` results, best first.
+   * @throws OutboundFailure with the reason, or the signal's reason
    */
-  search(query: string, count: number, signal: AbortSignal): Promise<WebSearchResult[]>;
+  search(query: string, limit: number, signal: AbortSignal): Promise<WebSearchResult[]>;
 }

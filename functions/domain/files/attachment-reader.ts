@@ -1,31 +1,33 @@
 import type { StoredFile } from './stored-file.ts';
 
-/** How much of a text is wanted, in characters. */
+/** How much of a text to read, in characters. */
 export interface TextBounds {
-  /** A text of so many is wanted as a whole. */
+  /** A text of at most this length is read completely. */
   whole: number;
-  /** So many of a longer one. */
+  /** Of a longer text, only this many characters from its start are read. */
   start: number;
 }
 
-/** What a model can be given of a file. */
+/** The content of a file in a form that models accept. */
 export type AttachmentContent =
   | {
       type: 'text';
-      text: string /** Where each page or slide begins; empty without pages. */;
+      text: string;
+      /** Where each page or slide starts; empty without pages. */
       pageOffsets: number[];
     }
-  /** Of a text that is longer than is wanted as a whole. */
+  /** The start of a text that is longer than `TextBounds.whole`. */
   | {
       type: 'beginning';
-      text: string /** Undefined when only reading to its end would tell. */;
+      text: string;
+      /** Length of the whole text; undefined if it is unknown because the text was not read to its end. */
       characters?: number;
     }
   | { type: 'image'; bytes: Uint8Array; mediaType: string }
-  /** Why there is nothing, in words that go behind the file's name. */
+  /** The reason is a phrase that follows the file's name, such as `is no longer there`. */
   | { type: 'unreadable'; reason: string };
 
 export interface AttachmentReader {
-  /** Reads no more of a file than is wanted. Whatever is wrong with the file is a content too. */
+  /** Reads no more of a file than the bounds need. A file that cannot be read is a content too, not an error. */
   read(file: StoredFile, bounds: TextBounds, signal: AbortSignal): Promise<AttachmentContent>;
 }

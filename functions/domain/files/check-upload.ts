@@ -1,20 +1,20 @@
 import { limits } from '#contract/limits.ts';
 import { isAcceptedType, isTextType, typeOfExtension, uploadFailures } from '#contract/upload.ts';
 
-/** From the last dot on, in lower case; empty for a name without one, or with nothing before it. */
+/** The extension with its dot, in lower case. Empty if the name has no dot, or its only dot is the first character. */
 export function extensionOf(name: string): string {
   const dot = name.lastIndexOf('.');
   return dot > 0 ? name.slice(dot).toLowerCase() : '';
 }
 
-/** What may stand in a header, as a type does whenever its file is downloaded. */
+/** A valid header value: a file's content type becomes a header of each download. */
 const headerText = /^[\x20-\x7e]{1,255}$/;
 
 /** A content type without its parameters, in lower case. */
 export const essenceOf = (contentType: string): string =>
   (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
 
-/** What is wrong with a file before its content is looked at: name, extension, type, in this order. */
+/** What is wrong with a file's name, extension or content type, checked in this order. Undefined if nothing is. */
 export function describeWrongFile(name: string, contentType: string): string | undefined {
   if (name === '') return uploadFailures.nameMissing;
   if (name.length > limits.fileNameCharacters && [...name].length > limits.fileNameCharacters)
@@ -23,18 +23,19 @@ export function describeWrongFile(name: string, contentType: string): string | u
   if (!Object.hasOwn(typeOfExtension, extension)) return uploadFailures.extension(extension);
   const essence = essenceOf(contentType);
   if (!isAcceptedType(essence)) return uploadFailures.contentType(essence);
-  // The type alone is supported: the error names the parameters too.
+  // The type without its parameters is accepted here, so the error names the parameters too.
   return headerText.test(contentType) ? undefined : uploadFailures.contentType(contentType);
 }
 
-/** A part that tells no type, as many HTTP libraries send it, has the type of its extension. */
+/** Many HTTP libraries send a part without a type: then the extension determines it. */
 export const typeFor = (name: string, contentType: string | undefined): string =>
   contentType ?? typeOfExtension[extensionOf(name)] ?? 'text/plain';
 
 /**
- * What is wrong with a content: its beginning is not that of its type. Text is whatever is no known document, image or
- * archive and has no zero byte, but in UTF-16, which says so by its first two bytes.
- * @param detected types that the beginning may have, the likeliest first
+ * Checks a file's first bytes against its content type. Returns what is wrong, undefined if nothing is.
+ * A content counts as text if it is no known document, image or archive, and has no zero byte. UTF-16 with a byte order
+ * mark may have zero bytes.
+ * @param detected types that these bytes may have, the likeliest first
  */
 export function describeWrongContent(
   contentType: string,
@@ -44,19 +45,19 @@ export function describeWrongContent(
   const essence = essenceOf(contentType);
   if (!isTextType(essence)) {
     if (detected.includes(essence)) return undefined;
-    const actual = detected[0] ?? (looksLikeText(start) ? 'text/plain' : unknownBinary);
+    const actual = detected[0] ?? (isText(start) ? 'text/plain' : unknownBinary);
     return uploadFailures.contentType(actual);
   }
   const known = detected.find(
     (type) => type === 'application/zip' || (!isTextType(type) && isAcceptedType(type)),
   );
-  if (known === undefined && looksLikeText(start)) return undefined;
+  if (known === undefined && isText(start)) return undefined;
   return uploadFailures.contentType(known ?? detected[0] ?? unknownBinary);
 }
 
 const unknownBinary = 'application/octet-stream';
 
-const looksLikeText = (start: Uint8Array): boolean => !start.includes(0) || isUtf16(start);
+const isText = (start: Uint8Array): boolean => !start.includes(0) || isUtf16(start);
 
 const isUtf16 = ([first, second]: Uint8Array): boolean =>
   (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);

@@ -1,16 +1,16 @@
 export type ExtractionFailureKind =
-  /** No format that is known here. */
+  /** The format is not supported. */
   | 'unsupported'
-  /** Broken, or not of the format that its name says. */
+  /** The file is broken, or its format differs from its extension. */
   | 'unreadable'
-  /** The file, or what it expands to, is beyond a bound. */
+  /** The file, or its expanded content, exceeds a limit. */
   | 'tooLarge'
   | 'tooSlow'
   | 'encrypted'
-  /** There is no text in it, such as in a scanned page. */
+  /** The file contains no text, for example a scanned page. */
   | 'empty';
 
-/** Why a document gave no text, in words that go behind its name. */
+/** Why a document could not be read. The message is a phrase that follows the file's name, such as `has no text`. */
 export class ExtractionFailure extends Error {
   override readonly name = 'ExtractionFailure';
   readonly kind: ExtractionFailureKind;

@@ -2,23 +2,21 @@ import type { StoredFile } from './stored-file.ts';
 
 /** The bytes of uploaded files. */
 export interface FileStore {
-  /** Begins to store a file. Until it is kept, it is swept away should nobody go on. */
+  /** Starts to store a file. The bucket's lifecycle rules remove it after a day unless `complete` is called. */
   start(file: Pick<StoredFile, 'workspaceId' | 'uuid' | 'contentType'>): FileWriter;
-  /**
-   * @returns the bytes, piece by piece; undefined when there are none any more
-   */
+  /** @returns the bytes in chunks; undefined if the file is no longer there */
   read(file: Pick<StoredFile, 'workspaceId' | 'uuid'>): Promise<AsyncIterable<Uint8Array> | undefined>;
-  /** An address that downloads the file as an attachment, for a short time. */
+  /** A short-lived URL that downloads the file as an attachment. */
   address(file: StoredFile, now: Date): Promise<string>;
 }
 
 export interface FileWriter {
-  /** Takes a copy: the bytes may be reused. */
+  /** Copies the bytes: the caller may reuse its buffer. */
   write(bytes: Uint8Array): Promise<void>;
-  /** All bytes are written. The file is there, and goes after a day unless it is kept. */
+  /** Ends the file after its last byte. It can be read, and expires after a day unless `complete` is called. */
   end(): Promise<void>;
-  /** Lets the file stay for good. */
+  /** Makes the file permanent. */
   complete(): Promise<void>;
-  /** Leaves nothing of the file, at whatever point it is. */
+  /** Removes everything that was stored of the file, also after `end`. */
   abort(): Promise<void>;
 }

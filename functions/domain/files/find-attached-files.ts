@@ -5,9 +5,9 @@ import type { FileServices } from './services.ts';
 import { hasExpired, type StoredFile } from './stored-file.ts';
 
 /**
- * The files that a message attaches, each once, in the order given.
- * @param field what to call the list in an error
- * @throws badRequest naming the first entry that is no file of the workspace, or one that has expired
+ * The files that a message attaches, without duplicates, in the given order.
+ * @param field name of the list in error messages
+ * @throws badRequest naming the first entry that is not a file of the workspace or has expired
  */
 export const findAttachedFiles =
   (services: Pick<FileServices, 'fileIndex'> & Pick<PlatformServices, 'clock'>) =>

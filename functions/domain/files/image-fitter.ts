@@ -1,8 +1,8 @@
 export interface ImageFitter {
   /**
-   * An image as models take it: no more bytes and pixels than the smallest limit of the providers.
-   * @returns null when the image is so already
-   * @throws ExtractionFailure when it cannot be made so
+   * Shrinks an image to the smallest limits of all providers, in bytes and in pixels.
+   * @returns null if the image is small enough already
+   * @throws ExtractionFailure if the image cannot be shrunk
    */
   fit(image: {
     bytes: Uint8Array;

@@ -8,12 +8,12 @@ type PrepareServices = Pick<
   'fileIndex' | 'files' | 'imageFitter' | 'preparedAttachments' | 'textExtractor'
 >;
 
-/** Makes of a file what models can be given, and keeps it. What cannot be read is kept as such, and not tried again. */
+/** Converts a file for models and stores the result. For an unreadable file it stores the reason, and never retries. */
 export const prepareAttachment =
   (services: PrepareServices) =>
   async (input: { workspaceId: string; uuid: string }): Promise<void> => {
     const file = await services.fileIndex.get(input.workspaceId, input.uuid);
-    // Nothing is kept for it then, and its reader finds nothing.
+    // Nothing is stored for a missing file, so the attachment reader reports it as no longer there.
     if (file === undefined) return;
     await services.preparedAttachments.put(file, await prepare(services, file));
   };

@@ -1,15 +1,15 @@
 import type { AttachmentContent, TextBounds } from './attachment-reader.ts';
 import type { StoredFile } from './stored-file.ts';
 
-/** A file as it was prepared for models, kept for as long as the file. */
+/** A file in the form prepared for models. It is stored as long as the file. */
 export type PreparedAttachment =
   | { type: 'text'; text: string; pageOffsets: number[] }
-  /** `fitted`: not the file itself but an image made from it. */
+  /** `fitted`: models get a smaller image made from the file, not the file itself. */
   | { type: 'image'; mediaType: string; fitted: boolean }
   | { type: 'unreadable'; reason: string };
 
 export interface PreparedAttachments {
-  /** Reads a text up to its bounds, and no further. */
+  /** Reads a text only up to its bounds. Undefined if the file was not prepared yet. */
   get(
     file: StoredFile,
     bounds: TextBounds,

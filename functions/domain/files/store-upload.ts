@@ -17,21 +17,22 @@ type UploadServices = Pick<FileServices, 'contentDetector' | 'fileIndex' | 'file
   Pick<WorkspaceServices, 'usage'> &
   Pick<PlatformServices, 'clock' | 'identifiers' | 'log' | 'meter'>;
 
-/** What has been learnt of the file; a refusal describes it (specification, section 2.7). */
+/** What is known of the file so far. The error of a rejected upload contains it (specification, section 2.7). */
 interface Received {
   uuid: string;
   name: string;
   contentType: string;
   size: number;
+  /** Why the file is rejected. */
   wrong: string | undefined;
   writer: FileWriter | undefined;
 }
 
 /**
- * Stores the file of a form as it comes in. Whatever is wrong, the form is read to its end before that is told, so that
- * the refusal knows the size and the client hears it; and nothing of a refused or broken upload stays.
- * @throws badRequest with the texts of the specification, section 7.3, or serverError, each with what is known of the file
- *   as its data: empty text and 0 for what is not
+ * Stores the file of a form while it arrives. A bad form is read to its end before the error is thrown: so the error
+ * contains the file's size, and the client, still sending, can receive it. Nothing of a failed upload stays stored.
+ * @throws badRequest with the texts of the specification, section 7.3, or serverError. The error's data describes the
+ *   file: empty text and 0 for what is unknown.
  */
 export const storeUpload =
   (services: UploadServices) =>
@@ -61,13 +62,13 @@ export const storeUpload =
     } catch (error) {
       await form.file?.writer
         ?.abort()
-        // The bucket's rules remove what is left.
+        // The bucket's lifecycle rules remove the rest.
         .catch((problem: unknown) => services.log.warn('An upload was not cleared away', { error: problem }));
       throw failureOf(error, form);
     }
   };
 
-/** A failed upload (specification, section 2.7). */
+/** The error of a failed upload (specification, section 2.7). */
 function failureOf(error: unknown, { file, data }: { file?: Received; data?: string }): ServiceError {
   const [kind, message] =
     error instanceof ServiceError
@@ -99,7 +100,7 @@ function describe(services: UploadServices, part: UploadPart & { kind: 'file' })
   };
 }
 
-/** Reads a file's content to its end, and stores it for as long as nothing is wrong with it. */
+/** Reads a file's content to its end, and stores it until something is wrong with it. */
 async function receive(
   services: UploadServices,
   workspaceId: string,
@@ -149,7 +150,9 @@ function readData(text: string | undefined): { scope: UploadScope } | { wrong: s
   };
 }
 
-/** The row comes last but one: whatever is left undone before it, the file store sweeps away by itself. */
+/**
+ * The index item is written after the bytes: if this fails before it, the bucket's lifecycle rules remove the bytes.
+ */
 async function finish(
   services: UploadServices,
   { workspaceId, apiKeyId }: KeyOwner,

@@ -1,17 +1,17 @@
 import type { UploadScope } from '#contract/upload.ts';
 
-/** An uploaded file (specification, section 2.7). Its bytes are the file store's, found by workspace and uuid. */
+/** An uploaded file (specification, section 2.7). The file store has its bytes, under workspace and uuid. */
 export interface StoredFile {
   uuid: string;
   workspaceId: string;
-  /** As the client gave it: any script, never a key or part of an address. */
+  /** As the client sent it, in any script. Never used as a key or in a URL's path. */
   name: string;
   /** With its parameters, such as a charset. */
   contentType: string;
   size: number;
   scope: UploadScope;
   createdAt: string;
-  /** Of an ephemeral file; null for one that stays. */
+  /** Set for an ephemeral file; null for a persistent one. */
   expiresAt: string | null;
 }
 

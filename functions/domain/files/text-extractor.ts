@@ -1,7 +1,7 @@
 export interface SourceDocument {
-  /** Its extension tells the format. */
+  /** Its extension determines the format. */
   name: string;
-  /** Tells it when the name has no extension that is known. */
+  /** Determines the format if the extension is unknown. */
   contentType?: string;
   bytes: Uint8Array;
 }
@@ -9,13 +9,13 @@ export interface SourceDocument {
 export interface ExtractedText {
   text: string;
   contentType: string;
-  /** Where each page or slide begins in the text; empty for a format without pages. */
+  /** Where each page or slide starts in the text; empty for a format without pages. */
   pageOffsets: number[];
 }
 
 export interface TextExtractor {
   /**
-   * The text of a document as people read it. Nothing that the document refers to is fetched.
+   * The readable text of a document. Never fetches what the document links to.
    * @throws ExtractionFailure
    */
   extract(document: SourceDocument, signal?: AbortSignal): Promise<ExtractedText>;

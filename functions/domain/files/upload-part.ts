@@ -1,8 +1,8 @@
-/** What a form is made of, in the order of the body. */
+/** A part of a multipart form. Parts come in the order of the body. */
 export type UploadPart =
   | {
       kind: 'file';
-      /** Undefined when the part tells none. */
+      /** Undefined if the part has no file name. */
       name: string | undefined;
       contentType: string | undefined;
       content: AsyncIterable<Uint8Array>;

@@ -3,7 +3,7 @@ import type { PlatformServices } from '#domain/platform/services.ts';
 import type { FileServices } from './services.ts';
 import type { StoredFile } from './stored-file.ts';
 
-/** What clients see of a file (specification, section 2.7), with an address made for this answer. */
+/** What clients see of a file (specification, section 2.7), with a short-lived URL made for this response. */
 export const uploadedFileResource =
   (services: Pick<PlatformServices, 'clock'> & { files: Pick<FileServices['files'], 'address'> }) =>
   async (file: StoredFile): Promise<UploadedFile> => ({

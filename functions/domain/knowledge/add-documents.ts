@@ -9,14 +9,14 @@ import { splitText } from './split-text.ts';
 
 interface AddedDocument {
   document: KnowledgeDocument;
-  /** Whether one of the same name made way. */
+  /** Whether it replaced a document of the same name. */
   replaced: boolean;
 }
 
 interface SourceFile {
-  /** Of the document. */
+  /** The document's name. */
   name: string;
-  /** Of the file: its extension tells the format. */
+  /** The file's name. Its extension determines the format. */
   file: string;
   read: () => Promise<Uint8Array>;
 }
@@ -24,8 +24,8 @@ interface SourceFile {
 type Prepared = { document: KnowledgeDocument; passages: readonly Passage[] };
 
 /**
- * Adds documents to what a workspace's agents can look up: all of them, or none.
- * @throws badRequest naming the document that has no readable text, or the limit that they would be over
+ * Adds documents to a workspace's knowledge, all or none.
+ * @throws notFound for an unknown workspace; badRequest naming the unreadable document or the exceeded limit
  */
 export const addDocuments =
   (
@@ -40,7 +40,7 @@ export const addDocuments =
       throw new ServiceError('notFound', `Workspace ${workspaceId} not found`);
     rejectNames(documents.map(({ name }) => name));
     const prepared: Prepared[] = [];
-    // One by one: a document of 50 MB may take ten times that to read.
+    // One after the other: reading a document of 50 MB may take ten times that in memory.
     for (const document of documents) prepared.push(await prepare(services, document));
     let added: AddedDocument[] = [];
     await services.knowledge.change(workspaceId, (known) => {

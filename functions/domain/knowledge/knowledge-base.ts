@@ -2,13 +2,12 @@ import type { Scored } from './knowledge.ts';
 
 export interface KnowledgeBasePassage {
   text: string;
-  /** Where it comes from, as the knowledge base tells it: an address, a type, a page. */
+  /** Where the passage comes from, as the knowledge base reports it: a type, a URI, a page. */
   source: Record<string, string | number>;
 }
 
 export type KnowledgeBaseFailureReason = 'notAllowed' | 'notFound' | 'busy' | 'refused';
 
-/** Why a knowledge base gave nothing. */
 export class KnowledgeBaseFailure extends Error {
   override readonly name = 'KnowledgeBaseFailure';
   readonly kind: KnowledgeBaseFailureReason;
@@ -19,11 +18,11 @@ export class KnowledgeBaseFailure extends Error {
   }
 }
 
-/** Knowledge that is kept elsewhere. */
+/** Knowledge outside this service, in Amazon Bedrock. */
 export interface KnowledgeBase {
   /** @throws KnowledgeBaseFailure */
   retrieve(
-    request: { knowledgeBaseId: string; query: string; most: number },
+    request: { knowledgeBaseId: string; query: string; limit: number },
     signal: AbortSignal,
   ): Promise<Scored<KnowledgeBasePassage>[]>;
 }

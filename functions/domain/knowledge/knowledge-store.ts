@@ -1,26 +1,26 @@
 import type { KnowledgeDocument, Passage, PassageOfDocument, Scored } from './knowledge.ts';
 
 export interface KnowledgeChange {
-  /** A document that is there already is replaced. */
+  /** Replaces a document that has the same id. */
   put: { document: KnowledgeDocument; passages: readonly Passage[] }[];
-  /** Ids. */
+  /** Ids of documents. */
   remove: string[];
 }
 
 export interface KnowledgeStore {
-  /** By name. */
+  /** Sorted by name. */
   list(workspaceId: string): Promise<KnowledgeDocument[]>;
   /**
-   * Changes what the workspace knows: all of it, or nothing.
-   * @param decide from what is there; asked again when someone else changes it in between
+   * Changes a workspace's documents, all or none.
+   * @param decide returns the change to the given documents; called again if another change was stored in between
    */
   change(
     workspaceId: string,
     decide: (documents: readonly KnowledgeDocument[]) => KnowledgeChange,
   ): Promise<void>;
   /**
-   * The passages that answer a query best, best first.
-   * @returns undefined when the workspace has no documents
+   * The best matching passages, best first.
+   * @returns undefined if the workspace has no documents
    */
-  search(workspaceId: string, query: string, most: number): Promise<Scored<PassageOfDocument>[] | undefined>;
+  search(workspaceId: string, query: string, limit: number): Promise<Scored<PassageOfDocument>[] | undefined>;
 }

@@ -1,24 +1,24 @@
-/** What operators give a workspace's agents to look things up in. */
+/** A document that a workspace's agents can search. Operators add it. */
 export interface KnowledgeDocument {
   id: string;
-  /** Unique in the workspace: adding one of the same name replaces it. */
+  /** Unique in the workspace: adding a document of the same name replaces this one. */
   name: string;
   contentType: string;
-  /** Of the file. */
+  /** Size of the file. */
   bytes: number;
   characters: number;
-  /** Of the text as UTF-8: what the workspace's limit counts. */
+  /** Size of the text as UTF-8. The workspace's limit counts it. */
   textBytes: number;
   passages: number;
   addedAt: string;
 }
 
-/** A piece of a text: what is searched, and what a model reads. */
+/** A part of a text: the unit that is searched and that a model reads. */
 export interface Passage {
   text: string;
-  /** Where it begins in the text, in UTF-16 units. */
+  /** Where it starts in the text, in UTF-16 code units. */
   offset: number;
-  /** From 1, in a text that has pages. */
+  /** Counted from 1; absent if the text has no pages. */
   page?: number;
 }
 
@@ -26,7 +26,7 @@ export interface PassageOfDocument extends Passage {
   document: Pick<KnowledgeDocument, 'id' | 'name'>;
 }
 
-/** How well something answers a query: comparable inside one answer alone. */
+/** How well something matches a query. Scores are comparable only within one result list. */
 export interface Scored<Found> {
   found: Found;
   score: number;
@@ -34,13 +34,15 @@ export interface Scored<Found> {
 
 export const knowledgeLimits = {
   /**
-   * A function reads the whole index of a workspace: 10 MB of text make one of 26 to 32 MB, which takes a second of
-   * processor time and up to 400 of its 1,024 MB to load, and holds some 240 then. That is 5,000 pages; a Bedrock
-   * knowledge base holds more.
+   * A function loads the whole index of a workspace. 10 MB of text, about 5,000 pages, make an index of 26 to 32 MB.
+   * Loading it takes 1 s of processor time and up to 400 MB of the function's 1,024 MB; afterwards it takes about 240
+   * MB. For more text, use a Bedrock knowledge base.
    */
   textBytes: 10 * 1024 * 1024,
-  /** As chats. */
+  /** The same as for chat names. */
   nameCharacters: 256,
-  /** A transaction has 100 writes, one of them the head's; the other half is room. */
+  /**
+   * A transaction has at most 100 writes: one per document, one for the head, two for the audit. The rest is reserve.
+   */
   documentsAtOnce: 50,
 } as const;

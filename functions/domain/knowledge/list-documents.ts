@@ -3,7 +3,10 @@ import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { KnowledgeDocument } from './knowledge.ts';
 import type { KnowledgeServices } from './services.ts';
 
-/** What a workspace's agents can look up, by name. */
+/**
+ * A workspace's documents, sorted by name.
+ * @throws notFound for an unknown workspace
+ */
 export const listDocuments =
   (services: Pick<KnowledgeServices, 'knowledge'> & Pick<WorkspaceServices, 'workspaces'>) =>
   async (workspaceId: string): Promise<KnowledgeDocument[]> => {

@@ -1,10 +1,10 @@
 import type { Scored } from './knowledge.ts';
 
 export interface PassageRanking {
-  /** The texts that answer a query best, best first; none that has nothing of it. */
+  /** The best matching passages, best first. Leaves out passages without any match. */
   rank<Passage extends { text: string }>(
     passages: readonly Passage[],
     query: string,
-    most: number,
+    limit: number,
   ): Promise<Scored<Passage>[]>;
 }

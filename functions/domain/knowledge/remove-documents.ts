@@ -4,9 +4,9 @@ import { type KnowledgeDocument, knowledgeLimits } from './knowledge.ts';
 import type { KnowledgeServices } from './services.ts';
 
 /**
- * Takes documents away from a workspace's agents: all of them, or none.
+ * Removes documents from a workspace's knowledge, all or none.
  * @param input.documents ids or names
- * @throws notFound naming the one that is not there
+ * @throws notFound for an unknown workspace or document; badRequest for too many documents
  */
 export const removeDocuments =
   (services: Pick<KnowledgeServices, 'knowledge'> & Pick<WorkspaceServices, 'workspaces'>) =>
@@ -17,10 +17,11 @@ export const removeDocuments =
       throw new ServiceError('badRequest', `At most ${knowledgeLimits.documentsAtOnce} documents at once`);
     let removed: KnowledgeDocument[] = [];
     await services.knowledge.change(input.workspaceId, (known) => {
-      const found = input.documents.map((wanted) => {
-        const document = known.find(({ id }) => id === wanted) ?? known.find(({ name }) => name === wanted);
+      const found = input.documents.map((idOrName) => {
+        const document =
+          known.find(({ id }) => id === idOrName) ?? known.find(({ name }) => name === idOrName);
         if (document === undefined)
-          throw new ServiceError('notFound', `The workspace has no document ${wanted}`);
+          throw new ServiceError('notFound', `The workspace has no document ${idOrName}`);
         return document;
       });
       removed = [...new Set(found)];

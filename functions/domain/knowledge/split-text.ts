@@ -1,18 +1,21 @@
 import type { Passage } from './knowledge.ts';
 
 /**
- * About 200 words: long enough to hold an answer with what it refers to, short enough that five of them are read by a
- * model for about 1,250 tokens.
+ * About 200 words: long enough for a fact and its context, short enough that five passages cost a model only about
+ * 1,250 tokens.
  */
 const passageCharacters = 1000;
 
-/** A tenth again at the start of the next: a sentence or two, so that what a cut parts stands together once. */
+/**
+ * The next passage repeats the last tenth: one or two sentences, so that text around a cut is complete in one of the
+ * passages.
+ */
 const overlapCharacters = 100;
 
-/** A passage ends at the best break of its second half; one in the first would make it too short. */
-const leastCharacters = passageCharacters / 2;
+/** A passage ends at the best break in its second half. A break in the first half would make it too short. */
+const minPassageCharacters = passageCharacters / 2;
 
-/** Best first. Each matches up to where the next passage may begin. */
+/** Best first. Each match ends where the next passage may start. */
 const breaks = [
   /\n[^\S\n]*\n\s*/g, // a paragraph
   /[.!?…]['"”’)\]]*\s+|[。！？][」』）”]*|\n/g, // a sentence or a line
@@ -20,9 +23,9 @@ const breaks = [
 ] as const;
 
 /**
- * Cuts a text into passages that overlap a little, at paragraphs where it can, else at sentences or words. None reaches
- * over the end of a page, so that each names the page where all of it stands.
- * @param pageOffsets where each page begins, rising
+ * Splits a text into passages that overlap a little. It splits between paragraphs if possible, else between sentences
+ * or words. A passage never crosses the end of a page, so its page number holds for all of it.
+ * @param pageOffsets where each page starts, in ascending order
  */
 export function splitText(text: string, pageOffsets: readonly number[] = []): Passage[] {
   if (pageOffsets.length === 0) return splitPart(text, 0, text.length);
@@ -48,17 +51,17 @@ function splitPart(text: string, from: number, to: number): Passage[] {
 }
 
 function endOf(text: string, start: number, to: number): number {
-  const most = start + passageCharacters;
-  if (most >= to) return to;
-  const second = text.slice(start + leastCharacters, most);
+  const maxEnd = start + passageCharacters;
+  if (maxEnd >= to) return to;
+  const secondHalf = text.slice(start + minPassageCharacters, maxEnd);
   for (const pattern of breaks) {
-    const last = lastEnd(second, pattern);
-    if (last !== undefined) return start + leastCharacters + last;
+    const last = lastEnd(secondHalf, pattern);
+    if (last !== undefined) return start + minPassageCharacters + last;
   }
-  return betweenCharacters(text, most);
+  return betweenCharacters(text, maxEnd);
 }
 
-/** The overlap begins with a sentence if one begins in it, else with a word. */
+/** The overlap starts with a sentence if one starts in it, else with a word. */
 function nextStart(text: string, end: number): number {
   const start = end - overlapCharacters;
   const overlap = text.slice(start, end);
@@ -75,7 +78,7 @@ function lastEnd(text: string, pattern: RegExp): number | undefined {
   return end;
 }
 
-/** Undefined when it is the text's end: nothing would be left. */
+/** Undefined if the match ends where the text ends: nothing would be left. */
 function firstEnd(text: string, pattern: RegExp): number | undefined {
   for (const match of text.matchAll(pattern)) {
     const end = match.index + match[0].length;
@@ -84,6 +87,6 @@ function firstEnd(text: string, pattern: RegExp): number | undefined {
   return undefined;
 }
 
-/** A character outside the basic plane is two units, which belong together. */
+/** Never splits a surrogate pair: a character outside the Basic Multilingual Plane is two UTF-16 code units. */
 const betweenCharacters = (text: string, at: number): number =>
   (text.codePointAt(at - 1) ?? 0) > 0xffff ? at - 1 : at;

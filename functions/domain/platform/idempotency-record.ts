@@ -1,33 +1,33 @@
 import { ServiceError } from '#contract/errors.ts';
 
-/** A request that its client may make again, by the header Idempotency-Key. */
+/** The Idempotency-Key of a request: the client may send the request again without doing its work twice. */
 export interface IdempotencyKey {
   workspaceId: string;
-  /** Of the header. */
+  /** Hash of the header's value. */
   hash: string;
-  /** Of route, path and body: another request with the same key has another. */
+  /** Hash of route, path and body. A different request with the same key has a different fingerprint. */
   fingerprint: string;
-  /** When the request came, milliseconds since the epoch. */
+  /** When the request arrived, in epoch milliseconds. */
   at: number;
 }
 
-/** What a request with a key has become: ids, never texts. */
+/** What a request with an idempotency key made: ids, never texts. */
 export type Work =
   | { is: 'chat'; chatId: number; createdAt: string }
-  /** The user message stands at the position, the reply behind it once there is one. */
+  /** Position of the user message. The reply follows it, once it is stored. */
   | { is: 'turn'; chatId: number; position: number }
-  /** The id is kept before the batch is made. */
+  /** The id is stored before the batch is created. */
   | { is: 'batch'; batchId: string };
 
-/** What is kept under a key. */
+/** What is stored under an idempotency key. */
 export interface IdempotencyRecord {
   fingerprint: string;
   work: Work;
 }
 
 /**
- * What an earlier request with the key has become; undefined when there was none.
- * @throws badRequest when it was another request
+ * The work of the first request with this key; undefined if there was no such request.
+ * @throws badRequest if the key was used for a different request
  */
 export function previousWork<Kind extends Work['is']>(
   stored: IdempotencyRecord | undefined,
@@ -41,6 +41,7 @@ export function previousWork<Kind extends Work['is']>(
       'Idempotency-Key was used for another request, with another path or body; give each request a key of its own',
     );
   // The route is part of the fingerprint.
-  if (stored.work.is !== kind) throw new Error(`A request of ${kind} has kept ${stored.work.is}`);
+  if (stored.work.is !== kind)
+    throw new Error(`The idempotency record of a ${kind} names a ${stored.work.is}`);
   return stored.work as Extract<Work, { is: Kind }>;
 }

@@ -1,9 +1,9 @@
 import type { IdempotencyKey, IdempotencyRecord, Work } from './idempotency-record.ts';
 
-/** Chats and messages keep their key in the transaction that makes them: see ChatStore and MessageStore. */
+/** Chats and messages store their key in the transaction that creates them: see ChatStore and MessageStore. */
 export interface IdempotencyStore {
-  /** Undefined when the key was not used, or is forgotten by now. */
+  /** Undefined if the key was not used, or its record has expired. */
   find(key: IdempotencyKey): Promise<IdempotencyRecord | undefined>;
-  /** Keeps what the request is about to make, unless the key is in use. @returns what is then kept */
+  /** Stores what the request will create, unless the key is in use. @returns the record that is then stored */
   store(key: IdempotencyKey, work: Work): Promise<IdempotencyRecord>;
 }

@@ -2,20 +2,20 @@ import type { ReasoningStep } from '#contract/message.ts';
 import type { ModelFailureKind } from './model-failure.ts';
 import type { CountedCall } from './model-usage.ts';
 
-/** `stalled`: it was silent for too long; `slow`: it took too long in all. */
+/** `stalled`: the idle timeout aborted the reply. `slow`: the deadline aborted it. Values of a metric's dimension. */
 export type FailureOfModel = ModelFailureKind | 'stalled' | 'slow';
 
-/** Figures for operators. Kept in memory until the end of the invocation, so telling one costs nothing to speak of. */
+/** Metrics for operators. They are buffered in memory until the invocation ends, so that recording one is cheap. */
 export interface Meter {
-  /** A reply has ended, whole or not: what it used. */
+  /** A reply has ended, complete or not. Records what it used. */
   replied(reply: { calls: readonly CountedCall[]; reasoningSteps: readonly ReasoningStep[] }): void;
-  /** A reply was ended by its model. */
+  /** The model ended a reply with a failure. */
   modelFailed(model: string, failure: FailureOfModel): void;
-  /** A model is asked again. */
+  /** A call of a model is retried. */
   modelRetried(model: string, failure: ModelFailureKind): void;
-  /** A worker is through with requests of batches. */
+  /** A worker has processed requests of batches. */
   requestsWorked(requests: { done: number; failed: number; delayed: number }): void;
-  /** A batch has ended; milliseconds from its creation on. */
+  /** A batch has ended. `age`: milliseconds since its creation. */
   batchEnded(status: 'completed' | 'failed' | 'cancelled', age: number): void;
   webhookCalled(outcome: 'delivered' | 'refused' | 'unreachable' | 'gone'): void;
   keyRejected(reason: 'unknown' | 'revoked' | 'expired' | 'disabled'): void;

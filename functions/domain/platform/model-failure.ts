@@ -1,15 +1,17 @@
 /**
- * throttled: the provider asks for fewer calls; unavailable: it could not be reached or is down; tooLong: the request is
- * longer than the model's context window; refused: the provider will not take this request, however often it is sent;
- * failed: anything else, such as an answer that breaks off.
+ * - throttled: the provider asks for fewer calls.
+ * - unavailable: the provider cannot be reached or is down.
+ * - tooLong: the request is longer than the model's context window.
+ * - refused: the provider rejects this request; a retry would not help.
+ * - failed: anything else, such as a response that breaks off.
  */
 export type ModelFailureKind = 'throttled' | 'unavailable' | 'tooLong' | 'refused' | 'failed';
 
-/** A model's failure without its words: what a provider answers may quote the prompt, and this is logged. */
+/** A failure without the provider's own message: that may quote the prompt, and this error is logged. */
 export class ModelFailure extends Error {
   override readonly name = 'ModelFailure';
   readonly kind: ModelFailureKind;
-  /** Milliseconds that the provider asks to wait, when it says so. */
+  /** Milliseconds that the provider asks to wait; undefined if it does not say. */
   readonly retryAfter: number | undefined;
 
   constructor(kind: ModelFailureKind, message: string, retryAfter?: number) {
@@ -19,7 +21,7 @@ export class ModelFailure extends Error {
   }
 }
 
-/** What clients read of it. */
+/** The error messages that clients see. */
 export const modelFailureTexts: Readonly<Record<ModelFailureKind, string>> = {
   throttled: 'The model is busy: try again later',
   unavailable: 'The model cannot be reached: try again later',

@@ -1,7 +1,7 @@
-/** A message that the table will never take, however often it is written. */
+/** The table rejects this message; a retry would not help. */
 export class NotStorable extends Error {
   override readonly name = 'NotStorable';
 }
 
-/** What clients read of it. */
+/** The error message that clients see. */
 export const notStored = 'The reply could not be stored';

@@ -1,4 +1,4 @@
-/** A request to an address that a user, an agent or an operator named could not be done; the message is for them to read. */
+/** A request to an address that a user, agent or operator named has failed. The message is written for them. */
 export class OutboundFailure extends Error {
   override readonly name = 'OutboundFailure';
   readonly kind: OutboundFailureKind;
@@ -13,7 +13,7 @@ export class OutboundFailure extends Error {
   }
 }
 
-/** Whether it may go better another time is a matter of the kind: `forbidden` and `unlisted` ones never will. */
+/** `forbidden` and `unlisted` are permanent: a retry would fail too. */
 export type OutboundFailureKind = keyof typeof outboundFailureTexts;
 
 const outboundFailureTexts = {
@@ -23,10 +23,10 @@ const outboundFailureTexts = {
   unresolved: 'The host name does not resolve',
   unreachable: 'The server cannot be reached',
   untrusted: "The server's certificate is not valid for this address",
-  broken: "The server's answer breaks the rules of HTTP",
-  'too large': 'The answer is too large',
+  broken: "The server's answer is not valid HTTP",
+  'too-large': 'The answer is too large',
   redirects: 'There are too many redirects',
-  late: 'It took too long',
-  refused: 'The server did not give what was asked for',
+  timeout: 'It took too long',
+  refused: 'The server rejected the request',
   unreadable: 'The answer cannot be read as text',
 } as const;

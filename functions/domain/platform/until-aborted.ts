@@ -1,4 +1,4 @@
-/** The promise's result, or the signal's reason as soon as it aborts, whether or not the work reacts to the signal. */
+/** Settles as the promise does, or rejects with the signal's reason as soon as it aborts, even if the work goes on. */
 export function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
   const { promise, resolve, reject } = Promise.withResolvers<Value>();
   const onAbort = () => reject(signal.reason);

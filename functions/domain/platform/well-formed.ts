@@ -1,6 +1,6 @@
 /**
- * JSON as UTF-8 can hold it: in each text and each name of a field, a half of a character that stands alone becomes
- * U+FFFD. The table takes no other text, and some providers refuse it.
+ * A copy of a JSON value that can be encoded as UTF-8: in each string and each field name, a lone surrogate becomes
+ * U+FFFD. DynamoDB and some model providers reject lone surrogates.
  */
 export function wellFormed<Value>(value: Value): Value;
 export function wellFormed(value: unknown): unknown {

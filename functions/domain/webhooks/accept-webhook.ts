@@ -4,7 +4,7 @@ import type { SecretOwner } from './secret-cipher.ts';
 import type { WebhookServices } from './services.ts';
 import type { Webhook } from './webhook.ts';
 
-/** @throws badRequest when the webhook's address is one that is never reached */
+/** @throws badRequest if the webhook's address is forbidden */
 export async function rejectForbiddenWebhook(
   services: Pick<WebhookServices, 'webhookSender'>,
   { webhook }: CreateBatchBody,
@@ -13,7 +13,7 @@ export async function rejectForbiddenWebhook(
   if (rejection) throw new ServiceError('badRequest', `webhook.url: ${rejection}`);
 }
 
-/** The webhook as it is kept. */
+/** The webhook as it is stored: its secret is encrypted for this batch. */
 export async function encryptedWebhook(
   services: Pick<WebhookServices, 'secretCipher'>,
   { webhook }: CreateBatchBody,

@@ -12,18 +12,19 @@ import type { WebhookResponse } from './webhook-sender.ts';
 
 type DeliverServices = WebhookServices & Pick<PlatformServices, 'clock' | 'log' | 'meter'>;
 
-/** `waiting`: there is more to do, after some whole seconds. */
+/** The output of the workflow's task: its names and values never change. `settled`: the delivery has ended. */
 export interface DeliveryProgress {
   state: 'settled' | 'waiting';
+  /** Whole seconds until the workflow calls again; 0 if settled. */
   seconds: number;
-  /** The last attempt has failed, and there is no other. */
+  /** Every attempt of the schedule has failed. */
   isGivenUp?: true;
 }
 
 const finished: DeliveryProgress = { state: 'settled', seconds: 0 };
 const exhausted: DeliveryProgress = { ...finished, isGivenUp: true };
 
-/** Makes the next attempt to deliver a batch's event, if it is due. What was done and when to go on stands in the row. */
+/** Makes the next attempt to deliver a batch's event, if it is due. The item stores the attempts and the next time. */
 export const deliverWebhook =
   (services: DeliverServices) =>
   async (owner: DeliveryOwner): Promise<DeliveryProgress> => {
@@ -40,15 +41,15 @@ export const deliverWebhook =
       return exhausted;
     }
     const { secret } = webhook;
-    // Before the attempt is taken: what keeps it from being made is nobody's failed attempt.
-    const opened = secret === null ? null : await services.secretCipher.open(secret, owner);
+    // Decrypts before the attempt starts: a failure of KMS must not count as an attempt.
+    const decrypted = secret === null ? null : await services.secretCipher.decrypt(secret, owner);
     const started = await services.deliveries.start(delivery, {
       at: now.toISOString(),
-      // One that is killed has the receiver's time twice before its turn is taken to be over.
+      // If the function is killed, the next attempt is due after twice the receiver's timeout plus the usual delay.
       nextAt: plus(now, 2 * timeout + varied(retryDelays[delivery.attempts] ?? 0)),
     });
     if (started === undefined) return waiting(now.toISOString(), now);
-    return attempt(services, webhook.url, opened, started);
+    return attempt(services, webhook.url, decrypted, started);
   };
 
 async function attempt(
@@ -72,10 +73,10 @@ async function attempt(
   });
   const { retryDelays } = services.webhookSettings;
   services.meter.webhookCalled(outcomeOf(response));
-  const then = nextOf(delivery, response, retryDelays, now);
-  await services.deliveries.end(delivery, { ...started.attempt, duration, status, failure }, then);
-  if (then.state === 'pending') return waiting(then.nextAt, now);
-  return then.state === 'exhausted' ? exhausted : finished;
+  const next = nextOf(delivery, response, retryDelays, now);
+  await services.deliveries.end(delivery, { ...started.attempt, duration, status, failure }, next);
+  if (next.state === 'pending') return waiting(next.nextAt, now);
+  return next.state === 'exhausted' ? exhausted : finished;
 }
 
 type AttemptResponse = { [Field in keyof WebhookResponse]: WebhookResponse[Field] | null } & {
@@ -111,9 +112,9 @@ function nextOf(
   if (status === 410) return { state: 'gone', nextAt };
   const delay = retryDelays[attempts - 1];
   if (delay === undefined) return { state: 'exhausted', nextAt };
-  // A receiver may ask for more time than the schedule gives it, up to the schedule's longest wait.
-  const wanted = Math.min(retryAfter ?? 0, Math.max(...retryDelays));
-  return { state: 'pending', nextAt: plus(now, Math.max(varied(delay), wanted)) };
+  // A receiver's Retry-After can lengthen the delay, up to the longest delay of the schedule.
+  const requested = Math.min(retryAfter ?? 0, Math.max(...retryDelays));
+  return { state: 'pending', nextAt: plus(now, Math.max(varied(delay), requested)) };
 }
 
 function headersOf(delivery: WebhookDelivery, secret: string | null, at: string): Record<string, string> {
@@ -135,13 +136,13 @@ function headersOf(delivery: WebhookDelivery, secret: string | null, at: string)
   };
 }
 
-/** By up to a tenth, so that what failed together does not come back together. */
+/** Jitter of ±10 %, so that deliveries that failed at the same time are not retried at the same time. */
 const varied = (delay: number): number => delay * (0.9 + Math.random() / 5);
 
 const plus = (now: Date, milliseconds: number): string =>
   new Date(now.getTime() + milliseconds).toISOString();
 
-/** The workflow waits whole seconds, at least one, so that it never asks in vain again and again. */
+/** The workflow waits whole seconds. At least 1, so that it does not call in a loop before the attempt is due. */
 const waiting = (until: string, now: Date): DeliveryProgress => ({
   state: 'waiting',
   seconds: Math.max(1, Math.ceil((Date.parse(until) - now.getTime()) / 1000)),

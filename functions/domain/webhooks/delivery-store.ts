@@ -1,25 +1,25 @@
 import type { DeliveryAttempt, DeliveryOwner, WebhookDelivery } from './webhook-delivery.ts';
 
-/** Deliveries begin with the write that closes their batch: see BatchStore. */
+/** The write that ends a batch also creates its delivery: see BatchStore. */
 export interface DeliveryStore {
   get(owner: DeliveryOwner): Promise<WebhookDelivery | undefined>;
   /**
-   * Takes the next attempt, and notes it down. Undefined when someone else took it, or the delivery is over.
-   * @param nextAt when the attempt after it is due, should this one never be heard of again
+   * Starts the next attempt and stores it. Undefined if another caller started it, or the delivery has ended.
+   * @param attempt.nextAt when the following attempt is due if the function is killed during this one
    */
   start(
     delivery: WebhookDelivery,
     attempt: { at: string; nextAt: string },
   ): Promise<{ delivery: WebhookDelivery; attempt: DeliveryAttempt } | undefined>;
-  /** Notes down how an attempt ended, and what that means for its delivery, unless others have gone on with it. */
+  /** Stores how an attempt ended. Changes the delivery only if no other attempt has started in the meantime. */
   end(
     delivery: WebhookDelivery,
     attempt: DeliveryAttempt,
-    then: Pick<WebhookDelivery, 'state' | 'nextAt'>,
+    next: Pick<WebhookDelivery, 'state' | 'nextAt'>,
   ): Promise<void>;
-  /** Ends a delivery whose last attempt was never heard of again. */
+  /** Ends a delivery whose last attempt was killed before its result was stored. */
   exhaust(delivery: WebhookDelivery): Promise<void>;
-  /** Begins the schedule anew. Undefined when someone else did since the delivery was read. */
+  /** Restarts the schedule. Undefined if another caller changed the delivery after it was read. */
   restart(delivery: WebhookDelivery, at: string): Promise<WebhookDelivery | undefined>;
   /** All attempts, oldest first. */
   attempts(owner: DeliveryOwner): Promise<DeliveryAttempt[]>;

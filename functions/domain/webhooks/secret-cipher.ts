@@ -1,7 +1,7 @@
-/** Encrypts what clients entrust to a batch. What was sealed for one batch cannot be opened for another. */
+/** Encrypts the webhook secrets of clients. A secret encrypted for one batch cannot be decrypted for another. */
 export interface SecretCipher {
   encrypt(secret: string, owner: SecretOwner): Promise<string>;
-  open(encrypted: string, owner: SecretOwner): Promise<string>;
+  decrypt(encrypted: string, owner: SecretOwner): Promise<string>;
 }
 
 export interface SecretOwner {

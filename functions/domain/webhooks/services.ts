@@ -13,8 +13,8 @@ export interface WebhookServices {
 
 /** Times in milliseconds. */
 export interface WebhookSettings {
-  /** How long a receiver may take to answer. */
+  /** How long a receiver may take to respond. */
   timeout: number;
-  /** From the end of each attempt that failed to the next one. */
+  /** The delay after each failed attempt, from its end to the next attempt. */
   retryDelays: readonly number[];
 }

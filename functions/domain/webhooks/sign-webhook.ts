@@ -2,13 +2,13 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 
 export interface SignedCall {
   secret: string;
-  /** Unix seconds, as the header says them. */
+  /** Unix seconds, the same text as in the header. */
   timestamp: string;
-  /** Just as it goes over the wire. */
+  /** Exactly the bytes that are sent. */
   body: string | Uint8Array;
 }
 
-/** `X-Service-Signature` (specification, section 6.2). The key is the secret's UTF-8. */
+/** `X-Service-Signature` (specification, section 6.2). The key is the secret as UTF-8. */
 export const webhookSignature = ({ secret, timestamp, body }: SignedCall): string =>
   `sha256=${createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex')}`;
 
@@ -23,14 +23,14 @@ export const standardSignature = ({
 
 const prefixed = /^whsec_((?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?)$/;
 
-/** Libraries of the standard take a secret behind `whsec_` for base64. Any other is the key itself. */
+/** Libraries of Standard Webhooks decode a secret that starts with `whsec_` as base64, and use any other unchanged. */
 function standardKey(secret: string): string | Buffer {
   const [, base64 = ''] = prefixed.exec(secret) ?? [];
   return base64 === '' ? secret : Buffer.from(base64, 'base64');
 }
 
 export function isRightSignature(signature: string, call: SignedCall): boolean {
-  const given = Buffer.from(signature);
-  const right = Buffer.from(webhookSignature(call));
-  return given.length === right.length && timingSafeEqual(given, right);
+  const actual = Buffer.from(signature);
+  const expected = Buffer.from(webhookSignature(call));
+  return actual.length === expected.length && timingSafeEqual(actual, expected);
 }

@@ -1,35 +1,35 @@
-/** How the event of a batch's end comes to its receiver. There is one when the batch's webhook wants that event. */
+/** The delivery of a batch's final event. It exists only if the batch's webhook subscribes to that event. */
 export interface WebhookDelivery {
   workspaceId: string;
   batchId: string;
-  /** What is sent: the same text at every attempt. */
+  /** The body that every attempt sends, unchanged. */
   body: string;
-  /** `gone`: the receiver wants no more; `exhausted`: no attempt of the schedule succeeded. */
+  /** `gone`: the receiver answered 410. `exhausted`: no attempt of the schedule succeeded. */
   state: 'pending' | 'delivered' | 'gone' | 'exhausted';
-  /** 1, and one more for each time that an operator asked for the event to be sent again. */
+  /** Starts at 1. Each resend by an operator adds 1. */
   round: number;
-  /** Attempts begun in this round. */
+  /** Attempts started in this round. */
   attempts: number;
-  /** Attempts begun in all rounds. */
+  /** Attempts started in all rounds. */
   allAttempts: number;
-  /** The next attempt is not made before. */
+  /** Earliest time of the next attempt. */
   nextAt: string;
 }
 
 export interface DeliveryAttempt {
-  /** Counts all attempts, from 1. */
+  /** Counted from 1 over all rounds. */
   number: number;
   round: number;
   at: string;
-  /** Milliseconds; null while it goes on, and for ever when what made it was killed. */
+  /** Milliseconds. Null while the attempt runs; stays null if the function was killed. */
   duration: number | null;
-  /** What the receiver answered. */
+  /** The receiver's status code; null without a response. */
   status: number | null;
-  /** Why there was no answer. */
+  /** Why there was no response; null with a response. */
   failure: string | null;
 }
 
 export type DeliveryOwner = Pick<WebhookDelivery, 'workspaceId' | 'batchId'>;
 
-/** A batch ends once, so its event needs no other name. Receivers know by it what they have had before. */
+/** Unique, because a batch ends once. Receivers recognize a repeated event by this id. */
 export const eventIdOf = ({ batchId }: Pick<DeliveryOwner, 'batchId'>): string => `evt_${batchId}`;

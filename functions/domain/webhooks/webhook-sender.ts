@@ -1,7 +1,10 @@
 export interface WebhookSender {
-  /** Why nothing is ever sent to a URL. Null when it may be, or when its host name does not resolve now. */
+  /** Why a URL is forbidden. Null if it is allowed, or if its host name does not resolve now. */
   rejectionOf(url: string): Promise<string | null>;
-  /** One POST, to an address that was checked a moment before; a redirect is an answer as any other. @throws OutboundFailure */
+  /**
+   * Sends one POST to an address that was just checked. Does not follow redirects: a 3xx is returned like any response.
+   * @throws OutboundFailure
+   */
   post(
     url: string,
     call: { headers: Readonly<Record<string, string>>; body: string },
@@ -10,6 +13,6 @@ export interface WebhookSender {
 
 export interface WebhookResponse {
   status: number;
-  /** Milliseconds that the receiver wants to be left alone. */
+  /** The receiver's `Retry-After` in milliseconds. */
   retryAfter: number | null;
 }

@@ -3,6 +3,6 @@ import type { WebhookEvent } from '#contract/batch-statuses.ts';
 export interface Webhook {
   url: string;
   events: WebhookEvent[];
-  /** Sealed for this batch. */
+  /** Encrypted for this batch. */
   secret: string | null;
 }

@@ -2,17 +2,17 @@ import type { ApiKey } from './api-key.ts';
 
 export interface ApiKeyStore {
   byHash(hash: string): Promise<ApiKey | undefined>;
-  /** For operators, who name keys by their ids. */
+  /** For operators: they name keys by id. */
   byId(keyId: string): Promise<ApiKey | undefined>;
   put(key: ApiKey): Promise<void>;
   list(workspaceId: string): Promise<ApiKey[]>;
-  /** The revoked key; undefined when there is none of that id. One that was revoked before stays so. */
+  /** @returns the revoked key; undefined if the id is unknown. A key that is already revoked does not change. */
   revoke(keyId: string, at: string): Promise<ApiKey | undefined>;
   /**
-   * Stores a new key, and when the old one ends.
-   * @returns false when the old one was changed since it was read
+   * Stores the new key and the old key's new expiry.
+   * @returns false if the old key was changed after it was read
    */
   replace(old: ApiKey, expiresAt: string, key: ApiKey): Promise<boolean>;
-  /** Notes down the last day on which a key was used, `2027-01-31`, if it is later than the one that is known. */
+  /** Stores the last day on which the key was used, such as `2027-01-31`, if it is later than the stored day. */
   markUsed(key: ApiKey, day: string, signal: AbortSignal): Promise<void>;
 }

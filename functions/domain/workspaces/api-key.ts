@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 export interface ApiKey {
   id: string;
   workspaceId: string;
-  /** SHA-256 of the key, hex: the key itself is never stored. */
+  /** SHA-256 of the key, in hexadecimal. The key itself is never stored. */
   hash: string;
   prefix: string;
   lastFour: string;
@@ -11,13 +11,12 @@ export interface ApiKey {
   createdAt: string;
   expiresAt: string | null;
   revokedAt: string | null;
-  /** The last day, in UTC, on which the authorizer let it in: `2027-01-31`; null until it was used. */
+  /** The last UTC day on which the authorizer accepted the key, such as `2027-01-31`; null before its first use. */
   lastUsedOn: string | null;
 }
 
 export const hashApiKey = (apiKey: string): string => createHash('sha256').update(apiKey).digest('hex');
 
-/** Whether a key may be used at a moment. */
 export const isUsable = (key: ApiKey, now: Date): boolean =>
   key.revokedAt === null && !isExpired(key.expiresAt, now);
 

@@ -13,20 +13,20 @@ export type AuditAction =
   | 'knowledge changed'
   | 'webhook resent';
 
-/** What an operator did. It is written with the change, so that there is none without the other. */
+/** What an operator did. One transaction writes the entry and the change, so neither exists without the other. */
 export interface AuditEntry {
   at: string;
-  /** In AWS the ARN that STS knows the operator by; on a local run the user of the machine. */
+  /** In AWS the operator's ARN as STS reports it; on a local run the name of the machine's user. */
   actor: string;
   action: AuditAction;
   workspaceId: string;
-  /** Id of what was changed. */
+  /** Id of the changed object. */
   target: string;
-  /** What is different now. Never a key, a secret, or a text that agents are told. */
+  /** What changed. Never contains a key, a secret or a text of an agent's prompt. */
   changes: Record<string, unknown>;
 }
 
-/** What a change consists of: each field that differs, as it was and as it is. */
+/** Each field that differs, with its old and its new value. */
 export function changesOf(before: object, after: object): Record<string, { from: unknown; to: unknown }> {
   const old = before as Record<string, unknown>;
   return Object.fromEntries(

@@ -6,7 +6,7 @@ import type { WorkspaceServices } from './services.ts';
 import { dayOf } from './usage.ts';
 import { limitsOf } from './workspace.ts';
 
-/** Milliseconds: as long as a client's first request of a day may wait for it to be noted down. */
+/** The first request of a key on a day waits at most this long for the write of its last use. */
 const markTimeoutMilliseconds = 1000;
 
 export interface Caller {
@@ -14,27 +14,27 @@ export interface Caller {
   apiKeyId: string;
   /** Null for a workspace without limits. */
   limits: Limits | null;
-  /** When the key ends; null when never. The answer may be cached longer than that. */
+  /** When the key expires; null if never. Check it: the gateway may cache the authorizer's response for longer. */
   expiresAt: string | null;
 }
 
 /**
- * Who calls (specification, section 5).
- * @throws unauthenticated for an unknown, revoked or expired key; accessDenied when its workspace is disabled.
+ * The caller that an API key belongs to (specification, section 5).
+ * @throws unauthenticated for an unknown, revoked or expired key; accessDenied if its workspace is disabled.
  */
 export const authorizeRequest = (
   services: Pick<WorkspaceServices, 'apiKeys' | 'stageLimits' | 'workspaces'> &
     Pick<PlatformServices, 'clock' | 'log' | 'meter'>,
 ) => {
-  // A key never moves to another workspace, so once seen, both are read in one round trip.
+  // A key never moves to another workspace. So, for a known key, key and workspace are read concurrently.
   const workspaceOfHash = new Map<string, string>();
 
   return async (apiKey: string): Promise<Caller> => {
     const hash = hashApiKey(apiKey);
-    const seenWorkspace = workspaceOfHash.get(hash);
-    const [key, early] = await Promise.all([
+    const knownWorkspaceId = workspaceOfHash.get(hash);
+    const [key, prefetched] = await Promise.all([
       services.apiKeys.byHash(hash),
-      seenWorkspace === undefined ? undefined : services.workspaces.get(seenWorkspace),
+      knownWorkspaceId === undefined ? undefined : services.workspaces.get(knownWorkspaceId),
     ]);
     const now = services.clock.now();
     if (key === undefined || !isUsable(key, now)) {
@@ -44,7 +44,7 @@ export const authorizeRequest = (
       throw unauthenticated();
     }
     const [workspace] = await Promise.all([
-      early ?? services.workspaces.get(key.workspaceId),
+      prefetched ?? services.workspaces.get(key.workspaceId),
       markUsed(services, key, now),
     ]);
     workspaceOfHash.set(hash, key.workspaceId);
@@ -57,7 +57,9 @@ export const authorizeRequest = (
   };
 };
 
-/** Once a key and day. A request is let in also when this fails: it is for operators to look at. */
+/**
+ * Writes once per key and day. A failure is only logged and does not reject the request: operators alone read the day.
+ */
 async function markUsed(
   services: Pick<WorkspaceServices, 'apiKeys'> & Pick<PlatformServices, 'clock' | 'log'>,
   key: ApiKey,
@@ -70,7 +72,7 @@ async function markUsed(
   try {
     await services.apiKeys.markUsed(key, day, timedOut.signal);
   } catch (error) {
-    services.log.warn('The last use of a key was not noted down', { apiKeyId: key.id, error });
+    services.log.warn('The last use of an API key was not stored', { apiKeyId: key.id, error });
   } finally {
     cancel();
   }

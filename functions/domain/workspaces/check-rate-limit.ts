@@ -4,44 +4,44 @@ import type { PlatformServices } from '#domain/platform/services.ts';
 import type { BucketChange, RateBucket } from './rate-bucket-store.ts';
 import type { WorkspaceServices } from './services.ts';
 
-/** What has become of a request at its key's bucket. */
-export interface Admission {
-  /** Tokens and whole seconds; null when the bucket could not be asked, and the request is let in. */
+/** The outcome of the rate limiter for one request. */
+export interface RateLimitDecision {
+  /** `limit` and `remaining` in tokens, `reset` in whole seconds. Null if the limiter failed open. */
   bucket: { limit: number; remaining: number; reset: number } | null;
-  /** Null for a request that is let in. */
+  /** Null if the request is allowed. */
   rejection: ServiceError | null;
 }
 
-/** A function sees the busy keys again and again; what it forgets costs one write more. */
-const bucketsRemembered = 10_000;
+/** Bounds the cache's memory. A bucket that was evicted costs one extra write at its next request. */
+const maxCachedBuckets = 10_000;
 
 /**
- * Takes a token for a request: one write in the common case, two when another function has taken one since this one last
- * looked, none when this one knows that the bucket is empty. When the table fails, the request is let in: a limit
- * protects the service, and must not be what brings it down.
- * @returns at once, without a promise, when it is known without asking
+ * Takes a token for a request. It usually costs one write. It costs two if another function instance has taken a token
+ * since this one last read the bucket, and none if this instance knows that the bucket is empty.
+ * Fails open if the table fails: a limit protects the service and must not cause an outage.
+ * @returns without a promise if the bucket is known to be empty
  */
 export const checkRateLimit = (
   services: Pick<WorkspaceServices, 'rateBuckets'> & Pick<PlatformServices, 'clock' | 'log'>,
 ) => {
-  /** The moment when a bucket was to be full again, when last seen. It only moves on, so it may be believed. */
-  const seen = new Map<string, number>();
+  /** When each bucket is full again, in epoch milliseconds. Never decreases, so a stale value is a safe lower bound. */
+  const fullTimes = new Map<string, number>();
   const remember = (name: string, fullAt: number): void => {
-    seen.delete(name);
-    seen.set(name, fullAt);
-    const [oldest] = seen.keys();
-    if (seen.size > bucketsRemembered && oldest !== undefined) seen.delete(oldest);
+    fullTimes.delete(name);
+    fullTimes.set(name, fullAt);
+    const [oldest] = fullTimes.keys();
+    if (fullTimes.size > maxCachedBuckets && oldest !== undefined) fullTimes.delete(oldest);
   };
 
-  return (bucket: RateBucket): Admission | Promise<Admission> => {
+  return (bucket: RateBucket): RateLimitDecision | Promise<RateLimitDecision> => {
     const now = services.clock.now().getTime();
     const name = [bucket.apiKeyId, bucket.rateClass, formatRateLimit(bucket.limit)].join(' ');
-    const fullAt = seen.get(name) ?? 0;
+    const fullAt = fullTimes.get(name) ?? 0;
     if (isEmpty(bucket.limit, fullAt, now)) return rejected(bucket, fullAt, now);
     return take(services, bucket, fullAt, now).then(
       (change) => {
         remember(name, change.fullAt);
-        return change.taken ? admitted(bucket, change.fullAt, now) : rejected(bucket, change.fullAt, now);
+        return change.taken ? allowed(bucket, change.fullAt, now) : rejected(bucket, change.fullAt, now);
       },
       (error: unknown) => {
         services.log.warn('A rate limit was not checked', { rateClass: bucket.rateClass, error });
@@ -54,7 +54,7 @@ export const checkRateLimit = (
 async function take(
   { rateBuckets }: Pick<WorkspaceServices, 'rateBuckets'>,
   bucket: RateBucket,
-  believed: number,
+  cachedFullAt: number,
   now: number,
 ): Promise<BucketChange> {
   const { limit } = bucket;
@@ -63,22 +63,24 @@ async function take(
     fullAt > now
       ? rateBuckets.takeNext(bucket, { now, interval, latest: latestOf(limit, now) })
       : rateBuckets.takeFirst(bucket, { now, interval });
-  const first = await attempt(believed);
+  const first = await attempt(cachedFullAt);
   return first.taken || isEmpty(limit, first.fullAt, now) ? first : attempt(first.fullAt);
 }
 
-/** Milliseconds until a token comes back, to a thousandth. */
+/** Milliseconds in which the bucket gains one token, rounded up to a microsecond. */
 const intervalOf = ({ count, seconds }: RateLimit): number => Math.ceil((seconds * 1e6) / count) / 1000;
 
-/** A bucket that is full only later than this has less than one token. */
+/** A bucket that is full only after this time has less than one token. Epoch milliseconds. */
 const latestOf = (limit: RateLimit, now: number): number => now + intervalOf(limit) * (limit.burst - 1);
 
 const isEmpty = (limit: RateLimit, fullAt: number, now: number): boolean => fullAt > latestOf(limit, now);
 
-/** Of milliseconds, rounded up; what is behind the microseconds is left from sums of fractions. */
+/**
+ * Converts milliseconds to seconds, rounded up. Rounds to microseconds first, to drop errors of floating-point sums.
+ */
 const wholeSeconds = (milliseconds: number): number => Math.ceil(Math.round(milliseconds * 1000) / 1e6);
 
-function admitted({ limit }: RateBucket, fullAt: number, now: number): Admission {
+function allowed({ limit }: RateBucket, fullAt: number, now: number): RateLimitDecision {
   const taken = Math.round(((fullAt - now) / intervalOf(limit)) * 1000) / 1000;
   return {
     bucket: {
@@ -90,7 +92,7 @@ function admitted({ limit }: RateBucket, fullAt: number, now: number): Admission
   };
 }
 
-function rejected({ limit, rateClass }: RateBucket, fullAt: number, now: number): Admission {
+function rejected({ limit, rateClass }: RateBucket, fullAt: number, now: number): RateLimitDecision {
   const retryAfter = Math.max(1, wholeSeconds(fullAt - latestOf(limit, now)));
   const message = `Rate limit exceeded: ${rateClass} are limited to ${formatRateLimit(limit)}, try again in ${retryAfter} s`;
   return {

@@ -2,7 +2,7 @@ import type { PlatformServices } from '#domain/platform/services.ts';
 import type { WorkspaceServices } from './services.ts';
 import { dayOf, type Use } from './usage.ts';
 
-/** Counts what was used today. When that fails, what was used stands all the same: it is logged and not thrown. */
+/** Adds to today's usage. A failure is logged with the usage and not thrown: the work itself has succeeded. */
 export const countUsage =
   (services: Pick<WorkspaceServices, 'usage'> & Pick<PlatformServices, 'clock' | 'log' | 'meter'>) =>
   async (use: Use): Promise<void> => {

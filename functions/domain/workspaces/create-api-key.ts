@@ -4,7 +4,10 @@ import type { ApiKey } from './api-key.ts';
 import { makeApiKey } from './make-api-key.ts';
 import type { WorkspaceServices } from './services.ts';
 
-/** Issues a key. The key itself is returned this once and stored nowhere. */
+/**
+ * Issues a key. The key's text is returned only here and never stored.
+ * @throws notFound for an unknown workspace
+ */
 export const createApiKey =
   (
     services: Pick<WorkspaceServices, 'apiKeys' | 'workspaces'> &

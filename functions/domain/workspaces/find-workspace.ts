@@ -4,8 +4,8 @@ import type { WorkspaceServices } from './services.ts';
 import { checkExternalUser, type Workspace } from './workspace.ts';
 
 /**
- * The caller's workspace, once its whitelist has let the external user in.
- * @throws clientNotAllowed (specification, section 5.4)
+ * The caller's workspace, after the whitelist check of the external user.
+ * @throws accessDenied if the workspace does not exist, clientNotAllowed (specification, section 5.4)
  */
 export const findWorkspaceFor =
   (services: Pick<WorkspaceServices, 'workspaces'>) =>
@@ -20,9 +20,10 @@ export const findWorkspaceFor =
   };
 
 /**
- * Whitelist mode for a request that breaks a rule of its fields: its users come first, whatever they are.
- * @param named every value that the request gives as its external user
- * @throws clientNotAllowed (specification, section 5.4)
+ * The whitelist check of a request whose fields are invalid. In whitelist mode the error about the user comes before
+ * errors about fields.
+ * @param named every value that the request gives as an external user, valid or not
+ * @throws accessDenied if the workspace does not exist, clientNotAllowed (specification, section 5.4)
  */
 export const checkNamedUsers =
   (services: Pick<WorkspaceServices, 'workspaces'>) =>

@@ -1,7 +1,7 @@
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { type ApiKey, hashApiKey } from './api-key.ts';
 
-/** A key that is not stored yet, and the text of it, which never is. */
+/** A new key, not stored yet, and its text, which is never stored. */
 export function makeApiKey(
   services: Pick<PlatformServices, 'clock' | 'identifiers'>,
   input: { workspaceId: string; name: string | null; expiresAt: Date | null },

@@ -7,20 +7,22 @@ export interface RateBucket {
   limit: RateLimit;
 }
 
-/** A bucket as it was left or found: it will be full again at `fullAt`, milliseconds since 1970. */
+/** The bucket after the write, or as found if no token was taken. It is full again at `fullAt`, epoch milliseconds. */
 export interface BucketChange {
   taken: boolean;
   fullAt: number;
 }
 
 /**
- * Buckets of tokens, each known by the one moment when it will be full again: a token taken makes that one interval
- * later. One small conditional write either way.
+ * Token buckets. The stored state of a bucket is one number: the time when it is full again. Taking a token moves that
+ * time by one interval. Each take is one small conditional write. Times and intervals in milliseconds.
  */
 export interface RateBucketStore {
-  /** Takes the first token out of a bucket that is full by now: `fullAt` becomes now + interval. */
+  /** Takes a token from a bucket that is full at `now`: `fullAt` becomes now + interval. */
   takeFirst(bucket: RateBucket, time: { now: number; interval: number }): Promise<BucketChange>;
-  /** Takes a token out of a bucket that is not full, unless it would be full only after `latest`. */
+  /**
+   * Takes a token from a bucket that is not full, unless its `fullAt` is after `latest`: then it has no whole token.
+   */
   takeNext(
     bucket: RateBucket,
     time: { now: number; interval: number; latest: number },

@@ -5,10 +5,10 @@ import { makeApiKey } from './make-api-key.ts';
 import type { WorkspaceServices } from './services.ts';
 
 /**
- * Issues a key in place of another, which works for a while yet: clients change over in that time.
- * @param input.overlap milliseconds that the old key works on; it ends no later than it would have
- * @param input.expiresAt of the new key
- * @throws notFound for an unknown key, badRequest for one that works no more
+ * Issues a key that replaces another. The old key stays valid for a while, so that clients can change to the new one.
+ * @param input.overlap milliseconds for which the old key stays valid; its expiry never moves to a later time
+ * @param input.expiresAt expiry of the new key
+ * @throws notFound for an unknown key; badRequest for an expired, revoked or concurrently changed key
  */
 export const rotateApiKey =
   (services: Pick<WorkspaceServices, 'apiKeys'> & Pick<PlatformServices, 'clock' | 'identifiers'>) =>

@@ -9,7 +9,7 @@ export interface WorkspaceServices {
   apiKeys: ApiKeyStore;
   auditLog: AuditLog;
   rateBuckets: RateBucketStore;
-  /** The limits of workspaces that have none of their own. */
+  /** The limits of workspaces without own limits. */
   stageLimits: Limits;
   usage: UsageStore;
   workspaces: WorkspaceStore;

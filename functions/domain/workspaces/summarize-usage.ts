@@ -13,16 +13,16 @@ import {
 export type UsageGrouping = 'day' | 'key' | 'agent' | 'model';
 
 export interface UsageLine {
-  /** The day, the key's id, the agent's id (null: of none), or the model. */
+  /** The day, the key's id, the agent's id (null: no agent), or the model. */
   name: string | null;
   counts: UsageCounts;
-  /** Of all models, or of this one. */
+  /** Calls of all models; of one model if grouped by model. */
   calls: ModelUsage;
 }
 
 /**
- * What a workspace has used from one day to another, both in UTC and included, by what it is asked for.
- * @throws notFound when there is no such workspace
+ * The usage of a workspace, grouped by day, key, agent or model. Both days are UTC days and included.
+ * @throws notFound for an unknown workspace
  */
 export const summarizeUsage =
   (services: Pick<WorkspaceServices, 'usage' | 'workspaces'>) =>

@@ -5,24 +5,24 @@ export interface KeyOwner {
   apiKeyId: string;
 }
 
-/** Whose usage: what one key has used of one agent. */
+/** Usage is counted per key and agent. */
 export interface UsageOwner extends KeyOwner {
-  /** Null for what belongs to no agent, such as uploads. */
+  /** Null for usage without an agent, such as uploads. */
   agentId: string | null;
 }
 
 export interface UsageCounts {
-  /** Turns in chats that have ended, well or not. */
+  /** Turns in chats that have ended, successful or failed. */
   turns: number;
   failedTurns: number;
-  /** Requests of batches that a worker has ended, well or not. */
+  /** Requests of batches that a worker has ended, successful or failed. */
   batchRequests: number;
   failedBatchRequests: number;
   uploads: number;
   uploadedBytes: number;
 }
 
-/** What is added at once. Calls are those of all agents that took part, and of tries that came to nothing. */
+/** What one write adds. The calls include those of called agents and of failed attempts. */
 export interface Use extends UsageOwner {
   counts: Partial<UsageCounts>;
   calls: readonly CountedCall[];
@@ -34,8 +34,8 @@ export interface ModelUsage {
   completionTokens: number;
 }
 
-/** What was used on a day, in UTC: `2027-01-31`. */
 export interface DayOfUsage extends UsageOwner {
+  /** UTC day, such as `2027-01-31`. */
   day: string;
   counts: UsageCounts;
   models: Record<string, ModelUsage>;
@@ -52,10 +52,10 @@ export const noCounts: UsageCounts = {
 
 export const noModelUsage: ModelUsage = { calls: 0, promptTokens: 0, completionTokens: 0 };
 
-/** The day of a moment, in UTC. */
+/** The UTC day, such as `2027-01-31`. */
 export const dayOf = (time: Date): string => time.toISOString().slice(0, 10);
 
-/** What calls have used of each model. */
+/** The usage of each model. */
 export function usageByModel(calls: readonly CountedCall[]): Record<string, ModelUsage> {
   const models: Record<string, ModelUsage> = {};
   for (const [model, , promptTokens, completionTokens] of calls)

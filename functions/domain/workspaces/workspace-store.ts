@@ -4,7 +4,7 @@ import type { Workspace } from './workspace.ts';
 export type WorkspaceChanges = Partial<
   Pick<Workspace, 'enabled' | 'whitelistEnabled' | 'titlesEnabled' | 'limits'>
 > & {
-  /** Those that are named change: to another, or to the stage's. */
+  /** Only the given limits change. `stage` removes the own limit, so that the stage's applies again. */
   ownLimits?: { [Name in keyof Limits]?: Limits[Name] | 'stage' };
 };
 
@@ -12,7 +12,7 @@ export interface WorkspaceStore {
   get(workspaceId: string): Promise<Workspace | undefined>;
   isListed(workspaceId: string, externalUserId: string): Promise<boolean>;
   put(workspace: Workspace): Promise<void>;
-  /** The changed workspace; undefined when there is none of that id. */
+  /** @returns the changed workspace; undefined if the id is unknown */
   update(workspaceId: string, changes: WorkspaceChanges): Promise<Workspace | undefined>;
   list(): Promise<Workspace[]>;
   addToWhitelist(workspaceId: string, externalUserIds: string[]): Promise<void>;

@@ -4,24 +4,24 @@ import type { Limits } from '#contract/rate-limits.ts';
 export interface Workspace {
   id: string;
   name: string;
-  /** Off: every request of the workspace is answered 403/10001. */
+  /** If false, every request of the workspace gets 403/10001. */
   enabled: boolean;
   whitelistEnabled: boolean;
   titlesEnabled: boolean;
-  /** `none`: nothing is limited, whatever its own limits say. */
+  /** `none` switches all limits off, including `ownLimits`. */
   limits: 'default' | 'none';
-  /** In place of the stage's. */
+  /** Override the stage's limits. */
   ownLimits: Partial<Limits>;
   createdAt: string;
 }
 
-/** What the workspace is held to; null when it is to nothing. */
+/** The limits that apply to the workspace; null if it has none. */
 export const limitsOf = ({ limits, ownLimits }: Workspace, stage: Limits): Limits | null =>
   limits === 'none' ? null : { ...stage, ...ownLimits };
 
 /**
  * Whitelist mode (specification, section 5.4).
- * @throws clientNotAllowed when the workspace is in whitelist mode and the user is missing or not on its list.
+ * @throws clientNotAllowed if the workspace is in whitelist mode and the user is missing or not on its list.
  */
 export function checkExternalUser(workspace: Workspace, externalUserId: unknown, isListed: boolean): void {
   if (!workspace.whitelistEnabled) return;

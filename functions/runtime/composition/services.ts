@@ -15,7 +15,7 @@ import { dynamoChatStore } from '#adapters/dynamo/chats/chat-store.ts';
 import { dynamoFeedbackStore } from '#adapters/dynamo/chats/feedback-store.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
 import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
-import { itemClientSettings, lightened } from '#adapters/dynamo/table/item-client.ts';
+import { itemClientSettings, optimizedClient } from '#adapters/dynamo/table/item-client.ts';
 import { dynamoTable, type Table } from '#adapters/dynamo/table/table.ts';
 import { dynamoDeliveryStore } from '#adapters/dynamo/webhooks/delivery-store.ts';
 import { dynamoApiKeyStore } from '#adapters/dynamo/workspaces/api-key-store.ts';
@@ -53,7 +53,7 @@ import { makeWebSearch } from './web-search.ts';
 const dynamoConnections = /* @__PURE__ */ lazily(() => new NodeHttpHandler(clientTimeouts));
 const tableWith = (attempts: number): Table =>
   dynamoTable(
-    lightened(
+    optimizedClient(
       new DynamoDBClient({
         ...itemClientSettings,
         requestHandler: dynamoConnections(),
@@ -203,7 +203,7 @@ export const webhookSource: WebhookServices['webhookSource'] = {
 const webhookClients = () => import('./webhook-clients.ts');
 export const lazySecretCipher: WebhookServices['secretCipher'] = {
   encrypt: async (secret, owner) => (await webhookClients()).secretCipher().encrypt(secret, owner),
-  open: async (encrypted, owner) => (await webhookClients()).secretCipher().open(encrypted, owner),
+  decrypt: async (encrypted, owner) => (await webhookClients()).secretCipher().decrypt(encrypted, owner),
 };
 export const lazyWebhookSender: WebhookServices['webhookSender'] = {
   rejectionOf: async (url) => (await webhookClients()).webhookSender().rejectionOf(url),

@@ -1,7 +1,7 @@
 import type { RateClass } from '#contract/rate-limits.ts';
 import type { Caller } from '#domain/workspaces/authorize-request.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
-import { type Admission, checkRateLimit } from '#domain/workspaces/check-rate-limit.ts';
+import { checkRateLimit, type RateLimitDecision } from '#domain/workspaces/check-rate-limit.ts';
 import { clock, log, rateBuckets } from '#runtime/composition/services.ts';
 
 /** The rate limit check of one request. Reads may run concurrently with it; writes and the response must await it. */
@@ -53,11 +53,11 @@ const withoutLimit: RateLimiter = {
   through: (work) => work(),
 };
 
-function limiterOf(pending: Admission | Promise<Admission>): RateLimiter {
+function limiterOf(pending: RateLimitDecision | Promise<RateLimitDecision>): RateLimiter {
   let resolved = pending instanceof Promise ? undefined : pending;
-  const checked = Promise.resolve(pending).then((admission) => {
-    resolved = admission;
-    if (admission.rejection !== null) throw admission.rejection;
+  const checked = Promise.resolve(pending).then((decision) => {
+    resolved = decision;
+    if (decision.rejection !== null) throw decision.rejection;
   });
   // `through` and the callers of `awaitRateLimit` get the rejection. This handler avoids an unhandled one before that.
   checked.catch(() => {});
@@ -76,10 +76,10 @@ function limiterOf(pending: Admission | Promise<Admission>): RateLimiter {
   };
 }
 
-function headersOf(admission: Admission | undefined): Record<string, string> {
-  if (admission === undefined) throw new Error('The response was made before the rate limit check ended');
-  if (admission.bucket === null) return {};
-  const { limit, remaining, reset } = admission.bucket;
+function headersOf(decision: RateLimitDecision | undefined): Record<string, string> {
+  if (decision === undefined) throw new Error('The response was made before the rate limit check ended');
+  if (decision.bucket === null) return {};
+  const { limit, remaining, reset } = decision.bucket;
   return {
     'x-ratelimit-limit': String(limit),
     'x-ratelimit-remaining': String(remaining),

@@ -7,7 +7,7 @@ import {
   DynamoDBClient,
   paginateScan,
 } from '@aws-sdk/client-dynamodb';
-import { itemClientSettings, lightened } from '#adapters/dynamo/table/item-client.ts';
+import { itemClientSettings, optimizedClient } from '#adapters/dynamo/table/item-client.ts';
 import { dynamoTable, type Table } from '#adapters/dynamo/table/table.ts';
 import { startDynoxide } from '#local/dynamodb/start-dynoxide.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
@@ -30,7 +30,7 @@ export async function openTable(): Promise<OpenTable> {
   const emulator = await startDynoxide(join(folder, 'dynamodb.sqlite'));
   const settings = { endpoint: emulator.endpoint, region: 'us-east-1', credentials: operatorCredentials };
   const client = new DynamoDBClient(settings);
-  const storeClient = lightened(new DynamoDBClient({ ...itemClientSettings, ...settings }));
+  const storeClient = optimizedClient(new DynamoDBClient({ ...itemClientSettings, ...settings }));
   await client.send(
     new CreateTableCommand({
       TableName,

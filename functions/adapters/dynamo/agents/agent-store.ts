@@ -54,8 +54,8 @@ const versionItemOf = (version: AgentVersion): Item => ({
   agent_created_at: version.agentCreatedAt,
 });
 
-/** Of up to 350 KB each: 9 MB, less than the 16 MB of one batch read. */
-const agentsAtOnce = 25;
+/** A version has up to 350 KB: 25 are 9 MB, below the limit of 16 MB for one batch read. */
+const versionsPerRead = 25;
 
 export function dynamoAgentStore(table: Table, audit: Audit): AgentStore {
   const pagesOf = (key: { pk: string; sk: string }) =>
@@ -73,14 +73,14 @@ export function dynamoAgentStore(table: Table, audit: Audit): AgentStore {
       return item && versionOf(item);
     },
     async *listPublished(workspaceId) {
-      // A page of marks is a thousand agents; their versions are read a few at a time, since each may have 350 KB.
+      // A page has up to 1,000 index entries. The versions are read in smaller groups, because each may have 350 KB.
       for await (const page of pagesOf(keys.publishedEntry(workspaceId, '')))
-        for (let at = 0; at < page.length; at += agentsAtOnce) {
-          const entries = page.slice(at, at + agentsAtOnce);
+        for (let first = 0; first < page.length; first += versionsPerRead) {
+          const entries = page.slice(first, first + versionsPerRead);
           const items = await Promise.all(
             entries.map((entry) => table.get(keys.publishedAgent(workspaceId, entry.agent_id as string))),
           );
-          // One that was unpublished since its mark was read is left out.
+          // Leaves out an agent that was unpublished after its index entry was read.
           yield items.filter((item) => item !== undefined).map(versionOf);
         }
     },
@@ -109,11 +109,11 @@ export function dynamoAgentStore(table: Table, audit: Audit): AgentStore {
     },
     async save(agent, published) {
       const before = await table.get(keys.agent(agent.workspaceId, agent.id));
-      const done = describe(agent, published, before && agentOf(before));
+      const change = describe(agent, published, before && agentOf(before));
       try {
         await table.transact((TableName) => [
-          ...saving(TableName, agent, published),
-          ...audit(TableName, { ...done, workspaceId: agent.workspaceId, target: agent.id }),
+          ...saveWrites(TableName, agent, published),
+          ...audit(TableName, { ...change, workspaceId: agent.workspaceId, target: agent.id }),
         ]);
       } catch (error) {
         if (!failedConditions(error).includes(true)) throw error;
@@ -129,7 +129,7 @@ export function dynamoAgentStore(table: Table, audit: Audit): AgentStore {
   };
 }
 
-/** Of an agent's texts it says that they are others: what they were stands in the versions. */
+/** The audit entry of a save. It names the changed fields; only for name and model does it contain the values. */
 function describe(
   { definition }: Agent,
   published: AgentVersion | 'unchanged' | null,
@@ -149,7 +149,7 @@ function describe(
   };
 }
 
-function saving(TableName: string, agent: Agent, published: AgentVersion | 'unchanged' | null): Write[] {
+function saveWrites(TableName: string, agent: Agent, published: AgentVersion | 'unchanged' | null): Write[] {
   const publishedKey = keys.publishedAgent(agent.workspaceId, agent.id);
   const entryKey = keys.publishedEntry(agent.workspaceId, agent.id);
   const draft: Write = {

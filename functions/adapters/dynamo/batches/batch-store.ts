@@ -5,7 +5,7 @@ import { writeTogether } from '#adapters/dynamo/table/write-together.ts';
 import { type Batch, isOpen } from '#domain/batches/batch.ts';
 import type { BatchStore } from '#domain/batches/batch-store.ts';
 import type { Clock } from '#domain/platform/clock.ts';
-import { storedBatch, batchOf, itemOf } from './batch-item.ts';
+import { batchOf, itemOf, storedBatch } from './batch-item.ts';
 import { readManifest, readRequests, requestItems } from './batch-requests.ts';
 import { dynamoBatchTransitions } from './batch-transitions.ts';
 

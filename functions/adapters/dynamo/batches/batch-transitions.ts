@@ -11,7 +11,7 @@ import { type Batch, type BatchItem, groupsOf, type StopReason } from '#domain/b
 import type { BatchTransitions } from '#domain/batches/batch-transitions.ts';
 import type { Clock } from '#domain/platform/clock.ts';
 import { claimItems } from './batch-claims.ts';
-import { storedBatchItem, batchOf } from './batch-item.ts';
+import { batchOf, storedBatchItem } from './batch-item.ts';
 
 const statusNames = { '#status': 'status' };
 

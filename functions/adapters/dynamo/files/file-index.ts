@@ -4,8 +4,8 @@ import type { UploadScope } from '#contract/upload.ts';
 import type { FileIndex } from '#domain/files/file-index.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 
-/** For so long after its end an ephemeral file is known to have expired, rather than unknown. */
-const secondsKnownAsExpired = 7 * 24 * 60 * 60;
+/** The item outlives an ephemeral file by this time, so that an error says "has expired" instead of "is not a file". */
+const retentionSecondsAfterExpiry = 7 * 24 * 60 * 60;
 
 export function dynamoFileIndex(table: Table): FileIndex {
   return {
@@ -22,9 +22,9 @@ export function dynamoFileIndex(table: Table): FileIndex {
 }
 
 const ttlOf = ({ expiresAt }: StoredFile): Item =>
-  expiresAt === null ? {} : { ttl: Math.floor(Date.parse(expiresAt) / 1000) + secondsKnownAsExpired };
+  expiresAt === null ? {} : { ttl: Math.floor(Date.parse(expiresAt) / 1000) + retentionSecondsAfterExpiry };
 
-/** As it stands in its own row and in the messages that it is attached to. */
+/** The file's attributes, stored in its own item and in the messages that attach it. */
 export const fileItem = (file: StoredFile): Item => ({
   uuid: file.uuid,
   name: file.name,

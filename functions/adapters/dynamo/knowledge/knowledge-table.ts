@@ -4,20 +4,22 @@ import type { Audit } from '#adapters/dynamo/workspaces/audit-log.ts';
 import type { KnowledgeDocument } from '#domain/knowledge/knowledge.ts';
 import type { KnowledgeChange } from '#domain/knowledge/knowledge-store.ts';
 
-/** Which index object holds what a workspace knows now. */
+/** Names the current index object of a workspace. */
 export interface KnowledgeHead {
-  /** Rises with every change, so that of two changes at once one is refused. */
+  /** Rises with every change. Of two concurrent changes, one fails. */
   revision: number;
   objectName: string;
-  /** Of the index, unpacked. */
+  /** Uncompressed size of the index. */
   indexBytes: number;
 }
 
 export interface KnowledgeTable {
-  /** Undefined when the workspace never had a document. */
+  /** Undefined if the workspace never had a document. */
   head(workspaceId: string): Promise<KnowledgeHead | undefined>;
   documents(workspaceId: string): Promise<KnowledgeDocument[]>;
-  /** Moves the head and changes the documents' rows with it. False when someone else moved it since revision `from`. */
+  /**
+   * Replaces the head and changes the documents' items, in one transaction. False if the revision is no longer `from`.
+   */
   move(
     workspaceId: string,
     from: number,

@@ -1,16 +1,18 @@
 import type { ListKeys } from './keys.ts';
 import type { Item, Table, Write } from './table.ts';
 
-/** Chats are listed by number, batches by UUID. */
+/** Chats have numbers as ids, batches have UUIDs. */
 type Id = number | string;
 
 /**
- * Ids in an item of a list: 100 numbers of at most 10 digits (7 bytes with their type) are 700 bytes, so that with a
- * user of up to 200 bytes in its key the item is one write unit; 100 UUIDs are four.
+ * Ids per item. 100 numbers of at most 10 digits (7 bytes each with their type) are 700 bytes: with a user of up to 200
+ * bytes in its key, the item costs one write unit. 100 UUIDs cost four.
  */
 const idsPerChunk = 100;
 
-/** The newest ids of a list stand in its head; as soon as it has more than 100 they move to a chunk of their own. */
+/**
+ * The head of a list stores its newest ids. As soon as it would have more than 100, the oldest 100 move to a new chunk.
+ */
 export interface ListHead<Kind extends Id> {
   list: ListKeys;
   count: number;
@@ -26,7 +28,7 @@ export async function readHead<Kind extends Id>(table: Table, list: ListKeys): P
   };
 }
 
-/** The writes that append ids, which hold only if nobody else has appended since the head was read. */
+/** The writes that append ids. Their condition fails if another caller has appended since the head was read. */
 export function appending<Kind extends Id>(
   TableName: string,
   { list, count, newestIds }: ListHead<Kind>,
@@ -59,8 +61,8 @@ export function appending<Kind extends Id>(
 }
 
 /**
- * The ids at the places first to last (counted from 0) of a list, ascending. A page of n ids reads at most
- * n / 100 + 2 small items, wherever in the list it is.
+ * The ids at the list indexes `first` to `last`, both included and counted from 0, in ascending order. A page of n ids
+ * reads at most n / 100 + 2 small items, at any offset.
  */
 export async function readIds<Kind extends Id>(
   table: Table,

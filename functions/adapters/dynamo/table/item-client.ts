@@ -3,7 +3,9 @@ import { getSchemaSerdePlugin } from '@smithy/core/schema';
 import { ItemProtocol } from './item-protocol.ts';
 import { SigningDigest } from './signing-digest.ts';
 
-/** Of a client for operations on items: a middleware stack is put together once for each kind of command. */
+/**
+ * Settings of a client for operations on items. With them the SDK builds the middleware stack once per command type.
+ */
 export const itemClientSettings = {
   cacheMiddleware: true,
   protocol: ItemProtocol,
@@ -11,18 +13,22 @@ export const itemClientSettings = {
 } as const;
 
 /**
- * What the SDK does around each call without use here: it filters inputs and outputs for a logger that there is not,
- * passes on the trace that finds functions which call themselves through a queue, and tells AWS which of the SDK's
- * features are used.
+ * Middleware that only costs time here: it prepares inputs and outputs for a logger that is not set, forwards the trace
+ * header by which AWS detects recursive function calls, and reports the used SDK features to AWS.
  */
-export const idleMiddleware = ['loggerMiddleware', 'recursionDetectionMiddleware', 'getUserAgentMiddleware'];
+export const unusedMiddleware = [
+  'loggerMiddleware',
+  'recursionDetectionMiddleware',
+  'getUserAgentMiddleware',
+];
 
 /**
- * The client without its idle middleware; with one signer, where the SDK makes one for each call; and with settings that
- * V8 copies in 1 µs instead of 10, as it does what is itself a copy: the SDK copies them three times in each call.
+ * Makes calls of the client cheaper. It removes unused middleware, and caches the signer, which the SDK creates for
+ * each call. It also replaces the config by a copy: the SDK copies the config three times a call, and V8 copies an
+ * object that is itself a copy in 1 µs instead of 10 µs.
  */
-export function lightened(client: DynamoDBClient): DynamoDBClient {
-  for (const name of idleMiddleware) client.middlewareStack.remove(name);
+export function optimizedClient(client: DynamoDBClient): DynamoDBClient {
+  for (const name of unusedMiddleware) client.middlewareStack.remove(name);
   const makeSigner = client.config.signer;
   let signer: ReturnType<typeof makeSigner> | undefined;
   client.config.signer = (authScheme) => {

@@ -6,13 +6,13 @@ type Serialize = Parameters<AwsJson1_0Protocol['serializeRequest']>;
 type Deserialize = Parameters<AwsJson1_0Protocol['deserializeResponse']>;
 
 /**
- * DynamoDB's protocol for operations on items. Their inputs and outputs, as `marshall` makes them, are what stands on the
- * wire, so there is nothing to convert member by member from the schemas, which the SDK otherwise does with every
- * attribute both ways. Not for binary attributes, nor for operations whose answers hold times; and the token by which a
- * transaction is known again must be in the input, since only the schema says that it needs one.
+ * DynamoDB's protocol for operations on items. The output of `marshall` is already the JSON of the wire, so this class
+ * skips the SDK's conversion of every attribute by its schema, in both directions.
+ * Limits: no binary attributes, no operations whose responses contain timestamps. The caller must set a transaction's
+ * `ClientRequestToken`, because without the schema the SDK does not generate it.
  */
 export class ItemProtocol extends AwsJson1_0Protocol {
-  /** By operation, without a body: what they say is the same in each call. */
+  /** Requests without a body, cached by operation: path and headers are the same in each call. */
   readonly #requests = new Map<string, Awaited<ReturnType<AwsJson1_0Protocol['serializeRequest']>>>();
 
   override async serializeRequest<Input extends object>(
@@ -51,7 +51,7 @@ function textOf(body: Readable): Promise<string> {
   body.once('end', () => resolve(text));
   body.once('error', reject);
   body.once('close', () => {
-    if (!body.readableEnded) reject(new Error('The connection broke off within an answer'));
+    if (!body.readableEnded) reject(new Error('The connection was closed within a response'));
   });
   return promise;
 }

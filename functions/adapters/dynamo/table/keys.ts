@@ -1,28 +1,28 @@
 import type { BatchStatus } from '#contract/batch-statuses.ts';
 
 /**
- * Every key of the data table. Each partition key starts with its workspace, but for the API key's hash and for the
- * operators' indexes, which no function reads.
+ * A key of the data table. Each partition key starts with the workspace. The exceptions are the hash of an API key, and
+ * the operators' indexes: of these, functions read only the reconciler's (open batches, webhooks, its cursor).
  */
 export interface Key {
   pk: string;
   sk: string;
 }
 
-/** Where a list stands. */
+/** The keys of a list of ids. */
 export interface ListKeys {
   head: Key;
-  /** The ids at the places 100 × chunk and after. */
+  /** The chunk with the list indexes from 100 × chunk on. */
   chunk(chunk: number): Key;
 }
 
-/** Positions have at most 7 digits (2,097,151), so padded they sort as text. */
+/** Positions have at most 7 digits (2,097,151). Padded with zeros, they sort as text in numerical order. */
 const padded = (position: number): string => String(position).padStart(7, '0');
 
 const workspace = (workspaceId: string): string => `W#${workspaceId}`;
 const chat = (workspaceId: string, chatId: number): string => `W#${workspaceId}#C#${chatId}`;
 
-/** The chats of a workspace, in ascending ids, that have an agent, a user, or both. */
+/** Which list of chats: all of the workspace, those of an agent, those of a user, or those of both. */
 export type ChatListKind = { agentId?: string | undefined; externalUserId?: string | undefined };
 
 const listAt = (pk: string): ListKeys => ({
@@ -33,8 +33,8 @@ const listAt = (pk: string): ListKeys => ({
 const batch = (workspaceId: string, batchId: string): string => `${workspace(workspaceId)}#B#${batchId}`;
 
 /**
- * The items of a batch, and its requests, are spread over so many partitions: workers end hundreds of items a second, and
- * a thousand requests come at once, while a partition takes a thousand write units a second.
+ * Number of partitions for the items of a batch, and for its requests. One partition takes 1,000 write units a second,
+ * but workers end hundreds of items a second, and up to 1,000 requests are stored at once.
  */
 export const batchItemPartitions = 10;
 
@@ -52,7 +52,7 @@ export const keys = {
     pk: `${workspace(workspaceId)}#WHITELIST`,
     sk: externalUserId,
   }),
-  /** In a partition of its own, since it is written by every request of a busy key; another limit has another bucket. */
+  /** Has its own partition, because every request of a busy key writes it. A changed limit starts a new bucket. */
   rateBucket: (workspaceId: string, apiKeyId: string, rateClass: string, limit: string): Key => ({
     pk: `${workspace(workspaceId)}#RATE#${apiKeyId}#${rateClass}`,
     sk: limit,
@@ -61,12 +61,12 @@ export const keys = {
     pk: `${workspace(workspaceId)}#AGENTS`,
     sk: `DRAFT#${agentId}`,
   }),
-  /** The version that answers, read by every send: in a partition of its agent's own. */
+  /** The published version. Every send reads it, so each agent has its own partition. */
   publishedAgent: (workspaceId: string, agentId: string): Key => ({
     pk: `${workspace(workspaceId)}#AGENT#${agentId}`,
     sk: 'PUBLISHED',
   }),
-  /** That an agent is published: for the list. */
+  /** Index entry of a published agent, for lists. */
   publishedEntry: (workspaceId: string, agentId: string): Key => ({
     pk: `${workspace(workspaceId)}#AGENTS`,
     sk: `PUBLISHED#${agentId}`,
@@ -75,7 +75,7 @@ export const keys = {
     pk: `${workspace(workspaceId)}#AGENT#${agentId}`,
     sk: `VERSION#${padded(version)}`,
   }),
-  /** How many chats the workspace has: the newest chat's id. */
+  /** The number of chats of the workspace, which is also the newest chat's id. */
   chatCount: (workspaceId: string): Key => ({ pk: workspace(workspaceId), sk: 'CHATS' }),
   chat: (workspaceId: string, chatId: number): Key => ({ pk: chat(workspaceId, chatId), sk: 'CHAT' }),
   chatList: (workspaceId: string, list: ChatListKind): ListKeys => listAt(chatList(workspaceId, list)),
@@ -83,13 +83,13 @@ export const keys = {
     pk: chat(workspaceId, chatId),
     sk: `M#${padded(position)}`,
   }),
-  /** Sorts right behind its message, so that one range holds both. */
+  /** Sorts directly after its message, so that one range query reads both. */
   feedbackCounts: (workspaceId: string, chatId: number, position: number): Key => ({
     pk: chat(workspaceId, chatId),
     sk: `M#${padded(position)}#FEEDBACK`,
   }),
   feedback: (workspaceId: string, chatId: number, position: number, externalUserId: string): Key => ({
-    // The user alone: 256 characters of four bytes are all that a sort key holds.
+    // Only the user: 256 characters of 4 bytes are the maximum of a sort key, 1,024 bytes.
     pk: `${chat(workspaceId, chatId)}#F#${position}`,
     sk: externalUserId,
   }),
@@ -97,24 +97,27 @@ export const keys = {
     pk: `${workspace(workspaceId)}#FILE#${uuid}`,
     sk: 'FILE',
   }),
-  /** Which index holds what the workspace knows, and the documents in it. */
+  /** Names the workspace's current index object. The documents' items are in the same partition. */
   knowledgeHead: (workspaceId: string): Key => ({ pk: `${workspace(workspaceId)}#KNOWLEDGE`, sk: 'HEAD' }),
   knowledgeDocument: (workspaceId: string, documentId: string): Key => ({
     pk: `${workspace(workspaceId)}#KNOWLEDGE`,
     sk: `DOCUMENT#${documentId}`,
   }),
-  /** By the hash of an Idempotency-Key: what the request that it names has become. */
+  /** The idempotency record, by the hash of the Idempotency-Key. */
   idempotencyKey: (workspaceId: string, hash: string): Key => ({
     pk: `${workspace(workspaceId)}#REQUEST#${hash}`,
     sk: 'REQUEST',
   }),
-  /** What a key has used of an agent on a day, `2027-01-31`: one write a turn, of a thousand a second that a partition takes. */
+  /**
+   * The usage of an API key and agent on a day, such as `2027-01-31`. A turn writes it once; the workspace's partition
+   * takes 1,000 writes a second.
+   */
   usage: (workspaceId: string, day: string, apiKeyId: string, agentId: string | null): Key => ({
     pk: `${workspace(workspaceId)}#USAGE`,
     sk: `${day}#${apiKeyId}#${agentId ?? ''}`,
   }),
   batch: (workspaceId: string, batchId: string): Key => ({ pk: batch(workspaceId, batchId), sk: 'BATCH' }),
-  /** Whether requests of the batch may be begun: apart from the batch, whose counters change all the time. */
+  /** Whether requests of the batch may start. A separate item, because the counters of the batch change often. */
   batchGate: (workspaceId: string, batchId: string): Key => ({
     pk: batch(workspaceId, batchId),
     sk: 'GATE',
@@ -123,21 +126,21 @@ export const keys = {
     pk: batch(workspaceId, batchId),
     sk: `OUTLINE#${padded(part)}`,
   }),
-  /** Requests of a batch, ten in an item. */
+  /** A request group: ten requests of a batch. */
   batchRequests: (workspaceId: string, batchId: string, group: number): Key => ({
     pk: `${batch(workspaceId, batchId)}#REQUESTS#${group % batchItemPartitions}`,
     sk: `GROUP#${padded(group)}`,
   }),
   /** The text of a request whose group is too large for one item. */
-  batchText: (workspaceId: string, batchId: string, position: number): Key => ({
-    pk: `${batch(workspaceId, batchId)}#REQUESTS#${position % batchItemPartitions}`,
-    sk: `TEXT#${padded(position)}`,
+  batchText: (workspaceId: string, batchId: string, requestIndex: number): Key => ({
+    pk: `${batch(workspaceId, batchId)}#REQUESTS#${requestIndex % batchItemPartitions}`,
+    sk: `TEXT#${padded(requestIndex)}`,
   }),
-  batchItem: (workspaceId: string, batchId: string, position: number): Key => ({
-    pk: `${batch(workspaceId, batchId)}#I#${position % batchItemPartitions}`,
-    sk: padded(position),
+  batchItem: (workspaceId: string, batchId: string, requestIndex: number): Key => ({
+    pk: `${batch(workspaceId, batchId)}#I#${requestIndex % batchItemPartitions}`,
+    sk: padded(requestIndex),
   }),
-  /** What the end of a batch has to tell to its receiver, and how far that has come. */
+  /** The delivery of a batch's final event, with its state. */
   webhookDelivery: (workspaceId: string, batchId: string): Key => ({
     pk: batch(workspaceId, batchId),
     sk: 'WEBHOOK',
@@ -146,24 +149,24 @@ export const keys = {
     pk: batch(workspaceId, batchId),
     sk: `WEBHOOK-ATTEMPT#${padded(number)}`,
   }),
-  /** Batches by creation, or those that ended in a state, by their end. */
+  /** All batches in order of creation, or the batches of one final status in order of their end. */
   batchList: (workspaceId: string, list: 'all' | BatchStatus): ListKeys =>
     listAt(`${workspace(workspaceId)}#BATCHES#${list}`),
   openBatch: (workspaceId: string, batchId: string): Key => ({
     pk: `${workspace(workspaceId)}#BATCHES#open`,
     sk: batchId,
   }),
-  /** All open batches, checked by the reconciler at each of its runs: an index of all workspaces. */
+  /** Index of the open batches of all workspaces. The reconciler checks them in each run. */
   operatorsOpenBatch: (batchId: string): Key => ({ pk: 'OPERATOR#OPEN-BATCHES', sk: batchId }),
-  /** All undelivered webhooks, by workspace and the time at which the next attempt is due. */
+  /** Index of the undelivered webhooks of all workspaces, by workspace and the due time of the next attempt. */
   operatorsWebhook: (workspaceId: string, due: string, batchId: string): Key => ({
     pk: 'OPERATOR#WEBHOOKS',
     sk: `${workspaceId}#${due}#${batchId}`,
   }),
-  /** The open batch that the reconciler's next run starts with. */
+  /** Names the open batch with which the reconciler's next run starts. */
   reconcilerCursor: (): Key => ({ pk: 'OPERATOR#RECONCILER', sk: 'CURSOR' }),
   operatorsBatch: (batchId: string): Key => ({ pk: `OPERATOR#BATCH#${batchId}`, sk: 'BATCH' }),
-  /** What operators did, by time: of a workspace, and of all. */
+  /** The audit entries of one workspace, by time. `operatorsAudit` has those of all workspaces. */
   audit: (workspaceId: string, at: string, id: string): Key => ({
     pk: `${workspace(workspaceId)}#AUDIT`,
     sk: `${at}#${id}`,

@@ -2,16 +2,16 @@ import { createHmac, createSecretKey, hash, type KeyObject } from 'node:crypto';
 
 type Data = string | ArrayBuffer | ArrayBufferView;
 
-/** Of secrets that are the credentials themselves: few live in one environment. */
+/** Key objects of secrets given as text: these are the credentials themselves, few in one environment. */
 const secretKeys = new Map<string, KeyObject>();
-/** Of keys that the SDK derives from them for a day, and keeps. */
+/** Key objects of derived keys. The SDK derives them from the credentials for a day and caches them. */
 const derivedKeys = new WeakMap<object, KeyObject>();
 
-const cachedSecrets = 50;
+const maxCachedSecrets = 50;
 
 /**
- * SHA-256 and its HMAC as the SDK signs with them (its option `sha256`), over one piece of data. The SDK's own makes a
- * key object for each call, which takes longer than the digest.
+ * SHA-256 and HMAC for the SDK's signatures (its option `sha256`). It accepts only one `update`. The SDK's own class
+ * creates a key object in each call, which takes longer than the digest; this one caches key objects.
  */
 export class SigningDigest {
   readonly digestLength = 32;
@@ -23,7 +23,7 @@ export class SigningDigest {
   }
 
   update(data: Data): void {
-    if (this.#data.length > 0) throw new Error('A signature is of one piece of data');
+    if (this.#data.length > 0) throw new Error('SigningDigest accepts only one update');
     this.#data = plain(data);
   }
 
@@ -43,7 +43,7 @@ function keyOf(secret: Data): KeyObject {
   const key = createSecretKey(Buffer.from(plain(secret) as Uint8Array));
   if (typeof secret !== 'string') derivedKeys.set(secret, key);
   else {
-    if (secretKeys.size === cachedSecrets) secretKeys.clear();
+    if (secretKeys.size === maxCachedSecrets) secretKeys.clear();
     secretKeys.set(secret, key);
   }
   return key;

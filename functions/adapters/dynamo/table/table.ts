@@ -32,50 +32,51 @@ export type Item = Record<string, unknown>;
 export type Write = NonNullable<TransactWriteCommandInput['TransactItems']>[number];
 type WithoutTable<Input> = Omit<
   Input,
-  // What expressions have replaced.
+  // Legacy parameters: expressions have replaced them.
   'TableName' | 'AttributeUpdates' | 'Expected' | 'KeyConditions' | 'QueryFilter'
 >;
 
-/** The data table's operations. Every read is strongly consistent: clients read what they have just written. */
+/** The operations on the data table. Every read is strongly consistent, so that clients read what they have written. */
 export interface Table {
-  /** Gets asked for in the same moment travel together, in requests of up to 100 keys. */
+  /** Concurrent gets are combined into batch reads of up to 100 keys. */
   get(key: Key): Promise<Item | undefined>;
   /**
-   * An item that another one, read before, names. Reads see the items of one transaction one by one, so it may come a
-   * moment later than its name.
+   * Gets an item that must exist, because an item that was read before names it. Reads are not isolated from a running
+   * transaction, so the item may become visible slightly later than its name: this retries for about a second.
+   * @throws Error if the item is still missing then
    */
   getNamed(key: Key): Promise<Item>;
   put(input: WithoutTable<PutCommandInput>): Promise<void>;
-  /** Puts new items in no order, in requests of 25. */
+  /** Puts new items in any order, in batch writes of 25. */
   putAll(items: readonly Item[]): Promise<void>;
-  /** The item's attributes as `ReturnValues` asks for them. */
+  /** @returns the attributes that `ReturnValues` requests */
   update(input: WithoutTable<UpdateCommandInput>, signal?: AbortSignal): Promise<Item>;
   queryPages(input: WithoutTable<QueryCommandInput>): AsyncGenerator<Item[]>;
   transact(writes: (tableName: string) => Write[]): Promise<void>;
 }
 
-/** DynamoDB's limit of one batch write. */
+/** DynamoDB's limit for one batch write. */
 const writesPerRequest = 25;
 
-/** A batch read answers with at most 16 MB and 100 keys. */
+/** DynamoDB's limit for one batch read: 100 keys (and 16 MB). */
 const keysPerRequest = 100;
 
-/** With the waits between, three seconds at the least: transactions on one item may follow each other closely. */
-const conflictAttempts = 20;
+/** With the delays, at least three seconds: many transactions on one item may follow each other closely. */
+const maxConflictAttempts = 20;
 
-/** With the waits between, about a second: a transaction is through in milliseconds. */
-const attemptsToFind = 8;
+/** With the delays, about a second: a transaction completes within milliseconds. */
+const maxGetAttempts = 8;
 
-/** @param client may have `ItemProtocol`, which makes each call shorter. */
+/** @param client may use `ItemProtocol`, which makes each call cheaper */
 export function dynamoTable(client: DynamoDBClient, name: string): Table {
-  const loader = new DataLoader<Key, Item | undefined, string>((keys) => getTogether(client, name, keys), {
+  const loader = new DataLoader<Key, Item | undefined, string>((keys) => batchGet(client, name, keys), {
     cache: false,
     maxBatchSize: keysPerRequest,
   });
   return {
     get: (key) => loader.load(key),
     async getNamed(key) {
-      for (let attempt = 1; attempt <= attemptsToFind; attempt += 1) {
+      for (let attempt = 1; attempt <= maxGetAttempts; attempt += 1) {
         const item = await loader.load(key);
         if (item !== undefined) return item;
         await backOff(attempt);
@@ -83,17 +84,17 @@ export function dynamoTable(client: DynamoDBClient, name: string): Table {
       throw new Error(`The item ${key.pk} ${key.sk} is named by another but missing`);
     },
     async put(input) {
-      await retryingConflicts(() => client.send(new PutItemCommand({ TableName: name, ...toWire(input) })));
+      await retryOnConflict(() => client.send(new PutItemCommand({ TableName: name, ...toWire(input) })));
     },
     async putAll(items) {
       const requests: Item[][] = [];
       for (let first = 0; first < items.length; first += writesPerRequest)
         requests.push(items.slice(first, first + writesPerRequest));
-      await Promise.all(requests.map((request) => putTogether(client, name, request)));
+      await Promise.all(requests.map((request) => batchPut(client, name, request)));
     },
     async update(input, signal) {
       const command = new UpdateItemCommand({ TableName: name, ...toWire(input) });
-      const response = await retryingConflicts(() => client.send(command, signal && { abortSignal: signal }));
+      const response = await retryOnConflict(() => client.send(command, signal && { abortSignal: signal }));
       return response.Attributes === undefined ? {} : unmarshall(response.Attributes);
     },
     async *queryPages(input) {
@@ -111,7 +112,7 @@ export function dynamoTable(client: DynamoDBClient, name: string): Table {
       await client.send(
         new TransactWriteItemsCommand({
           TransactItems: writes(name).map(transactItem),
-          // By it DynamoDB knows a transaction again that the SDK sends once more, since its answer got lost.
+          // Makes a retry by the SDK idempotent: DynamoDB does not execute the same token twice.
           ClientRequestToken: randomUUID(),
         }),
       );
@@ -119,32 +120,34 @@ export function dynamoTable(client: DynamoDBClient, name: string): Table {
   };
 }
 
-/** A write of an item that a transaction is at work on is turned away, which the SDK does not try again. */
-async function retryingConflicts<Output>(write: () => Promise<Output>): Promise<Output> {
+/**
+ * DynamoDB rejects a write of an item that a running transaction contains. The SDK does not retry that, so this does.
+ */
+async function retryOnConflict<Output>(write: () => Promise<Output>): Promise<Output> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await write();
     } catch (error) {
-      if (!(error instanceof TransactionConflictException) || attempt === conflictAttempts) throw error;
+      if (!(error instanceof TransactionConflictException) || attempt === maxConflictAttempts) throw error;
     }
     await backOff(attempt);
   }
 }
 
-async function putTogether(client: DynamoDBClient, name: string, items: Item[]): Promise<void> {
-  let wanted: BatchWriteItemCommandInput['RequestItems'] = {
+async function batchPut(client: DynamoDBClient, name: string, items: Item[]): Promise<void> {
+  let pending: BatchWriteItemCommandInput['RequestItems'] = {
     [name]: items.map((item) => ({ PutRequest: { Item: marshalled(item) } })),
   };
-  for (let attempt = 0; wanted !== undefined && Object.keys(wanted).length > 0; attempt += 1) {
+  for (let attempt = 0; pending !== undefined && Object.keys(pending).length > 0; attempt += 1) {
     if (attempt > 0) await backOff(attempt);
     const response: BatchWriteItemCommandOutput = await client.send(
-      new BatchWriteItemCommand({ RequestItems: wanted }),
+      new BatchWriteItemCommand({ RequestItems: pending }),
     );
-    wanted = response.UnprocessedItems;
+    pending = response.UnprocessedItems;
   }
 }
 
-async function getAlone(client: DynamoDBClient, name: string, key: Key): Promise<Item | undefined> {
+async function getOne(client: DynamoDBClient, name: string, key: Key): Promise<Item | undefined> {
   const response = await client.send(
     new GetItemCommand({ TableName: name, Key: marshalled(key), ConsistentRead: true }),
   );
@@ -157,11 +160,11 @@ function marshalled(item: Item | Key): WireItem {
   try {
     return marshall(item, { removeUndefinedValues: true });
   } catch (error) {
-    throw new NotStorable('An item has a value that the table cannot have', { cause: error });
+    throw new NotStorable('An item has a value that DynamoDB cannot store', { cause: error });
   }
 }
 
-/** The members of an input that hold attributes. */
+/** The members of a command's input that contain attribute values. */
 const itemMembers = ['Key', 'Item', 'ExpressionAttributeValues', 'ExclusiveStartKey'] as const;
 
 type Wire<Input> = {
@@ -186,40 +189,40 @@ const transactItem = ({ ConditionCheck, Delete, Put, Update }: Write) => ({
 
 const textOf = ({ pk, sk }: Key): string => `${pk}\n${sk}`;
 
-async function getTogether(
+async function batchGet(
   client: DynamoDBClient,
   name: string,
   keys: readonly Key[],
 ): Promise<(Item | undefined)[]> {
   const [only] = keys;
-  if (only !== undefined && keys.length === 1) return [await getAlone(client, name, only)];
+  if (only !== undefined && keys.length === 1) return [await getOne(client, name, only)];
 
   const distinct = new Map(keys.map((key) => [textOf(key), key]));
   const found = new Map<string, Item>();
-  let wanted: BatchGetItemCommandInput['RequestItems'] = {
+  let pending: BatchGetItemCommandInput['RequestItems'] = {
     [name]: { Keys: [...distinct.values()].map((key) => marshalled(key)), ConsistentRead: true },
   };
-  for (let attempt = 0; wanted !== undefined && Object.keys(wanted).length > 0; attempt += 1) {
+  for (let attempt = 0; pending !== undefined && Object.keys(pending).length > 0; attempt += 1) {
     if (attempt > 0) await backOff(attempt);
     const response: BatchGetItemCommandOutput = await client.send(
-      new BatchGetItemCommand({ RequestItems: wanted }),
+      new BatchGetItemCommand({ RequestItems: pending }),
     );
     for (const wire of response.Responses?.[name] ?? []) {
       const item = unmarshall(wire);
       found.set(textOf(item as unknown as Key), item);
     }
-    wanted = response.UnprocessedKeys;
+    pending = response.UnprocessedKeys;
   }
   return keys.map((key) => found.get(textOf(key)));
 }
 
-/** For each write of a transaction, whether its own condition was what cancelled it. */
+/** For each write of a cancelled transaction, whether its own condition failed. Empty for any other error. */
 export const failedConditions = (error: unknown): boolean[] =>
   error instanceof TransactionCanceledException
     ? (error.CancellationReasons ?? []).map(({ Code }) => Code === 'ConditionalCheckFailed')
     : [];
 
-/** Whether a transaction failed because others were writing the same items, so that trying again may succeed. */
+/** Whether a transaction was cancelled because of concurrent writes, a condition or throttling: a retry may succeed. */
 export const isConflict = (error: unknown): boolean =>
   error instanceof TransactionCanceledException &&
   (error.CancellationReasons ?? []).some((reason) =>

@@ -1,12 +1,12 @@
 import { backOff } from './back-off.ts';
 import { failedConditions, isConflict, type Table, type Write } from './table.ts';
 
-/** Others that write the same items in one moment are few: batches of one workspace that begin or end. */
-const attemptsToWrite = 20;
+/** Enough because few callers write the same items at the same time: batches of one workspace that start or end. */
+const maxAttempts = 20;
 
 /**
- * Writes that hold together, planned anew when others were writing the same items.
- * @returns false when the condition of the first write does not hold
+ * Executes a transaction. If it conflicts with another write, `plan` is called again and the new writes are attempted.
+ * @returns false if the condition of the first write fails
  */
 export async function writeTogether(
   table: Table,
@@ -18,7 +18,7 @@ export async function writeTogether(
       return true;
     } catch (error) {
       if (failedConditions(error)[0] === true) return false;
-      if (!isConflict(error) || attempt === attemptsToWrite) throw error;
+      if (!isConflict(error) || attempt === maxAttempts) throw error;
     }
     await backOff(attempt);
   }

@@ -28,16 +28,16 @@ export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
         status: null,
         failure: null,
       };
-      const isTaken = await writeTogether(table, async () => (TableName) => [
-        { Put: { TableName, Item: deliveryItem(started), ...asRead(delivery) } },
+      const isStarted = await writeTogether(table, async () => (TableName) => [
+        { Put: { TableName, Item: deliveryItem(started), ...ifUnchanged(delivery) } },
         { Put: { TableName, Item: attemptItem(delivery, attempt) } },
       ]);
-      return isTaken ? { delivery: started, attempt } : undefined;
+      return isStarted ? { delivery: started, attempt } : undefined;
     },
 
-    async end(delivery, attempt, then) {
+    async end(delivery, attempt, next) {
       const isCurrent = await writeTogether(table, async () => (TableName) => [
-        { Put: { TableName, Item: deliveryItem({ ...delivery, ...then }), ...asRead(delivery) } },
+        { Put: { TableName, Item: deliveryItem({ ...delivery, ...next }), ...ifUnchanged(delivery) } },
         { Put: { TableName, Item: attemptItem(delivery, attempt) } },
       ]);
       if (!isCurrent) await table.put({ Item: attemptItem(delivery, attempt) });
@@ -46,7 +46,7 @@ export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
     async exhaust(delivery) {
       const exhausted: WebhookDelivery = { ...delivery, state: 'exhausted' };
       await writeTogether(table, async () => (TableName) => [
-        { Put: { TableName, Item: deliveryItem(exhausted), ...asRead(delivery) } },
+        { Put: { TableName, Item: deliveryItem(exhausted), ...ifUnchanged(delivery) } },
       ]);
     },
 
@@ -59,7 +59,7 @@ export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
         nextAt: at,
       };
       const isDone = await writeTogether(table, async () => (TableName) => [
-        { Put: { TableName, Item: deliveryItem(restarted), ...asRead(delivery) } },
+        { Put: { TableName, Item: deliveryItem(restarted), ...ifUnchanged(delivery) } },
         { Put: { TableName, Item: webhookEntry(delivery, at) } },
         ...audit(TableName, {
           ...{ action: 'webhook resent', workspaceId: delivery.workspaceId, target: delivery.batchId },
@@ -83,8 +83,8 @@ export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
 
 const keyOf = ({ workspaceId, batchId }: DeliveryOwner): Key => keys.webhookDelivery(workspaceId, batchId);
 
-/** Nobody has gone on with the delivery since it was read. */
-const asRead = ({ state, round, attempts }: WebhookDelivery): Item => ({
+/** Condition: no other caller has changed the delivery since it was read. */
+const ifUnchanged = ({ state, round, attempts }: WebhookDelivery): Item => ({
   ConditionExpression: '#state = :state AND #round = :round AND attempts = :attempts',
   ExpressionAttributeNames: { '#state': 'state', '#round': 'round' },
   ExpressionAttributeValues: { ':state': state, ':round': round, ':attempts': attempts },

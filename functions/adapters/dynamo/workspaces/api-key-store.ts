@@ -30,8 +30,8 @@ const itemOf = (key: ApiKey): Item => ({
   revoked_at: key.revokedAt,
 });
 
-/** A new key, and how operators find it: by its workspace, and by its id. */
-function putting(TableName: string, key: ApiKey): Write[] {
+/** Puts a new key, and two index entries by which operators find it: by workspace, and by id. */
+function keyPuts(TableName: string, key: ApiKey): Write[] {
   const pointer = { hash: key.hash };
   return [
     { ...keys.apiKey(key.hash), ...itemOf(key) },
@@ -40,7 +40,7 @@ function putting(TableName: string, key: ApiKey): Write[] {
   ].map((Item) => ({ Put: { TableName, Item } }));
 }
 
-const named = ({ name, expiresAt, prefix, lastFour }: ApiKey) => ({
+const auditedFields = ({ name, expiresAt, prefix, lastFour }: ApiKey) => ({
   name,
   expires_at: expiresAt,
   key: `${prefix}…${lastFour}`,
@@ -60,10 +60,10 @@ export function dynamoApiKeyStore(table: Table, audit: Audit): ApiKeyStore {
     byId,
     async put(key) {
       await table.transact((TableName) => [
-        ...putting(TableName, key),
+        ...keyPuts(TableName, key),
         ...audit(TableName, {
           ...{ action: 'key created', workspaceId: key.workspaceId, target: key.id },
-          changes: named(key),
+          changes: auditedFields(key),
         }),
       ]);
     },
@@ -111,13 +111,13 @@ export function dynamoApiKeyStore(table: Table, audit: Audit): ApiKeyStore {
               ExpressionAttributeValues: { ':then': expiresAt, ':never': null, ':read': old.expiresAt },
             },
           },
-          ...putting(TableName, key),
+          ...keyPuts(TableName, key),
           ...audit(TableName, {
             ...{ action: 'key rotated', workspaceId: old.workspaceId, target: old.id },
             changes: {
               ends: { from: old.expiresAt, to: expiresAt },
               new_key_id: key.id,
-              ...named(key),
+              ...auditedFields(key),
             },
           }),
         ]);
@@ -140,7 +140,7 @@ export function dynamoApiKeyStore(table: Table, audit: Audit): ApiKeyStore {
           signal,
         );
       } catch (error) {
-        // Another request of the same moment has said so.
+        // A concurrent request has stored the same day.
         if (!(error instanceof ConditionalCheckFailedException)) throw error;
       }
     },

@@ -5,10 +5,10 @@ import type { Clock } from '#domain/platform/clock.ts';
 import type { AuditEntry } from '#domain/workspaces/audit.ts';
 import type { AuditLog } from '#domain/workspaces/audit-log.ts';
 
-/** What goes into the transaction of an operator's change: a row for its workspace, and one for all. */
-export type Audit = (tableName: string, done: Omit<AuditEntry, 'at' | 'actor'>) => Write[];
+/** Returns the audit items for a change's transaction: one for its workspace, one for all workspaces. */
+export type Audit = (tableName: string, change: Omit<AuditEntry, 'at' | 'actor'>) => Write[];
 
-/** Rows that every change has beside its own writes, of the hundred that a transaction may have. */
+/** Number of audit writes in every transaction of a change. A transaction has at most 100 writes. */
 export const auditWrites = 2;
 
 export const auditBy =
@@ -29,7 +29,7 @@ export function dynamoAuditLog(table: Table): AuditLog {
         workspaceId === undefined ? keys.operatorsAudit('', '') : keys.audit(workspaceId, '', '');
       const pages = table.queryPages({
         KeyConditionExpression: 'pk = :pk AND sk BETWEEN :from AND :to',
-        // Behind every moment of the last day, whose names go on with T.
+        // `U` sorts after every time of the last day: in a key, `T` follows the day.
         ExpressionAttributeValues: { ':pk': pk, ':from': from, ':to': `${to}U` },
       });
       for await (const page of pages) yield page.map(entryOf);

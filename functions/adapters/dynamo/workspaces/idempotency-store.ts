@@ -13,7 +13,7 @@ export function dynamoIdempotencyStore(table: Table): IdempotencyStore {
   return {
     async find(key) {
       const item = await table.get(keys.idempotencyKey(key.workspaceId, key.hash));
-      // DynamoDB removes what has expired within days.
+      // DynamoDB's TTL may delete an expired item days later, so the time is checked here.
       return item === undefined || (item.ttl as number) <= secondsOf(key) ? undefined : recordOf(item);
     },
 
@@ -30,7 +30,7 @@ export function dynamoIdempotencyStore(table: Table): IdempotencyStore {
   };
 }
 
-/** The put that keeps what a request with a key becomes; it holds unless the key is in use. Small: one write unit. */
+/** The put of an idempotency record. Its condition fails if the key is in use. It costs one write unit. */
 export const idempotencyPut = (key: IdempotencyKey, work: Work) => ({
   Item: {
     ...keys.idempotencyKey(key.workspaceId, key.hash),
@@ -43,7 +43,7 @@ export const idempotencyPut = (key: IdempotencyKey, work: Work) => ({
   ExpressionAttributeValues: { ':now': secondsOf(key) },
 });
 
-/** The same as a part of a transaction; of a request without a key there is nothing to keep. */
+/** The same put for a transaction; no write for a request without an idempotency key. */
 export const idempotencyWrites = (TableName: string, key: IdempotencyKey | null, work: Work): Write[] =>
   key === null ? [] : [{ Put: { TableName, ...idempotencyPut(key, work) } }];
 

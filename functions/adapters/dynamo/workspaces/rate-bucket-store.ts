@@ -5,7 +5,7 @@ import type { Item, Table } from '#adapters/dynamo/table/table.ts';
 import { formatRateLimit } from '#contract/rate-limits.ts';
 import type { BucketChange, RateBucket, RateBucketStore } from '#domain/workspaces/rate-bucket-store.ts';
 
-/** Clocks of functions may differ, and a bucket must not go while one still sees it in use. */
+/** Extra time before TTL deletes a bucket: the clocks of functions differ, and one may still see the bucket in use. */
 const retentionSeconds = 60;
 
 export function dynamoRateBucketStore(table: Table): RateBucketStore {
@@ -22,7 +22,7 @@ export function dynamoRateBucketStore(table: Table): RateBucketStore {
         ExpressionAttributeNames: { '#ttl': 'ttl' },
         ExpressionAttributeValues: {
           ...change.values,
-          // By then it is full, however many take from it now.
+          // The bucket is full by then, even if it is empty now.
           ':ttl': Math.ceil((now + interval * limit.burst) / 1000) + retentionSeconds,
         },
         ReturnValues: 'UPDATED_NEW',
@@ -31,7 +31,7 @@ export function dynamoRateBucketStore(table: Table): RateBucketStore {
       return { taken: true, fullAt: item.full_at as number };
     } catch (error) {
       if (!(error instanceof ConditionalCheckFailedException)) throw error;
-      // A row that is not there is a bucket that is full.
+      // A bucket without an item is full.
       return { taken: false, fullAt: error.Item === undefined ? 0 : unmarshall(error.Item).full_at };
     }
   };

@@ -20,16 +20,16 @@ const attributes: Readonly<Record<keyof UsageCounts, string>> = {
   uploadedBytes: 'uploaded_bytes',
 };
 
-/** Of a model, whose name follows: as short as can be, since a row beyond 1 KB costs two write units a turn. */
+/** Prefixes of the attributes of a model. Short, because an item above 1 KB costs two write units a turn. */
 const modelPrefixes: Readonly<Record<keyof ModelUsage, string>> = {
   calls: 'c#',
   promptTokens: 'p#',
   completionTokens: 'o#',
 };
 
-const secondsADay = 86_400;
+const secondsPerDay = 86_400;
 
-/** @param keptDays how long rows are kept, from the end of their day */
+/** @param retentionDays days until an item expires, from the end of its day */
 export function dynamoUsageStore(table: Table, retentionDays: () => number): UsageStore {
   return {
     async add({ workspaceId, apiKeyId, agentId, counts, calls }, day) {
@@ -43,12 +43,12 @@ export function dynamoUsageStore(table: Table, retentionDays: () => number): Usa
         ),
       ].filter(([, amount]) => amount !== 0) as [string, number][];
       if (amounts.length === 0) return;
-      const expires = Date.parse(day) / 1000 + (retentionDays() + 1) * secondsADay;
+      const expires = Date.parse(day) / 1000 + (retentionDays() + 1) * secondsPerDay;
       try {
         await table.update({
           Key: keys.usage(workspaceId, day, apiKeyId, agentId),
           UpdateExpression: `SET #last = :last, #ttl = :ttl ADD ${amounts.map((_, index) => `#n${index} :v${index}`).join(', ')}`,
-          // The last use that was added: one more of the same is the SDK's, whose answer got lost.
+          // `last` identifies the last write: the condition rejects the SDK's retry of a write whose response was lost.
           ConditionExpression: 'attribute_not_exists(#last) OR #last <> :last',
           ExpressionAttributeNames: {
             '#last': 'last',
@@ -72,7 +72,7 @@ export function dynamoUsageStore(table: Table, retentionDays: () => number): Usa
         ExpressionAttributeValues: {
           ':pk': keys.usage(workspaceId, '', '', null).pk,
           ':from': from,
-          // Behind every key of that day.
+          // `$` sorts after `#`, so after every key of that day.
           ':to': `${to}$`,
         },
       });

@@ -24,7 +24,7 @@ const workspaceOf = (item: Item): Workspace => ({
   createdAt: item.created_at as string,
 });
 
-/** Of an item, or of changes to one: an attribute that is null goes. */
+/** Attributes of a whole item or of a change. In a change, null removes the attribute and undefined leaves it. */
 const itemOf = ({
   ownLimits = {},
   ...workspace
@@ -42,7 +42,7 @@ const itemOf = ({
   [limitAttribute.openBatches]: textOf(ownLimits.openBatches, formatOpenBatches),
 });
 
-/** An attribute each, so that operators can change one beside another. */
+/** Each limit has its own attribute, so that two operators can change different limits concurrently. */
 const limitAttribute: Record<keyof Limits, string> = {
   reads: 'limit_reads',
   writes: 'limit_writes',
@@ -66,8 +66,8 @@ function ownLimitsOf(item: Item): Partial<Limits> {
   return own;
 }
 
-/** Of a whitelist, in one transaction: a hundred writes less those of its audit. */
-const usersAtOnce = 100 - auditWrites;
+/** Whitelist entries per transaction: it has at most 100 writes, some of them for the audit. */
+const usersPerTransaction = 100 - auditWrites;
 
 export function dynamoWorkspaceStore(table: Table, audit: Audit): WorkspaceStore {
   const get = async (workspaceId: string): Promise<Workspace | undefined> => {
@@ -81,8 +81,8 @@ export function dynamoWorkspaceStore(table: Table, audit: Audit): WorkspaceStore
     write: (tableName: string, key: Key) => Write,
   ): Promise<void> => {
     const distinct = [...new Set(externalUserIds)];
-    for (let first = 0; first < distinct.length; first += usersAtOnce) {
-      const users = distinct.slice(first, first + usersAtOnce);
+    for (let first = 0; first < distinct.length; first += usersPerTransaction) {
+      const users = distinct.slice(first, first + usersPerTransaction);
       await table.transact((TableName) => [
         ...users.map((user) => write(TableName, keys.whitelistEntry(workspaceId, user))),
         ...audit(TableName, { action, workspaceId, target: workspaceId, changes: { users } }),
