@@ -20,7 +20,7 @@ export class FileBucket extends Bucket {
         { abortIncompleteMultipartUploadAfter: Duration.days(1) },
         // Ephemeral files, and files whose upload was cut off before the service knew of them. A tag, and no prefix,
         // since a form may tell its scope behind the file, when the object has its key already.
-        { tagFilters: { stored: 'no' }, expiration: Duration.days(1) },
+        { tagFilters: { kept: 'no' }, expiration: Duration.days(1) },
       ],
       removalPolicy: removalPolicyOf(settings),
       // CloudFormation deletes no bucket that has objects.

@@ -16,7 +16,7 @@ interface SubmitOptions {
   webhookSecret?: string;
   webhookEvents?: string[];
   wait?: true;
-  isRetry?: true;
+  again?: true;
 }
 
 /** Commands of a client of the service. */
@@ -104,7 +104,7 @@ async function submit(file: string, options: SubmitOptions, command: Command): P
       webhook: webhookOf(options),
     },
     webhookSecret: options.webhookSecret ?? (process.env.AGENT_SERVICE_WEBHOOK_SECRET || undefined),
-    anew: options.isRetry === true,
+    anew: options.again === true,
     log: line.log,
     onProgress({ requests, batches, ...queued }) {
       const counted = `${formatCount(requests)} requests in ${formatBatches(batches)}`;
