@@ -13,12 +13,15 @@ import { parseSettings } from './settings.ts';
 
 type OpenApiDocument = ReturnType<typeof createDocument>;
 
-/** What a stage says that says nothing. */
+/** The default settings of a stage. */
 const settings = parseSettings({});
 
 const count = (value: number | null): string => value?.toLocaleString('en') ?? 'any number of';
 
-/** What holds for every request. Each sentence with `at most`, and each about an addition, is a row of docs/limits.md. */
+/**
+ * What is true for every request. docs/limits.md has a row for each sentence with `at most` and for each sentence about an
+ * addition to the specification; a test compares them word by word.
+ */
 const everyRequest = [
   `Address and headers have at most ${platformLimits.addressAndHeaders} together, a JSON body at most ${platformLimits.jsonBody}.`,
   'An optional field of a JSON body may be null, which is as good as no field.',
@@ -29,7 +32,7 @@ const everyRequest = [
   'Rates, open batches, times, the length of a reply and attached files are settings: a stage may have others.',
 ];
 
-/** The limits of a route that no schema can say. */
+/** Limits of a route that a schema cannot express. */
 const limitsOfRoute: Partial<Record<RouteName, string[]>> = {
   'create-chat': [`A workspace has at most ${count(limits.chatsOfWorkspace)} chats.`],
   'send-message': [
@@ -44,7 +47,7 @@ const limitsOfRoute: Partial<Record<RouteName, string[]>> = {
   ],
 };
 
-/** What every route may answer, whatever its table says. */
+/** Failures that every route may have, in addition to those of the route table. */
 const failuresOfEveryRoute: readonly ErrorKind[] = [
   'unauthenticated',
   'badRequest',
@@ -54,19 +57,19 @@ const failuresOfEveryRoute: readonly ErrorKind[] = [
   'serverError',
 ];
 
-/** Of every answer to a workspace whose requests of that class are limited. */
+/** Headers of every response to a workspace that has a rate limit for the route's class. */
 const rateHeaders = {
   'x-ratelimit-limit': {
     description: `How many requests of its class a key may make at once. A workspace has limits of its own, or ${rateClasses.map((name) => `${name} ${formatRateLimit(settings.rateLimits[name])}`).join(', ')}.`,
     schema: { type: 'integer', minimum: 1 },
   },
   'x-ratelimit-remaining': {
-    description: 'How many of them it may make now, behind this one.',
+    description: 'How many requests it may still make now, after this one.',
     schema: { type: 'integer', minimum: 0 },
   },
   'x-ratelimit-reset': {
     description:
-      'Whole seconds until it may make all of them again, if it makes none before. No point in time.',
+      'Whole seconds until it may make all of them again, if it makes none before. A duration, not a time.',
     schema: { type: 'integer', minimum: 0 },
   },
 } as const;
@@ -74,10 +77,10 @@ const rateHeaders = {
 const eventStream = `One \`data:\` line of JSON for each event, in the order of \`sequence_number\`.
 After the last event comes the line \`data: [DONE]\`, which is not JSON. An addition: lines that start with \`:\` are comments, which keep the connection open.`;
 
-/** What a batch's `webhook` gets (specification, section 6.2). */
+/** The request to a batch's `webhook` (specification, section 6.2). */
 const batchEnded: ZodOpenApiOperationObject = {
   operationId: 'batchEnded',
-  summary: 'Tell of the end of a batch',
+  summary: 'Report the end of a batch',
   description: `Sent to the \`webhook\` of a batch, and sent again until it is answered with a 2xx within ${settings.webhookTimeoutSeconds} seconds, at most ${settings.webhookRetrySeconds.length + 1} times; see docs/webhooks.md.`,
   security: [],
   requestParams: {
@@ -107,7 +110,7 @@ const batchEnded: ZodOpenApiOperationObject = {
   },
 };
 
-/** The interface as OpenAPI tells it, made from the route table. */
+/** The interface as an OpenAPI document, generated from the route table. */
 export function openApiDocument(version: string): OpenApiDocument {
   const document = createDocument({
     openapi: '3.1.0',
@@ -156,11 +159,11 @@ export function openApiDocument(version: string): OpenApiDocument {
       },
     },
   });
-  return JSON.parse(JSON.stringify(document), describeLoosely);
+  return JSON.parse(JSON.stringify(document), relax);
 }
 
-/** Answers may gain fields, and an integer parameter is told by its range, not by the pattern of its text. */
-function describeLoosely(_key: string, value: unknown): unknown {
+/** Allows additional fields, because responses may gain fields. An integer has a range and no pattern of its text. */
+function relax(_key: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if ('additionalProperties' in value && value.additionalProperties === false)
     delete value.additionalProperties;
