@@ -24,10 +24,10 @@ const count = (value: number | null): string => value?.toLocaleString('en') ?? '
  */
 const everyRequest = [
   `Address and headers have at most ${platformLimits.addressAndHeaders} together, a JSON body at most ${platformLimits.jsonBody}.`,
-  'An optional field of a JSON body may be null, which is as good as no field.',
-  `An answer has at most ${platformLimits.response}: a page of a list beyond that breaks off.`,
+  'An optional field of a JSON body may be null, which means the same as a missing field.',
+  `A response has at most ${platformLimits.response}: a larger page of a list is cut off.`,
   `A stage takes at most ${count(settings.gatewayRequestsPerSecond)} requests a second of each route, ${count(settings.gatewayBurst)} at once.`,
-  'Answers of CloudFront itself (502, 503, 504, and 403 to a method such as TRACE), answers to what is no HTTP (400, 431), and 429 of the endpoint for large uploads have no envelope.',
+  'Responses of CloudFront itself (502, 503, 504, and 403 to a method such as TRACE), responses to malformed HTTP (400, 431), and 429 of the endpoint for large uploads have no envelope.',
   'With the stage setting `corsOrigins`, responses have CORS headers, and `OPTIONS` needs no key.',
   'Rates, open batches, times, the length of a reply and attached files are settings: a stage may have others.',
 ];
@@ -37,13 +37,13 @@ const limitsOfRoute: Partial<Record<RouteName, string[]>> = {
   'create-chat': [`A workspace has at most ${count(limits.chatsOfWorkspace)} chats.`],
   'send-message': [
     `A chat has at most ${count(limits.messagesOfChat)} messages, and one reply at a time.`,
-    `A reply takes at most ${routes['send-message'].timeoutSeconds} seconds as a stream, ${settings.plainReplySeconds} seconds as a JSON answer.`,
+    `A reply takes at most ${routes['send-message'].timeoutSeconds} seconds as a stream, ${settings.plainReplySeconds} seconds as JSON.`,
     `A reply has at most ${count(settings.replyBytes)} bytes of text, and makes at most ${settings.replyModelCalls} calls of models and ${settings.replyToolUses} uses of tools.`,
     `A stream ends with response.error when ${count(limits.unreadStreamCharacters)} characters wait for its reader.`,
   ],
   'create-batch': [
     `A workspace has at most ${count(settings.openBatches)} open batches.`,
-    `Requests that have not begun after ${settings.batchTimeoutSeconds / 3600} hours time out; the reply to one takes at most ${settings.batchItemSeconds} seconds.`,
+    `Requests that have not started after ${settings.batchTimeoutSeconds / 3600} hours time out; the reply to one takes at most ${settings.batchItemSeconds} seconds.`,
   ],
 };
 
@@ -143,11 +143,11 @@ export function openApiDocument(version: string): OpenApiDocument {
           schema: { type: 'string' },
         },
         [replayedHeader.toLowerCase()]: {
-          description: '`true` on the answer to a request that an earlier one with the same key has made.',
+          description: '`true` on a replayed response: an earlier request with the same key did the work.',
           schema: { type: 'string', enum: ['true'] },
         },
         [incompleteHeader]: {
-          description: 'Of a JSON answer: `incomplete`, as the completed event has it.',
+          description: 'For a JSON reply: `incomplete`, with the value of the completed event.',
           schema: { type: 'string' },
         },
         'retry-after': {
@@ -209,7 +209,9 @@ const headersOfEveryResponse = headerReferences('x-request-id', ...Object.keys(r
 
 function successResponse(route: Route) {
   return {
-    description: route.serverSentEvents ? `The answer; as a stream of events: ${eventStream}` : 'The answer',
+    description: route.serverSentEvents
+      ? `The response. As a stream of events: ${eventStream}`
+      : 'The response',
     headers: {
       ...headersOfEveryResponse,
       ...('idempotency-key' in route.headers.shape && headerReferences(replayedHeader.toLowerCase())),
