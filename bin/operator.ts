@@ -15,8 +15,8 @@ export function useLocalContents(bucket: string, endpoint: string): void {
 }
 
 /**
- * Points the stores at a local run's table, on which the user of this machine acts; in AWS the SDK finds account and region
- * by itself.
+ * Points the stores at a local run's table, on which the user of this machine acts; in AWS the SDK finds account and
+ * region by itself.
  * @param credentials the run's, unless it is one of this process
  */
 export function useLocalTable(

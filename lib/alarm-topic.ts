@@ -7,7 +7,9 @@ import type { Construct } from 'constructs';
 
 const cloudWatch = new ServicePrincipal('cloudwatch.amazonaws.com');
 
-/** The topic that alarms notify. It has its own KMS key, because CloudWatch alarms cannot use AWS's managed key for SNS. */
+/**
+ * The topic that alarms notify. It has its own KMS key, because CloudWatch alarms cannot use AWS's managed key for SNS.
+ */
 export class AlarmTopic extends Topic {
   constructor(scope: Construct, id: string, { emails }: { emails: readonly string[] }) {
     const key = new Key(scope, `${id}Key`, {

@@ -34,7 +34,10 @@ interface Rule {
   threshold: number;
   /** The alarm goes off if this many of the evaluated periods are bad; one of one by default. */
   periods?: readonly [bad: number, evaluated: number];
-  /** The alarm goes off below the threshold, and missing data does not change its state. For others, missing data is good. */
+  /**
+   * The alarm goes off below the threshold, and missing data does not change its state. For others, missing data is
+   * good.
+   */
   isMinimum?: true;
 }
 
@@ -68,7 +71,9 @@ export class Alarms extends Construct {
     });
   }
 
-  /** Crashes and timeouts. Failures that the function handles appear as the gateway's errors or as failed batch items. */
+  /**
+   * Crashes and timeouts. Failures that the function handles appear as the gateway's errors or as failed batch items.
+   */
   watchFunction(handler: ServiceFunction): Alarm {
     return this.add(`${handler.node.id}Errors`, {
       summary: `The function ${handler.node.id} crashes or times out.`,
@@ -197,8 +202,8 @@ export class Alarms extends Construct {
         'The reconciler, which resumes work that crashes have interrupted, has not run for 15 minutes.',
       metric: new MathExpression({
         // Missing runs count as 0, but only if the queue's metric has a value. Lambda polls the queue, so SQS reports a
-        // value as long as the stack works, and none before the stack is deployed. Without this condition the alarm would
-        // go off in a new stack before the reconciler's first run.
+        // value as long as the stack works, and none before the stack is deployed. Without this condition the alarm
+        // would go off in a new stack before the reconciler's first run.
         expression: 'FILL(runs, 0) + 0 * messages',
         usingMetrics: {
           runs: reconciler.metricInvocations(options),
@@ -249,7 +254,9 @@ export class Alarms extends Construct {
     });
   }
 
-  /** Requests that bypass the distribution. No firewall can protect the endpoint of a web function: they reach its code. */
+  /**
+   * Requests that bypass the distribution. No firewall can protect the endpoint of a web function: they reach its code.
+   */
   watchUploads(): void {
     this.add('Strangers', {
       summary:
@@ -261,8 +268,8 @@ export class Alarms extends Construct {
   }
 
   /**
-   * CloudFront reports its metrics to us-east-1 alone, so this alarm exists only there. The stack `DistributionAlarms` has
-   * it for other Regions.
+   * CloudFront reports its metrics to us-east-1 alone, so this alarm exists only there. The stack `DistributionAlarms`
+   * has it for other Regions.
    */
   watchDistribution(distributionId: string): void {
     const alarm = this.add('DistributionErrors', {

@@ -41,11 +41,15 @@ const visibilitySeconds = 6 * workerTimeoutSeconds;
 const maxDeliveries = 10;
 
 /**
- * A run of the reconciler that cannot start within a minute is dropped. 60 s is the minimum of EventBridge and of Lambda.
+ * A run of the reconciler that cannot start within a minute is dropped. 60 s is the minimum of EventBridge and of
+ * Lambda.
  */
 const noRetries = { retryAttempts: 0, maxEventAge: Duration.seconds(60) };
 
-/** Processes batches: a queue of requests with its workers, and a state machine that waits until all requests have ended. */
+/**
+ * Processes batches: a queue of requests with its workers, and a state machine that waits until all requests have
+ * ended.
+ */
 export class BatchWorkflow extends Construct {
   readonly queue: Queue;
   readonly deadLetters: Queue;
@@ -98,8 +102,8 @@ export class BatchWorkflow extends Construct {
       id: `AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:execution:<${logicalIdOf(this.machine)}.Name>:*]`,
       reason: 'Executions are named when they start; these are the executions of one machine.',
     });
-    // A separate policy: the dispatcher depends on its role's default policy, and the machine depends on the dispatcher.
-    // With this statement in the default policy CloudFormation would find a circular dependency.
+    // A separate policy: the dispatcher depends on its role's default policy, and the machine depends on the
+    // dispatcher. With this statement in the default policy CloudFormation would find a circular dependency.
     new Policy(this, 'DispatcherWakes', {
       ...(dispatcher.role !== undefined && { roles: [dispatcher.role] }),
       statements: [
@@ -111,8 +115,8 @@ export class BatchWorkflow extends Construct {
     });
     new Rule(this, 'Reconciliation', {
       description: 'Runs the reconciler, which resumes work that crashes and outages have interrupted',
-      // With a batch item lease of 30 s, the reconciler requeues the requests of a dead worker within two minutes. A run
-      // costs two reads if no batch is open and every webhook is delivered.
+      // With a batch item lease of 30 s, the reconciler requeues the requests of a dead worker within two minutes. A
+      // run costs two reads if no batch is open and every webhook is delivered.
       schedule: Schedule.rate(Duration.minutes(1)),
       targets: [
         new LambdaFunction(reconciler.alias, {
@@ -175,7 +179,8 @@ export class BatchWorkflow extends Construct {
         lambdaFunction: functions.dispatcher.aliasByName,
         integrationPattern: IntegrationPattern.WAIT_FOR_TASK_TOKEN,
         payload: this.batchInput({ taskToken: JsonPath.taskToken }),
-        // The fallback if the batch expires or if no worker completes the task callback: the workflow then checks the batch.
+        // The fallback if the batch expires or if no worker completes the task callback: the workflow then checks the
+        // batch.
         taskTimeout: Timeout.duration(Duration.seconds(seconds)),
         resultPath: JsonPath.DISCARD,
       });
@@ -236,12 +241,12 @@ export class BatchWorkflow extends Construct {
   }
 
   private defineMachine(first: IChainable, settings: Settings): StateMachine {
-    // A stack id ends in /UUID. The first part of the UUID makes the log group's name unique. Production retains the group
-    // after its stack is deleted, so a new stack of the same stage could not create a group of the same name.
+    // A stack id ends in /UUID. The first part of the UUID makes the log group's name unique. Production retains the
+    // group after its stack is deleted, so a new stack of the same stage could not create a group of the same name.
     const stackPart = Fn.select(0, Fn.split('-', Fn.select(2, Fn.split('/', Aws.STACK_ID))));
     const logGroup = new LogGroup(this, 'Logs', {
-      // For a group with this prefix Step Functions adds no entry to the account's resource policy for logs in the Region.
-      // That policy has at most 5,120 characters, which all stacks share.
+      // For a group with this prefix Step Functions adds no entry to the account's resource policy for logs in the
+      // Region. That policy has at most 5,120 characters, which all stacks share.
       logGroupName: `/aws/vendedlogs/states/${Stack.of(this).stackName}-${stackPart}`,
       retention: settings.logRetentionDays,
       removalPolicy: removalPolicyOf(settings),
@@ -268,9 +273,9 @@ const logicalIdOf = (construct: Construct): string =>
   Stack.of(construct).getLogicalId(construct.node.defaultChild as CfnElement);
 
 /**
- * Errors that mean: Lambda, or a service that the function calls, is throttled or unavailable. Functions of this service
- * throw `ServiceUnavailable` (runtime/observability/observed.ts). `Sandbox.Timedout` means that the function timed out, for
- * example because a call received no response.
+ * Errors that mean: Lambda, or a service that the function calls, is throttled or unavailable. Functions of this
+ * service throw `ServiceUnavailable` (runtime/observability/observed.ts). `Sandbox.Timedout` means that the function
+ * timed out, for example because a call received no response.
  */
 const transientErrors = [
   serviceUnavailable,
@@ -283,9 +288,9 @@ const transientErrors = [
 ];
 
 /**
- * Retries have full jitter, so that a thousand batches do not retry at the same time. Transient errors have 400 attempts, at
- * most five minutes apart: a day on average, and 2,000 of the 25,000 events that an execution may have. Other errors have
- * ten attempts in about five minutes, the time that a roll-out needs to roll back.
+ * Retries have full jitter, so that a thousand batches do not retry at the same time. Transient errors have 400
+ * attempts, at most five minutes apart: a day on average, and 2,000 of the 25,000 events that an execution may have.
+ * Other errors have ten attempts in about five minutes, the time that a roll-out needs to roll back.
  */
 function retry(state: LambdaInvoke): void {
   const waits = { interval: Duration.seconds(1), backoffRate: 2, jitterStrategy: JitterType.FULL };

@@ -16,7 +16,8 @@ const profileId = /^(?<geography>global|apac|us-gov|[a-z]{2})\.(?<model>[^.]+\..
 
 /**
  * The permissions that a role needs to invoke a model by Converse or ConverseStream. An inference profile also needs
- * permissions for the models that it routes to. As in AWS's documentation, these hold only for calls through the profile.
+ * permissions for the models that it routes to. As in AWS's documentation, these hold only for calls through the
+ * profile.
  */
 export function bedrockStatements(scope: Construct, model: string): PolicyStatement[] {
   const { partition, region, account } = Stack.of(scope);

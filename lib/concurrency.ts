@@ -1,9 +1,15 @@
 import type { FunctionName } from './function-names.ts';
 
-/** Lambda always leaves this concurrency to functions without a reservation. It rejects a reservation that would exceed the rest. */
+/**
+ * Lambda always leaves this concurrency to functions without a reservation. It rejects a reservation that would exceed
+ * the rest.
+ */
 export const unreservedAtLeast = 100;
 
-/** With fewer concurrent replies, Lambda would throttle the burst of one API key: ten sends at once (`rateLimits.sends`). */
+/**
+ * With fewer concurrent replies, Lambda would throttle the burst of one API key: ten sends at once
+ * (`rateLimits.sends`).
+ */
 const minSends = 10;
 
 /** Each worker handles one message with ten requests, so 200 requests run concurrently. */
@@ -13,14 +19,14 @@ const maxWorkers = 20;
 const deadLetterHandlers = 2;
 
 /**
- * Functions that may run for long and whose number of invocations has no limit. Their reservation is a ceiling, so that they
- * cannot use up the account's concurrency. Callers retry a throttled invocation.
+ * Functions that may run for long and whose number of invocations has no limit. Their reservation is a ceiling, so that
+ * they cannot use up the account's concurrency. Callers retry a throttled invocation.
  */
 const longRunning: Partial<Record<FunctionName, number>> = {
   // At 1.5 s a file, 33 files a second. A message can attach ten files.
   'prepare-attachment': 50,
-  // A receiver may take 15 s. That is three deliveries a second to dead receivers, and more than a hundred to receivers that
-  // respond within 0.3 s.
+  // A receiver may take 15 s. That is three deliveries a second to dead receivers, and more than a hundred to receivers
+  // that respond within 0.3 s.
   'deliver-webhook': 50,
   // A batch of 1,000 requests takes 2 s: ten batches a second.
   'dispatch-batch': 20,
@@ -49,9 +55,9 @@ export interface ConcurrencySettings {
 }
 
 /**
- * Divides the account's concurrency. The authorizer and long-running functions have reservations. Short routes share the
- * unreserved part: a reservation would also be a ceiling, but a hundred chats created at once need a hundred executions of one
- * function. `send-message` reserves the rest.
+ * Divides the account's concurrency. The authorizer and long-running functions have reservations. Short routes share
+ * the unreserved part: a reservation would also be a ceiling, but a hundred chats created at once need a hundred
+ * executions of one function. `send-message` reserves the rest.
  */
 export function planConcurrency(settings: ConcurrencySettings): ConcurrencyPlan {
   const { accountConcurrency } = settings;

@@ -6,8 +6,8 @@ import { removalPolicyOf } from './removal-policy.ts';
 import type { Settings } from './settings.ts';
 
 /**
- * Content that is too large for an item of the table. No versioning: an object is written once, under a unique key, and only
- * the request that wrote it deletes it.
+ * Content that is too large for an item of the table. No versioning: an object is written once, under a unique key, and
+ * only the request that wrote it deletes it.
  */
 export class ContentBucket extends Bucket {
   constructor(scope: Construct, id: string, settings: Settings) {
@@ -15,7 +15,8 @@ export class ContentBucket extends Bucket {
       blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
       encryption: BucketEncryption.S3_MANAGED,
       enforceSSL: true,
-      // An unfinished multipart upload is invisible and billed. An upload takes at most 15 minutes, a function's timeout.
+      // An unfinished multipart upload is invisible and billed. An upload takes at most 15 minutes, a function's
+      // timeout.
       lifecycleRules: [
         { abortIncompleteMultipartUploadAfter: Duration.days(1) },
         // Text and images extracted from ephemeral files, which themselves expire after a day.

@@ -6,8 +6,8 @@ import { distributionIdOutput, type ServiceStack } from './service-stack.ts';
 import type { Stage } from './settings.ts';
 
 /**
- * The alarm of a distribution whose service stack is not in us-east-1. CloudFront reports its metrics to us-east-1 alone. An
- * alarm can watch only metrics of its own Region, and can notify only a topic of its own Region.
+ * The alarm of a distribution whose service stack is not in us-east-1. CloudFront reports its metrics to us-east-1
+ * alone. An alarm can watch only metrics of its own Region, and can notify only a topic of its own Region.
  */
 export class DistributionAlarms extends Stack {
   constructor(

@@ -29,13 +29,15 @@ import { preflightSeconds } from './preflights.ts';
 const readTimeout = Duration.seconds(120);
 
 /**
- * All statuses whose caching CloudFront can configure. By default it caches errors of GET and HEAD for 10 s, regardless of
- * the cache policy and for most statuses even with `no-store`. Other clients that request the same path would get the cached
- * error, because the cache key contains neither the API key nor the query.
+ * All statuses whose caching CloudFront can configure. By default it caches errors of GET and HEAD for 10 s, regardless
+ * of the cache policy and for most statuses even with `no-store`. Other clients that request the same path would get
+ * the cached error, because the cache key contains neither the API key nor the query.
  */
 const errorStatuses = [400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504];
 
-/** Forwards the host that the client used in a header of its own: in requests to an origin, `Host` is the origin's name. */
+/**
+ * Forwards the host that the client used in a header of its own: in requests to an origin, `Host` is the origin's name.
+ */
 const forwardViewerHost = `function handler(event) {
   var request = event.request;
   request.headers['${viewerHostHeader}'] = { value: request.headers.host.value };
@@ -69,7 +71,8 @@ export class Distribution extends Construct {
       });
     const { region, stackName } = Stack.of(this);
     const code = new CloudFrontFunction(this, 'TellViewerHost', {
-      // Names of CloudFront functions are unique in an account. The library's default name would be the same in every stage.
+      // Names of CloudFront functions are unique in an account. The library's default name would be the same in every
+      // stage.
       functionName: `${region}-${stackName}-viewer-host`,
       comment: 'Passes the viewer host on to the origins',
       code: FunctionCode.fromInline(forwardViewerHost),

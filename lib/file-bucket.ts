@@ -16,10 +16,11 @@ export class FileBucket extends Bucket {
       encryption: BucketEncryption.S3_MANAGED,
       enforceSSL: true,
       lifecycleRules: [
-        // An unfinished multipart upload is invisible and billed. An upload takes at most 15 minutes, the function's timeout.
+        // An unfinished multipart upload is invisible and billed. An upload takes at most 15 minutes, the function's
+        // timeout.
         { abortIncompleteMultipartUploadAfter: Duration.days(1) },
-        // Expires ephemeral files, and files whose upload was interrupted before the service recorded them. A tag and not a
-        // prefix marks them: in a form the scope may come after the file, when the object already has its key.
+        // Expires ephemeral files, and files whose upload was interrupted before the service recorded them. A tag and
+        // not a prefix marks them: in a form the scope may come after the file, when the object already has its key.
         { tagFilters: { kept: 'no' }, expiration: Duration.days(1) },
       ],
       removalPolicy: removalPolicyOf(settings),

@@ -9,7 +9,10 @@ export const cloudFrontRegion = 'us-east-1';
 const outputName = 'WebAclArn';
 const nameOf = ({ name }: Stage): string => `agent-service-${name}-firewall`;
 
-/** The firewall of a distribution. It has a stack of its own because CloudFront requires it in us-east-1. It has no data. */
+/**
+ * The firewall of a distribution. It has a stack of its own because CloudFront requires it in us-east-1. It has no
+ * data.
+ */
 export class FirewallStack extends Stack {
   constructor(scope: Construct, id: string, props: { stage: Stage; firewall: FirewallSettings }) {
     super(scope, id, {
@@ -26,6 +29,9 @@ export class FirewallStack extends Stack {
   }
 }
 
-/** The ARN of the stage's firewall. CloudFormation reads it from the firewall's stack during the deployment of the service. */
+/**
+ * The ARN of the stage's firewall. CloudFormation reads it from the firewall's stack during the deployment of the
+ * service.
+ */
 export const webAclArnOf = (stage: Stage): string =>
   Fn.getStackOutput(nameOf(stage), outputName, cloudFrontRegion);

@@ -10,9 +10,9 @@ import type { Settings } from './settings.ts';
 export type FirewallSettings = NonNullable<Settings['firewall']>;
 
 /**
- * AWS's managed rule groups, each with the rules that only count and do not block. Rules that inspect bodies only count,
- * because messages quote code, markup, exploits and addresses, and files have up to 50 MB. A missing User-Agent only counts,
- * because the interface does not require the header.
+ * AWS's managed rule groups, each with the rules that only count and do not block. Rules that inspect bodies only
+ * count, because messages quote code, markup, exploits and addresses, and files have up to 50 MB. A missing User-Agent
+ * only counts, because the interface does not require the header.
  */
 const managedGroups: readonly { name: string; counting: readonly string[] }[] = [
   { name: 'AWSManagedRulesAmazonIpReputationList', counting: [] },
@@ -33,7 +33,10 @@ const managedGroups: readonly { name: string; counting: readonly string[] }[] = 
   },
 ];
 
-/** Blocks requests before they reach the service: from known bad addresses, of known attacks, and above a rate for each address. */
+/**
+ * Blocks requests before they reach the service: from known bad addresses, of known attacks, and above a rate for each
+ * address.
+ */
 export class Firewall extends CfnWebACL {
   constructor(
     scope: Construct,
@@ -101,8 +104,8 @@ export class Firewall extends CfnWebACL {
 }
 
 /**
- * Blocks requests to the gateway's own address, which would bypass the firewall of the distribution. The distribution's rules
- * do not work at the gateway: there all requests come from CloudFront's few addresses.
+ * Blocks requests to the gateway's own address, which would bypass the firewall of the distribution. The distribution's
+ * rules do not work at the gateway: there all requests come from CloudFront's few addresses.
  */
 export class OriginFirewall extends CfnWebACL {
   constructor(

@@ -164,8 +164,8 @@ const outputFolder = join(projectFolder, 'bundles');
 export type BuiltBundles = Pick<BuildResult<{ metafile: true; write: false }>, 'outputFiles' | 'metafile'>;
 
 /**
- * Uses one esbuild call for all functions, because a call takes about a second. Each split bundle has a call of its own:
- * otherwise its chunks would be shared with other functions.
+ * Uses one esbuild call for all functions, because a call takes about a second. Each split bundle has a call of its
+ * own: otherwise its chunks would be shared with other functions.
  * @param entryPoints source files by output, `<name>/<module>` without extension
  * @param changes options of esbuild that measurements change
  */
@@ -222,8 +222,8 @@ const treeShakenZod: Plugin = {
 };
 
 /**
- * Schemas of the AWS SDK have computed member names (`[_name]: …`). esbuild assumes that these may have side effects, so
- * it retains all schemas: 50 KB for S3. With literal names it retains only the schemas of the commands in use.
+ * Schemas of the AWS SDK have computed member names (`[_name]: …`). esbuild assumes that these may have side effects,
+ * so it retains all schemas: 50 KB for S3. With literal names it retains only the schemas of the commands in use.
  */
 const treeShakenSchemas: Plugin = {
   name: 'tree-shaken-schemas',

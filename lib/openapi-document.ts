@@ -19,8 +19,8 @@ const settings = parseSettings({});
 const count = (value: number | null): string => value?.toLocaleString('en') ?? 'any number of';
 
 /**
- * What is true for every request. docs/limits.md has a row for each sentence with `at most` and for each sentence about an
- * addition to the specification; a test compares them word by word.
+ * What is true for every request. docs/limits.md has a row for each sentence with `at most` and for each sentence about
+ * an addition to the specification; a test compares them word by word.
  */
 const everyRequest = [
   `Address and headers have at most ${platformLimits.addressAndHeaders} together, a JSON body at most ${platformLimits.jsonBody}.`,

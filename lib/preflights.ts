@@ -8,7 +8,10 @@ import { Validations } from 'aws-cdk-lib/core';
 import { allowedHeaders, allowedMethods, corsHeaders } from '#contract/cors.ts';
 import { quoted } from './gateway-responses.ts';
 
-/** How long browsers cache a preflight response: ten minutes, so a changed setting takes that long. Chromium's maximum is 2 h. */
+/**
+ * How long browsers cache a preflight response: ten minutes, so a changed setting takes that long. Chromium's maximum
+ * is 2 h.
+ */
 export const preflightSeconds = 600;
 
 /**
@@ -23,8 +26,8 @@ export function addPreflight(resource: IResource, origin: string | undefined): v
     'OPTIONS',
     new MockIntegration({
       requestTemplates: { 'application/json': '{"statusCode":204}' },
-      // API Gateway rejects a request with another Content-Type as a client error. If it passed the body through, the mock
-      // would fail with a 500, which the alarms count. A preflight has no Content-Type.
+      // API Gateway rejects a request with another Content-Type as a client error. If it passed the body through, the
+      // mock would fail with a 500, which the alarms count. A preflight has no Content-Type.
       passthroughBehavior: PassthroughBehavior.NEVER,
       integrationResponses: [{ statusCode: '204', responseParameters: Object.fromEntries(headers) }],
     }),

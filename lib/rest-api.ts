@@ -40,7 +40,10 @@ const streamedLimitSeconds = 15 * 60;
 /** The gateway's timeout includes a cold start, the function's does not. */
 const coldStartSeconds = 10;
 
-/** The gateway: all routes of the route table, one authorizer, and the gateway's own errors in the envelope of the service. */
+/**
+ * The gateway: all routes of the route table, one authorizer, and the gateway's own errors in the envelope of the
+ * service.
+ */
 export class RestApi extends Construct {
   /** Ends in /api/v1. */
   readonly baseAddress: string;
@@ -59,7 +62,9 @@ export class RestApi extends Construct {
       firewall: FirewallSettings | undefined;
       /** The secret of the distribution in front of the gateway. With a distribution, that has the firewall's rules. */
       originSecret: Secret | undefined;
-      /** The origin that responses allow; undefined if the distribution adds the CORS headers, or if none is allowed. */
+      /**
+       * The origin that responses allow; undefined if the distribution adds the CORS headers, or if none is allowed.
+       */
       corsOrigin: string | undefined;
       settings: Settings;
     },

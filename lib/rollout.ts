@@ -23,8 +23,8 @@ const configurations: Readonly<Record<GradualRollout, ILambdaDeploymentConfig>> 
 };
 
 /**
- * Shifts the aliases of functions to new versions gradually. If an alarm goes off meanwhile, CodeDeploy shifts the alias
- * back and fails the deployment; CloudFormation then rolls back the whole stack.
+ * Shifts the aliases of functions to new versions gradually. If an alarm goes off meanwhile, CodeDeploy shifts the
+ * alias back and fails the deployment; CloudFormation then rolls back the whole stack.
  */
 export class Rollout extends Construct {
   private readonly application: LambdaApplication;
@@ -73,7 +73,8 @@ export class Rollout extends Construct {
 }
 
 /**
- * The prefix of the names of all functions of a stack. CloudFormation names them STACK-LOGICALID-RANDOM. If that exceeds
- * Lambda's 64 characters, it shortens both parts and leaves 25 characters of the stack's name (observed, not documented).
+ * The prefix of the names of all functions of a stack. CloudFormation names them STACK-LOGICALID-RANDOM. If that
+ * exceeds Lambda's 64 characters, it shortens both parts and leaves 25 characters of the stack's name (observed, not
+ * documented).
  */
 export const functionNamePrefix = (stackName: string): string => `${stackName}-`.slice(0, 25);

@@ -44,8 +44,8 @@ export type ObjectAction =
   | 'AbortMultipartUpload';
 
 /**
- * A Lambda function with the defaults of this service. Each method grants exactly the named actions on a resource, and puts
- * the resource's name, ARN or URL into an environment variable.
+ * A Lambda function with the defaults of this service. Each method grants exactly the named actions on a resource, and
+ * puts the resource's name, ARN or URL into an environment variable.
  */
 export class ServiceFunction extends LambdaFunction {
   /**
@@ -54,8 +54,9 @@ export class ServiceFunction extends LambdaFunction {
    */
   readonly alias: Alias & IFunction;
   /**
-   * The same alias by its name, for callers that need it only at run time: functions and the workflow. A reference to the
-   * resource would make their own aliases wait until this alias has moved, so functions would roll out one after another.
+   * The same alias by its name, for callers that need it only at run time: functions and the workflow. A reference to
+   * the resource would make their own aliases wait until this alias has moved, so functions would roll out one after
+   * another.
    */
   readonly aliasByName: IFunction;
 
@@ -85,8 +86,8 @@ export class ServiceFunction extends LambdaFunction {
       id: 'AwsSolutions-IAM5[Resource::*]',
       reason: 'X-Ray has no permissions for single resources.',
     });
-    // Production retains the log group after its stack is deleted. A fixed logical id ensures that no change of the code
-    // replaces it.
+    // Production retains the log group after its stack is deleted. A fixed logical id ensures that no change of the
+    // code replaces it.
     pinLogicalId(logGroup, `${id}Logs`);
 
     super(scope, id, {
@@ -170,8 +171,9 @@ export class ServiceFunction extends LambdaFunction {
   }
 
   /**
-   * Lambda invokes the function with messages of the queue; the function may report some of them as failed. Lambda receives
-   * and deletes messages with the function's role. The library's `SqsEventSource` would grant more than Lambda needs.
+   * Lambda invokes the function with messages of the queue; the function may report some of them as failed. Lambda
+   * receives and deletes messages with the function's role. The library's `SqsEventSource` would grant more than Lambda
+   * needs.
    */
   receivesFrom(queue: Queue, limits: { readonly batchSize: number; readonly maxConcurrency?: number }): void {
     this.allow(['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes'], queue.queueArn);

@@ -31,7 +31,9 @@ import { Webhooks } from './webhooks.ts';
 /** The stack with the distribution's alarm reads this output. */
 export const distributionIdOutput = 'DistributionId';
 
-/** The whole service. Each part is created after the parts that it needs: data first, then functions, then the gateway. */
+/**
+ * The whole service. Each part is created after the parts that it needs: data first, then functions, then the gateway.
+ */
 export class ServiceStack extends Stack {
   constructor(scope: Construct, id: string, props: { stage: Stage; bundles: FunctionBundles }) {
     const { settings, name: stageName } = props.stage;

@@ -2,8 +2,8 @@ import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 
 /**
- * Partition keys (adapters/dynamo/table/keys.ts) of items that a function may update although it has no general permission
- * for UpdateItem.
+ * Partition keys (adapters/dynamo/table/keys.ts) of items that a function may update although it has no general
+ * permission for UpdateItem.
  */
 const partitionKeys = {
   /** `rateBucket`: the token buckets of API keys. */

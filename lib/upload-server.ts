@@ -18,8 +18,8 @@ import type { Settings } from './settings.ts';
 import { updateStatement } from './update-statement.ts';
 
 /**
- * Concurrent uploads in one environment. Each buffers a part of 5 MB and the data of two connections, so 32 uploads need
- * about 200 MB. Lambda adds environments under load, at most as many as the setting `webEnvironments` says.
+ * Concurrent uploads in one environment. Each buffers a part of 5 MB and the data of two connections, so 32 uploads
+ * need about 200 MB. Lambda adds environments under load, at most as many as the setting `webEnvironments` says.
  */
 const uploadsPerEnvironment = 32;
 
@@ -50,8 +50,8 @@ export class UploadServer extends Construct {
     pinLogicalId(logGroup, 'ReceiveUploadsLogs');
     const role = new Role(this, 'Role', {
       assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
-      // The policy that the library attaches to a web function. Lambda first writes to a log group whose name is that of
-      // `logGroup` followed by `.local`, and creates it with this role.
+      // The policy that the library attaches to a web function. Lambda first writes to a log group whose name is that
+      // of `logGroup` followed by `.local`, and creates it with this role.
       managedPolicies: [ManagedPolicy.fromAwsManagedPolicyName('service-role/AWSLambdaBasicExecutionRole')],
     });
     Validations.of(role).acknowledge({
@@ -102,10 +102,11 @@ export class UploadServer extends Construct {
         ...(props.settings.corsOrigins.length > 0 && { [variables.answersPreflights]: 'true' }),
       },
     });
-    // The library does this for ordinary functions. Without it a first request could come before the role's policy exists.
+    // The library does this for ordinary functions. Without it a first request could come before the role's policy
+    // exists.
     server.node.findChild('Revision').node.addDependency(role);
-    // The library sets the function's ARN in both places. CloudFormation would create both resources with it, but then it
-    // could neither read the endpoint's domain name nor roll back.
+    // The library sets the function's ARN in both places. CloudFormation would create both resources with it, but then
+    // it could neither read the endpoint's domain name nor roll back.
     server.resourceRevision.functionName = functionName;
     server.endpoint.resource.functionName = functionName;
     this.domainName = server.endpoint.domainName;

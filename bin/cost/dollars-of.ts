@@ -46,7 +46,9 @@ const priceNames: Readonly<Record<string, PriceName>> = {
   secretsmanager: 'secretRequest',
 };
 
-/** Calls of Step Functions cost nothing: transitions do. Nor do deletions in S3, and invocations are counted as such. */
+/**
+ * Calls of Step Functions cost nothing: transitions do. Nor do deletions in S3, and invocations are counted as such.
+ */
 function priceOfRequest(request: string): number {
   const [service = '', operation = ''] = request.split(' ');
   if (service === 's3' && operation !== 'DELETE')

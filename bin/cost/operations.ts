@@ -12,9 +12,10 @@ export interface OperationCalls {
 }
 
 /**
- * Each operation's budget: what it was seen to ask for. `test/service/operation-cost.test.ts` counts it on a local run, on
- * the wire, prints it, and fails when it is more. Texts are of a few words, a file has 1 MB, pages 50 rows (a history's 4);
- * the workspace has limits, its chats have a user. Whoever makes an operation cheaper lowers its numbers, too.
+ * Each operation's budget: what it was seen to ask for. `test/service/operation-cost.test.ts` counts it on a local run,
+ * on the wire, prints it, and fails when it is more. Texts are of a few words, a file has 1 MB, pages 50 rows (a
+ * history's 4); the workspace has limits, its chats have a user. Whoever makes an operation cheaper lowers its numbers,
+ * too.
  */
 export const operations = {
   'list-published-agents': {

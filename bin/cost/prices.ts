@@ -11,9 +11,9 @@ interface Price {
 
 /**
  * AWS's public on-demand prices in dollars, without free tiers, discounts by volume and taxes. Each was compared with a
- * stored copy of a public page, `seen`, not with the live page of `source`. Copies are older, some by years: check a price
- * at its source before you count on it. Another Region has other prices; CloudFront's are those of clients in the United
- * States.
+ * stored copy of a public page, `seen`, not with the live page of `source`. Copies are older, some by years: check a
+ * price at its source before you count on it. Another Region has other prices; CloudFront's are those of clients in the
+ * United States.
  */
 export const priceList = { region: 'us-east-1', comparedIn: 'November 2026' } as const;
 

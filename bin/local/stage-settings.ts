@@ -9,8 +9,8 @@ export interface SettingOptions {
 type Settings = Record<string, unknown>;
 
 /**
- * What a person says of the stage's settings, in place of those of cdk.json: whether they are right is known when the stack
- * is synthesized.
+ * What a person says of the stage's settings, in place of those of cdk.json: whether they are right is known when the
+ * stack is synthesized.
  * @throws Error that names every one that is no NAME=VALUE
  */
 export function stageSettings(

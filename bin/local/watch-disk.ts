@@ -5,7 +5,9 @@ const CHECK_MILLISECONDS = 2000;
 // The largest file that a client may upload, and room for the table's log.
 const LITTLE_MEGABYTES = 64;
 
-/** Says once that a disk is full, or nearly so, and once more when that happens again. It does not keep a process alive. */
+/**
+ * Says once that a disk is full, or nearly so, and once more when that happens again. It does not keep a process alive.
+ */
 export function watchDisk(folder: string, log: (line: string) => void): void {
   let notified = false;
   const check = async () => {
