@@ -1,5 +1,5 @@
 /**
- * A table as the formatter of this project writes it: cells filled up to their column's width. The first row is the
+ * A Markdown table in the format of this project: cells are padded to the width of their column. The first line is the
  * head.
  */
 export function markdownTable([head = [], ...lines]: readonly (readonly string[])[]): string {
