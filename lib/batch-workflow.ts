@@ -179,8 +179,7 @@ export class BatchWorkflow extends Construct {
         lambdaFunction: functions.dispatcher.aliasByName,
         integrationPattern: IntegrationPattern.WAIT_FOR_TASK_TOKEN,
         payload: this.batchInput({ taskToken: JsonPath.taskToken }),
-        // The fallback if the batch expires or if no worker completes the task callback: the workflow then checks the
-        // batch.
+        // The fallback for the batch's expiry and for a lost task callback: after it the workflow checks the batch.
         taskTimeout: Timeout.duration(Duration.seconds(seconds)),
         resultPath: JsonPath.DISCARD,
       });
@@ -231,7 +230,7 @@ export class BatchWorkflow extends Construct {
       .otherwise(ended);
   }
 
-  /** The input of every function of the workflow: the names of workspace and batch. */
+  /** The input of every function of the workflow: the ids of workspace and batch. */
   private batchInput(extra: Record<string, string> = {}): TaskInput {
     return TaskInput.fromObject({
       workspaceId: JsonPath.stringAt('$.workspaceId'),

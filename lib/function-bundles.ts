@@ -36,7 +36,7 @@ const agentEntryPoints = [
 
 /**
  * Additional entry points of a function, next to its `index.mjs`: worker threads that it starts, and clients that it
- * imports when a call first needs them. Such a file shares no modules with `index.mjs`, except in a split bundle.
+ * imports when a call first needs them. These files share no code with `index.mjs`.
  */
 const entryPoints: Readonly<Record<string, readonly string[]>> = {
   'create-batch': [webhookClients],

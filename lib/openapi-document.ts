@@ -81,7 +81,7 @@ After the last event comes the line \`data: [DONE]\`, which is not JSON. An addi
 const batchEnded: ZodOpenApiOperationObject = {
   operationId: 'batchEnded',
   summary: 'Report the end of a batch',
-  description: `Sent to the \`webhook\` of a batch, and sent again until it is answered with a 2xx within ${settings.webhookTimeoutSeconds} seconds, at most ${settings.webhookRetrySeconds.length + 1} times; see docs/webhooks.md.`,
+  description: `Sent to the \`webhook\` of a batch until the receiver responds with a 2xx within ${settings.webhookTimeoutSeconds} seconds, at most ${settings.webhookRetrySeconds.length + 1} times; see docs/webhooks.md.`,
   security: [],
   requestParams: {
     header: z.object({

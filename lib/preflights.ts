@@ -15,7 +15,7 @@ import { quoted } from './gateway-responses.ts';
 export const preflightSeconds = 600;
 
 /**
- * Answers the preflights of browsers, which have no API key.
+ * Responds to the preflights of browsers, which have no API key.
  * @param origin undefined where a distribution adds the headers
  */
 export function addPreflight(resource: IResource, origin: string | undefined): void {

@@ -112,7 +112,7 @@ export class UploadServer extends Construct {
     this.domainName = server.endpoint.domainName;
     Validations.of(server).acknowledge({
       id: 'Annotation::@aws-cdk/aws-lambda:webFunctionPublicEndpoint',
-      reason: "The function asks every caller for the origin's secret and for an API key.",
+      reason: "Every caller must send the origin's secret and an API key.",
     });
     acknowledgeRules(Stack.of(this));
   }

@@ -46,10 +46,10 @@ const maxWorkSeconds = 35;
 const keyLifetimeMilliseconds = (limits.idempotencyHours - 1) * 60 * 60 * 1000;
 
 /**
- * Submits a file of requests, one batch after another. A journal next to the file tells a later run which batches the
- * service has accepted. If a run was interrupted while it sent a portion, the next run sends the portion again with the
- * same idempotency key. If the key has expired or the lines have changed, the next run first searches for the portion's
- * batch.
+ * Submits a file of requests, one batch after another. A journal next to the file records for a later run which batches
+ * the service has accepted. If a run was interrupted while it sent a portion, the next run sends the portion again with
+ * the same idempotency key. If the key has expired or the lines have changed, the next run first searches for the
+ * portion's batch.
  * @throws Error if the file cannot be read or is wrong, if another process submits it, or if the service rejects a
  * batch
  */
