@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { enableCompileCache } from 'node:module';
 
-// A third of what a command takes would else be to compile the AWS clients once more.
+// Without the compile cache, a third of a command's time is the compilation of the AWS SDK.
 enableCompileCache();
 const { runAgentctl } = await import('./agentctl/run-agentctl.ts');
 await runAgentctl(process.argv);

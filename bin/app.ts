@@ -12,7 +12,7 @@ import { ServiceStack } from '#lib/service-stack.ts';
 import { readStage } from '#lib/stage.ts';
 import configuration from '../cdk.json' with { type: 'json' };
 
-// The context of cdk.json is given here too, so that `node bin/app.ts` makes the template that `cdk synth` makes.
+// The context of cdk.json is passed here too, so that `node bin/app.ts` makes the same template as `cdk synth`.
 const app = new App({
   context: configuration.context,
   analyticsReporting: false,
@@ -24,15 +24,15 @@ const service = new ServiceStack(app, 'AgentService', { stage, bundles });
 const { firewall, largeUploads } = stage.settings;
 if (firewall !== undefined && largeUploads)
   service.addStackDependency(new FirewallStack(app, 'Firewall', { stage, firewall }));
-// The Region of the credentials or of AWS_REGION, as the CDK command line tells it.
+// The CDK CLI sets it to the Region of the credentials or of AWS_REGION.
 const { CDK_DEFAULT_REGION: region } = process.env;
 if (largeUploads && region !== undefined && region !== cloudFrontRegion)
   new DistributionAlarms(app, 'DistributionAlarms', { stage, service, region });
 if (stage.settings.checkedTemplate) {
-  // Loaded only here: it takes 0.4 s.
+  // A deferred import, because it takes 0.4 s.
   const { AwsSolutionsChecks } = await import('cdk-nag');
   Validations.of(app).addPlugins(
-    // Its optional members are declared for compilers without exactOptionalPropertyTypes.
+    // The types of the library's optional members do not fit exactOptionalPropertyTypes.
     new CloudFormationValidatePlugin() as IPolicyValidationPlugin,
     new AwsSolutionsChecks(app),
   );

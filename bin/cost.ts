@@ -8,6 +8,6 @@ const text = renderCost();
 if (!process.argv.includes('--check')) {
   writeFileSync(file, text);
 } else if (readFileSync(file, 'utf8') !== text) {
-  console.error('docs/cost.md is not what bin/cost says: run npm run cost');
+  console.error('docs/cost.md does not match bin/cost: run npm run cost');
   process.exitCode = 1;
 }

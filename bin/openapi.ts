@@ -9,6 +9,6 @@ const text = `${JSON.stringify(openApiDocument(manifest.version), null, 2)}\n`;
 if (!process.argv.includes('--check')) {
   writeFileSync(file, text);
 } else if (readFileSync(file, 'utf8') !== text) {
-  console.error('docs/openapi.json is not what the route table says: run npm run openapi');
+  console.error('docs/openapi.json does not match the route table: run npm run openapi');
   process.exitCode = 1;
 }

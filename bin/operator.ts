@@ -9,15 +9,14 @@ import { variables } from '#runtime/environment/variables.ts';
 export function useLocalContents(bucket: string, endpoint: string): void {
   process.env[variables.contentBucket] = bucket;
   process.env.AWS_ENDPOINT_URL_S3 = endpoint;
-  // It would store the framing of a checksummed upload as part of the object.
+  // The emulator of S3 would store the framing of an upload with checksums as part of the object.
   process.env.AWS_REQUEST_CHECKSUM_CALCULATION = 'WHEN_REQUIRED';
   process.env.AWS_RESPONSE_CHECKSUM_VALIDATION = 'WHEN_REQUIRED';
 }
 
 /**
- * Points the stores at a local run's table, on which the user of this machine acts; in AWS the SDK finds account and region
- * by itself.
- * @param credentials the run's, unless it is one of this process
+ * Points the stores at a local run's table. The audit log then names this machine's user as the operator.
+ * @param credentials of the run; by default those of a run in this process
  */
 export function useLocalTable(
   table: string,
@@ -32,7 +31,7 @@ export function useLocalTable(
   process.env.AWS_SECRET_ACCESS_KEY = secretAccessKey;
 }
 
-/** Points the workflow of batches at a local run's. */
+/** Points the client of the batch workflow at a local run's workflow. */
 export function useLocalWorkflow(machineArn: string, endpoint: string): void {
   process.env[variables.batchWorkflowArn] = machineArn;
   process.env.AWS_ENDPOINT_URL_SFN = endpoint;

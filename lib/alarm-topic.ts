@@ -7,13 +7,15 @@ import type { Construct } from 'constructs';
 
 const cloudWatch = new ServicePrincipal('cloudwatch.amazonaws.com');
 
-/** Where alarms tell that they have gone off. Encrypted by a key of its own: AWS's key for topics lets no alarm publish. */
+/**
+ * The topic that alarms notify. It has its own KMS key, because CloudWatch alarms cannot use AWS's managed key for SNS.
+ */
 export class AlarmTopic extends Topic {
   constructor(scope: Construct, id: string, { emails }: { emails: readonly string[] }) {
     const key = new Key(scope, `${id}Key`, {
-      description: 'Encrypts what alarms tell',
+      description: 'Encrypts the notifications of alarms',
       enableKeyRotation: true,
-      // It keeps nothing: a message is gone once it is delivered.
+      // No stored data needs the key: SNS deletes a message after its delivery.
       removalPolicy: RemovalPolicy.DESTROY,
       pendingWindow: Duration.days(7),
     });
@@ -21,7 +23,7 @@ export class AlarmTopic extends Topic {
       new PolicyStatement({
         principals: [cloudWatch],
         actions: ['kms:Decrypt', 'kms:GenerateDataKey', 'kms:GenerateDataKeyWithoutPlaintext'],
-        // In a key's policy, the key itself.
+        // In a key policy, `*` means this key.
         resources: ['*'],
       }),
     );

@@ -21,24 +21,27 @@ import type { Settings } from './settings.ts';
 const minute = Duration.minutes(1);
 const fiveMinutes = Duration.minutes(5);
 
-/** Without `tooLong`, which is up to who writes the message. */
+/** Failures that are the model's. `tooLong` is not one of them: it is caused by the client's message. */
 const modelFailures = ['throttled', 'unavailable', 'refused', 'failed', 'stalled', 'slow'] as const;
 
 interface Rule {
-  /** What it means, in a sentence for whoever is woken. */
-  says: string;
-  /** Heading of the runbook; else the alarm's id, hyphenated. */
+  /** What the alarm means, in one sentence for the operator. */
+  summary: string;
+  /** Heading in docs/runbook.md; by default the alarm's id in kebab-case. */
   heading?: string;
   metric: IMetric;
-  /** It goes off at this value and above it. */
-  from: number;
-  /** How many of how many periods; one of one unless said. */
-  periods?: readonly [bad: number, of: number];
-  /** It goes off below the threshold, and without data stays as it was. Others are well without data. */
-  isFloor?: true;
+  /** The alarm goes off at or above this value. */
+  threshold: number;
+  /** The alarm goes off if this many of the evaluated periods are bad; one of one by default. */
+  periods?: readonly [bad: number, evaluated: number];
+  /**
+   * The alarm goes off below the threshold, and missing data does not change its state. For others, missing data is
+   * good.
+   */
+  isMinimum?: true;
 }
 
-/** What wakes somebody. Each alarm tells a topic, and names its part of docs/runbook.md. */
+/** All alarms. Each notifies the topic, and its description names its part of docs/runbook.md. */
 export class Alarms extends Construct {
   readonly topic: Topic;
   private readonly settings: Settings;
@@ -49,12 +52,12 @@ export class Alarms extends Construct {
     this.topic = new AlarmTopic(this, 'Topic', { emails: settings.alarmEmails });
   }
 
-  /** The gateway's answers of 500: also the authorizer's failures, which it answers so. */
+  /** Responses of the gateway with a 5xx status. They include failures of the authorizer. */
   watchGateway(api: RestApi): Alarm {
     return this.add('GatewayErrors', {
-      says: 'More than one request in a hundred is answered with 500.',
+      summary: 'More than 1 % of the requests fail with a 5xx status.',
       metric: new MathExpression({
-        // Two of three requests at night are no outage.
+        // Fewer than three errors a minute are not an outage, even if they are most of the requests.
         expression: 'IF(errors < 3, 0, 100 * errors / requests)',
         usingMetrics: {
           errors: api.metricServerErrors({ period: minute }),
@@ -63,38 +66,40 @@ export class Alarms extends Construct {
         label: '% of requests',
         period: minute,
       }),
-      from: 1,
+      threshold: 1,
       periods: [2, 5],
     });
   }
 
-  /** Crashes and time-outs. Failures that are answered are the gateway's errors, or the rows' of batches. */
+  /**
+   * Crashes and timeouts. Failures that the function handles appear as the gateway's errors or as failed batch items.
+   */
   watchFunction(handler: ServiceFunction): Alarm {
     return this.add(`${handler.node.id}Errors`, {
-      says: `The function ${handler.node.id} crashes or runs out of time.`,
+      summary: `The function ${handler.node.id} crashes or times out.`,
       heading: 'function-errors',
       metric: handler.metricErrors({ period: minute, statistic: 'Sum' }),
-      from: 1,
-      // Queue, workflow and clients try again what failed once.
+      threshold: 1,
+      // The queue, the workflow and clients retry after a single failure.
       periods: [2, 5],
     });
   }
 
-  /** Of all functions of the account in this Region, since they share what may run at once. */
+  /** Watches all functions of the account in this Region, because they share its concurrency. */
   watchConcurrency(): void {
     const ofAccount = (metricName: string, statistic: string) =>
       new Metric({ namespace: 'AWS/Lambda', metricName, statistic, period: minute });
     this.add('FunctionsThrottled', {
-      says: 'Lambda refuses to run functions of this account: too many run at once.',
+      summary: 'Lambda throttles functions of this account: too many run at once.',
       metric: ofAccount('Throttles', 'Sum'),
-      from: 1,
+      threshold: 1,
       periods: [2, 5],
     });
     const { accountConcurrency } = this.settings;
     this.add('ConcurrencyNearItsLimit', {
-      says: `Four fifths of the ${accountConcurrency} functions that the account may run at once are running.`,
+      summary: `The account uses at least 80 % of its concurrency limit of ${accountConcurrency} executions.`,
       metric: ofAccount('ConcurrentExecutions', 'Maximum'),
-      from: Math.floor(accountConcurrency * 0.8),
+      threshold: Math.floor(accountConcurrency * 0.8),
       periods: [3, 5],
     });
   }
@@ -109,15 +114,15 @@ export class Alarms extends Construct {
         ...options,
       });
     this.add('TableThrottled', {
-      says: 'DynamoDB throttles reads or writes of the table.',
+      summary: 'DynamoDB throttles reads or writes of the table.',
       metric: new MathExpression({
         expression: 'FILL(reads, 0) + FILL(writes, 0)',
         usingMetrics: { reads: events('ReadThrottleEvents'), writes: events('WriteThrottleEvents') },
         label: 'throttled',
         period: fiveMinutes,
       }),
-      // The SDK tries again; so many mean that clients feel it.
-      from: 50,
+      // The SDK retries throttled calls. From 50 in five minutes on, clients notice.
+      threshold: 50,
     });
     const operations = [
       'GetItem',
@@ -131,7 +136,7 @@ export class Alarms extends Construct {
     ];
     const names = operations.map((operation) => operation[0]?.toLowerCase() + operation.slice(1));
     this.add('TableErrors', {
-      says: 'DynamoDB answers with errors of its own.',
+      summary: 'DynamoDB responds with internal errors.',
       metric: new MathExpression({
         expression: names.map((name) => `FILL(${name}, 0)`).join(' + '),
         usingMetrics: Object.fromEntries(
@@ -148,21 +153,21 @@ export class Alarms extends Construct {
         label: 'errors of DynamoDB',
         period: fiveMinutes,
       }),
-      from: 10,
+      threshold: 10,
     });
   }
 
   watchBatches({ queue, deadLetters, machine }: BatchWorkflow, reconciler: ServiceFunction): void {
     const options = { period: fiveMinutes, statistic: 'Sum' };
     this.add('RequestsWait', {
-      says: 'The oldest request of the batch queue has waited for a quarter of the time that a batch has.',
+      summary: 'The oldest request in the batch queue has waited for a quarter of the batch timeout.',
       metric: queue.metricApproximateAgeOfOldestMessage({ period: fiveMinutes, statistic: 'Maximum' }),
-      from: Math.ceil(this.settings.batchTimeoutSeconds / 4),
+      threshold: Math.ceil(this.settings.batchTimeoutSeconds / 4),
     });
     this.add('DeadLetters', {
-      says: 'Requests have killed their worker ten times and were given up.',
+      summary: 'Requests have crashed their worker ten times and were abandoned.',
       metric: new MathExpression({
-        // A function takes them away at once: those it has been given count too.
+        // The dead-letter handler receives them at once, so received messages count as well as waiting ones.
         expression: 'FILL(received, 0) + FILL(waiting, 0)',
         usingMetrics: {
           received: deadLetters.metricNumberOfMessagesReceived(options),
@@ -171,10 +176,10 @@ export class Alarms extends Construct {
         label: 'dead letters',
         period: fiveMinutes,
       }),
-      from: 1,
+      threshold: 1,
     });
     this.add('ExecutionsFailed', {
-      says: 'Executions of the batch workflow have failed, or ran out of time.',
+      summary: 'Executions of the batch workflow have failed or timed out.',
       metric: new MathExpression({
         expression: 'FILL(failed, 0) + FILL(expired, 0)',
         usingMetrics: {
@@ -184,20 +189,21 @@ export class Alarms extends Construct {
         label: 'executions',
         period: fiveMinutes,
       }),
-      from: 1,
+      threshold: 1,
     });
     this.add('BatchesOverdue', {
-      says: 'Batches are still open a quarter of an hour after their time was up.',
+      summary: 'Batches are still open 15 minutes after they expired.',
       metric: serviceMetric(this, 'overdueBatches', {}, { period: fiveMinutes, statistic: 'Maximum' }),
-      from: 1,
+      threshold: 1,
       periods: [2, 2],
     });
     this.add('ReconcilerSilent', {
-      says: 'The reconciler, which takes up what crashes leave lying, has not run for a quarter of an hour.',
+      summary:
+        'The reconciler, which resumes work that crashes have interrupted, has not run for 15 minutes.',
       metric: new MathExpression({
-        // Runs that are missing count as none, but only where the queue has a value: Lambda polls it, so SQS has one as
-        // long as the stack works, and none before it is deployed. Missing runs alone would be an alarm at once in a new
-        // stack, whose reconciler has not had its first.
+        // Missing runs count as 0, but only if the queue's metric has a value. Lambda polls the queue, so SQS reports a
+        // value as long as the stack works, and none before the stack is deployed. Without this condition the alarm
+        // would go off in a new stack before the reconciler's first run.
         expression: 'FILL(runs, 0) + 0 * messages',
         usingMetrics: {
           runs: reconciler.metricInvocations(options),
@@ -206,21 +212,21 @@ export class Alarms extends Construct {
         label: 'runs',
         period: fiveMinutes,
       }),
-      from: 1,
-      // The fourth has the last run, without which FILL may have nothing to fill.
+      threshold: 1,
+      // The fourth period contains the last run: FILL may do nothing for a metric without any data.
       periods: [3, 4],
-      isFloor: true,
+      isMinimum: true,
     });
     this.add('WebhooksGivenUp', {
-      says: 'Webhooks were not delivered by the last attempt.',
+      summary: 'Webhooks were not delivered: every attempt has failed.',
       metric: serviceMetric(this, 'webhooksExhausted', {}, { period: fiveMinutes }),
-      from: 1,
+      threshold: 1,
     });
   }
 
   watchReplies(): void {
     this.add('ModelErrors', {
-      says: 'Replies end in failures of models, after all retries.',
+      summary: 'Replies fail because of models, after all retries.',
       metric: new MathExpression({
         expression: modelFailures.map((failure) => `FILL(${failure}, 0)`).join(' + '),
         usingMetrics: Object.fromEntries(
@@ -232,37 +238,44 @@ export class Alarms extends Construct {
         label: 'failed replies',
         period: fiveMinutes,
       }),
-      from: 5,
+      threshold: 5,
       periods: [2, 3],
     });
     this.add('FirstDeltaSlow', {
-      says: `Five replies of a hundred begin later than after ${this.settings.firstDeltaSeconds} s.`,
+      summary: `5 % of the replies start later than after ${this.settings.firstDeltaSeconds} s.`,
       metric: serviceMetric(
         this,
         'timeToFirstDelta',
         { route: 'send-message' },
         { period: fiveMinutes, statistic: 'p95' },
       ),
-      from: this.settings.firstDeltaSeconds * 1000,
+      threshold: this.settings.firstDeltaSeconds * 1000,
       periods: [3, 3],
     });
   }
 
-  /** No firewall stands before the endpoint of a web function: what comes past the distribution reaches the code. */
+  /**
+   * Requests that bypass the distribution. No firewall can protect the endpoint of a web function: they reach its code.
+   */
   watchUploads(): void {
     this.add('Strangers', {
-      says: 'Requests reach the upload endpoint past CloudFront: without its secret, or with an old one.',
+      summary:
+        'Requests bypass CloudFront and reach the upload endpoint: without its secret, or with an old one.',
       metric: serviceMetric(this, 'requestsWithoutOriginSecret', {}, { period: fiveMinutes }),
-      // A scanner that comes by sends some dozens. Each is closed unread, so fewer cost next to nothing.
-      from: 100,
+      // A scanner sends some dozens. The server closes each unread, so fewer than 100 cost almost nothing.
+      threshold: 100,
     });
   }
 
-  /** CloudFront reports its metrics to one Region alone: elsewhere there is no such alarm, but in `DistributionAlarms`. */
+  /**
+   * CloudFront reports its metrics to us-east-1 alone, so this alarm exists only there. The stack `DistributionAlarms`
+   * has it for other Regions.
+   */
   watchDistribution(distributionId: string): void {
     const alarm = this.add('DistributionErrors', {
-      says: 'CloudFront answers more than one request in a hundred with an error, its own or an origin’s.',
-      // The library's metric lacks the Region that CloudFront reports it under, and would never have a value.
+      summary:
+        'CloudFront responds to more than 1 % of the requests with a 5xx status, its own or an origin’s.',
+      // The library's metric lacks the dimension Region, which CloudFront's has, so it would never have a value.
       metric: new Metric({
         namespace: 'AWS/CloudFront',
         metricName: '5xxErrorRate',
@@ -270,31 +283,31 @@ export class Alarms extends Construct {
         statistic: 'Average',
         period: fiveMinutes,
       }),
-      from: 1,
+      threshold: 1,
       periods: [2, 3],
     });
-    const isThere = new CfnCondition(this, 'HearsCloudFront', {
+    const isInMetricsRegion = new CfnCondition(this, 'HearsCloudFront', {
       expression: Fn.conditionEquals(Aws.REGION, 'us-east-1'),
     });
-    (alarm.node.defaultChild as CfnResource).cfnOptions.condition = isThere;
+    (alarm.node.defaultChild as CfnResource).cfnOptions.condition = isInMetricsRegion;
   }
 
-  private add(id: string, { says, heading, metric, from, periods = [1, 1], ...rule }: Rule): Alarm {
+  private add(id: string, { summary, heading, metric, threshold, periods = [1, 1], ...rule }: Rule): Alarm {
     const alarm = new Alarm(this, id, {
-      alarmDescription: `${says} See docs/runbook.md#${heading ?? hyphenated(id)}`,
+      alarmDescription: `${summary} See docs/runbook.md#${heading ?? kebabCase(id)}`,
       metric,
-      threshold: from,
-      comparisonOperator: rule.isFloor
+      threshold,
+      comparisonOperator: rule.isMinimum
         ? ComparisonOperator.LESS_THAN_THRESHOLD
         : ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
       datapointsToAlarm: periods[0],
       evaluationPeriods: periods[1],
-      treatMissingData: rule.isFloor ? TreatMissingData.IGNORE : TreatMissingData.NOT_BREACHING,
+      treatMissingData: rule.isMinimum ? TreatMissingData.IGNORE : TreatMissingData.NOT_BREACHING,
     });
     alarm.addAlarmAction(new SnsAction(this.topic));
     return alarm;
   }
 }
 
-const hyphenated = (id: string): string =>
+const kebabCase = (id: string): string =>
   id.replaceAll(/(?!^)[A-Z]/g, (letter) => `-${letter}`).toLowerCase();

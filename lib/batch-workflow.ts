@@ -32,15 +32,24 @@ import { removalPolicyOf } from './removal-policy.ts';
 import type { ServiceFunction } from './service-function.ts';
 import type { Settings } from './settings.ts';
 
-/** Lambda asks for six times the function's time, so that what is being done is never delivered again. */
+/** AWS recommends six times the function's timeout, so that SQS never redelivers a message that is still in work. */
 const visibilitySeconds = 6 * workerTimeoutSeconds;
-/** A request is put back by a new message; only crashes bring a message back, and ten are no accident. */
-const deliveriesAtMost = 10;
+/**
+ * Workers requeue a request by a new message, so SQS redelivers a message only after a crash of its worker. After ten
+ * crashes the message is the cause.
+ */
+const maxDeliveries = 10;
 
-/** A run of the reconciler that cannot begin within the minute is dropped. 60 s are the least that both services take. */
-const onlyNow = { retryAttempts: 0, maxEventAge: Duration.seconds(60) };
+/**
+ * A run of the reconciler that cannot start within a minute is dropped. 60 s is the minimum of EventBridge and of
+ * Lambda.
+ */
+const noRetries = { retryAttempts: 0, maxEventAge: Duration.seconds(60) };
 
-/** How a batch is carried: a queue of its requests with its workers, and a state machine that waits for their end. */
+/**
+ * Processes batches: a queue of requests with its workers, and a state machine that waits until all requests have
+ * ended.
+ */
 export class BatchWorkflow extends Construct {
   readonly queue: Queue;
   readonly deadLetters: Queue;
@@ -69,7 +78,8 @@ export class BatchWorkflow extends Construct {
       handler.addEnvironment(variables.batchWorkspaceSlots, String(slots));
     }
     reconciler.readsDepthOf(this.queue);
-    // With more, how many workers a workspace holds would hang on how its messages come together.
+    // With more messages in one invocation, the number of workers that a workspace occupies would depend on how SQS
+    // happens to group its messages.
     worker.receivesFrom(this.queue, { batchSize: 1, maxConcurrency: concurrency.batchWorkers });
     deadLetterHandler.receivesFrom(this.deadLetters, {
       batchSize: 10,
@@ -92,7 +102,8 @@ export class BatchWorkflow extends Construct {
       id: `AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:execution:<${logicalIdOf(this.machine)}.Name>:*]`,
       reason: 'Executions are named when they start; these are the executions of one machine.',
     });
-    // A part of its role's policy would be made before the machine, which is made after the function.
+    // A separate policy: the dispatcher depends on its role's default policy, and the machine depends on the
+    // dispatcher. With this statement in the default policy CloudFormation would find a circular dependency.
     new Policy(this, 'DispatcherWakes', {
       ...(dispatcher.role !== undefined && { roles: [dispatcher.role] }),
       statements: [
@@ -103,22 +114,22 @@ export class BatchWorkflow extends Construct {
       ],
     });
     new Rule(this, 'Reconciliation', {
-      description: 'Takes up what crashes and outages have left',
-      // With a lease of 30 s, requests of a dead worker are requeued within two minutes. A run costs two reads when no
-      // batch is open and every webhook is delivered.
+      description: 'Runs the reconciler, which resumes work that crashes and outages have interrupted',
+      // With a batch item lease of 30 s, the reconciler requeues the requests of a dead worker within two minutes. A
+      // run costs two reads if no batch is open and every webhook is delivered.
       schedule: Schedule.rate(Duration.minutes(1)),
       targets: [
         new LambdaFunction(reconciler.alias, {
           event: RuleTargetInput.fromObject({}),
-          // The next minute's run does what a lost one would have done.
-          ...onlyNow,
+          // The next run does the work of a lost one.
+          ...noRetries,
         }),
       ],
     });
-    // Lambda retries an asynchronous call by itself, twice and for six hours, unless it is told otherwise.
+    // By default Lambda retries an asynchronous invocation twice, and for up to six hours if it is throttled.
     reconciler.alias.configureAsyncInvoke({
-      retryAttempts: onlyNow.retryAttempts,
-      maxEventAge: onlyNow.maxEventAge,
+      retryAttempts: noRetries.retryAttempts,
+      maxEventAge: noRetries.maxEventAge,
     });
   }
 
@@ -129,7 +140,7 @@ export class BatchWorkflow extends Construct {
       retentionPeriod: Duration.days(14),
       visibilityTimeout: Duration.seconds(visibilitySeconds),
       ...(deadLetters !== undefined && {
-        deadLetterQueue: { queue: deadLetters, maxReceiveCount: deliveriesAtMost },
+        deadLetterQueue: { queue: deadLetters, maxReceiveCount: maxDeliveries },
       }),
     });
   }
@@ -138,28 +149,28 @@ export class BatchWorkflow extends Construct {
     functions: Record<'dispatcher' | 'advancer' | 'failer' | 'deliverer', ServiceFunction>,
     settings: Settings,
   ): StateMachine {
-    const ended = this.createDelivery(functions.deliverer);
-    const abort = new LambdaInvoke(this, 'Fail what is left of the batch', {
+    const delivery = this.createDelivery(functions.deliverer);
+    const failRemaining = new LambdaInvoke(this, 'Fail what is left of the batch', {
       lambdaFunction: functions.failer.aliasByName,
-      payload: this.names(),
+      payload: this.batchInput(),
       resultSelector: { 'webhook.$': '$.Payload.webhook' },
       resultPath: '$.look',
     });
-    retry(abort);
-    abort.next(ended);
+    retry(failRemaining);
+    failRemaining.next(delivery);
     const outage = new Fail(this, 'Leave the batch to the reconciler', {
       error: serviceUnavailable,
       cause: 'A service was throttled or unavailable for hours',
     });
-    /** Only an error that no attempt can mend fails a batch. */
+    /** Fails the batch after an error that no retry can cure. A transient error only ends the execution. */
     const failBatchOnError = (state: LambdaInvoke): void => {
       retry(state);
       state.addCatch(outage, { errors: transientErrors, resultPath: JsonPath.DISCARD });
-      state.addCatch(abort, { resultPath: '$.error' });
+      state.addCatch(failRemaining, { resultPath: '$.error' });
     };
     const check = new LambdaInvoke(this, 'See what has become of the batch', {
       lambdaFunction: functions.advancer.aliasByName,
-      payload: this.names(),
+      payload: this.batchInput(),
       resultSelector: { 'stage.$': '$.Payload.stage', 'webhook.$': '$.Payload.webhook' },
       resultPath: '$.look',
     });
@@ -167,12 +178,13 @@ export class BatchWorkflow extends Construct {
       new LambdaInvoke(this, name, {
         lambdaFunction: functions.dispatcher.aliasByName,
         integrationPattern: IntegrationPattern.WAIT_FOR_TASK_TOKEN,
-        payload: this.names({ taskToken: JsonPath.taskToken }),
-        // The backstop of the batch's own expiry, or of a worker's wake: whoever waits looks again.
+        payload: this.batchInput({ taskToken: JsonPath.taskToken }),
+        // The fallback for the batch's expiry and for a lost task callback: after it the workflow checks the batch.
         taskTimeout: Timeout.duration(Duration.seconds(seconds)),
         resultPath: JsonPath.DISCARD,
       });
-    // Workers wake it as they end; what a worker has left behind, its lease gives up, and ten seconds are for the clocks.
+    // Workers complete the task callback when they end. The requests of a crashed worker are available again when their
+    // batch item lease ends; ten seconds more are for differences of clocks.
     const finishSeconds = settings.leaseSeconds + 10;
     const waits = [
       wait('Send the requests to the queue and wait for the last one', settings.batchTimeoutSeconds),
@@ -189,21 +201,21 @@ export class BatchWorkflow extends Construct {
       new Choice(this, 'Is the batch over?')
         .when(Condition.stringEquals('$.look.stage', 'wait'), waits[1])
         .when(Condition.stringEquals('$.look.stage', 'finish'), waits[2])
-        .otherwise(ended),
+        .otherwise(delivery),
     );
     return this.defineMachine(waits[0], settings);
   }
 
-  /** What is behind the end of a batch. The function says how long to wait for its next attempt, if there is one. */
+  /** The states after the end of a batch. The function returns the seconds until the next attempt, if there is one. */
   private createDelivery(deliverer: ServiceFunction): IChainable {
     const ended = new Succeed(this, 'The batch is over');
     const deliver = new LambdaInvoke(this, 'Deliver the webhook', {
       lambdaFunction: deliverer.aliasByName,
-      payload: this.names(),
+      payload: this.batchInput(),
       resultSelector: { 'state.$': '$.Payload.state', 'seconds.$': '$.Payload.seconds' },
       resultPath: '$.delivery',
     });
-    // The execution of what goes on failing fails, and the reconciler starts another.
+    // If all retries fail, the execution fails and the reconciler starts another one.
     retry(deliver);
     const wait = new Wait(this, 'Wait for the time of the next attempt', {
       time: WaitTime.secondsPath('$.delivery.seconds'),
@@ -218,21 +230,22 @@ export class BatchWorkflow extends Construct {
       .otherwise(ended);
   }
 
-  private names(more: Record<string, string> = {}): TaskInput {
+  /** The input of every function of the workflow: the ids of workspace and batch. */
+  private batchInput(extra: Record<string, string> = {}): TaskInput {
     return TaskInput.fromObject({
       workspaceId: JsonPath.stringAt('$.workspaceId'),
       batchId: JsonPath.stringAt('$.batchId'),
-      ...more,
+      ...extra,
     });
   }
 
   private defineMachine(first: IChainable, settings: Settings): StateMachine {
-    // A stack id ends in /UUID. The first part of it keeps the names of two stacks of one stage apart: production
-    // retains the group, so without it a stage could not be deployed again after its stack was deleted.
+    // A stack id ends in /UUID. The first part of the UUID makes the log group's name unique. Production retains the
+    // group after its stack is deleted, so a new stack of the same stage could not create a group of the same name.
     const stackPart = Fn.select(0, Fn.split('-', Fn.select(2, Fn.split('/', Aws.STACK_ID))));
     const logGroup = new LogGroup(this, 'Logs', {
-      // Below this prefix Step Functions needs no entry of its own in the Region's one resource policy for logs, whose
-      // 5,120 characters all stacks of the account share.
+      // For a group with this prefix Step Functions adds no entry to the account's resource policy for logs in the
+      // Region. That policy has at most 5,120 characters, which all stacks share.
       logGroupName: `/aws/vendedlogs/states/${Stack.of(this).stackName}-${stackPart}`,
       retention: settings.logRetentionDays,
       removalPolicy: removalPolicyOf(settings),
@@ -259,8 +272,9 @@ const logicalIdOf = (construct: Construct): string =>
   Stack.of(construct).getLogicalId(construct.node.defaultChild as CfnElement);
 
 /**
- * Lambda or a service behind it is throttled or unavailable. `ServiceUnavailable` is thrown by functions of this service
- * (runtime/observability/observed.ts); `Sandbox.Timedout` is a function whose calls had no answer for all its time.
+ * Errors that mean: Lambda, or a service that the function calls, is throttled or unavailable. Functions of this
+ * service throw `ServiceUnavailable` (runtime/observability/observed.ts). `Sandbox.Timedout` means that the function
+ * timed out, for example because a call received no response.
  */
 const transientErrors = [
   serviceUnavailable,
@@ -273,9 +287,9 @@ const transientErrors = [
 ];
 
 /**
- * Retries have full jitter, so that a thousand batches do not come back together. 400 attempts of a transient error, five
- * minutes apart at most, are a day on the average and 2,000 of the 25,000 events that an execution may have. Any other
- * error has ten attempts in some five minutes: as long as a roll-out takes to go back.
+ * Retries have full jitter, so that a thousand batches do not retry at the same time. Transient errors have 400
+ * attempts, at most five minutes apart: a day on average, and 2,000 of the 25,000 events that an execution may have.
+ * Other errors have ten attempts in about five minutes, the time that a roll-out needs to roll back.
  */
 function retry(state: LambdaInvoke): void {
   const waits = { interval: Duration.seconds(1), backoffRate: 2, jitterStrategy: JitterType.FULL };

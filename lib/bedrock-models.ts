@@ -11,12 +11,13 @@ export const bedrockModel = new RegExp(
   `^(${modelId}|arn:aws[a-z-]*:bedrock:[a-z0-9-]+:([0-9]{12})?:(${resourceTypes})/[a-zA-Z0-9.:-]+)$`,
 );
 
-/** Profiles that AWS defines are named after the model, behind where it may be routed to. */
-const profileId = /^(?<where>global|apac|us-gov|[a-z]{2})\.(?<model>[^.]+\..+)$/;
+/** The id of an inference profile that AWS defines: a geography and the model's id. */
+const profileId = /^(?<geography>global|apac|us-gov|[a-z]{2})\.(?<model>[^.]+\..+)$/;
 
 /**
- * What a role needs to invoke a model by Converse, streamed or not. An inference profile needs also the models that it
- * routes to, which AWS's documentation grants under the condition that they are reached through the profile.
+ * The permissions that a role needs to invoke a model by Converse or ConverseStream. An inference profile also needs
+ * permissions for the models that it routes to. As in AWS's documentation, these hold only for calls through the
+ * profile.
  */
 export function bedrockStatements(scope: Construct, model: string): PolicyStatement[] {
   const { partition, region, account } = Stack.of(scope);
@@ -29,11 +30,12 @@ export function bedrockStatements(scope: Construct, model: string): PolicyStatem
   if (profile === undefined || (isArn && !model.includes(':inference-profile/')))
     return [invoke(arnOf(':foundation-model'))];
   const profileArn = arnOf(`${account}:inference-profile`);
-  const modelIn = (where: string) => `arn:${partition}:bedrock:${where}::foundation-model/${profile.model}`;
+  const modelIn = (modelRegion: string) =>
+    `arn:${partition}:bedrock:${modelRegion}::foundation-model/${profile.model}`;
   return [
     invoke(profileArn),
-    // A global profile's model is asked for here, and then in a Region that has no name.
-    profile.where === 'global'
+    // For a global profile AWS checks the model's ARN in the caller's Region, and then an ARN without a Region.
+    profile.geography === 'global'
       ? invokeThrough(profileArn, modelIn(region), modelIn(''))
       : invokeThrough(profileArn, modelIn('*')),
   ];
@@ -50,7 +52,7 @@ const invokeThrough = (profile: string, ...resources: string[]): PolicyStatement
     conditions: { StringEquals: { 'bedrock:InferenceProfileArn': profile } },
   });
 
-/** Says to cdk-nag why the models behind a profile are granted in every Region. */
+/** Acknowledges the findings of cdk-nag about permissions for a profile's models in every Region. */
 export function acknowledgeRegions(scope: Construct, models: readonly string[]): void {
   const wildcards = models
     .flatMap((model) => bedrockStatements(scope, model))
@@ -60,6 +62,6 @@ export function acknowledgeRegions(scope: Construct, models: readonly string[]):
     Validations.of(scope).acknowledge({
       id: `AwsSolutions-IAM5[Resource::${resource.replace(Stack.of(scope).partition, '<AWS::Partition>')}]`,
       reason:
-        'AWS chooses and changes the Regions, and behind an application profile the model; only calls through that one profile are allowed.',
+        'AWS chooses and changes the Regions of a profile, and the model of an application profile. Only calls through that one profile are allowed.',
     });
 }

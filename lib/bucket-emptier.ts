@@ -4,8 +4,8 @@ import { removalPolicyOf } from './removal-policy.ts';
 import type { Settings } from './settings.ts';
 
 /**
- * Gives the function that empties buckets before they are deleted a log group. The library makes the function, one for the
- * whole stack, without one: Lambda would create a group whose lines never expire.
+ * Creates a log group for the library's function that empties buckets before they are deleted. Without it Lambda would
+ * create a group whose lines never expire. A stack has at most one such function.
  */
 export function expireLogsOfBucketEmptier(stack: Stack, settings: Settings): void {
   const emptier = stack.node

@@ -1,40 +1,47 @@
 import type { FunctionName } from './function-names.ts';
 
-/** Lambda leaves so much to functions without a reservation, and rejects the reservation that would take of it. */
+/**
+ * Lambda always leaves this concurrency to functions without a reservation. It rejects a reservation that would exceed
+ * the rest.
+ */
 export const unreservedAtLeast = 100;
 
-/** Fewer concurrent replies would turn away the burst of one API key: ten sends at once (`rateLimits.sends`). */
-const sendsAtLeast = 10;
+/**
+ * With fewer concurrent replies, Lambda would throttle the burst of one API key: ten sends at once
+ * (`rateLimits.sends`).
+ */
+const minSends = 10;
 
-/** Each worker handles one message, which names ten requests: 200 requests run at once. */
-const workersAtMost = 20;
+/** Each worker handles one message with ten requests, so 200 requests run concurrently. */
+const maxWorkers = 20;
 
-/** Lambda's minimum for an event source. Dead letters are rare. */
+/** Lambda's minimum for the maximum concurrency of an event source. Dead letters are rare. */
 const deadLetterHandlers = 2;
 
 /**
- * Functions that are called in any number and may run for long: their reservation is a ceiling, which leaves the rest
- * alone. A call beyond it is retried by its caller.
+ * Functions that may run for long and whose number of invocations has no limit. Their reservation is a ceiling, so that
+ * they cannot use up the account's concurrency. Callers retry a throttled invocation.
  */
 const longRunning: Partial<Record<FunctionName, number>> = {
-  // At 1.5 s a file, 33 files a second. One message attaches ten.
+  // At 1.5 s a file, 33 files a second. A message can attach ten files.
   'prepare-attachment': 50,
-  // A receiver may take 15 s: of dead ones three a second, of those that respond within 0.3 s more than a hundred.
+  // A receiver may take 15 s. That is three deliveries a second to dead receivers, and more than a hundred to receivers
+  // that respond within 0.3 s.
   'deliver-webhook': 50,
-  // 2 s for a batch of 1,000 requests: ten batches a second.
+  // A batch of 1,000 requests takes 2 s: ten batches a second.
   'dispatch-batch': 20,
-  // Two that run at once would take up the same batches.
+  // Two concurrent runs would resume the same batches.
   'reconcile-batches': 1,
 };
 
 type Part = readonly [name: string, executions: number];
 
 export interface ConcurrencyPlan {
-  /** By function: so many executions whatever else runs, and never more. */
+  /** Reserved concurrency by function: guaranteed executions, and also the maximum. */
   readonly reserved: ReadonlyMap<FunctionName, number>;
   readonly batchWorkers: number;
   readonly deadLetterHandlers: number;
-  /** Why nothing is reserved although the settings ask for it. */
+  /** The reason why nothing is reserved although the settings request it. */
   readonly warning: string | undefined;
 }
 
@@ -48,9 +55,9 @@ export interface ConcurrencySettings {
 }
 
 /**
- * Divides the account's concurrency. The authorizer and what runs for long have reservations. Short routes share what
- * is left unreserved, because a reservation of each would be its ceiling too: a hundred chats created at once need a
- * hundred executions of one function. What nobody else needs is for sends.
+ * Divides the account's concurrency. The authorizer and long-running functions have reservations. Short routes share
+ * the unreserved part: a reservation would also be a ceiling, but a hundred chats created at once need a hundred
+ * executions of one function. `send-message` reserves the rest.
  */
 export function planConcurrency(settings: ConcurrencySettings): ConcurrencyPlan {
   const { accountConcurrency } = settings;
@@ -60,7 +67,7 @@ export function planConcurrency(settings: ConcurrencySettings): ConcurrencyPlan 
     return {
       reserved: new Map(),
       ...workers,
-      warning: `Nothing is reserved: Lambda keeps ${unreservedAtLeast} executions unreserved, and accountConcurrency is ${accountConcurrency}. A few replies at once then stop the authorizer, and every route with it. Ask AWS for 1,000 (docs/deploy.md)`,
+      warning: `Nothing is reserved: Lambda keeps ${unreservedAtLeast} executions unreserved, and accountConcurrency is ${accountConcurrency}. A few concurrent replies can then block the authorizer, and so every route. Ask AWS for 1,000 (docs/deploy.md)`,
     };
   const reserved = new Map<FunctionName, number>([
     ...reservedParts(settings),
@@ -69,20 +76,20 @@ export function planConcurrency(settings: ConcurrencySettings): ConcurrencyPlan 
   return { reserved, ...workers, warning: undefined };
 }
 
-/** What does not fit into the account, with the sum; undefined when all of it fits. */
+/** A message with the sum of all parts if they exceed the account's concurrency; undefined if they fit. */
 export function concurrencyProblem(settings: ConcurrencySettings): string | undefined {
   const { accountConcurrency, reservedConcurrency } = settings;
   if (!reservedConcurrency || accountConcurrency <= unreservedAtLeast) return undefined;
-  const parts: Part[] = [...partsWithoutSends(settings), ['send-message (at least)', sendsAtLeast]];
+  const parts: Part[] = [...partsWithoutSends(settings), ['send-message (at least)', minSends]];
   const sum = sumOf(parts);
   if (sum <= accountConcurrency) return undefined;
   const terms = parts.map(([name, executions]) => `${executions} ${name}`).join(' + ');
   return `${accountConcurrency} is less than ${terms} = ${sum}; lower authorizerConcurrency, shortRouteConcurrency or otherStacksConcurrency, or set reservedConcurrency to false`;
 }
 
-/** A fifth of a small account: the rest is for people who wait. */
+/** A fifth of a small account: the rest is for clients that wait for a response. */
 const workersOf = (accountConcurrency: number): number =>
-  Math.min(workersAtMost, Math.max(2, Math.floor(accountConcurrency / 5)));
+  Math.min(maxWorkers, Math.max(2, Math.floor(accountConcurrency / 5)));
 
 const reservedParts = ({ authorizerConcurrency }: ConcurrencySettings): [FunctionName, number][] => [
   ['authorize-request', authorizerConcurrency],

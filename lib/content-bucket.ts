@@ -6,8 +6,8 @@ import { removalPolicyOf } from './removal-policy.ts';
 import type { Settings } from './settings.ts';
 
 /**
- * What is too large for an item of the table. No versions: an object is written once, under a key of its own, and only
- * deleted by the request that wrote it.
+ * Content that is too large for an item of the table. No versioning: an object is written once, under a unique key, and
+ * only the request that wrote it deletes it.
  */
 export class ContentBucket extends Bucket {
   constructor(scope: Construct, id: string, settings: Settings) {
@@ -15,21 +15,22 @@ export class ContentBucket extends Bucket {
       blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
       encryption: BucketEncryption.S3_MANAGED,
       enforceSSL: true,
-      // An upload in parts that nobody finishes is invisible and billed; none takes longer than the 15 minutes of a function.
+      // An unfinished multipart upload is invisible and billed. An upload takes at most 15 minutes, a function's
+      // timeout.
       lifecycleRules: [
         { abortIncompleteMultipartUploadAfter: Duration.days(1) },
-        // What was read from ephemeral files, which are gone after a day.
+        // Text and images extracted from ephemeral files, which themselves expire after a day.
         { prefix: 'attachments/ephemeral/', expiration: Duration.days(1) },
       ],
       removalPolicy: removalPolicyOf(settings),
-      // CloudFormation deletes no bucket that has objects.
+      // CloudFormation cannot delete a bucket that has objects.
       autoDeleteObjects: !settings.production,
     });
     pinLogicalId(this, 'ContentBucket');
     Validations.of(this).acknowledge({
       id: 'AwsSolutions-S1',
       reason:
-        'Only the service reads and writes objects, and its own log lines tell which request did; CloudTrail data events are there for those who must record more.',
+        'Only the service reads and writes objects, and it logs each of its requests. An operator who must record more can use CloudTrail data events.',
     });
   }
 }

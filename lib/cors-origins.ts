@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-/** As browsers send it: in lower case, without the scheme's own port and without a slash at its end. */
+/** As browsers send it: in lower case, without the scheme's default port and without a trailing slash. */
 const isOrigin = (text: string): boolean =>
   text === '*' ||
   (/^https?:\/\/[a-z0-9.:[\]-]+$/.test(text) && URL.canParse(text) && new URL(text).origin === text);

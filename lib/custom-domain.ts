@@ -11,7 +11,9 @@ import type { Settings } from './settings.ts';
 
 export type CustomDomain = NonNullable<Settings['domain']>;
 
-/** Points a domain's name to what answers there, where its zone is known; else that is for whoever keeps the zone. */
+/**
+ * Adds DNS records that point the domain's name to the target. Without a hosted zone the operator creates the records.
+ */
 export function pointDomain(
   scope: Construct,
   { name, hostedZone }: CustomDomain,
@@ -23,7 +25,7 @@ export function pointDomain(
     hostedZoneId: hostedZone.id,
     zoneName: hostedZone.name,
   });
-  // Absolute: else the zone's name would be put behind it.
+  // The final dot makes the name absolute; otherwise the library would append the zone's name.
   const record = { zone, recordName: `${name}.`, target: RecordTarget.fromAlias(target) };
   new ARecord(scope, 'Address', record);
   if (options.ipv6) new AaaaRecord(scope, 'AddressV6', record);

@@ -20,16 +20,16 @@ import { type DimensionsOf, everyServiceMetric, serviceMetric } from './service-
 
 const period = Duration.minutes(5);
 
-/** Where AWS's console is in partitions other than `aws`. CloudFormation alone knows in which one a stack is. */
+/** Domains of AWS's console in partitions other than `aws`. Only CloudFormation knows the partition of a stack. */
 const otherConsoles = {
   'aws-cn': 'console.amazonaws.cn',
   'aws-us-gov': 'console.amazonaws-us-gov.com',
   'aws-eusc': 'console.amazonaws-eusc.eu',
 };
 
-/** What is looked at from day to day, and first when an alarm goes off: what clients see, models, batches, what costs money. */
+/** For the daily check, and the first page to open after an alarm: what clients see, models, batches, and costs. */
 export class Dashboard extends Construct {
-  /** Where it is seen. */
+  /** The dashboard's URL in the AWS console. */
   readonly address: string;
 
   constructor(
@@ -41,15 +41,15 @@ export class Dashboard extends Construct {
       table: TableV2;
       /** All functions. */
       functions: readonly ServiceFunction[];
-      /** Functions whose log lines tell tokens and workspaces. */
-      responding: readonly ServiceFunction[];
+      /** Functions that log tokens and workspaces. */
+      repliers: readonly ServiceFunction[];
     },
   ) {
     super(scope, id);
     const { region, stackName } = Stack.of(this);
     const dashboard = new CloudWatchDashboard(this, 'Dashboard', { defaultInterval: Duration.days(1) });
     dashboard.addWidgets(...this.clients(props.api));
-    dashboard.addWidgets(...this.models(props.responding));
+    dashboard.addWidgets(...this.models(props.repliers));
     dashboard.addWidgets(...this.batches(props.batches));
     dashboard.addWidgets(...this.costs(props));
     this.address = `https://${this.consoleDomain()}/cloudwatch/home?region=${region}#dashboards/dashboard/${dashboard.dashboardName}`;
@@ -57,18 +57,18 @@ export class Dashboard extends Construct {
       new TextWidget({
         width: 24,
         height: 2,
-        markdown: `${stackName}: what to do about an alarm is told in docs/runbook.md, what things cost in docs/deploy.md.`,
+        markdown: `${stackName}: docs/runbook.md says what to do after an alarm, docs/deploy.md what the service costs.`,
       }),
     );
   }
 
-  /** By conditions and not by a mapping: in a partition that is not listed, a mapping would fail the deployment. */
+  /** Uses conditions, because a mapping would make a deployment fail in a partition that is not listed. */
   private consoleDomain(): string {
-    return Object.entries(otherConsoles).reduce((otherwise, [partition, domain]) => {
+    return Object.entries(otherConsoles).reduce((fallback, [partition, domain]) => {
       const condition = new CfnCondition(this, `Is${partition}`, {
         expression: Fn.conditionEquals(Aws.PARTITION, partition),
       });
-      return Fn.conditionIf(condition.logicalId, domain, otherwise).toString();
+      return Fn.conditionIf(condition.logicalId, domain, fallback).toString();
     }, 'console.aws.amazon.com');
   }
 
@@ -76,7 +76,7 @@ export class Dashboard extends Construct {
     return [
       graph('Requests by route', { left: [this.search('requests', 'route')] }),
       graph('Errors by code', { left: [this.search('errors', 'error_code')] }),
-      graph('Answers of the gateway', {
+      graph('Responses of the gateway', {
         left: [
           api.metricRequests({ label: 'all', period }),
           api.metricClientErrors({ label: '4xx', period }),
@@ -96,7 +96,7 @@ export class Dashboard extends Construct {
     ];
   }
 
-  private models(responding: readonly ServiceFunction[]) {
+  private models(repliers: readonly ServiceFunction[]) {
     return [
       graph('Tokens by model', {
         left: [this.search('promptTokens', 'model', 'prompt')],
@@ -104,13 +104,13 @@ export class Dashboard extends Construct {
       }),
       graph('Failures of models', {
         left: [this.search('modelFailures', 'model', 'ended a reply')],
-        right: [this.search('modelRetries', 'model', 'asked again')],
+        right: [this.search('modelRetries', 'model', 'retried')],
       }),
       new LogQueryWidget({
         title: 'Tokens by workspace',
         width: 12,
         view: LogQueryVisualizationType.TABLE,
-        logGroupNames: responding.map(({ logGroup }) => logGroup.logGroupName),
+        logGroupNames: repliers.map(({ logGroup }) => logGroup.logGroupName),
         queryLines: [
           'filter ispresent(PromptTokens)',
           'stats sum(PromptTokens) as prompt, sum(CompletionTokens) as completion, sum(ModelCalls) as calls by workspace_id',
@@ -127,7 +127,7 @@ export class Dashboard extends Construct {
         left: [
           serviceMetric(this, 'batchRequestsDone', {}, { period, label: 'done' }),
           serviceMetric(this, 'batchRequestsFailed', {}, { period, label: 'failed' }),
-          serviceMetric(this, 'batchRequestsDelayed', {}, { period, label: 'put off' }),
+          serviceMetric(this, 'batchRequestsDelayed', {}, { period, label: 'delayed' }),
         ],
         right: [queue.metricApproximateNumberOfMessagesVisible({ period, label: 'in the queue' })],
       }),
@@ -137,7 +137,7 @@ export class Dashboard extends Construct {
           serviceMetric(this, 'overdueBatches', {}, { period, statistic: 'Maximum', label: 'overdue' }),
         ],
       }),
-      graph('What waits', {
+      graph('Waiting and failed work', {
         left: [queue.metricApproximateAgeOfOldestMessage({ period, label: 'oldest request, s' })],
         right: [
           deadLetters.metricNumberOfMessagesReceived({ period, label: 'dead letters' }),
@@ -146,12 +146,12 @@ export class Dashboard extends Construct {
       }),
       graph('Webhooks', {
         left: [this.search('webhookAttempts', 'outcome')],
-        right: [serviceMetric(this, 'webhooksExhausted', {}, { period, label: 'given up' })],
+        right: [serviceMetric(this, 'webhooksExhausted', {}, { period, label: 'exhausted' })],
       }),
     ];
   }
 
-  /** Without the requests of S3, which it counts only for money; functions and turns tell them well enough. */
+  /** Without requests to S3: its request metrics cost extra, and the numbers of invocations and turns show enough. */
   private costs({
     batches: { queue, deadLetters },
     functions,

@@ -4,7 +4,7 @@ import { pinLogicalId } from './logical-id.ts';
 import { removalPolicyOf } from './removal-policy.ts';
 import type { Settings } from './settings.ts';
 
-/** The one table of the service. On demand, because chats come in bursts; encrypted with DynamoDB's own key. */
+/** The data table. Capacity is on demand, because chats come in bursts. DynamoDB encrypts it with its own key. */
 export class DataTables extends Construct {
   readonly data: TableV2;
 

@@ -6,14 +6,14 @@ import { distributionIdOutput, type ServiceStack } from './service-stack.ts';
 import type { Stage } from './stage.ts';
 
 /**
- * The alarm of a distribution whose stack is not in us-east-1. CloudFront reports its metrics to that Region alone, an
- * alarm receives only its own Region's, and tells only a topic of its own Region.
+ * The alarm of a distribution whose service stack is not in us-east-1. CloudFront reports its metrics to us-east-1
+ * alone. An alarm can watch only metrics of its own Region, and can notify only a topic of its own Region.
  */
 export class DistributionAlarms extends Stack {
   constructor(
     scope: Construct,
     id: string,
-    props: { stage: Stage; service: ServiceStack /** Where the service is deployed. */; region: string },
+    props: { stage: Stage; service: ServiceStack /** The Region of the service stack. */; region: string },
   ) {
     const { stage, service, region } = props;
     super(scope, id, {

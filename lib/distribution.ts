@@ -25,24 +25,26 @@ import { type CustomDomain, pointDomain } from './custom-domain.ts';
 import { pinLogicalId } from './logical-id.ts';
 import { preflightSeconds } from './preflights.ts';
 
-/** The longest that CloudFront waits for an origin to begin, or to go on with, an answer. */
+/** How long CloudFront waits for the first bytes of an origin's response, and for the next ones. */
 const readTimeout = Duration.seconds(120);
 
 /**
- * Every status whose caching CloudFront lets one configure. Unless told otherwise it keeps the errors of GET and HEAD for
- * 10 s, whatever the cache policy says, and of most statuses although `no-store` forbids it, for whoever asks for the
- * same path: its key has neither the API key nor the query.
+ * All statuses whose caching CloudFront can configure. By default it caches errors of GET and HEAD for 10 s, regardless
+ * of the cache policy and for most statuses even with `no-store`. Other clients that request the same path would get
+ * the cached error, because the cache key contains neither the API key nor the query.
  */
 const errorStatuses = [400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504];
 
-/** Tells origins which address was asked for: they themselves are called by their own. */
+/**
+ * Forwards the host that the client used in a header of its own: in requests to an origin, `Host` is the origin's name.
+ */
 const forwardViewerHost = `function handler(event) {
   var request = event.request;
   request.headers['${viewerHostHeader}'] = { value: request.headers.host.value };
   return request;
 }`;
 
-/** One address for the gateway and, under the path of uploads, for the server that takes large ones. Nothing is cached. */
+/** One address for the gateway and, under the path of uploads, for the upload server. CloudFront caches nothing. */
 export class Distribution extends Construct {
   readonly domainName: string;
   readonly distributionId: string;
@@ -61,7 +63,7 @@ export class Distribution extends Construct {
   ) {
     super(scope, id);
     const origin = (domainName: string) =>
-      // Without a path: the gateway's stage is part of the path that viewers ask for.
+      // No origin path: the paths that clients request already contain the gateway's stage.
       new HttpOrigin(domainName, {
         customHeaders: { [originSecretHeader]: props.originSecret.secretValue.unsafeUnwrap() },
         readTimeout,
@@ -69,7 +71,8 @@ export class Distribution extends Construct {
       });
     const { region, stackName } = Stack.of(this);
     const code = new CloudFrontFunction(this, 'TellViewerHost', {
-      // The library's own name would be the same in every stage, and these names are the account's.
+      // Names of CloudFront functions are unique in an account. The library's default name would be the same in every
+      // stage.
       functionName: `${region}-${stackName}-viewer-host`,
       comment: 'Passes the viewer host on to the origins',
       code: FunctionCode.fromInline(forwardViewerHost),
@@ -80,7 +83,7 @@ export class Distribution extends Construct {
       cachePolicy: CachePolicy.CACHING_DISABLED,
       originRequestPolicy: OriginRequestPolicy.ALL_VIEWER_EXCEPT_HOST_HEADER,
       viewerProtocolPolicy: ViewerProtocolPolicy.HTTPS_ONLY,
-      // Would gather what is streamed.
+      // Compression would buffer streamed responses.
       compress: false,
       functionAssociations: [{ function: code, eventType: FunctionEventType.VIEWER_REQUEST }],
       ...(props.corsOrigins.length > 0 && {
@@ -103,18 +106,17 @@ export class Distribution extends Construct {
         minimumProtocolVersion: SecurityPolicyProtocol.TLS_V1_2_2025,
       }),
     });
-    // The address of clients: were it made anew, it would be another one.
+    // Clients use the distribution's address. A new distribution would have another address.
     pinLogicalId(distribution, 'Distribution');
     this.domainName = props.domain?.name ?? distribution.distributionDomainName;
     this.distributionId = distribution.distributionId;
     if (props.domain !== undefined)
       pointDomain(this, props.domain, new CloudFrontTarget(distribution), { ipv6: true });
     Validations.of(distribution).acknowledge(
-      { id: 'AwsSolutions-CFR1', reason: 'Where clients may be is for whoever operates the stack to say.' },
+      { id: 'AwsSolutions-CFR1', reason: 'The operator decides from which countries clients may come.' },
       {
         id: 'AwsSolutions-CFR2',
-        reason:
-          'Every request needs an API key; a firewall is chosen and paid for by whoever operates the stack.',
+        reason: 'Every request needs an API key; a firewall costs money, so the operator decides on it.',
       },
       {
         id: 'AwsSolutions-CFR3',
@@ -123,7 +125,7 @@ export class Distribution extends Construct {
       {
         id: 'AwsSolutions-CFR4',
         reason:
-          'CloudFront lets nobody choose for its own domain; who has one gives it a certificate and TLS 1.2.',
+          'CloudFront fixes the TLS version of its own domain. A custom domain has a certificate and TLS 1.2.',
       },
     );
   }
@@ -131,7 +133,7 @@ export class Distribution extends Construct {
   private createCorsPolicy(origins: readonly string[]): ResponseHeadersPolicy {
     const { region, stackName } = Stack.of(this);
     return new ResponseHeadersPolicy(this, 'Cors', {
-      // Names are the account's, as those of functions.
+      // Names of response headers policies are unique in an account.
       responseHeadersPolicyName: `${region}-${stackName}-cors`,
       comment: 'Says which origins may call from a browser',
       corsBehavior: {
@@ -140,11 +142,11 @@ export class Distribution extends Construct {
         accessControlAllowHeaders: allowedHeaders,
         accessControlExposeHeaders: exposedHeaders,
         accessControlMaxAge: Duration.seconds(preflightSeconds),
-        // API keys are headers: nothing here needs cookies.
+        // Clients send the API key in a header and never need cookies.
         accessControlAllowCredentials: false,
         originOverride: true,
       },
-      // CloudFront documents no Vary for its CORS headers; its custom headers are on every response.
+      // CloudFront documents no Vary header for CORS. A custom header is on every response.
       customHeadersBehavior: { customHeaders: [{ header: 'Vary', value: 'Origin', override: true }] },
     });
   }

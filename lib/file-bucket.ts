@@ -6,8 +6,8 @@ import { removalPolicyOf } from './removal-policy.ts';
 import type { Settings } from './settings.ts';
 
 /**
- * What clients upload, apart from what the service writes for itself: other functions may read it, other rules remove
- * it, and an operator may want to look after it otherwise. No versions: an object is written once.
+ * The files that clients upload. They are not in the content bucket, because other functions may read them, other rules
+ * expire them, and an operator may want to manage them differently. No versioning: an object is written once.
  */
 export class FileBucket extends Bucket {
   constructor(scope: Construct, id: string, settings: Settings) {
@@ -16,21 +16,22 @@ export class FileBucket extends Bucket {
       encryption: BucketEncryption.S3_MANAGED,
       enforceSSL: true,
       lifecycleRules: [
-        // An upload in parts that nobody finishes is invisible and billed; none takes longer than a function's 15 minutes.
+        // An unfinished multipart upload is invisible and billed. An upload takes at most 15 minutes, the function's
+        // timeout.
         { abortIncompleteMultipartUploadAfter: Duration.days(1) },
-        // Ephemeral files, and files whose upload was cut off before the service knew of them. A tag, and no prefix,
-        // since a form may tell its scope behind the file, when the object has its key already.
-        { tagFilters: { stored: 'no' }, expiration: Duration.days(1) },
+        // Expires ephemeral files, and files whose upload was interrupted before the service recorded them. A tag and
+        // not a prefix marks them: in a form the scope may come after the file, when the object already has its key.
+        { tagFilters: { kept: 'no' }, expiration: Duration.days(1) },
       ],
       removalPolicy: removalPolicyOf(settings),
-      // CloudFormation deletes no bucket that has objects.
+      // CloudFormation cannot delete a bucket that has objects.
       autoDeleteObjects: !settings.production,
     });
     pinLogicalId(this, 'FileBucket');
     Validations.of(this).acknowledge({
       id: 'AwsSolutions-S1',
       reason:
-        'Objects are reached by the service and by addresses of fifteen minutes that it signs, and its own log lines tell which request did; CloudTrail data events are there for those who must record more.',
+        'Only the service and presigned addresses, valid for fifteen minutes, reach objects. The service logs each of its requests. An operator who must record more can use CloudTrail data events.',
     });
   }
 }

@@ -3,13 +3,16 @@ import type { Construct } from 'constructs';
 import { Firewall, type FirewallSettings } from './firewall.ts';
 import type { Stage } from './stage.ts';
 
-/** The Region from which CloudFront takes its firewalls and certificates. */
+/** The Region in which CloudFront requires firewalls and certificates, and to which it reports metrics. */
 export const cloudFrontRegion = 'us-east-1';
 
 const outputName = 'WebAclArn';
 const nameOf = ({ name }: Stage): string => `agent-service-${name}-firewall`;
 
-/** The firewall of a distribution. It holds no data and stands apart only because CloudFront wants it in one Region. */
+/**
+ * The firewall of a distribution. It has a stack of its own because CloudFront requires it in us-east-1. It has no
+ * data.
+ */
 export class FirewallStack extends Stack {
   constructor(scope: Construct, id: string, props: { stage: Stage; firewall: FirewallSettings }) {
     super(scope, id, {
@@ -26,6 +29,9 @@ export class FirewallStack extends Stack {
   }
 }
 
-/** Its ARN, read from the stack when another is deployed. */
+/**
+ * The ARN of the stage's firewall. CloudFormation reads it from the firewall's stack during the deployment of the
+ * service.
+ */
 export const webAclArnOf = (stage: Stage): string =>
   Fn.getStackOutput(nameOf(stage), outputName, cloudFrontRegion);

@@ -10,8 +10,9 @@ import type { Settings } from './settings.ts';
 export type FirewallSettings = NonNullable<Settings['firewall']>;
 
 /**
- * Rule groups that AWS maintains, each with the rules of it that only count. Every rule that inspects bodies counts:
- * messages quote code, markup, exploits and addresses, and files have up to 50 MB. A client need not send a User-Agent.
+ * AWS's managed rule groups, each with the rules that only count and do not block. Rules that inspect bodies only
+ * count, because messages quote code, markup, exploits and addresses, and files have up to 50 MB. A missing User-Agent
+ * only counts, because the interface does not require the header.
  */
 const managedGroups: readonly { name: string; counting: readonly string[] }[] = [
   { name: 'AWSManagedRulesAmazonIpReputationList', counting: [] },
@@ -32,7 +33,10 @@ const managedGroups: readonly { name: string; counting: readonly string[] }[] = 
   },
 ];
 
-/** Refuses requests before the service sees them: known bad senders and forms, and addresses that send too much. */
+/**
+ * Blocks requests before they reach the service: from known bad addresses, of known attacks, and above a rate for each
+ * address.
+ */
 export class Firewall extends CfnWebACL {
   constructor(
     scope: Construct,
@@ -43,7 +47,7 @@ export class Firewall extends CfnWebACL {
     const counts = firewall.mode === 'count';
     super(scope, id, {
       scope: inFrontOf === 'gateway' ? 'REGIONAL' : 'CLOUDFRONT',
-      description: 'Before the gateway of chats and batches',
+      description: 'Protects the API of chats and batches',
       defaultAction: { allow: {} },
       visibilityConfig: measured(`${Stack.of(scope).stackName}-firewall`),
       customResponseBodies: {
@@ -100,8 +104,8 @@ export class Firewall extends CfnWebACL {
 }
 
 /**
- * Closes the gateway's own address beside a distribution with a firewall, which would else be a way round it. The
- * distribution's rules would not do here: to them all requests come from CloudFront's few addresses.
+ * Blocks requests to the gateway's own address, which would bypass the firewall of the distribution. The distribution's
+ * rules do not work at the gateway: there all requests come from CloudFront's few addresses.
  */
 export class OriginFirewall extends CfnWebACL {
   constructor(
@@ -119,7 +123,7 @@ export class OriginFirewall extends CfnWebACL {
     };
     super(scope, id, {
       scope: 'REGIONAL',
-      description: 'Lets nobody to the gateway but its distribution',
+      description: 'Blocks requests that bypass the distribution',
       defaultAction: { allow: {} },
       visibilityConfig: measured(`${Stack.of(scope).stackName}-origin-firewall`),
       rules: [
@@ -127,7 +131,7 @@ export class OriginFirewall extends CfnWebACL {
           name: 'PastTheDistribution',
           priority: 0,
           statement: { notStatement: { statement: fromDistribution } },
-          // Refused with 403, in the envelope that the gateway has for whatever a firewall filters.
+          // A blocked request gets a 403 with the gateway's envelope for WAF_FILTERED.
           action: firewall.mode === 'count' ? { count: {} } : { block: {} },
           visibilityConfig: measured('PastTheDistribution'),
         },

@@ -17,51 +17,54 @@ import { type BuildOptions, type BuildResult, build, type Metafile, type Plugin 
 
 const projectFolder = join(import.meta.dirname, '..');
 
-/** What was made of each function's source file: a folder with its code, as Lambda takes it. */
+/** The bundle of each function: a folder with its code, as Lambda expects it. */
 export interface FunctionBundles {
   folderOf(name: string): string;
   metafile(): Metafile;
 }
 
-/** Where the sources of functions are, beside each other. */
+/** Subfolders of `functions` that contain the functions' entry points. */
 const folders = ['http', 'web', 'queues', 'workflow', 'schedules', 'tasks'];
 
 const objectStores = 'functions/runtime/composition/object-stores.ts';
 const webhookClients = 'functions/runtime/composition/webhook-clients.ts';
-const ofAgents = [
+const agentEntryPoints = [
   objectStores,
   'functions/runtime/composition/bedrock-agent-client.ts',
   'functions/agents/models/amazon-bedrock.ts',
 ];
 
 /**
- * By function, files beside its own that share nothing with it: of threads that it starts, and clients that it imports
- * when a call first needs them.
+ * Additional entry points of a function, next to its `index.mjs`: worker threads that it starts, and clients that it
+ * imports when a call first needs them. These files share no code with `index.mjs`.
  */
 const entryPoints: Readonly<Record<string, readonly string[]>> = {
   'create-batch': [webhookClients],
   'list-batch-results': [objectStores],
   'list-messages': [objectStores],
-  'process-batch-items': ofAgents,
-  'send-message': ofAgents,
+  'process-batch-items': agentEntryPoints,
+  'send-message': agentEntryPoints,
   'prepare-attachment': [
     'functions/adapters/documents/extraction-thread.ts',
     'functions/adapters/images/shrinking-thread.ts',
   ],
 };
 
-/** Functions that import some of their code later and share modules with it, which stand beside both. */
-const inParts: readonly string[] = ['send-message', 'process-batch-items'];
+/** Functions whose deferred imports share modules with them: esbuild splits these bundles into chunks. */
+const splitBundles: readonly string[] = ['send-message', 'process-batch-items'];
 
-/** That code. Unknown to the other functions: what a module shares with one that may come later is not shaken. */
+/**
+ * The deferred imports of split bundles. They are external to all other functions, because esbuild does not tree-shake
+ * modules that a lazy chunk also imports.
+ */
 const deferredImports = ['./functions/runtime/composition/tool-adapters.ts'];
 
-/** Bundles that were made before, by all that they are made from: every synth, of whatever stage, has the same. */
+/** Earlier bundles, by a digest of their sources. Bundles do not depend on the stage, so every synth can use them. */
 const cache = join(projectFolder, 'node_modules/.cache/function-bundles');
 const cachedBundles = 4;
 
-/** All that bundles are made from, besides the packages that the lock file names. */
-const madeFrom = [
+/** The sources of bundles, besides the packages that the lock file names. */
+const bundleSources = [
   'functions',
   'lib/function-bundles.ts',
   'package.json',
@@ -81,7 +84,7 @@ export async function bundleFunctions(names: readonly string[]): Promise<Functio
     writeBundles(built, folder);
   }
   utimesSync(folder, new Date(), new Date());
-  removeOld();
+  removeOldBundles();
   return {
     folderOf: (name) => join(folder, name),
     metafile: () => JSON.parse(readFileSync(join(folder, 'metafile.json'), 'utf8')) as Metafile,
@@ -90,7 +93,7 @@ export async function bundleFunctions(names: readonly string[]): Promise<Functio
 
 function digest(names: readonly string[]): string {
   const hash = createHash('sha256').update(names.join());
-  for (const source of madeFrom)
+  for (const source of bundleSources)
     for (const file of filesOf(source))
       hash.update(`${file}\n`).update(readFileSync(join(projectFolder, file)));
   return hash.digest('hex');
@@ -105,15 +108,20 @@ function filesOf(source: string): string[] {
     .sort();
 }
 
-/** What a function would look for in vain, with the first call that needs it. */
+/**
+ * Fails the build if an imported file is missing: the function would only fail at the first call that needs it.
+ * @throws Error that names the file
+ */
 function rejectMissing({ outputs }: Metafile): void {
   for (const [output, { imports }] of Object.entries(outputs))
     for (const { path, external } of imports)
       if (external && path.startsWith('./') && !(join(dirname(output), path) in outputs))
-        throw new Error(`${output} imports ${path}, which does not stand beside it: see \`besides\``);
+        throw new Error(
+          `${output} imports ${path}, which is not next to it: see \`entryPoints\` in lib/function-bundles.ts`,
+        );
 }
 
-/** Others that make the same see it once it is whole. */
+/** Renames a complete draft into place, so that a concurrent synth never reads an incomplete bundle. */
 function writeBundles({ outputFiles, metafile }: BuiltBundles, folder: string): void {
   const draft = `${folder}.${process.pid}`;
   for (const file of outputFiles) {
@@ -130,8 +138,8 @@ function writeBundles({ outputFiles, metafile }: BuiltBundles, folder: string): 
   }
 }
 
-/** Those that were used last are kept. A synth copies what it needs at once. */
-function removeOld(): void {
+/** Retains the bundles that were used last. The others are not in use: a synth copies its bundles at once. */
+function removeOldBundles(): void {
   const lastUse = (name: string) => statSync(join(cache, name), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const uses = readdirSync(cache).map((name) => ({ name, at: lastUse(name) }));
   for (const { name } of uses.toSorted((one, other) => other.at - one.at).slice(cachedBundles))
@@ -147,36 +155,36 @@ export function sourceOf(name: string): string {
 }
 
 /**
- * Where esbuild believes to write. Source maps name their sources relative to it: were it the cache,
- * the code's hash, and with it every deployment, would depend on where the project stands.
+ * The folder that esbuild is told to write to; nothing is written there. Source maps name their sources relative to it.
+ * With the cache's folder, the code's hash, and so every deployment, would depend on the location of the project.
  */
 const outputFolder = join(projectFolder, 'bundles');
 
-/** What esbuild made: `bundles/<name>/index.mjs` for each function, and the files that stand beside it. */
+/** esbuild's output: `bundles/<name>/index.mjs` for each function, and the files next to it. */
 export type BuiltBundles = Pick<BuildResult<{ metafile: true; write: false }>, 'outputFiles' | 'metafile'>;
 
 /**
- * In one esbuild call, since a call each would cost a second each; only a function in parts has one of its own, which
- * would else share files with others.
+ * Uses one esbuild call for all functions, because a call takes about a second. Each split bundle has a call of its
+ * own: otherwise its chunks would be shared with other functions.
  * @param entryPoints source files by output, `<name>/<module>` without extension
- * @param changes for measurements
+ * @param changes options of esbuild that measurements change
  */
 export async function buildBundles(
   entryPoints: Readonly<Record<string, string>>,
   changes: Pick<BuildOptions, 'external' | 'minify' | 'sourcemap' | 'nodePaths'> = {},
 ): Promise<BuiltBundles> {
   const groups = Map.groupBy(Object.entries(entryPoints), ([output]) =>
-    inParts.find((name) => output === `${name}/index`),
+    splitBundles.find((name) => output === `${name}/index`),
   );
   const built = await Promise.all(
-    [...groups].map(([parted, entries]) =>
+    [...groups].map(([splitName, entries]) =>
       build({
         ...options,
         ...changes,
         entryPoints: Object.fromEntries(entries),
-        ...(parted === undefined
+        ...(splitName === undefined
           ? { external: [...(changes.external ?? []), ...deferredImports] }
-          : { splitting: true, chunkNames: `${parted}/[name]-[hash]` }),
+          : { splitting: true, chunkNames: `${splitName}/[name]-[hash]` }),
       }),
     ),
   );
@@ -199,11 +207,11 @@ function entryPointsOf(sources: ReadonlyMap<string, string>): Record<string, str
 }
 
 /**
- * Packages of the AI SDK import zod as one object, with all that it can and its messages in fifty languages: 350 KB. Of a
- * namespace, which is the same object, only what is used stays.
+ * Packages of the AI SDK import `z`, one object with all of zod and its messages in fifty languages: 350 KB. esbuild
+ * cannot tree-shake an object, but it can tree-shake a namespace. The namespace has the same members.
  */
 const treeShakenZod: Plugin = {
-  name: 'shaken-zod',
+  name: 'tree-shaken-zod',
   setup: ({ onLoad }) =>
     onLoad({ filter: /[\\/]@ai-sdk[\\/].*\.js$/ }, async ({ path }) => ({
       contents: (await readFile(path, 'utf8')).replaceAll(
@@ -214,11 +222,11 @@ const treeShakenZod: Plugin = {
 };
 
 /**
- * Schemas of the AWS SDK have members whose names are constants, which esbuild takes for something that may do anything, and
- * so shakes none of S3's: 50 KB. With the constants' texts in their places only those of the commands in use stay.
+ * Schemas of the AWS SDK have computed member names (`[_name]: …`). esbuild assumes that these may have side effects,
+ * so it retains all schemas: 50 KB for S3. With literal names it retains only the schemas of the commands in use.
  */
 const treeShakenSchemas: Plugin = {
-  name: 'shaken-schemas',
+  name: 'tree-shaken-schemas',
   setup: ({ onLoad }) =>
     onLoad(
       { filter: /[\\/]@aws-sdk[\\/]client-[^\\/]+[\\/]dist-es[\\/]schemas[\\/][^\\/]+\.js$/ },
@@ -238,16 +246,19 @@ const treeShakenSchemas: Plugin = {
 };
 
 /**
- * Packages of the AI SDK pin each other's versions, so npm gives each a copy of its own: of two that are the same, 45 KB,
- * the one is taken that stands with the package for Bedrock.
+ * Packages of the AI SDK pin each other's versions, so npm installs a copy of `@ai-sdk/provider` and of
+ * `@ai-sdk/provider-utils` for each. If `@ai-sdk/anthropic` has the same version as `@ai-sdk/amazon-bedrock`, both use
+ * the copy of the latter: 45 KB less.
  */
-const oneCopy: Plugin = {
-  name: 'one-copy',
+const deduplicatedProvider: Plugin = {
+  name: 'deduplicated-provider',
   setup: ({ onResolve, resolve }) =>
     onResolve({ filter: /^@ai-sdk\/provider(-utils)?$/ }, async ({ path, importer, kind, ...request }) => {
-      if (request.pluginData === oneCopy || !importer.includes('/@ai-sdk/anthropic/')) return undefined;
+      if (request.pluginData === deduplicatedProvider || !importer.includes('/@ai-sdk/anthropic/'))
+        return undefined;
       const bedrock = join(projectFolder, 'node_modules/@ai-sdk/amazon-bedrock');
-      const from = (resolveDir: string) => resolve(path, { kind, importer, resolveDir, pluginData: oneCopy });
+      const from = (resolveDir: string) =>
+        resolve(path, { kind, importer, resolveDir, pluginData: deduplicatedProvider });
       const [own, other] = await Promise.all([from(request.resolveDir), from(bedrock)]);
       return versionOf(other.path) === versionOf(own.path) ? other : own;
     }),
@@ -258,12 +269,13 @@ function versionOf(module: string): string {
   return (JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }).version;
 }
 
-/** Modules of Node.js that the SDK's parts need seldom or never: 4 to 6 ms of a start that is five times as long in all. */
+/** Modules of Node.js that the AWS SDK rarely or never needs. To load them takes 4 to 6 ms, a fifth of a cold start. */
 const lazyModules = ['dgram', 'dns/promises', 'fs/promises', 'zlib'];
 
 /**
- * Modules of Node.js as `require` gives them. An `import` of one reads all its exports, and some of those load more when
- * they are read: `node:http` its WebSocket and with it the whole of undici, 20 ms of processor. What is seldom needed loads with its first call: its functions stand in the bundle in name only.
+ * Loads modules of Node.js as `require` does. An `import` reads all exports of a module, and some exports load other
+ * modules when they are read: `node:http` loads its WebSocket and with it all of undici, 20 ms of processor time.
+ * The bundle has only wrappers of the functions of lazy modules, which load the module at their first call.
  */
 const nodeModules: Plugin = {
   name: 'node-modules',
@@ -272,16 +284,16 @@ const nodeModules: Plugin = {
     onResolve({ filter }, ({ path, kind }) => {
       const name = path.replace(/^node:/, '');
       const isLazy = kind === 'import-statement' && lazyModules.includes(name);
-      return { path: name, namespace: isLazy ? 'node-late' : 'node' };
+      return { path: name, namespace: isLazy ? 'node-lazy' : 'node' };
     });
     onLoad({ filter: /./, namespace: 'node' }, ({ path }) => ({
       contents: `module.exports = process.getBuiltinModule('node:${path}');`,
     }));
-    onLoad({ filter: /./, namespace: 'node-late' }, ({ path }) => ({ contents: lazyModule(path) }));
+    onLoad({ filter: /./, namespace: 'node-lazy' }, ({ path }) => ({ contents: lazyModule(path) }));
   },
 };
 
-/** A module whose functions load it. A class or a constant of it that is imported by name fails the build. */
+/** A module whose functions load it. The build fails if a class or a constant of it is imported by name. */
 function lazyModule(name: string): string {
   const module = `process.getBuiltinModule('node:${name}')`;
   const functions = Object.entries(process.getBuiltinModule(`node:${name}`) ?? {}).flatMap(([key, value]) =>
@@ -293,14 +305,14 @@ function lazyModule(name: string): string {
   ].join('\n');
 }
 
-/** What is imported late and stands beside is found there. */
+/** Resolves deferred imports of additional entry points to the file next to `index.mjs`. */
 const siblingModules: Plugin = {
-  name: 'standing-beside',
+  name: 'sibling-modules',
   setup: ({ onResolve }) =>
     onResolve(
       {
         filter: new RegExp(
-          `/(${[...ofAgents, webhookClients].map((source) => basename(source, '.ts')).join('|')})\\.ts$`,
+          `/(${[...agentEntryPoints, webhookClients].map((source) => basename(source, '.ts')).join('|')})\\.ts$`,
         ),
       },
       ({ kind, path }) =>
@@ -319,11 +331,12 @@ const options = {
   platform: 'node',
   target: 'node24',
   mainFields: ['module', 'main'],
-  // `module` first: under `node` the AWS SDK offers CommonJS, which cannot be shaken and needs `require`.
+  // `module` selects ESM. Under `node` alone the AWS SDK has CommonJS, which esbuild cannot tree-shake and which needs
+  // `require`.
   conditions: ['module', 'import'],
   alias: { '@aws-sdk/credential-provider-node': './functions/runtime/environment/lambda-credentials.ts' },
-  plugins: [treeShakenZod, treeShakenSchemas, oneCopy, nodeModules, siblingModules],
-  // WebAssembly of image codecs stands in the code, as one file on both kinds of processor.
+  plugins: [treeShakenZod, treeShakenSchemas, deduplicatedProvider, nodeModules, siblingModules],
+  // WebAssembly of image codecs is inlined in the code: the same file works on arm64 and x86-64.
   loader: { '.wasm': 'binary' },
   minify: true,
   sourcemap: 'linked',

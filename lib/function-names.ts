@@ -9,5 +9,5 @@ export type BatchFunctionName =
   | 'deliver-webhook'
   | 'reconcile-batches';
 
-/** A function has the name of its source file. */
+/** A function's name is that of its source file. */
 export type FunctionName = RouteName | BatchFunctionName | 'authorize-request' | 'prepare-attachment';

@@ -3,15 +3,15 @@ import type { FunctionName } from './function-names.ts';
 import type { ObjectAction, TableAction } from './service-function.ts';
 import type { UpdatedItems } from './update-statement.ts';
 
-type Other = Exclude<FunctionName, RouteName>;
+type NonRouteName = Exclude<FunctionName, RouteName>;
 
-/** A worker's time: one request's, and what it takes to store its reply. */
+/** The timeout of a batch worker: the time of one request, and the time to store its reply. */
 export const workerTimeoutSeconds = 300;
 
 interface FunctionProperties {
   description: string;
   timeoutSeconds: number;
-  /** The stage's setting unless said. */
+  /** The setting `functionMemoryMegabytes` by default. */
   memoryMegabytes?: number;
 }
 
@@ -19,22 +19,23 @@ interface Access {
   table: readonly TableAction[];
   content?: readonly ObjectAction[];
   files?: readonly ObjectAction[];
-  /** Makes links to the address that its caller asked for. */
+  /** The function makes links with the host that its client used. */
   links?: true;
-  /** Asks models of other providers, with the settings of a reply. */
+  /** The function calls models and agents' tools. It also gets the reply settings. */
   model?: true;
+  /** The function gets the settings that limit a reply. */
   replySettings?: true;
   batchSettings?: true;
-  webhooks?: 'taken' | 'called';
+  webhooks?: 'accepted' | 'called';
   stageLimits?: true;
-  /** Counts what is used. */
+  /** The function counts usage. */
   usage?: true;
 }
 
 const batchReader = ['GetItem', 'BatchGetItem', 'Query'] as const;
 const batchWriter = [...batchReader, 'PutItem', 'UpdateItem', 'ConditionCheckItem'] as const;
 
-/** Who needs what. A transaction needs the permissions of the single actions in it. */
+/** What each function may access. A transaction needs the permissions of its single actions. */
 export const access: Readonly<Record<FunctionName, Access>> = {
   'authorize-request': { table: ['GetItem', 'BatchGetItem'], stageLimits: true },
   'list-published-agents': { table: ['GetItem', 'BatchGetItem', 'Query'] },
@@ -56,17 +57,17 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   'upload-file': {
     table: ['PutItem'],
     usage: true,
-    // Never in parts, each of which is more than the gateway takes.
+    // No AbortMultipartUpload: one part is larger than a request that the gateway accepts.
     files: ['GetObject', 'PutObject', 'PutObjectTagging', 'DeleteObject'],
   },
   'prepare-attachment': { table: ['GetItem'], content: ['PutObject'], files: ['GetObject', 'ListBucket'] },
   'record-feedback': { table: ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem'] },
   'create-batch': {
-    // It counts the batches that are open.
+    // Query counts the open batches.
     table: ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'BatchWriteItem'],
     replySettings: true,
     batchSettings: true,
-    webhooks: 'taken',
+    webhooks: 'accepted',
   },
   'list-batches': { table: batchReader, links: true },
   'get-batch': { table: ['GetItem', 'Query'] },
@@ -94,44 +95,44 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   },
 };
 
-/** Functions behind no route. */
-const others: Readonly<Record<Other, FunctionProperties>> = {
+/** Functions without a route. */
+const nonRouteProperties: Readonly<Record<NonRouteName, FunctionProperties>> = {
   'authorize-request': {
     description: 'Checks the API key of every request',
-    // One consistent read and a cold start; a client waits no longer to be told that its key is not known.
+    // One consistent read and a cold start. A client should not wait longer for the response that its key is unknown.
     timeoutSeconds: 10,
   },
   'prepare-attachment': {
     description: 'Reads an uploaded file for models',
-    // Of 50 MB the slowest that we know take 60 s with a whole processor, which 1,769 MB are.
+    // The slowest known files of 50 MB take 60 s with one whole processor, which a function has from 1,769 MB on.
     timeoutSeconds: 60,
     memoryMegabytes: 2048,
   },
   'process-batch-items': {
-    description: 'Answers requests of batches',
+    description: 'Processes the requests of batches',
     timeoutSeconds: workerTimeoutSeconds,
   },
   'fail-dead-letters': {
-    description: 'Ends requests of batches that the queue has given up',
+    description: 'Fails requests of batches whose messages are in the dead-letter queue',
     timeoutSeconds: 60,
   },
   'dispatch-batch': {
-    description: 'Puts the requests of a batch into the queue, and notes down what wakes its workflow',
+    description: 'Sends the requests of a batch to the queue, and stores the task token of its workflow',
     timeoutSeconds: 120,
   },
   'advance-batch': {
-    description: 'Looks what has become of a batch, and closes it at its end',
+    description: 'Checks the state of a batch, and ends it after its last request',
     timeoutSeconds: 60,
   },
-  'fail-batch': { description: 'Ends a batch that cannot be carried through', timeoutSeconds: 60 },
+  'fail-batch': { description: 'Fails a batch that cannot be completed', timeoutSeconds: 60 },
   'deliver-webhook': {
     description: 'Calls the webhook of a batch that has ended',
-    // The most that the setting lets a receiver take, and as much again for the table and the key.
+    // The maximum of the setting webhookTimeoutSeconds (30 s), and as much for the table and the key.
     timeoutSeconds: 60,
   },
   'reconcile-batches': {
-    description: 'Takes up what crashes and outages have left of batches and webhooks',
-    // The minute to its next run. It starts no check after 45 s.
+    description: 'Resumes batches and webhooks that crashes and outages have interrupted',
+    // A run may take until the next run, one minute later. It starts no check after 45 s.
     timeoutSeconds: 60,
   },
 };
@@ -139,12 +140,12 @@ const others: Readonly<Record<Other, FunctionProperties>> = {
 const isRoute = (name: FunctionName): name is RouteName => name in routes;
 
 export function propertiesOf(name: FunctionName): FunctionProperties {
-  if (!isRoute(name)) return others[name];
+  if (!isRoute(name)) return nonRouteProperties[name];
   const { summary, timeoutSeconds } = routes[name];
   return { description: summary, timeoutSeconds };
 }
 
-/** Rows that a function updates, of a table in which it may otherwise update nothing. */
+/** Items that a function may update although it has no general permission for UpdateItem. */
 export function updatedItemsOf(name: FunctionName): UpdatedItems[] {
   if (name === 'authorize-request') return ['apiKeys'];
   if (name === 'upload-file') return ['rateBuckets', 'usage'];

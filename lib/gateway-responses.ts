@@ -24,7 +24,7 @@ const tooLarge = {
 const rateLimited = { kind: 'rateLimited', message: 'Rate limit exceeded' } as const;
 const serverError = { kind: 'serverError', message: serverErrorMessage('$context.requestId') } as const;
 
-/** What the gateway says when it answers itself, for every type of answer that it has. */
+/** The body for every type of response that the gateway itself can give. */
 const responses: readonly (readonly [GatewayResponseType, GatewayResponseBody])[] = [
   [ResponseType.UNAUTHORIZED, unauthenticated],
   [ResponseType.INVALID_API_KEY, unauthenticated],
@@ -32,7 +32,7 @@ const responses: readonly (readonly [GatewayResponseType, GatewayResponseBody])[
   [ResponseType.EXPIRED_TOKEN, unauthenticated],
   [ResponseType.ACCESS_DENIED, accessDenied],
   [ResponseType.WAF_FILTERED, accessDenied],
-  // What API Gateway says of a path or method that it does not know.
+  // API Gateway's response to an unknown path or method.
   [ResponseType.MISSING_AUTHENTICATION_TOKEN, notFound],
   [ResponseType.RESOURCE_NOT_FOUND, notFound],
   [ResponseType.REQUEST_TOO_LARGE, tooLarge],
@@ -50,7 +50,7 @@ const responses: readonly (readonly [GatewayResponseType, GatewayResponseBody])[
   [ResponseType.DEFAULT_5XX, serverError],
 ];
 
-/** Gives every answer of the gateway itself the envelope of the service. */
+/** Gives every response of the gateway itself the envelope of the service. */
 export function addGatewayResponses(api: RestApi, corsOrigin: string | undefined): void {
   const cors = corsOrigin === undefined ? {} : quoted(corsHeaders(corsOrigin));
   for (const [type, { kind, message }] of responses) {
@@ -63,7 +63,7 @@ export function addGatewayResponses(api: RestApi, corsOrigin: string | undefined
         'Cache-Control': "'no-store'",
         'x-request-id': 'context.requestId',
         ...cors,
-        // The gateway counts requests a second.
+        // The gateway's throttle limits requests per second.
         ...(kind === 'rateLimited' && { 'Retry-After': "'1'" }),
       },
       templates: { 'application/json': JSON.stringify(failure(errorCode, message)) },
@@ -71,6 +71,6 @@ export function addGatewayResponses(api: RestApi, corsOrigin: string | undefined
   }
 }
 
-/** Values as API Gateway writes them when they are static. */
+/** Header values with the single quotes that API Gateway requires around static values. */
 export const quoted = (headers: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, `'${value}'`]));

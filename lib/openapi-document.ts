@@ -13,38 +13,41 @@ import { parseSettings } from './settings.ts';
 
 type OpenApiDocument = ReturnType<typeof createDocument>;
 
-/** What a stage says that says nothing. */
+/** The default settings of a stage. */
 const settings = parseSettings({});
 
 const count = (value: number | null): string => value?.toLocaleString('en') ?? 'any number of';
 
-/** What holds for every request. Each sentence with `at most`, and each about an addition, is a row of docs/limits.md. */
+/**
+ * What is true for every request. docs/limits.md has a row for each sentence with `at most` and for each sentence about
+ * an addition to the specification; a test compares them word by word.
+ */
 const everyRequest = [
   `Address and headers have at most ${platformLimits.addressAndHeaders} together, a JSON body at most ${platformLimits.jsonBody}.`,
-  'An optional field of a JSON body may be null, which is as good as no field.',
-  `An answer has at most ${platformLimits.response}: a page of a list beyond that breaks off.`,
+  'An optional field of a JSON body may be null, which means the same as a missing field.',
+  `A response has at most ${platformLimits.response}: a larger page of a list is cut off.`,
   `A stage takes at most ${count(settings.gatewayRequestsPerSecond)} requests a second of each route, ${count(settings.gatewayBurst)} at once.`,
-  'Answers of CloudFront itself (502, 503, 504, and 403 to a method such as TRACE), answers to what is no HTTP (400, 431), and 429 of the endpoint for large uploads have no envelope.',
+  'Responses of CloudFront itself (502, 503, 504, and 403 to a method such as TRACE), responses to malformed HTTP (400, 431), and 429 of the endpoint for large uploads have no envelope.',
   'With the stage setting `corsOrigins`, responses have CORS headers, and `OPTIONS` needs no key.',
   'Rates, open batches, times, the length of a reply and attached files are settings: a stage may have others.',
 ];
 
-/** The limits of a route that no schema can say. */
+/** Limits of a route that a schema cannot express. */
 const limitsOfRoute: Partial<Record<RouteName, string[]>> = {
   'create-chat': [`A workspace has at most ${count(limits.chatsOfWorkspace)} chats.`],
   'send-message': [
     `A chat has at most ${count(limits.messagesOfChat)} messages, and one reply at a time.`,
-    `A reply takes at most ${routes['send-message'].timeoutSeconds} seconds as a stream, ${settings.plainReplySeconds} seconds as a JSON answer.`,
+    `A reply takes at most ${routes['send-message'].timeoutSeconds} seconds as a stream, ${settings.plainReplySeconds} seconds as JSON.`,
     `A reply has at most ${count(settings.replyBytes)} bytes of text, and makes at most ${settings.replyModelCalls} calls of models and ${settings.replyToolUses} uses of tools.`,
     `A stream ends with response.error when ${count(limits.unreadStreamCharacters)} characters wait for its reader.`,
   ],
   'create-batch': [
     `A workspace has at most ${count(settings.openBatches)} open batches.`,
-    `Requests that have not begun after ${settings.batchTimeoutSeconds / 3600} hours time out; the reply to one takes at most ${settings.batchItemSeconds} seconds.`,
+    `Requests that have not started after ${settings.batchTimeoutSeconds / 3600} hours time out; the reply to one takes at most ${settings.batchItemSeconds} seconds.`,
   ],
 };
 
-/** What every route may answer, whatever its table says. */
+/** Failures that every route may have, in addition to those of the route table. */
 const failuresOfEveryRoute: readonly ErrorKind[] = [
   'unauthenticated',
   'badRequest',
@@ -54,19 +57,19 @@ const failuresOfEveryRoute: readonly ErrorKind[] = [
   'serverError',
 ];
 
-/** Of every answer to a workspace whose requests of that class are limited. */
+/** Headers of every response to a workspace that has a rate limit for the route's class. */
 const rateHeaders = {
   'x-ratelimit-limit': {
     description: `How many requests of its class a key may make at once. A workspace has limits of its own, or ${rateClasses.map((name) => `${name} ${formatRateLimit(settings.rateLimits[name])}`).join(', ')}.`,
     schema: { type: 'integer', minimum: 1 },
   },
   'x-ratelimit-remaining': {
-    description: 'How many of them it may make now, behind this one.',
+    description: 'How many requests it may still make now, after this one.',
     schema: { type: 'integer', minimum: 0 },
   },
   'x-ratelimit-reset': {
     description:
-      'Whole seconds until it may make all of them again, if it makes none before. No point in time.',
+      'Whole seconds until it may make all of them again, if it makes none before. A duration, not a time.',
     schema: { type: 'integer', minimum: 0 },
   },
 } as const;
@@ -74,11 +77,11 @@ const rateHeaders = {
 const eventStream = `One \`data:\` line of JSON for each event, in the order of \`sequence_number\`.
 After the last event comes the line \`data: [DONE]\`, which is not JSON. An addition: lines that start with \`:\` are comments, which keep the connection open.`;
 
-/** What a batch's `webhook` gets (specification, section 6.2). */
+/** The request to a batch's `webhook` (specification, section 6.2). */
 const batchEnded: ZodOpenApiOperationObject = {
   operationId: 'batchEnded',
-  summary: 'Tell of the end of a batch',
-  description: `Sent to the \`webhook\` of a batch, and sent again until it is answered with a 2xx within ${settings.webhookTimeoutSeconds} seconds, at most ${settings.webhookRetrySeconds.length + 1} times; see docs/webhooks.md.`,
+  summary: 'Report the end of a batch',
+  description: `Sent to the \`webhook\` of a batch until the receiver responds with a 2xx within ${settings.webhookTimeoutSeconds} seconds, at most ${settings.webhookRetrySeconds.length + 1} times; see docs/webhooks.md.`,
   security: [],
   requestParams: {
     header: z.object({
@@ -107,7 +110,7 @@ const batchEnded: ZodOpenApiOperationObject = {
   },
 };
 
-/** The interface as OpenAPI tells it, made from the route table. */
+/** The interface as an OpenAPI document, generated from the route table. */
 export function openApiDocument(version: string): OpenApiDocument {
   const document = createDocument({
     openapi: '3.1.0',
@@ -140,11 +143,11 @@ export function openApiDocument(version: string): OpenApiDocument {
           schema: { type: 'string' },
         },
         [replayedHeader.toLowerCase()]: {
-          description: '`true` on the answer to a request that an earlier one with the same key has made.',
+          description: '`true` on a replayed response: an earlier request with the same key did the work.',
           schema: { type: 'string', enum: ['true'] },
         },
         [incompleteHeader]: {
-          description: 'Of a JSON answer: `incomplete`, as the completed event has it.',
+          description: 'For a JSON reply: `incomplete`, with the value of the completed event.',
           schema: { type: 'string' },
         },
         'retry-after': {
@@ -156,11 +159,11 @@ export function openApiDocument(version: string): OpenApiDocument {
       },
     },
   });
-  return JSON.parse(JSON.stringify(document), describeLoosely);
+  return JSON.parse(JSON.stringify(document), relax);
 }
 
-/** Answers may gain fields, and an integer parameter is told by its range, not by the pattern of its text. */
-function describeLoosely(_key: string, value: unknown): unknown {
+/** Allows additional fields, because responses may gain fields. An integer has a range and no pattern of its text. */
+function relax(_key: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if ('additionalProperties' in value && value.additionalProperties === false)
     delete value.additionalProperties;
@@ -206,7 +209,9 @@ const headersOfEveryResponse = headerReferences('x-request-id', ...Object.keys(r
 
 function successResponse(route: Route) {
   return {
-    description: route.serverSentEvents ? `The answer; as a stream of events: ${eventStream}` : 'The answer',
+    description: route.serverSentEvents
+      ? `The response. As a stream of events: ${eventStream}`
+      : 'The response',
     headers: {
       ...headersOfEveryResponse,
       ...('idempotency-key' in route.headers.shape && headerReferences(replayedHeader.toLowerCase())),

@@ -8,11 +8,14 @@ import { Validations } from 'aws-cdk-lib/core';
 import { allowedHeaders, allowedMethods, corsHeaders } from '#contract/cors.ts';
 import { quoted } from './gateway-responses.ts';
 
-/** Browsers ask again after ten minutes: that long a change of the setting takes. Chromium believes two hours at most. */
+/**
+ * How long browsers cache a preflight response: ten minutes, so a changed setting takes that long. Chromium's maximum
+ * is 2 h.
+ */
 export const preflightSeconds = 600;
 
 /**
- * Answers the preflights of browsers, which have no API key.
+ * Responds to the preflights of browsers, which have no API key.
  * @param origin undefined where a distribution adds the headers
  */
 export function addPreflight(resource: IResource, origin: string | undefined): void {
@@ -23,12 +26,13 @@ export function addPreflight(resource: IResource, origin: string | undefined): v
     'OPTIONS',
     new MockIntegration({
       requestTemplates: { 'application/json': '{"statusCode":204}' },
-      // Any other Content-Type would be a 500, which alarms count. A preflight has none.
+      // API Gateway rejects a request with another Content-Type as a client error. If it passed the body through, the
+      // mock would fail with a 500, which the alarms count. A preflight has no Content-Type.
       passthroughBehavior: PassthroughBehavior.NEVER,
       integrationResponses: [{ statusCode: '204', responseParameters: Object.fromEntries(headers) }],
     }),
     {
-      // Else the API's own: the library takes none only in this form.
+      // Without this the method has the API's authorizer. The library accepts "no authorizer" only in this form.
       authorizer: { authorizerId: '', authorizationType: AuthorizationType.NONE },
       methodResponses: [
         { statusCode: '204', responseParameters: Object.fromEntries(headers.map(([name]) => [name, true])) },
@@ -37,7 +41,7 @@ export function addPreflight(resource: IResource, origin: string | undefined): v
   );
   Validations.of(method).acknowledge({
     id: 'AwsSolutions-APIG4',
-    reason: 'Browsers send preflights without an API key; the response says nothing but what they may send.',
+    reason: 'Browsers send preflights without an API key; the response only says what they may send.',
   });
 }
 

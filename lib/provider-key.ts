@@ -4,7 +4,7 @@ import type { Construct } from 'constructs';
 import { pinLogicalId } from './logical-id.ts';
 import { removalPolicyOf } from './removal-policy.ts';
 
-/** A secret for a provider's key. Made with a random value: an operator puts the key in its place. */
+/** A secret for a provider's API key. Its first value is random; an operator replaces it with the key. */
 export function createProviderKey(
   scope: Construct,
   id: string,

@@ -2,8 +2,8 @@ import { RemovalPolicy } from 'aws-cdk-lib/core';
 import type { Settings } from './settings.ts';
 
 /**
- * What becomes of data, keys and logs when their stack goes. Production retains them, except in the rollback of the
- * deployment that creates them: they are empty then, and each attempt of a first deployment would leave others behind.
+ * Whether data, keys and logs are retained when their stack is deleted. Production retains them, except in the rollback
+ * of the deployment that creates them: they are empty then, and every failed first deployment would leave more of them.
  */
 export const removalPolicyOf = ({ production }: Pick<Settings, 'production'>): RemovalPolicy =>
   production ? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE : RemovalPolicy.DESTROY;

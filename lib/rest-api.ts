@@ -34,13 +34,16 @@ import type { Settings } from './settings.ts';
 const stageName = 'api';
 const versionPath = 'v1';
 
-/** The longest that API Gateway waits for the end of a streamed answer. */
+/** API Gateway's maximum timeout of a streamed response. */
 const streamedLimitSeconds = 15 * 60;
 
-/** Room for a cold start, which the gateway's clock counts and the function's does not. */
+/** The gateway's timeout includes a cold start, the function's does not. */
 const coldStartSeconds = 10;
 
-/** The gateway: every route of the table, behind one authorizer, answering errors in the envelope of the service. */
+/**
+ * The gateway: all routes of the route table, one authorizer, and the gateway's own errors in the envelope of the
+ * service.
+ */
 export class RestApi extends Construct {
   /** Ends in /api/v1. */
   readonly baseAddress: string;
@@ -54,12 +57,14 @@ export class RestApi extends Construct {
     props: {
       authorizer: ServiceFunction;
       handlerOf: (route: RouteName) => ServiceFunction;
-      /** Its own name, where no distribution has it. */
+      /** The custom domain; undefined if the distribution has it, or if there is none. */
       domain: CustomDomain | undefined;
       firewall: FirewallSettings | undefined;
-      /** Of the distribution in front, which then has the firewall's rules. */
+      /** The secret of the distribution in front of the gateway. With a distribution, that has the firewall's rules. */
       originSecret: Secret | undefined;
-      /** The one that responses name, where no distribution adds the headers. */
+      /**
+       * The origin that responses allow; undefined if the distribution adds the CORS headers, or if none is allowed.
+       */
       corsOrigin: string | undefined;
       settings: Settings;
     },
@@ -76,8 +81,9 @@ export class RestApi extends Construct {
     if (props.settings.corsOrigins.length > 0)
       for (const resource of resources) addPreflight(resource, props.corsOrigin);
     addGatewayResponses(api, props.corsOrigin);
-    if (props.domain !== undefined) this.takeDomain(api, props.domain);
-    if (props.firewall !== undefined) this.protect(api, this.firewallOf(props.firewall, props.originSecret));
+    if (props.domain !== undefined) this.attachDomain(api, props.domain);
+    if (props.firewall !== undefined)
+      this.attachFirewall(api, this.firewallOf(props.firewall, props.originSecret));
     this.baseAddress =
       props.domain === undefined
         ? api.urlForPath(`/${versionPath}`)
@@ -90,7 +96,7 @@ export class RestApi extends Construct {
     return this.api.metricCount(options);
   }
 
-  /** Answers of 500 and above. */
+  /** Responses with a 5xx status. */
   metricServerErrors(options: MetricOptions): Metric {
     return this.api.metricServerError({ statistic: 'Sum', ...options });
   }
@@ -99,7 +105,7 @@ export class RestApi extends Construct {
     return this.api.metricClientError({ statistic: 'Sum', ...options });
   }
 
-  private takeDomain(api: GatewayRestApi, domain: CustomDomain): void {
+  private attachDomain(api: GatewayRestApi, domain: CustomDomain): void {
     const name = new DomainName(this, 'Domain', {
       domainName: domain.name,
       certificate: Certificate.fromCertificateArn(this, 'Certificate', domain.certificateArn),
@@ -107,7 +113,7 @@ export class RestApi extends Construct {
       securityPolicy: SecurityPolicy.TLS_1_2,
       // The library's classes and interfaces disagree under exactOptionalPropertyTypes.
       mapping: api as IRestApi,
-      // As at the gateway's own address, so that links are right at both.
+      // The path is the same at the gateway's own address, so links are correct at both.
       basePath: stageName,
     });
     pointDomain(this, domain, new ApiGatewayDomain(name), { ipv6: false });
@@ -119,7 +125,7 @@ export class RestApi extends Construct {
       : new OriginFirewall(this, 'OriginFirewall', { firewall, originSecret });
   }
 
-  private protect(api: GatewayRestApi, { attrArn }: CfnWebACL): void {
+  private attachFirewall(api: GatewayRestApi, { attrArn }: CfnWebACL): void {
     new CfnWebACLAssociation(this, 'FirewallOfStage', {
       resourceArn: api.deploymentStage.stageArn,
       webAclArn: attrArn,
@@ -134,10 +140,10 @@ export class RestApi extends Construct {
     const accessLogs = new LogGroup(this, 'AccessLogs', logs);
     pinLogicalId(accessLogs, 'GatewayAccessLogs');
     const api = new GatewayRestApi(this, 'Gateway', {
-      // Its metrics are found by this name: the library's own would be the same in every stage.
+      // The metrics have this name as a dimension. The library's default name would be the same in every stage.
       restApiName: Stack.of(this).stackName,
       description: 'Chats with published agents',
-      // An edge-optimised endpoint cuts a stream that is silent for 30 s; a Regional one after five minutes.
+      // A Regional endpoint closes an idle stream after 5 minutes, an edge-optimized one after 30 s.
       endpointTypes: [EndpointType.REGIONAL],
       binaryMediaTypes: ['multipart/form-data'],
       cloudWatchRole: true,
@@ -153,20 +159,20 @@ export class RestApi extends Construct {
         accessLogDestination: new LogGroupLogDestination(accessLogs),
         accessLogFormat: accessLogFormat(),
         loggingLevel: MethodLoggingLevel.ERROR,
-        // Each method has a bucket of its own with these.
+        // API Gateway applies these limits to each method separately.
         throttlingRateLimit: settings.gatewayRequestsPerSecond,
         throttlingBurstLimit: settings.gatewayBurst,
-        // Would log whole requests, messages and keys among them.
+        // A data trace would log whole requests with their messages and keys.
         dataTraceEnabled: false,
-        // With it functions' traces begin where the request came in.
+        // Traces then start at the gateway and not at the function.
         tracingEnabled: true,
       },
     });
-    // The address of clients, where no distribution is: were it made anew, it would be another one.
+    // Without a distribution, clients use the gateway's address. A new gateway would have another address.
     pinLogicalId(api, 'Gateway');
-    // The base address is the output of the stack; this one lacks /v1.
+    // The stack has the output BaseAddress. The library's own output lacks /v1.
     api.node.tryRemoveChild('Endpoint');
-    // API Gateway would make this group itself, and keep its lines for ever.
+    // Otherwise API Gateway would create this group itself, and its lines would never expire.
     const executionLogs = new LogGroup(this, 'ExecutionLogs', {
       logGroupName: `API-Gateway-Execution-Logs_${api.restApiId}/${stageName}`,
       ...logs,
@@ -188,8 +194,8 @@ function integrate(route: Route, handler: ServiceFunction): LambdaIntegration {
 }
 
 /**
- * Who called what, and how it went. No header is among it, so no key, and no value that can have a quotation mark, since
- * API Gateway escapes none: messages of errors are in the execution log.
+ * The fields of an access log line. No field is a header, so no key is logged. No field can contain a quotation mark,
+ * because API Gateway does not escape it; so error messages are only in the execution log.
  */
 function accessLogFormat(): AccessLogFormat {
   return AccessLogFormat.custom(
@@ -202,7 +208,7 @@ function accessLogFormat(): AccessLogFormat {
       responseBytes: '$context.responseLength',
       responseMilliseconds: '$context.responseLatency',
       integrationMilliseconds: '$context.integrationLatency',
-      // Lambda's own status, then the function's.
+      // First the status of the Lambda service, then the status that the function returned.
       invocationStatus: '$context.integration.integrationStatus',
       integrationStatus: '$context.integration.status',
       authorizerStatus: '$context.authorizer.integrationStatus',
@@ -217,12 +223,11 @@ function acknowledgeRules(api: GatewayRestApi): void {
   Validations.of(api).acknowledge(
     {
       id: 'AwsSolutions-APIG2',
-      reason: 'Handlers validate every request against the route table and say which field is wrong.',
+      reason: 'Handlers validate every request against the route table and name the wrong field.',
     },
     {
       id: 'AwsSolutions-APIG3',
-      reason:
-        'Every request needs an API key; a firewall is chosen and paid for by whoever operates the stack.',
+      reason: 'Every request needs an API key; a firewall costs money, so the operator decides on it.',
     },
     {
       id: 'AwsSolutions-COG4',
@@ -230,7 +235,7 @@ function acknowledgeRules(api: GatewayRestApi): void {
     },
     {
       id: 'AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs]',
-      reason: 'API Gateway refuses an account role without every permission of this policy.',
+      reason: 'API Gateway rejects an account role that lacks any permission of this policy.',
     },
   );
 }

@@ -1,4 +1,4 @@
-/** How new code takes over. The gradual ones are CodeDeploy's. */
+/** How a deployment shifts traffic to new code. All but `AllAtOnce` are CodeDeploy's configurations. */
 export const rollouts = [
   'AllAtOnce',
   'Canary10Percent5Minutes',

@@ -23,8 +23,8 @@ const configurations: Readonly<Record<GradualRollout, ILambdaDeploymentConfig>> 
 };
 
 /**
- * Moves the aliases of functions to new versions bit by bit, and back when an alarm goes off meanwhile, with the whole
- * stack: a deployment that fails is one that CloudFormation undoes.
+ * Shifts the aliases of functions to new versions gradually. If an alarm goes off meanwhile, CodeDeploy shifts the
+ * alias back and fails the deployment; CloudFormation then rolls back the whole stack.
  */
 export class Rollout extends Construct {
   private readonly application: LambdaApplication;
@@ -35,7 +35,7 @@ export class Rollout extends Construct {
     super(scope, id);
     this.configuration = configurations[name];
     this.application = new LambdaApplication(this, 'Application');
-    // AWS's policy for this service also lets it publish, call hooks and read buckets, which nothing here needs.
+    // Not AWS's managed policy: it also allows CodeDeploy to publish messages, call hooks and read buckets.
     this.role = new Role(this, 'Role', { assumedBy: new ServicePrincipal('codedeploy.amazonaws.com') });
     this.role.addToPolicy(new PolicyStatement({ actions: ['cloudwatch:DescribeAlarms'], resources: ['*'] }));
     const functions = `function:${functionNamePrefix(Stack.of(this).stackName)}*`;
@@ -49,17 +49,17 @@ export class Rollout extends Construct {
       {
         id: 'AwsSolutions-IAM5[Resource::*]',
         reason:
-          'CodeDeploy looks at alarms as its own policy lets it, in lists, which are not limited to single alarms.',
+          'CodeDeploy reads alarms in lists, as in its managed policy. IAM cannot limit a list to single alarms.',
       },
       {
         id: `AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:lambda:<AWS::Region>:<AWS::AccountId>:${functions}]`,
         reason:
-          'The functions of this stack, by the prefix of their names: each by its own name takes 390 characters, and all policies of a role together may have 10,240.',
+          'The functions of this stack, by the prefix of their names: one ARN for each takes 390 characters, and all policies of a role together have at most 10,240.',
       },
     );
   }
 
-  /** @param alarms any of which ends the rollout of this function; ten at most, says CodeDeploy */
+  /** @param alarms each of them stops the roll-out of this function; CodeDeploy allows at most ten */
   of(handler: ServiceFunction, alarms: readonly IAlarm[]): void {
     const group = new LambdaDeploymentGroup(this, handler.node.id, {
       application: this.application,
@@ -73,7 +73,8 @@ export class Rollout extends Construct {
 }
 
 /**
- * What the names of all functions of a stack begin with. CloudFormation names them STACK-LOGICALID-RANDOM. Where that
- * exceeds Lambda's 64 characters it shortens both parts, and leaves 25 of the stack's name (seen, not documented).
+ * The prefix of the names of all functions of a stack. CloudFormation names them STACK-LOGICALID-RANDOM. If that
+ * exceeds Lambda's 64 characters, it shortens both parts and leaves 25 characters of the stack's name (observed, not
+ * documented).
  */
 export const functionNamePrefix = (stackName: string): string => `${stackName}-`.slice(0, 25);

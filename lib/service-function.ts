@@ -44,18 +44,19 @@ export type ObjectAction =
   | 'AbortMultipartUpload';
 
 /**
- * A Lambda with the defaults of this service. What it may touch is said by its methods:
- * each grants exactly the named actions and tells the function, in one call, where to find the thing.
+ * A Lambda function with the defaults of this service. Each method grants exactly the named actions on a resource, and
+ * puts the resource's name, ARN or URL into an environment variable.
  */
 export class ServiceFunction extends LambdaFunction {
   /**
-   * What callers call: it stays with the last version while a new one is tried, and goes back when that fails. The gateway,
-   * queues and the schedule refer to it, because CloudFormation must have made it before it makes them.
+   * Callers invoke this alias. A roll-out shifts it gradually to a new version, and back if the new version fails. The
+   * gateway, queues and the schedule refer to it, because CloudFormation must create the alias before them.
    */
   readonly alias: Alias & IFunction;
   /**
-   * The same alias by its name, for callers that need it only at run time: functions and the workflow. If they referred to
-   * the alias, their own aliases would wait until it has moved, and a deployment would roll out in waves.
+   * The same alias by its name, for callers that need it only at run time: functions and the workflow. A reference to
+   * the resource would make their own aliases wait until this alias has moved, so functions would roll out one after
+   * another.
    */
   readonly aliasByName: IFunction;
 
@@ -66,9 +67,9 @@ export class ServiceFunction extends LambdaFunction {
       description: string;
       codeFolder: string;
       timeoutSeconds: number;
-      /** The stage's setting unless said. */
+      /** The setting `functionMemoryMegabytes` by default. */
       memoryMegabytes?: number;
-      /** Of all its versions and aliases together. */
+      /** Reserved concurrency, for all versions and aliases together. */
       reservedExecutions?: number | undefined;
       settings: Settings;
     },
@@ -78,14 +79,15 @@ export class ServiceFunction extends LambdaFunction {
       retention: settings.logRetentionDays,
       removalPolicy: removalPolicyOf(settings),
     });
-    // A role of its own: the one that CDK would make may write to every log group of the account.
+    // The role that the CDK would create may write to every log group of the account.
     const role = new Role(scope, `${id}Role`, { assumedBy: new ServicePrincipal('lambda.amazonaws.com') });
     logGroup.grantWrite(role);
     Validations.of(role).acknowledge({
       id: 'AwsSolutions-IAM5[Resource::*]',
-      reason: 'X-Ray takes traces and has no permissions for single resources.',
+      reason: 'X-Ray has no permissions for single resources.',
     });
-    // What the logs of a production stack tell outlives it, and is found again under the same name.
+    // Production retains the log group after its stack is deleted. A fixed logical id ensures that no change of the
+    // code replaces it.
     pinLogicalId(logGroup, `${id}Logs`);
 
     super(scope, id, {
@@ -127,7 +129,7 @@ export class ServiceFunction extends LambdaFunction {
     this.addToRolePolicy(updateStatement(table, items));
   }
 
-  /** Who may not list a bucket is told of an object that is not there, as of one that it may not read: ListBucket is for that. */
+  /** @param actions with ListBucket, S3 responds with 404 for a missing object; without it, with 403 */
   usesObjects(bucket: Bucket, actions: readonly ObjectAction[], variable: string): void {
     this.allow(
       actions.filter((action) => action !== 'ListBucket').map((action) => `s3:${action}`),
@@ -169,8 +171,9 @@ export class ServiceFunction extends LambdaFunction {
   }
 
   /**
-   * Is called with the messages of a queue, and may fail some of them. Lambda receives and deletes in the name of the
-   * function's role; the library's own event source would grant more than Lambda's documentation asks for.
+   * Lambda invokes the function with messages of the queue; the function may report some of them as failed. Lambda
+   * receives and deletes messages with the function's role. The library's `SqsEventSource` would grant more than Lambda
+   * needs.
    */
   receivesFrom(queue: Queue, limits: { readonly batchSize: number; readonly maxConcurrency?: number }): void {
     this.allow(['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes'], queue.queueArn);
@@ -186,7 +189,7 @@ export class ServiceFunction extends LambdaFunction {
     this.addEnvironment(variables.batchQueueUrl, queue.queueUrl);
   }
 
-  /** How many messages are in a queue. */
+  /** Lets the function read how many messages the queue has. */
   readsDepthOf(queue: Queue): void {
     this.allow(['sqs:GetQueueAttributes'], queue.queueArn);
   }
@@ -208,7 +211,7 @@ export class ServiceFunction extends LambdaFunction {
     );
   }
 
-  /** Ends a wait that a state machine's execution has begun. */
+  /** Lets the function complete a wait of the state machine with its task token. */
   completesCallbacksOf(machine: StateMachine): void {
     this.allow(['states:SendTaskSuccess'], machine.stateMachineArn);
   }

@@ -3,12 +3,15 @@ import { Stack } from 'aws-cdk-lib/core';
 import type { Construct } from 'constructs';
 import { type MetricName, metrics, serviceDimension } from '#runtime/observability/metric-names.ts';
 
-/** The names of a metric's dimensions, of one of its sets. */
+/** Values for the dimensions of a metric: the names are those of one of its sets. */
 export type DimensionsOf<Name extends MetricName> = Partial<
   Record<(typeof metrics)[Name]['dimensions'][number][number], string>
 >;
 
-/** A metric that functions tell, under one of the sets of dimensions that it is kept under. */
+/**
+ * A metric that functions emit, under one of its sets of dimensions.
+ * @throws Error if functions do not emit the metric under exactly these dimensions
+ */
 export function serviceMetric<Name extends MetricName>(
   scope: Construct,
   name: Name,
@@ -18,7 +21,7 @@ export function serviceMetric<Name extends MetricName>(
   const given = Object.keys(dimensions).toSorted().join();
   const sets: readonly (readonly string[])[] = metrics[name].dimensions;
   if (!sets.some((set) => set.toSorted().join() === given))
-    throw new Error(`The metric ${name} is not kept under the dimensions "${given}"`);
+    throw new Error(`The metric ${name} is not emitted under the dimensions "${given}"`);
   return new Metric({
     namespace: Stack.of(scope).stackName,
     metricName: metrics[name].name,
@@ -28,7 +31,7 @@ export function serviceMetric<Name extends MetricName>(
   });
 }
 
-/** The metric once for each value that one of its dimensions has had. For dashboards: no alarm takes a search. */
+/** A search that gives one graph line for each value of a dimension. Only for dashboards: alarms take no search. */
 export function everyServiceMetric<Name extends MetricName>(
   scope: Construct,
   name: Name,

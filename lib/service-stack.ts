@@ -29,10 +29,12 @@ import { UploadServer } from './upload-server.ts';
 import { WebAccess } from './web-access.ts';
 import { Webhooks } from './webhooks.ts';
 
-/** Read by the stack that has the distribution's alarm. */
+/** The stack with the distribution's alarm reads this output. */
 export const distributionIdOutput = 'DistributionId';
 
-/** The whole service. A request travels gateway, authorizer, function, data and model; each is made after what it needs. */
+/**
+ * The whole service. Each part is created after the parts that it needs: data first, then functions, then the gateway.
+ */
 export class ServiceStack extends Stack {
   constructor(scope: Construct, id: string, props: { stage: Stage; bundles: FunctionBundles }) {
     const { settings, name: stageName } = props.stage;
@@ -56,7 +58,7 @@ export class ServiceStack extends Stack {
       Annotations.of(this).addWarningV2('agent-service:nothing-reserved', concurrency.warning);
     const stageLimits = formatLimits({ ...settings.rateLimits, openBatches: settings.openBatches });
     const originSecret = settings.largeUploads ? this.createOriginSecret() : undefined;
-    // With a distribution, its response headers policy says which origins are allowed.
+    // With a distribution, its response headers policy sets the allowed origins.
     const corsOrigin = settings.largeUploads ? undefined : settings.corsOrigins[0];
 
     let prepareAttachment: ServiceFunction | undefined;
@@ -101,7 +103,7 @@ export class ServiceStack extends Stack {
         handler.addEnvironment(variables.replyToolsAtOnce, String(settings.replyToolsAtOnce));
       }
       if (needs.usage) handler.addEnvironment(variables.usageDays, String(settings.usageDays));
-      if (needs.webhooks === 'taken') webhooks.areTakenBy(handler);
+      if (needs.webhooks === 'accepted') webhooks.areAcceptedBy(handler);
       if (needs.webhooks === 'called') webhooks.areCalledBy(handler);
       if (needs.batchSettings) {
         handler.addEnvironment(variables.batchTimeoutSeconds, String(settings.batchTimeoutSeconds));
@@ -124,7 +126,7 @@ export class ServiceStack extends Stack {
         if (corsOrigin !== undefined) handler.addEnvironment(variables.corsOrigin, corsOrigin);
         return handler;
       },
-      // With a distribution, the domain is its.
+      // With a distribution, that has the custom domain.
       domain: settings.largeUploads ? undefined : settings.domain,
       firewall: settings.firewall,
       originSecret,
@@ -173,11 +175,11 @@ export class ServiceStack extends Stack {
     for (const bucket of ['ContentBucket', 'FileBucket'])
       Validations.of(this).acknowledge({
         id: `AwsSolutions-IAM5[Resource::<${bucket}.Arn>/*]`,
-        reason: 'Keys of objects are made at run time, and the bucket holds nothing but them.',
+        reason: 'Object keys are made at run time, and the bucket contains no other objects.',
       });
   }
 
-  /** Alarms, the dashboard, and new code that goes back when one of the alarms goes off. */
+  /** Creates the alarms, the dashboard, and the roll-out, which rolls back if an alarm goes off. */
   private watch(
     settings: Settings,
     {
@@ -194,7 +196,7 @@ export class ServiceStack extends Stack {
   ): Alarms {
     const functionOf = (name: FunctionName): ServiceFunction => {
       const handler = functions.get(name);
-      if (handler === undefined) throw new Error(`The function ${name} was not made`);
+      if (handler === undefined) throw new Error(`The function ${name} was not created`);
       return handler;
     };
     const alarms = new Alarms(this, 'Alarms', settings);
@@ -202,7 +204,8 @@ export class ServiceStack extends Stack {
     const rollout =
       settings.rollout === 'AllAtOnce' ? undefined : new Rollout(this, 'Rollout', settings.rollout);
     for (const [name, handler] of functions) {
-      // What it throws for a key that is not known counts as its error; what fails in it, the gateway answers with 500.
+      // The authorizer has no alarm: it throws for every unknown key, and Lambda counts that as an error. For its real
+      // failures the gateway responds with 500, which the alarm for gateway errors counts.
       const own = name === 'authorize-request' ? [] : [alarms.watchFunction(handler)];
       rollout?.of(handler, [...own, gatewayErrors]);
     }
@@ -215,23 +218,23 @@ export class ServiceStack extends Stack {
       table,
       batches: workflow,
       functions: [...functions.values()],
-      responding: [functionOf('send-message'), functionOf('process-batch-items')],
+      repliers: [functionOf('send-message'), functionOf('process-batch-items')],
     });
     new CfnOutput(this, 'DashboardAddress', { value: address });
     return alarms;
   }
 
-  /** Known to the distribution and to whoever it calls. */
+  /** The secret that the distribution sends to its origins, and that they check. */
   private createOriginSecret(): Secret {
     const secret = new Secret(this, 'OriginSecret', {
-      description: 'Sent by the distribution to its origins, so that they know it',
+      description: 'Authenticates the distribution to its origins',
       generateSecretString: { passwordLength: 43, excludePunctuation: true },
       removalPolicy: RemovalPolicy.DESTROY,
     });
     Validations.of(secret).acknowledge({
       id: 'AwsSolutions-SMG4',
       reason:
-        'The distribution has its value from the deployment: one that changes in between would lock it out.',
+        'The distribution gets the value at deployment: a rotation between deployments would lock it out.',
     });
     return secret;
   }

@@ -1,13 +1,16 @@
 import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 
-/** Partition keys of rows that functions update which may write nothing else of their kind (adapters/dynamo/table/keys.ts). */
+/**
+ * Partition keys (adapters/dynamo/table/keys.ts) of items that a function may update although it has no general
+ * permission for UpdateItem.
+ */
 const partitionKeys = {
-  /** `rateBucket`: of API keys, from which requests take tokens. */
+  /** `rateBucket`: the token buckets of API keys. */
   rateBuckets: 'W#*#RATE#*',
-  /** `usage`: what is counted. */
+  /** `usage`: counters. */
   usage: 'W#*#USAGE',
-  /** `apiKey`: when it was used last. */
+  /** `apiKey`: for the time of its last use. */
   apiKeys: 'KEY#*',
 } as const;
 

@@ -18,14 +18,14 @@ import type { Settings } from './settings.ts';
 import { updateStatement } from './update-statement.ts';
 
 /**
- * Uploads in one environment at a time. Each holds a part of 5 MB and the buffers of two connections, so 32 of them
- * are about 200 MB; more environments come by themselves, as many as the setting `webEnvironments` says.
+ * Concurrent uploads in one environment. Each buffers a part of 5 MB and the data of two connections, so 32 uploads
+ * need about 200 MB. Lambda adds environments under load, at most as many as the setting `webEnvironments` says.
  */
-const uploadsInOneEnvironment = 32;
+const uploadsPerEnvironment = 32;
 
-/** The door for large files: an HTTP server, since no event of a function holds more than 6 MB. */
+/** The server for large uploads. It is an HTTP server because the event of a function can have at most 6 MB. */
 export class UploadServer extends Construct {
-  /** Where it is reached. The connection of a sender without the origin's secret is closed unread. */
+  /** Of the endpoint. The server closes a connection without the origin's secret before it reads the body. */
   readonly domainName: string;
 
   constructor(
@@ -50,8 +50,8 @@ export class UploadServer extends Construct {
     pinLogicalId(logGroup, 'ReceiveUploadsLogs');
     const role = new Role(this, 'Role', {
       assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
-      // As the library gives it to a web function. Lambda first writes to a log group of its own, named as this one with
-      // .local behind it, and creates it in the name of the role.
+      // The policy that the library attaches to a web function. Lambda first writes to a log group whose name is that
+      // of `logGroup` followed by `.local`, and creates it with this role.
       managedPolicies: [ManagedPolicy.fromAwsManagedPolicyName('service-role/AWSLambdaBasicExecutionRole')],
     });
     Validations.of(role).acknowledge({
@@ -69,8 +69,8 @@ export class UploadServer extends Construct {
     allow(['secretsmanager:GetSecretValue'], originSecret.secretArn);
 
     const { region, stackName } = Stack.of(this);
-    // Unique over all Regions of an account, where the library's own name would be the same in each. It has 64 characters
-    // at most: 14 of a Region, and those of a stack (stage.ts limits the stage's name).
+    // Unique over all Regions of an account; the library's default name would be the same in each Region. The limit is
+    // 64 characters: a Region has at most 14, and lib/stage.ts limits the stage's name.
     const functionName = `${region}-${stackName}-uploads`;
     const server = new WebFunction(this, 'Server', {
       webFunctionName: functionName,
@@ -79,8 +79,8 @@ export class UploadServer extends Construct {
       }),
       runtime: WebFunctionRuntime.NODEJS_24_X,
       entryPoint: 'index.mjs',
-      // The distribution cannot sign a body that it streams, so the function itself checks who calls: the origin's
-      // secret first, then the API key.
+      // CloudFront cannot sign a body that it streams, so the function itself authenticates the caller: first by the
+      // origin's secret, then by the API key.
       defaultEndpointAuth: WebFunctionAuthType.APPLICATION_MANAGED,
       defaultEndpoint: {
         rateLimit: props.settings.webRequestsPerSecond,
@@ -88,9 +88,9 @@ export class UploadServer extends Construct {
       },
       role,
       logGroup,
-      // The most that a web function may have: 50 MB in it are half a megabit a second.
+      // The maximum of a web function. A file of 50 MB arrives in time at half a megabit a second.
       timeout: Duration.minutes(15),
-      maxConcurrencyPerEnvironment: uploadsInOneEnvironment,
+      maxConcurrencyPerEnvironment: uploadsPerEnvironment,
       environment: {
         [variables.metricsNamespace]: stackName,
         [variables.logLevel]: props.settings.logLevel,
@@ -102,22 +102,23 @@ export class UploadServer extends Construct {
         ...(props.settings.corsOrigins.length > 0 && { [variables.handlesPreflights]: 'true' }),
       },
     });
-    // As functions do: with the role alone, a first request could come before the role may read anything.
+    // The library does this for ordinary functions. Without it a first request could come before the role's policy
+    // exists.
     server.node.findChild('Revision').node.addDependency(role);
-    // The library gives both the function's ARN. CloudFormation would create them with it, fail to read the endpoint's
-    // domain name, and fail to undo it.
+    // The library sets the function's ARN in both places. CloudFormation would create both resources with it, but then
+    // it could neither read the endpoint's domain name nor roll back.
     server.resourceRevision.functionName = functionName;
     server.endpoint.resource.functionName = functionName;
     this.domainName = server.endpoint.domainName;
     Validations.of(server).acknowledge({
       id: 'Annotation::@aws-cdk/aws-lambda:webFunctionPublicEndpoint',
-      reason: "The function asks every caller for the origin's secret and for an API key.",
+      reason: "Every caller must send the origin's secret and an API key.",
     });
     acknowledgeRules(Stack.of(this));
   }
 }
 
-/** What the library makes to bring the code to where a web function reads it is not ours to change. */
+/** Acknowledges the findings of cdk-nag about the library's own resources that copy the code of a web function. */
 function acknowledgeRules(stack: Stack): void {
   const reason =
     'Made by the library for a deployment to copy the code of the web function, and for nothing else.';

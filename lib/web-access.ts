@@ -6,7 +6,7 @@ import { createProviderKey } from './provider-key.ts';
 import type { ServiceFunction } from './service-function.ts';
 import type { Settings } from './settings.ts';
 
-/** What agents need to read and to search the web. */
+/** The settings and the secret that agents need to read web pages and to search the web. */
 export class WebAccess extends Construct {
   private readonly settings: Settings;
   private readonly searchApiKey: Secret | undefined;

@@ -7,7 +7,7 @@ import { removalPolicyOf } from './removal-policy.ts';
 import type { ServiceFunction } from './service-function.ts';
 import type { Settings } from './settings.ts';
 
-/** What it takes to accept webhooks and to call them. */
+/** The KMS key and the settings for functions that accept or call webhooks. */
 export class Webhooks extends Construct {
   private readonly settings: Settings;
   private readonly key: Key;
@@ -16,17 +16,17 @@ export class Webhooks extends Construct {
     super(scope, id);
     this.settings = settings;
     this.key = new Key(this, 'Key', {
-      description: 'Seals the secrets of webhooks',
+      description: 'Encrypts the secrets of webhooks',
       enableKeyRotation: true,
-      // With the key go all secrets of pending webhooks.
+      // Without the key the secrets of all pending webhooks are lost.
       removalPolicy: removalPolicyOf(settings),
       pendingWindow: Duration.days(30),
     });
     pinLogicalId(this.key, 'WebhookKey');
   }
 
-  /** Checks addresses, and seals secrets. */
-  areTakenBy(handler: ServiceFunction): void {
+  /** For a function that checks the addresses of webhooks and encrypts their secrets. */
+  areAcceptedBy(handler: ServiceFunction): void {
     handler.encryptsWith(this.key, variables.webhookKey);
     this.configure(handler);
   }

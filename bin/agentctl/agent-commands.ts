@@ -18,11 +18,13 @@ import type { Report, Result } from './result.ts';
 const services = () => ({ agents: agents(), clock, identifiers, workspaces: workspaces() });
 
 export function agentCommands(report: Report): Command {
-  const group = new Command('agents').description('Agents: drafts that answer once they are published.');
+  const group = new Command('agents').description(
+    'Agents: a draft, and published versions that reply in chats and batches.',
+  );
   group
     .command('create')
     .description('create a draft from agent.json')
-    .requiredOption('--workspace <workspace>', 'whose agent it is')
+    .requiredOption('--workspace <workspace>', 'the workspace of the agent')
     .requiredOption('--file <file>', 'name, description, system_prompt, llm_model, …')
     .action(
       report(async ({ workspace, file }: { workspace: string; file: string }) => {
@@ -32,9 +34,9 @@ export function agentCommands(report: Report): Command {
     );
   group
     .command('update')
-    .description('replace the draft by agent.json; the published version goes on answering')
+    .description('replace the draft by agent.json; the published version stays active')
     .argument('<agent>')
-    .requiredOption('--file <file>', 'the whole new content')
+    .requiredOption('--file <file>', 'the complete new content')
     .action(
       report(async (agentId: string, { file }: { file: string }) => {
         const { workspaceId } = await findAgent(services())(agentId);
@@ -44,7 +46,7 @@ export function agentCommands(report: Report): Command {
     );
   group
     .command('publish')
-    .description('make the draft the version that answers')
+    .description('publish the draft as a new version, which then replies')
     .argument('<agent>')
     .action(
       report(async (agentId: string) => {
@@ -60,7 +62,7 @@ export function agentCommands(report: Report): Command {
     );
   group
     .command('unpublish')
-    .description('stop the agent from answering')
+    .description('stop the agent from replying')
     .argument('<agent>')
     .action(report(async (agentId: string) => resultOf(await unpublishAgent(services())(agentId))));
   group
@@ -76,7 +78,7 @@ export function agentCommands(report: Report): Command {
   group
     .command('list')
     .description('list the agents of a workspace')
-    .requiredOption('--workspace <workspace>', 'whose agents')
+    .requiredOption('--workspace <workspace>', 'the workspace of the agents')
     .action(
       report(async ({ workspace }: { workspace: string }) => {
         const all = await agents().list(workspace);
@@ -86,7 +88,10 @@ export function agentCommands(report: Report): Command {
   return group;
 }
 
-/** Unknown fields are refused here: a mistyped one would change nothing and say nothing. */
+/**
+ * Unknown fields are rejected, because a mistyped field would otherwise be ignored silently.
+ * @throws Error that names the file and the wrong field
+ */
 async function readDefinition(file: string, workspaceId: string): Promise<AgentDefinition> {
   const parsed = agentDefinition
     .strict()
@@ -122,7 +127,7 @@ async function rejectUnknownParts(
   workspaceId: string,
   definition: AgentDefinition,
 ): Promise<void> {
-  // The providers bring their SDKs along, which no other command needs.
+  // A deferred import: it loads the SDKs of the model providers, which no other command needs.
   const { checkAgent } = await import('#runtime/composition/check-agent.ts');
   try {
     await checkAgent(workspaceId, definition);

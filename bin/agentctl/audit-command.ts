@@ -1,17 +1,17 @@
 import { Command } from 'commander';
 import type { AuditEntry } from '#domain/workspaces/audit.ts';
 import { auditLog } from '#runtime/composition/services.ts';
-import { type Days, rejectOrder, withDays } from './days.ts';
+import { checkOrder, type Days, withDays } from './days.ts';
 import type { Report } from './result.ts';
 
 export function auditCommand(report: Report): Command {
   return withDays(new Command('audit'))
-    .description('tell what operators did: when, who, what, to what, and what is different since')
-    .option('--workspace <workspace>', 'of this workspace alone')
+    .description('show what operators did: time, operator, action, target, and changes')
+    .option('--workspace <workspace>', 'only actions on this workspace')
     .addHelpText('after', auditHelp)
     .action(
       report(async ({ workspace, from, to }: Days & { workspace?: string }) => {
-        rejectOrder({ from, to });
+        checkOrder({ from, to });
         const entries = (await Array.fromAsync(auditLog().between(workspace, from, to))).flat();
         return {
           json: { from, to, entries: entries.map(jsonOf) },
@@ -22,9 +22,9 @@ export function auditCommand(report: Report): Command {
 }
 
 const auditHelp = `
-Every change that agentctl makes leaves an entry, in the transaction of the change itself, and entries are kept for as
-long as the table. On a deployed stack who did it is the ARN that AWS knows the caller by; on a local run it is the name
-of the machine's user. Keys, secrets and what agents are told are never part of it.`;
+agentctl writes an audit entry for every change, in the same transaction as the change. Entries do not expire. On a
+deployed stack the operator is the caller's ARN in AWS; on a local run it is the name of the machine's user. Entries
+never contain keys, secrets or prompts of agents.`;
 
 const jsonOf = ({ at, actor, action, workspaceId, target, changes }: AuditEntry) => ({
   at,

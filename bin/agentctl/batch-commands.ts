@@ -16,29 +16,32 @@ interface SubmitOptions {
   webhookSecret?: string;
   webhookEvents?: string[];
   wait?: true;
-  isRetry?: true;
+  again?: true;
 }
 
-/** Commands of a client of the service. */
+/** The commands `batch …`, which act as a client of the service. */
 export function batchCommands(report: Report): Command {
   const group = new Command('batch').description(
-    'Batches, as a client: many messages that are answered in the background.',
+    'Batches, as a client: many messages that agents reply to in the background.',
   );
   withAddress(group.command('submit'))
-    .description('submit a file of requests, one JSON object a line, as batches of up to 1000')
+    .description('submit a file of requests, one JSON object per line, as batches of up to 1000')
     .argument('<file.jsonl>')
-    .option('--agent <agent>', 'who answers; the demo agent of a local run unless given')
-    .option('--webhook-url <url>', 'an HTTPS address that is told when a batch ends')
-    .option('--webhook-secret <secret>', 'signs what it is told; else AGENT_SERVICE_WEBHOOK_SECRET')
+    .option('--agent <agent>', 'the agent that replies; by default the demo agent of a local run')
+    .option('--webhook-url <url>', 'an HTTPS address that the service calls when a batch ends')
+    .option(
+      '--webhook-secret <secret>',
+      'the secret that signs the calls; by default AGENT_SERVICE_WEBHOOK_SECRET',
+    )
     .option('--webhook-events <events>', `some of ${webhookEvents.join(',')}`, readEvents)
-    .option('--wait', 'wait until every batch has ended; exit code 1 unless all have completed')
-    .option('--again', 'submit the whole file anew, whatever an earlier run has submitted of it')
+    .option('--wait', 'wait until every batch has ended; exit code 1 unless all are completed')
+    .option('--again', 'submit the whole file again, including lines that an earlier run has submitted')
     .addHelpText('after', submitHelp)
     .action(report(submit));
   withAddress(group.command('status'))
-    .description('tell how far batches are')
+    .description('show the progress of batches')
     .argument('<batch...>')
-    .option('--watch', 'until every batch has ended; exit code 1 unless all have completed')
+    .option('--watch', 'repeat until every batch has ended; exit code 1 unless all have completed')
     .action(
       report(async (batchIds: string[], options: { watch?: true }, command: Command) => {
         const client = await openClient(command);
@@ -48,7 +51,7 @@ export function batchCommands(report: Report): Command {
       }),
     );
   withAddress(group.command('cancel'))
-    .description('cancel a batch: requests that have not begun fail with 499, those in work are finished')
+    .description('cancel a batch: requests that have not started fail with 499, those in work are completed')
     .argument('<batch>')
     .action(
       report(async (batchId: string, _: object, command: Command) =>
@@ -57,26 +60,29 @@ export function batchCommands(report: Report): Command {
     );
   withAddress(group.command('results'))
     .description(
-      'write the results of batches to a file, one JSON object a line, in the order of the requests',
+      'write the results of batches to a file, one JSON object per line, in the order of the requests',
     )
     .argument('<batch...>')
-    .requiredOption('--out <file.jsonl>', 'put in place once it is whole')
+    .requiredOption('--out <file.jsonl>', 'the file; it appears when it is complete')
     .addOption(new Option('--status <status>', 'only results in this state').choices(batchResultStatuses))
-    .addHelpText('after', '\nOf a batch that has not ended it writes what is known so far, and says so.')
+    .addHelpText(
+      'after',
+      '\nIf a batch has not ended, the file has only its results so far, and the command says so.',
+    )
     .action(report(results));
   return group;
 }
 
 const submitHelp = `
-A line is a request of POST /batches, of which only message is required:
+Each line is a request as in POST /batches. Only message is required:
   {"message":"What is a lease?"}
   {"custom_id":"q2","message":"Who renews it?","external_user_id":"ada"}
-custom_id is line-<n> unless given. Blank lines are passed over. A wrong line is named, and ends the submission before
-anything of its batch is sent.
+The default of custom_id is line-<n>. Blank lines are skipped. A wrong line stops the submission before any line of its
+batch is sent; the error message names the line.
 
-The journal FILE.jsonl.submission tells what has been accepted. After an interruption the same command goes on behind
-it; what was being sent is sent again under its Idempotency-Key, so that nothing is submitted twice. After 23 hours, or
-with other lines, it is first looked for among the batches of the workspace.`;
+The journal FILE.jsonl.submission records which batches the service has accepted. After an interruption the same
+command continues after them. It sends the batch that was in transit again with the same Idempotency-Key, so no request
+is submitted twice. After 23 hours, or if the lines have changed, it first searches for that batch in the workspace.`;
 
 function readEvents(text: string): string[] {
   const events = text.split(',').map((event) => event.trim());
@@ -89,9 +95,9 @@ const line = progressLine();
 
 const openClient = async (command: Command): Promise<HttpClient> => clientOf(await findService(command));
 
-/** Eight tries are about two minutes without an answer, their pauses doubling to a minute. */
+/** Eight attempts take about two minutes: the pauses double from 1 s to one minute. */
 const clientOf = (service: ServiceAddress): HttpClient =>
-  httpClient(service, { attempts: 8, waitsForRate: true, log: line.log });
+  httpClient(service, { attempts: 8, waitsForRateLimit: true, log: line.log });
 
 async function submit(file: string, options: SubmitOptions, command: Command): Promise<Result> {
   const service = await findService(command);
@@ -104,11 +110,11 @@ async function submit(file: string, options: SubmitOptions, command: Command): P
       webhook: webhookOf(options),
     },
     webhookSecret: options.webhookSecret ?? (process.env.AGENT_SERVICE_WEBHOOK_SECRET || undefined),
-    anew: options.isRetry === true,
+    restart: options.again === true,
     log: line.log,
-    onProgress({ requests, batches, ...queued }) {
+    onProgress({ requests, batches, ...position }) {
       const counted = `${formatCount(requests)} requests in ${formatBatches(batches)}`;
-      line.show({ ...queued, counted, count: requests });
+      line.show({ ...position, counted, count: requests });
     },
   }).finally(line.clear);
   const submission = submissionResult(file, submitted);
@@ -130,17 +136,17 @@ function webhookOf({ webhookUrl, webhookEvents: events, webhookSecret }: SubmitO
 
 async function watch(client: HttpClient, batchIds: readonly string[]): Promise<Result> {
   const watchLine = progressLine();
-  let from: number | undefined;
+  let endedBefore: number | undefined;
   const batches = await watchBatches(client, batchIds, (soFar) => {
     const { ended, total, failed } = countRequests(soFar);
-    from ??= ended;
+    endedBefore ??= ended;
     const open = soFar.filter((batch) => !hasEnded(batch)).length;
     const counted = [
       `${formatCount(ended)} of ${formatCount(total)} requests`,
       ...(failed > 0 ? [`${formatCount(failed)} failed`] : []),
       ...(soFar.length > 1 ? [`${formatBatches(open)} open`] : []),
     ].join(', ');
-    watchLine.show({ done: ended, total, from, counted, count: ended - from });
+    watchLine.show({ done: ended, total, from: endedBefore, counted, count: ended - endedBefore });
   }).finally(watchLine.clear);
   if (batches.some(({ status }) => status !== 'completed')) process.exitCode = 1;
   return batchesResult(batches);

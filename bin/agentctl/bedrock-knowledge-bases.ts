@@ -1,16 +1,16 @@
 import type { AgentDefinition } from '#contract/agent.ts';
 
-/** What the target's roles may query; undefined when it does not tell. */
+/** The ids that the target's roles may query; undefined if the target has no such list. */
 let listed: readonly string[] | undefined;
 
-/** @param ids undefined when the target is older than the list */
+/** @param ids undefined if the target's version has no output BedrockKnowledgeBases */
 export function useKnowledgeBases(ids: readonly string[] | undefined): void {
   listed = ids;
 }
 
 /**
- * @param where names the file or agent
- * @throws Error when the target would not let a knowledge base be queried
+ * @param where names the file or agent in the message
+ * @throws Error if the target's roles may not query a knowledge base of the agent
  */
 export function rejectUnlistedKnowledgeBases(where: string, { unified_tools }: AgentDefinition): void {
   for (const [index, { type, config }] of unified_tools.entries()) {
@@ -18,16 +18,16 @@ export function rejectUnlistedKnowledgeBases(where: string, { unified_tools }: A
     if (type !== 'consultant_retrieve_context_source' || typeof id !== 'string') continue;
     if (listed === undefined) {
       console.error(
-        `${where}: not checked whether roles may query ${id}: the target is older than the output BedrockKnowledgeBases`,
+        `${where}: not checked whether roles may query ${id}: the target has no output BedrockKnowledgeBases`,
       );
       continue;
     }
     if (listed.includes(id)) continue;
-    const known = listed.length === 0 ? 'it is empty' : `it holds ${listed.join(', ')}`;
+    const known = listed.length === 0 ? 'it is empty' : `it contains ${listed.join(', ')}`;
     throw new Error(
       `${where}: unified_tools[${index}].config.knowledge_base_id ${id} is not in the stage setting ` +
         `bedrockKnowledgeBases, so no role may query it: ${known}. Add it to the stage in cdk.json and deploy, or ` +
-        'start the local run again',
+        'restart the local run',
     );
   }
 }

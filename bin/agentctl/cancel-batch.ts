@@ -2,11 +2,15 @@ import type { BatchResource } from '#contract/batch.ts';
 import { ApiRejection, type HttpClient } from './http-client.ts';
 import { readBatch } from './watch-batches.ts';
 
-/** Asks until it is answered; only then, a batch that no longer runs may be the work of an earlier try. */
+/**
+ * Retries the request until there is a response. If a retry is rejected, an earlier attempt may have cancelled the
+ * batch: then this returns the batch.
+ * @throws ApiRejection
+ */
 export async function cancelBatch(client: HttpClient, batchId: string): Promise<BatchResource> {
   let attempts = 0;
   try {
-    return await client.persist(async () => {
+    return await client.withRetries(async () => {
       attempts += 1;
       const path = `/batches/${encodeURIComponent(batchId)}/cancel`;
       return (await client.once<BatchResource>(path, { method: 'POST' })).data;

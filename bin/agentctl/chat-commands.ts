@@ -13,7 +13,7 @@ interface ChatOptions {
   name: string;
 }
 
-/** A conversation under way. */
+/** A conversation in progress. */
 interface Conversation {
   client: HttpClient;
   agentId: string;
@@ -26,23 +26,24 @@ interface Conversation {
 export function chatCommand(): Command {
   return withAddress(new Command('chat'))
     .description(
-      'talk to an agent, as a client: a message and its reply, or without a message a conversation',
+      'chat with an agent as a client: one message and its reply, or a conversation if no message is given',
     )
     .argument('[message]')
-    .option('--agent <agent>', 'who answers; the demo agent of a local run unless given')
-    .option('--user <user>', 'the external_user_id to talk as')
-    .option('--chat <id>', 'a chat to continue, with its own agent and user', readChatId)
-    .option('--name <name>', 'of a new chat, until it gets a title', 'New chat')
+    .option('--agent <agent>', 'the agent that replies; by default the demo agent of a local run')
+    .option('--user <user>', 'the external_user_id of the user')
+    .option('--chat <id>', 'a chat to continue; it must have the same agent and user', readChatId)
+    .option('--name <name>', 'the name of a new chat, until it gets a title', 'New chat')
     .addHelpText('after', chatHelp)
     .action(chat);
 }
 
 const chatHelp = `
-The reply goes to standard output as it comes; reasoning steps, the title and errors go to standard error. With --json
-the events of the stream are printed instead, one JSON object a line. The exit code is 1 when the reply ends with an error.
+Standard output gets the text of the reply while the model writes it. Standard error gets reasoning steps, the title
+and errors. With --json the command prints the events of the stream instead, one JSON object per line. The exit code is
+1 if the reply ends with an error.
 
-In a conversation each line is a message. Ctrl-C leaves at once: a reply that has begun is finished by the service and
-stands in the history. Ctrl-D leaves too; so does the end of a file that is given as standard input.`;
+In a conversation each line is a message. Ctrl-C leaves at once: the service completes a reply that has started and
+stores it in the history. Ctrl-D and the end of standard input leave too.`;
 
 function readChatId(text: string): number {
   const id = Number(text);
@@ -56,8 +57,12 @@ async function chat(message: string | undefined, options: ChatOptions, command: 
   if (json === true && message === undefined) throw new Error('--json needs a message');
   const screen = new ReplyScreen();
   const service = await findService(command);
-  // Four tries take seven seconds: as long as a person waits.
-  const client = httpClient(service, { attempts: 4, waitsForRate: false, log: (line) => screen.note(line) });
+  // Four attempts take seven seconds: as long as a person waits.
+  const client = httpClient(service, {
+    attempts: 4,
+    waitsForRateLimit: false,
+    log: (line) => screen.note(line),
+  });
   const agentId = agentOf(options.agent, service);
   const chatId = options.chat ?? (await createChat(client, agentId, options));
   const conversation = { client, agentId, user: options.user, chatId, screen };
@@ -76,7 +81,7 @@ async function createChat(client: HttpClient, agentId: string, { name, user }: C
   return (await client.sendRequest<ChatResource>('/chats', { body, headers })).data.id;
 }
 
-/** Sends a message and shows its reply; false when the reply is not whole. */
+/** Sends a message and shows its reply. Returns false if the reply ends with an error. */
 async function exchange(
   { client, agentId, user, chatId, screen }: Conversation,
   message: string,
@@ -90,22 +95,22 @@ async function exchange(
   });
   const send = () =>
     client.open(`/chats/${chatId}/messages`, { body, headers: { Accept: 'text/event-stream' } });
-  // Again only when nothing was done: a message must not be said twice.
-  const response = await client.persist(
+  // Retries only if the service has done no work: a message must not be sent twice.
+  const response = await client.withRetries(
     send,
-    ({ outcome }) => outcome === 'too many' || outcome === 'unconnected',
+    ({ outcome }) => outcome === 'rate-limited' || outcome === 'not-connected',
   );
-  let isWhole = true;
+  let isComplete = true;
   try {
     for await (const event of readReply(response)) {
-      if (event.type === 'response.error') isWhole = false;
+      if (event.type === 'response.error') isComplete = false;
       if (asJson) console.log(JSON.stringify(event));
       else screen.show(event);
     }
   } finally {
     screen.end();
   }
-  return isWhole;
+  return isComplete;
 }
 
 async function converse(conversation: Conversation): Promise<void> {
@@ -113,7 +118,7 @@ async function converse(conversation: Conversation): Promise<void> {
   const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true;
   const input = createInterface({ input: process.stdin, output: process.stdout, terminal: isTerminal });
   const lines = input[Symbol.asyncIterator]();
-  // Node.js reads keys itself on a terminal: Ctrl-C is no signal then.
+  // On a terminal readline reads the keys itself, so Ctrl-C is an event and not a signal.
   input.on('SIGINT', () => {
     screen.end();
     process.exit(130);
@@ -123,13 +128,13 @@ async function converse(conversation: Conversation): Promise<void> {
     if (isTerminal) input.prompt();
     const { value: message, done } = await lines.next();
     if (done === true) break;
-    // A person has seen what went wrong; whoever gave a file learns it by the exit code.
+    // A person at a terminal sees the error. A script that pipes a file needs the exit code.
     if (message.trim() !== '' && !(await respond(conversation, message)) && !isTerminal) process.exitCode = 1;
   }
   screen.end();
 }
 
-/** The conversation goes on when a message is refused or its reply breaks off. */
+/** The conversation continues after a rejected message or an interrupted reply. Returns false after a failure. */
 async function respond(conversation: Conversation, message: string): Promise<boolean> {
   try {
     return await exchange(conversation, message, false);

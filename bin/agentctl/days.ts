@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { dayOf } from '#domain/workspaces/usage.ts';
 import { clock } from '#runtime/composition/services.ts';
 
-/** In UTC, both included, such as 2027-01-31. */
+/** Days in UTC, such as 2027-01-31. The range includes both. */
 export interface Days {
   from: string;
   to: string;
@@ -10,7 +10,7 @@ export interface Days {
 
 const milliseconds30Days = 30 * 86_400_000;
 
-/** `--from` and `--to`: the last thirty days and today, unless said. */
+/** Adds `--from` and `--to`. The default is the last thirty days and today. */
 export function withDays(command: Command): Command {
   const now = clock.now();
   return command
@@ -23,8 +23,8 @@ export function withDays(command: Command): Command {
     .option('--to <day>', 'the last day', readDay, dayOf(now));
 }
 
-export function rejectOrder({ from, to }: Days): void {
-  if (from > to) throw new Error(`--from ${from} is behind --to ${to}`);
+export function checkOrder({ from, to }: Days): void {
+  if (from > to) throw new Error(`--from ${from} is after --to ${to}`);
 }
 
 function readDay(text: string): string {

@@ -4,17 +4,21 @@ import type { BatchResource, BatchResultResource } from '#contract/batch.ts';
 import type { BatchResultStatus } from '#contract/batch-statuses.ts';
 import { limits } from '#contract/limits.ts';
 import type { Pagination } from '#contract/pagination-object.ts';
-import { type HttpClient, unreachable } from './http-client.ts';
+import { type HttpClient, incompleteResponse } from './http-client.ts';
 import { hasEnded } from './watch-batches.ts';
 
 export interface DownloadOptions {
   out: string;
   status: BatchResultStatus | undefined;
-  /** Called with the count of results so far. */
+  /** Called with the number of results so far. */
   onProgress: (results: number) => void;
 }
 
-/** Writes the results of batches, a line each, and puts the file in place when it is whole. Returns their counts. */
+/**
+ * Writes the results of batches to a file, one JSON object per line, and renames the complete file into place.
+ * @returns the number of results of each batch
+ * @throws Error if a result is missing or the file cannot be written
+ */
 export async function downloadResults(
   client: HttpClient,
   batches: readonly BatchResource[],
@@ -22,7 +26,7 @@ export async function downloadResults(
 ): Promise<number[]> {
   const partial = `${out}.partial`;
   await rm(partial, { force: true });
-  // Appending, so that what is written after a truncation follows what is left.
+  // Append mode: after a truncation the next write continues at the new end of the file.
   const file = await open(partial, 'a');
   try {
     const writer = new ResultWriter(file);
@@ -58,23 +62,23 @@ async function downloadBatch(
     });
     const path = `/batches/${encodeURIComponent(batch.id)}/results?${query}`;
     const start = writer.position();
-    const page = await client.persist(async () => {
-      // A page that broke off is read anew.
-      await writer.backTo(start);
+    const page = await client.withRetries(async () => {
+      // After an interrupted page, removes its results and reads the page again.
+      await writer.truncateTo(start);
       return readPage(await client.open(path), writer, onProgress);
     });
     offset += page.results;
     if (page.pagination.next_page === null) {
       if (hasEnded(batch) && offset !== page.pagination.total_records)
-        throw new Error(`${batch.id}: ${offset} results came of ${page.pagination.total_records}`);
+        throw new Error(`${batch.id}: only ${offset} results came of ${page.pagination.total_records}`);
       return offset;
     }
     if (page.results === 0)
-      throw new Error(`${batch.id}: a page without results came, and more were promised`);
+      throw new Error(`${batch.id}: the service sent a page without results, but also a next page`);
   }
 }
 
-/** Reads a page as it comes, a result at a time: replies may have a megabyte each. */
+/** Parses a page as a stream, one result at a time: a reply may have 1 MB. */
 async function readPage(
   response: Response,
   writer: ResultWriter,
@@ -99,13 +103,13 @@ async function readPage(
     if (!parser.isEnded) parser.end();
   } catch (error) {
     if (error instanceof WriteFailure) throw error;
-    throw unreachable(error);
+    throw incompleteResponse(error);
   }
   if (pagination === undefined) throw new Error('The service sent a page of results without its pagination');
   return { results: count, pagination };
 }
 
-/** Such as a full disk: no matter of the service. */
+/** A local failure, such as a full disk. A retry of the request does not help. */
 class WriteFailure extends Error {}
 
 interface Position {
@@ -124,7 +128,7 @@ class ResultWriter {
 
   async write(results: readonly BatchResultResource[]): Promise<void> {
     if (results.length === 0) return;
-    const text = Buffer.from(results.map((cells) => `${JSON.stringify(cells)}\n`).join(''));
+    const text = Buffer.from(results.map((result) => `${JSON.stringify(result)}\n`).join(''));
     try {
       await this.#file.appendFile(text);
     } catch (error) {
@@ -138,7 +142,7 @@ class ResultWriter {
     return { bytes: this.#bytes, results: this.results };
   }
 
-  async backTo({ bytes, results }: Position): Promise<void> {
+  async truncateTo({ bytes, results }: Position): Promise<void> {
     if (bytes === this.#bytes) return;
     await this.#file.truncate(bytes);
     this.#bytes = bytes;

@@ -7,9 +7,10 @@ const pageSize = 100;
 const pauseSeconds = 2;
 
 /**
- * The batch that a portion has become without an answer to tell it: one of its size, with its agent, its first and its
- * last custom_id, made since. The service takes a batch whole or not at all, and lists them in the order they were made.
- * @param known batches of this submission
+ * Finds the batch of a portion whose response was lost: a newer batch with the same agent, number of requests, first
+ * and last custom_id. The service creates a batch completely or not at all, and lists batches from the newest to the
+ * oldest.
+ * @param known ids of batches that belong to other portions of this submission
  */
 export async function findSubmittedBatch(
   client: HttpClient,
@@ -21,7 +22,7 @@ export async function findSubmittedBatch(
     if (known.has(batch.id) || batch.total_requests !== intent.requests) continue;
     if (batch.agent_id.toLowerCase() !== agentId.toLowerCase()) continue;
     const [first, last] = await Promise.all(
-      [0, intent.requests - 1].map((position) => customIdAt(client, batch.id, position)),
+      [0, intent.requests - 1].map((requestIndex) => customIdAt(client, batch.id, requestIndex)),
     );
     if (first === intent.firstId && last === intent.lastId) return batch.id;
   }
@@ -29,8 +30,8 @@ export async function findSubmittedBatch(
 }
 
 /**
- * Looks until it is found, or until it can no longer appear.
- * @param until milliseconds of the epoch
+ * Polls until the batch is found, or until it can no longer appear.
+ * @param until epoch milliseconds
  */
 export async function awaitSubmittedBatch(
   find: () => Promise<string | undefined>,
@@ -66,10 +67,10 @@ async function* batchesSince(client: HttpClient, newest: string | null): AsyncGe
 async function customIdAt(
   client: HttpClient,
   batchId: string,
-  position: number,
+  requestIndex: number,
 ): Promise<string | undefined> {
   const { data } = await client.sendRequest<BatchResultResource[]>(
-    `/batches/${batchId}/results?limit=1&offset=${position}`,
+    `/batches/${batchId}/results?limit=1&offset=${requestIndex}`,
   );
   return data[0]?.custom_id;
 }

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Envelope } from '#contract/envelope.ts';
-import { retryDelay, secondsOf } from './retry-delay.ts';
+import { retryAfterSeconds, retryDelay } from './retry-delay.ts';
 import type { ServiceAddress } from './service-address.ts';
 
-/** The service has understood and said no: asking again would change nothing. */
+/** The service has rejected the request: a retry would change nothing. */
 export class ApiRejection extends Error {
   readonly status: number;
 
@@ -14,15 +14,15 @@ export class ApiRejection extends Error {
 }
 
 /**
- * What has become of a request. `too many` and `unconnected`: nothing was done. `failed`: it has ended, perhaps after its
- * work was done. `lost`: it may even be under way still.
+ * What is known about a failed request. `rate-limited` and `not-connected`: the service did no work. `failed`: the
+ * request has ended, and its work may have been done. `unknown`: the service may still be working on it.
  */
-type Outcome = 'too many' | 'unconnected' | 'failed' | 'lost';
+type Outcome = 'rate-limited' | 'not-connected' | 'failed' | 'unknown';
 
-/** It may go better next time. */
+/** A failure after which a retry may succeed. */
 export class TemporaryFailure extends Error {
   readonly outcome: Outcome;
-  /** Seconds, when the service has named them. */
+  /** Seconds, from the header Retry-After; undefined without it. */
   readonly retryAfter: number | undefined;
 
   constructor(outcome: Outcome, message: string, retryAfter?: number) {
@@ -33,54 +33,59 @@ export class TemporaryFailure extends Error {
 }
 
 export interface Call {
-  /** A POST without a body; one with a body needs no telling. */
+  /** Only for a POST without a body: a call with a body is always a POST. */
   method?: 'POST';
   /** JSON. */
   body?: string;
   headers?: Record<string, string>;
-  /** How long the answer may take; unlimited for an answer that is read as a stream. */
+  /** The timeout of the response; unlimited by default, for a response that is read as a stream. */
   seconds?: number;
 }
 
-/** The envelope of an answer that succeeded. */
+/** The envelope of a successful response. */
 export interface Success<Data> extends Omit<Envelope, 'data'> {
   data: Data;
 }
 
 export interface HttpClient {
   /**
-   * One request whose answer is read by the caller.
-   * @throws Refusal or TemporaryFailure
+   * Sends one request. The caller reads the response.
+   * @throws ApiRejection or TemporaryFailure
    */
   open(path: string, call?: Call): Promise<Response>;
-  /** One request and its envelope. */
+  /**
+   * Sends one request and reads its envelope.
+   * @throws ApiRejection or TemporaryFailure
+   */
   once<Data>(path: string, call?: Call): Promise<Success<Data>>;
-  /** One request that may be made again without harm, until it is answered. */
+  /** Sends a request that is safe to repeat, and retries it after temporary failures. */
   sendRequest<Data>(path: string, call?: Call): Promise<Success<Data>>;
-  /** Makes an attempt again after temporary failures, and tells of each. */
-  persist<Value>(
+  /** Retries an attempt after temporary failures, and logs each. By default every temporary failure is retried. */
+  withRetries<Value>(
     attempt: () => Promise<Value>,
-    isWorthwhile?: (failure: TemporaryFailure) => boolean,
+    shouldRetry?: (failure: TemporaryFailure) => boolean,
   ): Promise<Value>;
 }
 
-/** A buffered route is cut at 29 s; the rest is for the way of 6 MB over a slow line. */
+/** The gateway ends a buffered route after 29 s. The rest is for the transfer of 6 MB over a slow connection. */
 export const responseTimeoutSeconds = 120;
 
-export interface Patience {
-  /** In a row, before giving up. A refusal for the rate (429) is no failure, unless `waitsForRate` is false. */
+interface RetryOptions {
+  /**
+   * The maximum of failed attempts. A rejection by the rate limiter (429) counts only if `waitsForRateLimit` is false.
+   */
   attempts: number;
-  waitsForRate: boolean;
+  waitsForRateLimit: boolean;
   log: (line: string) => void;
 }
 
-/** A client of the interface with the specification's recommended behaviour (section 8). */
+/** An HTTP client of the service that behaves as the specification recommends (section 8). */
 export function httpClient(
   { baseUrl, key }: ServiceAddress,
-  { attempts, waitsForRate, log }: Patience,
+  { attempts, waitsForRateLimit, log }: RetryOptions,
 ): HttpClient {
   const open: HttpClient['open'] = async (path, call = {}) => {
-    const response = await reach(baseUrl + path, key, call);
+    const response = await fetchResponse(baseUrl + path, key, call);
     if (response.ok) return response;
     throw await failureOf(response);
   };
@@ -88,20 +93,20 @@ export function httpClient(
   const once = async <Data>(path: string, call: Call = {}): Promise<Success<Data>> => {
     const response = await open(path, { seconds: responseTimeoutSeconds, ...call });
     const text = await response.text().catch((error: unknown) => {
-      throw unreachable(error);
+      throw incompleteResponse(error);
     });
     return readEnvelope<Data>(text, baseUrl);
   };
 
-  const persist: HttpClient['persist'] = async (attempt, isWorthwhile = () => true) => {
+  const withRetries: HttpClient['withRetries'] = async (attempt, shouldRetry = () => true) => {
     let failures = 0;
     for (let retry = 1; ; retry += 1) {
       try {
         return await attempt();
       } catch (error) {
-        if (!(error instanceof TemporaryFailure) || !isWorthwhile(error)) throw error;
-        if (error.outcome !== 'too many' || !waitsForRate) failures += 1;
-        if (failures === attempts) throw new Error(`${error.message}; given up after ${attempts} tries`);
+        if (!(error instanceof TemporaryFailure) || !shouldRetry(error)) throw error;
+        if (error.outcome !== 'rate-limited' || !waitsForRateLimit) failures += 1;
+        if (failures === attempts) throw new Error(`${error.message}; gave up after ${attempts} attempts`);
         const seconds = retryDelay(retry, error.retryAfter);
         log(`${error.message}; trying again in ${seconds.toFixed(1)} s`);
         await pause(seconds * 1000);
@@ -109,17 +114,17 @@ export function httpClient(
     }
   };
 
-  return { open, once, persist, sendRequest: (path, call) => persist(() => once(path, call)) };
+  return { open, once, withRetries, sendRequest: (path, call) => withRetries(() => once(path, call)) };
 }
 
-async function reach(
+async function fetchResponse(
   address: string,
   key: string,
   { method, body, headers, seconds }: Call,
 ): Promise<Response> {
   try {
     return await fetch(address, {
-      // The key must not travel to wherever a redirect points.
+      // A redirect must not send the key to another server.
       redirect: 'manual',
       headers: {
         'x-api-key': key,
@@ -131,12 +136,12 @@ async function reach(
       ...(seconds !== undefined && { signal: AbortSignal.timeout(seconds * 1000) }),
     });
   } catch (error) {
-    throw unanswered(error);
+    throw connectionFailure(error);
   }
 }
 
-/** Codes of connections that never stood, so that nothing was asked. */
-const unconnected = new Set([
+/** Error codes that mean: no connection was opened, so the service did not receive the request. */
+const notConnectedCodes = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
   'EAI_AGAIN',
@@ -145,33 +150,40 @@ const unconnected = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-function unanswered(error: unknown): Error {
-  if (!(error instanceof TypeError)) return unreachable(error);
+function connectionFailure(error: unknown): Error {
+  if (!(error instanceof TypeError)) return incompleteResponse(error);
   const { code, message } = (error.cause ?? error) as NodeJS.ErrnoException;
-  // Without a code it is no matter of the network, but of what was asked, such as a key that is no header.
-  if (code === undefined) return new Error(`The service cannot be asked: ${message}`);
+  // An error without a code is not the network's. The request itself is invalid, for example a key that no header can
+  // have.
+  if (code === undefined) return new Error(`The request cannot be sent: ${message}`);
   const text = `The service cannot be reached (${code})`;
-  return unconnected.has(code) ? new TemporaryFailure('unconnected', text) : unreachable(error);
+  return notConnectedCodes.has(code)
+    ? new TemporaryFailure('not-connected', text)
+    : incompleteResponse(error);
 }
 
-/** An answer that did not come, or not to its end. */
-export function unreachable(error: unknown): TemporaryFailure {
+/** The failure of a request whose response is missing or incomplete. */
+export function incompleteResponse(error: unknown): TemporaryFailure {
   const { cause = error } = error as Error;
   const { code, name } = cause as NodeJS.ErrnoException;
-  return new TemporaryFailure('lost', `The service's answer did not arrive (${code ?? name})`);
+  return new TemporaryFailure('unknown', `The service sent no complete response (${code ?? name})`);
 }
 
 async function failureOf(response: Response): Promise<Error> {
   const { status, headers } = response;
   const text = await response.text().catch(() => '');
-  const said = messageOf(text);
+  const reason = messageOf(text);
   if (status === 429)
-    return new TemporaryFailure('too many', said ?? 'Too many requests (HTTP 429)', secondsOf(headers));
-  const message = said ?? `The service answered with HTTP ${status}`;
+    return new TemporaryFailure(
+      'rate-limited',
+      reason ?? 'Too many requests (HTTP 429)',
+      retryAfterSeconds(headers),
+    );
+  const message = reason ?? `The service responded with HTTP ${status}`;
   if (status < 500) return new ApiRejection(status, message);
-  // 502 to 504 are a proxy's: what stands behind it may still be at work.
-  const outcome = status > 501 && status < 505 ? 'lost' : 'failed';
-  return new TemporaryFailure(outcome, message, secondsOf(headers));
+  // 502, 503 and 504 come from a proxy. The service behind it may still be working on the request.
+  const outcome = status > 501 && status < 505 ? 'unknown' : 'failed';
+  return new TemporaryFailure(outcome, message, retryAfterSeconds(headers));
 }
 
 function messageOf(text: string): string | undefined {
@@ -188,5 +200,5 @@ function readEnvelope<Data>(text: string, baseUrl: string): Success<Data> {
     const envelope = JSON.parse(text) as Success<Data>;
     if (envelope.error_code === 0) return envelope;
   } catch {}
-  throw new Error(`${baseUrl} does not answer as this service does: is it the base address?`);
+  throw new Error(`The response of ${baseUrl} is not one of this service: is it the base address?`);
 }

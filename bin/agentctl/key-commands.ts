@@ -11,9 +11,9 @@ export function keyCommands(report: Report): Command {
   const group = new Command('keys').description('API keys of a workspace.');
   group
     .command('create')
-    .description('issue a key; it is shown this once')
+    .description('create a key; it is shown only once')
     .requiredOption('--workspace <workspace>', 'whose key it is')
-    .option('--name <name>', 'for operators to tell it by')
+    .option('--name <name>', 'a name for operators')
     .option('--expires <date>', 'when it stops working, such as 2027-01-31 or 2027-01-31T12:00:00Z', readDate)
     .action(
       report(async (options: { workspace: string; name?: string; expires?: Date }) => {
@@ -28,22 +28,22 @@ export function keyCommands(report: Report): Command {
           lines: [
             `Key  ${key.id}`,
             `API key  ${apiKey}`,
-            'Keep it: it is stored nowhere and cannot be shown again.',
+            'Store it now: the service does not store it and cannot show it again.',
           ],
         };
       }),
     );
   group
     .command('rotate')
-    .description('issue a key in place of another, which works on for a while')
+    .description('create a key that replaces another; the old key stays valid for a while')
     .argument('<key-id>')
     .option(
       '--overlap <time>',
-      'how long the old key works on, such as 30m, 24h or 7d',
+      'how long the old key stays valid, such as 30m, 24h or 7d',
       readTime,
       readTime('24h'),
     )
-    .option('--expires <date>', 'when the new key stops working; never unless said', readDate)
+    .option('--expires <date>', 'when the new key stops working; by default never', readDate)
     .action(
       report(async (keyId: string, options: { overlap: number; expires?: Date }) => {
         const services = { apiKeys: apiKeys(), clock, identifiers };
@@ -57,7 +57,7 @@ export function keyCommands(report: Report): Command {
           lines: [
             `Key  ${key.id}`,
             `API key  ${apiKey}`,
-            'Keep it: it is stored nowhere and cannot be shown again.',
+            'Store it now: the service does not store it and cannot show it again.',
             `Old key  ${old.id} works until ${old.expiresAt}`,
           ],
         };
@@ -84,7 +84,7 @@ export function keyCommands(report: Report): Command {
     );
   group
     .command('revoke')
-    .description('end a key; requests with it are refused within the authorizer’s cache time')
+    .description('revoke a key; the service rejects it after the authorizer’s cache time at the latest')
     .argument('<key-id>')
     .action(
       report(async (keyId: string) => {
@@ -109,7 +109,7 @@ function readTime(text: string): number {
   const [, count, unit = ''] = /^(\d{1,4})([mhd])$/.exec(text) ?? [];
   const time = milliseconds[unit];
   if (time === undefined)
-    throw new InvalidArgumentError('It must be a time such as 30m, 24h or 7d; 0m for at once.');
+    throw new InvalidArgumentError('It must be a time such as 30m, 24h or 7d; 0m means at once.');
   return Number(count) * time;
 }
 

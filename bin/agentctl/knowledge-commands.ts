@@ -11,14 +11,12 @@ import { identifiers } from '#runtime/environment/identifiers.ts';
 import type { Report } from './result.ts';
 
 export function knowledgeCommands(report: Report): Command {
-  const group = new Command('knowledge').description(
-    'Documents that the agents of a workspace look things up in.',
-  );
+  const group = new Command('knowledge').description('Documents that the agents of a workspace can search.');
   group
     .command('add')
-    .description('add documents; one of the same name is replaced')
+    .description('add documents; a document replaces one of the same name')
     .requiredOption('--workspace <workspace>', 'whose agents')
-    .option('--name <name>', 'of the document, when it is one: its file’s name unless said')
+    .option('--name <name>', 'the name of a single document; by default its file’s name')
     .argument('<files...>', '.pdf, .docx, .doc, .pptx, .html, .md, .csv, .txt')
     .action(
       report(async (files: string[], options: { workspace: string; name?: string }) => {
@@ -62,7 +60,7 @@ export function knowledgeCommands(report: Report): Command {
     );
   group
     .command('remove')
-    .description('take documents away, by id or by name')
+    .description('remove documents, by id or by name')
     .requiredOption('--workspace <workspace>', 'whose agents')
     .argument('<documents...>')
     .action(

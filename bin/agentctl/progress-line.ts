@@ -1,28 +1,31 @@
 export interface Progress {
   done: number;
   total: number;
-  /** How far it was when this run began; rate and time left are of what came since. */
+  /** The value of `done` when this run started. The time left is computed from the progress since then. */
   from: number;
-  /** What is counted, such as `12,000 requests in 12 batches`. */
+  /** The count as text, such as `12,000 requests in 12 batches`. */
   counted: string;
-  /** Counted since the run began; gives the rate. */
+  /** The count since this run started, for the rate. */
   count: number;
 }
 
 export interface ProgressLine {
   show(progress: Progress): void;
-  /** Writes a line above it. */
+  /** Writes a line above the progress line. */
   log(line: string): void;
   clear(): void;
 }
 
 type Terminal = Pick<NodeJS.WriteStream, 'write' | 'isTTY' | 'columns'>;
 
-/** More often nobody can read it. */
+/** A person cannot read more updates. */
 const drawingsPerSecond = 10;
 const clearLine = '\r\u001b[2K';
 
-/** A line on standard error that is drawn over and over; nothing but what is told when that is no terminal. */
+/**
+ * A progress line on standard error that is redrawn. If standard error is not a terminal, only logged lines are
+ * written.
+ */
 export function progressLine(terminal: Terminal = process.stderr): ProgressLine {
   const started = performance.now();
   let drawn = Number.NEGATIVE_INFINITY;
@@ -50,7 +53,7 @@ export function progressLine(terminal: Terminal = process.stderr): ProgressLine 
   };
 }
 
-/** With the longest counts the line still fits 80 columns. */
+/** In characters: with the longest counts the line still fits into 80 columns. */
 const barLength = 12;
 const numbers = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 

@@ -5,7 +5,7 @@ export interface Line {
   number: number;
   /** Without the line feed. */
   bytes: Buffer;
-  /** Where in the file it begins, and the next one. */
+  /** Offsets in the file, in bytes: of the line's first byte, and of the next line. */
   start: number;
   end: number;
 }
@@ -13,23 +13,25 @@ export interface Line {
 const lineFeed = 0x0a;
 
 /**
- * The lines of a file, however large. Not node:readline, which also breaks lines at U+2028, a legal character of JSON.
- * @param longest bytes of a line; a longer one is refused before it is held in memory
+ * Reads the lines of a file of any size. It does not use node:readline, which also breaks lines at U+2028, a valid
+ * character in JSON.
+ * @param longest maximum bytes of a line
+ * @throws Error for a longer line, before it is buffered completely
  */
 export async function* readLines(file: string, longest: number): AsyncGenerator<Line> {
   let number = 1;
   let start = 0;
   let pending: Buffer[] = [];
   const buffered = () => pending.reduce((sum, { length }) => sum + length, 0);
-  const take = (feed: 0 | 1): Line => {
+  const take = (lineFeedBytes: 0 | 1): Line => {
     const bytes = Buffer.concat(pending);
     pending = [];
-    const line = { number, bytes, start, end: start + bytes.length + feed };
+    const line = { number, bytes, start, end: start + bytes.length + lineFeedBytes };
     start = line.end;
     number += 1;
     return line;
   };
-  // 256 KiB: a line's overhead is small beside it, and so is it beside a portion.
+  // 256 KiB is much more than the overhead of a line, and much less than a portion.
   for await (const chunk of createReadStream(file, { highWaterMark: 256 * 1024 }) as AsyncIterable<Buffer>) {
     let from = 0;
     for (let at = chunk.indexOf(lineFeed); at !== -1; at = chunk.indexOf(lineFeed, from)) {

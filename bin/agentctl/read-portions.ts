@@ -4,7 +4,7 @@ import { createBatchBody } from '#contract/routes/create-batch.ts';
 import { describeIssues } from '#runtime/http/describe-issues.ts';
 import { type Line, readLines } from './read-lines.ts';
 
-/** Lines of a file that travel as one batch. */
+/** Lines of a file that are submitted as one batch. */
 export interface Portion extends Range {
   /** JSON of each request. */
   requests: string[];
@@ -12,12 +12,12 @@ export interface Portion extends Range {
   lines: number[];
   firstId: string;
   lastId: string;
-  /** Where in the file it begins and ends. */
+  /** Offsets in the file, in bytes. */
   start: number;
   end: number;
 }
 
-/** Lines of a file, told apart from what they may become when the file is edited. */
+/** A range of lines of a file. The hash shows whether the lines have changed since. */
 export interface Range {
   fromLine: number;
   toLine: number;
@@ -26,21 +26,22 @@ export interface Range {
 }
 
 /**
- * The payload of a function may have 6 MB, and carries the body as a string of JSON, with its quotes escaped; 64 KiB are
- * for what stands around the requests: agent, webhook, headers (10 KB at most), the request's context.
+ * The maximum size of a portion. The payload of a function has at most 6 MB and contains the body as a JSON string with
+ * escaped quotes. 64 KiB are for the rest of the payload: agent, webhook, headers (at most 10 KB) and the request's
+ * context.
  */
 export const portionBytes = 6 * 1024 * 1024 - 64 * 1024;
 
 const requestSchema = createBatchBody.shape.requests.element;
 
 /**
- * Cuts a file of requests into portions that a batch can hold, reading no further than the one that is asked for.
- * @param taken ranges at the file's beginning that have become batches; they are read, and left out
- * @throws Error that names the line which is wrong, or has changed since it became part of a batch
+ * Divides a file of requests into portions that fit into a batch. It reads the file only as far as the current portion.
+ * @param submitted ranges at the start of the file that have already become batches; they are checked and skipped
+ * @throws Error that names a line that is wrong, or lines that have changed since they were submitted
  */
-export async function* readPortions(file: string, taken: readonly Range[]): AsyncGenerator<Portion> {
+export async function* readPortions(file: string, submitted: readonly Range[]): AsyncGenerator<Portion> {
   const lines = readLines(file, portionBytes);
-  for (const range of taken) await skip(file, lines, range);
+  for (const range of submitted) await skip(file, lines, range);
   let portion = new OpenPortion();
   for await (const line of lines) {
     if (isBlank(line)) continue;
@@ -65,14 +66,14 @@ async function skip(file: string, lines: AsyncGenerator<Line>, range: Range): Pr
   if (hash.digest('hex') !== range.sha256)
     throw new Error(
       `${file}: lines ${range.fromLine} to ${range.toLine} have changed since they were submitted; ` +
-        'undo that, or submit the whole file anew with --again',
+        'undo the change, or submit the whole file again with --again',
     );
 }
 
 interface ReadRequest {
   customId: string;
   json: string;
-  /** In the payload of the function. */
+  /** Its size in the payload of the function. */
   bytes: number;
 }
 
@@ -82,14 +83,14 @@ function readRequest(file: string, { number, bytes }: Line): ReadRequest {
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (error) {
-    throw new Error(`${location} is no JSON: ${(error as Error).message}`);
+    throw new Error(`${location} is not valid JSON: ${(error as Error).message}`);
   }
   const request: unknown = isObject(value) ? { custom_id: `line-${number}`, ...value } : value;
   const checked = requestSchema.safeParse(request, { reportInput: true });
   if (!checked.success) throw new Error(`${location}: ${describeIssues(checked.error.issues, 'it')}`);
   const json = JSON.stringify(request);
   const size = Buffer.byteLength(JSON.stringify(json));
-  if (size > portionBytes) throw new Error(`${location}: it alone is larger than a batch may be`);
+  if (size > portionBytes) throw new Error(`${location}: this request is larger than a batch may be`);
   return { customId: checked.data.custom_id, json, bytes: size };
 }
 
@@ -110,9 +111,9 @@ class OpenPortion {
   }
 
   add(file: string, line: Line, { customId, json, bytes }: ReadRequest): void {
-    const resumed = this.#lineOf.get(customId);
-    if (resumed !== undefined)
-      throw new Error(`${file} line ${line.number}: custom_id is the same as that of line ${resumed}`);
+    const firstLine = this.#lineOf.get(customId);
+    if (firstLine !== undefined)
+      throw new Error(`${file} line ${line.number}: custom_id is the same as that of line ${firstLine}`);
     this.#lineOf.set(customId, line.number);
     addTo(this.#hash, line);
     if (this.isEmpty) this.#start = line.start;

@@ -5,8 +5,8 @@ import type { StreamEvent } from '#contract/events.ts';
 const silenceSeconds = 100;
 
 /**
- * The events of a streamed reply, as they come.
- * @throws Error when the stream ends before `[DONE]`
+ * The events of a streamed reply, as they arrive.
+ * @throws Error if the stream ends before `[DONE]`, or is silent for 100 s
  */
 export async function* readReply(response: Response): AsyncGenerator<StreamEvent> {
   const silence = new AbortController();
@@ -29,14 +29,14 @@ export async function* readReply(response: Response): AsyncGenerator<StreamEvent
       yield JSON.parse(data) as StreamEvent;
     }
   } catch (error) {
-    throw brokenOff(
-      silence.signal.aborted ? `nothing came for ${silenceSeconds} s` : (error as Error).message,
-    );
+    throw interrupted(silence.signal.aborted ? `no data for ${silenceSeconds} s` : (error as Error).message);
   } finally {
     clearTimeout(timer);
   }
-  throw brokenOff('it ended early');
+  throw interrupted('it ended early');
 }
 
-const brokenOff = (why: string): Error =>
-  new Error(`The reply broke off here (${why}); the service finishes it, and the history will have it`);
+const interrupted = (reason: string): Error =>
+  new Error(
+    `The stream was interrupted here (${reason}); the service completes the reply and stores it in the history`,
+  );

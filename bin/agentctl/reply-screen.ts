@@ -1,7 +1,9 @@
 import { styleText } from 'node:util';
 import type { StreamEvent } from '#contract/events.ts';
 
-/** Shows a reply as it comes: its text on standard output, all else in short dim lines on standard error. */
+/**
+ * Shows a reply while it arrives: its text on standard output, everything else in short dim lines on standard error.
+ */
 export class ReplyScreen {
   readonly #contents = new Map<string, string>();
   #isLineOpen = false;
@@ -26,7 +28,8 @@ export class ReplyScreen {
       case 'response.error':
         this.error(`${event.message} (code ${event.code})`);
         break;
-      // response.created and response.output_text.completed say nothing new; later versions may send others.
+      // response.created and response.output_text.completed add no information. Unknown events of later versions are
+      // ignored.
     }
   }
 
@@ -53,18 +56,18 @@ export class ReplyScreen {
     this.#isLineOpen = !shown.endsWith('\n');
   }
 
-  /** On a terminal both streams meet; in a file the reply must be as it was sent. */
+  /** Only on a terminal, where both streams share the screen. In a file the reply must be unchanged. */
   #endLine(): void {
     if (process.stdout.isTTY) this.end();
   }
 }
 
-/** Without control characters: what a model or a page says must not steer the terminal. */
+/** Removes control characters: the text of a model or a page must not control the terminal. */
 const printable = (text: string): string =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what it takes out
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: removes these characters
   text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '');
 
-/** So long a line still fits most terminals. */
+/** A line of this length fits into most terminals. */
 const noteCharacters = 110;
 
 function oneLine(text: string): string {

@@ -4,7 +4,7 @@ import type { Result } from './result.ts';
 import type { Submitted } from './submit-file.ts';
 import { hasEnded } from './watch-batches.ts';
 
-/** Batches as the interface shows them. */
+/** The batches as the interface returns them; one text line for each. */
 export const batchesResult = (batches: readonly BatchResource[]): Result => ({
   json: { batches },
   lines: batches.map((batch) =>
@@ -19,9 +19,9 @@ export const batchesResult = (batches: readonly BatchResource[]): Result => ({
   ),
 });
 
-export function submissionResult(file: string, { batches, resumed }: Submitted): Result {
+export function submissionResult(file: string, { batches, submittedBefore }: Submitted): Result {
   const sum = batches.reduce((total, { requests }) => total + requests, 0);
-  const before = resumed > 0 ? `, ${formatCount(resumed)} of them by earlier runs` : '';
+  const note = submittedBefore > 0 ? `, ${formatCount(submittedBefore)} of them by earlier runs` : '';
   return {
     json: {
       file,
@@ -32,11 +32,11 @@ export function submissionResult(file: string, { batches, resumed }: Submitted):
         to_line: toLine,
         requests,
       })),
-      earlier_batches: resumed,
+      earlier_batches: submittedBefore,
     },
     lines: [
       ...batches.map(({ batchId, fromLine, toLine }) => `${batchId}  lines ${fromLine} to ${toLine}`),
-      `${file}: ${formatCount(sum)} requests in ${formatBatches(batches.length)}${before}`,
+      `${file}: ${formatCount(sum)} requests in ${formatBatches(batches.length)}${note}`,
     ],
   };
 }
@@ -57,7 +57,7 @@ export function downloadResult(
     lines: [
       ...batches
         .filter((batch) => !hasEnded(batch))
-        .map(({ id, status }) => `${id} is ${status}: its results are those of this moment`),
+        .map(({ id, status }) => `${id} is ${status}: the file has only its results so far`),
       `${out}: ${formatCount(sum)} results`,
     ],
   };

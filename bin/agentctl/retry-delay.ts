@@ -1,10 +1,10 @@
-/** The specification, section 8, wants a cap; a minute is long for a service and short for a person. */
+/** Section 8 of the specification requires a maximum delay. A minute is long for a service and short for a person. */
 const longestSeconds = 60;
 
 /**
- * How long to wait before a request is made again, seconds: from 1 s on doubling, or what the service has named, and 10
- * to 25 percent more, so that clients refused together do not come back together.
- * @param retry which one, from 1
+ * The delay before a retry, in seconds: `retryAfter`, or 1 s that doubles with each retry up to the maximum. Adds 10 to
+ * 25 % jitter, so that clients that were rejected at the same time do not retry at the same time.
+ * @param retry the number of the retry, from 1
  */
 export function retryDelay(retry: number, retryAfter?: number, random: () => number = Math.random): number {
   const seconds = Math.max(1, retryAfter ?? Math.min(2 ** (retry - 1), longestSeconds));
@@ -12,7 +12,7 @@ export function retryDelay(retry: number, retryAfter?: number, random: () => num
 }
 
 /** The header Retry-After, seconds or a date, as seconds from now; undefined without one. */
-export function secondsOf(headers: Headers): number | undefined {
+export function retryAfterSeconds(headers: Headers): number | undefined {
   const value = headers.get('retry-after')?.trim();
   if (value === undefined) return undefined;
   if (/^\d+$/.test(value)) return Number(value);

@@ -3,9 +3,9 @@ import type { Report } from './result.ts';
 import { type TargetOptions, useTarget } from './target.ts';
 
 interface Reports {
-  /** Of an operator's work. */
+  /** For commands of operators: selects the target first. */
   report: Report;
-  /** Of a client's. */
+  /** For commands of clients. */
   clientReport: Report;
 }
 
@@ -23,17 +23,19 @@ const groups: Readonly<Record<string, (reports: Reports) => Promise<Command>>> =
     (await import('./webhook-commands.ts')).webhookCommands(report, clientReport),
 };
 
-/** Of a command line that begins with a group's name no other is loaded: a client's commands need no AWS client. */
+/**
+ * If the command line starts with the name of a group, only that group is loaded: commands of clients need no AWS SDK.
+ */
 const groupsFor = ([, , first = '']: readonly string[]) => {
   const only = Object.hasOwn(groups, first) ? groups[first] : undefined;
   return only === undefined ? Object.values(groups) : [only];
 };
 
-/** The command line of operators and of clients. Exit code 1 and one line on standard error when something is wrong. */
+/** The command line of operators and clients. After an error the exit code is 1, and standard error has one line. */
 export async function runAgentctl(argv: string[]): Promise<void> {
   const program = new Command('agentctl')
     .description(
-      'Operates the service (workspaces, API keys, agents, whitelists), and talks to it as a client (chat, batches).',
+      'Operates the service (workspaces, API keys, agents, whitelists), and uses it as a client (chat, batches).',
     )
     .option('--data <folder>', 'the data folder of a local run', '.local')
     .option('--stack <name>', 'a deployed stack instead of a local run, such as agent-service-production')
@@ -66,7 +68,7 @@ export async function runAgentctl(argv: string[]): Promise<void> {
   }
 }
 
-/** `agentctl keys list --workspace W --json` reads as well as `agentctl --json keys list --workspace W`. */
+/** `agentctl keys list --workspace W --json` is the same as `agentctl --json keys list --workspace W`. */
 function acceptSharedOptionsAnywhere(program: Command): void {
   const leaves = program.commands.flatMap((group) =>
     group.commands.length === 0 ? [group] : group.commands,

@@ -3,11 +3,11 @@ import type { Command } from 'commander';
 import { readConnection } from '../local/connection.ts';
 import { isRunning, readOutputs, type TargetOptions } from './target.ts';
 
-/** Where a client command goes. */
+/** The service that a client command calls. */
 export interface ServiceAddress {
   baseUrl: string;
   key: string;
-  /** Tells one service from another, also when a local run comes back on another port. */
+  /** Identifies the service, also if a local run restarts on another port. */
   identity: string;
   /** The demo agent of a local run. */
   demoAgent?: string;
@@ -22,19 +22,22 @@ export const withAddress = (command: Command): Command =>
   command
     .option(
       '--base-url <url>',
-      'where the service is, up to /api/v1; else AGENT_SERVICE_URL, else the local run',
+      'the base address, up to /api/v1; by default AGENT_SERVICE_URL, or else the local run',
     )
-    .option('--key <key>', 'an API key; else AGENT_SERVICE_KEY, else that of the local run');
+    .option('--key <key>', 'an API key; by default AGENT_SERVICE_KEY, or else that of the local run');
 
-/** Of the options, else of the environment, else of the local run's connection.json. */
+/**
+ * Finds the service by the options, or else by the environment, or else by the local run's connection.json.
+ * @throws Error if there is no service, no key, or no valid address
+ */
 export async function findService(command: Command): Promise<ServiceAddress> {
   const options = command.optsWithGlobals<AddressOptions>();
-  const given =
+  const configured =
     options.baseUrl ?? (await baseOfStack(options.stack)) ?? (process.env.AGENT_SERVICE_URL || undefined);
   const key = options.key ?? (process.env.AGENT_SERVICE_KEY || undefined);
-  if (given !== undefined) {
-    const baseUrl = checkAddress(given);
-    // A local run's key is not sent elsewhere.
+  if (configured !== undefined) {
+    const baseUrl = checkAddress(configured);
+    // The key of a local run must not be sent to another service.
     if (key === undefined) throw new Error(`No key for ${baseUrl}: give --key, or set AGENT_SERVICE_KEY`);
     return { baseUrl, key, identity: baseUrl };
   }
@@ -67,6 +70,6 @@ async function baseOfStack(stack: string | undefined): Promise<string | undefine
 
 function checkAddress(text: string): string {
   if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
-    throw new Error(`The base address ${text} is no http or https address`);
+    throw new Error(`The base address ${text} is not an http or https address`);
   return text.replace(/\/+$/, '');
 }

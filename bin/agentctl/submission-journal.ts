@@ -2,21 +2,21 @@ import { type FileHandle, open } from 'node:fs/promises';
 import * as z from 'zod';
 import type { Range } from './read-portions.ts';
 
-/** What a submission is; a journal is of no use to another one. */
+/** The properties of a submission. A journal is valid only for a submission with the same properties. */
 export interface Submission {
   service: string;
   agent_id: string;
   webhook: { url: string; events?: string[] | undefined } | null;
 }
 
-/** A portion that is about to be sent, noted before it is, with what its batch can be found by afterwards. */
+/** A journal entry that is written before a portion is sent. It has all data to find the portion's batch later. */
 export interface Intent extends Range {
   /** The header Idempotency-Key. */
   key: string;
   requests: number;
   firstId: string;
   lastId: string;
-  /** The workspace's newest batch before it: its own can only be newer. */
+  /** The newest batch of the workspace before the portion was sent: the portion's own batch is newer. */
   newest: string | null;
   at: string;
 }
@@ -51,28 +51,28 @@ const entry = z.discriminatedUnion('is', [
 
 type Entry = z.infer<typeof entry>;
 
-/** The file beside a file of requests that tells which of its lines have become batches. */
+/** A file next to the file of requests. It records which lines have become batches. */
 export class SubmissionJournal {
   readonly #file: FileHandle;
   readonly accepted: Accepted[] = [];
-  /** The last portion, when it is not known what has become of it. */
-  unsettled: Intent | undefined;
+  /** The last portion, if it is not known whether it has become a batch. */
+  pending: Intent | undefined;
 
   private constructor(file: FileHandle) {
     this.#file = file;
   }
 
   /**
-   * @param anew forgets what the journal tells
-   * @throws Error when it belongs to another submission
+   * @param discard empties the journal
+   * @throws Error if the journal belongs to another submission, or the file is not a journal
    */
-  static async open(path: string, submission: Submission, anew: boolean): Promise<SubmissionJournal> {
-    const journal = new SubmissionJournal(await open(path, anew ? 'w+' : 'a+', 0o600));
+  static async open(path: string, submission: Submission, discard: boolean): Promise<SubmissionJournal> {
+    const journal = new SubmissionJournal(await open(path, discard ? 'w+' : 'a+', 0o600));
     const text = await journal.#file.readFile('utf8');
-    // What follows the last line feed was being written when the process died.
-    const whole = text.slice(0, text.lastIndexOf('\n') + 1);
-    await journal.#file.truncate(Buffer.byteLength(whole));
-    const [first, ...others] = whole
+    // Removes an incomplete last line, which the process was writing when it died.
+    const complete = text.slice(0, text.lastIndexOf('\n') + 1);
+    await journal.#file.truncate(Buffer.byteLength(complete));
+    const [first, ...others] = complete
       .split('\n')
       .slice(0, -1)
       .map((line) => readEntry(path, line));
@@ -82,21 +82,22 @@ export class SubmissionJournal {
     return journal;
   }
 
-  sending(intent: Intent): Promise<void> {
+  /** Records that a portion is about to be sent. */
+  startSending(intent: Intent): Promise<void> {
     return this.#add({ is: 'sending', ...intent });
   }
 
-  /** The portion that was being sent has become this batch. */
-  async becameBatch(batchId: string): Promise<Accepted> {
-    if (this.unsettled === undefined) throw new Error('Nothing was being sent');
-    const { fromLine, toLine, sha256, requests } = this.unsettled;
+  /** Records that the pending portion has become this batch. */
+  async accept(batchId: string): Promise<Accepted> {
+    if (this.pending === undefined) throw new Error('Nothing was being sent');
+    const { fromLine, toLine, sha256, requests } = this.pending;
     const accepted = { fromLine, toLine, sha256, requests, batchId };
     await this.#add({ is: 'accepted', ...accepted });
     return accepted;
   }
 
-  /** The portion that was being sent has become none. */
-  becameNothing(): Promise<void> {
+  /** Records that the pending portion has not become a batch. */
+  abandon(): Promise<void> {
     return this.#add({ is: 'given up' });
   }
 
@@ -113,10 +114,10 @@ export class SubmissionJournal {
   #apply(added: Entry): void {
     if (added.is === 'sending') {
       const { is: _, ...intent } = added;
-      this.unsettled = intent;
+      this.pending = intent;
       return;
     }
-    this.unsettled = undefined;
+    this.pending = undefined;
     if (added.is === 'accepted') {
       const { is: _, ...accepted } = added;
       this.accepted.push(accepted);
@@ -128,17 +129,17 @@ function readEntry(path: string, line: string): Entry {
   try {
     return entry.parse(JSON.parse(line));
   } catch {
-    throw new Error(`${path} is no journal of a submission: move it away`);
+    throw new Error(`${path} is not the journal of a submission: move it away`);
   }
 }
 
 function rejectOther(path: string, first: Entry, submission: Submission): void {
-  if (first.is !== 'submission') throw new Error(`${path} is no journal of a submission: move it away`);
+  if (first.is !== 'submission') throw new Error(`${path} is not the journal of a submission: move it away`);
   const names = { service: 'service', agent_id: 'agent', webhook: 'webhook' } as const;
   for (const field of ['service', 'agent_id', 'webhook'] as const)
     if (JSON.stringify(first[field]) !== JSON.stringify(submission[field]))
       throw new Error(
-        `${path}: this file was submitted with another ${names[field]}; say the same again to go on, ` +
-          'or submit the whole file anew with --again',
+        `${path}: this file was submitted with another ${names[field]}; use the same one to continue, ` +
+          'or submit the whole file again with --again',
       );
 }

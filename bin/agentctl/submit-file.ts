@@ -12,8 +12,8 @@ export interface SubmitOptions {
   file: string;
   submission: Submission;
   webhookSecret: string | undefined;
-  /** Forget an earlier submission of the file. */
-  anew: boolean;
+  /** Ignores an earlier submission of the file and submits the whole file. */
+  restart: boolean;
   log: (line: string) => void;
   onProgress: (progress: SubmitProgress) => void;
 }
@@ -21,7 +21,7 @@ export interface SubmitOptions {
 export interface SubmitProgress {
   requests: number;
   batches: number;
-  /** Places in the file, in bytes. */
+  /** Positions in the file, in bytes: how far this run is, where it started, the end. */
   done: number;
   from: number;
   total: number;
@@ -29,36 +29,42 @@ export interface SubmitProgress {
 
 export interface Submitted {
   batches: Accepted[];
-  /** How many of them an earlier run had submitted. */
-  resumed: number;
+  /** How many of the batches an earlier run has submitted. */
+  submittedBefore: number;
 }
 
 /**
- * The longest that a request is at work behind its last byte: a buffered route is cut at 29 s. Later its batch can no
- * longer appear.
+ * The maximum time between the last byte of a request and the creation of its batch. The gateway ends a buffered route
+ * after 29 s, so a batch cannot appear later.
  */
-const workSeconds = 35;
-
-/** For so long the service makes no second batch of a key: its time, less an hour in which clocks may differ. */
-const millisecondsOfKey = (limits.idempotencyHours - 1) * 60 * 60 * 1000;
+const maxWorkSeconds = 35;
 
 /**
- * Sends a file of requests, a batch after the other. A journal beside the file tells a later run what has been accepted.
- * What a broken run was sending is sent again under its key; when its key is forgotten, or its lines have changed since,
- * its batch is looked for first.
+ * How long a retry with the same idempotency key creates no second batch: the lifetime of a key, minus one hour for
+ * differences of clocks.
+ */
+const keyLifetimeMilliseconds = (limits.idempotencyHours - 1) * 60 * 60 * 1000;
+
+/**
+ * Submits a file of requests, one batch after another. A journal next to the file records for a later run which batches
+ * the service has accepted. If a run was interrupted while it sent a portion, the next run sends the portion again with
+ * the same idempotency key. If the key has expired or the lines have changed, the next run first searches for the
+ * portion's batch.
+ * @throws Error if the file cannot be read or is wrong, if another process submits it, or if the service rejects a
+ * batch
  */
 export async function submitFile(client: HttpClient, options: SubmitOptions): Promise<Submitted> {
-  const { file, submission, anew } = options;
+  const { file, submission, restart } = options;
   const found = await stat(file).catch((error: Error) => {
     throw new Error(`${file} cannot be read: ${error.message}`);
   });
-  if (!found.isFile()) throw new Error(`${file} is no file; a journal is kept beside what is submitted`);
+  if (!found.isFile()) throw new Error(`${file} is not a regular file; the journal is stored next to it`);
   const path = `${file}.submission`;
   const unlock = await lockFile(`${path}.lock`, (pid) => `${file} is being submitted by process ${pid}`);
   try {
-    const journal = await SubmissionJournal.open(path, submission, anew);
+    const journal = await SubmissionJournal.open(path, submission, restart);
     try {
-      return await goOn(client, journal, options, found.size);
+      return await submitRemaining(client, journal, options, found.size);
     } finally {
       await journal.close();
     }
@@ -67,57 +73,62 @@ export async function submitFile(client: HttpClient, options: SubmitOptions): Pr
   }
 }
 
-async function goOn(
+async function submitRemaining(
   client: HttpClient,
   journal: SubmissionJournal,
   options: SubmitOptions,
   total: number,
 ): Promise<Submitted> {
-  const resumed = journal.accepted.length;
-  if (!(await shouldResend(journal, options))) await resolve(client, journal, options);
+  const submittedBefore = journal.accepted.length;
+  if (!(await shouldResend(journal, options))) await resolvePending(client, journal, options);
   let requests = 0;
   let from: number | undefined;
   let newest: string | null | undefined = journal.accepted.at(-1)?.batchId;
   for await (const portion of readPortions(options.file, [...journal.accepted])) {
     newest ??= await newestBatch(client);
-    const isRetry = journal.unsettled !== undefined;
-    if (isRetry) options.log(`Sending lines ${portion.fromLine} to ${portion.toLine} again, under their key`);
-    else await journal.sending(intentOf(portion, newest));
+    const isRetry = journal.pending !== undefined;
+    if (isRetry)
+      options.log(
+        `Sending lines ${portion.fromLine} to ${portion.toLine} again, with the same idempotency key`,
+      );
+    else await journal.startSending(intentOf(portion, newest));
     newest = await sendPortion(client, journal, portion, { ...options, isRetry });
     requests += portion.requests.length;
     from ??= portion.start;
-    const batches = journal.accepted.length - resumed;
+    const batches = journal.accepted.length - submittedBefore;
     options.onProgress({ requests, batches, done: portion.end, from, total });
   }
-  return { batches: journal.accepted, resumed };
+  return { batches: journal.accepted, submittedBefore };
 }
 
-/** Whether what an earlier run was sending can be sent again as it was, without becoming a second batch. */
+/** Whether the pending portion of an earlier run can be sent again unchanged, without a second batch. */
 async function shouldResend(journal: SubmissionJournal, { file }: SubmitOptions): Promise<boolean> {
-  const intent = journal.unsettled;
-  if (intent === undefined || Date.now() > Date.parse(intent.at) + millisecondsOfKey) return false;
+  const intent = journal.pending;
+  if (intent === undefined || Date.now() > Date.parse(intent.at) + keyLifetimeMilliseconds) return false;
   for await (const { sha256, toLine } of readPortions(file, journal.accepted))
     return sha256 === intent.sha256 && toLine === intent.toLine;
   return false;
 }
 
-/** Finds out what has become of the portion that an earlier run was sending. */
-async function resolve(
+/** Finds out whether the pending portion of an earlier run has become a batch. */
+async function resolvePending(
   client: HttpClient,
   journal: SubmissionJournal,
   { submission, log }: SubmitOptions,
 ): Promise<void> {
-  const intent = journal.unsettled;
+  const intent = journal.pending;
   if (intent === undefined) return;
-  log(`Looking what has become of lines ${intent.fromLine} to ${intent.toLine}, sent without an answer`);
-  // The run that sent it is over: by now, or when its time for an answer was up.
+  log(
+    `Searching for the batch of lines ${intent.fromLine} to ${intent.toLine}, which were sent without a response`,
+  );
+  // The earlier run's request has ended: now at the latest, or when its response timeout was over.
   const ended = Math.min(Date.now(), Date.parse(intent.at) + responseTimeoutSeconds * 1000);
   const found = await awaitSubmittedBatch(
     () => findSubmittedBatch(client, submission.agent_id, intent, idsOf(journal)),
-    ended + workSeconds * 1000,
+    ended + maxWorkSeconds * 1000,
   );
-  if (found === undefined) await journal.becameNothing();
-  else await journal.becameBatch(found);
+  if (found === undefined) await journal.abandon();
+  else await journal.accept(found);
 }
 
 /** @returns the batch's id */
@@ -127,8 +138,8 @@ async function sendPortion(
   portion: Portion,
   options: SubmitOptions & { isRetry: boolean },
 ): Promise<string> {
-  const intent = journal.unsettled;
-  if (intent === undefined) throw new Error('The journal does not tell what is being sent');
+  const intent = journal.pending;
+  if (intent === undefined) throw new Error('The journal has no pending portion');
   const body = bodyOf(portion, options);
   const headers = { 'Idempotency-Key': intent.key };
   let isUncertain = options.isRetry;
@@ -137,17 +148,21 @@ async function sendPortion(
       return (await client.once<BatchResource>('/batches', { body, headers })).data.id;
     } catch (error) {
       const outcome = error instanceof TemporaryFailure ? error.outcome : 'failed';
-      isUncertain ||= !(error instanceof ApiRejection || outcome === 'too many' || outcome === 'unconnected');
+      isUncertain ||= !(
+        error instanceof ApiRejection ||
+        outcome === 'rate-limited' ||
+        outcome === 'not-connected'
+      );
       throw error;
     }
   };
   try {
-    const id = await client.persist(attempt);
-    await journal.becameBatch(id);
+    const id = await client.withRetries(attempt);
+    await journal.accept(id);
     return id;
   } catch (error) {
-    // What may have become a batch stays in the journal as being sent: the next run sends it again.
-    if (!isUncertain) await journal.becameNothing();
+    // If the portion may have become a batch, it stays pending in the journal, and the next run sends it again.
+    if (!isUncertain) await journal.abandon();
     if (!(error instanceof ApiRejection)) throw error;
     throw new Error(`${options.file} ${describeRejection(error, portion)}`);
   }
@@ -179,12 +194,12 @@ function bodyOf({ requests }: Portion, { submission, webhookSecret }: SubmitOpti
   return `${head.slice(0, -1)},"requests":[${requests.join(',')}]}`;
 }
 
-/** The service names requests by their place in the batch; here they have lines. */
+/** Replaces the request indexes in the service's message with line numbers of the file. */
 function describeRejection({ message }: ApiRejection, { fromLine, toLine, lines }: Portion): string {
   const location = `lines ${fromLine} to ${toLine}`;
-  const named = message.replace(/requests\[(\d+)\]\.?/g, (whole, position) => {
-    const line = lines[Number(position)];
-    return line === undefined ? whole : `line ${line}: `;
+  const named = message.replace(/requests\[(\d+)\]\.?/g, (match, requestIndex) => {
+    const line = lines[Number(requestIndex)];
+    return line === undefined ? match : `line ${line}: `;
   });
-  return `${location} were refused: ${named}`;
+  return `${location} were rejected: ${named}`;
 }

@@ -11,7 +11,10 @@ export interface TargetOptions {
   stack?: string;
 }
 
-/** Points the commands at a local run, or at a stack in AWS. */
+/**
+ * Connects the commands to a local run, or to a stack in AWS.
+ * @throws Error if no run uses the data folder, or if the stack has no data table
+ */
 export async function useTarget({ data, stack }: TargetOptions): Promise<void> {
   if (stack !== undefined) {
     const outputOf = await readOutputs(stack);

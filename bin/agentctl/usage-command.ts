@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import { summarizeUsage, type UsageGrouping, type UsageLine } from '#domain/workspaces/summarize-usage.ts';
 import { usage, workspaces } from '#runtime/composition/services.ts';
-import { type Days, rejectOrder, withDays } from './days.ts';
+import { checkOrder, type Days, withDays } from './days.ts';
 import type { Report } from './result.ts';
 import { textTable } from './text-table.ts';
 
@@ -14,15 +14,13 @@ const groupings: readonly UsageGrouping[] = ['day', 'key', 'agent', 'model'];
 
 export function usageCommand(report: Report): Command {
   return withDays(new Command('usage'))
-    .description(
-      'tell what a workspace has used: turns, requests of batches, calls of models, tokens, uploads',
-    )
+    .description('show the usage of a workspace: turns, batch requests, model calls, tokens, uploads')
     .requiredOption('--workspace <workspace>', 'whose usage')
-    .addOption(new Option('--by <what>', 'a line for each').choices(groupings).default('day'))
+    .addOption(new Option('--by <what>', 'one line for each').choices(groupings).default('day'))
     .addHelpText('after', usageHelp)
     .action(
       report(async ({ workspace, from, to, by }: UsageOptions) => {
-        rejectOrder({ from, to });
+        checkOrder({ from, to });
         const services = { usage: usage(), workspaces: workspaces() };
         const { lines, total } = await summarizeUsage(services)({ workspaceId: workspace, from, to, by });
         return {
@@ -50,12 +48,12 @@ export function usageCommand(report: Report): Command {
 }
 
 const usageHelp = `
-Days are in UTC. A request of a batch counts for the key that the batch was created with, and for the agent that was
-asked; the calls and tokens of agents that it asked in turn are in its sum. Turns that failed are among the turns.
-Titles of chats are not counted. A function that dies between a reply and its counting leaves it out; the replies in
-the history keep their own figures.`;
+Days are in UTC. A batch request counts for the key that created the batch, and for the agent of the batch. The model
+calls and tokens of other agents that this agent calls are included. The number of turns includes failed turns. Titles
+of chats are not counted. If a function crashes after a reply and before it counts the reply, the usage does not
+include the reply. Each reply in the history has its own figures.`;
 
-/** Of a model alone, since a turn may ask several, there are calls and tokens. */
+/** By model there are only calls and tokens, because one turn may call several models. */
 const titlesOf = (by: UsageGrouping): string[] => [
   ...(by === 'model' ? [] : ['turns', 'failed', 'batch', 'failed', 'uploads', 'bytes']),
   'calls',

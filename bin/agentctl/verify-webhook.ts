@@ -11,16 +11,16 @@ interface Options {
   signature: string;
 }
 
-/** What docs/webhooks.md tells receivers to refuse. */
-const oldestSeconds = 300;
+/** The maximum age that docs/webhooks.md recommends to receivers. */
+const maxAgeSeconds = 300;
 
-/** `verify` tells whether a signature is right, and shows a receiver how. Exit code 1 when it is wrong. */
+/** `verify` checks a signature, and shows how a receiver computes it. The exit code is 1 if the signature is wrong. */
 export function addVerification(group: Command, report: Report): void {
   group
     .command('verify')
-    .description('tell whether the signature of a webhook call is right; needs no service')
-    .argument('[bodyfile]', 'the body, byte by byte as it came; - or nothing reads standard input', '-')
-    .requiredOption('--secret <secret>', 'what the batch was created with')
+    .description('check the signature of a webhook call; needs no service')
+    .argument('[bodyfile]', 'the exact bytes of the body; by default, or with -, standard input', '-')
+    .requiredOption('--secret <secret>', 'the webhook secret of the batch')
     .requiredOption('--timestamp <seconds>', 'the header X-Service-Timestamp')
     .requiredOption('--signature <signature>', 'the header X-Service-Signature: sha256=…')
     .action(
@@ -36,7 +36,7 @@ export function addVerification(group: Command, report: Report): void {
             ...(isRight ? [] : hints(signature, call)),
             ...ageLines(timestamp),
             '',
-            'A receiver computes it so, and compares in constant time:',
+            'A receiver computes the signature like this, and compares in constant time:',
             `  message    ${timestamp}.<the ${body.length} bytes of the body>`,
             '  key        the secret, as UTF-8',
             '  signature  sha256= and the lower-case hex of HMAC-SHA256(key, message)',
@@ -49,10 +49,12 @@ export function addVerification(group: Command, report: Report): void {
 
 function hints(signature: string, call: { secret: string; timestamp: string; body: Buffer }): string[] {
   const withoutNewline = { ...call, body: call.body.subarray(0, call.body.lastIndexOf('\n')) };
-  if (!signature.startsWith('sha256=')) return ['The header begins with sha256=.'];
+  if (!signature.startsWith('sha256=')) return ['The header must start with sha256=.'];
   if (call.body.at(-1) === 0x0a && isRightSignature(signature, withoutNewline))
-    return ['It is right without the newline at the end, which the call did not have.'];
-  return ['Another secret, another timestamp, or a body that is not byte by byte what came.'];
+    return [
+      'The signature is right without the newline at the end of the file, which the call did not have.',
+    ];
+  return ['The secret or the timestamp is another one, or the body is not exactly the one of the call.'];
 }
 
 const ageOf = (timestamp: string): number | null =>
@@ -60,10 +62,10 @@ const ageOf = (timestamp: string): number | null =>
 
 function ageLines(timestamp: string): string[] {
   const age = ageOf(timestamp);
-  if (age === null) return ['The timestamp is no number of seconds.'];
-  return Math.abs(age) > oldestSeconds
+  if (age === null) return ['The timestamp is not a number of seconds.'];
+  return Math.abs(age) > maxAgeSeconds
     ? [
-        `The timestamp is ${age} s old: receivers should refuse what is more than ${oldestSeconds} s away from now.`,
+        `The timestamp is ${age} s old: receivers should reject one that is more than ${maxAgeSeconds} s from now.`,
       ]
     : [];
 }

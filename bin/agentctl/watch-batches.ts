@@ -9,17 +9,17 @@ export async function readBatch(client: HttpClient, batchId: string): Promise<Ba
   return (await client.sendRequest<BatchResource>(`/batches/${encodeURIComponent(batchId)}`)).data;
 }
 
-/** One after the other: a thousand at once would be refused for their rate. */
+/** Reads one batch after another: the rate limiter would reject a thousand concurrent requests. */
 export async function readBatches(client: HttpClient, batchIds: readonly string[]): Promise<BatchResource[]> {
   const found: BatchResource[] = [];
   for (const id of batchIds) found.push(await readBatch(client, id));
   return found;
 }
 
-/** A person sees it move; a watcher alone stays far below the rate that a key has (20 reads a second). */
+/** Short enough to show progress to a person, and far below the rate limit of a key (20 reads a second). */
 const pauseSeconds = 1;
 
-/** Reads the batches again and again until all have ended. */
+/** Polls the batches until all have ended. */
 export async function watchBatches(
   client: HttpClient,
   batchIds: readonly string[],

@@ -10,12 +10,12 @@ import { batches, batchWorkflow, clock, deliveries } from '#runtime/composition/
 import type { Report } from './result.ts';
 import { addVerification } from './verify-webhook.ts';
 
-/** @param clientReport of what needs no service */
+/** @param clientReport for commands that need no service */
 export function webhookCommands(report: Report, clientReport: Report): Command {
-  const group = new Command('webhooks').description('Calls that tell of the end of batches.');
+  const group = new Command('webhooks').description('Webhook calls at the end of batches.');
   group
     .command('deliveries')
-    .description('show every attempt to tell of the end of a batch')
+    .description('show every attempt to call the webhook of a batch')
     .argument('<batch>')
     .action(
       report(async (batchId: string) => {
@@ -33,7 +33,7 @@ export function webhookCommands(report: Report, clientReport: Report): Command {
     );
   group
     .command('resend')
-    .description('tell of the end of a batch once more, under the same event id')
+    .description('call the webhook of a batch again, with the same event id')
     .argument('<batch>')
     .action(
       report(async (batchId: string) => {
@@ -59,7 +59,7 @@ async function ownerOf(batchId: string): Promise<DeliveryOwner> {
 
 async function reasonForNone({ workspaceId, batchId }: DeliveryOwner): Promise<string> {
   const batch = await batches().get(workspaceId, batchId);
-  return `Nothing was to be delivered so far: batch ${batchId} is ${batch?.status}, and its webhook is for ${batch?.webhook?.events.join(', ') || 'no event'}`;
+  return `Nothing to deliver so far: batch ${batchId} is ${batch?.status}, and its webhook is for ${batch?.webhook?.events.join(', ') || 'no event'}`;
 }
 
 const jsonOf = (delivery: WebhookDelivery) => ({
@@ -88,6 +88,6 @@ const attemptLine = ({ number, round, at, duration, status, failure }: DeliveryA
     `attempt ${number}`,
     ...(round > 1 ? [`resend ${round - 1}`] : []),
     at,
-    status ?? failure ?? 'no answer is known: it goes on, or what made it was killed',
+    status ?? failure ?? 'no result: the attempt is in progress, or its function has crashed',
     ...(duration === null ? [] : [`${duration} ms`]),
   ].join('  ');

@@ -8,24 +8,24 @@ export function whitelistCommands(report: Report): Command {
   const group = new Command('whitelist').description('The external users that may chat in whitelist mode.');
   group
     .command('add')
-    .description('put external users on the list')
+    .description('add external users to the whitelist')
     .requiredOption('--workspace <workspace>', 'whose whitelist')
     .argument('<users...>')
     .action(
       report(async (users: string[], { workspace }: { workspace: string }) => {
-        await reject(workspace, users);
+        await checkUsers(workspace, users);
         await workspaces().addToWhitelist(workspace, users);
         return { json: { workspace_id: workspace, added: users }, lines: [`Listed: ${users.join(', ')}`] };
       }),
     );
   group
     .command('remove')
-    .description('take external users off the list')
+    .description('remove external users from the whitelist')
     .requiredOption('--workspace <workspace>', 'whose whitelist')
     .argument('<users...>')
     .action(
       report(async (users: string[], { workspace }: { workspace: string }) => {
-        await reject(workspace, users);
+        await checkUsers(workspace, users);
         await workspaces().removeFromWhitelist(workspace, users);
         return {
           json: { workspace_id: workspace, removed: users },
@@ -36,7 +36,7 @@ export function whitelistCommands(report: Report): Command {
   return group;
 }
 
-async function reject(workspaceId: string, users: string[]): Promise<void> {
+async function checkUsers(workspaceId: string, users: string[]): Promise<void> {
   if ((await workspaces().get(workspaceId)) === undefined)
     throw new Error(`Workspace ${workspaceId} not found`);
   for (const user of users) {

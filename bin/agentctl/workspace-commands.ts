@@ -32,7 +32,7 @@ export function workspaceCommands(report: Report): Command {
   group
     .command('create')
     .description('create a workspace')
-    .requiredOption('--name <name>', 'for operators to tell it by')
+    .requiredOption('--name <name>', 'a name for operators')
     .option('--whitelist', 'only listed external users may chat', false)
     .action(
       report(async ({ name, whitelist }: { name: string; whitelist: boolean }) =>
@@ -51,19 +51,19 @@ export function workspaceCommands(report: Report): Command {
     .argument('<workspace>')
     .addOption(onOff('--whitelist <on|off>', 'only listed external users may chat'))
     .addOption(
-      new Option('--limits <limits>', 'none: its requests and open batches are not limited').choices([
+      new Option('--limits <limits>', 'none: no limits for its requests and open batches').choices([
         'default',
         'none',
       ]),
     )
     .option(
       '--limit <name=limit>',
-      `in place of the stage's, or "default" for it; may be repeated. Name: ${limitNames.join(', ')}. ` +
-        `Limit, for each key: ${rateLimitForm}; of open-batches, for the workspace: a number or none`,
+      `replaces a limit of the stage, or restores it with "default"; may be repeated. Names: ${limitNames.join(', ')}. ` +
+        `A limit applies to each key: ${rateLimitForm}. open-batches applies to the workspace: a number or none`,
       addLimit,
       {},
     )
-    .addOption(onOff('--enabled <on|off>', 'off: every request is answered 403'))
+    .addOption(onOff('--enabled <on|off>', 'off: the service rejects every request with 403'))
     .addOption(onOff('--titles <on|off>', 'name chats by their first message'))
     .action(
       report(async (workspaceId: string, options: UpdateOptions) => {
@@ -100,14 +100,14 @@ export function workspaceCommands(report: Report): Command {
 
 const limitNames = [...rateClasses, 'open-batches'] as const;
 
-function addLimit(text: string, resumed: OwnLimits): OwnLimits {
+function addLimit(text: string, previous: OwnLimits): OwnLimits {
   const [, given, value = ''] = /^([^=]*)=(.*)$/.exec(text) ?? [];
   const name = limitNames.find((known) => known === given);
   if (name === undefined)
     throw new InvalidArgumentError(`It must be NAME=LIMIT with one of ${limitNames.join(', ')} as NAME.`);
   if (name === 'open-batches')
-    return { ...resumed, openBatches: value === 'default' ? 'stage' : valid(openBatchesLimit, value) };
-  return { ...resumed, [name]: value === 'default' ? 'stage' : valid(rateLimit, value) };
+    return { ...previous, openBatches: value === 'default' ? 'stage' : valid(openBatchesLimit, value) };
+  return { ...previous, [name]: value === 'default' ? 'stage' : valid(rateLimit, value) };
 }
 
 function valid<Limit>(schema: z.ZodType<Limit>, value: string): Limit {
@@ -139,7 +139,7 @@ const jsonOf = (workspace: Workspace) => ({
   created_at: workspace.createdAt,
 });
 
-/** Each as `--limit` takes it. */
+/** The limits in the form of the option `--limit`. */
 function ownLimitsOf({ ownLimits }: Workspace): Record<string, string> {
   const own: Record<string, string> = {};
   for (const name of rateClasses)

@@ -1,26 +1,29 @@
-/** A function's memory, GB: the setting functionMemoryMegabytes. */
+/** The memory of a function, GB: the setting functionMemoryMegabytes. */
 export const memoryGigabytes = 1;
 
-/** Of a reply of a model, seconds: what a function waits for it is paid for as if it worked. */
+/** The duration of a model's reply, seconds. Lambda bills the time that a function waits. */
 export const modelSeconds = 5;
 
-/** Lines of Lambda, of the service and its metrics. */
+/** Log lines of Lambda and of the service, and metrics. */
 export const logBytesPerInvocation = 3000;
 
-/** X-Ray's default beyond one request a second. */
+/** The share of requests that X-Ray samples by default, beyond one request a second. */
 export const tracedShare = 1 / 20;
 
-/** What leaves through CloudFront for a request of a client: a streamed reply of a few hundred words. */
+/** The bytes that CloudFront sends for one client request: a streamed reply of a few hundred words. */
 export const responseBytes = 10_000;
 
-/** A message with its reply, as the table keeps them. */
+/** A message with its reply, as stored in the table. */
 export const storedBytesPerTurn = 2000;
 
-/** Requests of a batch that one invocation of its worker takes, at most and under load, and answers side by side. */
+/** Batch requests that one invocation of a worker processes concurrently: the maximum, which it reaches under load. */
 export const requestsPerWorker = 10;
 
-/** Besides the model, milliseconds; warm, in AWS. They are guesses, rounded up: a local run tells nothing of them. */
-const ownMilliseconds: Readonly<Record<string, number>> = {
+/**
+ * The duration of warm functions in AWS without the model, milliseconds. These are estimates, rounded up, because a
+ * local run cannot measure them.
+ */
+const functionMilliseconds: Readonly<Record<string, number>> = {
   SendMessage: 100,
   ProcessBatchItems: 500,
   CreateBatch: 500,
@@ -29,16 +32,16 @@ const ownMilliseconds: Readonly<Record<string, number>> = {
   UploadServer: 500,
   ReconcileBatches: 200,
 };
-const usualMilliseconds = 50;
+const defaultMilliseconds = 50;
 
 const callsModels = new Set(['SendMessage', 'ProcessBatchItems']);
 
 export const secondsOf = (functionName: string): number =>
-  (ownMilliseconds[functionName] ?? usualMilliseconds) / 1000 +
+  (functionMilliseconds[functionName] ?? defaultMilliseconds) / 1000 +
   (callsModels.has(functionName) ? modelSeconds : 0);
 
-/** For the table of the document. */
+/** The assumed durations as lines for the document's table. */
 export const assumedSeconds = (): [names: string, seconds: number][] => [
-  ...Object.keys(ownMilliseconds).map((name): [string, number] => [name, secondsOf(name)]),
-  ['any other', usualMilliseconds / 1000],
+  ...Object.keys(functionMilliseconds).map((name): [string, number] => [name, secondsOf(name)]),
+  ['any other', defaultMilliseconds / 1000],
 ];

@@ -15,8 +15,8 @@ export const totalOf = (dollars: Dollars): number =>
   Object.values(dollars).reduce((sum, one) => sum + one, 0);
 
 /**
- * What an operation costs, once.
- * @param requests of clients, to CloudFront, and how many of them go on to the gateway
+ * The cost of one operation.
+ * @param requests requests of clients to CloudFront, and how many of them CloudFront sends to the gateway
  */
 export function dollarsOf(calls: OperationCalls, requests = { front: 1, gateway: 1 }): Dollars {
   const invocations = Object.entries(calls.invocations);
@@ -26,7 +26,7 @@ export function dollarsOf(calls: OperationCalls, requests = { front: 1, gateway:
     (sum, [request, each]) => sum + each * priceOfRequest(request),
     0,
   );
-  // Lambda itself takes a worker's messages from the queue, and deletes them.
+  // Lambda receives and deletes the messages of a worker: two requests each.
   const polled = 2 * (calls.invocations.ProcessBatchItems ?? 0) * priceOf('fairRequest');
   return {
     front: requests.front * (priceOf('frontRequest') + (responseBytes / 1e9) * priceOf('frontGigabyte')),
@@ -46,7 +46,11 @@ const priceNames: Readonly<Record<string, PriceName>> = {
   secretsmanager: 'secretRequest',
 };
 
-/** Calls of Step Functions cost nothing: transitions do. Nor do deletions in S3, and invocations are counted as such. */
+/**
+ * Calls of Step Functions are free, because AWS bills transitions. Deletions in S3 are free. Invocations are counted
+ * separately.
+ * @throws Error for a request without a known price
+ */
 function priceOfRequest(request: string): number {
   const [service = '', operation = ''] = request.split(' ');
   if (service === 's3' && operation !== 'DELETE')
@@ -54,5 +58,5 @@ function priceOfRequest(request: string): number {
   const name = priceNames[service];
   if (name !== undefined) return priceOf(name);
   if (['s3', 'sfn', 'lambda', 'ssm'].includes(service)) return 0;
-  throw new Error(`No price is known of ${request}`);
+  throw new Error(`No price is known for ${request}`);
 }

@@ -1,13 +1,14 @@
 /**
- * What stands in the template of the stage production, used or not. `test/infra/cost.test.ts` counts it there.
+ * Resources of the stage `production` that cost money even if unused. `test/infra/alarms.test.ts` counts them in the
+ * template.
  */
 export const fixedCosts = {
-  /** An alarm costs by the metrics that it looks at. */
+  /** AWS bills an alarm by the number of its metrics. */
   alarmMetrics: 52,
   dashboards: 1,
   keys: 2,
   secrets: 2,
-  /** Metrics of functions that are told when nothing happens: the reconciler's. */
+  /** Metrics that functions emit even if the service is idle: the reconciler's. */
   metrics: 1,
   /** Queues that Lambda polls. */
   polledQueues: 2,
@@ -15,12 +16,12 @@ export const fixedCosts = {
   reconcilerMinutes: 1,
 } as const;
 
-export const daysAMonth = 30;
+export const daysPerMonth = 30;
 
-/** Lambda begins with five pollers a queue, each of which waits 20 s for messages. */
+/** Lambda starts with five pollers for each queue. Each long poll waits 20 s for messages. */
 const pollersPerQueue = 5;
 const pollSeconds = 20;
 
-export const idlePolls = (fixedCosts.polledQueues * pollersPerQueue * daysAMonth * 86_400) / pollSeconds;
+export const idlePolls = (fixedCosts.polledQueues * pollersPerQueue * daysPerMonth * 86_400) / pollSeconds;
 
-export const reconcilerRuns = (daysAMonth * 1440) / fixedCosts.reconcilerMinutes;
+export const reconcilerRuns = (daysPerMonth * 1440) / fixedCosts.reconcilerMinutes;

@@ -1,4 +1,7 @@
-/** A table as the formatter of this project writes it: cells filled up to their column's width. The first row is the head. */
+/**
+ * A Markdown table in the format of this project: cells are padded to the width of their column. The first line is the
+ * head.
+ */
 export function markdownTable([head = [], ...lines]: readonly (readonly string[])[]): string {
   const widths = head.map((_, column) =>
     Math.max(3, ...[head, ...lines].map((cells) => (cells[column] ?? '').length)),

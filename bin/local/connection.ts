@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { readState, writeState } from '#local/data/state-file.ts';
 import type { Credentials } from '#local/iam/signature.ts';
 
-/** What a local run tells to whoever may read its data folder: `<data>/connection.json`, mode 0600. */
+/** The file `<data>/connection.json`, mode 0600: how clients and agentctl reach a local run. */
 export interface Connection {
   base_url: string;
   api_key: string;
@@ -10,28 +10,28 @@ export interface Connection {
   agent_id: string;
   chat_id: number;
   pid: number;
-  /** What the run's emulators take from whoever operates it; drawn at each start. */
+  /** The operator's credentials for the run's emulators; new at each start. */
   access_key_id?: string;
   secret_access_key?: string;
-  /** Where agentctl finds the table. */
+  /** The data table, for agentctl. */
   data_table: string;
   dynamodb_endpoint: string;
-  /** Where agentctl finds what agents look things up in. */
+  /** The bucket with the knowledge of agents, for agentctl. */
   content_bucket?: string;
   s3_endpoint?: string;
-  /** Where agentctl starts what sends a webhook again. */
+  /** The workflow that agentctl starts to resend a webhook. */
   batch_workflow?: string;
   sfn_endpoint?: string;
-  /** What agents may name as `knowledge_base_id`. */
+  /** The ids that agents may use as `knowledge_base_id`. */
   bedrock_knowledge_bases?: string[];
-  /** What agents may name behind `bedrock:`. */
+  /** The models that agents may use after `bedrock:`. */
   bedrock_models?: string[];
 }
 
 const fileOf = (folder: string): string => join(folder, 'connection.json');
 
 /**
- * Undefined when no run has written one yet.
+ * Returns undefined if no run has written the file yet.
  * @throws UnreadableState
  */
 export const readConnection = (folder: string): Promise<Connection | undefined> =>
@@ -39,7 +39,7 @@ export const readConnection = (folder: string): Promise<Connection | undefined> 
 
 function readText(text: string): Connection {
   const connection: unknown = JSON.parse(text);
-  if (typeof connection !== 'object' || connection === null) throw new Error('it holds nothing');
+  if (typeof connection !== 'object' || connection === null) throw new Error('it has no content');
   return connection as Connection;
 }
 

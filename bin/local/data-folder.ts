@@ -3,29 +3,34 @@ import { chmod, lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { lockFiles } from '#local/data/lock-data-folder.ts';
 
-/** What a run writes to its folder; people keep files of their own beside it. */
-const written =
+/** Files and folders that a run writes to its data folder. People may store other files there. */
+const runFiles =
   /^(assembly|assembly\.draft-\w+|compile-cache|s3|lock(\.sqlite(-journal)?)?|dynamodb\.sqlite(-\w+)?|executions\.jsonl(\.new)?|(checked-definitions|connection|keys|memory|parameters|secrets)\.json(\.\w+)?)$/;
 
-/** What nobody but the owner may do: anything. */
-const others = 0o077;
+/** The permission bits of group and others. */
+const groupAndOthers = 0o077;
 
-/** Removes the folder's content, if it is a data folder: a mistyped path must not cost anything else. */
+/**
+ * Empties a data folder. Other folders stay unchanged, because a mistyped path must not delete other files.
+ * @throws Error if the folder has content and is not a data folder
+ */
 export async function emptyDataFolder(folder: string): Promise<void> {
   const names = await contentOf(folder);
   if (names.length > 0 && !isDataFolder(folder, names))
-    throw new Error(`${folder} is not a data folder of this service: it was left alone`);
+    throw new Error(`${folder} is not a data folder of this service, so nothing was deleted`);
   await Promise.all(names.map((name) => rm(join(folder, name), { recursive: true })));
 }
 
 /**
- * Leaves the folder, and all that runs have written to it, to their owner: versions before this one let everybody read.
- * A folder that holds other things than a run's keeps its own mode.
+ * Removes the permissions of group and others from the data folder and from all files of runs: earlier versions let
+ * everyone read them. If the folder has content and is not a data folder, its own mode does not change.
  */
 export async function makePrivate(folder: string): Promise<void> {
-  const ours = (await readdir(folder)).filter((name) => written.test(name)).map((name) => join(folder, name));
-  // What stands at the top is mended last, so that it tells whether all of it is.
-  for (const path of ours) if (await isOpen(path)) await closeTree(path);
+  const paths = (await readdir(folder))
+    .filter((name) => runFiles.test(name))
+    .map((name) => join(folder, name));
+  // closeTree changes the mode of a folder after its content. So a top folder that is private has only private content.
+  for (const path of paths) if (await isOpen(path)) await closeTree(path);
   const names = await contentOf(folder);
   if ((names.length === 0 || isDataFolder(folder, names)) && (await isOpen(folder)))
     await chmod(folder, 0o700);
@@ -40,13 +45,13 @@ const isDataFolder = (folder: string, names: readonly string[]): boolean =>
 
 async function isOpen(path: string): Promise<boolean> {
   const stats = await lstat(path);
-  return !stats.isSymbolicLink() && (stats.mode & others) !== 0;
+  return !stats.isSymbolicLink() && (stats.mode & groupAndOthers) !== 0;
 }
 
-/** Leaves a file, or a folder and all that is in it, to the owner. */
+/** Removes the permissions of group and others from a file, or from a folder and everything in it. */
 export async function closeTree(path: string): Promise<void> {
   const stats = await lstat(path);
   if (stats.isSymbolicLink()) return;
   if (stats.isDirectory()) for (const name of await readdir(path)) await closeTree(join(path, name));
-  if ((stats.mode & others) !== 0) await chmod(path, stats.mode & 0o700);
+  if ((stats.mode & groupAndOthers) !== 0) await chmod(path, stats.mode & 0o700);
 }

@@ -10,7 +10,7 @@ import type { Connection } from './connection.ts';
 
 type Demo = Pick<Connection, 'api_key' | 'workspace_id' | 'agent_id' | 'chat_id'>;
 
-/** A workspace without rate limits that holds a key, a published agent and a chat with it. */
+/** Creates a workspace without rate limits, with an API key, a published agent and a chat with the agent. */
 export async function createDemoWorkspace(): Promise<Demo> {
   const services = { agents: agents(), apiKeys: apiKeys(), clock, identifiers, workspaces: workspaces() };
   const workspace = await createWorkspace(services)({
@@ -45,8 +45,8 @@ export async function createDemoWorkspace(): Promise<Demo> {
   };
 }
 
-/** Whether an earlier run's demo workspace is still there and usable. */
-export async function isThere(demo: Demo): Promise<boolean> {
+/** Whether the demo workspace of an earlier run still exists and its key is usable. */
+export async function demoExists(demo: Demo): Promise<boolean> {
   const [key, agent, chat] = await Promise.all([
     apiKeys().byHash(hashApiKey(demo.api_key)),
     agents().published(demo.workspace_id, demo.agent_id),

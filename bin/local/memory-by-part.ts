@@ -4,19 +4,20 @@ import type { Worker } from 'node:worker_threads';
 import { writeState } from '#local/data/state-file.ts';
 
 export interface MemoryPart {
-  /** `main thread`, the name of a function's or engine's threads, or `rest of the process`. */
+  /** `main thread`, the name of a function's or emulator's threads, or `rest of the process`. */
   part: string;
   threads: number;
-  /** Of a heap's pages, what its objects hold outside of it, and what V8 took for its own work. */
+  /** The pages of the heap, the external memory of its objects, and the memory that V8 allocated for itself. */
   bytes: number;
 }
 
-/** A thread that computes without an end tells nothing. */
-const responseMilliseconds = 5000;
+/** A thread in an endless loop does not report its statistics. */
+const responseTimeoutMilliseconds = 5000;
 
 /**
- * Tells this process's memory by part. To be asked before the first thread starts: it learns of each as it does.
- * The parts' sum is what is resident; the rest is Node.js itself, its stacks and all that no heap knows of.
+ * Returns a function that reports the memory of this process by part. Call it before the first thread starts, because
+ * it tracks threads from their start. The sum of all parts is the resident set size. `rest of the process` is Node.js
+ * itself, its stacks and all other memory outside of the heaps.
  */
 export function watchMemory(): () => Promise<MemoryPart[]> {
   const workers = new Set<Worker>();
@@ -27,17 +28,17 @@ export function watchMemory(): () => Promise<MemoryPart[]> {
   return async () => {
     const threads = await Promise.all(
       [...workers].map(async (worker) => {
-        // Null when it is gone with the exit that ends it.
+        // Null if the thread is ending.
         const name = worker.threadName ?? 'ending threads';
         const statistics = await Promise.race([
           worker.getHeapStatistics().catch(() => undefined),
-          after(responseMilliseconds, undefined, { ref: false }),
+          after(responseTimeoutMilliseconds, undefined, { ref: false }),
         ]);
         return { name, bytes: statistics === undefined ? 0 : bytesOf(statistics) };
       }),
     );
     const parts = [...Map.groupBy(threads, ({ name }) => name)]
-      .map(([part, those]) => ({ part, threads: those.length, bytes: sumOf(those) }))
+      .map(([part, members]) => ({ part, threads: members.length, bytes: sumOf(members) }))
       .toSorted((one, other) => other.bytes - one.bytes);
     const known = [{ part: 'main thread', threads: 1, bytes: bytesOf(getHeapStatistics()) }, ...parts];
     const rest = { part: 'rest of the process', threads: 0, bytes: process.memoryUsage.rss() - sumOf(known) };

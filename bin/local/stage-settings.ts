@@ -1,5 +1,5 @@
 export interface SettingOptions {
-  /** NAME=VALUE, as typed. */
+  /** Each as NAME=VALUE. */
   set: readonly string[];
   /** Seconds. */
   batchTimeout?: number;
@@ -9,9 +9,9 @@ export interface SettingOptions {
 type Settings = Record<string, unknown>;
 
 /**
- * What a person says of the stage's settings, in place of those of cdk.json: whether they are right is known when the stack
- * is synthesized.
- * @throws Error that names every one that is no NAME=VALUE
+ * The stage settings of the command line and the environment, which replace those of cdk.json. The synthesis of the
+ * stack validates them.
+ * @throws Error that names each `--set` that is not NAME=VALUE
  */
 export function stageSettings(
   { set, batchTimeout, allowOutbound }: SettingOptions,
@@ -26,16 +26,16 @@ export function stageSettings(
   } as Settings;
   if (allowOutbound.length === 0) return given;
   const { outboundAllow = [] } = given;
-  // What is no list is left as it is, to be named as such.
+  // A value that is not a list stays unchanged, so that the validation reports it.
   return Array.isArray(outboundAllow)
     ? { ...given, outboundAllow: [...outboundAllow, ...allowOutbound] }
     : given;
 }
 
-/** VALUE is JSON, or else text; of two with one name the later counts. */
+/** VALUE is JSON, or else text. If a name occurs twice, the last value counts. */
 function readAssignments(assignments: readonly string[]): Settings {
   const wrong = assignments.filter((text) => !/^[^=\s]+=/.test(text));
-  if (wrong.length > 0) throw new Error(`--set takes NAME=VALUE, which is not: ${wrong.join(', ')}`);
+  if (wrong.length > 0) throw new Error(`--set takes NAME=VALUE. These are not: ${wrong.join(', ')}`);
   return Object.fromEntries(
     assignments.map((text) => {
       const end = text.indexOf('=');

@@ -8,7 +8,7 @@ import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
 import { useLocalTable } from '../operator.ts';
 import { type Connection, readConnection, writeConnection } from './connection.ts';
 import { emptyDataFolder, makePrivate } from './data-folder.ts';
-import { createDemoWorkspace, isThere } from './demo-workspace.ts';
+import { createDemoWorkspace, demoExists } from './demo-workspace.ts';
 import { watchMemory, writeMemory } from './memory-by-part.ts';
 import { type SettingOptions, stageSettings } from './stage-settings.ts';
 import { synthesize } from './synthesize.ts';
@@ -21,42 +21,42 @@ interface Options extends SettingOptions {
   logs: boolean;
 }
 
-/** `npm start`: the stack of bin/app.ts on this machine. Ctrl-C ends it. */
+/** `npm start`: runs the stack of bin/app.ts on this machine until Ctrl-C. */
 export async function startLocally(argv: string[]): Promise<void> {
   const options = new Command('npm start --')
     .description(
-      'Runs the service on this machine: the template that cdk deploy deploys, on embedded engines.',
+      'Runs the service on this machine: the template that cdk deploy deploys, on embedded emulators of AWS services.',
     )
-    .option('--port <number>', 'where the service listens on 127.0.0.1', readPort, 3000)
-    .option('--data <folder>', 'where chats, agents and keys are kept', '.local')
-    .option('--reset', 'begin with an empty data folder', false)
-    .option('--logs', 'show what the functions log', false)
+    .option('--port <number>', 'the port on 127.0.0.1', readPort, 3000)
+    .option('--data <folder>', 'the folder that stores chats, agents and keys', '.local')
+    .option('--reset', 'empty the data folder first', false)
+    .option('--logs', 'show the log lines of the functions', false)
     .option(
       '--allow-outbound <host:port>',
-      'an address that agents may read pages from although it is not public; may be repeated',
+      'a private address from which agents may read pages; may be repeated',
       addHostAndPort,
       [],
     )
     .option(
       '--set <name=value>',
-      'a setting of the stage (docs/settings.md), its value as JSON or else as text; may be repeated',
-      (text, resumed: string[]) => [...resumed, text],
+      'a setting of the stage (docs/settings.md); the value is JSON, or else text; may be repeated',
+      (text, previous: string[]) => [...previous, text],
       [],
     )
     .option(
       '--batch-timeout <seconds>',
-      'how long a batch may take: the setting batchTimeoutSeconds',
+      'the maximum duration of a batch: the setting batchTimeoutSeconds',
       readSeconds,
     )
     .addHelpText(
       'after',
-      '\nOPENAI_BASE_URL and OPENAI_API_KEY reach the agents whose llm_model is openai:MODEL.' +
-        '\nSEARXNG_URL, or else BRAVE_API_KEY, lets agents search the web.' +
-        '\nThe signal SIGUSR2 has memory.json written to the data folder: what each part of the process holds.',
+      '\nAgents whose llm_model is openai:MODEL use OPENAI_BASE_URL and OPENAI_API_KEY.' +
+        '\nWith SEARXNG_URL, or else BRAVE_API_KEY, agents can search the web.' +
+        '\nAfter the signal SIGUSR2 the process writes its memory use by part to memory.json in the data folder.',
     )
     .parse(argv)
     .opts<Options>();
-  // Nobody else reads what this process and its engines write.
+  // Only the owner may read the files that this process and its emulators write.
   process.umask(0o077);
   const memory = watchMemory();
   try {
@@ -71,26 +71,24 @@ export async function startLocally(argv: string[]): Promise<void> {
   } catch (error) {
     const line = error instanceof Error ? error.message : error;
     console.error(
-      error instanceof UnreadableState
-        ? `${line}. Start with --reset to begin with an empty data folder.`
-        : line,
+      error instanceof UnreadableState ? `${line}. Start with --reset to empty the data folder.` : line,
     );
     process.exit(1);
   }
 }
 
 /**
- * npm passes a Ctrl-C on that the terminal has sent to this process as well. A second one within this time is that one;
- * nobody means by it that the first has been in vain.
+ * At Ctrl-C the terminal sends a SIGINT to this process and to npm, and npm forwards its own to this process. A second
+ * signal within this time is such a copy, and not a second Ctrl-C.
  */
 const sameSignalMilliseconds = 1000;
 
-/** Ends the run when a person, a supervisor or a terminal that is closed asks for it. */
+/** Ends the run at a signal from a person, a supervisor or a closed terminal. */
 function closeOnSignals(service: RunningTemplate): void {
   let requestedAt: number | undefined;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.on(signal, () => {
-      // A second signal, or an engine that hangs, must not keep the terminal.
+      // A second signal ends the process at once. So does a timeout of 5 s, in case an emulator hangs.
       if (requestedAt !== undefined) {
         if (performance.now() - requestedAt > sameSignalMilliseconds) process.exit(1);
         return;
@@ -104,9 +102,9 @@ function closeOnSignals(service: RunningTemplate): void {
     });
 }
 
-function addHostAndPort(text: string, resumed: string[]): string[] {
+function addHostAndPort(text: string, previous: string[]): string[] {
   if (parseHostAndPort(text) === undefined) throw new InvalidArgumentError(`It must be ${hostAndPortForm}.`);
-  return [...resumed, text];
+  return [...previous, text];
 }
 
 function readSeconds(text: string): number {
@@ -133,7 +131,8 @@ async function start(options: Options): Promise<RunningTemplate> {
     port: options.port,
     prewarm: true,
     promptAuthorizers: true,
-    // A quota of the account, which no template has; the default of setting and runner is the same.
+    // The concurrency quota belongs to the account and is not in the template. Setting and runner have the same
+    // default.
     ...(typeof settings.accountConcurrency === 'number' && {
       accountConcurrency: settings.accountConcurrency,
     }),
@@ -142,16 +141,16 @@ async function start(options: Options): Promise<RunningTemplate> {
       await makePrivate(options.data);
       log('Synthesizing the stack, if it has changed');
       await synthesize(assembly, settings);
-      log('Starting the engines');
+      log('Starting the emulators');
     },
     secretValues: {
       ...(process.env.OPENAI_API_KEY && { OpenAiApiKey: process.env.OPENAI_API_KEY }),
       ...(process.env.BRAVE_API_KEY && { BraveApiKey: process.env.BRAVE_API_KEY }),
     },
-    // What would fail in AWS is told whether or not logs are wanted.
+    // Printed also without --logs, because the call would fail in AWS.
     onDenied: (message) => console.error(`Access denied. ${message}`),
     ...(options.logs && { onLog: ({ functionName, line }) => console.log(`${functionName}: ${line}`) }),
-    // Whoever gets the first answer finds the file in place.
+    // The file is complete before the service responds to the first request.
     async beforeServing(emulators) {
       connection = await connect(emulators, options.data);
       await writeConnection(options.data, connection);
@@ -162,13 +161,14 @@ async function start(options: Options): Promise<RunningTemplate> {
   return service;
 }
 
-/** The demo workspace of the data folder, made anew when there is none. */
+/** Connects to the demo workspace of the data folder, or creates it. */
 async function connect(emulators: StartedEmulators, folder: string): Promise<Connection> {
   const table = emulators.outputs.DataTableName;
   if (table === undefined) throw new Error('The stack has no output DataTableName');
   useLocalTable(table, emulators.endpoints.dynamodb);
-  const resumed = await readConnection(folder);
-  const demo = resumed !== undefined && (await isThere(resumed)) ? resumed : await createDemoWorkspace();
+  const previous = await readConnection(folder);
+  const demo =
+    previous !== undefined && (await demoExists(previous)) ? previous : await createDemoWorkspace();
   return {
     ...demo,
     base_url: `${emulators.url}/v1`,

@@ -5,26 +5,26 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { closeTree } from './data-folder.ts';
 
 const project = resolve(import.meta.dirname, '../..');
-/** All that a template is made from, besides the packages that the lock file names. */
+/** The sources of the template, besides the packages that the lock file names. */
 const sources = ['bin/app.ts', 'cdk.json', 'functions', 'lib', 'package.json', 'package-lock.json'];
 
 /**
- * Synthesizes the app for the local stage, unless the folder holds just that already.
+ * Synthesizes the app for the local stage, unless the folder already has the same assembly.
  * @param settings stage settings that replace those of cdk.json
- * @returns whether it had to be done
- * @throws Error with what the app printed when it fails
+ * @returns whether the app was synthesized
+ * @throws Error with the app's error output, or with one line if a setting is wrong
  */
 export async function synthesize(folder: string, settings: Record<string, unknown>): Promise<boolean> {
   const context = JSON.stringify({ stage: 'local', settings });
-  const made = await digest(context);
-  if ((await readFile(join(folder, 'made-from'), 'utf8').catch(() => '')) === made) return false;
+  const sourcesDigest = await digest(context);
+  if ((await readFile(join(folder, 'made-from'), 'utf8').catch(() => '')) === sourcesDigest) return false;
   await removeDrafts(folder);
-  // A draft of its own: the app that a killed process has started goes on writing for a while.
+  // A new draft folder: the app of a killed process may still be writing to the old one.
   const draft = await mkdtemp(resolve(`${folder}.draft-`));
   try {
     await runApp(draft, context);
-    await writeFile(join(draft, 'made-from'), made);
-    // Copies of assets have the modes of their sources.
+    await writeFile(join(draft, 'made-from'), sourcesDigest);
+    // The CDK copies assets with the file modes of their sources.
     await closeTree(draft);
     await rm(folder, { recursive: true, force: true });
     await rename(draft, folder);
@@ -35,12 +35,12 @@ export async function synthesize(folder: string, settings: Record<string, unknow
   return true;
 }
 
-/** Makes the folder above as well. */
+/** Removes drafts of killed processes. Creates the parent folder if it is missing. */
 async function removeDrafts(folder: string): Promise<void> {
-  const above = dirname(resolve(folder));
-  await mkdir(above, { recursive: true });
-  const drafts = (await readdir(above)).filter((name) => name.startsWith(`${basename(folder)}.draft-`));
-  await Promise.all(drafts.map((name) => rm(join(above, name), { recursive: true, force: true })));
+  const parent = dirname(resolve(folder));
+  await mkdir(parent, { recursive: true });
+  const drafts = (await readdir(parent)).filter((name) => name.startsWith(`${basename(folder)}.draft-`));
+  await Promise.all(drafts.map((name) => rm(join(parent, name), { recursive: true, force: true })));
 }
 
 async function digest(context: string): Promise<string> {
@@ -64,7 +64,7 @@ async function filesOf(source: string): Promise<string[]> {
 
 async function runApp(folder: string, context: string): Promise<void> {
   const child = spawn(process.execPath, [join(project, 'bin/app.ts')], {
-    // Without a Region, in which the app may have further stacks.
+    // Without a Region, because in other Regions than us-east-1 the app has a further stack.
     env: { ...process.env, CDK_OUTDIR: folder, CDK_CONTEXT_JSON: context, CDK_DEFAULT_REGION: undefined },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
@@ -76,7 +76,7 @@ async function runApp(folder: string, context: string): Promise<void> {
   child.once('error', reject);
   child.once('close', exited);
   if ((await promise) === 0) return;
-  // What is wrong with settings is the user's own, and one line says it.
+  // A wrong setting is the user's mistake: one line is enough, without a stack trace.
   const [, problems] = /^Error: (Settings: .+)$/m.exec(errors) ?? [];
   throw new Error(problems ?? `The stack could not be synthesized:\n${errors.trim()}`);
 }

@@ -1,24 +1,24 @@
 import { statfs } from 'node:fs/promises';
 
-const CHECK_MILLISECONDS = 2000;
+const checkMilliseconds = 2000;
 
-// The largest file that a client may upload, and room for the table's log.
-const LITTLE_MEGABYTES = 64;
+// The largest upload (50 MB), and space for the log of the table's database.
+const minFreeMegabytes = 64;
 
-/** Says once that a disk is full, or nearly so, and once more when that happens again. It does not keep a process alive. */
+/** Logs one line each time the disk becomes almost full. Its timer does not keep the process alive. */
 export function watchDisk(folder: string, log: (line: string) => void): void {
   let notified = false;
   const check = async () => {
     const { bavail, bsize } = await statfs(folder);
     const megabytes = (bavail * bsize) / 1_000_000;
-    if (megabytes < LITTLE_MEGABYTES && !notified)
+    if (megabytes < minFreeMegabytes && !notified)
       log(
-        `The disk is full, or nearly so: ${megabytes.toFixed(1)} MB are left for ${folder}. What needs more fails until there is room.`,
+        `The disk is almost full: ${megabytes.toFixed(1)} MB are free for ${folder}. Larger writes fail until there is more space.`,
       );
-    // A disk at the edge is not told of again and again.
-    if (megabytes < LITTLE_MEGABYTES) notified = true;
-    else if (megabytes > 2 * LITTLE_MEGABYTES) notified = false;
+    // The second threshold is higher, so that free space around the first one does not cause repeated lines.
+    if (megabytes < minFreeMegabytes) notified = true;
+    else if (megabytes > 2 * minFreeMegabytes) notified = false;
   };
-  // Whoever asks too soon, or takes the folder away, gets errors that say more.
-  setInterval(() => check().catch(() => {}), CHECK_MILLISECONDS).unref();
+  // Ignores a missing folder: other parts of the run report it better.
+  setInterval(() => check().catch(() => {}), checkMilliseconds).unref();
 }

@@ -60,7 +60,7 @@ describe('agentctl batch submit', { timeout: 60_000 }, () => {
   });
 
   it.each<[string, unknown, RegExp]>([
-    ['no JSON', '{"message":', /line 1003 is no JSON/],
+    ['no JSON', '{"message":', /line 1003 is not valid JSON/],
     ['no object', '[1]', /line 1003: it must be an object/],
     ['no message', { custom_id: 'a' }, /line 1003: message is required/],
     ['a field of another type', { message: 'a', history_id: 'x' }, /line 1003: history_id must be/],
@@ -92,7 +92,7 @@ describe('agentctl batch submit', { timeout: 60_000 }, () => {
       file,
       Buffer.concat([Buffer.from('{"message":"'), Buffer.from([0xff]), Buffer.from('"}')]),
     );
-    expect((await agentctl.run(...submitArgs())).stderr).toMatch(/line 1 is no JSON/);
+    expect((await agentctl.run(...submitArgs())).stderr).toMatch(/line 1 is not valid JSON/);
     expect(batches.taken).toEqual([]);
   });
 });
@@ -181,7 +181,7 @@ describe('agentctl batch submit, killed and run again', { timeout: 60_000 }, () 
       isCreation(request)
         ? request.respond(400, { data: null, message: 'Not now', error_code: 10006 })
         : batches.serve(request);
-    expect((await agentctl.run(...submitArgs())).stderr).toMatch(/lines 1 to 5 were refused: Not now/);
+    expect((await agentctl.run(...submitArgs())).stderr).toMatch(/lines 1 to 5 were rejected: Not now/);
     front.serve = (request) => batches.serve(request);
     await submit();
     expect(batches.customIds).toEqual(lineIds(1, 5));

@@ -147,7 +147,7 @@ describe('agentctl batch results', () => {
       ...['batch', 'results', batchId, batchId, '--out', out, '--status', 'success'],
     );
     expect(code).toBe(0);
-    expect(stdout).toContain(`${batchId} is in_progress: its results are those of this moment`);
+    expect(stdout).toContain(`${batchId} is in_progress: the file has only its results so far`);
     expect(stdout).toContain('5,000 results');
     expect((await writtenItems()).length).toBe(2 * total);
     expect(front.requests.filter(isPage).every(({ path }) => path.endsWith('&status=success'))).toBe(true);
@@ -155,7 +155,7 @@ describe('agentctl batch results', () => {
 
   it.each([
     [['--status', 'done'], /--status.*pending, processing, success, failed/],
-    [['--base-url', 'ftp://example.com'], /no http or https address/],
+    [['--base-url', 'ftp://example.com'], /not an http or https address/],
   ])('refuses %j', async (args, said) => {
     const { code, stderr } = await download(...args);
     expect([code, stderr]).toEqual([1, expect.stringMatching(said)]);
@@ -181,7 +181,7 @@ describe('agentctl batch status --watch', () => {
     ]);
     expect(stderr.trim().split('\n')).toEqual([
       expect.stringMatching(/^Too many requests .* trying again in 1\.[12]/),
-      expect.stringMatching(/^The service's answer did not arrive .* trying again in 2\.[2-5]/),
+      expect.stringMatching(/^The service sent no complete response .* trying again in 2\.[2-5]/),
     ]);
     expect(script).toEqual([]);
   }, 20_000);
@@ -211,7 +211,7 @@ describe('where client commands go', () => {
     const variables = { AGENT_SERVICE_URL: 'http://127.0.0.1:9', AGENT_SERVICE_KEY: 'ak_environment' };
     const args = ['batch', 'status', batchId, '--base-url', `${front.baseUrl}/`, '--key', 'ak_option'];
     const { code, stderr } = await agentctl.start(args, variables).ended;
-    expect([code, stderr]).toEqual([1, 'The service answered with HTTP 302\n']);
+    expect([code, stderr]).toEqual([1, 'The service responded with HTTP 302\n']);
     expect(front.requests.map(({ path, headers }) => [path, headers['x-api-key']])).toEqual([
       [`/batches/${batchId}`, 'ak_option'],
     ]);
@@ -220,7 +220,7 @@ describe('where client commands go', () => {
   it.each([
     ['no service', { AGENT_SERVICE_URL: '', AGENT_SERVICE_KEY: '' }, /No service runs in .*--base-url/],
     ['a service without a key', { AGENT_SERVICE_KEY: '' }, /No key for http/],
-    ['a key that is none', { AGENT_SERVICE_KEY: 'a\nb' }, /cannot be asked/],
+    ['a key that is none', { AGENT_SERVICE_KEY: 'a\nb' }, /cannot be sent/],
   ])('is refused: %s', async (_, variables, said) => {
     const { code, stderr } = await agentctl.start(['batch', 'status', batchId, '--data', folder], variables)
       .ended;

@@ -110,7 +110,7 @@ describe('agentctl batch', { timeout: 120_000 }, () => {
   it('names the line that the service refuses, and goes on when it is mended', async () => {
     await writeLines([...messages(4), { message: 'a', history_id: 99 }]);
     const { code, stderr } = await agentctl.run(...submitArgs());
-    expect(stderr).toMatch(/lines 1 to 5 were refused: line 5: history_id: Chat not found/);
+    expect(stderr).toMatch(/lines 1 to 5 were rejected: line 5: history_id: Chat not found/);
     expect(code).toBe(1);
     await writeLines(messages(5));
     await agentctl.json(...submitArgs());

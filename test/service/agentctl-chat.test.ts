@@ -136,7 +136,7 @@ describe('agentctl chat with a message', () => {
     serveEvents([{ type: 'response.output_text.delta', delta: 'Half' }]);
     const { code, stdout, stderr } = await agentctl.run(...chatArgs('Hi'));
     expect([code, stdout]).toEqual([1, 'Half\n']);
-    expect(stderr).toMatch(/The reply broke off here .* the history will have it\n$/);
+    expect(stderr).toMatch(/The stream was interrupted here .* stores it in the history\n$/);
   });
 
   it('sends again only what nobody has taken', async () => {

@@ -236,7 +236,7 @@ describe('npm start', { timeout: 120_000 }, () => {
     expect((await upload()).status).toBe(200);
     expect(await historyOf(client, await createChat(client, tenant))).toEqual([]);
     expect(said()).toEqual([
-      `The disk is full, or nearly so: 0.0 MB are left for ${data}. What needs more fails until there is room.`,
+      `The disk is almost full: 0.0 MB are free for ${data}. Larger writes fail until there is more space.`,
     ]);
   });
 

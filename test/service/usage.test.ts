@@ -139,7 +139,7 @@ it('tells turns, requests of batches, calls, tokens and uploads by day, key, age
   };
   expect(JSON.parse(day?.stdout ?? '')).toMatchObject({ by: 'day', usage: [{ day: today }], total: figures });
   expect(rejections.map(({ stderr }) => stderr.split('\n')[0])).toEqual([
-    '--from 2027-02-02 is behind --to 2027-02-01',
+    '--from 2027-02-02 is after --to 2027-02-01',
   ]);
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { retryDelay, secondsOf } from '../../bin/agentctl/retry-delay.ts';
+import { retryAfterSeconds, retryDelay } from '../../bin/agentctl/retry-delay.ts';
 
 describe('the delay before a request is made again', () => {
   it('doubles from one second to a minute', () => {
@@ -22,7 +22,7 @@ describe('the delay before a request is made again', () => {
 
 describe('Retry-After', () => {
   const read = (value?: string) =>
-    secondsOf(new Headers(value === undefined ? {} : { 'Retry-After': value }));
+    retryAfterSeconds(new Headers(value === undefined ? {} : { 'Retry-After': value }));
 
   it('is read as seconds and as a date', () => {
     expect(read('7')).toBe(7);

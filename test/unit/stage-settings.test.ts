@@ -34,6 +34,6 @@ it('joins the addresses of --allow-outbound to those that are set', () => {
 
 it('names every one that is no NAME=VALUE', () => {
   expect(() => settingsOf({ set: ['one', 'two=2', '=3'] })).toThrow(
-    '--set takes NAME=VALUE, which is not: one, =3',
+    '--set takes NAME=VALUE. These are not: one, =3',
   );
 });
