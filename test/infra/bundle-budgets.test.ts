@@ -40,12 +40,12 @@ function tableOf(entries: readonly BundleSize[]): string {
   const kilobytes = (bytes: number): string => (bytes / 1024).toFixed(1);
   return markdownTable([
     ['function', 'KB at start', 'clients alone', 'above', 'loaded later', 'modules', 'clients alone'],
-    ...entries.map(({ name, start, baseline, later }) => [
+    ...entries.map(({ name, start, baseline, deferred }) => [
       name,
       kilobytes(start.bytes),
       kilobytes(baseline.bytes),
       kilobytes(start.bytes - baseline.bytes),
-      kilobytes(later.bytes),
+      kilobytes(deferred.bytes),
       String(start.modules),
       String(baseline.modules),
     ]),

@@ -105,7 +105,7 @@ describe('agentctl batch submit, killed and run again', { timeout: 60_000 }, () 
     front.serve = (request) => {
       if (isCreation(request)) creations += 1;
       if (!isCreation(request) || creations < which) return batches.serve(request);
-      if (isTaken) batches.take(request);
+      if (isTaken) batches.create(request);
       running.child.kill('SIGKILL');
     };
     expect(await running.ended).toMatchObject({ signal: 'SIGKILL' });
@@ -144,7 +144,7 @@ describe('agentctl batch submit, killed and run again', { timeout: 60_000 }, () 
     await killAt(1, true);
     // One that looks the same, of somebody else.
     const [mine] = batches.taken;
-    const other = batches.take({ body: mine?.body ?? '' });
+    const other = batches.create({ body: mine?.body ?? '' });
     const before = front.requests.length;
     const { submitted } = await submit();
     expect(submitted.map(({ batch_id }) => batch_id)).toEqual([mine?.resource.id]);
@@ -160,7 +160,7 @@ describe('agentctl batch submit, killed and run again', { timeout: 60_000 }, () 
     await letTimePass();
     for (const batch of batches.taken) batch.key = undefined;
     const others = messages(500).map((line, index) => ({ custom_id: `other-${index}`, ...line }));
-    batches.take({ body: JSON.stringify({ agent_id: agent, requests: others }) });
+    batches.create({ body: JSON.stringify({ agent_id: agent, requests: others }) });
     await submit();
     expect(batches.customIds.filter((id) => id.startsWith('line-'))).toEqual(lineIds(1, 1500));
   });
@@ -240,7 +240,7 @@ describe('agentctl batch submit, on a service in trouble', { timeout: 60_000 }, 
       if (!isCreation(request)) return batches.serve(request);
       creations += 1;
       if (creations % 2 === 0) return batches.serve(request);
-      batches.take(request);
+      batches.create(request);
       if (creations === 1) request.respond(500, { data: null, message: 'Broken', error_code: 10005 });
       else if (creations === 3) request.reset();
       else request.response.writeHead(504).end('<html>');

@@ -274,6 +274,6 @@ it.each([
       form(filePart('a.txt', 'x')),
     );
     expect({ status, code: body.error_code, rejected }).toEqual({ status: 500, code: 10005, rejected: 1 });
-    expect(await fileBucketOf(service).holds(own.workspaceId)).toEqual({ objects: [], uploads: [] });
+    expect(await fileBucketOf(service).keysOf(own.workspaceId)).toEqual({ objects: [], uploads: [] });
   },
 );

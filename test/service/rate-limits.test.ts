@@ -273,7 +273,7 @@ describe('other writes that are refused leave nothing behind', () => {
       expect(summaryOf(rejected)).toMatch(/^429\/10029 Rate limit exceeded: uploads/);
       expect(shownBy(rejected)).toMatchObject({ remaining: '0', retryAfter: inHalfAnHour });
     }
-    expect((await fileBucketOf(service).holds(tenant.workspaceId)).objects).toHaveLength(2);
+    expect((await fileBucketOf(service).keysOf(tenant.workspaceId)).objects).toHaveLength(2);
   });
 });
 

@@ -27,7 +27,7 @@ it('under mixed load and kills nothing fails but what was asked to, and nothing 
     // What a kill has left may wait for ten minutes (docs/batches.md), though it hardly ever does.
     closing: isLong ? 660 : 150,
     // Whether the look at what was kept sees anything at all.
-    upstream: async (stores) => {
+    afterCheck: async (stores) => {
       // What was wrong before is the report's to tell.
       const before = new Set(await storedProblems(stores));
       const expected = await plantProblems(stores);

@@ -55,7 +55,7 @@ it('refuses one byte more, with its size, and leaves nothing of it', async () =>
       error_code: 10006,
     },
   });
-  expect(await fileBucketOf(service).holds(own.workspaceId)).toEqual({ objects: [], uploads: [] });
+  expect(await fileBucketOf(service).keysOf(own.workspaceId)).toEqual({ objects: [], uploads: [] });
 });
 
 it('leaves nothing when its client leaves half way', async () => {
@@ -65,7 +65,7 @@ it('leaves nothing when its client leaves half way', async () => {
   const started = () =>
     vi.waitFor(
       async () =>
-        expect(await bucket.holds(own.workspaceId)).toMatchObject({ uploads: [expect.any(String)] }),
+        expect(await bucket.keysOf(own.workspaceId)).toMatchObject({ uploads: [expect.any(String)] }),
       10_000,
     );
   await uploaderOf(service, own).leaveWhen(started, {
@@ -73,7 +73,7 @@ it('leaves nothing when its client leaves half way', async () => {
     contentLength: whole.length,
   });
   await vi.waitFor(
-    async () => expect(await bucket.holds(own.workspaceId)).toEqual({ objects: [], uploads: [] }),
+    async () => expect(await bucket.keysOf(own.workspaceId)).toEqual({ objects: [], uploads: [] }),
     10_000,
   );
   // And the door is open to the next.
@@ -97,7 +97,7 @@ it('has an upload in parts under way while its body comes', async () => {
   );
   await vi.waitFor(
     async () =>
-      expect(await bucket.holds(own.workspaceId)).toMatchObject({
+      expect(await bucket.keysOf(own.workspaceId)).toMatchObject({
         objects: [],
         uploads: [expect.any(String)],
       }),
@@ -105,7 +105,7 @@ it('has an upload in parts under way while its body comes', async () => {
   );
   goOn();
   expect((await sending).status).toBe(200);
-  expect(await bucket.holds(own.workspaceId)).toMatchObject({ objects: [expect.any(String)], uploads: [] });
+  expect(await bucket.keysOf(own.workspaceId)).toMatchObject({ objects: [expect.any(String)], uploads: [] });
 });
 
 describe('the gateway itself', () => {

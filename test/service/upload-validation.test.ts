@@ -369,7 +369,7 @@ describe.each(Object.entries(doors))('through %s', (_door, address) => {
       form(filePart('a.txt', large)).subarray(0, -20),
     ])
       expect((await other.raw(body)).status).toBe(400);
-    expect(await fileBucketOf(service).holds(own.workspaceId)).toEqual({ objects: [], uploads: [] });
+    expect(await fileBucketOf(service).keysOf(own.workspaceId)).toEqual({ objects: [], uploads: [] });
   });
 
   it('asks for a key, also of who sends no form', async () => {
