@@ -209,7 +209,7 @@ describe('without a distribution', () => {
       expect(OverrideAction).toEqual({ None: {} });
       const documented = documentedRules[Name] ?? [];
       const counted = RuleActionOverrides.map((override) => override.Name);
-      // A name that the group does not have would be no error in AWS, and count nothing.
+      // AWS accepts a name that the group does not have, and then counts nothing.
       expect([Name, counted.filter((rule) => !documented.includes(rule))]).toEqual([Name, []]);
       expect([Name, documented.filter((rule) => rule.endsWith('_BODY') && !counted.includes(rule))]).toEqual([
         Name,

@@ -45,8 +45,8 @@ type TurnServices = Parameters<typeof startTurn>[0] & Parameters<typeof forwardR
 
 const limits = { modelCalls: 50, toolUses: 30, toolsAtOnce: 4, replyBytes: 1_000_000 };
 
-/** The stores of one function, on the real table; a test holds single calls of them back. */
-const functionWith = (buffered: Partial<TurnServices> = {}, lease = 60_000): TurnServices => ({
+/** The services of one function, on the real table; a test replaces some of them to delay single calls. */
+const functionWith = (replaced: Partial<TurnServices> = {}, lease = 60_000): TurnServices => ({
   agentRuntime,
   agents: agents(),
   chats: chats(),
@@ -63,7 +63,7 @@ const functionWith = (buffered: Partial<TurnServices> = {}, lease = 60_000): Tur
   idempotency: idempotency(),
   usage: usage(),
   workspaces: workspaces(),
-  ...buffered,
+  ...replaced,
 });
 
 async function start(
@@ -82,12 +82,12 @@ async function start(
     externalUserId: undefined,
     admitted: Promise.resolve(),
   };
-  const started = await startTurn(services)(input, key, () => unasked);
+  const started = await startTurn(services)(input, key, () => replyNotStarted);
   if (!('turn' in started)) throw new Error('The turn has its reply already');
   return started.turn;
 }
 
-/** Lets the first call wait at a gate, and tells when it has come there. */
+/** Delays the first call until `open` is called; `arrived` resolves when it waits. */
 function delayedCall<Inputs extends unknown[], Value>(call: (...inputs: Inputs) => Promise<Value>) {
   const arrived = Promise.withResolvers<void>();
   const checkpoint = Promise.withResolvers<void>();
@@ -106,9 +106,9 @@ function delayedCall<Inputs extends unknown[], Value>(call: (...inputs: Inputs) 
   };
 }
 
-const unheard = { emit: () => undefined, done: () => undefined };
-/** Begins a turn alone: what asks the model for its reply may come much later, and from another function. */
-const unasked: RunningReply = {
+const noClient = { emit: () => undefined, done: () => undefined };
+/** For starting a turn without calling the model, which a later step of the test, or another function, does. */
+const replyNotStarted: RunningReply = {
   stop: new AbortController(),
   budget: new ReplyBudget(limits),
   collected: new Promise(() => {}),
@@ -116,7 +116,11 @@ const unasked: RunningReply = {
   abort: async () => undefined,
 };
 async function respond(services: TurnServices, turn: Turn): Promise<Reply> {
-  const { reply, finished } = await forwardReply(services)(turn, unheard, startReply(services)(turn, 60_000));
+  const { reply, finished } = await forwardReply(services)(
+    turn,
+    noClient,
+    startReply(services)(turn, 60_000),
+  );
   await finished;
   return reply;
 }
@@ -155,7 +159,7 @@ describe('a turn that was given up', () => {
     const chatId = await createChat(client, tenant);
     const put = delayedCall(messages().put);
     // Its lease has run out as soon as it is taken.
-    const timeout = start(
+    const delayed = start(
       functionWith({ messages: { ...messages(), put: put.call } }, -1),
       chatId,
       'from the late',
@@ -164,7 +168,7 @@ describe('a turn that was given up', () => {
     const first = functionWith();
     const turn = await start(first, chatId, 'from the first');
     put.open();
-    await expect(timeout).rejects.toThrow(busy);
+    await expect(delayed).rejects.toThrow(busy);
 
     expect(await respond(first, turn)).toMatchObject({
       content: 'the answer',
@@ -206,7 +210,7 @@ describe('a send that is made again', () => {
       await startTurn(functionWith())(
         { ...repeated, attachedFileUuids: [], externalUserId: undefined, admitted: Promise.resolve() },
         keyOf('wakes up'),
-        () => unasked,
+        () => replyNotStarted,
       ),
     ).toMatchObject({ reply: { content: 'the answer' } });
   });
@@ -215,13 +219,13 @@ describe('a send that is made again', () => {
     const client = clientOf(service, tenant);
     const chatId = await createChat(client, tenant);
     const put = delayedCall(messages().putWithKey);
-    const buffered = { messages: { ...messages(), putWithKey: put.call } };
-    const timeout = start(functionWith(buffered, -1), chatId, 'once', keyOf('two'));
+    const replaced = { messages: { ...messages(), putWithKey: put.call } };
+    const delayed = start(functionWith(replaced, -1), chatId, 'once', keyOf('two'));
     await put.arrived;
     const first = functionWith();
     const turn = await start(first, chatId, 'once', keyOf('two'));
     put.open();
-    await expect(timeout).rejects.toThrow(busy);
+    await expect(delayed).rejects.toThrow(busy);
     await respond(first, turn);
     expect(contentsOf(await historyOf(client, chatId))).toEqual(['once', 'the answer']);
   });

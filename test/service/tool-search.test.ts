@@ -46,7 +46,7 @@ afterAll(async () => {
   await emulator.close();
 });
 
-/** As SearXNG tells them, with more than is asked for. */
+/** Results in SearXNG's format, with additional fields. */
 const found = (count: number) =>
   Array.from({ length: count }, (_each, index) => ({
     title: `Title ${index}`,

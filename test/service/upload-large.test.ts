@@ -76,7 +76,7 @@ it('leaves nothing when its client leaves half way', async () => {
     async () => expect(await bucket.keysOf(own.workspaceId)).toEqual({ objects: [], uploads: [] }),
     10_000,
   );
-  // And the door is open to the next.
+  // The next upload works.
   expect((await upload.file('a.txt', 'x')).status).toBe(200);
 });
 
@@ -139,7 +139,7 @@ describe('the distribution', () => {
   });
 
   it('is known by its secret: without it no upload is taken, and no host believed', async () => {
-    // Tells functions any other secret than the one that the distribution sends.
+    // Gives the functions another secret than the one that the distribution sends.
     const secrets = createServer((_, response) => void response.end('{"SecretString":"another"}')).listen(0);
     await once(secrets, 'listening');
     const { port } = secrets.address() as AddressInfo;
@@ -152,7 +152,7 @@ describe('the distribution', () => {
         headers: { 'x-api-key': own.apiKey },
         body: 'x',
       });
-      // Lambda says so of a function that closes the connection.
+      // Lambda responds with 502 if a function closes the connection.
       expect(sending.status).toBe(502);
       await own.createChat();
       await own.createChat();

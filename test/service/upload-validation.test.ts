@@ -79,7 +79,7 @@ const rejected: [what: string, message: string, name: string, content: string | 
   ['an old document as a new one', 'Unsupported content type: application/msword', 'a.docx', doc(), wordType],
 ];
 
-/** What is told of the file of an upload without one. */
+/** The file in the response to an upload without a file. */
 const nothing = { original_name: '', content_type: '', size: 0 };
 
 const inChunks = (whole: Buffer): ReadableStream<Uint8Array> =>

@@ -30,7 +30,7 @@ beforeAll(async () => {
   model = await startScriptedModel();
   callFor = callsByMessage(model);
   service = await startService({
-    // Attempts at once, after a second, and after two more.
+    // The first attempt is immediate; the retries follow after 0.5 s and 2 s.
     variables: {
       OPENAI_BASE_URL: model.url,
       WEBHOOK_RETRY_SECONDS: '0.5,2',
@@ -208,7 +208,7 @@ it('a batch that fails as a whole tells so, by default', async () => {
     await client.post<BatchResource>('/batches', { agent_id: agentId, requests, webhook: { url } }),
   );
   const call = await called;
-  // Between the two, the operator ends what the workspace may do.
+  // Before the batch ends, the operator disables the workspace.
   await operator().workspaces.update(workspaceId, { enabled: false });
   call.chunk('Done');
   call.finish();

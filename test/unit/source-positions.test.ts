@@ -13,7 +13,7 @@ export function fail(): never {
 }
 `;
 
-/** A module as lib/function-bundles.ts makes them; the trace as Node writes it for one imported by its address. */
+/** Bundles a module as lib/function-bundles.ts does, and returns the stack trace of its error as Node.js writes it. */
 async function traceOf(sourcemap: boolean): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'positions-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
