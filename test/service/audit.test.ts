@@ -78,7 +78,7 @@ it('every change of an operator tells who made it, when, to what, and what is di
     'workspace updated': { target: workspace, changes: { enabled: { from: true, to: false } } },
     'key created': {
       target: key,
-      changes: { name: null, expires_at: null, key: `${text.slice(0, 7)}…${text.slice(-4)}` },
+      changes: { name: null, expires_at: null, key: `${firstKey.slice(0, 7)}…${firstKey.slice(-4)}` },
     },
     'key rotated': {
       target: key,

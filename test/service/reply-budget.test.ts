@@ -203,7 +203,7 @@ describe('tools at once', { timeout: 60_000 }, () => {
     const events = stepThrough(await client.stream(chatId, { message: 'go', agent_id: agentId }));
     // Before a page comes, all uses have started, and the rejected ones have ended.
     for (let seen = 0; seen < 1 + count + rejected; seen += 1) await events.next();
-    await expect.poll(() => pages.buffered.length).toBe(limits.toolsAtOnce);
+    await expect.poll(() => pages.waiting.length).toBe(limits.toolsAtOnce);
     pages.release();
     expect((await events.rest()).at(-2)).toMatchObject(isWhole);
     const steps = (await historyOf(client, chatId)).at(-1)?.meta.reasoning_steps ?? [];
@@ -230,7 +230,7 @@ describe('tools at once', { timeout: 60_000 }, () => {
       const event = (await events.next()) as StreamEvent;
       if (event.type === 'response.reasoning_step.end') ends += 1;
     }
-    await expect.poll(() => pages.buffered.length).toBe(limits.toolsAtOnce);
+    await expect.poll(() => pages.waiting.length).toBe(limits.toolsAtOnce);
     pages.release();
     expect((await events.rest()).at(-2)).toMatchObject(isWhole);
     const steps = (await historyOf(client, chatId)).at(-1)?.meta.reasoning_steps ?? [];

@@ -57,7 +57,7 @@ describe('the pagination object', () => {
         offset,
       });
     }
-    expect(received.searchParams.get('offset')).toBe('10');
+    expect(requestAddress.searchParams.get('offset')).toBe('10');
   });
 
   const anyPage = fc.record({

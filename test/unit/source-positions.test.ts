@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { withSourcePositions } from '#runtime/observability/source-positions.ts';
 
 const source = `
-// The function stands in line 4.
+// The function is in line 4.
 export function fail(): never {
   throw new Error('no');
 }

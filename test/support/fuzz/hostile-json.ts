@@ -91,7 +91,7 @@ const large: readonly (() => string)[] = [
   () => `1e${'9'.repeat(1000)}`,
 ];
 
-/** Members that an object may have besides its own. */
+/** Members that an object may have in addition to its own. */
 const extraMembers: readonly string[] = [
   '"__proto__":{"isAdmin":true}',
   '"__proto__":null',
