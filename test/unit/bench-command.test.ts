@@ -58,5 +58,5 @@ it('measures the bare server, writes what it saw, leaves nothing behind, and dra
 it('says what it does not know', async () => {
   const { code, stderr } = await bench('--only', 'single,latency');
   expect(code).toBe(1);
-  expect(stderr).toContain('latency is none of functions,start,single,');
+  expect(stderr).toContain('latency is not one of functions,start,single,');
 });

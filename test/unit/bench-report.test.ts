@@ -77,6 +77,6 @@ it('counts no reply that says something else, and tells of it', async () => {
   });
   expect(created).toBe(4);
   expect(replies).toHaveLength(10);
-  expect(errors.filter((error) => error.includes('was answered with'))).toHaveLength(5);
+  expect(errors.filter((error) => error.includes('got the reply'))).toHaveLength(5);
   expect(errors.filter((error) => error.includes('refused'))).toHaveLength(5);
 });
