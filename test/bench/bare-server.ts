@@ -11,26 +11,26 @@ import { callModel } from './call-model.ts';
 import { endWithInput } from './child-program.ts';
 import { width } from './sizes.ts';
 
-// The floor for the same work: one process, node:http and node:sqlite, no checks, no limits, no retries, no tenants. It
-// speaks as much of the interface as the benchmark uses.
+// The least that a server needs for the same work: one process, node:http and node:sqlite, without checks, limits,
+// retries and tenants. It has only those parts of the interface that the benchmark uses.
 const { folder, model } = JSON.parse(process.argv[2] ?? '') as { folder: string; model: string };
 const store = openBareStore(folder);
 const now = () => new Date().toISOString();
 
-interface Stored {
+interface StoredMessage {
   position: number;
   role: string;
   content: string;
 }
 
-/** One turn: the question is stored, the model asked with the chat so far, the reply stored. */
+/** One turn: it stores the question, calls the model with the chat so far, and stores the reply. */
 async function respond(chat: number, message: string, onChunk?: (chunk: string) => void): Promise<string> {
   const count = store.chat.get<{ messages: number }>(chat)?.messages ?? 0;
   store.addMessage.run(chat, count + 1, 'user', message, now());
-  const history = store.messagesBetween.all<Stored>(chat, Math.max(1, count - 38), count + 1);
+  const history = store.messagesBetween.all<StoredMessage>(chat, Math.max(1, count - 38), count + 1);
   const messages = history.map(({ role, content }) => ({ role, content }));
   const reply = await callModel(model, messages, onChunk);
-  store.together(() => {
+  store.transact(() => {
     store.addMessage.run(chat, count + 2, 'assistant', reply, now());
     store.countMessages.run(count + 2, chat);
   });
@@ -61,7 +61,7 @@ interface BatchBody {
 
 function createBatch({ requests }: BatchBody): Record<string, unknown> {
   const id = randomUUID();
-  store.together(() => {
+  store.transact(() => {
     store.addBatch.run(id, requests.length, now());
     for (const [position, { custom_id, message }] of requests.entries())
       store.addRequest.run(id, position, custom_id, message);
@@ -71,13 +71,13 @@ function createBatch({ requests }: BatchBody): Record<string, unknown> {
     for (let position = next++; position < requests.length; position = next++) {
       const { message = '' } = requests[position] ?? {};
       const reply = await respond(createChat('Batch'), message);
-      store.together(() => {
+      store.transact(() => {
         store.endRequest.run(reply, now(), id, position);
         store.countRequest.run(id);
       });
     }
   };
-  // After the answer has left.
+  // The work starts after the response has been sent.
   setImmediate(() => {
     for (let worker = 0; worker < width; worker += 1)
       work().catch((error: unknown) => {
@@ -114,7 +114,7 @@ const readResults = (id: string, query: URLSearchParams): Record<string, unknown
       processed_at: at,
     }));
 
-/** Ids and positions are dense, so a page is a range, as the service has it. */
+/** Ids and positions are dense, so a page is a range, as in the service. */
 function page(query: URLSearchParams): { limit: number; offset: number } {
   return { limit: Number(query.get('limit') ?? 50), offset: Number(query.get('offset') ?? 0) };
 }
@@ -135,7 +135,7 @@ function listMessages(chat: number, query: URLSearchParams): unknown {
 
 async function upload(request: IncomingMessage): Promise<unknown> {
   const form = Busboy({ headers: request.headers as { 'content-type': string } });
-  const stored = Promise.withResolvers<unknown>();
+  const storedFile = Promise.withResolvers<unknown>();
   form.on('file', (_field, file, name) => {
     const uuid = randomUUID();
     let size = 0;
@@ -144,11 +144,11 @@ async function upload(request: IncomingMessage): Promise<unknown> {
     });
     pipeline(file, createWriteStream(join(folder, uuid))).then(() => {
       store.addFile.run(uuid, name, size, now());
-      stored.resolve({ uuid, original_name: name, size });
-    }, stored.reject);
+      storedFile.resolve({ uuid, original_name: name, size });
+    }, storedFile.reject);
   });
   await pipeline(request, form);
-  return stored.promise;
+  return storedFile.promise;
 }
 
 type Handler = (request: IncomingMessage, response: ServerResponse, url: URL, id: string) => Promise<unknown>;
@@ -197,10 +197,10 @@ const server = createServer((request, response) => {
     for (const [method, path, status, handler] of routes) {
       const match = path.exec(url.pathname);
       if (match === null || method !== request.method) continue;
-      const responded = await handler(request, response, url, match[1] ?? '');
+      const content = await handler(request, response, url, match[1] ?? '');
       if (response.headersSent) return;
       response.writeHead(status, { 'Content-Type': 'application/json' });
-      response.end(JSON.stringify({ message: null, error_code: 0, ...(responded as object) }));
+      response.end(JSON.stringify({ message: null, error_code: 0, ...(content as object) }));
       return;
     }
     throw new Error(`No such route: ${request.method} ${url.pathname}`);

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 
-/** Where the bare server keeps its rows; what fills it for pages far away writes to the same file. */
+/** The bare server's database. The program that seeds pages writes to the same file. */
 export function openBareStore(folder: string) {
   const database = new DatabaseSync(join(folder, 'bare.sqlite'));
   database.exec(`
@@ -41,7 +41,7 @@ export function openBareStore(folder: string) {
     countRequest: statement('UPDATE batches SET ended = ended + 1 WHERE id = ?'),
     requests: statement('SELECT * FROM requests WHERE batch = ? ORDER BY position LIMIT ? OFFSET ?'),
     addFile: statement('INSERT INTO files (id, name, size, at) VALUES (?, ?, ?, ?)'),
-    together(work: () => void) {
+    transact(work: () => void) {
       database.exec('BEGIN IMMEDIATE');
       try {
         work();

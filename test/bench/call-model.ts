@@ -4,10 +4,10 @@ import { text } from 'node:stream/consumers';
 const agent = new Agent({ keepAlive: true });
 
 /**
- * Asks a model that speaks OpenAI's chat completions.
+ * Calls a model with OpenAI's chat completions API.
  * @param address ends in `/v1`
- * @param onPiece asks for a stream, and is given each piece as it comes
- * @throws Error when the answer is no reply
+ * @param onChunk receives each chunk as it arrives; with it, the call is streamed
+ * @throws Error if the response is not a reply
  */
 export function callModel(
   address: string,
@@ -25,24 +25,24 @@ export function callModel(
   call.on('response', (response) => {
     if (response.statusCode !== 200) {
       text(response).then(
-        (text) => reject(new Error(`The model answered ${response.statusCode}: ${text}`)),
+        (error) => reject(new Error(`The model responded with ${response.statusCode}: ${error}`)),
         reject,
       );
       return;
     }
     if (onChunk === undefined) {
-      text(response).then((text) => resolve(JSON.parse(text).choices[0].message.content), reject);
+      text(response).then((completion) => resolve(JSON.parse(completion).choices[0].message.content), reject);
       return;
     }
     let reply = '';
     let rest = '';
-    response.setEncoding('utf8').on('data', (chunk: string) => {
-      rest += chunk;
+    response.setEncoding('utf8').on('data', (received: string) => {
+      rest += received;
       for (let end = rest.indexOf('\n\n'); end >= 0; end = rest.indexOf('\n\n')) {
-        const text = rest.slice('data: '.length, end);
+        const event = rest.slice('data: '.length, end);
         rest = rest.slice(end + 2);
-        if (text === '[DONE]') continue;
-        const chunk: unknown = JSON.parse(text).choices[0]?.delta.content;
+        if (event === '[DONE]') continue;
+        const chunk: unknown = JSON.parse(event).choices[0]?.delta.content;
         if (typeof chunk !== 'string') continue;
         reply += chunk;
         onChunk(chunk);

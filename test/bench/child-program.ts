@@ -3,13 +3,13 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { setTimeout as after } from 'node:timers/promises';
 
-/** How long a program may take until it says that it is ready, and until it has ended. */
+/** How long a program may take to report that it is ready, and how long to end. */
 const readySeconds = 60;
 const endSeconds = 15;
 
 /**
- * Starts a program of this folder that says where it listens as one line of JSON, and ends when its standard input does:
- * so it goes with whoever started it, however that ends.
+ * Starts a program of this folder. It prints where it listens as one line of JSON, and ends when its standard input
+ * ends, so it never outlives the process that started it.
  */
 export async function startProgram<Ready>(
   file: string,
@@ -29,7 +29,7 @@ export async function startProgram<Ready>(
   return { child, ready: JSON.parse(line) as Ready };
 }
 
-/** Ends a process that this one started: asked to, then, when it does not, forced to. */
+/** Ends a child process with SIGTERM, and after 15 s with SIGKILL. */
 export async function endChild(child: ChildProcess): Promise<void> {
   const ended = hasEnded(child) ? Promise.resolve() : once(child, 'exit');
   child.stdin?.end();
@@ -47,7 +47,7 @@ export async function endChild(child: ChildProcess): Promise<void> {
 export const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean =>
   exitCode !== null || signalCode !== null;
 
-/** For the programs themselves. */
+/** For the child programs: ends the process when its standard input ends. */
 export function endWithInput(): void {
   process.stdin.on('end', () => process.exit(0)).resume();
 }

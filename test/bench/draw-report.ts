@@ -5,9 +5,9 @@ import { percentile, ratesOver } from './statistics.ts';
 import { drawChart, type Panel, type Series } from './svg-chart.ts';
 
 /**
- * Draws what a benchmark has written.
+ * Draws the charts of a benchmark's report.
  * @returns the files that were written
- * @throws Error when the file is no such report, or holds neither latencies nor batches
+ * @throws Error if the file is not such a report, or has neither latencies nor batches
  */
 export async function drawReport(file: string, folder: string): Promise<string[]> {
   const read = report.parse(JSON.parse(await readFile(file, 'utf8')));
@@ -18,7 +18,7 @@ export async function drawReport(file: string, folder: string): Promise<string[]
       await writeFile(join(folder, name), drawing);
       written.push(join(folder, name));
     }
-  if (written.length === 0) throw new Error(`${file} holds neither latencies nor batches`);
+  if (written.length === 0) throw new Error(`${file} has neither latencies nor batches`);
   return written;
 }
 
@@ -29,7 +29,7 @@ const nameOf: Readonly<Record<SubjectName, string>> = {
 
 const phases = { single: 'one reply at a time', parallel: '16 replies at once' } as const;
 
-/** Undefined when no run has measured any. */
+/** Undefined if no run has measured latencies. */
 export function drawLatency({ runs }: Pick<Report, 'runs'>): string | undefined {
   const panels: Panel[] = Object.entries(phases).flatMap(([phase, title]) => {
     const series = subjectNames.flatMap((subject, color): Series[] => {
@@ -69,10 +69,10 @@ export function drawLatency({ runs }: Pick<Report, 'runs'>): string | undefined 
   });
 }
 
-/** Parts of a batch's time: with 1000 requests, some thirty in each. */
+/** Number of equal parts of a batch's time: of 1000 requests, about thirty end in each. */
 const parts = 30;
 
-/** Undefined when no run has measured any. */
+/** Undefined if no run has measured batches. */
 export function drawThroughput({ runs }: Pick<Report, 'runs'>): string | undefined {
   const panels = subjectNames.flatMap((subject, color): Panel[] => {
     const batches = runs.filter(
@@ -99,7 +99,7 @@ export function drawThroughput({ runs }: Pick<Report, 'runs'>): string | undefin
         title: nameOf[subject],
         x: { label: 'seconds since the submission' },
         y: { label: 'requests ended a second' },
-        // The run in the middle above the others.
+        // The median run is drawn last, above the others.
         series: series.toSorted((one, other) => Number(other.faint) - Number(one.faint)),
       },
     ];

@@ -1,7 +1,7 @@
-/** Sizes of the files that are uploaded, megabytes. */
+/** Sizes of the uploaded files in megabytes. */
 export const uploadMegabytes = [1, 10, 50] as const;
 
-/** Where the pages stand that are read. */
+/** The offsets of the pages that are read. */
 export const pageOffsets = [0, 1000, 1_000_000] as const;
 
 export const phaseNames = [
@@ -24,7 +24,7 @@ interface Figure {
   unit: 'ms' | 's' | '/s' | 'MB' | '';
 }
 
-/** All that is measured, in the order in which it is told. */
+/** Everything that is measured, in the order of the report. */
 export const figures = {
   synthesis: {
     phase: 'start',

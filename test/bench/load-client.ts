@@ -2,18 +2,18 @@ import { randomUUID } from 'node:crypto';
 import { Agent, request as httpRequest } from 'node:http';
 
 export interface Target {
-  /** With `/api/v1`, or what stands for it. */
+  /** With `/api/v1`, except for the bare server. */
   baseUrl: string;
   apiKey: string;
   agentId: string;
 }
 
-/** Whose chats they are; a chat of a user costs its lists, as it does in use. */
+/** The user of all chats. A chat with a user is also written to the user's lists, as in real use. */
 export const externalUserId = 'bench';
 
 export interface TimedReply {
   text: string;
-  /** Milliseconds since the request, the first two of a stream alone. */
+  /** Milliseconds since the request. Only a stream has the first two. */
   firstByte: number;
   firstDelta: number;
   closed: number;
@@ -32,10 +32,10 @@ export interface BatchResponse {
   processed_at: string | null;
 }
 
-/** A socket that says nothing for so long is given up. */
-const silentSeconds = 60;
+/** A request fails if its connection is idle for so long. */
+const idleSeconds = 60;
 
-interface Sent {
+interface RequestToSend {
   method: string;
   path: string;
   json?: unknown;
@@ -43,12 +43,12 @@ interface Sent {
   onText?: (text: string) => void;
 }
 
-/** The benchmark's client: bare `node:http` on kept connections, so that little of a figure is its own. */
+/** The benchmark's client: plain `node:http` with keep-alive, so that the client itself adds little to a figure. */
 export function loadClientOf({ baseUrl, apiKey, agentId }: Target) {
   const agent = new Agent({ keepAlive: true });
 
-  /** The answer's body. @throws Error with the answer unless its status is 2xx */
-  function exchange({ method, path, json, form, onText }: Sent): Promise<string> {
+  /** Returns the response's body. @throws Error with the response unless its status is 2xx */
+  function exchange({ method, path, json, form, onText }: RequestToSend): Promise<string> {
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     const body = form?.body ?? (json === undefined ? undefined : JSON.stringify(json));
     const type = form ? `multipart/form-data; boundary=${form.boundary}` : 'application/json';
@@ -60,8 +60,8 @@ export function loadClientOf({ baseUrl, apiKey, agentId }: Target) {
         ...(body !== undefined && { 'Content-Type': type, 'Content-Length': Buffer.byteLength(body) }),
       },
     });
-    call.setTimeout(silentSeconds * 1000, () =>
-      call.destroy(new Error(`${method} ${path} said nothing for ${silentSeconds} s`)),
+    call.setTimeout(idleSeconds * 1000, () =>
+      call.destroy(new Error(`${method} ${path} was idle for ${idleSeconds} s`)),
     );
     call.on('error', reject);
     call.on('response', (response) => {
@@ -76,7 +76,7 @@ export function loadClientOf({ baseUrl, apiKey, agentId }: Target) {
         })
         .on('end', () => {
           if (isGood) resolve(text);
-          else reject(new Error(`${method} ${path} was answered with ${statusCode}: ${text.slice(0, 300)}`));
+          else reject(new Error(`${method} ${path} got the response ${statusCode}: ${text.slice(0, 300)}`));
         })
         .on('error', reject);
     });
@@ -123,7 +123,7 @@ export function loadClientOf({ baseUrl, apiKey, agentId }: Target) {
       return { text: data, firstByte: Number.NaN, firstDelta: Number.NaN, closed: performance.now() - start };
     },
 
-    /** @returns milliseconds until the answer was there */
+    /** @returns milliseconds until the response was complete */
     async upload(content: Buffer): Promise<number> {
       const boundary = `bench-${randomUUID()}`;
       const head = `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="bench.txt"\r\nContent-Type: text/plain\r\n\r\n`;
@@ -136,7 +136,7 @@ export function loadClientOf({ baseUrl, apiKey, agentId }: Target) {
       });
       const took = performance.now() - start;
       const { size } = (JSON.parse(response) as { data: { size: number } }).data;
-      if (size !== content.length) throw new Error(`Of ${content.length} bytes ${size} have arrived`);
+      if (size !== content.length) throw new Error(`Only ${size} of ${content.length} bytes have arrived`);
       return took;
     },
 
@@ -150,8 +150,8 @@ export function loadClientOf({ baseUrl, apiKey, agentId }: Target) {
       return (await send<{ data: BatchResponse[] }>('GET', `/batches/${id}/results?limit=1000`)).data;
     },
 
-    /** @returns how many rows the page has, and milliseconds until it was read */
-    async readPage(path: string): Promise<{ lines: number; total: number; took: number }> {
+    /** @returns the number of items on the page, and milliseconds until it was read */
+    async readPage(path: string): Promise<{ count: number; total: number; took: number }> {
       const start = performance.now();
       const text = await exchange({ method: 'GET', path });
       const took = performance.now() - start;
@@ -159,7 +159,7 @@ export function loadClientOf({ baseUrl, apiKey, agentId }: Target) {
         data: unknown[];
         pagination: { total_records: number };
       };
-      return { lines: data.length, total: pagination.total_records, took };
+      return { count: data.length, total: pagination.total_records, took };
     },
 
     close: () => agent.destroy(),
@@ -168,13 +168,13 @@ export function loadClientOf({ baseUrl, apiKey, agentId }: Target) {
 
 export type LoadClient = ReturnType<typeof loadClientOf>;
 
-/** Joins the deltas of a stream of events, however it was cut on its way. */
+/** Joins the deltas of an event stream, whose network chunks may end inside an event. */
 class EventTexts {
   reply = '';
   isWhole = false;
   #rest = '';
 
-  /** @returns whether a delta has come */
+  /** @returns whether the text completed a delta */
   read(text: string): boolean {
     this.#rest += text;
     const before = this.reply.length;

@@ -7,18 +7,18 @@ export interface MeasuredBatch {
   /** Seconds since the submission. */
   accepted: number;
   ended: number;
-  /** When each request ended, as its result says; ascending. */
+  /** When each request ended, according to its result, ascending. */
   endings: number[];
-  /** Results that are there once and right. */
+  /** Number of correct results. */
   complete: number;
   processorMilliseconds: number;
   errors: string[];
 }
 
-/** Rarely enough to cost a server little, often enough for the end of a batch of a second. */
+/** So long that polling costs the server little, and short enough for a batch that takes a second. */
 const pollMilliseconds = 50;
 
-/** One batch, from its submission to its end; each of its results is read and checked. */
+/** Measures one batch from its submission to its end, and checks each of its results. */
 export async function measureBatch(
   client: LoadClient,
   pid: number,

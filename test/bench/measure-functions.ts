@@ -7,7 +7,10 @@ import type { FunctionReport } from './report.ts';
 import { formatNumber } from './report-table.ts';
 import { percentile } from './statistics.ts';
 
-/** Each round begins every function once, and an empty handler before each, so that what slows the machine slows both. */
+/**
+ * Each round starts every function once, and an empty handler before each, so that other load on the machine slows down
+ * both.
+ */
 export async function measureFunctions(
   rounds: number,
   log: (line: string) => void,

@@ -5,32 +5,32 @@ import { turnsPerChat } from './sizes.ts';
 
 export interface RepliesOptions {
   client: Pick<LoadClient, 'createChat' | 'streamReply' | 'sendPlain'>;
-  /** Of the server, for the processor time of its process tree. */
+  /** The server's process, to measure the processor time of its process tree. */
   pid: number;
   count: number;
   atOnce: number;
   streamed: boolean;
-  /** No reply is begun after so many seconds. */
+  /** No reply is started after so many seconds. */
   seconds: number;
 }
 
 export interface Replies {
   replies: TimedReply[];
-  /** From the first request to the last answer. */
+  /** From the first request to the last response. */
   seconds: number;
   processorMilliseconds: number;
   errors: string[];
 }
 
-/** Chats of one workspace are created one after the other, so more of them at once only wait. */
+/** A workspace's chats are created one after the other, so more concurrent requests would only wait. */
 const chatsAtOnce = 4;
 
-/** As many errors show that nothing works. */
+/** After so many errors no more replies are started. */
 const mostErrors = 20;
 
 /**
- * Sends messages, at most five in a chat one after the other, in so many chats at once. The chats are made before the clock starts.
- * Every reply's text is checked.
+ * Sends messages in `atOnce` chats concurrently: at most five in a chat, one after the other. The chats are created
+ * before the measurement starts. Every reply's text is checked.
  */
 export async function measureReplies(options: RepliesOptions): Promise<Replies> {
   const { client, pid, count, atOnce, streamed } = options;
@@ -49,7 +49,7 @@ export async function measureReplies(options: RepliesOptions): Promise<Replies> 
       try {
         const reply = await (streamed ? client.streamReply : client.sendPlain)(chatId, message);
         if (reply.text === replyTo(message)) replies.push(reply);
-        else errors.push(`${message} was answered with ${JSON.stringify(reply.text)}`);
+        else errors.push(`${message} got the reply ${JSON.stringify(reply.text)}`);
       } catch (error) {
         errors.push(`${message}: ${error}`);
       }
@@ -59,7 +59,7 @@ export async function measureReplies(options: RepliesOptions): Promise<Replies> 
   return { replies, seconds, processorMilliseconds: (await processorMilliseconds(pid)) - processor, errors };
 }
 
-/** Of a process and all that it has started, since its start. */
+/** Processor time of a process and its descendants since their start, in milliseconds. */
 export const processorMilliseconds = async (pid: number): Promise<number> =>
   (await processTree(pid)).reduce((sum, { processorSeconds }) => sum + processorSeconds * 1000, 0);
 

@@ -24,7 +24,7 @@ const megabyte = 1024 * 1024;
 const paced = { first: 100, chunk: 10 };
 const median = (values: readonly number[]) => percentile(values, 0.5);
 
-/** All phases of one run of one server, in a fixed order, on one store. */
+/** Measures all phases of one run of one server, in a fixed order, on one store. */
 export async function measureSubject(options: MeasureOptions): Promise<Measured> {
   const { started, provider, sizes, phases, log } = options;
   const { subject, firstStart } = started;
@@ -122,7 +122,7 @@ export async function measureSubject(options: MeasureOptions): Promise<Measured>
         measured.memory = [
           ...parts.map(({ part, threads, bytes }) => ({ part, threads, megabytes: bytes / megabyte })),
           ...emulators.map(({ name, residentBytes }) => ({
-            part: `engine ${name}`,
+            part: `emulator ${name}`,
             threads: 0,
             megabytes: residentBytes / megabyte,
           })),
@@ -133,7 +133,7 @@ export async function measureSubject(options: MeasureOptions): Promise<Measured>
   async function send(kind: { count: number; atOnce: number; streamed: boolean }): Promise<Replies> {
     const all = await measureReplies({ client, pid: subject.pid, seconds: sizes.phaseSeconds, ...kind });
     measured.errors.push(...all.errors);
-    if (all.replies.length === 0) throw new Error(`No reply came: ${all.errors[0]}`);
+    if (all.replies.length === 0) throw new Error(`All replies failed: ${all.errors[0]}`);
     return all;
   }
 
@@ -153,7 +153,7 @@ export async function measureSubject(options: MeasureOptions): Promise<Measured>
   return measured;
 }
 
-/** Not counted: what a list's function does once. */
+/** Reads before the measured ones, for the one-time work of a list's function. */
 const readsBefore = 3;
 
 async function measurePages(subject: Subject, client: LoadClient, count: number): Promise<Figures> {
@@ -167,8 +167,8 @@ async function measurePages(subject: Subject, client: LoadClient, count: number)
     for (const offset of pageOffsets) {
       const read = async () => {
         const page = await client.readPage(`${path}limit=${pageLength}&offset=${offset}`);
-        if (page.lines !== pageLength || page.total !== total)
-          throw new Error(`${list} at ${offset}: ${page.lines} rows of ${page.total}`);
+        if (page.count !== pageLength || page.total !== total)
+          throw new Error(`${list} at ${offset}: ${page.count} items of ${page.total}`);
         return page.took;
       };
       await repeat(readsBefore, read);

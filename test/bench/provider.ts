@@ -8,12 +8,12 @@ export interface Provider {
   /** For OPENAI_BASE_URL. */
   url: string;
   setPace(pace: Pace): Promise<void>;
-  /** So many calls it has had. */
+  /** The number of model calls since the start. */
   calls(): Promise<number>;
   close(): Promise<void>;
 }
 
-/** The scripted provider, in a process of its own. */
+/** Starts the scripted provider in its own process. */
 export async function startProvider(): Promise<Provider> {
   const { child, ready } = await startProgram<{ port: number }>(program, {});
   const address = `http://127.0.0.1:${ready.port}`;

@@ -4,8 +4,8 @@ import { type Report, type SubjectName, subjectNames } from './report.ts';
 import { type Summary, summarize } from './statistics.ts';
 
 /**
- * All figures as a Markdown table: medians over the runs with the least and the greatest, and how many times that of the
- * bare server, of the same run each time, so that what slows the machine down for a while slows both.
+ * All figures as a Markdown table: the median over the runs with the least and the greatest, and the ratio to the bare
+ * server. Each ratio compares figures of the same run, so that temporary load on the machine slows down both.
  */
 export function reportTable({ runs }: Pick<Report, 'runs'>): string {
   const present = subjectNames.filter((name) => runs.some(({ subject }) => subject === name));
@@ -13,7 +13,7 @@ export function reportTable({ runs }: Pick<Report, 'runs'>): string {
     runs.find((one) => one.run === run && one.subject === subject)?.figures[figure];
   const runNumbers = [...new Set(runs.map(({ run }) => run))];
 
-  const lines = figureNames.flatMap((figure) => {
+  const rows = figureNames.flatMap((figure) => {
     const summaries = present.map((subject) =>
       summaryOf(runNumbers.map((run) => figureOf(run, subject, figure))),
     );
@@ -31,7 +31,7 @@ export function reportTable({ runs }: Pick<Report, 'runs'>): string {
   );
   const heads = ['median (least to greatest)', ...counts];
   if (present.length === subjectNames.length) heads.push('service / bare');
-  return markdownTable([heads, ...lines]);
+  return markdownTable([heads, ...rows]);
 }
 
 const summaryOf = (values: readonly (number | undefined)[]): Summary | undefined => {
@@ -39,7 +39,7 @@ const summaryOf = (values: readonly (number | undefined)[]): Summary | undefined
   return known.length === 0 ? undefined : summarize(known);
 };
 
-/** None where the bare server has nothing of it, such as engine processes. */
+/** Undefined if the bare server has no such figure, or zero, such as its emulator processes. */
 const ratioOf = (service: number | undefined, bare: number | undefined): number | undefined =>
   service === undefined || bare === undefined || bare === 0 ? undefined : service / bare;
 
@@ -53,7 +53,7 @@ function formatSummary(summary: Summary | undefined): string {
     : `${formatNumber(median)} (${formatNumber(min)} to ${formatNumber(max)})`;
 }
 
-/** Three digits that count; whole numbers in full. */
+/** Three significant digits; whole numbers and numbers from 100 on without decimals. */
 export const formatNumber = (value: number): string =>
   Number.isInteger(value) || Math.abs(value) >= 100
     ? String(Math.round(value))

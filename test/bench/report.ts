@@ -4,7 +4,7 @@ import { figureNames } from './figures.ts';
 export const subjectNames = ['bare', 'service'] as const;
 export type SubjectName = (typeof subjectNames)[number];
 
-/** Of the first delta, milliseconds: percentiles 0 to 100. */
+/** Percentiles 0 to 100 of the time to the first delta, in milliseconds. */
 const distribution = z.array(z.number()).length(101);
 
 const run = z.object({
@@ -13,26 +13,26 @@ const run = z.object({
   subject: z.enum(subjectNames),
   figures: z.partialRecord(z.enum(figureNames), z.number()),
   distributions: z.object({ single: distribution.optional(), parallel: distribution.optional() }),
-  /** When each request of the batch ended, seconds after its submission, ascending. */
+  /** When each request of the batch ended, in seconds after its submission, ascending. */
   batchSeconds: z.array(z.number()).optional(),
-  /** What was resident after the run, in all parts of all processes. */
+  /** Resident memory after the run, by part of all processes. */
   memory: z.array(z.object({ part: z.string(), threads: z.int(), megabytes: z.number() })).optional(),
-  /** What came otherwise than it should have. */
+  /** Wrong or missing replies and results. */
   errors: z.array(z.string()),
 });
 
-/** What a function loads, and how long it takes from a fresh process until it could take its first event. */
+/** What a function loads, and how long a fresh process takes until it is ready for its first event. */
 const functionReport = z.object({
   name: z.string(),
-  /** Of 1,024 bytes, before its first event. */
+  /** Loaded before its first event; 1 KB is 1,024 bytes. */
   kilobytes: z.number(),
-  /** Above a bundle of its clients alone. */
+  /** KB more than the function's baseline, a bundle of only its clients. */
   above: z.number(),
   modules: z.int(),
-  /** Medians over the rounds; a ratio is to an empty handler, begun just before. */
+  /** Median over the rounds. A ratio is to an empty handler that was started just before. */
   milliseconds: z.number(),
   ratio: z.number(),
-  /** The same of processor time, which other work on the machine changes less. */
+  /** Processor time in milliseconds, which other load on the machine changes less. */
   processor: z.number(),
   processorRatio: z.number(),
 });
@@ -47,10 +47,10 @@ export const report = z.object({
     memoryBytes: z.int(),
     system: z.string(),
     node: z.string(),
-    /** Of the minute before the first run: what else the machine did. */
+    /** The load average of the minute before the first run. */
     loadBefore: z.number(),
   }),
-  /** How many of each, and what stands in no figure. */
+  /** The numbers of measured replies, requests and reads; see `Sizes`. */
   sizes: z.record(z.string(), z.number()),
   notes: z.array(z.string()),
   runs: z.array(run),

@@ -36,20 +36,20 @@ const starters: Readonly<Record<SubjectName, (options: SubjectOptions) => Promis
 export async function runBench(argv: string[]): Promise<void> {
   const options = new Command('npm run bench --')
     .description(
-      'Measures a local run of the service beside a bare node:http server with node:sqlite that does the same work, both\n' +
-        'against a scripted provider on this machine. Prints a Markdown table; a run of all takes two to four minutes.',
+      'Measures a local run of the service and a bare node:http server with node:sqlite that does the same work, both\n' +
+        'with a scripted provider on this machine. Prints a Markdown table; a run of all takes two to four minutes.',
     )
     .option('--runs <number>', 'how often each server is started afresh and measured', readCount, 5)
     .option('--only <names>', `phases, separated by commas: ${phaseNames}`, readNames(phaseNames), [
       ...phaseNames,
     ])
     .option('--subjects <names>', `servers: ${subjectNames}`, readNames(subjectNames), [...subjectNames])
-    .option('--quick', 'one short run, to see that all works; its figures say nothing', false)
+    .option('--quick', 'one short run, to check that everything works; its figures mean nothing', false)
     .option('--out <file>', 'write everything that was measured as JSON')
     .addOption(
       new Option(
         '--draw <file>',
-        'measure nothing; draw what --out wrote as latency.svg and batch-throughput.svg',
+        'measure nothing; draw the report of --out as latency.svg and batch-throughput.svg',
       ).conflicts(['out', 'quick']),
     )
     .option('--into <folder>', 'where --draw writes', 'docs')
@@ -77,7 +77,7 @@ const readNames =
   (text: string): Name[] => {
     const given = text.split(',').map((name) => name.trim());
     const unknown = given.find((name) => !(names as readonly string[]).includes(name));
-    if (unknown !== undefined) throw new InvalidArgumentError(`${unknown} is none of ${names}.`);
+    if (unknown !== undefined) throw new InvalidArgumentError(`${unknown} is not one of ${names}.`);
     return names.filter((name) => given.includes(name));
   };
 
@@ -102,21 +102,21 @@ async function measure(options: Options): Promise<void> {
   }
   const folder = await mkdtemp(join(tmpdir(), 'service-bench-'));
   const ending = endOnSignals();
-  // One for all runs: its address is in the template, which then is synthesized once.
+  // One provider for all runs: its address is in the template, so the template is synthesized only once.
   const provider = await startProvider();
   try {
     const synthesis = options.subjects.includes('service')
       ? await synthesisOf(provider, join(folder, 'assembly'))
       : undefined;
     for (let run = 1; run <= runs; run += 1)
-      // The order changes from run to run, so that none is always the first.
+      // The order alternates between runs, so that no server is always the first.
       for (const name of run % 2 === 1 ? options.subjects : options.subjects.toReversed()) {
         const log = (line: string) => console.error(`run ${run}, ${name}: ${line}`);
         const own = join(folder, `${name}-${run}`);
         await mkdir(own);
         const started = await starters[name]({ folder: own, model: provider.url });
         try {
-          log(`answers after ${started.firstStart.toFixed(1)} s`);
+          log(`first response after ${started.firstStart.toFixed(1)} s`);
           const phases = new Set(options.only);
           const measured = await ending.unless(measureSubject({ started, provider, sizes, phases, log }));
           if (run === 1 && name === 'service' && synthesis !== undefined && phases.has('start'))
@@ -141,7 +141,7 @@ async function measure(options: Options): Promise<void> {
   if (errors.length > 0) throw new Error(`${errors.length} errors:\n${errors.slice(0, 20).join('\n')}`);
 }
 
-/** Seconds that a first `npm start` on a machine takes longer than the next ones. */
+/** Seconds by which the first `npm start` on a machine is slower than the next ones. */
 async function synthesisOf({ url }: Provider, folder: string): Promise<number> {
   const from = performance.now();
   await synthesize(folder, { openAiBaseUrl: url });
@@ -149,15 +149,15 @@ async function synthesisOf({ url }: Provider, folder: string): Promise<number> {
 }
 
 interface Ending {
-  /** The work's result, unless a signal comes first: then what the work uses is ended below it. */
+  /** Resolves with the work's result, or rejects when a signal arrives; the caller then closes what the work uses. */
   unless<Result>(work: Promise<Result>): Promise<Result>;
   stop(): void;
 }
 
-/** Ctrl-C ends the servers and removes the files, too. */
+/** Makes Ctrl-C also end the servers and remove the files. */
 function endOnSignals(): Ending {
   const { promise, reject } = Promise.withResolvers<never>();
-  // Before the first work nobody waits for it.
+  // Nothing awaits the promise before the first work, so a rejection would be unhandled.
   promise.catch(() => {});
   const end = (signal: string) => reject(new Error(`Ended by ${signal}`));
   process.once('SIGINT', end).once('SIGTERM', end);

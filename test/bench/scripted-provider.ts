@@ -5,14 +5,14 @@ import { setTimeout as after } from 'node:timers/promises';
 import { endWithInput } from './child-program.ts';
 import { chunksOfReply, chunksPerReply, replyTo } from './reply-text.ts';
 
-/** Between a call and its first piece, and between two pieces; milliseconds. With 0 a reply is one write. */
+/** Milliseconds between a call and its first chunk, and between two chunks. With `chunk` 0 a reply is one write. */
 export interface Pace {
   first: number;
   chunk: number;
 }
 
 export interface ProviderCounts {
-  /** Of calls since the start. */
+  /** Model calls since the start. */
   calls: number;
 }
 
@@ -23,8 +23,8 @@ interface CompletionRequest {
   messages: { role: string; content: string }[];
 }
 
-// A provider of models in a process of its own, so that its work is in no figure of a server's: OpenAI's chat
-// completions, answered at once or at a pace. `PUT /pace` sets that, `GET /counts` tells what was asked.
+// A model provider in its own process, so that its work does not count as the server's. It serves OpenAI's chat
+// completions, at once or at a pace. `PUT /pace` sets the pace, `GET /counts` returns the number of calls.
 let pace: Pace = { first: 0, chunk: 0 };
 const counts: ProviderCounts = { calls: 0 };
 
@@ -37,16 +37,16 @@ const server = createServer((request, response) => {
   });
 
   async function respond(method = '', url = '', body: NodeJS.ReadableStream): Promise<void> {
-    const sent = await text(body);
+    const requestText = await text(body);
     if (method === 'GET' && url === '/counts') return json(response, counts);
     if (method === 'PUT' && url === '/pace') {
-      pace = JSON.parse(sent) as Pace;
+      pace = JSON.parse(requestText) as Pace;
       return json(response, pace);
     }
     if (method !== 'POST' || url !== '/v1/chat/completions')
       throw new Error(`No such route: ${method} ${url}`);
     counts.calls += 1;
-    const completion = JSON.parse(sent) as CompletionRequest;
+    const completion = JSON.parse(requestText) as CompletionRequest;
     await (completion.stream ? stream : whole)(response, completion);
   }
 });

@@ -10,10 +10,10 @@ import { pageLength, pagesToSeed, type SeededPages } from './seeded-pages.ts';
 
 type Item = Record<string, unknown>;
 
-/** DynamoDB's limit of one request. */
+/** DynamoDB's limit for one BatchWriteItem. */
 const itemsPerRequest = 25;
 
-/** Writes counters and rows through the run's own endpoint, as the service would have kept them. */
+/** Writes counters and items through the run's own endpoint, as the service would have stored them. */
 export async function seedServicePages(connection: Connection, agentId: string): Promise<SeededPages> {
   const { workspace_id, data_table, dynamodb_endpoint } = connection;
   const client = new DynamoDBClient({
@@ -29,7 +29,8 @@ export async function seedServicePages(connection: Connection, agentId: string):
     const { UnprocessedItems } = await client.send(
       new BatchWriteItemCommand({ RequestItems: { [data_table]: writes } }),
     );
-    if (Object.keys(UnprocessedItems ?? {}).length > 0) throw new Error('The table took not all seeded rows');
+    if (Object.keys(UnprocessedItems ?? {}).length > 0)
+      throw new Error('The table did not accept all seeded items');
   }
   client.destroy();
   return { total: pagesToSeed.total, chatId: pagesToSeed.chatId };

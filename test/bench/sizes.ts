@@ -1,8 +1,8 @@
-/** How much is measured; every phase also has an end in time. */
+/** How much is measured; every phase also has a time limit. */
 export interface Sizes {
-  /** How often each function is begun in a process of its own. */
+  /** How often each function is started, each time in its own process. */
   functionStarts: number;
-  /** Messages before anything is measured, four at a time, half of them streamed. */
+  /** Messages before the measurement, four at a time, half of them streamed. */
   warmUp: number;
   single: number;
   parallel: number;
@@ -13,12 +13,12 @@ export interface Sizes {
   uploads: number;
   /** Reads of each page; three more before them are not counted. */
   pages: number;
-  /** A phase of replies begins no further one after so many seconds. */
+  /** A phase of replies starts no more replies after so many seconds. */
   phaseSeconds: number;
   batchSeconds: number;
 }
 
-/** A minute or two for each run of the service on two processors. */
+/** One run of the service takes one to two minutes on two processors. */
 export const fullSizes: Sizes = {
   functionStarts: 9,
   warmUp: 120,
@@ -33,7 +33,7 @@ export const fullSizes: Sizes = {
   batchSeconds: 180,
 };
 
-/** Shows that everything works; its figures say nothing. */
+/** Only checks that everything works; its figures mean nothing. */
 export const quickSizes: Sizes = {
   functionStarts: 1,
   warmUp: 8,
@@ -48,7 +48,8 @@ export const quickSizes: Sizes = {
   batchSeconds: 60,
 };
 
-/** As in an agent's conversation with a user. */
+/** As in a typical conversation of a user with an agent. */
 export const turnsPerChat = 5;
 
+/** Concurrent requests, and the bare server's workers for a batch. */
 export const width = 16;

@@ -7,7 +7,7 @@ import type { StartedSubject, SubjectOptions } from './subject.ts';
 
 const program = join(import.meta.dirname, 'bare-server.ts');
 
-/** The floor that every figure is compared to. */
+/** Starts the bare server, to which every figure is compared. */
 export async function startBare(options: SubjectOptions): Promise<StartedSubject> {
   const start = async () => {
     const from = performance.now();
@@ -33,7 +33,7 @@ export async function startBare(options: SubjectOptions): Promise<StartedSubject
         const store = openBareStore(options.folder);
         const { total, chatId, chatIds, positions } = pagesToSeed;
         const at = new Date().toISOString();
-        store.together(() => {
+        store.transact(() => {
           for (const id of chatIds) store.putChat.run(id, 'Seeded', at, id === chatId ? total : 0);
           for (const position of positions)
             store.addMessage.run(chatId, position, roleAt(position), `Message ${position}`, at);

@@ -13,10 +13,10 @@ import type { StartedSubject, SubjectOptions } from './subject.ts';
 
 const project = resolve(import.meta.dirname, '../..');
 
-/** A cold start on a machine that has much else to do takes a minute. */
+/** A cold start takes a minute on a busy machine. */
 const startSeconds = 180;
 const pollMilliseconds = 20;
-/** Threads that are busy answer late. */
+/** Busy threads report their memory late. */
 const memorySeconds = 30;
 
 const agentDefinition = {
@@ -26,7 +26,7 @@ const agentDefinition = {
   llm_model: 'openai:scripted',
 };
 
-/** What `npm start` runs, as a process of its own with a data folder of its own. */
+/** Starts what `npm start` runs, in its own process and with its own data folder. */
 export async function startService({ folder, model }: SubjectOptions): Promise<StartedSubject> {
   const data = join(folder, 'data');
   const log = join(folder, 'service.log');
@@ -95,7 +95,7 @@ export async function startService({ folder, model }: SubjectOptions): Promise<S
           if (text !== undefined) return JSON.parse(text) as MemoryPart[];
           await after(pollMilliseconds);
         }
-        throw new Error(`The service has not told its memory after ${memorySeconds} s`);
+        throw new Error(`The service has not reported its memory after ${memorySeconds} s`);
       },
       seedPages: () => seedServicePages(running.connection, agentId),
       async restart() {
@@ -108,7 +108,7 @@ export async function startService({ folder, model }: SubjectOptions): Promise<S
   };
 }
 
-/** What would lead a run to other engines or models than its own is not passed on. */
+/** The environment without variables that would make a run use other emulators or models. */
 const environment = (): NodeJS.ProcessEnv =>
   Object.fromEntries(
     Object.entries(process.env).filter(
@@ -116,16 +116,19 @@ const environment = (): NodeJS.ProcessEnv =>
     ),
   );
 
-/** The file is written before the first request is looked at; one of an earlier start names another process. */
+/**
+ * Waits for the connection file of this process. The service writes it before it serves requests; a file of an earlier
+ * start has another process id.
+ */
 async function connectionOf(child: ChildProcess, data: string): Promise<Connection> {
   for (const end = performance.now() + startSeconds * 1000; performance.now() < end; ) {
     if (hasEnded(child)) throw new Error(`it ended with code ${child.exitCode}`);
-    // A file that is being written cannot be read yet.
+    // Reading fails while the file is being written.
     const connection = await readConnection(data).catch(() => undefined);
     if (connection !== undefined && connection.pid === child.pid) return connection;
     await after(pollMilliseconds);
   }
-  throw new Error(`no answer after ${startSeconds} s`);
+  throw new Error(`no connection file after ${startSeconds} s`);
 }
 
 async function publishAgent(folder: string, data: string, { workspace_id }: Connection): Promise<string> {
@@ -144,7 +147,7 @@ async function publishAgent(folder: string, data: string, { workspace_id }: Conn
   return agent_id;
 }
 
-/** The run ends its engines itself; those that a run which had to be forced left behind are ended here. */
+/** Ends a run. A run ends its emulators itself, except after SIGKILL: then they are killed here. */
 async function end(child: ChildProcess, data: string): Promise<void> {
   const own = await processTree(child.pid ?? 0);
   await endChild(child);

@@ -4,7 +4,7 @@ export interface Summary {
   max: number;
 }
 
-/** @throws RangeError when there is nothing to sum up: a figure that was never measured must not look like zero */
+/** @throws RangeError if there are no values: a figure that was not measured must not look like zero */
 export function summarize(values: readonly number[]): Summary {
   const sorted = ascending(values);
   return {
@@ -15,9 +15,9 @@ export function summarize(values: readonly number[]): Summary {
 }
 
 /**
- * The value that a share of all values does not exceed, on the straight line between its neighbours.
+ * The value that a share of all values does not exceed, interpolated linearly between its neighbours.
  * @param share 0 (the least) to 1 (the greatest)
- * @throws RangeError when there are no values
+ * @throws RangeError if there are no values
  */
 export const percentile = (values: readonly number[], share: number): number =>
   valueAt(ascending(values), share);
@@ -29,8 +29,8 @@ export function percentiles(values: readonly number[]): number[] {
 }
 
 /**
- * How many events fell into each of the equal parts of a time, as a rate.
- * @param times seconds since its beginning, at most `seconds`
+ * The rate of events in each of the equal parts of a period.
+ * @param times of the events, in seconds since the start of the period, at most `seconds`
  * @returns the middle of each part in seconds, and events a second in it
  */
 export function ratesOver(

@@ -3,22 +3,22 @@ import type { Target } from './load-client.ts';
 import type { SubjectName } from './report.ts';
 import type { SeededPages } from './seeded-pages.ts';
 
-/** A server that is measured, while it runs. */
+/** A running server that is measured. */
 export interface Subject {
   name: SubjectName;
   pid: number;
   target: Target;
-  /** Makes the pages that the lists are read at, beside what is there. */
+  /** Adds the pages that the list phase reads to the existing data. */
   seedPages(): Promise<SeededPages>;
-  /** Ends it, and starts it again on the same data. @returns seconds until it answered */
+  /** Restarts the server on the same data. @returns seconds until its first response */
   restart(): Promise<number>;
-  /** What its process holds by part, where it can tell. */
+  /** The memory of its process by part, if it can report that. */
   memoryByPart?(): Promise<MemoryPart[]>;
   close(): Promise<void>;
 }
 
 export interface SubjectOptions {
-  /** Empty, and its own. */
+  /** An empty folder of its own. */
   folder: string;
   /** The provider's address, with `/v1`. */
   model: string;
@@ -26,6 +26,6 @@ export interface SubjectOptions {
 
 export interface StartedSubject {
   subject: Subject;
-  /** Seconds until it answered, from an empty folder. */
+  /** Seconds from the start with an empty folder to the first response. */
   firstStart: number;
 }

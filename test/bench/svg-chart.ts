@@ -10,15 +10,15 @@ export interface Series {
   /** Which of the two colours, 0 or 1. */
   color: number;
   points: readonly Point[];
-  /** An area around the line, as a closed outline. */
+  /** An area around the line, as a closed polygon. */
   band?: readonly Point[];
-  /** In the background, and not in the legend. */
+  /** Drawn in the background, and not in the legend. */
   faint?: boolean;
 }
 
 interface Axis {
   label: string;
-  /** Values must be above 0 then. */
+  /** If set, all values must be above 0. */
   log?: boolean;
 }
 
@@ -31,7 +31,7 @@ export interface Panel {
 
 export interface Chart {
   title: string;
-  /** One sentence below the title, and for who does not see the drawing. */
+  /** One sentence below the title, also for readers who cannot see the drawing. */
   description: string;
   panels: readonly Panel[];
 }
@@ -40,7 +40,7 @@ const panelWidth = 380;
 const panelHeight = 230;
 const margin = { left: 64, right: 16, top: 92, bottom: 52 };
 
-// Both themes have a contrast of 4.5 to 1 or more for text and lines; without a theme the background is white.
+// In both themes, text and lines have a contrast of at least 4.5 to 1. Without a theme the background is white.
 const style = `
 svg { --ink: #1f2328; --faint: #59636e; --rule: #d1d9e0; --ground: #ffffff; --c0: #8250df; --c1: #0b6e4f; }
 @media (prefers-color-scheme: dark) {
@@ -59,7 +59,7 @@ text { font: 12px system-ui, -apple-system, "Segoe UI", sans-serif; fill: var(--
 .f0 { fill: var(--c0); } .f1 { fill: var(--c1); }
 `;
 
-/** A drawing of panels side by side that reads in light and dark surroundings, as text of SVG. */
+/** The text of an SVG with panels next to each other, for light and dark themes. */
 export function drawChart({ title, description, panels }: Chart): string {
   const step = margin.left + panelWidth + margin.right;
   const width = step * panels.length;
@@ -122,7 +122,7 @@ function drawPanel({ title, x, y, series }: Panel, left: number): string {
 
 interface Scale {
   ticks: number[];
-  /** Where a value stands. */
+  /** The coordinate of a value. */
   at(value: number): number;
 }
 

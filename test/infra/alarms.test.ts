@@ -94,12 +94,12 @@ test('silence is well, but of the reconciler', () => {
     );
 });
 
-/** What the metrics of an alarm have in one period; nothing where CloudWatch has no data. */
+/** The values of an alarm's metrics in one period. A metric without data is absent. */
 type Period = Readonly<Record<string, number>>;
 
 /**
- * The states that an alarm for values below its threshold goes through, one a period. As documented: it starts without data,
- * `breaching` counts missing values as bad, and `ignore` changes the state by nothing but values.
+ * The states of an alarm for values below its threshold, one for each period. As documented, it starts with
+ * INSUFFICIENT_DATA, `breaching` counts missing values as bad, and with `ignore` only values change the state.
  */
 function statesOf(
   properties: Record<string, unknown>,
@@ -122,7 +122,7 @@ function statesOf(
     );
     const evaluateFormula = new Function(...names, `return ${formula};`) as (...values: unknown[]) => number;
     const values = range.map((period) => evaluateFormula(...names.map((name) => period[name])));
-    // A value of the formula is missing where a metric in it is.
+    // The formula has no value if one of its metrics has none.
     const measured = values.filter((value) => Number.isFinite(value));
     const bad = measured.filter((value) => value < Threshold).length;
     const counted = TreatMissingData === 'breaching' ? EvaluationPeriods - measured.length + bad : bad;
@@ -203,7 +203,7 @@ test('elsewhere a stack in us-east-1 has it, with a topic of its own', () => {
   const stack = new DistributionAlarms(app, 'DistributionAlarms', { stage, service, region: 'eu-west-1' });
   expect([stack.region, stack.stackName]).toEqual([
     'us-east-1',
-    // Not the same for the stage in another Region, which is another service.
+    // The name includes the Region, because the same stage in another Region is another service.
     'agent-service-production-distribution-eu-west-1',
   ]);
   const { Resources } = Template.fromStack(stack).toJSON() as { Resources: Record<string, Resource> };

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test, vi } from 'vitest';
 
 const folder = mkdtempSync(join(tmpdir(), 'app-test-'));
-// Each test starts the whole app, which takes seconds of a processor, and minutes of one that others use.
+// Each test starts the whole app. It takes seconds on an idle processor, and minutes on a busy one.
 vi.setConfig({ testTimeout: 600_000 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -47,7 +47,7 @@ test('the app takes its stage and single settings from the context, as text or a
   const { read } = runApp('local', { stage: 'local', settings: { streamTimeoutSeconds: 2 } }, 'us-east-1');
   const { AgentService, ...others } = read('manifest.json').artifacts;
   expect(AgentService.properties.stackName).toBe('agent-service-local');
-  // Its own alarm is where CloudFront's metrics are.
+  // The distribution's alarm would be in a separate stack, in the Region of CloudFront's metrics.
   expect(others).not.toHaveProperty('DistributionAlarms');
   expect(JSON.stringify(read('AgentService.template.json'))).toContain('"STREAM_TIMEOUT_SECONDS":"2"');
 });

@@ -1,5 +1,5 @@
 declare module 'asl-validator' {
-  /** Holds a state machine's definition against the Amazon States Language. */
+  /** Checks a state machine's definition against the Amazon States Language. */
   export default function validate(definition: object): {
     isValid: boolean;
     errorsText(separator?: string): string;

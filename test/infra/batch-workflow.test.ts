@@ -18,7 +18,7 @@ interface State {
   Catch?: { ErrorEquals: string[]; Next: string }[];
 }
 
-/** The machine's definition, with names in place of what is known only when it is deployed. */
+/** The machine's definition, with placeholder names for values that are known only after the deployment. */
 function definitionOf(context = {}): { StartAt: string; States: Record<string, State> } {
   const { DefinitionString } = synthesize(context).resource('AWS::StepFunctions::StateMachine', machineId)
     .Properties as { DefinitionString: { 'Fn::Join': [string, unknown[]] } };
@@ -72,7 +72,7 @@ test('its states read as what becomes of a batch', () => {
   ]);
 });
 
-/** What Lambda and functions throw when they are throttled or unavailable. */
+/** The errors of Lambda and of functions if they are throttled or unavailable. */
 const transient = [
   'ServiceUnavailable',
   'Lambda.TooManyRequestsException',
@@ -87,7 +87,7 @@ test('a service that is throttled or unavailable for a day fails no batch, which
   for (const [name, { Retry, Catch = [] }] of tasks) {
     const retrier = Retry?.find(({ ErrorEquals }) => transient.every((error) => ErrorEquals.includes(error)));
     expect(retrier, name).toMatchObject({ JitterStrategy: 'FULL', MaxDelaySeconds: 300 });
-    // With full jitter, half of the longest wait on the average.
+    // With full jitter, the average wait is half of the longest one: 150 s.
     expect((retrier?.MaxAttempts ?? 0) * 150, name).toBeGreaterThanOrEqual(57_600);
     const failing = Catch.filter(({ Next }) => Next === 'Fail what is left of the batch');
     const caught = Catch.findIndex(({ ErrorEquals }) => ErrorEquals.includes('ServiceUnavailable'));
@@ -174,7 +174,7 @@ test('times stand in order: lease, a request, its worker', () => {
   expect(order).toEqual([30, 240, 300]);
 });
 
-/** What each resource refers to, whatever the form. */
+/** The ids that a value refers to, by any kind of reference. */
 function dependenciesOf(value: unknown): string[] {
   if (typeof value !== 'object' || value === null) return [];
   if (Array.isArray(value)) return value.flatMap(dependenciesOf);

@@ -9,7 +9,7 @@ interface Statement {
   Condition?: unknown;
 }
 
-/** What send-message's role may do at Bedrock, with the template's references as CloudFormation fills them in. */
+/** The Bedrock permissions of send-message's role, with the template's references resolved as CloudFormation does. */
 function grantsOf(bedrockModels: string[]) {
   const { resource } = synthesize({ settings: { bedrockModels } });
   const policy = resource('AWS::IAM::Policy', 'SendMessage').Properties.PolicyDocument as {
@@ -110,7 +110,7 @@ test('an ARN is granted as it is', () => {
   ]);
 });
 
-/** The most that a stage may list, of long names. */
+/** The largest number of models that a stage may list, with long names. */
 const many = Array.from({ length: 20 }, (_, index) => `eu.anthropic.claude-3-7-sonnet-20250219-v1:${index}`);
 
 test('as many as a stage may list fit into the policies of a role', () => {

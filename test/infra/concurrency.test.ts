@@ -7,7 +7,7 @@ import { createService } from './synthesize.ts';
 
 const plain = { largeUploads: false };
 
-/** By function, without the hash: what is reserved, and what event sources run at once; and what synth warns of. */
+/** The reserved concurrency and the event sources' concurrency by function, and the warnings of the synth. */
 function concurrencyOf(settings: Record<string, unknown> = {}) {
   const { stack } = createService({ settings: { ...plain, ...settings } });
   const template = Template.fromStack(stack);
@@ -53,7 +53,7 @@ test('the authorizer and all that may run for long have reservations, which leav
   expect(sources).toEqual({ ProcessBatchItems: 20, FailDeadLetters: 2 });
   const [account, shortRoutes, otherStacks] = [1000, 200, 100];
   expect(account - sum(Object.values(reserved))).toBe(shortRoutes + 20 + 2 + otherStacks);
-  // Without a bound of its own is only what is called once for a request or a batch, and ends soon.
+  // Only functions that run once for a request or a batch, and end soon, have no limit.
   expect(names.filter((name) => !(name in reserved) && !(name in sources)).toSorted()).toEqual([
     'AdvanceBatch',
     'CancelBatch',
@@ -103,7 +103,7 @@ test('an account of 10, as new ones have, reserves nothing, has two workers, and
       'Nothing is reserved: Lambda keeps 100 executions unreserved, and accountConcurrency is 10.',
     ),
   ]);
-  // A workspace's share is of these two.
+  // A workspace's share is half of these two workers.
   template.hasResourceProperties('AWS::Lambda::Function', {
     Environment: { Variables: Match.objectLike({ BATCH_WORKSPACE_PLACES: '1' }) },
   });

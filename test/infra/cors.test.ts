@@ -157,12 +157,12 @@ describe('the lists cover the contract', () => {
   });
 
   test('a page may read what a response carries', () => {
-    const text = operations.flatMap(([, { responses }]) =>
+    const documented = operations.flatMap(([, { responses }]) =>
       Object.values(responses as Record<string, { headers?: object }>).flatMap(({ headers = {} }) =>
         Object.keys(headers).map((name) => name.toLowerCase()),
       ),
     );
-    expect([...new Set(text)].toSorted()).toEqual(exposedHeaders.toSorted());
+    expect([...new Set(documented)].toSorted()).toEqual(exposedHeaders.toSorted());
   });
 });
 

@@ -27,8 +27,8 @@ const tables = document
 
 test('docs/deploy.md tells every output of the stack, and none besides', () => {
   const [outputs = []] = tables;
-  const text = outputs.flatMap(([cell = '']) => [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name));
-  expect(text.toSorted()).toEqual(Object.keys(template.findOutputs('*')).toSorted());
+  const documented = outputs.flatMap(([cell = '']) => [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name));
+  expect(documented.toSorted()).toEqual(Object.keys(template.findOutputs('*')).toSorted());
 });
 
 test('its settings are such as a stage takes', () => {

@@ -11,7 +11,7 @@ const documentOf = () => structuredClone(openApiDocument('1.0.0')) as unknown as
 const textOf = (file: string) => readFileSync(join(import.meta.dirname, '../../docs', file), 'utf8');
 const lineOf = (...cells: string[]) => `| ${cells.join(' | ')} |`;
 
-/** Lines of the table with this first cell in its head, without what aligns them. */
+/** The rows of the table whose head starts with this cell, without alignment spaces. */
 function tableOf(markdown: string, firstCell: string): string[] {
   const [, table = ''] = markdown.split(new RegExp(`^\\| ${firstCell} .*\\n.*\\n`, 'm'));
   return table
@@ -41,10 +41,10 @@ test.each(['limits.md', 'decisions/004-where-the-interface-is-silent.md'])(
 test('limits of the contract that the specification does not have are told', () => {
   const { chatNameCharacters, feedbackCharacters, batchRequests, customIdCharacters, ...others } = limits;
   const { pageSizeDefault, pageSizeMax, fileBytes, webhookSecretCharacters, ...own } = others;
-  // Of what operators write.
-  const { systemPromptCharacters, agentBytes, ...text } = own;
+  // The first two limit what operators write.
+  const { systemPromptCharacters, agentBytes, ...clientLimits } = own;
   const all = lines.join('\n');
-  for (const value of Object.values(text)) {
+  for (const value of Object.values(clientLimits)) {
     const forms = [String(value), value.toLocaleString('en'), `${value / 1024 / 1024} MB`];
     expect(forms.some((form) => new RegExp(`\\b${form}\\b`).test(all)) ? '' : forms).toBe('');
   }

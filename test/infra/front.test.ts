@@ -15,7 +15,7 @@ const firewall = { mode: 'block', requestsInFiveMinutes: 500 };
 /**
  * All rules of the groups in use, as AWS documents their current versions (AWS WAF Developer Guide, "Baseline rule groups"
  * and "IP reputation rule groups": docs.aws.amazon.com/waf/latest/developerguide/aws-managed-rule-groups-list.html). A rule's
- * name ends in what it inspects. AWS announces new rules in the change log beside these pages: add them here.
+ * name ends in what it inspects. AWS announces new rules in the change log of these pages: add them here.
  */
 const documentedRules: Readonly<Record<string, readonly string[]>> = {
   AWSManagedRulesAmazonIpReputationList: [
@@ -209,7 +209,7 @@ describe('without a distribution', () => {
       expect(OverrideAction).toEqual({ None: {} });
       const documented = documentedRules[Name] ?? [];
       const counted = RuleActionOverrides.map((override) => override.Name);
-      // A name that the group does not have would be no error in AWS, and count nothing.
+      // AWS accepts a name that the group does not have, and then counts nothing.
       expect([Name, counted.filter((rule) => !documented.includes(rule))]).toEqual([Name, []]);
       expect([Name, documented.filter((rule) => rule.endsWith('_BODY') && !counted.includes(rule))]).toEqual([
         Name,

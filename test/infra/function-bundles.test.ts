@@ -28,7 +28,7 @@ const withModel = [
   /^tool-adapters-\w+\.mjs$/,
 ];
 
-/** What went into the bundle of a function, after tree shaking, without its threads. */
+/** The source files in a function's bundle after tree shaking, without its worker threads. */
 const sourcesOf = (name: string): string[] =>
   Object.entries(metafile.outputs)
     .filter(([path]) => path.startsWith(`bundles/${name}/`) && !path.includes('-thread.mjs'))
@@ -36,7 +36,7 @@ const sourcesOf = (name: string): string[] =>
     .filter(([, { bytesInOutput }]) => bytesInOutput > 0)
     .map(([source]) => source);
 
-/** Files beside a function's own, without what they share. */
+/** Entry points that a function has in addition to its handler, without the chunks that they share. */
 const entryPoints: Readonly<Record<string, readonly RegExp[]>> = {
   'create-batch': [/^webhook-clients\.mjs$/],
   'list-batch-results': [/^object-stores\.mjs$/],
@@ -53,11 +53,11 @@ describe.each([...functionNames, ...webFunctionNames])('%s', (name) => {
     const files = readdirSync(folder, { recursive: true }).map(String).toSorted();
     const modules = files.filter((file) => file.endsWith('.mjs'));
     expect(files).toEqual(modules.flatMap((module) => [module, `${module}.map`]));
-    const alongside = modules.filter((module) => module !== 'index.mjs');
+    const others = modules.filter((module) => module !== 'index.mjs');
     const expected = entryPoints[name] ?? [];
-    for (const pattern of expected) expect(alongside).toContainEqual(expect.stringMatching(pattern));
-    // Parts share modules, and the SDK itself imports some late.
-    if (expected !== withModel) expect(alongside).toHaveLength(expected.length);
+    for (const pattern of expected) expect(others).toContainEqual(expect.stringMatching(pattern));
+    // With a model there are more files: entry points share chunks, and the SDK has deferred imports.
+    if (expected !== withModel) expect(others).toHaveLength(expected.length);
     expect(sourcesOf(name).filter((source) => source.endsWith('.node'))).toEqual([]);
   });
 
@@ -66,8 +66,8 @@ describe.each([...functionNames, ...webFunctionNames])('%s', (name) => {
       .flatMap(({ imports }) => imports)
       .filter(({ external }) => external)
       .map(({ path }) => path);
-    const alongside = new Set(readdirSync(folder).map((file) => `./${file}`));
-    expect(outside.filter((path) => !isBuiltin(path) && !alongside.has(path))).toEqual([]);
+    const ownFiles = new Set(readdirSync(folder).map((file) => `./${file}`));
+    expect(outside.filter((path) => !isBuiltin(path) && !ownFiles.has(path))).toEqual([]);
   });
 
   test('is far from the 50 MB that Lambda takes at once, and the 250 MB that it unpacks', () => {
@@ -128,19 +128,21 @@ test.each([
   ['@ai-sdk/amazon-bedrock', [], withTools],
 ])(
   '%s is only in functions that need it, at their start where each call does',
-  (clientPackage, early, timeout) => {
+  (clientPackage, expectedAtStart, expectedDeferred) => {
     const isClient = (source: string) => source.includes(`node_modules/${clientPackage}/`);
-    const holds = (files: Iterable<string>): boolean =>
+    const contain = (files: Iterable<string>): boolean =>
       [...files].some((file) =>
         Object.entries(metafile.outputs[file]?.inputs ?? {}).some(
           ([source, { bytesInOutput }]) => isClient(source) && bytesInOutput > 0,
         ),
       );
     const all = [...functionNames, ...webFunctionNames];
-    const atStart = all.filter((name) => holds(filesOfStart(metafile, name)));
-    expect(atStart.toSorted()).toEqual(early);
-    const later = all.filter((name) => !atStart.includes(name) && holds(filesOfFunction(metafile, name)));
-    expect(later.toSorted()).toEqual(timeout);
+    const atStart = all.filter((name) => contain(filesOfStart(metafile, name)));
+    expect(atStart.toSorted()).toEqual(expectedAtStart);
+    const deferred = all.filter(
+      (name) => !atStart.includes(name) && contain(filesOfFunction(metafile, name)),
+    );
+    expect(deferred.toSorted()).toEqual(expectedDeferred);
   },
 );
 

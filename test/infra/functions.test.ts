@@ -7,7 +7,7 @@ const { resources, resource } = synthesize();
 const functions = Object.entries(resources('AWS::Lambda::Function')).map(
   ([id, value]) => [id.replace(/[0-9A-F]{8}$/, ''), value] as const,
 );
-/** Called by the gateway, queues, the state machine, schedules and other functions. */
+/** Functions that the gateway, queues, the state machine, schedules and other functions call. */
 const withoutRoute = [
   'authorize-request',
   'process-batch-items',
@@ -34,7 +34,7 @@ describe.each(functions)('%s', (id, { Properties }) => {
       Runtime: 'nodejs24.x',
       Architectures: ['arm64'],
       Handler: 'index.handler',
-      // Images are fitted in memory.
+      // PrepareAttachment scales images in memory.
       MemorySize: id === 'PrepareAttachment' ? 2048 : 1024,
     });
   });
@@ -54,7 +54,7 @@ describe.each(functions)('%s', (id, { Properties }) => {
 
 test('every log group forgets', () => {
   const groups = Object.values(resources('AWS::Logs::LogGroup'));
-  // Two of the gateway, one of the state machine.
+  // Two log groups of the gateway and one of the state machine.
   expect(groups).toHaveLength(functions.length + 3);
   for (const group of groups) expect(group.Properties).toMatchObject({ RetentionInDays: 30 });
 });
@@ -96,11 +96,11 @@ test('whoever calls a function calls its alias: the gateway, queues, the workflo
 
 const aliasByName = /\{"Fn::GetAtt":\["(\w+)","Arn"\]\},":live/g;
 
-/** Logical ids of functions whose alias a value names by the function's ARN. */
+/** Logical ids of functions whose alias a value names through the function's ARN. */
 const aliasesNamedIn = (value: unknown): string[] =>
   [...JSON.stringify(value).matchAll(aliasByName)].map(([, id = '']) => id);
 
-/** Logical ids of other references. */
+/** Logical ids of all other references. */
 const referredIn = (value: unknown): string[] =>
   [
     ...JSON.stringify(value)
@@ -121,7 +121,7 @@ test('time-outs of a reply stand in order: lease, stall, plain reply, function',
     Number(given[variables.leaseSeconds]),
     Number(given[variables.streamTimeoutSeconds]),
     Number(given[variables.plainReplySeconds]),
-    120, // CloudFront's read time-out
+    120, // CloudFront's read timeout
     Number(resource('AWS::Lambda::Function', 'SendMessage').Properties.Timeout),
   ];
   expect(order).toEqual([30, 90, 110, 120, 300]);

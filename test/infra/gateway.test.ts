@@ -6,7 +6,7 @@ import { type Resource, synthesize } from './synthesize.ts';
 
 const { resources, resource, template } = synthesize();
 
-/** The path of a method, put together from the resources above it. */
+/** The path of a method, built from its parent resources. */
 function pathOf(method: Resource): string {
   const segments: string[] = [];
   let reference = method.Properties.ResourceId as { Ref?: string };
@@ -154,11 +154,12 @@ test('the access log is JSON, names the request, and holds no key', () => {
 });
 
 /**
- * API Gateway puts values into the access log as they are, so one with a quotation mark breaks the line's JSON or adds
- * fields to it. These can have none; errors of integrations and authorizers, and the path that a client sent, can.
+ * Values that cannot contain a quotation mark. API Gateway writes values unescaped into the access log, so a quotation
+ * mark breaks the line's JSON or adds fields to it. Errors of integrations and authorizers, and the path that a client
+ * sent, can contain one.
  */
 const withoutQuotes = [
-  // Numbers, dates and words that API Gateway makes.
+  // Numbers, dates and words that API Gateway generates.
   'requestTime',
   'status',
   'responseLength',
@@ -168,14 +169,14 @@ const withoutQuotes = [
   'integration.integrationStatus',
   'authorizer.integrationStatus',
   'error.responseType',
-  // The resource that was matched, never the path that was sent.
+  // The path of the matched resource, not the path that the client sent.
   'resourcePath',
-  // A client may choose both, of the characters of an HTTP token, which has no quotes.
+  // A client chooses both, but only from the characters of an HTTP token, which exclude quotes.
   'httpMethod',
   'requestId',
-  // Of the connection, not of a header.
+  // The address of the connection, not of a header.
   'identity.sourceIp',
-  // The id of a key, which this service has made.
+  // The id of an API key, which this service generates.
   'authorizer.principalId',
 ];
 

@@ -73,10 +73,10 @@ test('both ways keep nothing, gather nothing, pass all but the host, and are enc
 
 test('no error is cached, of any status whose caching CloudFront lets one configure', () => {
   // "Error codes" of DownloadDistValuesErrorPages.html and creating-custom-error-pages.html in CloudFront's developer
-  // guide. What else it caches by itself is 410, unless an origin forbids it, as ours does.
+  // guide. CloudFront also caches 410 by default, unless the origin forbids it, as ours does.
   const configurable = [400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504];
   expect(config.CustomErrorResponses).toEqual(
-    // Without a page of its own, the origin's answer passes as it is.
+    // Without a custom error page, CloudFront passes the origin's response unchanged.
     configurable.map((ErrorCode) => ({ ErrorCode, ErrorCachingMinTTL: 0 })),
   );
 });
@@ -102,18 +102,18 @@ test('the name of the CloudFront function tells Region and stage, since names ar
 
 test('all parts of the web function are given its name, which tells Region and stage, and never its ARN', () => {
   const types = ['WebFunction', 'WebFunctionRevision', 'WebFunctionEndpoint'];
-  // With an ARN, CloudFormation creates all of it and then cannot read the endpoint's domain name.
+  // With an ARN, CloudFormation creates the resources, but then cannot read the endpoint's domain name.
   for (const type of types)
     for (const [id, { Properties }] of Object.entries(resources(`AWS::Lambda::${type}`)))
       expect([id, Properties.FunctionName]).toEqual([
         id,
-        // Names are unique over all Regions of an account.
+        // The Region makes the name unique in all Regions of the account.
         { 'Fn::Join': ['', [{ Ref: 'AWS::Region' }, '-agent-service-production-uploads']] },
       ]);
   const [[functionId], [revisionId], [endpointId]] = types.map((type) =>
     Object.keys(resources(`AWS::Lambda::${type}`)),
   ) as [[string], [string], [string]];
-  // A name refers to nothing, so the order has to be said.
+  // A plain name is not a reference, so DependsOn has to give the order.
   const { Resources } = template.toJSON() as { Resources: Record<string, { DependsOn: string[] }> };
   expect(Resources[revisionId]?.DependsOn).toContain(functionId);
   expect(Resources[endpointId]?.DependsOn).toEqual(expect.arrayContaining([functionId, revisionId]));
@@ -211,7 +211,7 @@ test('only functions that make links, and the web function, may read the secret 
 
 test('every function, also one of the library, logs into a group of the template, which forgets', () => {
   const functions = Object.entries(resources('AWS::Lambda::Function'));
-  // The library's two empty buckets and copy the web function's code.
+  // The library's two functions empty buckets and copy the web function's code.
   expect(functions).toHaveLength(functionNames.length + 2);
   const groups = resources('AWS::Logs::LogGroup');
   for (const [id, { Properties }] of functions) {

@@ -13,7 +13,7 @@ interface Statement {
 const { resources } = synthesize();
 const list = <Value>(value: Value | Value[]): Value[] => (Array.isArray(value) ? value : [value]);
 
-/** What a function that X-Ray traces needs: there are no traces of a single resource's. */
+/** The permission that X-Ray tracing needs: X-Ray has no ARNs to restrict it to. */
 const isTracing = ({ Action, Resource }: Statement): boolean =>
   Resource === '*' && list(Action).toSorted().join() === 'xray:PutTelemetryRecords,xray:PutTraceSegments';
 
@@ -30,9 +30,9 @@ const policies = Object.entries(resources('AWS::IAM::Policy')).map(([id, { Prope
 const logs = ['logs:CreateLogStream', 'logs:PutLogEvents'];
 const read = ['dynamodb:BatchGetItem', 'dynamodb:GetItem'];
 const write = ['dynamodb:PutItem', 'dynamodb:UpdateItem'];
-/** What Lambda does in a function's name with the queue that calls it. */
+/** What Lambda does with the function's role on the queue of its event source. */
 const receive = ['sqs:DeleteMessage', 'sqs:GetQueueAttributes', 'sqs:ReceiveMessage'];
-/** To claim requests: in one transaction with a look at the batch's gate. */
+/** To claim requests in one transaction with a check that the batch still accepts work. */
 const claim = [
   'dynamodb:BatchGetItem',
   'dynamodb:ConditionCheckItem',
@@ -41,7 +41,7 @@ const claim = [
   'dynamodb:Query',
   'dynamodb:UpdateItem',
 ];
-/** To end a batch: it leaves the lists of open ones. */
+/** To end a batch, which also deletes its index entries of open batches. */
 const close = [
   'dynamodb:BatchGetItem',
   'dynamodb:DeleteItem',
@@ -50,7 +50,7 @@ const close = [
   'dynamodb:Query',
   'dynamodb:UpdateItem',
 ];
-/** What Step Functions asks for, with its log and X-Ray. */
+/** What Step Functions needs, also for its log and X-Ray. */
 const machine = [
   'lambda:InvokeFunction',
   'logs:CreateLogDelivery',
@@ -158,7 +158,7 @@ test('every role may do exactly this', () => {
       'states:StartExecution',
     ].toSorted(),
     BatchesMachine: machine,
-    // CodeDeploy, which moves aliases.
+    // For CodeDeploy, which moves aliases.
     Rollout: [
       'cloudwatch:DescribeAlarms',
       'lambda:GetAlias',
@@ -243,12 +243,12 @@ test('wildcard resources are object keys, executions, the functions of the stack
       .filter(({ resource }) => resource.includes('*')),
   );
   const everything = wildcards.filter(({ resource }) => resource === '"*"');
-  // Delivery of logs and X-Ray; alarms, which CodeDeploy reads in lists.
+  // Log delivery and X-Ray need it, and CodeDeploy to describe alarms.
   expect(new Set(everything.map(({ owner }) => owner))).toEqual(new Set(['BatchesMachine', 'Rollout']));
   expect(new Set(wildcards.map(({ resource }) => resource))).toEqual(
     new Set([...objectKeys, executions, functionsOfTheStack, '"*"']),
   );
-  // Of 60 functions by name, the role that moves aliases would have no room for the statements.
+  // The statements for 60 functions by name would not fit into the policy of the role that moves aliases.
   const movers = wildcards.filter(({ resource }) => resource === functionsOfTheStack);
   expect(movers.map(({ owner }) => owner)).toEqual(['Rollout']);
 });

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { routes } from '#contract/routes.ts';
 import { synthesize } from './synthesize.ts';
 
-/** The largest template that settings make. */
+/** The template of the settings that make it largest. */
 const { template, resources, resource } = synthesize({
   settings: {
     largeUploads: true,
@@ -20,12 +20,12 @@ const whole = template.toJSON() as {
 };
 const bytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 const functions = Object.entries(resources('AWS::Lambda::Function'));
-/** As long as an ARN gets in AWS: what a template says shorter by Ref and GetAtt is written out there. */
+/** The longest ARN that AWS puts in place of a Ref or GetAtt, in characters. */
 const arnCharacters = 140;
 
 test('CloudFormation: 500 resources, 1 MB, 200 outputs, and a description of 1,024 bytes', () => {
   expect(Object.keys(whole.Resources).length).toBeLessThanOrEqual(500);
-  // As the library writes it, with spaces.
+  // With spaces, as the library writes the template.
   expect(Buffer.byteLength(JSON.stringify(whole, undefined, 1))).toBeLessThan(1_000_000);
   expect(Object.keys(whole.Outputs).length).toBeLessThanOrEqual(200);
   expect(bytes(whole.Description)).toBeLessThanOrEqual(1024);
@@ -115,10 +115,10 @@ test('no resource has a name of its own that would stand in the way of its succe
       .map(() => `${Type} ${id.replace(/[0-9A-F]{8}$/, '')}`),
   );
   expect(names.toSorted()).toEqual([
-    // An alias and a gateway response are named within their function and API.
-    // The group that API Gateway would make itself has the API's id in its name.
+    // Aliases and gateway responses are missing here: their names need only be unique in their function or API.
+    // GatewayExecutionLogs has the API's id in its name, as the group that API Gateway itself would create.
     'AWS::CloudFront::Function FrontTellViewerHost',
-    // Its name carries a part of the stack's id.
+    // Its name contains a part of the stack's id.
     'AWS::Logs::LogGroup BatchWorkflowLogs',
     'AWS::Logs::LogGroup GatewayExecutionLogs',
   ]);

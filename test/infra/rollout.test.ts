@@ -9,7 +9,7 @@ import { ServiceFunction } from '#lib/service-function.ts';
 import { parseSettings } from '#lib/settings.ts';
 import { createApp, evaluate, type Resource, synthesize } from './synthesize.ts';
 
-/** What CloudFormation makes before each resource, because the resource refers to it or depends on it. */
+/** The resources that CloudFormation creates before each resource, because of a reference or a DependsOn. */
 function dependenciesOf(resources: Readonly<Record<string, object>>): Map<string, Set<string>> {
   const referred = (value: unknown): string[] => {
     if (typeof value !== 'object' || value === null) return [];
@@ -48,7 +48,7 @@ function everythingBefore(id: string, dependencies: ReadonlyMap<string, Readonly
   return found;
 }
 
-/** The largest template that settings make. */
+/** The template of the settings that make it largest. */
 const { template } = synthesize({
   settings: { largeUploads: true, firewall: {}, webSearch: { provider: 'brave' } },
 });
@@ -61,7 +61,8 @@ test('all aliases roll out in one wave: none waits for another', () => {
   expect(aliases).toHaveLength(functionNames.length);
   for (const alias of aliases) {
     const before = everythingBefore(alias, dependencies);
-    // The graph is followed: through its version an alias waits for its function, and for what that waits for.
+    // Dependencies are transitive: through its version, an alias waits for its function and for the function's
+    // dependencies.
     expect([...before].map((id) => Resources[id]?.Type)).toEqual(
       expect.arrayContaining([
         'AWS::CodeDeploy::DeploymentGroup',
@@ -127,7 +128,7 @@ test('the policies of the role that moves aliases take less than half of their r
   expect(characters.reduce((sum, size) => sum + size, 0)).toBeLessThan(10_240 / 2);
 });
 
-/** A value with all references written out, those to functions as long as their ARNs get. */
+/** A value with all references resolved; those to functions are as long as the longest ARN. */
 const written = (template: Template, value: unknown): unknown =>
   evaluate(
     template,

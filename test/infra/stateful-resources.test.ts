@@ -2,17 +2,20 @@ import { describe, expect, test } from 'vitest';
 import { functionNames } from '#lib/function-table.ts';
 import { type Resource, synthesize } from './synthesize.ts';
 
-/** A changed logical id is a new resource and, in a stage without protection, the loss of the old one's data. */
+/**
+ * With a changed logical id, CloudFormation creates a new resource and, in a stage without protection, deletes the old
+ * data.
+ */
 const stateful = [
   ['AWS::DynamoDB::GlobalTable', 'DataTable'],
   ['AWS::S3::Bucket', 'ContentBucket'],
   ['AWS::S3::Bucket', 'FileBucket'],
   ['AWS::SecretsManager::Secret', 'OpenAiApiKey'],
-  // Without it the secrets of webhooks are lost.
+  // Without the key, the stored secrets of webhooks cannot be decrypted.
   ['AWS::KMS::Key', 'WebhookKey'],
 ] as const;
 
-/** With `Retain`, a first deployment that fails would leave all of it behind, empty, and each attempt once more. */
+/** With `Retain`, each failed first deployment would leave empty resources behind. */
 const retained = { DeletionPolicy: 'RetainExceptOnCreate', UpdateReplacePolicy: 'Retain' };
 
 const pascalCase = (name: string): string =>
@@ -25,7 +28,7 @@ const withUploads = synthesize({ settings: { largeUploads: true } });
 describe.each(stateful)('%s', (type, logicalId) => {
   test(`is ${logicalId} in the template`, () => {
     const expected = stateful.filter(([other]) => other === type).map(([, id]) => id);
-    // The key of the topic keeps nothing.
+    // The alarm topic's key protects no stored data.
     const found = Object.keys(production.resources(type)).filter((id) => !id.startsWith('AlarmsTopicKey'));
     expect(found).toEqual(expected);
     expect(expected).toContain(logicalId);
@@ -48,7 +51,10 @@ describe.each(stateful)('%s', (type, logicalId) => {
   });
 });
 
-/** What a stack that is deleted leaves behind, and what another one takes over by `cdk import` (docs/deploy.md). */
+/**
+ * The log groups that remain when a stack is deleted, and that another stack can take over by `cdk import`
+ * (docs/deploy.md).
+ */
 const retainedLogs = [
   ...functionNames.map((name) => `${pascalCase(name)}Logs`),
   'BatchWorkflowLogs',
@@ -72,7 +78,8 @@ const outlivingOf = ({ template }: typeof production) =>
 
 test('nothing else outlives a stack', () => {
   const outliving = outlivingOf(production);
-  // API Gateway's role for logs, which an account has once in a Region: all its gateways need it, after a failure too.
+  // API Gateway's logging role exists once in each account and Region. All gateways of the account need it, so it
+  // stays.
   const ofTheAccount = outliving.filter(([id]) => /^ApiGateway(Account|CloudWatchRole)/.test(id));
   expect(ofTheAccount.map(([, { DeletionPolicy }]) => DeletionPolicy)).toEqual(['Retain', 'Retain']);
   expect(outliving.map(([id]) => id).toSorted()).toEqual(
@@ -87,7 +94,7 @@ test('what outlives a stack is in the way of none that is created after it: no n
       .map(([, name]) => ({ id, name: JSON.stringify(name) })),
   );
   expect(named.map(({ id }) => id).toSorted()).toEqual(['BatchWorkflowLogs', 'GatewayExecutionLogs']);
-  // Other in every stack that is created.
+  // These names are different for every stack that is created.
   for (const { id, name } of named)
     expect([id, name]).toEqual([id, expect.stringMatching(/"Ref":"(Gateway|AWS::StackId)"/)]);
 });
@@ -99,7 +106,7 @@ test('buckets that go with their stack are emptied first, and only those', () =>
     );
   expect(emptied(development).toSorted()).toEqual(['ContentBucket', 'FileBucket']);
   expect(emptied(production)).toEqual([]);
-  // The one of the library, which brings code to the web function.
+  // The library's bucket, from which the web function gets its code.
   expect(emptied(withUploads)).toEqual([expect.stringMatching(/^AWSCDKWebFunctionAssetBucket/)]);
 });
 

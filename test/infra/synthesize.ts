@@ -19,7 +19,7 @@ export interface Resource {
 
 const outputFolder = inject('synthFolder');
 
-/** What a template says of its functions' code is only where it lies: bundling all of them takes seconds. */
+/** An empty handler in place of all functions: a template only refers to the code, and bundling takes seconds. */
 const noCode = mkdtempSync(join(outputFolder, 'no-code-'));
 writeFileSync(join(noCode, 'index.mjs'), 'export const handler = () => undefined;\n');
 const withoutCode: FunctionBundles = {
@@ -27,11 +27,11 @@ const withoutCode: FunctionBundles = {
   metafile: () => ({ inputs: {}, outputs: {} }),
 };
 
-/** The real bundles, for a test file that looks into them. */
+/** The real bundles, for test files that check their content. */
 export const theBundles = (): Promise<FunctionBundles> =>
   bundleFunctions([...functionNames, ...webFunctionNames]);
 
-/** An app with the context of cdk.json, as bin/app.ts makes it. */
+/** An app with the context of cdk.json, as bin/app.ts creates it. */
 export function createApp(context: Record<string, unknown> = {}): App {
   return new App({
     context: { ...configuration.context, ...context },
@@ -41,7 +41,7 @@ export function createApp(context: Record<string, unknown> = {}): App {
   });
 }
 
-/** Without the door for large uploads: most of what stands in front of the service then is the library's. */
+/** Without the distribution for large uploads, most of whose resources belong to the library. */
 const plain = { settings: { largeUploads: false } };
 
 /** The service of one stage, without large uploads unless settings are given. */
@@ -60,7 +60,7 @@ export function synthesize(context: Record<string, unknown> = {}) {
     template,
     resources: (type: string): Record<string, Resource> =>
       template.findResources(type) as Record<string, Resource>,
-    /** The one resource of a type, or the one whose logical id starts so. */
+    /** The only resource of a type whose logical id has this prefix. */
     resource: (type: string, start = ''): Resource => {
       const found = Object.entries(template.findResources(type)).filter(([id]) => id.startsWith(start));
       const [only] = found;
@@ -71,7 +71,10 @@ export function synthesize(context: Record<string, unknown> = {}) {
   };
 }
 
-/** What CloudFormation makes of a value that refers to nothing but AWS::Partition and its like, and a resource's id. */
+/**
+ * Resolves a value's references to pseudo parameters, such as AWS::Partition, and to resources' ids, as CloudFormation
+ * does.
+ */
 export function evaluate(
   template: Template,
   value: unknown,

@@ -35,7 +35,7 @@ const notes = () => path.join(dataDir, 'notes');
 const rejections: string[] = [];
 const logs: string[] = [];
 
-/** What Ref gives for the resource whose logical id starts so. */
+/** The value of Ref for the resource whose logical id has this prefix. */
 const ref = (prefix: string): string => {
   const [id] = Object.keys(run.physicalIds).filter((name) =>
     new RegExp(`^${prefix}([0-9A-F]{8})?$`).test(name),
@@ -72,7 +72,7 @@ const as = (credentials: Credentials, endpoint: string) => ({
   maxAttempts: 1,
 });
 
-/** Also what the console is told. */
+/** The error of a denied call, which is also what the console shows. */
 const denied = (action: string, resource: string, because?: string) => ({
   message: `User: ${user} is not authorized to perform: ${action} on resource: ${resource} ${because ?? `because no identity-based policy allows the ${action} action`}`,
 });
@@ -405,7 +405,7 @@ describe('a function that calls DynamoDB', () => {
     const { port, output } = await call('PutItem', { TableName, Item });
     expect(output).toEqual({});
     expect(port).not.toBe(wirePort());
-    // Another permission is another matter.
+    // A call that needs another permission goes through the wire again at first.
     const Key = Item;
     expect(await call('GetItem', { TableName, Key })).toEqual({ output: { Item }, port: wirePort() });
     expect(await call('GetItem', { TableName, Key })).toEqual({ output: { Item }, port });
@@ -413,7 +413,7 @@ describe('a function that calls DynamoDB', () => {
 
   it('is refused by the wire, however often it asks', async () => {
     for (let time = 0; time < 3; time += 1) {
-      const text = rejections.length;
+      const before = rejections.length;
       expect(await call('Scan', { TableName: ref('Items') })).toEqual({
         error: {
           name: 'AccessDeniedException',
@@ -421,7 +421,7 @@ describe('a function that calls DynamoDB', () => {
         },
         port: wirePort(),
       });
-      expect(rejections.length).toBe(text + 1);
+      expect(rejections.length).toBe(before + 1);
     }
   });
 
@@ -459,7 +459,7 @@ it('notes which permissions were used', () => {
     { action: /^xray:/, reason: 'x' },
   ]);
   const ofCaller = unused.filter((line) => line.startsWith('Access-Caller') || line.startsWith('Caller'));
-  // What a denial or a key's own policy stands against can never be used.
+  // Permissions that a denial or the key's own policy blocks can never be used.
   expect(ofCaller.map((line) => line.replace(/ on .*/, ''))).toEqual([
     'CallerService: dynamodb:Query',
     'CallerService: dynamodb:UpdateItem',

@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all(runs.map((run) => run.close())));
 
-/** An operation that exists, as the service's own clients ask for it. */
+/** A request for an existing operation of each service, as the service's own clients send it. */
 const requests: Record<string, { url?: string; method?: string; target?: string; input?: object }> = {
   dynamodb: { target: 'DynamoDB_20120810.ListTables' },
   secretsmanager: { target: 'secretsmanager.GetSecretValue', input: { SecretId: 'none' } },

@@ -73,9 +73,14 @@ describe('a distribution', () => {
   });
 
   it('passes on to the web function what its pattern claims', async () => {
-    const text = await requestServer('/live/web/deep/er?x=1', { method: 'PUT', body: 'x'.repeat(1000) });
-    expect(text).toMatchObject({ method: 'PUT', url: '/live/web/deep/er?x=1', bytes: 1000, color: 'blue' });
-    expect(text.headers).toMatchObject({
+    const delivered = await requestServer('/live/web/deep/er?x=1', { method: 'PUT', body: 'x'.repeat(1000) });
+    expect(delivered).toMatchObject({
+      method: 'PUT',
+      url: '/live/web/deep/er?x=1',
+      bytes: 1000,
+      color: 'blue',
+    });
+    expect(delivered.headers).toMatchObject({
       host: expect.stringMatching(/\.lambda-web\.us-east-1\.on\.aws$/),
       'x-asked-for': `${new URL(front).host}/live/web/deep/er`,
       'x-secret': await secretValue(),
@@ -114,14 +119,14 @@ describe('a response headers policy', () => {
   });
 
   it('says in a preflight what may be sent, and in no other response', async () => {
-    const received = { Origin: 'https://a.example', 'Access-Control-Request-Method': 'PATCH' };
-    expect(await policyHeaders('/live/web/x', { method: 'OPTIONS', headers: received })).toEqual({
+    const requested = { Origin: 'https://a.example', 'Access-Control-Request-Method': 'PATCH' };
+    expect(await policyHeaders('/live/web/x', { method: 'OPTIONS', headers: requested })).toEqual({
       ...readable('https://a.example'),
       'access-control-allow-methods': 'GET, PATCH',
       'access-control-allow-headers': 'x-key, content-type',
       'access-control-max-age': '60',
     });
-    expect(await policyHeaders('/live/web/x', { method: 'POST', headers: received })).toEqual(
+    expect(await policyHeaders('/live/web/x', { method: 'POST', headers: requested })).toEqual(
       readable('https://a.example'),
     );
   });
@@ -175,10 +180,12 @@ describe('a web function', () => {
           controller.close();
         },
       });
-    const received = Array.from({ length: 4 }, () =>
+    const deliveries = Array.from({ length: 4 }, () =>
       requestServer('/live/web/large', { method: 'POST', body: body(), duplex: 'half' }),
     );
-    expect((await Promise.all(received)).map(({ bytes }) => bytes)).toEqual(Array(4).fill(16 * 1024 * 1024));
+    expect((await Promise.all(deliveries)).map(({ bytes }) => bytes)).toEqual(
+      Array(4).fill(16 * 1024 * 1024),
+    );
   });
 
   it('has nothing to do with the connection of its client, nor the client with the one to it', async () => {
@@ -189,10 +196,10 @@ describe('a web function', () => {
     expect(response.headers).toMatchObject({ 'keep-alive': 'timeout=350', 'x-answered-by': 'the server' });
     expect(response.headers.connection).toBe('keep-alive');
     expect(response.headers).not.toHaveProperty('x-hop');
-    const text = (await json(response)) as Delivered;
-    expect(text.headers).toMatchObject({ 'x-end': 'kept', connection: 'keep-alive' });
-    expect(text.headers).not.toHaveProperty('x-hop');
-    expect(text.headers).not.toHaveProperty('te');
+    const delivered = (await json(response)) as Delivered;
+    expect(delivered.headers).toMatchObject({ 'x-end': 'kept', connection: 'keep-alive' });
+    expect(delivered.headers).not.toHaveProperty('x-hop');
+    expect(delivered.headers).not.toHaveProperty('te');
   });
 
   it('is told when its client leaves', async () => {
@@ -210,7 +217,7 @@ describe('a web function', () => {
 
   it('that ends fails what it was doing, and is started again for the next', async () => {
     expect((await fetch(`${front}/live/web/exit`)).status).toBe(502);
-    // No GET: the distribution would cache the 502 of the first one that comes too early.
+    // Not a GET: the distribution would cache the 502 of an attempt that comes too early.
     const repeated = () => fetch(`${front}/live/web/again`, { method: 'POST' });
     await vi.waitFor(async () => expect((await repeated()).status).toBe(201), 5000);
   });

@@ -73,7 +73,7 @@ describe('transactions that overlap', () => {
 
   it('turn away single writes, batch entries and transactional reads of their items meanwhile', async () => {
     await start({ faults: { transactionConflicts: true } });
-    // The proxy has read the first request before the second one is sent, and the engine needs a while for 100 items.
+    // The proxy reads the first request before the second one is sent, and the emulator takes some time for 100 items.
     const large = () =>
       transact(
         ...Array.from({ length: 99 }, (_, index) => put(`large-${index}`, '1', 20_000)),
@@ -131,10 +131,10 @@ function isUnprocessed(result: unknown): boolean {
 describe('more than 1,000 write units a second on one partition key', () => {
   it('are throttled, other keys are not', async () => {
     await start({ faults: { throttling: true } });
-    // On a slow machine the partition would recover between the calls.
+    // The clock stands still, else the partition could recover between the calls on a slow machine.
     vi.useFakeTimers({ toFake: ['performance'] });
     onTestFinished(() => void vi.useRealTimers());
-    // 300 units each: four fit at once, since the last one may overdraw.
+    // 300 units each. Four calls fit, because the last one may overdraw the 1,000 units.
     const writes = Array.from({ length: 12 }, (_, index) =>
       client.send(new PutItemCommand({ TableName, Item: item('hot', String(index), 300 * 1024 - 100) })),
     );
@@ -163,7 +163,7 @@ describe('the record of calls', () => {
     const calls = run.dynamoCalls();
     const functionName = expect.stringMatching(/^Fixture-Awsitems/);
     expect(calls).toMatchObject([
-      // 2.5 KB to the table and to its index.
+      // 2.5 KB are written to the table and to its index.
       { target: 'PutItem', tableName: TableName, functionName, consumed: { readUnits: 0, writeUnits: 6 } },
       { target: 'GetItem', tableName: TableName, functionName, consumed: { readUnits: 1, writeUnits: 0 } },
       { target: 'Query', tableName: TableName, functionName, consumed: { readUnits: 0.5, writeUnits: 0 } },

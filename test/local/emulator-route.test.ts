@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { takeEmulatorRoute } from '#local/dynamodb/emulator-route.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 
-/** An engine as bytes: what it says to each request that it has read whole, and on which connection. */
+/** A scripted emulator that writes raw bytes: called for each complete request, with its connection. */
 let respond: (socket: Socket, request: string) => void;
 let connections = 0;
 let requests = 0;
@@ -21,10 +21,10 @@ const emulator = createSocketServer((socket) => {
     const [head = '', body] = received.split('\r\n\r\n');
     const length = Number(/content-length: (\d+)/.exec(head)?.[1]);
     if (body === undefined || Buffer.byteLength(body) < length) return;
-    const whole = received;
+    const request = received;
     received = '';
     requests += 1;
-    respond(socket, whole);
+    respond(socket, request);
   });
 });
 const wire = createServer((request: IncomingMessage, response: ServerResponse) => {
@@ -85,16 +85,16 @@ const get = (signal?: AbortSignal) =>
   });
 
 it('sends the SDK’s request to the engine, with its body and headers', async () => {
-  let said = '';
+  let sent = '';
   respond = (socket, request) => {
-    said = request;
+    sent = request;
     socket.write(http({}));
   };
   await client.send(new PutItemCommand({ TableName: 'table', Item: { pk: { S: 'ü-1' } } }));
-  expect(said).toMatch(/^POST \/ HTTP\/1\.1\r\n/);
-  expect(said.toLowerCase()).toContain('\r\nx-amz-target: dynamodb_20120810.putitem\r\n');
-  expect(said.toLowerCase().match(/\r\ncontent-length:/g)).toHaveLength(1);
-  expect(JSON.parse(said.split('\r\n\r\n')[1] ?? '')).toEqual({
+  expect(sent).toMatch(/^POST \/ HTTP\/1\.1\r\n/);
+  expect(sent.toLowerCase()).toContain('\r\nx-amz-target: dynamodb_20120810.putitem\r\n');
+  expect(sent.toLowerCase().match(/\r\ncontent-length:/g)).toHaveLength(1);
+  expect(JSON.parse(sent.split('\r\n\r\n')[1] ?? '')).toEqual({
     TableName: 'table',
     Item: { pk: { S: 'ü-1' } },
   });
@@ -115,13 +115,13 @@ it('reads an answer in whatever pieces it comes, and keeps the connection', asyn
 });
 
 it('has a connection for each call under way', async () => {
-  const buffered: Socket[] = [];
+  const sockets: Socket[] = [];
   respond = (socket) => {
-    buffered.push(socket);
-    if (buffered.length === 3) for (const each of buffered) each.write(http(item));
+    sockets.push(socket);
+    if (sockets.length === 3) for (const each of sockets) each.write(http(item));
   };
   await Promise.all([get(), get(), get()]);
-  expect(new Set(buffered).size).toBe(3);
+  expect(new Set(sockets).size).toBe(3);
 });
 
 it('knows the engine’s errors by their names', async () => {
@@ -140,9 +140,9 @@ it('tries again when the connection breaks before an answer, within one, or when
     (socket) => void socket.end(http(item).slice(0, -3)),
     (socket) => socket.resetAndDestroy(),
   ];
-  for (const say of broken) {
+  for (const failure of broken) {
     requests = 0;
-    respond = (socket) => (requests === 1 ? say(socket) : socket.write(http(item)));
+    respond = (socket) => (requests === 1 ? failure(socket) : socket.write(http(item)));
     const { Item, $metadata } = await get();
     expect(Item).toEqual(item.Item);
     expect($metadata.attempts).toBe(2);
@@ -200,22 +200,22 @@ it('takes nothing that the engine says unasked for an answer', async () => {
 });
 
 it('ends a call that takes longer than the SDK waits, and its connection', async () => {
-  const buffered: Socket[] = [];
-  respond = (socket) => void buffered.push(socket);
+  const sockets: Socket[] = [];
+  respond = (socket) => void sockets.push(socket);
   await expect(get()).rejects.toMatchObject({ name: 'TimeoutError' });
-  expect(buffered).toHaveLength(2);
-  await expect.poll(() => buffered.every(({ destroyed }) => destroyed)).toBe(true);
+  expect(sockets).toHaveLength(2);
+  await expect.poll(() => sockets.every(({ destroyed }) => destroyed)).toBe(true);
 });
 
 it('ends a call that is given up, and its connection', async () => {
   const abort = new AbortController();
-  let buffered: Socket | undefined;
+  let connection: Socket | undefined;
   respond = (socket) => {
-    buffered = socket;
+    connection = socket;
     abort.abort();
   };
   await expect(get(abort.signal)).rejects.toMatchObject({ name: 'AbortError' });
-  await expect.poll(() => buffered?.destroyed).toBe(true);
+  await expect.poll(() => connection?.destroyed).toBe(true);
   expect(requests).toBe(1);
 });
 

@@ -19,7 +19,10 @@ afterAll(async () => {
   await Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true })));
 });
 
-/** Who gets whose answer when one tenant asks, and then another. */
+/**
+ * One tenant's request and then the same request of another tenant, to see whether the second one gets a cached
+ * response.
+ */
 let requests = 0;
 async function twoTenants(
   front: string,

@@ -63,7 +63,7 @@ describe('a function that', () => {
 });
 
 describe('threads', () => {
-  // The function has two seconds, in which a machine that is busy with something else may start too few threads.
+  // The function has a timeout of 2 s, within which a busy machine may start too few threads.
   it('grow with overlapping calls up to the limit, and further calls wait their turn', {
     retry: 2,
   }, async () => {
@@ -80,13 +80,13 @@ describe('threads', () => {
     expect(actThreads()).toHaveLength(3);
     await checkpoint.close();
 
-    // One call after another meets the thread that was used last, which is the warmest.
+    // Sequential calls always use the thread that was used last, because it is the warmest.
     const first = await invocations();
     for (const more of [1, 2, 3, 4, 5, 6]) expect(await invocations()).toBe(first + more);
   });
 
   it('do not grow for short calls that overlap: each waits for a warm thread', { retry: 2 }, async () => {
-    // On a machine that is busy with something else they may not be short: then once more.
+    // On a busy machine the calls may not be short; then it tries again.
     await vi.waitFor(async () => {
       run.killWorkers('Act');
       await invocations();
@@ -115,7 +115,7 @@ describe('threads', () => {
       }
     };
     const computing = Array.from({ length: 8 }, caller);
-    // Until they wait in the queue.
+    // By then, the calls wait in the queue.
     await sleep(200);
     for (const name of ['one', 'two', 'three']) checkpoint.release(name);
     await Promise.all([...calls, ...computing]);
@@ -134,7 +134,7 @@ describe('threads', () => {
       return response.status === 502 ? 'killed' : ((await response.json()) as { others: number }).others;
     };
     const outcomes: unknown[] = [];
-    // Each round meets threads of which some are idle; those of every fifth die in its middle.
+    // In each round some threads are idle. In every fifth round, the threads are killed.
     for (let round = 1; round <= 20; round += 1) {
       const calls = Array.from({ length: Math.ceil(random() * 6) }, call);
       if (round % 5 === 0) {

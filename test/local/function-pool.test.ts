@@ -17,7 +17,7 @@ export const handler = async ({ compute = 0, wait = 0 }) => {
 };
 `;
 
-/** A pool on a machine that was idle whenever somebody looked: only what is expected counts. */
+/** A pool whose load gauge always reports an idle machine, so that only the expected load matters. */
 async function startPool() {
   const folder = await mkdtemp(path.join(tmpdir(), 'pool-'));
   await writeFile(path.join(folder, 'index.mjs'), handler);
@@ -63,7 +63,7 @@ async function startPool() {
     if (!result.succeeded) throw new Error(result.errorMessage);
     return Number(result.payload);
   };
-  /** How many threads so many calls were given at once, where all have grown before. */
+  /** How many threads are busy after `atOnce` concurrent calls, if that many threads exist already. */
   const startedAtOnce = async (what: { compute?: number; wait?: number }): Promise<number> => {
     const calls = Array.from({ length: atOnce }, () => call(what));
     const started = pool.threads().filter(({ busy }) => busy).length;
@@ -79,7 +79,7 @@ it('begins more calls than there are processors at once only where calls wait ra
   const { pool, call, startedAtOnce } = await startPool();
   while (pool.threads().length < atOnce) await startedAtOnce({ wait: 300 });
   for (let count = 0; count < 30; count += 1) await call({ compute: 20 });
-  // As many as there are processors, and as many again as half of them would take.
+  // One thread for each processor, plus the threads for calls that wait, with a margin.
   expect(await startedAtOnce({ compute: 20 })).toBeLessThanOrEqual(2.5 * availableParallelism());
   for (let count = 0; count < 30; count += 1) await call({ wait: 30 });
   expect(await startedAtOnce({ wait: 30 })).toBeGreaterThan(3 * availableParallelism());

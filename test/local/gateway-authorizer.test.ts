@@ -109,13 +109,13 @@ describe('an answer that is cached, when a table is written', () => {
     else await client.send(new GetItemCommand({ TableName, Key }));
     client.destroy();
   };
-  const received = async (on: FixtureRun, word: string) =>
+  const authorizationsAfter = async (on: FixtureRun, word: string) =>
     Number((await authorizerOf(await call('echo/1', word, 'GET', on))).authorizations);
 
   it('is kept, as in AWS', async () => {
-    const first = await received(run, 'kept');
+    const first = await authorizationsAfter(run, 'kept');
     await table(run, 'write');
-    expect(await received(run, 'kept')).toBe(first);
+    expect(await authorizationsAfter(run, 'kept')).toBe(first);
   });
 
   describe('in a run with prompt authorizers', () => {
@@ -126,25 +126,25 @@ describe('an answer that is cached, when a table is written', () => {
     afterAll(() => prompt.close());
 
     it('is forgotten behind an operator’s write, and nobody else’s', async () => {
-      const first = await received(prompt, 'kept');
+      const first = await authorizationsAfter(prompt, 'kept');
       await prompt.fetch('items/1', { method: 'PUT', body: 'from a function' });
       await table(prompt, 'read');
-      expect(await received(prompt, 'kept')).toBe(first);
+      expect(await authorizationsAfter(prompt, 'kept')).toBe(first);
       await table(prompt, 'write');
-      expect(await received(prompt, 'kept')).toBe(first + 1);
-      expect(await received(prompt, 'kept')).toBe(first + 1);
+      expect(await authorizationsAfter(prompt, 'kept')).toBe(first + 1);
+      expect(await authorizationsAfter(prompt, 'kept')).toBe(first + 1);
     });
 
     it('is not kept when it was asked for before the write and came behind it', async () => {
       const checkpoint = await openCheckpoint();
       const word = `${checkpoint.url}/authorizer`;
-      const early = received(prompt, word);
+      const early = authorizationsAfter(prompt, word);
       await checkpoint.reached('authorizer');
       await table(prompt, 'write');
       checkpoint.release('authorizer');
       const first = await early;
-      expect(await received(prompt, word)).toBe(first + 1);
-      expect(await received(prompt, word)).toBe(first + 1);
+      expect(await authorizationsAfter(prompt, word)).toBe(first + 1);
+      expect(await authorizationsAfter(prompt, word)).toBe(first + 1);
       await checkpoint.close();
     });
   });

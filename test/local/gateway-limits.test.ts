@@ -47,7 +47,7 @@ describe('request line and header values', () => {
 });
 
 describe('a buffered response', () => {
-  // {"statusCode":200,"body":"…"} around the text.
+  // The length of {"statusCode":200,"body":"…"} without the text.
   const AROUND = JSON.stringify({ statusCode: 200, body: '' }).length;
   const LIMIT = 6_291_556;
 

@@ -18,7 +18,7 @@ afterEach(() => checkpoint.close());
 const isBusy = () =>
   run.workers().some(({ functionName, busy }) => busy && /-Stream[0-9A-F]{8}$/.test(functionName));
 
-/** A client that reads what has come, when it wants to. */
+/** A request whose response the test reads when it wants to. */
 async function open(path: string): Promise<{ request: ClientRequest; response: IncomingMessage }> {
   return await new Promise((resolve, reject) => {
     const request = httpRequest(`${run.url}/v1/${path}`, { agent: false }, (response) =>
@@ -39,7 +39,7 @@ async function next(response: IncomingMessage): Promise<string> {
 
 describe('a streamed response', () => {
   it('comes chunk by chunk, each before the function writes the next', async () => {
-    const { response } = await open(`stream?gate=${checkpoint.url}`);
+    const { response } = await open(`stream?checkpoint=${checkpoint.url}`);
     const ended = once(response, 'end');
     expect(response.statusCode).toBe(201);
     expect(response.headers).toMatchObject({ 'content-type': 'text/event-stream', 'x-mode': 'streamed' });
@@ -52,7 +52,7 @@ describe('a streamed response', () => {
     expect(await next(response)).toBe('three');
     response.resume();
     await ended;
-    // The client has everything while the function is still at work.
+    // The client has the complete response while the function is still running.
     await checkpoint.reached('ended');
     expect(isBusy()).toBe(true);
     checkpoint.release('ended');
@@ -61,7 +61,7 @@ describe('a streamed response', () => {
   });
 
   it('of a client that left is written to its end all the same', async () => {
-    const { request, response } = await open(`stream?gate=${checkpoint.url}`);
+    const { request, response } = await open(`stream?checkpoint=${checkpoint.url}`);
     expect(await next(response)).toBe('one');
     request.destroy();
     for (const name of ['one', 'two', 'ended']) {
@@ -73,11 +73,11 @@ describe('a streamed response', () => {
 
   it('waits for a slow client, and a client that left holds nothing up', async () => {
     const chunks = 2000; // 32 MB: more than all socket buffers take
-    const { request, response } = await open(`stream?do=flood&pieces=${chunks}&gate=${checkpoint.url}`);
+    const { request, response } = await open(`stream?do=flood&chunks=${chunks}&checkpoint=${checkpoint.url}`);
     checkpoint.release('stalled');
     checkpoint.release('flooded');
     await checkpoint.reached('stalled');
-    // Nothing is read: were there no back-pressure, these 32 MB would be through in some 50 ms.
+    // The client reads nothing. Without back-pressure, the function would write these 32 MB in about 50 ms.
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(checkpoint.hasReached('flooded')).toBe(false);
     request.destroy();
@@ -88,14 +88,14 @@ describe('a streamed response', () => {
   it('is complete for a client that reads at last', async () => {
     checkpoint.release('stalled');
     checkpoint.release('flooded');
-    const { response } = await open(`stream?do=flood&pieces=200&gate=${checkpoint.url}`);
+    const { response } = await open(`stream?do=flood&chunks=200&checkpoint=${checkpoint.url}`);
     await checkpoint.reached('stalled');
     const chunks = await response.toArray();
     expect(Buffer.concat(chunks).length).toBe(200 * 16 * 1024);
   });
 
   it('does not wait behind another one', async () => {
-    const first = await open(`stream?gate=${checkpoint.url}`);
+    const first = await open(`stream?checkpoint=${checkpoint.url}`);
     await checkpoint.reached('one');
     expect(await (await run.fetch('stream')).text()).toBe('onezwei-üthree');
     for (const name of ['one', 'two', 'ended']) checkpoint.release(name);
@@ -112,13 +112,13 @@ describe('a streaming function that fails', () => {
 
   it('later breaks the connection off', async () => {
     checkpoint.release('one');
-    const { response } = await open(`stream?do=fail-later&gate=${checkpoint.url}`);
+    const { response } = await open(`stream?do=fail-later&checkpoint=${checkpoint.url}`);
     expect(response.statusCode).toBe(201);
     await expect(response.toArray()).rejects.toThrow('aborted');
   });
 
   it('because it is killed breaks the connection off', async () => {
-    const { response } = await open(`stream?gate=${checkpoint.url}`);
+    const { response } = await open(`stream?checkpoint=${checkpoint.url}`);
     await checkpoint.reached('one');
     run.killWorkers('Stream');
     await expect(response.toArray()).rejects.toThrow('aborted');

@@ -55,7 +55,7 @@ it('knows of idle processors only when asked again and again', async () => {
   await sleep(100);
   const idle = gauge.idleProcessors();
   expect(idle).toBeGreaterThanOrEqual(0);
-  // The same within the window.
+  // Within the measuring window, the value stays the same.
   expect(gauge.idleProcessors()).toBe(idle);
   await sleep(600);
   expect(gauge.idleProcessors()).toBe(0);

@@ -127,7 +127,7 @@ describe('a visibility time-out', () => {
     const sqs = new SQSClient(clientOptions(run.endpoints.sqs));
     const QueueUrl = run.ref('Short');
     const send = (MessageBody: string) => sqs.send(new SendMessageCommand({ QueueUrl, MessageBody }));
-    // A function's first start would take of the time that is measured.
+    // The first message starts the function, so that its cold start is not measured.
     await send('first');
     await vi.waitFor(() => expect(run.events('Quick')).toHaveLength(1), 10_000);
     const times: number[] = [];
@@ -147,7 +147,7 @@ describe('a visibility time-out', () => {
       return order.length > bodies.length ? {} : new Promise((resolve) => waiting.push(resolve));
     });
     for (const body of bodies) await send(body);
-    // Two at a time and a second for each: the last ones wait for longer than they are hidden by one receive.
+    // Two at a time, and one second for each: the last messages wait longer than one visibility timeout.
     while (order.length < bodies.length || waiting.length > 0) {
       const receive = new ReceiveMessageCommand({ QueueUrl, WaitTimeSeconds: 1, VisibilityTimeout: 0 });
       expect((await sqs.send(receive)).Messages ?? []).toEqual([]);
@@ -156,7 +156,7 @@ describe('a visibility time-out', () => {
     await vi.waitFor(async () => expect(await isEmpty(sqs, QueueUrl)).toBe(true), 10_000);
     expect(order.sort()).toEqual(bodies.sort());
     await run.close();
-    // It lets 13 s pass by itself.
+    // The test itself takes 13 s.
   }, 60_000);
 });
 
@@ -170,7 +170,7 @@ it('messages of a failed batch come again as soon as a test wants', async () => 
   });
   await sqs.send(new SendMessageCommand({ QueueUrl: run.ref('Plain'), MessageBody: 'x' }));
   await vi.waitFor(() => expect(times).toHaveLength(3), 10_000);
-  // By the visibility time-out it would take 60 s.
+  // With the visibility timeout it would take 60 s.
   expect((times[2] ?? 0) - (times[0] ?? 0)).toBeLessThan(10_000);
   await run.close();
 });

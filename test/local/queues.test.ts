@@ -14,7 +14,7 @@ import { type BackgroundRun, clientOptions, startBackground } from './fixture/st
 let run: BackgroundRun;
 let sqs: SQSClient;
 beforeAll(async () => {
-  // Soon, but without the danger that a function's slow start on a busy machine brings a message twice.
+  // Failed messages are redelivered at once, yet a slow start on a busy machine does not cause a second delivery.
   run = await startBackground({ redeliverySeconds: 0 });
   sqs = new SQSClient(clientOptions(run.endpoints.sqs));
 });
@@ -34,7 +34,7 @@ const records = (functionName: string) =>
 const deliveries = (functionName: string, body: string) =>
   records(functionName).filter((record) => record.body === body);
 
-/** Messages that the queue holds: ready, delayed, in flight. */
+/** The number of messages in the queue: visible, delayed and in flight. */
 async function depth(queue: string, kinds = ['', 'Delayed', 'NotVisible']): Promise<number> {
   const { Attributes = {} } = await sqs.send(
     new GetQueueAttributesCommand({ QueueUrl: run.ref(queue), AttributeNames: ['All'] }),
@@ -81,7 +81,7 @@ describe('a queue', () => {
         Entries: [{ Id: 'a', MessageBody: 'together', MessageGroupId: 'g2' }],
       }),
     );
-    // Of a message without a group the engine itself makes the digest.
+    // For a message without a group, the emulator itself computes the digest.
     const plain = await sqs.send(
       new SendMessageCommand({ QueueUrl: run.ref('Unread'), MessageBody: 'plain', MessageAttributes }),
     );

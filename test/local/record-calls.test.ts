@@ -53,7 +53,7 @@ it.each([
 
 it('passes all as it is, and counts its bytes', async () => {
   recorded.length = 0;
-  // A signature covers the host: the service must see the one that was signed for.
+  // The signature covers the Host header, so the service must receive the signed one.
   const headers = { host: 'signed.example', 'x-amz-security-token': 'a-function' };
   expect(await send('PUT', '/bucket/key', headers, 'ä'.repeat(1000))).toEqual({
     status: 200,

@@ -13,7 +13,7 @@ beforeAll(() => synthesizeFixture('Background'));
 const folders: string[] = [];
 afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))));
 
-/** Time that passes when a test says so. */
+/** A timer whose time passes only when the test advances it. */
 function createManualTimer(): Timer & { pending(): number; advanceTo(seconds: number): void } {
   const pending = new Set<{ readonly due: number; readonly callback: () => void }>();
   let now = 0;

@@ -10,7 +10,7 @@ afterEach(async () => {
   for (const end of endings.splice(0).reverse()) await end();
 });
 
-/** The wire in front of an engine that answers so, and what it has told of operators' writes. */
+/** The wire in front of a scripted emulator, and the operators' writes that it has reported. */
 async function startWire(emulator: RequestListener) {
   const server = createServer(emulator);
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));

@@ -25,7 +25,7 @@ async function dataFolder(): Promise<string> {
   return folder;
 }
 
-/** Processes whose command line names this folder: the engine and the shell that watches over it. */
+/** Processes whose command line contains this folder: the emulator and the shell that supervises it. */
 async function processesOf(folder: string): Promise<string[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
   const commands = await Promise.all(
@@ -114,7 +114,7 @@ describe('a process that runs a template', () => {
 
   it('can be followed at once when it is killed, even if nobody takes note of its end', async () => {
     const dataDir = await dataFolder();
-    // The program that takes the shell's place waits for none of its children.
+    // `exec sleep` replaces the shell and never waits for its child, so the child stays a zombie.
     const { child } = await startProcess(dataDir, [
       'sh',
       '-c',
@@ -127,7 +127,7 @@ describe('a process that runs a template', () => {
     process.kill(pid, 'SIGKILL');
     const run = await runTemplate({ assembly, dataDir, port: 0 });
     expect(await readFile(`/proc/${pid}/stat`, 'utf8')).toMatch(/\) Z /);
-    // Of the engines only the new run's is left.
+    // Only the new run's emulator is left.
     expect((await processesOf(dataDir)).filter((line) => !line.startsWith('sh\0'))).toHaveLength(1);
     await run.close();
     expect(await processesOf(dataDir)).toEqual([]);
@@ -139,7 +139,7 @@ describe('a process that runs a template', () => {
     const emulator = new DatabaseSync(path.join(dataDir, 'dynamodb.sqlite'));
     emulator.prepare('SELECT count(*) FROM sqlite_schema').get();
     const starting = runTemplate({ assembly, dataDir, port: 0 });
-    // Long enough for a whole start on an idle machine; a slower one proves nothing, and fails nothing.
+    // 1 s is enough for a whole start on an idle machine. On a slower machine the test passes without proving anything.
     expect(await Promise.race([starting.then(() => 'started'), wait(1000, 'waits')])).toBe('waits');
     emulator.close();
     await (await starting).close();
@@ -147,7 +147,7 @@ describe('a process that runs a template', () => {
 
   it('can be followed at once whenever it is killed', async () => {
     const dataDir = await dataFolder();
-    // While it loads, while the engine starts, and when it runs, of a start that takes half a second or more.
+    // A start takes 500 ms or more: the kills come while it loads, while the emulator starts, and when it runs.
     for (const milliseconds of [100, 300, 500, 1000]) {
       const [program, ...args] = command(dataDir);
       const child = spawn(program, args, { stdio: 'ignore' });

@@ -14,7 +14,7 @@ import type { FixtureName } from './fixture/synthesize-fixture.ts';
 const folders: string[] = [];
 afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))));
 
-/** A fixture whose functions, named by the start of their logical id, have reservations. */
+/** A fixture in which functions have reserved concurrency, by the name in their logical id. */
 async function reserve(fixture: FixtureName, reservations: Record<string, number>): Promise<string> {
   const assembly = await changeAssembly(fixture, (resources) => {
     for (const [name, executions] of Object.entries(reservations)) {
@@ -28,7 +28,7 @@ async function reserve(fixture: FixtureName, reservations: Record<string, number
   return assembly;
 }
 
-// It would wait and try again.
+// One attempt only: the SDK would wait and retry.
 const lambdaOf = (endpoint: string) => new LambdaClient({ ...clientOptions(endpoint), maxAttempts: 1 });
 
 const physicalNameOf = ({ physicalIds }: FixtureRun, start: string): string =>
@@ -62,13 +62,13 @@ describe('a function that has as many executions as it has reserved', () => {
   const beyondReservation = throttledBy('ReservedFunctionConcurrentInvocationLimitExceeded');
 
   it('is throttled by Lambda and a 500 of the gateway, until one of them ends', async () => {
-    const buffered = run.act({ do: 'call', url: `${checkpoint.url}/first` });
+    const first = run.act({ do: 'call', url: `${checkpoint.url}/first` });
     await checkpoint.reached('first');
     await expect(invoke(nameOf('Act'))).rejects.toMatchObject(beyondReservation);
     const response = await run.act({ do: 'count' });
     expect([response.status, await response.json()]).toEqual([500, { failed: 'Internal server error' }]);
     checkpoint.release('first');
-    expect((await buffered).status).toBe(200);
+    expect((await first).status).toBe(200);
     expect((await invoke(nameOf('Act'))).FunctionError).toBeUndefined();
     expect((await run.act({ do: 'count' })).status).toBe(200);
   });
@@ -88,7 +88,7 @@ describe('a function that has as many executions as it has reserved', () => {
 
   it('stops every route behind it when it is the authorizer, but for what is cached', async () => {
     const call = (word: string) => run.fetch('stream', { method: 'POST', headers: { Authorization: word } });
-    // The function behind it runs never: 500 of the integration, with the authorizer's answer kept.
+    // The route's function can never run, so the integration returns 500; the authorizer's response is cached.
     expect((await call('kept')).status).toBe(500);
     const slow = run.fetch('fresh', { headers: { Authorization: `${checkpoint.url}/authorizer` } });
     await checkpoint.reached('authorizer');
@@ -109,7 +109,7 @@ it('functions without a reservation share what the account has, whichever of the
   const checkpoint = await openCheckpoint();
   const run = await startFixture({ accountConcurrency: 2 });
   const lambda = lambdaOf(run.endpoints.lambda);
-  const buffered = [
+  const calls = [
     run.act({ do: 'call', url: `${checkpoint.url}/one` }),
     run.fetch(`impatient?do=call&url=${checkpoint.url}/two`),
   ];
@@ -119,7 +119,7 @@ it('functions without a reservation share what the account has, whichever of the
   ).rejects.toMatchObject(throttledBy('ConcurrentInvocationLimitExceeded'));
   expect((await run.fetch('open/fixed?do=count')).status).toBe(500);
   checkpoint.release('one');
-  expect((await buffered[0])?.status).toBe(200);
+  expect((await calls[0])?.status).toBe(200);
   expect((await run.fetch('open/fixed?do=count')).status).toBe(200);
   checkpoint.release('two');
   await run.close();

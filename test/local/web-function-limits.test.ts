@@ -9,7 +9,7 @@ afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
 });
 
-/** A run whose web function has these limits; its address. */
+/** Starts a run whose web function has these limits, and returns its address. */
 async function startWeb(endpoint: Record<string, object>, perEnvironment = 64): Promise<string> {
   const assembly = await changeAssembly('Web', (resources) => {
     for (const { Type, Properties = {} } of Object.values(resources)) {

@@ -115,7 +115,7 @@ it('over a restart names stay used, what ran is ABORTED, and its token is unknow
   await before.run.close();
   const log = path.join(dataDir, 'executions.jsonl');
   expect((await stat(log)).mode & 0o777).toBe(0o600);
-  // As a kill in the middle of a write would leave it.
+  // A kill in the middle of a write leaves an incomplete last line.
   await appendFile(log, '{"arn":"half');
 
   const after = await start();

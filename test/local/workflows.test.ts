@@ -45,15 +45,15 @@ const ended = (executionArn: string) =>
     return execution;
   }, 10_000);
 const output = async (executionArn: string) => {
-  const { status, output: text } = await ended(executionArn);
+  const { status, output: json } = await ended(executionArn);
   expect(status).toBe('SUCCEEDED');
-  return JSON.parse(text ?? 'null') as Record<string, unknown>;
+  return JSON.parse(json ?? 'null') as Record<string, unknown>;
 };
 
-/** The events in which an execution asked for its answer. */
+/** The events by which an execution has requested a callback. */
 const requestedBy = (executionArn: string) =>
   run.events<CallbackRequest>('Asked').filter(({ execution }) => execution.id === executionArn);
-const received = (executionArn: string, times = 1) =>
+const requestOf = (executionArn: string, times = 1) =>
   vi.waitFor(() => {
     const events = requestedBy(executionArn);
     expect(events).toHaveLength(times);
@@ -69,7 +69,7 @@ describe('a task that waits for its token', () => {
   it('gives the function what the context object holds, and goes on with the answer', async () => {
     run.script('Told', () => ({ returns: { understood: true } }));
     const arn = await start('Flow', { question: 1 });
-    const event = await received(arn);
+    const event = await requestOf(arn);
     const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
     expect(event).toEqual({
       token: expect.any(String),
@@ -84,8 +84,8 @@ describe('a task that waits for its token', () => {
     expect(await describeExecution(arn)).toMatchObject({ status: 'RUNNING', input: '{"question":1}' });
     await sfn.send(new SendTaskHeartbeatCommand({ taskToken: event.token }));
     await succeed(event.token, { value: 42 });
-    const text = { said: { understood: true }, status: 200 };
-    expect(await output(arn)).toEqual({ question: 1, response: { value: 42 }, text });
+    const report = { said: { understood: true }, status: 200 };
+    expect(await output(arn)).toEqual({ question: 1, response: { value: 42 }, report });
     expect(run.events('Told').at(-1)).toEqual({ question: 1, response: { value: 42 } });
   });
 
@@ -93,7 +93,7 @@ describe('a task that waits for its token', () => {
     const hold = Promise.withResolvers<object>();
     run.script('Asked', () => hold.promise);
     const arn = await start('Flow', {});
-    await succeed((await received(arn)).token, 'early');
+    await succeed((await requestOf(arn)).token, 'early');
     expect(await output(arn)).toMatchObject({ response: 'early' });
     hold.resolve({});
   });
@@ -109,7 +109,7 @@ describe('a task that waits for its token', () => {
 
   it('times out as States.Timeout, which States.TaskFailed does not catch, and its token is stale', async () => {
     const arn = await start('HurriedFlow', {});
-    const { token } = await received(arn);
+    const { token } = await requestOf(arn);
     const notified = Promise.withResolvers<void>();
     const hold = Promise.withResolvers<object>();
     run.script('Told', () => {
@@ -126,7 +126,7 @@ describe('a task that waits for its token', () => {
     const arn = await start('Flow', {});
     const tokens: string[] = [];
     for (const attempt of [0, 1, 2]) {
-      const event = await received(arn, attempt + 1);
+      const event = await requestOf(arn, attempt + 1);
       expect(event.attempt).toBe(attempt);
       tokens.push(event.token);
       await fail(event.token, 'Again', `attempt ${attempt}`);
@@ -160,7 +160,7 @@ describe('a task that waits for its token', () => {
 describe('a token', () => {
   it('that was used is refused as timed out', async () => {
     const arn = await start('Flow', {});
-    const { token } = await received(arn);
+    const { token } = await requestOf(arn);
     await succeed(token, 1);
     await expect(succeed(token, 2)).rejects.toMatchObject({ name: 'TaskTimedOut' });
     await expect(fail(token, 'Late', '')).rejects.toMatchObject({ name: 'TaskTimedOut' });
@@ -175,7 +175,7 @@ describe('a token', () => {
 
   it('takes only JSON', async () => {
     const arn = await start('Flow', {});
-    const { token: taskToken } = await received(arn);
+    const { token: taskToken } = await requestOf(arn);
     const response = new SendTaskSuccessCommand({ taskToken, output: 'no JSON' });
     await expect(sfn.send(response)).rejects.toMatchObject({ name: 'InvalidOutput' });
     await succeed(taskToken, null);
@@ -187,7 +187,7 @@ describe('a name', () => {
   it('in use by a running execution with the same input starts nothing new', async () => {
     const name = randomUUID();
     const arn = await start('Flow', { same: 1 }, name);
-    const { token } = await received(arn);
+    const { token } = await requestOf(arn);
     expect(await start('Flow', { same: 1 }, name)).toBe(arn);
     await expect(start('Flow', { same: 2 }, name)).rejects.toMatchObject({ name: 'ExecutionAlreadyExists' });
     await succeed(token, 1);
@@ -214,7 +214,7 @@ describe('a name', () => {
 describe('an execution', () => {
   it('that is stopped is ABORTED with its reason, and its token is stale', async () => {
     const arn = await start('Flow', {});
-    const { token } = await received(arn);
+    const { token } = await requestOf(arn);
     await sfn.send(
       new StopExecutionCommand({ executionArn: arn, error: 'Enough', cause: 'changed my mind' }),
     );
@@ -230,11 +230,11 @@ describe('an execution', () => {
 
   it('that is stopped between two attempts makes no other one', async () => {
     const arn = await start('Flow', {});
-    const { token } = await received(arn);
+    const { token } = await requestOf(arn);
     await fail(token, 'Again', '');
     await sfn.send(new StopExecutionCommand({ executionArn: arn }));
     const other = await start('Flow', {});
-    await succeed((await received(other)).token, 1);
+    await succeed((await requestOf(other)).token, 1);
     await ended(other);
     expect(requestedBy(arn)).toHaveLength(1);
   });

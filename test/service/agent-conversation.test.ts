@@ -46,7 +46,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-// A called agent has no look-up: the chat is its caller's.
+// The called agent has no look-up tool, because the chat belongs to its caller.
 it('searches documents and the history, reads a page and asks another agent, live, step by step', async () => {
   const captain = await createPublishedAgent(tenant.workspaceId, {
     name: 'Captain',
@@ -55,7 +55,7 @@ it('searches documents and the history, reads a page and asks another agent, liv
   });
   const agentId = await createPublishedAgent(tenant.workspaceId, {
     llm_model: 'openai:guide',
-    // The model sees nothing of the history but what it looks up.
+    // The model sees only the parts of the history that it looks up.
     meta: { max_history_characters: 0 },
     unified_tools: [
       { type: 'consultant_retrieve_context_source' },

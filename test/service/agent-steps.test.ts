@@ -35,7 +35,7 @@ afterAll(async () => {
   await model.close();
 });
 
-/** What the model says, call by call. */
+/** Scripts the model, call by call. */
 function script(...responses: ((call: ModelCall) => void)[]): ModelCall[] {
   const calls: ModelCall[] = [];
   model.onCall = (call) => {
@@ -108,7 +108,7 @@ describe('an agent that asks another', () => {
       'output_text.delta',
       'reasoning_step.start',
     ]);
-    // The step has started for the client before the other agent's model has said a word.
+    // The client sees the start of the step before the other agent's model has sent any text.
     says('Forty-two', { prompt_tokens: 100, completion_tokens: 50 })(await checkpoint.promise);
     const rest = await events.rest();
     expect(typesOf(rest)).toEqual([
@@ -236,8 +236,8 @@ describe('an agent that asks another', () => {
     const agentId = await agentWith({
       unified_tools: [{ type: 'consultant_call_agent', config: { agent_id: other } }],
     });
-    const send = calls('consultant_call_agent', { message: 'x' });
-    script(...(respond === undefined ? [send] : [send, respond]), says('Without it, then.'));
+    const callAgent = calls('consultant_call_agent', { message: 'x' });
+    script(...(respond === undefined ? [callAgent] : [callAgent, respond]), says('Without it, then.'));
     const { events, meta } = await reply(agentId);
     expect(meta.reasoning_steps).toMatchObject([
       { result: { success: false, data: { message: expect.stringContaining(message) } } },
@@ -344,11 +344,11 @@ describe('what a model gets wrong', () => {
       unified_tools: [{ type: 'consultant_call_agent', config: { agent_id: other } }],
       meta: { max_steps: 2 },
     });
-    const send = calls('consultant_call_agent', { message: 'x' });
-    const made = script(send, says('a'), send, says('b'));
+    const callAgent = calls('consultant_call_agent', { message: 'x' });
+    const made = script(callAgent, says('a'), callAgent, says('b'));
     const { events, meta } = await reply(agentId);
     expect(made[2]?.request).not.toHaveProperty('tools');
-    // What the tools have found is text by then: some servers take no results of tools without tools.
+    // The results of tools are sent as text: some servers reject tool results in a request without tools.
     expect(made[2]?.request.messages).toEqual([
       { role: 'user', content: expect.stringMatching(/^go\n\nThe tool consultant_call_agent answered: \{/) },
     ]);
@@ -415,7 +415,7 @@ it('uses several tools at once, each with its own start and end', async () => {
       );
       call.finish();
     },
-    // Neither is answered before both have been asked.
+    // The first call gets its reply only after the second call has arrived.
     (call) => waiting.push(call),
     (call) => {
       says('second')(call);
@@ -531,8 +531,8 @@ describe('titles', () => {
 
   it('are begun with the first text', async () => {
     const { promise: called, resolve } = Promise.withResolvers<ModelCall>();
-    const { promise: modelCalls, resolve: send } = Promise.withResolvers<ModelCall>();
-    model.onPlainCall = send;
+    const { promise: titleCall, resolve: onTitleCall } = Promise.withResolvers<ModelCall>();
+    model.onPlainCall = onTitleCall;
     script(resolve);
     const before = model.plainCalls.length;
     const chatId = await createChat(titledClient, titled);
@@ -542,7 +542,7 @@ describe('titles', () => {
     call.reason('Hmm');
     expect(model.plainCalls).toHaveLength(before);
     call.chunk('Sure.');
-    says('Sure things')(await modelCalls);
+    says('Sure things')(await titleCall);
     expect(typesOf([(await events.next()) as StreamEvent, (await events.next()) as StreamEvent])).toEqual([
       'output_text.delta',
       'chat.title.updated',
@@ -563,12 +563,12 @@ describe('titles', () => {
 
   it('hold up no JSON answer', async () => {
     const order: string[] = [];
-    const { promise: modelCalls, resolve: onCall } = Promise.withResolvers<ModelCall>();
+    const { promise: titleCall, resolve: onCall } = Promise.withResolvers<ModelCall>();
     model.onPlainCall = onCall;
     script(says('Sure.'));
     const chatId = await createChat(titledClient, titled);
     const response = send(titledClient, titled, chatId, 'x');
-    const left = (await modelCalls).gone.then(() => order.push('given up'));
+    const left = (await titleCall).gone.then(() => order.push('given up'));
     expect((await response).body.data).toBe('Sure.');
     order.push('answered');
     await left;

@@ -98,21 +98,21 @@ describe('agentctl batch submit', { timeout: 60_000 }, () => {
 });
 
 describe('agentctl batch submit, killed and run again', { timeout: 60_000 }, () => {
-  /** Kills a submission at its n-th batch. */
-  async function killAt(which: number, isTaken: boolean): Promise<void> {
+  /** Kills a submission at its n-th batch, which the service has created if `isCreated`. */
+  async function killAt(which: number, isCreated: boolean): Promise<void> {
     const running = agentctl.start(submitArgs());
     let creations = 0;
     front.serve = (request) => {
       if (isCreation(request)) creations += 1;
       if (!isCreation(request) || creations < which) return batches.serve(request);
-      if (isTaken) batches.take(request);
+      if (isCreated) batches.create(request);
       running.child.kill('SIGKILL');
     };
     expect(await running.ended).toMatchObject({ signal: 'SIGKILL' });
     front.serve = (request) => batches.serve(request);
   }
 
-  /** The journal as it is when the run is long over. */
+  /** Changes the journal so that its run seems to have ended long ago. */
   async function letTimePass(): Promise<void> {
     const journal = await readFile(`${file}.submission`, 'utf8');
     await writeFile(
@@ -142,9 +142,9 @@ describe('agentctl batch submit, killed and run again', { timeout: 60_000 }, () 
   it('sends again under the same key, and looks for nothing', async () => {
     await writeLines(messages(5));
     await killAt(1, true);
-    // One that looks the same, of somebody else.
+    // A batch with the same content that another client has submitted.
     const [mine] = batches.taken;
-    const other = batches.take({ body: mine?.body ?? '' });
+    const other = batches.create({ body: mine?.body ?? '' });
     const before = front.requests.length;
     const { submitted } = await submit();
     expect(submitted.map(({ batch_id }) => batch_id)).toEqual([mine?.resource.id]);
@@ -160,7 +160,7 @@ describe('agentctl batch submit, killed and run again', { timeout: 60_000 }, () 
     await letTimePass();
     for (const batch of batches.taken) batch.key = undefined;
     const others = messages(500).map((line, index) => ({ custom_id: `other-${index}`, ...line }));
-    batches.take({ body: JSON.stringify({ agent_id: agent, requests: others }) });
+    batches.create({ body: JSON.stringify({ agent_id: agent, requests: others }) });
     await submit();
     expect(batches.customIds.filter((id) => id.startsWith('line-'))).toEqual(lineIds(1, 1500));
   });
@@ -240,7 +240,7 @@ describe('agentctl batch submit, on a service in trouble', { timeout: 60_000 }, 
       if (!isCreation(request)) return batches.serve(request);
       creations += 1;
       if (creations % 2 === 0) return batches.serve(request);
-      batches.take(request);
+      batches.create(request);
       if (creations === 1) request.respond(500, { data: null, message: 'Broken', error_code: 10005 });
       else if (creations === 3) request.reset();
       else request.response.writeHead(504).end('<html>');
@@ -314,13 +314,13 @@ describe('the journal of agentctl batch submit', { timeout: 60_000 }, () => {
 
   it('belongs to one run at a time', async () => {
     await writeLines(messages(3));
-    const buffered = Promise.withResolvers<() => void>();
+    const arrived = Promise.withResolvers<() => void>();
     front.serve = async (request) => {
-      if (isCreation(request)) await new Promise<void>((go) => buffered.resolve(go));
+      if (isCreation(request)) await new Promise<void>((go) => arrived.resolve(go));
       batches.serve(request);
     };
     const first = agentctl.start(submitArgs());
-    const go = await buffered.promise;
+    const go = await arrived.promise;
     const second = await agentctl.run(...submitArgs());
     expect([second.code, second.stderr]).toEqual([
       1,

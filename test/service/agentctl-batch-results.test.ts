@@ -41,10 +41,10 @@ const itemsOf = (from: number, to: number) =>
     response_content: `Reply ${from + index + 1}: “${'é\n"'.repeat(100)}”`,
   }));
 
-/** A service whose batches, were there any so large, have 2500 results. */
+/** The scripted service's batches have 2500 results, more than real batches can have. */
 const total = 2500;
 
-/** The page that a request asks for, and where it begins. */
+/** The requested page of results, and its offset. */
 function pageOf({ path }: FrontRequest) {
   const { searchParams } = new URL(path, 'http://front');
   const offset = Number(searchParams.get('offset'));
@@ -62,7 +62,7 @@ function pageOf({ path }: FrontRequest) {
 
 const isPage = ({ path }: FrontRequest) => path.includes('/results');
 
-/** @param onPage does something else than giving the page, and returns true */
+/** @param onPage may respond in another way, and then returns true */
 function serveResults(
   status: string,
   onPage: (request: FrontRequest, text: string, offset: number) => boolean = () => false,
@@ -107,7 +107,7 @@ describe('agentctl batch results', () => {
       if (offset !== 1000 || breaks === 2) return false;
       breaks += 1;
       response.writeHead(200, { 'Content-Type': 'application/json' });
-      // Cut off, and ended as if it were whole.
+      // First the connection breaks, then the response ends early without an error.
       response.write(text.slice(0, text.length / 2), () =>
         breaks === 1 ? response.destroy() : response.end(),
       );

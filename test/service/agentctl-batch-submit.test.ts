@@ -51,7 +51,7 @@ interface Submission {
   batches: BatchResource[];
 }
 
-/** Every custom_id of every batch of the workspace, in the order of submission. */
+/** The custom ids of all batches of the workspace, in the order of submission. */
 async function submittedIds(): Promise<string[]> {
   const { body: list } = await tenant.client.get<BatchResource[]>('/batches');
   const ids: string[] = [];
@@ -65,7 +65,7 @@ async function submittedIds(): Promise<string[]> {
 const lineIds = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, index) => `line-${from + index}`);
 
-/** In front of the whole service; what needs no service is in agentctl-batch-journal.test.ts. */
+/** Tests with the whole service. Tests with a scripted one are in agentctl-batch-journal.test.ts. */
 describe('agentctl batch', { timeout: 120_000 }, () => {
   it('submits, waits, and writes the results to a file', async () => {
     await writeFile(
@@ -97,7 +97,7 @@ describe('agentctl batch', { timeout: 120_000 }, () => {
 
   it.each([
     ['plain', 'x'.repeat(200_000), 33],
-    // A quote is one byte of the message, two of the body, four of the function's payload.
+    // A quotation mark has one byte in the message, two in the body, and four in the function's payload.
     ['quoted', '"'.repeat(100_000), 17],
   ])('fills batches up to what the service takes: %s', async (_, message, count) => {
     await writeLines(Array.from({ length: count }, () => ({ message })));
@@ -134,11 +134,11 @@ describe('agentctl batch', { timeout: 120_000 }, () => {
 
   it('cancels a batch, and tells its status until it has ended', async () => {
     const { onCall } = model;
-    const buffered: ModelCall[] = [];
+    const waitingCalls: ModelCall[] = [];
     const received = Promise.withResolvers<void>();
     model.onCall = (call) => {
       if (!call.request.messages.at(-1)?.content.startsWith('Hold')) return onCall(call);
-      buffered.push(call);
+      waitingCalls.push(call);
       received.resolve();
     };
     await writeLines(Array.from({ length: 500 }, (_, index) => ({ message: `Hold ${index}` })));
@@ -158,7 +158,7 @@ describe('agentctl batch', { timeout: 120_000 }, () => {
     ]);
 
     model.onCall = onCall;
-    for (const call of buffered) onCall(call);
+    for (const call of waitingCalls) onCall(call);
     const watched = await agentctl.run('batch', 'status', id, '--watch', '--json');
     expect(watched.code).toBe(1);
     const [batch] = (JSON.parse(watched.stdout) as Submission).batches;

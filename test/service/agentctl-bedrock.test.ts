@@ -14,9 +14,9 @@ const listed = 'eu.amazon.nova-lite-v1:0';
 let service: Service;
 let folder: string;
 let workspaceId: string;
-/** CloudFormation and STS of an AWS account. */
+/** A server that stands in for CloudFormation and STS of an AWS account. */
 let account: Server;
-/** Of the stack that CloudFormation tells of. */
+/** The outputs of the stack that CloudFormation describes. */
 let outputs: Record<string, string>;
 beforeAll(async () => {
   service = await startService();
@@ -53,7 +53,7 @@ const describeStacks = (values: Record<string, string>): string => {
     </DescribeStacksResult></DescribeStacksResponse>`;
 };
 
-/** Runs agentctl to its end. */
+/** Runs agentctl until it ends. */
 async function agentctl(args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const child = spawn(process.execPath, [resolve(import.meta.dirname, '../../bin/agentctl.ts'), ...args], {
     env: {
@@ -75,7 +75,7 @@ async function agentctl(args: string[]): Promise<{ code: number | null; stdout: 
   return { code, stdout, stderr };
 }
 
-/** The arguments that name a local run whose stage lists these models. */
+/** The arguments for a local run whose stage lists these models. */
 async function localRun(models?: string[]): Promise<string[]> {
   const data = join(folder, models === undefined ? 'older' : `lists-${models.length}`);
   await mkdir(data, { recursive: true });

@@ -48,7 +48,7 @@ async function onlyChat(): Promise<ChatResource> {
 
 const isSend = ({ method, path }: FrontRequest) => method === 'POST' && path.endsWith('/messages');
 
-/** Streams events of a script instead of a model's reply. */
+/** Streams these events instead of a reply of the service. */
 function serveEvents(events: (Record<string, unknown> | '[DONE]')[]): void {
   front.serve = (request) => {
     if (!isSend(request)) return request.pass();
@@ -212,7 +212,7 @@ describe('agentctl chat as a conversation', () => {
       .toEqual(['Go on', 'One, two.']);
   });
 
-  /** util-linux's `script` gives a program a terminal, and passes on what is typed. */
+  /** `script` of util-linux runs a program in a terminal, and forwards its input. */
   const onTerminal = (words: string[], variables: Record<string, string>) =>
     startProgram(
       ['script', '-qefc', words.map((word) => `'${word}'`).join(' '), '/dev/null'],

@@ -40,9 +40,9 @@ it('a key is rotated: both work for the overlap, then the new one alone, and the
   };
 
   const first = await json<Issued>('keys', 'create', '--workspace', workspaceId, '--name', 'shop');
-  const startedAt = Date.now();
+  const rotatedAt = Date.now();
   const second = await json<Issued>('keys', 'rotate', first.key_id, '--overlap', '2h');
-  const hours = (Date.parse(second.old.expires_at ?? '') - startedAt) / 3_600_000;
+  const hours = (Date.parse(second.old.expires_at ?? '') - rotatedAt) / 3_600_000;
   expect([Math.round(hours), second.old.key_id]).toEqual([2, first.key_id]);
   expect(await Promise.all([first, second].map(({ api_key: key }) => summaryWith(key)))).toEqual([
     allowed,
@@ -55,7 +55,7 @@ it('a key is rotated: both work for the overlap, then the new one alone, and the
     allowed,
     allowed,
   ]);
-  const days = [startedAt, Date.now()].map((time) => new Date(time).toISOString().slice(0, 10));
+  const days = [rotatedAt, Date.now()].map((time) => new Date(time).toISOString().slice(0, 10));
   const unused = await json<Issued>('keys', 'create', '--workspace', workspaceId);
   const keys = await listed();
   for (const { key_id: id } of [first, second, third]) {
@@ -68,7 +68,7 @@ it('a key is rotated: both work for the overlap, then the new one alone, and the
     new RegExp(`^${keys.get(first.key_id)?.prefix}.*${keys.get(first.key_id)?.last_four}$`),
   );
 
-  // It ended a moment ago, and is not brought back.
+  // The key has expired by the first rotation, and no rotation makes it valid again.
   expect(await run('keys', 'rotate', first.key_id)).toMatchObject({
     code: 1,
     stdout: '',

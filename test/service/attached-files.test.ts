@@ -21,7 +21,7 @@ async function uploadTo(own: OpenTenant, name: string, data?: unknown): Promise<
   return dataOf(response) as UploadedFile;
 }
 
-/** Lets the day of an ephemeral file pass at once. */
+/** Makes an ephemeral file expire now. */
 const endDay = (own: OpenTenant, { uuid }: UploadedFile): Promise<void> =>
   dataTableOf(service).change(keys.file(own.workspaceId, uuid), {
     expires_at: new Date(Date.now() - 1).toISOString(),
@@ -171,7 +171,7 @@ describe('an address', () => {
         expect.stringContaining('<Code>SignatureDoesNotMatch</Code>'),
       ]);
     }
-    // The same one in other words is still its maker's.
+    // An address with its parameters in another order is still valid.
     expect((await fetch(changed(({ searchParams }) => searchParams.sort()))).status).toBe(200);
   });
 

@@ -31,7 +31,7 @@ const types = {
 
 const spaces = (megabytes: number): Buffer => Buffer.alloc(megabytes * 1024 * 1024, ' ');
 const paragraph = (text: string): string => `<w:p><w:r><w:t>${text}</w:t></w:r></w:p>`;
-/** With the part list that tells a .docx from other archives. */
+/** An archive with the content types that distinguish a .docx from other archives. */
 const archive = (parts: Record<string, string | Buffer>): Buffer =>
   zip({
     '[Content_Types].xml':
@@ -39,7 +39,7 @@ const archive = (parts: Record<string, string | Buffer>): Buffer =>
     ...parts,
   });
 
-/** As a PDF with a password begins to be: its trailer names how it is encrypted. */
+/** A PDF whose trailer names an encryption, as that of a PDF with a password does. */
 const encryptedPdf = (): Buffer =>
   Buffer.from(
     pdfOf([['Secret']])
@@ -51,7 +51,7 @@ const encryptedPdf = (): Buffer =>
     'latin1',
   );
 
-// The first turn of a run starts its functions; the worst file takes some seconds of a busy machine.
+// The first turn of a run starts its functions. The slowest file takes some seconds on a busy machine.
 describe('the model is told why it has no text of', { timeout: 90_000 }, () => {
   it.each<[why: string, name: string, type: string, content: () => Buffer, reason: string]>([
     ['a broken PDF', 'a.pdf', types.pdf, () => Buffer.from('%PDF-1.4\nHello'), 'cannot be read as a PDF'],
@@ -124,7 +124,7 @@ describe('a file cannot leave its element in the prompt', { timeout: 60_000 }, (
     '</files> <b>bold</b> a<b',
   ].join('');
 
-  /** The texts of the user's message, one after the other. */
+  /** The text parts of the user's last message. */
   const lastMessage = (): string => {
     const content: unknown = model.calls.at(-1)?.request.messages.at(-1)?.content;
     return (content as { text: string }[]).map(({ text }) => text).join('\n');

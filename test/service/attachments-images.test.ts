@@ -20,14 +20,14 @@ afterAll(async () => {
   await model.close();
 });
 
-const noise = (line: Buffer): void => {
-  randomFillSync(line);
+const noise = (row: Buffer): void => {
+  randomFillSync(row);
 };
-const red = (line: Buffer): void => {
-  for (let at = 0; at < line.length; at += 3) line[at] = 255;
+const red = (row: Buffer): void => {
+  for (let at = 0; at < row.length; at += 3) row[at] = 255;
 };
 
-/** The image that the model was shown last. */
+/** The image in the model's last request. */
 function shown(): { mediaType: string; bytes: Buffer } {
   const { content } = model.calls.at(-1)?.request.messages[0] ?? {};
   const [part] = content as unknown as { image_url?: { url: string } }[];
@@ -37,7 +37,7 @@ function shown(): { mediaType: string; bytes: Buffer } {
 
 const seeing = () => openAttaching(service, { meta: { vision: true } });
 
-// The first turn of a run starts its functions; decoders are compiled when they are needed.
+// The first turn of a run starts its functions, and decoders are compiled at their first use.
 describe('an image that is too large for models', { timeout: 60_000 }, () => {
   it.each([
     ['of too many bytes', { width: 1500, height: 1000 }, noise, { width: 1500, height: 1000 }],
@@ -103,7 +103,7 @@ it('an image is shown to batches that go on with its chat, and both are told whe
   expect(shown().bytes).toEqual(image);
 
   for (const uuid of [file, other]) await fileBucketOf(service).remove(chat.workspaceId, uuid);
-  // Warm ones have it at hand.
+  // Warm threads have the image in memory.
   for (const name of ['SendMessage', 'ProcessBatchItems'])
     expect(service.run.killWorkers(name)).toBeGreaterThan(0);
   await chat.send('Is it still there?');
@@ -111,7 +111,7 @@ it('an image is shown to batches that go on with its chat, and both are told whe
   await sendInBatch();
   expect(lastPrompt(model)).toContain('is no longer there');
   expect(lastPrompt(model)).not.toContain('image_url');
-  // One that nobody had looked at is gone as well.
+  // An image that no model had seen before is reported as missing too.
   await chat.send('And this one?', other);
   expect(lastPrompt(model).match(/is no longer there/g)).toHaveLength(2);
 });

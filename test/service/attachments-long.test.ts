@@ -4,7 +4,7 @@ import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.
 import { type Service, startService } from '#support/service.ts';
 
 const isSoak = process.env.SOAK !== undefined;
-/** As long as the extraction of a text lets through, 38 MB; a small case is as long as is looked up at most. */
+/** In the soak, the longest text that the extraction returns, 38 MB; otherwise a little more than a look-up reads. */
 const characters = isSoak ? 19_000_000 : 4_100_000;
 const filesOfMessage = isSoak ? 10 : 1;
 
@@ -14,7 +14,7 @@ beforeAll(async () => {
   model = await startScriptedModel();
   service = await startService({ variables: { OPENAI_BASE_URL: model.url } });
 });
-// A function that held more memory than it has fails the close.
+// Closing fails if a function has used more memory than its limit.
 afterAll(async () => {
   await service.close();
   await model.close();

@@ -66,7 +66,7 @@ describe('the text of an attached file reaches the model', { timeout: 60_000 }, 
   });
 });
 
-/** Lets the model look something up before it answers, and gives what it found. */
+/** Makes the model search before it replies, and passes the result to `run`. */
 async function whileSearching(
   query: string,
   run: (found: () => SearchResult) => Promise<void>,
@@ -158,7 +158,7 @@ it('tells the model of a file that is gone by a follow-up', async () => {
   expect(lastPrompt(model)).not.toContain(fact);
 }, 60_000);
 
-/** Lets the day of an ephemeral file pass at once, as its chat's first message and its own row know it. */
+/** Makes an ephemeral file expire now, both in its own item and in the chat's first message. */
 async function endDay({ workspaceId, chatId }: Chat, uuid: string): Promise<void> {
   const table = dataTableOf(service);
   const past = { expires_at: new Date(Date.now() - 1).toISOString() };

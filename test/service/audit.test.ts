@@ -47,12 +47,12 @@ it('every change of an operator tells who made it, when, to what, and what is di
     limits: 'default',
   });
   const issued = await createApiKey(services)({ workspaceId: workspace, name: null, expiresAt: null });
-  const { apiKey: text } = issued;
+  const { apiKey: firstKey } = issued;
   const key = issued.key.id;
   await services.workspaces.addToWhitelist(workspace, ['ann', 'bob']);
   const rotated = await rotateApiKey(services)({ keyId: key, overlap: 1000, expiresAt: null });
   await services.apiKeys.revoke(key, new Date().toISOString());
-  // What was revoked before is not revoked again.
+  // The second revocation changes nothing, so it has no entry.
   await services.apiKeys.revoke(key, new Date().toISOString());
   const file = join(folder, 'handbook.md');
   await writeFile(file, '# Handbook\n\nThe word is canary-document.\n');
@@ -78,7 +78,7 @@ it('every change of an operator tells who made it, when, to what, and what is di
     'workspace updated': { target: workspace, changes: { enabled: { from: true, to: false } } },
     'key created': {
       target: key,
-      changes: { name: null, expires_at: null, key: `${text.slice(0, 7)}…${text.slice(-4)}` },
+      changes: { name: null, expires_at: null, key: `${firstKey.slice(0, 7)}…${firstKey.slice(-4)}` },
     },
     'key rotated': {
       target: key,
@@ -92,8 +92,8 @@ it('every change of an operator tells who made it, when, to what, and what is di
     },
   });
   const all = JSON.stringify([entries, await entriesOf()]);
-  for (const secret of [text, rotated.apiKey, 'canary-document']) expect(all).not.toContain(secret);
-  // Those of all workspaces are the same ones, among others.
+  for (const secret of [firstKey, rotated.apiKey, 'canary-document']) expect(all).not.toContain(secret);
+  // The list of all workspaces contains the same entries.
   expect((await entriesOf()).filter(({ workspaceId }) => workspaceId === workspace)).toHaveLength(7);
 });
 

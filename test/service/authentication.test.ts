@@ -37,7 +37,7 @@ async function callWith(
   };
 }
 
-/** A further key of a tenant, as an operator issues it. */
+/** Creates another key of a tenant, as an operator does. */
 async function issueKey(workspaceId: string, expiresAt: Date | null = null) {
   return createApiKey(operator())({ workspaceId, name: 'Further', expiresAt });
 }

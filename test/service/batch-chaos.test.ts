@@ -3,7 +3,7 @@ import { runChaos } from '#support/batch-chaos.ts';
 
 const isSoak = process.env.SOAK !== undefined;
 
-// Less than two minutes on an idle machine; a busy one starts services slowly.
+// It takes less than two minutes on an idle machine, but a busy machine starts services slowly.
 const seconds = isSoak ? 3600 : 300;
 vi.setConfig({ testTimeout: seconds * 1000 });
 

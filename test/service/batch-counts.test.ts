@@ -32,11 +32,11 @@ afterAll(async () => {
   await model.close();
 });
 
-const buffered: ModelCall[] = [];
+const openCalls: ModelCall[] = [];
 
 async function respond(call: ModelCall): Promise<void> {
   const message = call.request.messages.at(-1)?.content ?? '';
-  if (message.startsWith('Hold')) return void buffered.push(call);
+  if (message.startsWith('Hold')) return void openCalls.push(call);
   await pass(below(1500));
   if (message.startsWith('Refuse')) return call.fail(400);
   call.chunk('Done');
@@ -53,20 +53,24 @@ const countsOf = ({ completed_requests, failed_requests }: BatchResource): Count
   failed: failed_requests,
 });
 
-async function shown(id: string): Promise<Counts> {
+async function countsOfResults(id: string): Promise<Counts> {
   const results = await resultsOf(tenant.client, id);
   const counted = (status: string) => results.filter((result) => result.status === status).length;
   return { success: counted('success'), failed: counted('failed') };
 }
 
-async function listed(id: string): Promise<Counts> {
+async function countsInList(id: string): Promise<Counts> {
   const batches = dataOf(await tenant.client.get<BatchResource[]>('/batches?limit=1000'));
   return countsOf(batches.find((batch) => batch.id === id) as BatchResource);
 }
 
-/** Each look may only ever find as many as the one before, or more. */
+/** Reads the counts again and again: they must never decrease. Returns the number of rounds. */
 async function watch(id: string): Promise<number> {
-  const checks = [() => batchAt(tenant.client, id).then(countsOf), () => shown(id), () => listed(id)];
+  const checks = [
+    () => batchAt(tenant.client, id).then(countsOf),
+    () => countsOfResults(id),
+    () => countsInList(id),
+  ];
   let before: Counts = { success: 0, failed: 0 };
   for (let count = 0; ; count += 1) {
     const { status } = await batchAt(tenant.client, id);
@@ -85,7 +89,7 @@ it('counts and results agree at every moment, whatever ends, is cancelled or exp
   const ends = await Promise.all(
     Array.from({ length: 8 }, async (_, index) => {
       const requests = requestsOf(1 + below(35), (position) => ({
-        // Every other batch has some that are not answered before its time is up.
+        // Every other batch has requests that get no reply before it expires.
         message: `${['Answer', 'Refuse', 'Answer', index % 2 === 0 ? 'Hold' : 'Answer'][below(4)]} ${position}`,
       }));
       const { id } = await submit(tenant.client, tenant, requests);
@@ -94,15 +98,15 @@ it('counts and results agree at every moment, whatever ends, is cancelled or exp
         await pass(1000 + below(5000));
         const cancelled = await tenant.client.post<BatchResource>(`/batches/${id}/cancel`, undefined);
         if (cancelled.status === 202) {
-          const [atCancel, later] = [countsOf(dataOf(cancelled)), await shown(id)];
+          const [atCancel, later] = [countsOf(dataOf(cancelled)), await countsOfResults(id)];
           expect(later.success).toBeGreaterThanOrEqual(atCancel.success);
           expect(later.failed).toBeGreaterThanOrEqual(atCancel.failed);
         }
-        // What is being done ends.
-        for (const call of buffered.splice(0)) call.finish();
+        // The running requests end.
+        for (const call of openCalls.splice(0)) call.finish();
       }
       const release = setInterval(() => {
-        for (const call of buffered.splice(0)) call.finish();
+        for (const call of openCalls.splice(0)) call.finish();
       }, 10_000);
       try {
         const checks = await watching;

@@ -20,10 +20,10 @@ vi.setConfig({ testTimeout: 90_000 });
 
 let model: ScriptedModel;
 let service: Service;
-const buffered: ModelCall[] = [];
+const openCalls: ModelCall[] = [];
 beforeAll(async () => {
   model = await startScriptedModel();
-  model.onCall = (call) => void buffered.push(call);
+  model.onCall = (call) => void openCalls.push(call);
   service = await startService({
     variables: { OPENAI_BASE_URL: model.url, BATCH_TIMEOUT_SECONDS: '10', LEASE_SECONDS: '3' },
     maxConcurrency: 2,
@@ -39,20 +39,20 @@ it('at its expiry what was not begun fails with 408, what was finishes, and the 
   const tenant = await openTenant(service, { model: 'openai:test' });
   const requests = requestsOf(100, (index) => ({ message: `Hold ${index}` }));
   const batch = await submit(tenant.client, tenant, requests);
-  await vi.waitUntil(() => buffered.length > 0, { timeout: 30_000 });
+  await vi.waitUntil(() => openCalls.length > 0, { timeout: 30_000 });
   const statuses = async () => tally(await resultsOf(tenant.client, batch.id));
   await vi.waitUntil(async () => (await statuses())['failed 408'] !== undefined, { timeout: 30_000 });
   const { processing = 0, ...others } = await statuses();
   expect(others).toEqual({ 'failed 408': 100 - processing });
-  // Two workers have ten each at most.
-  expect([processing <= 20, buffered.length]).toEqual([true, processing]);
+  // Two workers run at most ten requests each.
+  expect([processing <= 20, openCalls.length]).toEqual([true, processing]);
   expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(batch.expires_at));
   expect(await batchAt(tenant.client, batch.id)).toMatchObject({
     status: 'in_progress',
     completed_requests: 0,
     failed_requests: 100 - processing,
   });
-  for (const call of buffered.splice(0)) {
+  for (const call of openCalls.splice(0)) {
     call.chunk('Late');
     call.finish();
   }
@@ -69,7 +69,7 @@ it('at its expiry what was not begun fails with 408, what was finishes, and the 
     error_message: 'The batch timed out before the request was processed',
   });
   await checkChats(tenant.client, requests, results);
-  expect(buffered).toEqual([]);
+  expect(openCalls).toEqual([]);
 });
 
 it('a batch that has expired and is still in progress can be cancelled, and its results keep their 408', async () => {
@@ -81,7 +81,7 @@ it('a batch that has expired and is still in progress can be cancelled, and its 
     requestsOf(30, (index) => ({ message: `Hold ${index}` })),
   );
   await batchThat(client, batch.id, ({ failed_requests }) => failed_requests > 0);
-  const processing = buffered.length;
+  const processing = openCalls.length;
   const cancel = await client.post<BatchResource>(`/batches/${batch.id}/cancel`, undefined);
   expect(cancel.status).toBe(202);
   expect(dataOf(cancel)).toMatchObject({
@@ -92,7 +92,7 @@ it('a batch that has expired and is still in progress can be cancelled, and its 
   expect(summaryOf(await client.post(`/batches/${batch.id}/cancel`, undefined))).toBe(
     '400/10006 Only a batch in progress can be cancelled; this one is cancelling',
   );
-  for (const call of buffered.splice(0)) {
+  for (const call of openCalls.splice(0)) {
     call.chunk('Late');
     call.finish();
   }
@@ -108,11 +108,11 @@ it('a batch that has expired and is still in progress can be cancelled, and its 
 it('what a worker has left lying at the expiry fails too, so that the batch ends', async () => {
   const tenant = await openTenant(service, { model: 'openai:test' });
   const batch = await submit(tenant.client, tenant, requestsOf(3));
-  await vi.waitUntil(() => buffered.length === 3, { timeout: 30_000 });
+  await vi.waitUntil(() => openCalls.length === 3, { timeout: 30_000 });
   await vi.waitUntil(() => Date.now() > Date.parse(batch.expires_at), { timeout: 30_000 });
   service.run.killWorkers('ProcessBatchItems');
   const ended = await endOf(tenant.client, batch.id);
   expect(ended).toMatchObject({ status: 'completed', completed_requests: 0, failed_requests: 3 });
   expect(tally(await resultsOf(tenant.client, batch.id))).toEqual({ 'failed 408': 3 });
-  buffered.splice(0);
+  openCalls.splice(0);
 });

@@ -7,15 +7,15 @@ import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support
 import { type Service, startService } from '#support/service.ts';
 import { createChat, send } from '#support/turns.ts';
 
-// Waits between tries are real: 5 s, 10 s …
+// Retries wait in real time: 5 s, 10 s …
 vi.setConfig({ testTimeout: 120_000 });
 
 let model: ScriptedModel;
 let service: Service;
 let proxy: DynamoProxy;
-/** Workspaces, and the functions that fail with theirs. */
+/** By workspace: the functions whose calls for it fail. */
 const failing = new Map<string, RegExp>();
-/** What the model does with messages that begin so; it says `Hello` to others. */
+/** How the model responds to messages with this prefix; other messages get the reply `Hello`. */
 const scripts = new Map<string, (call: ModelCall, message: string) => void>();
 beforeAll(async () => {
   model = await startScriptedModel();
@@ -37,11 +37,11 @@ beforeAll(async () => {
     variables: {
       OPENAI_BASE_URL: model.url,
       AWS_ENDPOINT_URL_DYNAMODB: proxy.url,
-      // As many as workers: a batch of five groups has one more.
+      // As many slots as workers: a batch of five request groups has one group too many.
       BATCH_WORKSPACE_PLACES: '4',
     },
     maxConcurrency: 4,
-    // Ten attempts would take minutes.
+    // With the real waits, ten attempts would take minutes.
     waitMilliseconds: {
       'Send the requests to the queue and wait for the last one': 100,
       'See what has become of the batch': 100,
@@ -148,7 +148,7 @@ it.concurrent('a request that the queue gives up fails, unless it is over or bei
   const batch = await submit(tenant.client, tenant, requests);
   const statuses = async () => (await resultsOf(tenant.client, batch.id)).map(({ status }) => status);
   await expect.poll(statuses, { timeout: 30_000 }).toEqual(['success', 'processing', 'pending']);
-  for (const position of [0, 1, 2]) await abort(tenant, batch, position);
+  for (const position of [0, 1, 2]) await sendToDeadLetters(tenant, batch, position);
   await expect.poll(statuses, { timeout: 30_000 }).toEqual(['success', 'processing', 'failed']);
   down = false;
   for (const call of calls) respond(call);
@@ -176,10 +176,11 @@ it.concurrent('a request that the queue gives up hands on its place and its hist
     const isWaiting = async (): Promise<boolean> =>
       model.calls.some((call) => messageOf(call) === message) && (await statusOf(position)()) === 'pending';
     await expect.poll(isWaiting, { timeout: 30_000 }).toBe(true);
-    await abort(tenant, batch, position);
+    await sendToDeadLetters(tenant, batch, position);
     await expect.poll(statusOf(position), { timeout: 30_000 }).toBe('failed');
   };
-  // Four groups have all places: the fifth gets that of the second, and the next of a history that of the first.
+  // Four groups have all slots. The fifth group gets the slot of the second one, and the next request of the chat that
+  // of the first one.
   expect(await statusOf(40)()).toBe('pending');
   await failWaiting(10);
   await expect.poll(statusOf(40), { timeout: 30_000 }).toBe('success');
@@ -209,8 +210,8 @@ it.concurrent.each([
   },
 );
 
-/** Lets the queue give up a message with one request, as after its last delivery. */
-const abort = (
+/** Sends a message for one request to the dead-letter queue, as SQS does after the last delivery. */
+const sendToDeadLetters = (
   { workspaceId }: { workspaceId: string },
   { id: batchId }: { id: string },
   position: number,

@@ -15,8 +15,8 @@ vi.setConfig({ testTimeout: 300_000 });
 const agentctl = resolve(import.meta.dirname, '../../bin/agentctl.ts');
 
 /**
- * Real time and the defaults of `npm start`: a lease of 30 s has to end. batch-chaos.test.ts has the small case, with
- * short leases and a quick schedule.
+ * Runs in real time with the defaults of `npm start`: a lease of 30 s must expire. batch-chaos.test.ts has the small
+ * case, with short leases and a fast schedule.
  */
 it.runIf(process.env.SOAK !== undefined)(
   'a batch of 300 is whole and exact 75 s after the last of three kills',
@@ -66,7 +66,7 @@ it.runIf(process.env.SOAK !== undefined)(
       const { id } = await submit(await client(), { agentId }, requests);
       let restarted = 0;
       for (let kill = 1; kill <= 3; kill += 1) {
-        // Claims are under way, and requests have ended.
+        // By then, some requests are being claimed and some have ended.
         const received = model.calls.length;
         await vi.waitUntil(() => model.calls.length >= received + 20 + random() * 40, { timeout: 60_000 });
         run.child.kill('SIGKILL');

@@ -24,8 +24,8 @@ let service: Service;
 beforeAll(async () => {
   model = await startScriptedModel();
   const { onCall } = model;
-  // What begins so is answered by hand.
-  model.onCall = (call) => (messageOf(call).startsWith('Hold') ? buffered.push(call) : onCall(call));
+  // Messages that start with `Hold` get their reply from the test.
+  model.onCall = (call) => (messageOf(call).startsWith('Hold') ? openCalls.push(call) : onCall(call));
   service = await startService({ variables: { OPENAI_BASE_URL: model.url }, maxConcurrency: 4 });
 });
 afterAll(async () => {
@@ -33,16 +33,16 @@ afterAll(async () => {
   await model.close();
 });
 
-const buffered: ModelCall[] = [];
+const openCalls: ModelCall[] = [];
 const messageOf = (call: ModelCall): string => call.request.messages.at(-1)?.content ?? '';
 const open = () => openTenant(service, { model: 'openai:test' });
 const cancel = (client: Awaited<ReturnType<typeof open>>['client'], id: string) =>
   client.post<BatchResource>(`/batches/${id}/cancel`, undefined);
 
-/** The calls that a batch holds, once there are so many. */
-async function bufferedCalls(count: number): Promise<ModelCall[]> {
-  await vi.waitUntil(() => buffered.length >= count, { timeout: 30_000 });
-  return buffered.splice(0);
+/** Waits for so many calls of `Hold` messages, and returns them. */
+async function takeOpenCalls(count: number): Promise<ModelCall[]> {
+  await vi.waitUntil(() => openCalls.length >= count, { timeout: 30_000 });
+  return openCalls.splice(0);
 }
 
 function respond(call: ModelCall, text = `To: ${messageOf(call)}`): void {
@@ -54,8 +54,8 @@ it('a cancel in the middle fails at once what was not begun, lets what was finis
   const tenant = await open();
   const requests = requestsOf(100, (index) => ({ message: `Hold ${index}` }));
   const batch = await submit(tenant.client, tenant, requests);
-  // Four workers of ten.
-  const calls = await bufferedCalls(40);
+  // Four workers run ten requests each.
+  const calls = await takeOpenCalls(40);
   for (const call of calls.slice(0, 5)) respond(call);
   const { status, body } = await cancel(tenant.client, batch.id);
   expect([status, body.data.status, body.data.cancelled_at]).toEqual([202, 'cancelling', null]);
@@ -84,7 +84,7 @@ it('a cancel of what has nothing in flight is final without further ado', async 
   const tenant = await open();
   const chatId = await createChat(tenant.client, tenant);
   const sending = send(tenant.client, tenant, chatId, 'Hold the chat');
-  const [call] = await bufferedCalls(1);
+  const [call] = await takeOpenCalls(1);
   const batch = await submit(
     tenant.client,
     tenant,
@@ -104,8 +104,8 @@ it('a cancel that races with the last requests leaves one final state, and count
   for (let round = 0; round < 12; round += 1) {
     const requests = requestsOf(2, (index) => ({ message: `Hold ${round}.${index}` }));
     const batch = await submit(tenant.client, tenant, requests);
-    for (const call of await bufferedCalls(2)) respond(call);
-    // Somewhere between the replies and the batch's end.
+    for (const call of await takeOpenCalls(2)) respond(call);
+    // The cancellation comes between the replies and the batch's end.
     await new Promise((resolve) => setTimeout(resolve, round * 8));
     const { status } = await cancel(tenant.client, batch.id);
     const ended = await endOf(tenant.client, batch.id);
@@ -152,13 +152,13 @@ it('a history that someone else uses meanwhile gets both, each in its place and 
   const tenant = await open();
   const chatId = await createChat(tenant.client, tenant);
   const requests = requestsOf(4, (index) => ({ message: `Shared ${index}`, history_id: chatId }));
-  // The model is out of reach at first, so that requests come back to a history that has gone on.
+  // The model is unavailable at first, so that a request is retried after its chat has new messages.
   const { onCall } = model;
   let rejections = 0;
   model.onCall = (call) => {
     const message = messageOf(call);
     if (!message.startsWith('Shared')) return onCall(call);
-    // As often as it is asked in one try.
+    // A reply makes four calls, so all calls of one attempt fail.
     if (message !== 'Shared 1' || rejections === 4) return respond(call);
     rejections += 1;
     call.fail(503);
@@ -194,17 +194,17 @@ it('what has become invalid since fails with 400, and nothing else with it', asy
   const leaving = await createPublishedAgent(tenant.workspaceId, { llm_model: 'openai:test' });
   const requests = [
     { custom_id: 'holds', message: 'Hold on', external_user_id: 'ada' },
-    // Behind more than the workers can hold.
+    // The last requests are after more requests than the workers can run at once.
     ...requestsOf(60, (index) => ({ message: `Hold ${index}`, external_user_id: 'ada' })),
     { custom_id: 'agent', message: 'x', external_user_id: 'ada', agent_id: leaving },
     { custom_id: 'user', message: 'x', external_user_id: 'bob' },
   ];
   const batch = await submit(tenant.client, tenant, requests);
-  const calls = await bufferedCalls(40);
+  const calls = await takeOpenCalls(40);
   await unpublishAgent(operator())(leaving);
   await operator().workspaces.removeFromWhitelist(tenant.workspaceId, ['bob']);
   for (const call of calls) respond(call);
-  for (const call of await bufferedCalls(21)) respond(call);
+  for (const call of await takeOpenCalls(21)) respond(call);
   const results = await checkEnded(tenant.client, await endOf(tenant.client, batch.id), requests);
   expect(tally(results)).toEqual({ success: 61, 'failed 400': 2 });
   expect(results.slice(-2)).toMatchObject([
@@ -217,7 +217,7 @@ it('a batch of a workspace that is switched off fails as a whole', async () => {
   const tenant = await open();
   const requests = requestsOf(60, (index) => ({ message: `Hold ${index}` }));
   const batch = await submit(tenant.client, tenant, requests);
-  const calls = await bufferedCalls(40);
+  const calls = await takeOpenCalls(40);
   await operator().workspaces.update(tenant.workspaceId, { enabled: false });
   expect(summaryOf(await tenant.client.get('/batches'))).toMatch(/^403\/10001 /);
   for (const call of calls) respond(call);
@@ -228,7 +228,7 @@ it('a batch of a workspace that is switched off fails as a whole', async () => {
   await operator().workspaces.update(tenant.workspaceId, { enabled: true });
   const ended = await endOf(tenant.client, batch.id);
   expect(tally(await checkEnded(tenant.client, ended, requests))).toEqual({ success: 40, 'failed 500': 20 });
-  expect(buffered).toHaveLength(0);
+  expect(openCalls).toHaveLength(0);
 });
 
 it('a workspace has at most ten open batches, however many are submitted at once', async () => {
@@ -259,7 +259,7 @@ it('a workspace has at most ten open batches, however many are submitted at once
   const own = await create('with a limit of its own');
   expect(own.status).toBe(202);
   expect((await create('beyond that')).status).toBe(429);
-  const responding = setInterval(() => buffered.splice(0).forEach((call) => void respond(call)), 20);
+  const responding = setInterval(() => openCalls.splice(0).forEach((call) => void respond(call)), 20);
   try {
     for (const id of [...created, own.body.data.id])
       expect((await endOf(client, id)).status).toBe('completed');

@@ -9,16 +9,16 @@ import { type Service, startService } from '#support/service.ts';
 let model: ScriptedModel;
 let service: Service;
 let tenant: OpenTenant;
-/** Oldest first: two that completed, one that was cancelled, one that is held in progress. */
+/** Oldest first: two completed batches, a cancelled one, and one that stays in progress. */
 let batches: BatchResource[];
-const buffered: ModelCall[] = [];
+const openCalls: ModelCall[] = [];
 beforeAll(async () => {
   model = await startScriptedModel();
   const { onCall } = model;
   model.onCall = (call) => {
     const message = call.request.messages.at(-1)?.content ?? '';
     if (message === 'Refuse me') call.fail(400);
-    else if (message.startsWith('Hold')) buffered.push(call);
+    else if (message.startsWith('Hold')) openCalls.push(call);
     else onCall(call);
   };
   service = await startService({ variables: { OPENAI_BASE_URL: model.url }, maxConcurrency: 4 });
@@ -34,20 +34,20 @@ beforeAll(async () => {
     tenant,
     requestsOf(1, () => ({ message: 'Hold 1' })),
   );
-  await vi.waitUntil(() => buffered.length === 1, { timeout: 20_000 });
+  await vi.waitUntil(() => openCalls.length === 1, { timeout: 20_000 });
   dataOf(await client.post(`/batches/${cancelled.id}/cancel`, undefined));
-  for (const call of buffered.splice(0)) call.finish();
+  for (const call of openCalls.splice(0)) call.finish();
   await endOf(client, cancelled.id);
   const open = await submit(
     client,
     tenant,
     requestsOf(3, (index) => ({ message: `Hold ${index}` })),
   );
-  await vi.waitUntil(() => buffered.length === 3, { timeout: 20_000 });
+  await vi.waitUntil(() => openCalls.length === 3, { timeout: 20_000 });
   batches = [first, second, cancelled, open];
 });
 afterAll(async () => {
-  for (const call of buffered) call.finish();
+  for (const call of openCalls) call.finish();
   await service.close();
   await model.close();
 });
@@ -213,7 +213,7 @@ it('tells of a hundred open batches how far each is, by its results', { timeout:
   const ids: string[] = [];
   for (let count = 0; count < 100; count += 1) ids.push((await submit(many.client, many, requests)).id);
   const list = async () => dataOf(await many.client.get<BatchResource[]>('/batches?limit=100'));
-  // Few workers have them: first requests are answered, the second ones wait for the model.
+  // A few batches have a worker: their first request gets a reply, their second one waits for the model.
   await vi.waitUntil(async () => (await list()).some((batch) => batch.completed_requests === 1), {
     timeout: 30_000,
   });

@@ -18,7 +18,7 @@ beforeAll(async () => {
   model = await startScriptedModel();
   proxy = await startDynamoProxy();
   service = await startService({
-    // A claim whose answer never comes is a claim of nobody: the reconciler finds it when its lease has run out.
+    // If the response to a claim is lost, no worker runs the item: the reconciler finds it when its lease has expired.
     variables: { OPENAI_BASE_URL: model.url, AWS_ENDPOINT_URL_DYNAMODB: proxy.url, LEASE_SECONDS: '3' },
     timer: quickTimer,
     maxConcurrency: 4,
@@ -33,7 +33,7 @@ afterAll(async () => {
   await proxy.close();
 });
 
-/** What the SDK sends again is what it sent; the first answer never came. */
+/** Loses the response to every nth write after it was carried out. The SDK then repeats the same call. */
 function loseEvery(nth: number): { lost: Map<string, number> } {
   const lost = new Map<string, number>();
   const counts = new Map<string, number>();
@@ -61,7 +61,7 @@ it('writes whose answers are lost are done once, and nobody loses what is his', 
   const results = await checkEnded(tenant.client, batch, requests);
   await checkChats(tenant.client, requests, results, chatId);
   expect(contentsOf(await historyOf(tenant.client, chatId))).toHaveLength(8);
-  // Stored once, each of them; asked again where a claim was lost.
+  // Each reply is stored once, although the model is called again if a claim was lost.
   expect(model.calls.length - calls).toBeGreaterThanOrEqual(24);
 });
 
@@ -81,7 +81,7 @@ it('a task of the workflow that fails says so in a line of its own, and every li
   expect(rejected).toBe(1);
   const linesOf = (name: string) =>
     logged
-      // Of a call that Lambda throttled, the runner says so itself.
+      // Lines without JSON are the runner's own, about calls that it throttled.
       .filter(({ functionName, line }) => functionName.includes(name) && line.startsWith('{'))
       .map(({ line }) => JSON.parse(line) as Record<string, unknown>);
   await expect

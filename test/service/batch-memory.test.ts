@@ -11,7 +11,7 @@ import { type MemorySample, trendOf } from '#support/soak/memory-trend.ts';
 import { startSoakService } from '#support/soak/start-soak-service.ts';
 import { useLocalTable } from '../../bin/operator.ts';
 
-/** Threads start, their code is compiled and heaps find their size in the first ones. */
+/** During the first batches, threads start, code is compiled and heaps grow to their usual size. */
 const batchesToWarmUp = 3;
 const batchesChecked = 6;
 
@@ -26,7 +26,7 @@ it.runIf(process.env.SOAK !== undefined)(
     model.onCall = (call) => {
       call.chunk('r'.repeat(1000));
       call.finish();
-      // Kept by the model, it would be memory of this process only, but for hours.
+      // The model would store all calls in this process for hours.
       model.calls.length = 0;
     };
     const service = await startSoakService({

@@ -7,9 +7,11 @@ import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support
 import { type Service, startService } from '#support/service.ts';
 
 const isSoak = process.env.SOAK !== undefined;
-/** The small case is long enough for the six attempts that a call has where a client waits for it. */
+/** In the small case, the outage outlasts the six attempts of a call for which a client waits. */
 const [requestCount, outageSeconds] = isSoak ? [600, 6] : [80, 4];
-/** From the end of the outage on. The small case may meet a machine that is busy with other tests. */
+/**
+ * Seconds from the end of the outage to the end of the batch. In the small case, other tests may keep the machine busy.
+ */
 const endSeconds = isSoak ? 20 : 90;
 vi.setConfig({ testTimeout: 180_000 });
 
@@ -43,7 +45,7 @@ afterAll(async () => {
   for (const each of Object.values(down)) await each.close();
 });
 
-/** Larger than an item may be, in one reply of twenty: it goes into the bucket. */
+/** One reply in twenty is too large for an item, so it is stored in the bucket. */
 const replyTo = (message: string): string =>
   Number(message.split(' ')[1]) % 20 === 7 ? `To: ${message} ${'x'.repeat(450_000)}` : `To: ${message}`;
 
@@ -57,7 +59,10 @@ const outages = isSoak
   ? ([['dynamodb', 's3'], ['s3'], ['sqs'], ['sfn']] as const)
   : ([['dynamodb', 's3', 'sqs', 'sfn'], ['s3'], ['sfn']] as const);
 
-/** In its middle a batch asks nothing of its workflow: when its last replies are on their way, its end meets the outage. */
+/**
+ * The number of calls at which the outage starts. A batch calls its workflow only at its end, so an outage of Step
+ * Functions starts with the last replies.
+ */
 const startOf = (names: readonly string[]): number =>
   names.length === 1 && names[0] === 'sfn' ? requestCount - 30 : requestCount / 8;
 
@@ -81,7 +86,7 @@ it.each(outages.map((names) => [names.join(', '), names] as const))(
     expect(batch).toMatchObject({ status: 'completed', completed_requests: requestCount });
     const results = await checkEnded(tenant.client, batch, requests);
     await checkChats(tenant.client, requests, results);
-    // No reply was thrown away for want of a place to store it.
+    // No reply was lost because it could not be stored: the model was called at least once for each request.
     const received = model.calls.filter(({ request }) => request.stream).length;
     expect(received).toBeGreaterThanOrEqual(requestCount);
   },

@@ -6,7 +6,7 @@ import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.
 import { type Service, startService } from '#support/service.ts';
 import { contentsOf, createChat, historyOf } from '#support/turns.ts';
 
-// Three batches of hundreds, beside other test files.
+// Three batches of hundreds of requests, while other test files run.
 vi.setConfig({ testTimeout: process.env.SOAK === undefined ? 180_000 : 3_600_000 });
 
 let model: ScriptedModel;
@@ -30,13 +30,13 @@ afterAll(async () => {
   await model.close();
 });
 
-/** What takes longer than CI has is left to `npm run soak:tests`. */
+/** Cases that are too slow for CI run only with `npm run soak:tests`. */
 const isSoak = process.env.SOAK !== undefined;
 
 it('1000 requests are taken in at once, end once each, and cost twelve write units each at most', async () => {
   const tenant = await openTenant(service, { model: 'openai:test' });
   const requests = requestsOf(1000, (index) => ({ message: `Message ${index} `.padEnd(1000, 'x') }));
-  // The functions' first threads.
+  // Starts the functions' first threads.
   await endOf(tenant.client, (await submit(tenant.client, tenant, requestsOf(1))).id);
   const before = service.run.dynamoCalls().length;
   const calls = model.calls.length;
@@ -68,14 +68,14 @@ it('1000 requests are taken in at once, end once each, and cost twelve write uni
   const { body } = await tenant.client.get<ChatResource[]>('/chats');
   expect(body.pagination?.total_records).toBe(1001);
   expect(new Set(results.map(({ history_id }) => history_id)).size).toBe(1000);
-  // A sample: all thousand histories take longer than the batch.
+  // Only a sample: reading all 1,000 histories takes longer than the batch.
   for (const index of [0, 9, 10, 499, 998, 999]) {
     const history = await historyOf(tenant.client, results[index]?.history_id ?? 0);
     expect(contentsOf(history)).toEqual([requests[index]?.message, reply]);
   }
 });
 
-// 700 are more than the 6 MB that a function may answer in one piece.
+// 700 results are larger than a buffered response of a function, 6 MB.
 it('a thousand results of 10 KB come in one page', async () => {
   const count = isSoak ? 1000 : 700;
   const tenant = await openTenant(service, { model: 'openai:test' });
@@ -116,19 +116,19 @@ it.runIf(isSoak)('a workspace with much to do hardly delays another', async () =
     expect(batch.completed_requests).toBe(10);
     return performance.now() - start;
   };
-  // A model that takes its time, so that workers are what there is too little of, and not this machine's processors.
+  // The model is slow, so that the number of workers is the bottleneck and not this machine's processors.
   replyMilliseconds = 2000;
-  // Until every worker has a thread.
+  // Starts a thread for every worker.
   await endOf(busy.client, (await submit(busy.client, busy, requestsOf(400))).id, 100);
   const alone = await timeOf();
   const large = await Promise.all(
     Array.from({ length: 10 }, () => submit(busy.client, busy, requestsOf(1000))),
   );
-  const alongside = await timeOf();
+  const withLoad = await timeOf();
   console.log(
-    `10 requests alone ${Math.round(alone)} ms, beside 10000 of another ${Math.round(alongside)} ms`,
+    `10 requests alone ${Math.round(alone)} ms, beside 10000 of another ${Math.round(withLoad)} ms`,
   );
-  expect(alongside).toBeLessThan(Math.max(3 * alone, 2000));
+  expect(withLoad).toBeLessThan(Math.max(3 * alone, 2000));
   replyMilliseconds = 0;
   for (const { id } of large) await busy.client.post(`/batches/${id}/cancel`, undefined);
   for (const { id } of large) expect((await endOf(busy.client, id)).status).toBe('cancelled');

@@ -33,13 +33,13 @@ let queueProxy: DynamoProxy;
 let service: Service;
 let table: ReturnType<typeof dataTableOf>;
 let lambda: LambdaClient;
-/** Calls of messages that begin with `Hold`. */
-const buffered: ModelCall[] = [];
+/** Calls of messages that start with `Hold`. */
+const openCalls: ModelCall[] = [];
 let isDown = false;
 beforeAll(async () => {
   model = await startScriptedModel();
   model.onCall = (call) => {
-    if (messageOf(call).startsWith('Hold')) buffered.push(call);
+    if (messageOf(call).startsWith('Hold')) openCalls.push(call);
     else if (isDown) call.fail(503);
     else respond(call);
   };
@@ -61,7 +61,7 @@ beforeAll(async () => {
     endpoint: service.run.endpoints.lambda,
     region: 'us-east-1',
     credentials: operatorCredentials,
-    // One reconciler runs at a time: Lambda throttles the others.
+    // Only one reconciler runs at a time, so Lambda throttles concurrent invocations.
     maxAttempts: 10,
   });
 });
@@ -72,7 +72,7 @@ afterAll(async () => {
   await Promise.all([model.close(), tableProxy.close(), queueProxy.close()]);
 });
 
-/** Of a message with files, which comes in parts, as JSON. */
+/** The last message; one with files consists of parts and is returned as JSON. */
 const messageOf = (call: ModelCall): string => {
   const content: unknown = call.request.messages.at(-1)?.content ?? '';
   return typeof content === 'string' ? content : JSON.stringify(content);
@@ -87,7 +87,7 @@ function respond(call: ModelCall): void {
 
 type Handle = DynamoProxy['handle'];
 
-/** Kills the worker at one of its calls to AWS, once; everything else passes. */
+/** Kills the worker once, at a matching call to AWS. All other calls are forwarded. */
 function dieAt(
   isIt: (call: Parameters<Handle>[0]) => boolean,
   time: 'before' | 'after',
@@ -105,11 +105,11 @@ function dieAt(
   return { hasDied: () => hasDied };
 }
 
-/** Lets a minute pass since the reconciler checked the batch. */
+/** Makes the reconciler's last check of the batch a minute old. */
 const passMinute = async ({ id }: BatchResource): Promise<void> => {
   const entry = keys.operatorsOpenBatch(id);
   if ((await table.read(entry))?.checked_groups === undefined) return;
-  // Its end may remove the entry in between.
+  // The batch may end at the same time and remove the entry.
   await table.change(entry, { checked_at: Date.now() - 60_000 }).catch(() => undefined);
 };
 
@@ -117,7 +117,7 @@ const nameOf = (logicalId: string): string =>
   Object.entries(service.run.physicalIds).find(([id]) => id.replace(/[0-9A-F]{8}$/, '') === logicalId)?.[1] ??
   expect.unreachable(`There is no ${logicalId}`);
 
-/** Three, one right after the other. */
+/** Invokes the reconciler three times concurrently. */
 async function reconcileTogether(): Promise<void> {
   const FunctionName = nameOf('ReconcileBatches');
   await Promise.all(
@@ -125,7 +125,7 @@ async function reconcileTogether(): Promise<void> {
   );
 }
 
-/** The end of a batch that may need the reconciler for it. */
+/** Waits for the end of a batch that may need the reconciler to end. */
 async function endOfReconciled(
   { client }: OpenTenant,
   { id }: BatchResource,
@@ -144,7 +144,7 @@ const isOpen = ({ status }: BatchResource): boolean => ['in_progress', 'cancelli
 
 const writes = new Set(['PutItem', 'UpdateItem', 'TransactWriteItems', 'SendMessageBatch']);
 
-/** A batch whose worker dies at its nth write. @returns whether it came so far */
+/** Checks that a batch ends although its worker dies at its nth write. @returns whether there was an nth write */
 async function endsDespiteDeath(nth: number, time: 'before' | 'after'): Promise<boolean> {
   const tenant = await open();
   const chatId = await createChat(tenant.client, tenant);
@@ -171,7 +171,7 @@ it('a worker that dies at any of its writes leaves nothing that does not end, on
   const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
   const random = seededRandom(seed);
   console.log(`SEED=${seed}`);
-  // Of some twenty writes: CI has one, which every run comes to.
+  // A worker makes about twenty writes. CI tests one of the first 15, which every run reaches.
   const places = isSoak
     ? Array.from({ length: 40 }, (_, index) => index + 1)
     : [1 + Math.floor(random() * 15)];
@@ -210,15 +210,15 @@ it('a workspace never holds all workers, however much it has to do', async () =>
     busy,
     requestsOf(100, (index) => ({ message: `Hold ${index}` })),
   );
-  await vi.waitUntil(() => buffered.length >= 30, { timeout: 60_000 });
-  // The fourth worker is another's, while none of the first's requests is answered.
+  await vi.waitUntil(() => openCalls.length >= 30, { timeout: 60_000 });
+  // The fourth worker serves the other workspace, while no request of the first workspace has ended.
   const small = await submit(other.client, other, requestsOf(10));
   expect((await endOf(other.client, small.id)).completed_requests).toBe(10);
-  expect(buffered).toHaveLength(30);
+  expect(openCalls).toHaveLength(30);
   let most = 0;
   while ((await batchAt(busy.client, large.id)).status === 'in_progress') {
-    most = Math.max(most, buffered.length);
-    for (const call of buffered.splice(0)) respond(call);
+    most = Math.max(most, openCalls.length);
+    for (const call of openCalls.splice(0)) respond(call);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   expect((await endOf(busy.client, large.id)).completed_requests).toBe(100);
@@ -258,7 +258,7 @@ it('a cancel whose write is answered late is done once, and frees the history th
     tenant,
     requestsOf(2, (index) => ({ message: `Hold ${index}`, ...(index === 0 && { history_id: chatId }) })),
   );
-  await vi.waitUntil(() => buffered.length === 2, { timeout: 30_000 });
+  await vi.waitUntil(() => openCalls.length === 2, { timeout: 30_000 });
   let lost = 0;
   tableProxy.handle = async (call, pass) => {
     const passed = await pass();
@@ -268,7 +268,7 @@ it('a cancel whose write is answered late is done once, and frees the history th
     return undefined;
   };
   service.run.killWorkers(worker);
-  buffered.splice(0);
+  openCalls.splice(0);
   const cancel = () => tenant.client.post<BatchResource>(`/batches/${batch.id}/cancel`, undefined);
   const { status, body } = await cancel();
   expect([lost, status, body.data.status]).toEqual([1, 202, 'cancelling']);
@@ -318,7 +318,7 @@ it('a request whose worker fails each time ends as failed with its last attempt'
     const isMessage = call.target === 'PutItem' && JSON.stringify(call.body.Item ?? '').includes('M#0000001');
     if (!call.functionName.includes(worker) || !isMessage) return pass();
     failures += 1;
-    // No answer that SDK or worker know: whatever it means, it is the same each time.
+    // Neither the SDK nor the worker knows this error.
     return { status: 400, body: '{"__type":"SomethingElse"}' };
   };
   const batch = await submit(tenant.client, tenant, requests);
@@ -362,23 +362,23 @@ it('undelivered webhooks of one workspace do not keep a dead worker of another f
       },
     ]),
   );
-  buffered.splice(0);
+  openCalls.splice(0);
   const batch = await submit(
     other.client,
     other,
     requestsOf(1, () => ({ message: 'Hold on' })),
   );
-  await vi.waitUntil(() => buffered.length === 1, { timeout: 30_000 });
+  await vi.waitUntil(() => openCalls.length === 1, { timeout: 30_000 });
   service.run.killWorkers(worker);
   await table.change(keys.batchItem(other.workspaceId, batch.id, 0), { lease: Date.now() - 60_000 });
-  buffered.splice(0);
+  openCalls.splice(0);
   const startedAt = performance.now();
   const run = lambda.send(new InvokeCommand({ FunctionName: nameOf('ReconcileBatches'), Payload: '{}' }));
-  await vi.waitUntil(() => buffered.length === 1, { timeout: 30_000 });
+  await vi.waitUntil(() => openCalls.length === 1, { timeout: 30_000 });
   console.log(`taken up after ${Math.round(performance.now() - startedAt)} ms, next to ${count} webhooks`);
-  // On a busy machine a lease of 4 s may end meanwhile, and another worker ask.
+  // On a busy machine, a lease of 4 s may expire meanwhile, and another worker calls the model.
   while (isOpen(await batchAt(other.client, batch.id))) {
-    for (const call of buffered.splice(0)) respond(call);
+    for (const call of openCalls.splice(0)) respond(call);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   expect((await endOf(other.client, batch.id)).completed_requests).toBe(1);

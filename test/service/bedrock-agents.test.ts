@@ -29,7 +29,7 @@ afterAll(async () => {
   await model.close();
 });
 
-/** What the model says, call by call. */
+/** Scripts the model, call by call. */
 function script(...responses: ((call: ModelCall) => void)[]): ModelCall[] {
   const calls: ModelCall[] = [];
   model.onCall = (call) => {

@@ -11,9 +11,9 @@ import { useLocalTable } from '../../bin/operator.ts';
 
 const isSoak = process.env.SOAK !== undefined;
 const streams = isSoak ? 100 : 8;
-/** Four deltas a second, which is as fast as people read: what a stream costs while it goes on. */
+/** Four deltas a second, as fast as people read. */
 const deltaMilliseconds = 250;
-/** Of each request; the median of so many. */
+/** Each figure is the median of so many requests. */
 const rounds = 11;
 
 const medianOf = (values: readonly number[]): number =>
@@ -59,7 +59,7 @@ it(`lists and the authorizer respond as before while another tenant has ${stream
     'GET messages': () => quiet.history(chat),
     'GET published agents': async () => dataOf(await quiet.client.get('/chats/published-agents')),
     'GET /batches': async () => dataOf(await quiet.client.get('/batches')),
-    // A key that nobody has is never cached: each is a call of the authorizer.
+    // The response for an unknown key is never cached, so each request invokes the authorizer.
     authorizer: async () => {
       const { status } = await clientOf(onWire, { apiKey: `ak_${crypto.randomUUID()}` }).get('/chats');
       expect(status).toBe(400);
@@ -78,7 +78,7 @@ it(`lists and the authorizer respond as before while another tenant has ${stream
     }
     return medians;
   };
-  // Functions start, and their code is compiled.
+  // The first round starts the functions and compiles their code.
   await measure();
   const alone = await measure();
 
@@ -97,10 +97,10 @@ it(`lists and the authorizer respond as before while another tenant has ${stream
     }),
   );
   expect(endless).toHaveLength(streams);
-  const alongside = await measure();
+  const withStreams = await measure();
   expect(ended).toBe(0);
-  const timeout = Object.entries(alongside).filter(
+  const slow = Object.entries(withStreams).filter(
     ([name, milliseconds]) => milliseconds > Math.max(4 * (alone[name] ?? 0), 150),
   );
-  expect(timeout, JSON.stringify({ alone, alongside })).toEqual([]);
+  expect(slow, JSON.stringify({ alone, withStreams })).toEqual([]);
 });

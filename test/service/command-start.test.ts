@@ -22,13 +22,13 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'service-command-'));
   data = join(folder, 'data');
   await mkdir(data);
-  // A small disk of its own, which a test can fill. Only root may make one.
+  // The data folder is a small separate disk, so that a test can fill it. Only root can mount it.
   hasOwnDisk = await promisify(execFile)('mount', ['-t', 'tmpfs', '-o', 'size=400m', 'tmpfs', data]).then(
     () => true,
     () => false,
   );
   const settings = ['--set', 'attachedFiles=1', '--batch-timeout', '7200'];
-  // The folder is there and empty, which --reset must not take for somebody else's.
+  // The folder exists and is empty; --reset must not refuse it as foreign.
   command = startByNpm(['--port', '0', '--data', data, '--reset', ...settings]);
   await command.printed('Ctrl-C ends it.');
 }, 120_000);
@@ -48,17 +48,17 @@ const clientNow = async () => {
   return { tenant, client: clientOf({ baseUrl: connection.base_url }, tenant) };
 };
 
-/** What others than the owner may read or write. */
+/** Files that other users than the owner may read or write. */
 async function openToOthers(folder: string): Promise<string[]> {
   const { stdout } = await promisify(execFile)('find', [folder, '-perm', '/077']);
   return stdout.split('\n').filter((line) => line !== '');
 }
 
-/** Runs the command to its end. */
+/** Runs the command until it ends. */
 const run = (...args: string[]) => startCommand(args).ended;
 
-/** Fails as a person would like it: nothing but one line that says why. */
-async function reject(args: string[], line: RegExp): Promise<void> {
+/** Checks that the command fails with only one line that says why. */
+async function expectFailure(args: string[], line: RegExp): Promise<void> {
   const { code, stderr } = await run(...args);
   expect(stderr.trim().split('\n')).toEqual([expect.stringMatching(line)]);
   expect(code).toBe(1);
@@ -100,11 +100,11 @@ describe('npm start', { timeout: 120_000 }, () => {
 
   it('names all settings that are wrong', async () => {
     const settings = ['--set', 'nope=1', '--set', 'leaseSeconds=1', '--batch-timeout', '2000000'];
-    await reject(
+    await expectFailure(
       ['--port', '0', '--data', join(folder, 'wrong'), ...settings],
       /^Settings: leaseSeconds: .*; batchTimeoutSeconds: .*; unknown setting nope;/,
     );
-    await reject(['--set', 'one', '--set', 'two'], /NAME=VALUE.*: one, two$/);
+    await expectFailure(['--set', 'one', '--set', 'two'], /NAME=VALUE.*: one, two$/);
   });
 
   it('tells its memory by part when it gets SIGUSR2', async () => {
@@ -114,7 +114,7 @@ describe('npm start', { timeout: 120_000 }, () => {
     const parts = JSON.parse(await readFile(file, 'utf8')) as MemoryPart[];
     expect(parts[0]).toMatchObject({ part: 'main thread', threads: 1 });
     expect(parts.at(-1)).toMatchObject({ part: 'rest of the process', threads: 0 });
-    // Who sent the messages above may have two by now. An empty heap has 4 MB.
+    // SendMessage may have two threads by now. An empty heap has 4 MB.
     for (const name of [/^s3$/, /-SendMessage\w+$/]) {
       const { threads = 0, bytes = 0 } = parts.find(({ part }) => name.test(part)) ?? {};
       expect(threads, String(name)).toBeGreaterThan(0);
@@ -140,7 +140,7 @@ describe('npm start', { timeout: 120_000 }, () => {
     const { client, tenant } = await clientNow();
     const chatId = await createChat(client, tenant);
     const connection = await readConnection();
-    await reject(['--port', '0', '--data', data], /in use/);
+    await expectFailure(['--port', '0', '--data', data], /in use/);
     expect(await readConnection()).toEqual(connection);
     expect(await historyOf(client, chatId)).toEqual([]);
     await createChat(client, tenant);
@@ -152,7 +152,7 @@ describe('npm start', { timeout: 120_000 }, () => {
     const address = other.address();
     const port = typeof address === 'object' && address !== null ? address.port : 0;
     const elsewhere = join(folder, 'elsewhere');
-    await reject(['--port', String(port), '--data', elsewhere], new RegExp(`${port}.*in use`));
+    await expectFailure(['--port', String(port), '--data', elsewhere], new RegExp(`${port}.*in use`));
     await new Promise((closed) => other.close(closed));
     expect(await processesNaming(elsewhere)).toEqual([]);
   });
@@ -175,7 +175,7 @@ describe('npm start', { timeout: 120_000 }, () => {
     const mine = join(folder, 'mine');
     await mkdir(mine);
     await writeFile(join(mine, 'thesis.txt'), 'three years');
-    await reject(['--port', '0', '--data', mine, '--reset'], /not a data folder/);
+    await expectFailure(['--port', '0', '--data', mine, '--reset'], /not a data folder/);
     expect(await readdir(mine)).toEqual(['thesis.txt']);
   });
 
@@ -183,7 +183,7 @@ describe('npm start', { timeout: 120_000 }, () => {
     const { client, tenant } = await clientNow();
     const chatId = await createChat(client, tenant, { name: 'Kept' });
     expect((await processesNaming(data)).join('\n')).toContain('dynoxide');
-    // As a terminal does it: to npm, which passes it on, and to what npm has started.
+    // A terminal sends Ctrl-C to the whole process group: to npm, which forwards it, and to npm's child.
     process.kill(-(command.child.pid ?? 0), 'SIGINT');
     expect(await command.ended).toMatchObject({ code: 0, stderr: '' });
     expect(await processesNaming(data)).toEqual([]);
@@ -227,7 +227,7 @@ describe('npm start', { timeout: 120_000 }, () => {
         .errors()
         .split('\n')
         .filter((line) => line.includes('disk'));
-    // Ends when there is no room: that is what it is for.
+    // `dd` fails when the disk is full, as intended.
     await promisify(execFile)('dd', ['if=/dev/zero', `of=${filler}`, 'bs=64K']).catch(() => {});
     const upload = () => uploader.file('large.txt', 'x'.repeat(1_000_000));
     expect((await upload()).status).toBe(500);
@@ -260,13 +260,13 @@ describe('npm start', { timeout: 120_000 }, () => {
     process.kill(-(command.child.pid ?? 0), 'SIGHUP');
     await command.ended;
     expect(await processesNaming(data)).toEqual([]);
-    // The lock of a run that is killed stays where it was.
+    // The run has ended normally: only a killed run leaves its lock.
     expect(existsSync(join(data, 'lock'))).toBe(false);
   });
 
   it('names a file of its folder that is torn, and what to do', async () => {
     const file = join(data, 'connection.json');
     await writeFile(file, (await readFile(file, 'utf8')).slice(0, 100));
-    await reject(['--port', '0', '--data', data], /connection\.json cannot be read: .*--reset/);
+    await expectFailure(['--port', '0', '--data', data], /connection\.json cannot be read: .*--reset/);
   });
 });

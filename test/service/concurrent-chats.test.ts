@@ -11,7 +11,7 @@ import {
   type Tenant,
 } from '#support/service.ts';
 
-// Hundreds of requests a test.
+// Each test sends hundreds of requests.
 vi.setConfig({ testTimeout: 90_000 });
 
 const seed = Number(process.env.SEED ?? Date.now() % 100_000);
@@ -33,7 +33,10 @@ const queryOf = (query: Filter & { limit: number; offset?: number; order_by: str
     Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
   ).toString();
 
-/** A whole list, page by page, by its own links; every page tells the same total, which is what the pages hold. */
+/**
+ * Reads a whole list by its own links. It checks that every page has the same total, and that it is the number of
+ * chats.
+ */
 async function walk(client: Client, filter: Filter, order: string, limit: number): Promise<ChatResource[]> {
   const found: ChatResource[] = [];
   const totals = new Set<number>();
@@ -86,7 +89,7 @@ it.each([
   );
   const created = responses.filter(({ status }) => status === 200).map(({ body }) => body.data);
   if (kills) {
-    // Whatever was under way when its function died is answered all the same, and may have created its chat or not.
+    // A request whose function was killed gets a 500, and may or may not have created its chat.
     for (const { status, body } of responses.filter((response) => response.status !== 200))
       expect({ status, data: body.data, error_code: body.error_code }).toEqual({
         status: 500,
@@ -120,7 +123,7 @@ it('pages through more than two hundred chats as a plain list would', async () =
   const { tenant, agentIds, filters } = await tenantWithTwoAgents();
   const client = clientOf(service, tenant);
   const random = seededRandom(seed);
-  // Three of four for one agent and user, so that all lists roll over to new chunks, at different times.
+  // Most chats have one agent and user, so that all lists get new chunks, at different times.
   for (let index = 0; index < 310; index += 1)
     await chatStore().create({
       workspaceId: tenant.workspaceId,
@@ -143,17 +146,17 @@ it('pages through more than two hundred chats as a plain list would', async () =
       const { body } = await client.get<ChatResource[]>(
         `/chats?${queryOf({ ...filter, limit, offset, order_by: order })}`,
       );
-      const received = JSON.stringify({ filter, limit, offset, order });
-      expect(idsOf(body.data), received).toEqual(idsOf(list.slice(offset, offset + limit)));
-      expect(body.pagination, received).toMatchObject({
+      const query = JSON.stringify({ filter, limit, offset, order });
+      expect(idsOf(body.data), query).toEqual(idsOf(list.slice(offset, offset + limit)));
+      expect(body.pagination, query).toMatchObject({
         limit,
         offset,
         total_records: list.length,
         total_pages: Math.ceil(list.length / limit),
         current_page: Math.floor(offset / limit) + 1,
       });
-      expect(body.pagination?.next_page === null, received).toBe(offset + limit >= list.length);
-      expect(body.pagination?.prev_page === null, received).toBe(offset < limit);
+      expect(body.pagination?.next_page === null, query).toBe(offset + limit >= list.length);
+      expect(body.pagination?.prev_page === null, query).toBe(offset < limit);
     }
   }
 });

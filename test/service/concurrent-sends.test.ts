@@ -46,7 +46,7 @@ it('refuses a second message while the first is answered, and leaves nothing of 
   expect(contentsOf(await historyOf(client, chatId))).toEqual(['first']);
   call.chunk('Done');
   call.finish();
-  // The chat is free before its reader is told that the reply is complete.
+  // The chat lease is released before the client receives the completed event.
   for (let event = await events.next(); event !== '[DONE]'; event = await events.next())
     if (event?.type === 'response.output_text.completed')
       expect((await send(client, tenant, chatId, 'third')).status).toBe(200);
@@ -67,7 +67,7 @@ it.each([2, 10])('lets one of %i messages sent at once win', async (count) => {
   });
   const call = await called;
   call.chunk('Won');
-  // The winner is held until each of the others has its answer.
+  // The model finishes the winner's reply only after all others have their responses.
   await expect.poll(() => rejected.length, { timeout: 20_000 }).toBe(count - 1);
   call.finish();
   const won = (await Promise.all(sending)).filter(({ status }) => status === 200);

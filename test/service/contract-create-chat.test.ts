@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-/** Two UTF-16 units and four bytes, but one character. */
+/** One character with two UTF-16 units and four UTF-8 bytes. */
 const emoji = '😀';
 const unknownId = '00000000-0000-4000-8000-000000000000';
 const timestamp = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;

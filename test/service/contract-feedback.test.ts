@@ -11,7 +11,7 @@ afterAll(() => service.close());
 
 const emoji = '😀';
 
-/** A chat with one turn, and how to rate its messages. */
+/** A chat with one turn, and functions to rate its messages. */
 async function openRatedChat(fields: Record<string, unknown> = {}) {
   const tenant = await openTenant(service, { titles: false });
   const chat = await tenant.createChat(fields);
@@ -122,7 +122,7 @@ describe('feedback on a reply', () => {
 });
 
 describe('feedback is refused', () => {
-  // Nothing that is refused changes it, so one chat serves all bodies.
+  // Rejected requests change nothing, so all cases share one chat.
   let rated: Awaited<ReturnType<typeof openRatedChat>>;
   beforeAll(async () => {
     rated = await openRatedChat();

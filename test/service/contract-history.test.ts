@@ -137,7 +137,7 @@ describe('the external user', () => {
 
   const required =
     '400/10006 external_user_id is required, as a query parameter or in the header x-external-user-id';
-  /** What a chat of ann's answers to a reader who gives its name so. */
+  /** The response for a chat of ann, read with this user in the query or header. */
   const read = async (
     { client, createChat }: OpenTenant,
     { query, header, owner = 'ann' }: { query?: string; header?: string; owner?: string },
@@ -235,7 +235,7 @@ describe('a chat that cannot be read', () => {
 it('is whole when it is larger than what a function may answer in one piece', async () => {
   const { client, createChat, send } = await openTenant(service, { titles: false });
   const chat = await createChat();
-  // 26 questions of 256 KiB are 6.5 MiB, and 6 MiB is the limit of a buffered answer.
+  // 26 questions of 256 KiB are 6.5 MiB; a buffered response may have 6 MiB.
   for (let count = 0; count < 26; count += 1) dataOf(await send(chat, { message: 'm'.repeat(256 * 1024) }));
   const response = await client.get<MessageResource[]>(
     `/chats/${chat.id}/messages?external_user_id=reader&limit=1000`,

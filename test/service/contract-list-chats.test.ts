@@ -74,7 +74,7 @@ describe('order_by', () => {
 describe('filters', () => {
   let tenant: OpenTenant;
   let otherAgentId: string;
-  /** Names of the chats that a query finds, oldest first. */
+  /** Names of the chats that match a query, oldest first. */
   const namesFor = async (query: Record<string, string>): Promise<string[]> => {
     const parameters = new URLSearchParams({ ...query, order_by: 'asc' });
     const { body } = await tenant.client.get<ChatResource[]>(`/chats?${parameters}`);

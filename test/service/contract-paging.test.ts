@@ -3,12 +3,12 @@ import type { ApiResponse } from '#support/client.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { type Service, startService } from '#support/service.ts';
 
-/** A filter value that means something else in an address unless it is escaped. */
+/** A filter value with characters that must be escaped in a URL. */
 const user = 'a b&c=d#e+f/g%20ü😀';
 
 let service: Service;
 let tenant: OpenTenant;
-/** Each list with six rows, with an order and a filter in its address. */
+/** The address of each list, with an order and a filter. Each list has six items. */
 const addresses = { chats: '', messages: '' };
 beforeAll(async () => {
   service = await startService();

@@ -145,7 +145,7 @@ it('shows an agent again when it is published again, as the next version', async
 
 it('is whole when it is larger than what a function may answer in one piece', async () => {
   const tenant = await openTenant(service);
-  // 64 agents with a prompt of 96 KiB are 6 MiB, and 6 MiB is the limit of a buffered answer.
+  // 64 agents with a prompt of 96 KiB are 6 MiB; a buffered response may have 6 MiB.
   const prompt = '語'.repeat(32_768);
   const ids = await Promise.all(
     Array.from({ length: 64 }, async () => {

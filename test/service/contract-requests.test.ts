@@ -20,7 +20,7 @@ async function call(method: string, path: string, body?: string): Promise<ApiRes
   };
 }
 
-/** What an answer of the gateway itself must be, to the last key. */
+/** The exact envelope of the gateway's own responses. */
 const envelope = (error_code: number, message: string) => ({ data: null, message, error_code });
 
 describe('a path or method that is none', () => {
@@ -158,7 +158,7 @@ it('paths are relative to a base address that ends in /api/v1', async () => {
   expect(dataOf(await tenant.client.get('/chats'))).toEqual(expect.any(Array));
 });
 
-/** Every route that takes a JSON body, with one that it takes. */
+/** Every route with a JSON body, and a valid body for it. */
 const posts: [name: string, path: string, body: (agentId: string) => object][] = [
   ['POST /chats', '/chats', (agent_id) => ({ name: 'A', agent_id })],
   ['POST messages', '/chats/1/messages', (agent_id) => ({ message: 'Hi', stream: false, agent_id })],
@@ -169,7 +169,7 @@ const posts: [name: string, path: string, body: (agentId: string) => object][] =
   ],
 ];
 
-/** As `fetch` sends bytes: without a Content-Type unless one is given. */
+/** Posts bytes, so that `fetch` adds no Content-Type. */
 async function postBytes(path: string, text: string, contentType?: string): Promise<ApiResponse> {
   const response = await fetch(service.baseUrl + path, {
     method: 'POST',

@@ -195,7 +195,7 @@ describe('a field that is wrong is refused, naming it', () => {
 });
 
 describe('a refusal', () => {
-  /** A chat of ann's with a workspace around it in which everything that can be refused exists. */
+  /** A chat of ann, in a workspace that has everything that a request can be rejected for. */
   async function openRejections() {
     const tenant = await openTenant(service, { titles: false });
     return {

@@ -21,7 +21,7 @@ const typesOf = (events: StreamEvent[]) =>
 const find = <Type extends StreamEvent['type']>(events: StreamEvent[], type: Type) =>
   events.find((event): event is Extract<StreamEvent, { type: Type }> => event.type === type);
 
-/** The events of one streamed reply, without the `[DONE]` that must end them. */
+/** The events of one streamed reply, without the final `[DONE]`. */
 async function send({ client }: OpenTenant, chat: ChatResource, message = 'Hello'): Promise<StreamEvent[]> {
   const reader = await client.stream(chat.id, { message, agent_id: chat.meta.conversation_agent_id });
   const all = await reader.all();
@@ -218,7 +218,7 @@ describe('the title of a chat', () => {
   it('is made for a reply without a stream too', async () => {
     const tenant = await openTenant(service);
     dataOf(await tenant.send(await tenant.createChat(), { message: 'Plan my trip' }));
-    // The answer does not wait for it.
+    // The response does not wait for the title.
     await expect.poll(() => nameOf(tenant)).toBe('Plan my trip');
   });
 

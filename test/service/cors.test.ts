@@ -105,7 +105,7 @@ const preflightHeadersOf = ({ headers }: Response) => ({
   seconds: headers.get('access-control-max-age'),
 });
 
-/** Every kind of response that a page may get, by whoever makes it. */
+/** Every kind of response that a page may get, from functions and from the gateway itself. */
 const requests: [what: string, status: number, () => [string, Parameters<typeof call>[2]?]][] = [
   ['a list', 200, () => ['/chats/published-agents']],
   ['a new chat', 200, () => ['/chats', { body: { name: 'Mine', agent_id: tenant.agentId } }]],

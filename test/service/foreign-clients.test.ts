@@ -16,18 +16,18 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-/** How a client writes its requests. */
+/** How an HTTP client writes its requests. */
 interface Dialect {
   headers: [name: string, value: string][];
   json: (value: Record<string, unknown>) => string;
-  /** A form with the file `a "b" \ ü.txt`, and the `data` that the client has nothing to say in. */
+  /** A form with the file `a "b" \ ü.txt`, and an empty `data` as the client writes it. */
   form: { type: string; body: string };
 }
 
 const fileName = 'a "b" \\ ü.txt';
 const lines = (...all: string[]): string => all.map((line) => `${line}\r\n`).join('');
 
-/** json.dumps escapes what is not ASCII, and the email package quotes file names. */
+/** json.dumps escapes non-ASCII characters, and the email package quotes file names. */
 const python: Dialect = {
   headers: [
     ['Accept-Encoding', 'identity'],
@@ -79,7 +79,9 @@ const go: Dialect = {
 
 const nothing = { external_user_id: null, attached_file_uuids: null, history_id: null, webhook: null };
 
-/** Every field of a type is written, after a byte order mark; names of parts stand without quotes. */
+/**
+ * The client writes all fields of a type, also null ones, after a byte order mark. Names of form parts have no quotes.
+ */
 const csharp: Dialect = {
   headers: [],
   json: (value) => `\ufeff${JSON.stringify({ ...nothing, ...value })}`,

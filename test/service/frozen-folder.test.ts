@@ -21,7 +21,7 @@ import type { Connection } from '../../bin/local/connection.ts';
 // A start takes 3 s on an idle machine.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
-/** Longer than any lease of the dead processes. */
+/** Longer than any lease of the killed processes. */
 const minutesAgo = 10;
 
 let folder: string;
@@ -42,7 +42,7 @@ beforeAll(async () => {
   command = startCommand(['--port', '0', '--data', data]);
   await command.printed('Ctrl-C ends it.');
   const connection = JSON.parse(await readFile(join(data, 'connection.json'), 'utf8')) as Connection;
-  // The demo workspace of the folder is the one that it was.
+  // The folder still has the same demo workspace.
   expect(connection).toMatchObject({
     api_key: frozen.connection.api_key,
     workspace_id: frozen.connection.workspace_id,
@@ -62,7 +62,7 @@ it('ends the open batch of an earlier version whole and exact, each request once
   const batch = await endOf(client, id, 110);
   expect(batch.status).toBe('completed');
   const results = await checkEnded(client, batch, requests);
-  // One had failed before the upgrade.
+  // One request had failed before the upgrade.
   expect(tally(results)).toEqual({ success: requests.length - 1, 'failed 500': 1 });
   const own = results.flatMap(({ history_id }) => history_id ?? []);
   expect(new Set(own).size).toBe(own.length);

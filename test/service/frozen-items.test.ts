@@ -55,7 +55,7 @@ const listKeys = ({ head, chunk }: ListKeys): Key[] => [head, chunk(0)];
 
 describe('items of an earlier version', () => {
   it('are found by every key function', () => {
-    // A kind of item that is newer than the fixtures has an empty list here until they are made anew.
+    // A kind of item that is newer than the fixtures has an empty list here, until the fixtures are made anew.
     const found: Record<keyof typeof keys, Key[]> = {
       apiKey: [keys.apiKey('1'.repeat(64))],
       apiKeyOfWorkspace: [keys.apiKeyOfWorkspace(workspaceId, 'key_frozen1')],

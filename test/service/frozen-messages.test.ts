@@ -55,17 +55,17 @@ afterAll(async () => {
 
 const clientSettings = { region: 'us-east-1', credentials: operatorCredentials };
 
-/** Something frozen, about a batch of today. */
-const about = <Frozen>(thing: Frozen, { workspaceId, id }: Pick<Batch, 'workspaceId' | 'id'>): Frozen => {
+/** A frozen value with the workspace and batch ids replaced by those of a current batch. */
+const withIdsOf = <Frozen>(value: Frozen, { workspaceId, id }: Pick<Batch, 'workspaceId' | 'id'>): Frozen => {
   const batchIds = [ids.batchId, ...frozen.queue.map(({ body }) => body.batchId)];
-  const text = batchIds.reduce((given, batchId) => given.replaceAll(batchId, id), JSON.stringify(thing));
+  const text = batchIds.reduce((json, batchId) => json.replaceAll(batchId, id), JSON.stringify(value));
   return JSON.parse(text.replaceAll(frozen.workspaceId, workspaceId)) as Frozen;
 };
 
-/** Carries a batch by the workflow's definition of the earlier version. */
-const carry = (unstarted: Batch) =>
-  runDefinition(about(frozen.workflow.definition, unstarted), {
-    input: about(ids, unstarted),
+/** Runs a batch with the earlier version's workflow definition. */
+const runFrozenWorkflow = (unstarted: Batch) =>
+  runDefinition(withIdsOf(frozen.workflow.definition, unstarted), {
+    input: withIdsOf(ids, unstarted),
     taskToken: 'a token of nobody',
     invoke,
     awaitTask: () => untilCounted(unstarted),
@@ -76,7 +76,7 @@ const customIds = unstartedRequests.map(({ customId }) => ({ custom_id: customId
 describe('what an earlier version has sent', () => {
   it.each(frozen.queue)('is done from the queue: $sender, $body.positions, $delaySeconds s', async (sent) => {
     const unstarted = await createUnstarted(tenant);
-    const { body, group } = about(sent, unstarted);
+    const { body, group } = withIdsOf(sent, unstarted);
     const [, QueueUrl] =
       Object.entries(service.run.physicalIds).find(([id]) => id.startsWith('BatchesRequests')) ?? [];
     const sqs = new SQSClient({
@@ -91,7 +91,7 @@ describe('what an earlier version has sent', () => {
     const statuses = async () =>
       (await batches().items(unstarted, body.positions)).map((item) => item?.status);
     await expect.poll(statuses, { timeout: 60_000 }).toEqual(body.positions.map(() => 'success'));
-    await carry(unstarted);
+    await runFrozenWorkflow(unstarted);
     const ended = await endOf(client, unstarted.id, 60);
     expect(tally(await checkEnded(client, ended, customIds))).toEqual({ success: unstarted.total });
   });
@@ -99,9 +99,9 @@ describe('what an earlier version has sent', () => {
   it('is taken by the worker and by the dead-letter handler as Lambda hands it over', async () => {
     const done = await createUnstarted(tenant);
     const none: SQSBatchResponse = { batchItemFailures: [] };
-    expect(await invoke('ProcessBatchItems', about(frozen.events.requests, done))).toEqual(none);
+    expect(await invoke('ProcessBatchItems', withIdsOf(frozen.events.requests, done))).toEqual(none);
     const failed = await createUnstarted(tenant);
-    const deadLetters = about(frozen.events.deadLetters, failed);
+    const deadLetters = withIdsOf(frozen.events.deadLetters, failed);
     expect(await invoke('FailDeadLetters', deadLetters)).toEqual(none);
     const { positions } = JSON.parse(deadLetters.Records[0]?.body ?? '') as { positions: number[] };
     for (const [each, end] of [
@@ -110,7 +110,7 @@ describe('what an earlier version has sent', () => {
     ] as const) {
       const items = await batches().items(each, positions);
       expect(items.map((item) => item?.status)).toEqual(positions.map(() => end));
-      await carry(each);
+      await runFrozenWorkflow(each);
     }
     expect(await batchAt(client, done.id)).toMatchObject({ completed_requests: done.total });
     expect(await batchAt(client, failed.id)).toMatchObject({ failed_requests: positions.length });
@@ -120,10 +120,11 @@ describe('what an earlier version has sent', () => {
     const receiver = await startWebhookReceiver(status(500), status(200));
     const events = ['completed', 'failed'] as const;
     const unstarted = await createUnstarted(tenant, { url: receiver.url, events: [...events], secret: null });
-    // The first attempt is followed by a wait of some seconds, which the frozen execution had shortened.
+    // The first webhook call succeeds here: after a failure the workflow would wait some seconds, which the frozen
+    // execution had shortened.
     receiver.responses.shift();
-    const { runs, output } = await carry(unstarted);
-    expect(output).toEqual(about(frozen.workflow.execution.output, unstarted));
+    const { runs, output } = await runFrozenWorkflow(unstarted);
+    expect(output).toEqual(withIdsOf(frozen.workflow.execution.output, unstarted));
     for (const { state, output: outputNow } of runs) {
       const before = frozen.workflow.states.filter((each) => each.state === state);
       expect(missingFields(outputNow, before.at(-1)?.output, state)).toEqual([]);
@@ -140,11 +141,11 @@ describe('what an earlier version has sent', () => {
       events: ['completed'],
       secret: null,
     });
-    // Each is given the input that it was given, and its answer has what the definition selects from it.
+    // Each function gets its frozen input, and its output must have the fields that the definition selects.
     const others = frozen.workflow.states.filter(({ input }) => !JSON.stringify(input).includes(ids.batchId));
     expect(others.map(({ functionName }) => functionName)).toEqual(['AdvanceBatch', 'FailBatch']);
     const [wait, fail] = others;
-    const input = about(ids, unstarted);
+    const input = withIdsOf(ids, unstarted);
     expect(await invoke('AdvanceBatch', input)).toMatchObject(wait?.output as object);
     expect(missingFields(await invoke('FailBatch', input), fail?.output)).toEqual([]);
     expect(await batchAt(client, unstarted.id)).toMatchObject({ status: 'failed', failed_requests: 11 });
@@ -152,7 +153,7 @@ describe('what an earlier version has sent', () => {
 
   it('starts an execution', async () => {
     const unstarted = await createUnstarted(tenant);
-    const { name, input } = about(frozen.workflow.execution, unstarted);
+    const { name, input } = withIdsOf(frozen.workflow.execution, unstarted);
     const sfn = new SFNClient({ ...clientSettings, endpoint: service.run.endpoints.sfn });
     await sfn.send(
       new StartExecutionCommand({
@@ -215,12 +216,12 @@ describe('what the code of today sends', () => {
 });
 
 describe('a kept answer of the authorizer', () => {
-  /** Asks for a batch that is not there: who is let in is told so. */
+  /** Reads a batch that does not exist: an accepted request gets 404. */
   const request = async (name: string, changes: Record<string, string> = {}) => {
     const stored = frozen.authorizer[name] ?? expect.unreachable(name);
     const { context } = stored.answer as unknown as APIGatewayAuthorizerResult;
     const path = `/v1/batches/${identifiers.uuid()}`;
-    const answer = (await invoke('GetBatch', {
+    const response = (await invoke('GetBatch', {
       ...{ resource: '/v1/batches/{batch_id}', path, httpMethod: 'GET', headers: {}, body: null },
       ...{ queryStringParameters: null, multiValueQueryStringParameters: null },
       pathParameters: { batch_id: path.split('/').at(-1) },
@@ -229,17 +230,17 @@ describe('a kept answer of the authorizer', () => {
         authorizer: { ...context, workspaceId: tenant.workspaceId, apiKeyId: tenant.apiKeyId, ...changes },
       },
     })) as APIGatewayProxyResult;
-    return { ...answer, body: JSON.parse(answer.body) as { error_code: number } };
+    return { ...response, body: JSON.parse(response.body) as { error_code: number } };
   };
-  const letIn = { statusCode: 404, body: { error_code: 10003 } };
+  const accepted = { statusCode: 404, body: { error_code: 10003 } };
 
   it('lets its key in as it said', async () => {
-    expect(await request('without limits')).toMatchObject(letIn);
-    expect(await request('limited')).toMatchObject({ ...letIn, headers: { 'x-ratelimit-limit': '40' } });
-    const later = { apiKeyExpiresAt: new Date(Date.now() + 60_000).toISOString() };
-    expect(await request('expiring', later)).toMatchObject(letIn);
-    const exceeding = { apiKeyExpiresAt: new Date(Date.now() - 1).toISOString() };
-    expect(await request('expiring', exceeding)).toMatchObject({
+    expect(await request('without limits')).toMatchObject(accepted);
+    expect(await request('limited')).toMatchObject({ ...accepted, headers: { 'x-ratelimit-limit': '40' } });
+    const future = { apiKeyExpiresAt: new Date(Date.now() + 60_000).toISOString() };
+    expect(await request('expiring', future)).toMatchObject(accepted);
+    const past = { apiKeyExpiresAt: new Date(Date.now() - 1).toISOString() };
+    expect(await request('expiring', past)).toMatchObject({
       statusCode: 400,
       body: { error_code: 10001 },
     });

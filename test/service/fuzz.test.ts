@@ -8,16 +8,19 @@ import { exchange } from '#support/fuzz/raw-exchange.ts';
 import { dataOf } from '#support/open-tenant.ts';
 import { type Service, startService } from '#support/service.ts';
 
-/** `FUZZ_SEED=… FUZZ_ONLY=…` sends one request of a run again. */
+/** `FUZZ_SEED=… FUZZ_ONLY=…` repeats one request of a run. */
 const seed = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const only = process.env.FUZZ_ONLY;
 const count = Number(process.env.FUZZ_REQUESTS ?? (process.env.SOAK === undefined ? 700 : 50_000));
 
-/** As many at once keep two processors busy and let no request wait for long. */
+/** So many concurrent requests keep two processors busy, and no request waits for long. */
 const atOnce = 8;
 const shownAtMost = 20;
 
-/** Of a route that is asked for less often, chance alone may leave out one of the two: one in twenty succeeds at the least. */
+/**
+ * With so many responses, a route must have both successes and rejections: at least one request in twenty succeeds.
+ * With fewer, one of them may be missing by chance.
+ */
 const manyResponses = 300;
 
 const responsesOf = (times: ReadonlyMap<number, number> = new Map()): number =>
@@ -33,7 +36,7 @@ beforeAll(async () => {
   secrets = {
     canaries: world.canaries,
     internals: [...Object.values(outputs), ...Object.values(physicalIds)].filter(
-      // The base address is no secret, and short ids are words.
+      // The base address is no secret, and short ids are ordinary words.
       (name) => name.length > 12 && !name.startsWith('http'),
     ),
   };
@@ -44,17 +47,17 @@ function portOf(door: FuzzRequest['door']): number {
   return Number(new URL(door === 'front' ? service.baseUrl : service.run.endpoints.gateway).port);
 }
 
-/** How often each route gave each status. */
+/** How often each route responded with each status. */
 type Statuses = Map<RouteName, Map<number, number>>;
 
-/** Sends the requests of these places in the run, and tells what was wrong with their answers. */
+/** Sends the requests with these indexes, and returns the problems of their responses. */
 async function sendAll(indexes: number[], statuses: Statuses): Promise<string[]> {
   const requests = fuzzRequests(world.tenant.apiKey, world.known);
   const problems: string[] = [];
   const queue = indexes.values();
   const work = async (): Promise<void> => {
     for (const index of queue) {
-      // Each from its own seed, so that one can be had again without all before it.
+      // Each request has its own seed, so that one can be repeated without all requests before it.
       const [request] = fc.sample(requests, { seed: (seed + index) | 0, numRuns: 1 }) as [FuzzRequest];
       const { route, door, method, target, what } = request;
       let shown = '';
@@ -94,7 +97,7 @@ it(`answers every request as the contract says, whatever it is (seed ${seed})`, 
       `${problems.length} of ${indexes.length} with FUZZ_SEED=${seed}:\n${problems.slice(0, shownAtMost).join('\n')}`,
     );
   if (only !== undefined) return;
-  // What refuses everything, or is never reached, would pass too.
+  // A route that rejects everything, or is never reached, must not pass unnoticed.
   const names = Object.keys(routes) as RouteName[];
   expect([...statuses.keys()].toSorted()).toEqual(names.toSorted());
   const timesOf = (route: RouteName, status: number): number => statuses.get(route)?.get(status) ?? 0;
@@ -104,7 +107,7 @@ it(`answers every request as the contract says, whatever it is (seed ${seed})`, 
   expect(sum(successes)).toBeGreaterThan(count / 10);
   expect(sum((route) => timesOf(route, 400))).toBeGreaterThan(count / 10);
   const often = names.filter((route) => responsesOf(statuses.get(route)) >= manyResponses);
-  // The batches are over, and none can be cancelled.
+  // All batches have ended, so none can be cancelled.
   const oneSided = often.filter(
     (route) => route !== 'cancel-batch' && (successes(route) === 0 || timesOf(route, 400) === 0),
   );

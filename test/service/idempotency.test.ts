@@ -38,7 +38,7 @@ beforeAll(async () => {
   callFor = callsByMessage(model);
   proxy = await startDynamoProxy();
   service = await startService({
-    // A lease ends when a test says so.
+    // The leases are so long that only a test ends them.
     variables: {
       OPENAI_BASE_URL: model.url,
       AWS_ENDPOINT_URL_DYNAMODB: proxy.url,
@@ -69,7 +69,9 @@ const functionOf: Readonly<Record<string, string>> = {
   'POST /batches': 'CreateBatch',
   'POST /chats/{chat_id}/messages': 'SendMessage',
 };
-/** The chat with its key; key, requests, batch; lease, message with its key, reply, release. */
+/**
+ * The chat with its key. The key, the requests, the batch. The lease, the message with its key, the reply, the release.
+ */
 const leastWrites: Readonly<Record<string, number>> = {
   'POST /chats': 1,
   'POST /batches': 3,
@@ -113,29 +115,29 @@ describe.each(Object.entries(keyedRequests))('%s with a key', (route, requestOf)
     expect(JSON.stringify(item)).not.toMatch(/Once|One|ada|~/);
     expect(Math.abs(Number(item?.ttl) - Date.now() / 1000 - 86_400)).toBeLessThan(60);
     await table.change(itemOf(tenant, key), { ttl: Math.floor(Date.now() / 1000) });
-    const later = [await postWithKey(tenant, request, key), await postWithKey(tenant, request, key)];
-    expect(later.map(isReplayed)).toEqual([false, true]);
+    const afterExpiry = [await postWithKey(tenant, request, key), await postWithKey(tenant, request, key)];
+    expect(afterExpiry.map(isReplayed)).toEqual([false, true]);
     expect(await request.timesDone()).toBe(2);
   });
 
   it('is done once when it is made twenty times at once', async () => {
     const key = newKey();
-    // Every function's first look finds that the key was not used.
-    const checked = Promise.withResolvers<void>();
+    // All functions read the key before one of them stores it, so each finds an unused key.
+    const allRead = Promise.withResolvers<void>();
     let checks = 0;
     proxy.handle = async (call, pass) => {
       const response = await pass();
       if (!/Get/.test(call.target) || !JSON.stringify(call.body).includes('#REQUEST#')) return response;
       checks += 1;
-      if (checks === functionsAtOnce) checked.resolve();
-      await checked.promise;
+      if (checks === functionsAtOnce) allRead.resolve();
+      await allRead.promise;
       return response;
     };
     const responses = await Promise.all(Array.from({ length: 20 }, () => postWithKey(tenant, request, key)));
     const done = responses.filter((response) => response.status === status);
     expect(new Set(done.map(({ body }) => JSON.stringify(body))).size).toBe(1);
     expect(done.filter((response) => !isReplayed(response)).length).toBe(1);
-    // Only a chat that is answering refuses.
+    // A request is rejected only if its chat has a reply in progress.
     for (const response of responses.filter((one) => !done.includes(one)))
       expect(response).toMatchObject(rejectedWhileResponding);
     if (!request.path.endsWith('messages')) expect(done.length).toBe(20);
@@ -220,7 +222,7 @@ describe('a send with a key', () => {
     const called = callFor('Go on');
     const first = send();
     const { request } = await called;
-    // The model is asked beside the storing.
+    // The model is called concurrently with storing the message.
     await expect.poll(async () => contentsOf(await history())).toContain('Go on');
     service.run.killWorkers('SendMessage');
     expect((await first).status).toBe(500);
@@ -305,7 +307,7 @@ it('refuses two keys in one request, of which nobody could say which is meant', 
         headers: {
           'x-api-key': tenant.apiKey,
           'Content-Type': 'application/json',
-          // Two lines; fetch would join them.
+          // Two header lines; `fetch` would join them.
           'Idempotency-Key': [newKey(), newKey()],
         },
       },
@@ -344,11 +346,11 @@ it('refuses a key that is none, and one with a stream', async () => {
 it('costs no round trip and few units with a key, and nothing without', async () => {
   const tenant = await open();
   const expected: Readonly<Record<string, { calls: string[]; units: number }>> = {
-    // A second item in the transaction.
+    // The idempotency record is a second item in the same transaction.
     'POST /chats': { calls: [], units: 2 },
-    // The id is kept before the batch is made.
+    // The batch's id is stored before the batch is created.
     'POST /batches': { calls: ['PutItem'], units: 1 },
-    // Two items in a transaction in place of one alone.
+    // A transaction of two items replaces a put of one.
     'POST /chats/{chat_id}/messages': { calls: [], units: 3 },
   };
   for (const [route, requestOf] of Object.entries(keyedRequests)) {
@@ -368,7 +370,7 @@ it('costs no round trip and few units with a key, and nothing without', async ()
         .filter(({ functionName }) => functionName?.includes(functionOf[route] ?? '?'));
       expect(bodies.some((body) => body.includes('#REQUEST#'))).toBe(key !== null);
       return {
-        // A put of a message becomes a transaction.
+        // With a key, the put of a message is a transaction.
         calls: own.map(({ target }) => target.replace(/^(Put|TransactWrite)Items?$/, 'Put')).sort(),
         units: own.reduce((sum, { consumed }) => sum + consumed.writeUnits, 0),
       };

@@ -23,7 +23,7 @@ let service: Service;
 let tenant: Tenant;
 let client: Client;
 let callFor: (message: string) => Promise<ModelCall>;
-/** While set, no lease can be renewed. */
+/** While it is true, the table rejects all renewals of leases. */
 let rejectsRenewals = false;
 beforeAll(async () => {
   model = await startScriptedModel();
@@ -47,7 +47,7 @@ afterAll(async () => {
 
 const startReply = (message: string) => startReplyWith({ client, tenant, callFor }, message);
 
-/** Sends again and again as long as a reply is in progress. */
+/** Retries a send as long as a reply is in progress. */
 async function sendWhenReleased(chatId: number, message: string): Promise<ApiResponse<string>> {
   for (;;) {
     const response = await send(client, tenant, chatId, message);
@@ -62,7 +62,7 @@ it('a killed function frees its chat by doing nothing', async () => {
   const start = performance.now();
   await expect(events.rest()).rejects.toThrow();
   expect((await sendWhenReleased(chatId, 'go on')).body.data).toBe('Hello');
-  // Renewed at a third of its time, a lease has two thirds left when its holder dies.
+  // A lease is renewed every third of its time, so it has at least two thirds left when its owner dies.
   expect((performance.now() - start) / 1000).toBeGreaterThan(leaseSeconds / 2);
   expect(contentsOf(await historyOf(client, chatId))).toEqual(['killed', '', 'go on', 'Hello']);
 });

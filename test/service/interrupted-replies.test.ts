@@ -51,7 +51,7 @@ describe('a client that leaves', () => {
     const history = await historyOf(client, chatId);
     expect(history[1]?.meta.error).toBeUndefined();
     expect(history[1]?.meta.token_usage).toMatchObject({ total_tokens: 18 });
-    // Stored first, free a moment later.
+    // The reply is stored first; the chat lease is released shortly after.
     await expect
       .poll(async () => (await send(client, tenant, chatId, 'Back again')).body.data, { timeout: 10_000 })
       .toBe('Hello');
@@ -66,7 +66,7 @@ describe('a client that leaves', () => {
     const { chatId, events, call } = await startReply('leave in the middle');
     await events.leave();
     call.chunk('two, ');
-    // While the model goes on, the chat stays taken.
+    // While the model continues, the chat keeps its lease.
     expect(await send(client, tenant, chatId, 'too soon')).toMatchObject(rejectedWhileResponding);
     expect(contentsOf(await historyOf(client, chatId))).toEqual(['leave in the middle']);
     call.chunk('three');
@@ -112,10 +112,10 @@ describe('a client that leaves', () => {
 describe('a function that is killed', () => {
   const kill = async ({ chatId, events, call }: Awaited<ReturnType<typeof startReply>>) => {
     service.run.killWorkers('SendMessage');
-    // The stream is cut, so that nobody takes the part for the whole.
+    // The stream breaks with an error, so a client cannot take the partial reply for a complete one.
     await expect(events.rest()).rejects.toThrow();
     await call.gone;
-    // Until its lease ends, nobody can know that the holder is dead.
+    // Until the lease expires, the service cannot know that its owner is dead.
     expect(await send(client, tenant, chatId, 'too soon')).toMatchObject(rejectedWhileResponding);
     await table.endLease({ workspaceId: tenant.workspaceId, chatId });
   };
@@ -149,7 +149,7 @@ describe('a function that is killed', () => {
     const called = callFor('killed plainly');
     const sending = send(client, tenant, chatId, 'killed plainly');
     await called;
-    // The model is asked beside the storing.
+    // The model is called concurrently with storing the message.
     await expect
       .poll(async () => contentsOf(await historyOf(client, chatId)), { timeout: 10_000 })
       .toEqual(['killed plainly']);

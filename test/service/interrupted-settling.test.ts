@@ -43,8 +43,8 @@ const unlimited = { awaitRateLimit: async () => undefined, deadline: () => 60_00
 
 const limits = { modelCalls: 50, toolUses: 30, toolsAtOnce: 4, replyBytes: 1_000_000 };
 
-/** The stores of one function, on the real table; a test holds single calls of them back. */
-const functionWith = (buffered: Partial<TurnServices> = {}, lease = 60_000): TurnServices => ({
+/** The services of one function, on the real table; a test replaces some of them to delay single calls. */
+const functionWith = (replaced: Partial<TurnServices> = {}, lease = 60_000): TurnServices => ({
   agentRuntime,
   agents: agents(),
   chats: chats(),
@@ -61,7 +61,7 @@ const functionWith = (buffered: Partial<TurnServices> = {}, lease = 60_000): Tur
   idempotency: idempotency(),
   usage: usage(),
   workspaces: workspaces(),
-  ...buffered,
+  ...replaced,
 });
 
 async function start(
@@ -84,7 +84,7 @@ async function start(
   return started;
 }
 
-/** Lets the first call wait at a gate, and tells when it has come there. */
+/** Delays the first call until `open` is called; `arrived` resolves when it waits. */
 function delayedCall<Inputs extends unknown[], Value>(call: (...inputs: Inputs) => Promise<Value>) {
   const arrived = Promise.withResolvers<void>();
   const checkpoint = Promise.withResolvers<void>();
@@ -103,12 +103,12 @@ function delayedCall<Inputs extends unknown[], Value>(call: (...inputs: Inputs) 
   };
 }
 
-const unheard = { emit: () => undefined, done: () => undefined };
+const noClient = { emit: () => undefined, done: () => undefined };
 async function respond(
   services: TurnServices,
   started: Extract<StartedTurn, { turn: object }>,
 ): Promise<Reply> {
-  const { reply, finished } = await finishTurn(services)(started, unheard);
+  const { reply, finished } = await finishTurn(services)(started, noClient);
   await finished;
   return reply;
 }
@@ -147,7 +147,7 @@ describe('a turn that was given up', () => {
     const chatId = await createChat(client, tenant);
     const put = delayedCall(messages().put);
     // Its lease has run out as soon as it is taken.
-    const timeout = start(
+    const delayed = start(
       functionWith({ messages: { ...messages(), put: put.call } }, -1),
       chatId,
       'from the late',
@@ -156,7 +156,7 @@ describe('a turn that was given up', () => {
     const first = functionWith();
     const turn = await start(first, chatId, 'from the first');
     put.open();
-    await expect(timeout).rejects.toThrow(busy);
+    await expect(delayed).rejects.toThrow(busy);
 
     expect(await respond(first, turn)).toMatchObject({
       content: 'the answer',
@@ -208,13 +208,13 @@ describe('a send that is made again', () => {
     const client = clientOf(service, tenant);
     const chatId = await createChat(client, tenant);
     const put = delayedCall(messages().putWithKey);
-    const buffered = { messages: { ...messages(), putWithKey: put.call } };
-    const timeout = start(functionWith(buffered, -1), chatId, 'once', keyOf('two'));
+    const replaced = { messages: { ...messages(), putWithKey: put.call } };
+    const delayed = start(functionWith(replaced, -1), chatId, 'once', keyOf('two'));
     await put.arrived;
     const first = functionWith();
     const turn = await start(first, chatId, 'once', keyOf('two'));
     put.open();
-    await expect(timeout).rejects.toThrow(busy);
+    await expect(delayed).rejects.toThrow(busy);
     await respond(first, turn);
     expect(contentsOf(await historyOf(client, chatId))).toEqual(['once', 'the answer']);
   });

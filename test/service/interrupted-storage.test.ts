@@ -19,7 +19,7 @@ let tenant: Tenant;
 let client: Client;
 let rejects = false;
 
-/** One call in five, but no call more than four times: six attempts are all that a call has. */
+/** Rejects one call in five, but the same call at most four times, because a call has six attempts. */
 const rejections = new Map<string, number>();
 function rejectsCall({ functionName, body }: { functionName: string | undefined; body: unknown }): boolean {
   const call = JSON.stringify(body);
@@ -89,7 +89,7 @@ it('holds conversations while one call in five is refused, and doubles nothing',
   rejects = false;
 });
 
-/** A call that DynamoDB carries out while its answer gets lost: the SDK sends it again. */
+/** DynamoDB carries out a call, but its response is lost, so the SDK repeats the call. */
 describe('an answer lost on its way back', () => {
   const expressionOf = ({ body }: ProxiedCall): string => String(body.UpdateExpression ?? '');
   const keyOf = ({ body }: ProxiedCall): string => JSON.stringify(body.Item ?? body.Key ?? '');
@@ -274,6 +274,6 @@ it.each([
       form(filePart('a.txt', 'x')),
     );
     expect({ status, code: body.error_code, rejected }).toEqual({ status: 500, code: 10005, rejected: 1 });
-    expect(await fileBucketOf(service).holds(own.workspaceId)).toEqual({ objects: [], uploads: [] });
+    expect(await fileBucketOf(service).keysOf(own.workspaceId)).toEqual({ objects: [], uploads: [] });
   },
 );

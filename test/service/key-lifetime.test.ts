@@ -6,7 +6,9 @@ import { type DynamoProxy, startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { openTenant, summaryOf } from '#support/open-tenant.ts';
 import { operator, type Service, startService } from '#support/service.ts';
 
-/** As every stage has it. Where the run asks anew behind an operator's write, a revoked key is refused at once: authentication.test.ts. */
+/**
+ * Every stage's cache time. With prompt authorizers, as in authentication.test.ts, a revoked key is rejected at once.
+ */
 const cacheSeconds = 60;
 
 const allowed = '200/0 success';
@@ -31,7 +33,7 @@ afterAll(async () => {
 const summaryWith = async (apiKey: string): Promise<string> =>
   summaryOf(await clientOf(service, { apiKey }).get('/chats'));
 
-/** The gateway's clock, whose cache it is; functions keep to the machine's. */
+/** Advances the gateway's clock, which its cache uses; functions use the machine's clock. */
 const letCacheExpire = (): void => void vi.setSystemTime(Date.now() + cacheSeconds * 1000);
 
 it('a revoked key works for as long as the authorizer’s answer is kept, and no longer', async () => {
@@ -64,7 +66,7 @@ it('a rotated key works beside the new one until its overlap is over, and never 
   expect(await summaryWith(first.apiKey)).toBe(allowed);
   const repeated = await rotateApiKey(operator())({ keyId: key.id, overlap: 86_400_000, expiresAt: null });
   expect(repeated.old.expiresAt).toBe(first.old.expiresAt);
-  // By the machine's clock, which functions go by.
+  // Functions use the machine's real clock.
   vi.useRealTimers();
   const last = await rotateApiKey(operator())({ keyId: key.id, overlap: 0, expiresAt: null });
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + cacheSeconds * 1000 });

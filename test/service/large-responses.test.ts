@@ -19,7 +19,7 @@ import { chatItems, messageItems } from '#support/seed.ts';
 import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
 import { contentsOf, createChat, historyOf, interrupted, send } from '#support/turns.ts';
 
-/** 256 characters of four bytes each, in JSON and in the table. */
+/** 256 characters of four bytes each. */
 const name = '🗂'.repeat(256);
 const user = '👤'.repeat(256);
 const messageBytes = 256 * 1024;
@@ -28,7 +28,7 @@ const largeMessages = 160;
 const longChat = 4;
 const shortMessages = 1100;
 
-/** 256 KiB of characters of one to four bytes, no two messages the same. */
+/** A different text for each message: 256 KiB of characters of one to four bytes. */
 function largeText(position: number): string {
   const start = `${position} aé字🙂`;
   const missing = messageBytes - Buffer.byteLength(start);
@@ -126,19 +126,19 @@ it('waits for a slow reader instead of collecting 40 MB for it', async () => {
     return chunk?.done !== true;
   };
   await read();
-  // The reader does something else: until ten more requests have gone by without another query for the page.
+  // The client stops reading the page until ten other requests have ended without another query for the page.
   for (let quiet = 0, seen = queries(); quiet < 10; quiet += 1) {
     await client.get('/chats?limit=1');
     if (queries() !== seen) quiet = 0;
     seen = queries();
   }
-  // What the function had asked for by then fits into the sockets' buffers: one query gives 1 MB.
-  const received = queries() - before;
+  // The queries so far fit into the sockets' buffers: each returns 1 MB.
+  const made = queries() - before;
   while (await read());
   const all = queries() - before;
-  console.log(`a stalled reader: ${received} of ${all} queries made`);
+  console.log(`a stalled reader: ${made} of ${all} queries made`);
   expect(all).toBeGreaterThan(40);
-  expect(received).toBeLessThan(all / 2);
+  expect(made).toBeLessThan(all / 2);
   const { data } = JSON.parse(Buffer.concat(chunks).toString()) as { data: MessageResource[] };
   expect(data.map(({ content }) => digest(content))).toEqual(
     Array.from({ length: largeMessages }, (_, index) => digest(largeText(1 + index))),
@@ -175,7 +175,7 @@ it('keeps a reply that is larger than an item of the table, and sends it whole',
   const [, stored] = await historyOf(client, chatId);
   expect(digest(stored?.content ?? '')).toBe(digest(reply));
 
-  // With stream false too; and the next turn finds the large one in its history, or leaves it out, but works.
+  // It also works with `stream: false`, and the next turn works with the large reply in its history or without it.
   const repeated = callFor('And again');
   const responding = send(client, tenant, chatId, 'And again');
   const next = await repeated;
@@ -245,7 +245,7 @@ describe('a large reply', () => {
     const slow = await calls[0];
     respond(await calls[1], large);
 
-    // As if its worker had died: the message comes again, to another one.
+    // Expires the item's lease as if its worker had died: another worker gets the message.
     const table = dataTableOf(service);
     await table.change(keys.batchItem(own.workspaceId, batch.id, 0), { lease: Date.now() - 1 });
     table.close();
@@ -286,7 +286,7 @@ it('holds no more than some megabytes for a client that does not read, and store
     `POST ${pathname} HTTP/1.1\r\nHost: ${hostname}:${port}\r\nx-api-key: ${tenant.apiKey}\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
   const call = await called;
-  // Six bytes each in JSON: 36 MB of deltas, and as much again in the last event.
+  // Each character has six bytes in JSON: 36 MB of deltas, and another 36 MB in the last event.
   const chunks = Array.from({ length: 6000 }, () => '\u0001'.repeat(1000));
   for (const chunk of chunks) call.chunk(chunk);
   call.finish();

@@ -18,7 +18,7 @@ let service: Service;
 let model: ScriptedModel;
 let receiver: WebhookReceiver;
 let tenant: WebhookTenant;
-/** As Lambda gives them to a function whose invocation is traced. */
+/** The trace id that Lambda gives to a traced invocation. */
 const root = '1-5759e988-bd862e3fe1be46a994272793';
 let daemon: Socket;
 const traces: string[] = [];
@@ -55,7 +55,7 @@ afterAll(async () => {
 const linesRead = (): MetricLine[] =>
   logged.flatMap(({ functionName, line }) => readMetricLine(functionName, line) ?? []);
 
-/** What was told of a metric, under each set of its dimensions. */
+/** The emitted values of a metric, with each set of its dimensions. */
 const shown = (name: MetricName): [dimensions: string, value: number | number[]][] =>
   linesRead().flatMap((line): [string, number | number[]][] => {
     const metric = line.metrics[metrics[name].name];
@@ -73,7 +73,7 @@ const sumOf = (name: MetricName, dimensions: string): number =>
     .flatMap(([, value]) => value)
     .reduce((sum, value) => sum + value, 0);
 
-/** The lines of a request come a moment behind its answer. */
+/** A request's log lines arrive shortly after its response. */
 const requestsCounted = (route: string): Promise<void> => {
   const before = sumOf('requests', route);
   return expect.poll(() => sumOf('requests', route), { timeout: 10_000 }).toBeGreaterThan(before);
@@ -116,13 +116,13 @@ it('tells what turns, uploads, batches and webhooks take and cost, and no text, 
     unified_tools: [{ type: 'consultant_lookup' }],
   });
   const sending = await createChat(client, { agentId: seeker });
-  const checked = await send(
+  const searched = await send(
     client,
     { agentId: seeker },
     sending,
     'consultant_lookup {"query":"canary-query"}',
   );
-  expect(checked.status).toBe(200);
+  expect(searched.status).toBe(200);
   const file = dataOf(
     await uploaderOf(service, tenant).file('canary-file.txt', 'canary-content'),
   ) as unknown as { uuid: string };
@@ -177,7 +177,7 @@ it('tells what turns, uploads, batches and webhooks take and cost, and no text, 
     lost: [],
   });
   const times = (name: MetricName) => shown(name).flatMap(([, value]) => value);
-  // The refused turn has not spoken.
+  // The failed turn has no delta.
   expect(times('timeToFirstDelta')).toHaveLength(3);
   expect(times('replyTime')).toHaveLength(4);
   expect(times('replyTime').every((time) => time >= 0)).toBe(true);
@@ -222,7 +222,7 @@ it('tells what turns, uploads, batches and webhooks take and cost, and no text, 
   );
   expect(read.filter(({ fault }) => fault === true).map(({ name }) => name)).toEqual(['send-message']);
   expect(traces.join()).not.toContain('canary');
-  // There were lines of failures among them, with what failed but not with its texts.
+  // Failures were logged too, but without the texts of messages.
   expect(logged.filter(({ line }) => line.includes('A reply was not completed'))).toHaveLength(1);
   expect(logged.filter(({ line }) => line.includes('A webhook was called'))).toHaveLength(2);
 });

@@ -7,7 +7,7 @@ import { startScriptedModel } from '#support/scripted-model.ts';
 import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
 import { contentsOf, createChat, historyOf, send, stepThrough } from '#support/turns.ts';
 
-/** Longer than all waits between four calls, which are 4.4 s at most. */
+/** Longer than all waits between four calls together, which are at most 4.4 s. */
 const streamTimeoutSeconds = '6';
 
 let service: Service;
@@ -41,14 +41,14 @@ const broken = { code: 10005, message: 'The model could not complete the reply' 
 
 interface Failure {
   name: string;
-  /** What the model says before. */
+  /** The chunks that the model sends before it fails. */
   says?: string[];
   fails: (call: ModelCall, attempt: number) => void;
-  /** How often the model is asked. */
+  /** The number of calls of the model. */
   received: number;
-  /** How many of them the reply's usage counts: one unless said. */
+  /** How many of the calls the reply's usage counts, by default one. */
   counted?: 0;
-  /** Undefined when the reply comes whole in the end, as `Here I am`. */
+  /** The reply's error; undefined if the reply `Here I am` is complete in the end. */
   error?: { code: number; message: string };
 }
 
@@ -56,7 +56,7 @@ const respond = (call: ModelCall): void => {
   call.chunk('Here I am');
   call.finish();
 };
-/** Fails as often as it says, and answers then. */
+/** Fails the first calls, then replies. */
 const thenResponds =
   (times: number, fails: (call: ModelCall) => void): Failure['fails'] =>
   (call, attempt) =>
@@ -255,7 +255,7 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
       body: { data: 'Here I am', error_code: 0 },
     });
     expect(contentsOf(await historyOf(client, chatId))).toEqual([name, text, after, 'Here I am']);
-    // Some models refuse two user messages in a row.
+    // Some models reject two user messages in a row.
     expect(callsAfter[0]?.request.messages).toEqual(
       text === ''
         ? [{ role: 'user', content: `${name}\n\n${after}` }]
@@ -282,7 +282,7 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
 
   describe('whose context window is full', () => {
     const tooLong = 'The message is too long for the model';
-    /** A chat of four turns, and how many messages each call of the next turn has. */
+    /** A chat of four turns; then the numbers of messages in each call of the next turn. */
     const lastTurnOf = async (name: string, fits: (messages: number) => boolean) => {
       const chatId = await createChat(client, tenant);
       for (const turn of ['first', 'second', 'third', 'fourth']) {
@@ -400,7 +400,7 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
 it('leaves no message and no word of a provider in the logs', () => {
   expect(logged.some((line) => line.includes('A reply was not completed'))).toBe(true);
   const words = [...failures.map(({ name }) => name), 'Here I am', 'One, ', 'scripted 4', 'scripted 5'];
-  // Short ones such as 400 are part of much else.
+  // Short texts such as 400 are also parts of other texts.
   const revealing = words.filter((word) => word.length > 5);
   expect(logged.filter((line) => revealing.some((word) => line.includes(word)))).toEqual([]);
 });
@@ -411,14 +411,14 @@ function modelOf(wire: Wire): ScriptedModel {
   return model;
 }
 
-/** Answers the calls that a message leads to by its script; several messages can be on their way at once. */
+/** Scripts the model by message, so that several messages can be sent concurrently. */
 function scriptByMessage(model: ScriptedModel) {
   const scripts = new Map<
     string,
     { calls: ModelCall[]; script: (call: ModelCall, attempt: number) => void }
   >();
   model.onCall = (call) => {
-    // An unanswered message before it stands in the same one, a blank line above.
+    // A previous message without a reply is in the same content, before a blank line.
     const message = call.request.messages.at(-1)?.content.split('\n\n').at(-1) ?? '';
     const entry = scripts.get(message);
     if (entry === undefined) throw new Error(`No script for the message ${message}`);

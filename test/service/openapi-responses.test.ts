@@ -22,7 +22,7 @@ interface Document {
   components: { schemas: Record<string, object>; headers: Record<string, { required?: boolean }> };
 }
 
-/** The document that clients are given, with its references where JSON Schema looks for them. */
+/** The published OpenAPI document, with its references changed to those of JSON Schema. */
 const document = JSON.parse(
   readFileSync(join(import.meta.dirname, '../../docs/openapi.json'), 'utf8').replaceAll(
     '#/components/schemas/',
@@ -33,13 +33,16 @@ const document = JSON.parse(
 const schemaOf = (schema: JsonSchema): z.ZodType =>
   z.fromJSONSchema({ ...(schema as object), $defs: document.components.schemas } as JsonSchema);
 
-/** How an answer is sent, and who may keep it; API Gateway adds its own, x-amz…. */
+/**
+ * Headers about the transport and caching of a response, which the document need not describe. API Gateway adds its
+ * own, x-amz….
+ */
 const headersOfHttp = [
   ...['cache-control', 'connection', 'content-length', 'content-type', 'date', 'keep-alive'],
   ...['transfer-encoding', 'x-accel-buffering'],
 ];
 
-/** Holds a response against what the document says of its operation. */
+/** Checks a response against the document's description of its operation. */
 async function checkResponse(operation: string, response: Response): Promise<void> {
   const [method = '', path = ''] = operation.split(' ');
   const described = document.paths[path]?.[method.toLowerCase()]?.responses[String(response.status)];
@@ -60,7 +63,7 @@ async function checkResponse(operation: string, response: Response): Promise<voi
   else for await (const event of readEvents(response)) if (event !== '[DONE]') schema.parse(event);
 }
 
-/** Each operation: how it succeeds, and ways in which it fails, with their statuses. */
+/** Calls of each operation: one that succeeds, and some that fail, with their statuses. */
 async function callsOf() {
   const tenant = await openTenant(service, { whitelist: ['ann'] });
   const chat = await tenant.createChat({ external_user_id: 'ann' });

@@ -13,7 +13,7 @@ let service: Service;
 beforeAll(async () => {
   [model, receiver] = await Promise.all([startScriptedModel(), startWebhookReceiver()]);
   service = await startService({
-    // No lease is renewed, however slow the machine is.
+    // The leases are so long that none is renewed, even on a slow machine.
     variables: { OPENAI_BASE_URL: model.url, LEASE_SECONDS: '600' },
     recordCalls: true,
     maxConcurrency: 1,
@@ -24,7 +24,7 @@ afterAll(async () => {
   await Promise.all([model.close(), receiver.close()]);
 });
 
-/** Counts by what they count; a service or function that is named in one alone counts 0 in the other. */
+/** All counts by name, so that a service or function that only one side has counts as 0 on the other side. */
 const countsOf = ({ readUnits, writeUnits, transitions, ...tallies }: OperationCalls): Map<string, number> =>
   new Map([
     ...Object.entries({ readUnits, writeUnits, transitions }),

@@ -10,7 +10,7 @@ import { fillDataFolder } from '#support/import-items.ts';
 import { chatItems, messageItems } from '#support/seed.ts';
 import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
 
-/** Fifty more than a hundred thousand and one page: offset 100,000 is inside, and no list ends at a chunk's border. */
+/** So many chats that offset 100,000 has a whole page, and that no list ends at the end of a chunk. */
 const count = 100_130;
 const far = 100_000;
 const user = 'user-1';
@@ -44,7 +44,7 @@ beforeAll(async () => {
   });
   service = await startService({ dataDir, recordCalls: true, maxConcurrency: 1 });
   client = clientOf(service, tenant);
-  // The last one by the service itself: it takes what was seeded for its own.
+  // The service itself creates the last chat, which shows that it accepts the seeded items.
   const last = await client.post<{ id: number }>('/chats', {
     name: 'Last',
     agent_id: tenant.agentId,
@@ -57,7 +57,7 @@ afterAll(async () => {
   await rm(dataDir, { recursive: true });
 });
 
-/** One page, and what its function asked of the table for it. */
+/** Reads one page, and returns it with the table calls that its function made. */
 async function page<Data>(path: string) {
   const before = service.run.dynamoCalls().length;
   const start = performance.now();
@@ -87,8 +87,8 @@ const lists: [name: string, filter: () => string][] = [
 
 /**
  * A page of 50 chats reads 50 chat items (1 unit each: strongly consistent, under 4 KB), the list's head or the
- * workspace's counter (1), and the chunks of 100 ids that it touches (1 unit each): none when it lies in the head, and
- * at most 2. So two pages may differ by these two units and by the one call that reads them together, wherever they are.
+ * workspace's counter (1 unit), and at most two chunks of 100 ids (1 unit each). A page inside the head reads no chunk.
+ * So two pages of a list differ by at most these two units, and by the one call that reads the chunks.
  */
 it.each(lists)('costs the same at offset 100,000 as at 0 in the list %s', async (name, filter) => {
   for (const order of ['asc', 'desc']) {
@@ -120,7 +120,7 @@ it.each(lists)('costs the same at offset 100,000 as at 0 in the list %s', async 
     }
     expect(away.targets).toHaveLength(near.targets.length);
     expect(Math.abs(away.units - near.units)).toBeLessThanOrEqual(1);
-    // Without a filter ids are places: nothing is read but the counter and the chats.
+    // Without a filter, ids are positions, so only the counter and the chats are read.
     if (name === 'of all') expect(away).toMatchObject({ targets: near.targets, units: near.units });
   }
 });
@@ -148,7 +148,8 @@ it('costs the same at offset 100,000 as at 0 in a history', async () => {
         Array.from({ length: 50 }, (_, location) => first + (order === 'asc' ? location : -location)),
       );
     }
-    // One read of workspace and chat, one query of fifty messages; the texts differ by a few digits, at most one unit.
+    // One read of workspace and chat, and one query of fifty messages. The texts differ by a few digits: at most one
+    // unit.
     expect(away.targets).toEqual(near.targets);
     expect(away.targets).toEqual(['BatchGetItem', 'Query']);
     expect(Math.abs(away.units - near.units)).toBeLessThanOrEqual(1);

@@ -13,7 +13,7 @@ import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-te
 import { operator, type Service, setLimits, startService } from '#support/service.ts';
 import { uploaderOf } from '#support/upload.ts';
 
-// Every route's function starts cold here.
+// Every route's function has its cold start here.
 vi.setConfig({ testTimeout: 120_000 });
 
 const logged: string[] = [];
@@ -23,7 +23,7 @@ let table: ReturnType<typeof dataTableOf>;
 beforeAll(async () => {
   service = await startService({
     recordCalls: true,
-    // Each is a cold start, and knows of the others' requests by the table alone.
+    // Each thread is a cold start, and knows the other threads' requests only from the table.
     maxConcurrency: 2,
     onLog: ({ line }) => logged.push(line),
     faults: { reject: ({ body }) => bucketsAreDown && JSON.stringify(body).includes('#RATE#') },
@@ -35,7 +35,7 @@ afterAll(async () => {
   await service.close();
 });
 
-/** What an answer tells of its limit. */
+/** The rate limit headers of a response. */
 const shownBy = ({ headers }: Pick<ApiResponse, 'headers'>) => ({
   limit: headers.get('x-ratelimit-limit'),
   remaining: headers.get('x-ratelimit-remaining'),
@@ -44,11 +44,11 @@ const shownBy = ({ headers }: Pick<ApiResponse, 'headers'>) => ({
 });
 const nothing = { limit: null, remaining: null, reset: null, retryAfter: null };
 
-/** All of an hour: what a test takes before its end comes back in so many seconds. */
+/** Two requests an hour: a token comes back after 1,800 s, less the time that the test has taken. */
 const twoAnHour = '2/h:2';
 const inHalfAnHour = expect.stringMatching(/^(1800|17[5-9]\d)$/);
 
-/** A request of every route. Those of batches fail, which counts as well, and starts no workflow. */
+/** A request for every route. Batch requests are invalid: they count too, but start no workflow. */
 async function requestsOf(tenant: OpenTenant): Promise<Record<RouteName, () => Promise<ApiResponse>>> {
   const chat = await tenant.createChat();
   dataOf(await tenant.send(chat));
@@ -130,16 +130,16 @@ describe('a limit', () => {
   it('lets exactly its burst of parallel requests in', async () => {
     const { client } = await openTenant(service, { limits: { reads: '1/m:40' } });
     const responses = await Promise.all(Array.from({ length: 100 }, () => client.get('/chats')));
-    const admitted = responses.filter(({ status }) => status === 200);
-    expect(admitted).toHaveLength(40);
-    expect(new Set(admitted.map(({ headers }) => headers.get('x-ratelimit-remaining'))).size).toBe(40);
+    const accepted = responses.filter(({ status }) => status === 200);
+    expect(accepted).toHaveLength(40);
+    expect(new Set(accepted.map(({ headers }) => headers.get('x-ratelimit-remaining'))).size).toBe(40);
     expect(responses.filter(({ body }) => body.error_code === 10029)).toHaveLength(60);
   });
 
   it('lets a client in that comes back after Retry-After', async () => {
     const { client } = await openTenant(service, { limits: { reads: '40/m:1' } });
     let rejected = await client.get('/chats');
-    // On a busy machine a request may take longer than a token.
+    // On a busy machine a request may take longer than the refill of a token.
     while (rejected.status === 200) rejected = await client.get('/batches');
     const { retryAfter } = shownBy(rejected);
     expect(retryAfter).toMatch(/^[12]$/);
@@ -273,7 +273,7 @@ describe('other writes that are refused leave nothing behind', () => {
       expect(summaryOf(rejected)).toMatch(/^429\/10029 Rate limit exceeded: uploads/);
       expect(shownBy(rejected)).toMatchObject({ remaining: '0', retryAfter: inHalfAnHour });
     }
-    expect((await fileBucketOf(service).holds(tenant.workspaceId)).objects).toHaveLength(2);
+    expect((await fileBucketOf(service).keysOf(tenant.workspaceId)).objects).toHaveLength(2);
   });
 });
 
@@ -292,7 +292,7 @@ describe('what it costs', () => {
   it('is one write unit for a request, none for one that is known to be refused, none without limits', async () => {
     const { client, workspaceId } = await openTenant(service, { limits: { reads: '3/h' } });
     const get = () => client.get('/batches');
-    // The thread that has answered last is the first to be asked again.
+    // The runner calls the thread that was used last, so one thread handles all requests.
     for (const _request of [1, 2, 3]) expect(await costOf(get)).toEqual(['GetItem 0', 'UpdateItem 1']);
     expect(await costOf(get)).toEqual([]);
     await operator().workspaces.update(workspaceId, { limits: 'none' });

@@ -59,7 +59,7 @@ const callOf = (name: string, agentId: string) => ({
   config: { agent_id: agentId },
 });
 
-/** Calls each tool that it is offered, so many times at once; speaks only when it is offered none. */
+/** Calls each offered tool so many times in parallel. It replies with text only if no tool is offered. */
 const greedy =
   (times = 1) =>
   (call: ModelCall): void => {
@@ -105,7 +105,7 @@ describe('a reply', { timeout: 60_000 }, () => {
         Array.from({ length: level < 3 ? 3 : 1 }, () => agentWith({ unified_tools: tools })),
       );
     }
-    // So that today's code is not waited for.
+    // Bounds the test if the service has no limit.
     model.onCall = (call) => (model.calls.length > 1000 ? call.fail(400) : greedy()(call));
     const { end, steps } = await reply(agents[0] ?? '');
     expect(model.calls.length).toBeLessThanOrEqual(limits.modelCalls);
@@ -131,7 +131,7 @@ describe('a reply', { timeout: 60_000 }, () => {
       agent: { unified_tools: [fetchTool], meta: { max_steps: 50 } },
     });
     const titledClient = clientOf(service, titled);
-    // What never reaches a tool is no use of one.
+    // A call with invalid arguments does not reach the tool, so it does not count as a use.
     model.onCall = (call) => {
       call.chunk('Well,');
       if (call.request.tools !== undefined) call.callTools({ name: fetchType, arguments: {} });
@@ -155,7 +155,7 @@ describe('a reply', { timeout: 60_000 }, () => {
     ['a failure', false, { type: 'response.error', message: expect.stringContaining('cannot be reached') }],
   ])('counts calls that are made again, to the last, which is %s', async (_, responses, last) => {
     const agentId = await agentWith({ unified_tools: [fetchTool], meta: { max_steps: 50 } });
-    // Every second one fails, and so from the second round on each round takes two.
+    // Every second call fails, so each round from the second one on takes two calls.
     model.onCall = (call) => {
       const isLast = call.request.tools === undefined;
       if (isLast ? !responses : model.calls.length % 2 === 0) return call.fail(503, { 'Retry-After': '0' });
@@ -179,15 +179,15 @@ describe('a reply', { timeout: 60_000 }, () => {
 });
 
 describe('tools at once', { timeout: 60_000 }, () => {
-  /** Pages come when all that is to be begun has been. */
+  /** Delays all pages until `release` is called. */
   function delayedPages() {
-    const buffered: ServerResponse[] = [];
-    respondWithPage = (response) => buffered.push(response);
+    const waiting: ServerResponse[] = [];
+    respondWithPage = (response) => waiting.push(response);
     return {
-      buffered,
+      waiting,
       release() {
         respondWithPage = (response) => response.end('A page');
-        for (const response of buffered) response.end('A page');
+        for (const response of waiting) response.end('A page');
       },
     };
   }
@@ -201,9 +201,9 @@ describe('tools at once', { timeout: 60_000 }, () => {
     model.onCall = greedy(count);
     const chatId = await createChat(client, { agentId });
     const events = stepThrough(await client.stream(chatId, { message: 'go', agent_id: agentId }));
-    // All have begun, and those that are rejected have ended, before a page comes.
+    // Before a page comes, all uses have started, and the rejected ones have ended.
     for (let seen = 0; seen < 1 + count + rejected; seen += 1) await events.next();
-    await expect.poll(() => pages.buffered.length).toBe(limits.toolsAtOnce);
+    await expect.poll(() => pages.waiting.length).toBe(limits.toolsAtOnce);
     pages.release();
     expect((await events.rest()).at(-2)).toMatchObject(isWhole);
     const steps = (await historyOf(client, chatId)).at(-1)?.meta.reasoning_steps ?? [];
@@ -219,7 +219,7 @@ describe('tools at once', { timeout: 60_000 }, () => {
       meta: { max_steps: 2 },
     });
     const pages = delayedPages();
-    // Each called agent reads two pages: one in its caller's place, and one that has none.
+    // Each called agent reads two pages: one in the slot of its caller, and one that must wait for a slot.
     model.onCall = (call) => {
       const isReader = call.request.tools?.[0]?.function.name === fetchType;
       greedy(isReader ? 2 : 1)(call);
@@ -230,7 +230,7 @@ describe('tools at once', { timeout: 60_000 }, () => {
       const event = (await events.next()) as StreamEvent;
       if (event.type === 'response.reasoning_step.end') ends += 1;
     }
-    await expect.poll(() => pages.buffered.length).toBe(limits.toolsAtOnce);
+    await expect.poll(() => pages.waiting.length).toBe(limits.toolsAtOnce);
     pages.release();
     expect((await events.rest()).at(-2)).toMatchObject(isWhole);
     const steps = (await historyOf(client, chatId)).at(-1)?.meta.reasoning_steps ?? [];

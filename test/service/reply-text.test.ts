@@ -5,7 +5,7 @@ import { openTenant } from '#support/open-tenant.ts';
 import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
 import { type AgentFields, createPublishedAgent, type Service, startService } from '#support/service.ts';
 
-/** As little as a stage may set. */
+/** The smallest value that a stage may set. */
 const replyBytes = 1000;
 
 let model: ScriptedModel;
@@ -25,7 +25,7 @@ afterAll(async () => {
   await model.close();
 });
 
-/** A half of a character that stands alone is written as an escape in JSON; a whole one never is. */
+/** JSON escapes a lone surrogate, but never a whole character. */
 const halfCharacter = /\\ud[89a-f]/i;
 
 const open = (fields: AgentFields = {}) =>
@@ -38,7 +38,7 @@ function say(...chunks: string[]): void {
   };
 }
 
-/** Answers a message by its tools' results, and calls them before. */
+/** Makes the model call these tools, and reply after their results. */
 function useTools(...calls: Parameters<ModelCall['callTools']>): void {
   model.onCall = (call) => {
     if (call.request.messages.at(-1)?.role === 'tool') call.chunk('Done');
@@ -47,7 +47,7 @@ function useTools(...calls: Parameters<ModelCall['callTools']>): void {
   };
 }
 
-/** A reply as it is streamed, as its bytes are, and as the history shows it. */
+/** A reply as events, as raw text, and as the history shows it. */
 async function streamed(tenant: Awaited<ReturnType<typeof open>>, message: string) {
   const chat = await tenant.createChat();
   const response = await tenant.client.request('POST', `/chats/${chat.id}/messages`, {
@@ -184,7 +184,7 @@ describe('a reply as long as a reply may be', () => {
 
   it('ends there when it would go on: with its text, the reason and without an error', async () => {
     const tenant = await open();
-    // Of the last character only two of three bytes would fit.
+    // Only two of the last character's three bytes would fit.
     say(longest.slice(0, 100), `${longest.slice(100, 333)}字字`, 'never sent');
     const cut = '字'.repeat(333);
     const { events, deltas, stored } = await streamed(tenant, 'Hi');

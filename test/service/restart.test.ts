@@ -16,7 +16,7 @@ import { createTenant, startService, type Tenant } from '#support/service.ts';
 import { contentsOf, createChat, historyOf, send, stepThrough } from '#support/turns.ts';
 import type { Connection } from '../../bin/local/connection.ts';
 
-// Four starts of the service, two of them with a synth.
+// The service starts four times, twice with a synth.
 vi.setConfig({ testTimeout: 120_000 });
 
 let model: ScriptedModel;
@@ -32,7 +32,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** What a workspace's clients can see. */
+/** Everything that a workspace's clients can see. */
 async function everythingOf(client: Client) {
   const { body } = await client.get<ChatResource[]>('/chats?limit=1000');
   const agents = await client.get('/chats/published-agents');
@@ -116,7 +116,7 @@ it('finds everything again after a kill in the middle of a reply', async () => {
   expect(await events.next()).toMatchObject({ delta: 'One, ' });
   first.command.child.kill('SIGKILL');
   const broken = expect(events.rest()).rejects.toThrow();
-  // At once: neither its lock nor its engine outlives it by more than a moment.
+  // The second start follows at once: the lock and the emulator of a killed run end shortly after it.
   const second = await start();
   expect((await first.command.ended).signal).toBe('SIGKILL');
   await broken;

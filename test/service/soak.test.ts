@@ -5,11 +5,11 @@ import { failuresOf, pageOf } from '#support/soak/soak-page.ts';
 import { plantProblems } from '#support/stored/plant-problems.ts';
 import { storedProblems } from '#support/stored/stored-problems.ts';
 
-/** Of `npm run soak`: how long the load lasts; CI has half a minute. */
+/** How long the load lasts in `npm run soak`; in CI it lasts half a minute. */
 const minutes = Number(process.env.SOAK_MINUTES ?? 0);
 const isLong = minutes > 0;
 
-// Load, then what it takes to end everything; a busy machine starts slowly.
+// The time for the load, then for everything to end; a busy machine starts slowly.
 vi.setConfig({ testTimeout: (minutes * 60 + (isLong ? 1200 : 300)) * 1000 });
 
 it('under mixed load and kills nothing fails but what was asked to, and nothing is left behind', async () => {
@@ -24,11 +24,11 @@ it('under mixed load and kills nothing fails but what was asked to, and nothing 
     users: isLong ? 6 : 3,
     killEvery: isLong ? 10 : 4,
     warmUp,
-    // What a kill has left may wait for ten minutes (docs/batches.md), though it hardly ever does.
+    // Work that a kill has interrupted may wait for ten minutes (docs/batches.md), but rarely does.
     closing: isLong ? 660 : 150,
-    // Whether the look at what was kept sees anything at all.
-    upstream: async (stores) => {
-      // What was wrong before is the report's to tell.
+    // Checks that the check of the stores finds planted problems.
+    afterCheck: async (stores) => {
+      // The report already has the problems from before.
       const before = new Set(await storedProblems(stores));
       const expected = await plantProblems(stores);
       const problems = (await storedProblems(stores)).filter((problem) => !before.has(problem));

@@ -36,19 +36,20 @@ afterAll(async () => {
 });
 
 /**
- * The service's own part of a turn, warm, without a title, texts under 1 KB. Before the model is asked, two round trips,
- * each of which may refuse the send: (1) workspace and published agent, read together, beside the key's rate limit;
- * (2) the lease, which also finds the chat, beside the history's query. The user message is stored beside the model's
- * call, and before anybody hears of it. Six write
- * units: rate limit, lease, user message, reply, and together the lease again and the usage; a renewal every third of the
- * lease's time adds one.
+ * The service's own part of a turn with warm functions, without a title, with texts under 1 KB. There are two round
+ * trips before the model is called, and each may reject the send: (1) one read of workspace and published agent,
+ * concurrently with the key's rate limit; (2) the chat lease, which also finds the chat, concurrently with the query of
+ * the history. The user message is stored concurrently with the model's call, and before the client gets an event.
+ * There are six write units: rate limit, lease, user message, reply, release of the lease, and usage. Each renewal,
+ * every third of the lease's time, adds one.
  */
 it('takes two round trips before the model is asked and six write units in all', async () => {
   const chatId = await createChat(client, tenant);
   const body = (message: string) => ({ message, agent_id: tenant.agentId });
   await (await client.stream(chatId, body('warm'))).all();
 
-  // How many answers each call may have waited for: one more than the deepest that was over when it began.
+  // The depth of a call is the number of sequential round trips it may have waited for: one more than the deepest call
+  // that had ended when it started.
   let deepest = 0;
   const chain: { target: string; depth: number }[] = [];
   let itemsRead = 0;
@@ -56,10 +57,10 @@ it('takes two round trips before the model is asked and six write units in all',
     if (!call.functionName.includes('SendMessage')) return pass();
     const depth = deepest + 1;
     chain.push({ target: call.target, depth });
-    const received = call.body.RequestItems as Record<string, { Keys: unknown[] }> | undefined;
-    for (const { Keys } of Object.values(received ?? {})) itemsRead += Keys.length;
+    const requestItems = call.body.RequestItems as Record<string, { Keys: unknown[] }> | undefined;
+    for (const { Keys } of Object.values(requestItems ?? {})) itemsRead += Keys.length;
     const response = await pass();
-    // Calls that were sent together are here by now.
+    // By now, all calls that were sent concurrently have arrived.
     await new Promise((resolve) => setTimeout(resolve, 30));
     deepest = Math.max(deepest, depth);
     return response;
@@ -77,7 +78,7 @@ it('takes two round trips before the model is asked and six write units in all',
     '2 UpdateItem',
     '3 PutItem',
   ]);
-  // Without an Idempotency-Key no key is looked for.
+  // Without an Idempotency-Key, no idempotency record is read.
   expect(itemsRead).toBe(2);
   call.chunk('x'.repeat(500));
   call.finish();
@@ -107,23 +108,23 @@ it('writes nothing but the rate limit until that has let the send in, and nothin
   const chatId = await createChat(client, tenant);
   const body = { message: 'Hello', agent_id: tenant.agentId, stream: false };
   const path = `/chats/${chatId}/messages`;
-  const admitted = Promise.withResolvers<void>();
+  const limitChecked = Promise.withResolvers<void>();
   const seen: string[] = [];
   proxy.handle = async ({ target, functionName, body: { Key } }, pass) => {
     if (!functionName.includes('SendMessage')) return pass();
     const isBucket = JSON.stringify(Key ?? '').includes('#RATE#');
     seen.push(isBucket ? 'bucket' : target);
     const response = await pass();
-    if (isBucket) await admitted.promise;
+    if (isBucket) await limitChecked.promise;
     return response;
   };
   const sent = client.post(path, body);
   const received = callFor('Hello');
   await vi.waitFor(() => expect(seen.toSorted()).toEqual(['BatchGetItem', 'bucket']), 10_000);
-  // Whatever did not wait for the limit would be there by now.
+  // By now, a call that did not wait for the rate limit would have arrived.
   await new Promise((resolve) => setTimeout(resolve, 50));
   expect(seen).toHaveLength(2);
-  admitted.resolve();
+  limitChecked.resolve();
   const call = await received;
   call.chunk('Hi');
   call.finish();

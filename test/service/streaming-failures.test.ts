@@ -26,7 +26,7 @@ beforeAll(async () => {
   });
   tenant = await createTenant({ model: 'openai:test', titles: false });
   client = clientOf(service, tenant);
-  // Functions are loaded before the clock matters.
+  // Loads the functions before tests with timeouts start.
   await send(client, tenant, await createChat(client, tenant), 'warm');
 });
 afterAll(async () => {
@@ -41,9 +41,9 @@ const unreachable = { code: 10005, message: 'The model cannot be reached: try ag
 const busy = { code: 10005, message: 'The model is busy: try again later' };
 
 /**
- * Sends a message to a new chat, lets the model do what the test says, and tells what the client and the history show.
- * However the model failed: the stream ends with one response.error and `[DONE]`, the history keeps what the model
- * said with the same error, and the chat goes on with a history that makes sense to a model.
+ * Sends a message to a new chat, and lets the model fail as the test scripts. It checks that the stream ends with one
+ * response.error and `[DONE]`, that the history has the partial reply with the same error, and that the next turn sends
+ * a valid history to the model.
  */
 async function failReply(
   message: string,
@@ -79,7 +79,7 @@ async function failReply(
   const next = callFor(`after: ${message}`);
   const responding = send(client, tenant, chatId, `after: ${message}`);
   const nextCall = await next;
-  // Some models refuse two user messages in a row.
+  // Some models reject two user messages in a row.
   expect(nextCall.request.messages).toEqual(
     says.length > 0
       ? [
@@ -100,7 +100,7 @@ async function failReply(
   ]);
   expect(logged.length).toBeGreaterThan(0);
   expect(logged.filter((line) => line.includes(message))).toEqual([]);
-  // Traces name the sources, not the bundle.
+  // Stack traces name the source files, not the bundle.
   expect(logged.some((line) => /at .*\(functions\/[\w/-]+\.ts:\d+:\d+\)/.test(line))).toBe(true);
   expect(logged.filter((line) => line.includes('index.mjs:'))).toEqual([]);
 }
@@ -152,7 +152,7 @@ describe.concurrent('a model that stalls', () => {
     );
     await events.next();
     const call = await called;
-    // Longer in all than the time-out of one second.
+    // Together the deltas take longer than the timeout of 1 s.
     for (let word = 0; word < 13; word += 1) {
       call.chunk('on ');
       expect(await events.next()).toMatchObject({ delta: 'on ' });

@@ -42,7 +42,7 @@ it('answers before the model does, and response.created comes first', async () =
   let text = '';
   for await (const chunk of response.body ?? []) {
     text += decoder.decode(chunk, { stream: true });
-    // The model says its first word only when the client has seen that the reply is under way.
+    // The model sends its first chunk only after the client has received response.created.
     if (text.includes('response.created') && !text.includes('delta')) {
       expect(text.startsWith('event: response.created\ndata: {')).toBe(true);
       const call = await called;
@@ -109,7 +109,7 @@ it('passes each piece on as it comes: the model says the next only when the clie
   expect(await events.next()).toBeUndefined();
 });
 
-// The one test that measures time: another go when the machine was busy with something else.
+// This test measures time, so it is retried in case the machine was busy.
 it('shows the first piece of a slow reply in the first tenth of its time', { retry: 4 }, async () => {
   const chatId = await createChat(client, tenant);
   const called = callFor('slowly');

@@ -23,8 +23,8 @@ const secret = 'The secret of the first workspace';
 const unknown = { chat: 999_999, message: 999_999, agent: '00000000-0000-4000-8000-000000000000' };
 
 /**
- * A workspace with a chat, and another whose chats are fewer, so that it has none of the first one's chat id.
- * Ids of chats count up inside a workspace: the same number in another workspace is another chat.
+ * A workspace with two chats, and another one with fewer chats, so that the first one's chat id does not exist there.
+ * Chat ids count up inside a workspace, so the same number in another workspace would be another chat.
  */
 async function openTwo() {
   const owner = await openTenant(service, { titles: false });
@@ -48,7 +48,7 @@ describe('an error that one workspace gets', () => {
 
 describe('an id of another workspace', () => {
   const marker = `secret-${crypto.randomUUID()}`;
-  /** By the name of a place: the owner's, and one that nobody has. A place with another name needs its case here. */
+  /** By field name: an id that does not exist. A new field with an id needs an entry here. */
   const unknownValues = {
     chat_id: 999_999,
     history_id: 999_999,
@@ -87,7 +87,7 @@ describe('an id of another workspace', () => {
     const user = { external_user_id: marker };
     ofUser = await owner.tenant.createChat({ name: marker, ...user });
     dataOf(await owner.tenant.send(ofUser, { message: marker }));
-    // What the owner has done once, under a key of its own.
+    // The owner makes one request of each route with its own idempotency key.
     for (const route of new Set(
       found.filter(({ name }) => name === 'idempotency-key').map(({ route }) => route),
     ))
@@ -101,7 +101,7 @@ describe('an id of another workspace', () => {
     before = await everythingOf(owner);
   }, 180_000);
 
-  /** A request of a route for what the workspace itself has, but for one place. */
+  /** Sends a request of a route with the workspace's own ids, except for one location. */
   async function send(
     { tenant, chats, batchId, fileUuid }: typeof owner,
     name: RouteName,
@@ -124,7 +124,7 @@ describe('an id of another workspace', () => {
       type: 'sys_helpful',
       url: 'https://localhost:9/hook',
     };
-    // Parameters are texts on the way, so only a body is as its schema says.
+    // Parameters are sent as texts, so only a body must match its schema.
     const sampleOf = (schema: z.ZodType, fits = (_value: unknown) => true) =>
       fc.sample(valid(inputNode(schema), own).filter(fits), { seed: 1, numRuns: 1 })[0];
     const sampleBody = () => ({
@@ -151,7 +151,7 @@ describe('an id of another workspace', () => {
     return { status: response.status, text: await response.text() };
   }
 
-  /** What the workspace can see of itself, but for addresses that are signed anew each time. */
+  /** Everything that the workspace can see of itself, without signed addresses, which differ each time. */
   async function everythingOf({ tenant: { client }, chats, batchId }: typeof owner): Promise<unknown> {
     const responses = await Promise.all(
       [
@@ -169,7 +169,7 @@ describe('an id of another workspace', () => {
     const without = (Object.keys(routes) as RouteName[]).filter(
       (name) => !found.some(({ route }) => route === name),
     );
-    // These name nothing: their lists and the files that come in are looked at below.
+    // These routes take no ids: tests below check their lists and files.
     expect(without).toEqual(['list-published-agents', 'upload-file', 'list-batches']);
     expect(found.length).toBeGreaterThan(20);
   });
@@ -214,7 +214,7 @@ describe('an id of another workspace', () => {
   });
 });
 
-/** An answer without what is another in each: ids that were made for it, times, and replies, which tell of the turn. */
+/** A response without the parts that always differ: new ids, times, and replies, which mention their turn. */
 const masked = (text: string): string =>
   text
     .replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'UUID')

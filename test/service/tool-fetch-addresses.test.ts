@@ -23,7 +23,7 @@ beforeAll(async () => {
   });
   model = await startScriptedModel();
   callRequestedTool(model);
-  // Every port of 127.0.0.2 is allowed, where nothing listens but what listens everywhere.
+  // Every port of 127.0.0.2 is allowed. Only servers that listen on all addresses listen there.
   service = await startService({
     variables: { OPENAI_BASE_URL: model.url, OUTBOUND_ALLOW: `127.0.0.1:${redirecting.port},127.0.0.2:*` },
   });
@@ -55,7 +55,7 @@ describe('an address inside is not reached', () => {
   ])('%s', async (address) => {
     const url = address.replace('PORT', String(inside.port));
     const { result } = await fetchPage({ url });
-    // A resolver may not know names below localhost.
+    // Some resolvers do not resolve subdomains of localhost.
     if (address.includes('vm.'))
       expect([forbidden, failed('The host name does not resolve')]).toContainEqual(result);
     else expect(result).toEqual(forbidden);

@@ -51,7 +51,7 @@ afterAll(async () => {
 const html = (response: ServerResponse, body: string | Buffer, headers: Record<string, string> = {}) =>
   response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8', ...headers }).end(body);
 
-/** The step of a fetch that failed: the reply has gone on, and the model was told the same. */
+/** The error message of a failed fetch. It checks that the reply continues and that the model got the same message. */
 async function failureOf(path: string): Promise<string> {
   const { result, modelText } = await fetchPage({ url: web.url + path });
   expect(modelText).toEqual(result);
@@ -227,7 +227,7 @@ describe('a failure tells what happened', () => {
     ]);
   });
 
-  // Each takes half a second; what grows with the square of the length would take minutes, and fail behind 15 s.
+  // Each page takes half a second. A quadratic algorithm would take minutes, and fail after 15 s.
   it('but not when a hostile page is nested or unclosed', { timeout: 120_000 }, async () => {
     const hostile = ['<div>', '<b><i>', '<a href="', '<table><tr><td>', '<', '<svg><foreignObject>'];
     for (const [index, text] of hostile.entries())
@@ -238,7 +238,7 @@ describe('a failure tells what happened', () => {
 });
 
 describe('an agent with a list of hosts', () => {
-  /** The web server by its name, which the list has. */
+  /** An address of the web server by its host name, which is on the list. */
   const listed = (path: string) => `http://localhost:${web.port}${path}`;
   const rejectionOf = (host: string) => ({
     success: false,

@@ -23,7 +23,7 @@ afterAll(async () => {
 
 const open = (config?: Record<string, unknown>) => chatWithTool(service, tenant, type, config);
 
-/** A chat with so many earlier messages. */
+/** A chat with so many previous messages. */
 async function longChat(count: number, content: (position: number) => string) {
   const chat = await open();
   const { workspaceId } = tenant;

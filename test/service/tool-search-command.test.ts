@@ -90,7 +90,7 @@ describe('npm start', { timeout: 60_000 }, () => {
     const read = await toolUser(service, { type: 'consultant_fetch_web_content' });
     const ports = await listeningPorts(command.child.pid ?? 0);
     expect(ports).toContain(Number(new URL(service.baseUrl).port));
-    // Ten servers of AWS's services, the engine behind DynamoDB's, the gateway, what stands in front of it, a web function.
+    // The emulators of AWS services with their wires, the gateway, the distribution in front of it, and a web function.
     expect(ports.length).toBeGreaterThanOrEqual(10);
     for (const port of ports) {
       const { result } = await read({ url: `http://localhost:${port}/` });

@@ -38,7 +38,7 @@ beforeAll(async () => {
   search = await toolUser(service, { type, config: { max_results: 3 } });
 });
 beforeEach(() => {
-  scripted = { status: 200, body: { query: 'q', results: found(20), responses: [] } };
+  scripted = { status: 200, body: { query: 'q', results: found(20), answers: [] } };
 });
 afterAll(async () => {
   await service.close();
@@ -46,7 +46,7 @@ afterAll(async () => {
   await emulator.close();
 });
 
-/** As SearXNG tells them, with more than is asked for. */
+/** Results in SearXNG's format, with additional fields. */
 const found = (count: number) =>
   Array.from({ length: count }, (_each, index) => ({
     title: `Title ${index}`,

@@ -42,7 +42,7 @@ describe('a stranger, who does not know the secret of the distribution', () => {
   it('gets rid of no more than fits into the buffers of the two ends', async () => {
     const connection = await openStranger();
     connection.sendHead([formType, length(50 * megabyte)]);
-    // Linux lets a connection hold 4 MB on its way out and 6 MB on its way in.
+    // Linux buffers at most 4 MB of a connection on the sending side and 6 MB on the receiving side.
     expect(await connection.sendBytes(50 * megabyte)).toBeLessThan(12 * megabyte);
     await connection.closed;
     expect(connection.received()).toBe('');
@@ -73,7 +73,7 @@ describe('a sender whose key is wrong', () => {
     return connection;
   };
 
-  // Side by side, since each waits.
+  // Concurrent, because each case waits.
   it.concurrent.each([
     ['a key that nobody has', [key('ak_wrong')]],
     ['no key', []],
@@ -85,9 +85,9 @@ describe('a sender whose key is wrong', () => {
       slow.sendHead([endpoint.originSecret, key(tenant.apiKey), formType, length(body.length)]);
       slow.socket.write(body.subarray(0, 100));
       const connection = await responded(headers);
-      // Timers may be a few milliseconds early.
+      // Timers may fire a few milliseconds early.
       expect(await connection.closed).toBeGreaterThanOrEqual(2990);
-      // Whose key is good may take longer.
+      // A client with a valid key may take longer.
       slow.socket.write(body.subarray(100));
       await slow.until('"error_code":0');
       slow.socket.destroy();
@@ -119,7 +119,7 @@ describe('a sender whose key is good', () => {
     const connection = await endpoint.connect();
     connection.sendHead([endpoint.originSecret, key(tenant.apiKey), formType, length(body.length)]);
     connection.socket.write(body.subarray(0, -1));
-    // Asked and answered on another connection meanwhile: this one had the time.
+    // A complete request on another connection shows that enough time has passed for this one.
     const other = await endpoint.connect();
     other.sendHead([endpoint.originSecret, key(tenant.apiKey), formType, length(body.length)]);
     other.socket.write(body);

@@ -55,7 +55,7 @@ it('refuses one byte more, with its size, and leaves nothing of it', async () =>
       error_code: 10006,
     },
   });
-  expect(await fileBucketOf(service).holds(own.workspaceId)).toEqual({ objects: [], uploads: [] });
+  expect(await fileBucketOf(service).keysOf(own.workspaceId)).toEqual({ objects: [], uploads: [] });
 });
 
 it('leaves nothing when its client leaves half way', async () => {
@@ -65,7 +65,7 @@ it('leaves nothing when its client leaves half way', async () => {
   const started = () =>
     vi.waitFor(
       async () =>
-        expect(await bucket.holds(own.workspaceId)).toMatchObject({ uploads: [expect.any(String)] }),
+        expect(await bucket.keysOf(own.workspaceId)).toMatchObject({ uploads: [expect.any(String)] }),
       10_000,
     );
   await uploaderOf(service, own).leaveWhen(started, {
@@ -73,10 +73,10 @@ it('leaves nothing when its client leaves half way', async () => {
     contentLength: whole.length,
   });
   await vi.waitFor(
-    async () => expect(await bucket.holds(own.workspaceId)).toEqual({ objects: [], uploads: [] }),
+    async () => expect(await bucket.keysOf(own.workspaceId)).toEqual({ objects: [], uploads: [] }),
     10_000,
   );
-  // And the door is open to the next.
+  // The next upload works.
   expect((await upload.file('a.txt', 'x')).status).toBe(200);
 });
 
@@ -97,7 +97,7 @@ it('has an upload in parts under way while its body comes', async () => {
   );
   await vi.waitFor(
     async () =>
-      expect(await bucket.holds(own.workspaceId)).toMatchObject({
+      expect(await bucket.keysOf(own.workspaceId)).toMatchObject({
         objects: [],
         uploads: [expect.any(String)],
       }),
@@ -105,7 +105,7 @@ it('has an upload in parts under way while its body comes', async () => {
   );
   goOn();
   expect((await sending).status).toBe(200);
-  expect(await bucket.holds(own.workspaceId)).toMatchObject({ objects: [expect.any(String)], uploads: [] });
+  expect(await bucket.keysOf(own.workspaceId)).toMatchObject({ objects: [expect.any(String)], uploads: [] });
 });
 
 describe('the gateway itself', () => {
@@ -139,7 +139,7 @@ describe('the distribution', () => {
   });
 
   it('is known by its secret: without it no upload is taken, and no host believed', async () => {
-    // Tells functions any other secret than the one that the distribution sends.
+    // Gives the functions another secret than the one that the distribution sends.
     const secrets = createServer((_, response) => void response.end('{"SecretString":"another"}')).listen(0);
     await once(secrets, 'listening');
     const { port } = secrets.address() as AddressInfo;
@@ -152,7 +152,7 @@ describe('the distribution', () => {
         headers: { 'x-api-key': own.apiKey },
         body: 'x',
       });
-      // Lambda says so of a function that closes the connection.
+      // Lambda responds with 502 if a function closes the connection.
       expect(sending.status).toBe(502);
       await own.createChat();
       await own.createChat();

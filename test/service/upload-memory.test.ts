@@ -23,7 +23,7 @@ beforeAll(async () => {
   };
   pid = connection.pid;
   upload = uploaderOf({ baseUrl: connection.base_url }, { apiKey: connection.api_key });
-  await closed();
+  await stableMemory();
 }, 120_000);
 afterAll(async () => {
   command.child.kill('SIGTERM');
@@ -31,8 +31,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Resolves when the process tree has kept its size for two seconds: functions that load ahead have loaded. */
-async function closed(): Promise<number> {
+/** Resolves when the process tree's memory has not changed for two seconds, so all functions have loaded. */
+async function stableMemory(): Promise<number> {
   let before = 0;
   for (;;) {
     const peak = await peakWhile(pid, () => new Promise((resolve) => setTimeout(resolve, 2000)));
@@ -45,12 +45,12 @@ const sendOne = async () => expect((await upload.large(50 * megabyte)).status).t
 
 it('holds no more than 40 MB beside what it had, for an upload of 50 MB', async () => {
   await sendOne();
-  const idle = await closed();
+  const idle = await stableMemory();
   expect(((await peakWhile(pid, sendOne)) - idle) / megabyte).toBeLessThan(40);
 }, 120_000);
 
 it('holds less than 300 MB beside what it had, for ten of them at once', async () => {
-  const idle = await closed();
+  const idle = await stableMemory();
   const peak = await peakWhile(pid, () => Promise.all(Array.from({ length: 10 }, sendOne)));
   expect((peak - idle) / megabyte).toBeLessThan(300);
 }, 120_000);

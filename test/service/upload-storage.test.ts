@@ -6,7 +6,7 @@ import { filePart, form, uploaderOf } from '#support/upload.ts';
 let service: Service;
 let tenant: OpenTenant;
 beforeAll(async () => {
-  // Nobody listens there.
+  // Nothing listens on this port.
   service = await startService({ variables: { AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:9' } });
   tenant = await openTenant(service);
 });

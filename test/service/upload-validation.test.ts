@@ -79,7 +79,7 @@ const rejected: [what: string, message: string, name: string, content: string | 
   ['an old document as a new one', 'Unsupported content type: application/msword', 'a.docx', doc(), wordType],
 ];
 
-/** What is told of the file of an upload without one. */
+/** The file in the response to an upload without a file. */
 const nothing = { original_name: '', content_type: '', size: 0 };
 
 const inChunks = (whole: Buffer): ReadableStream<Uint8Array> =>
@@ -369,7 +369,7 @@ describe.each(Object.entries(doors))('through %s', (_door, address) => {
       form(filePart('a.txt', large)).subarray(0, -20),
     ])
       expect((await other.raw(body)).status).toBe(400);
-    expect(await fileBucketOf(service).holds(own.workspaceId)).toEqual({ objects: [], uploads: [] });
+    expect(await fileBucketOf(service).keysOf(own.workspaceId)).toEqual({ objects: [], uploads: [] });
   });
 
   it('asks for a key, also of who sends no form', async () => {

@@ -21,7 +21,7 @@ let service: Service;
 const logged: string[] = [];
 beforeAll(async () => {
   model = await startScriptedModel();
-  // The provider refuses what it is told to refuse, and counts 10 tokens in and 2 out.
+  // The provider rejects messages with `Refuse`. Each reply has 10 prompt tokens and 2 completion tokens.
   model.onCall = (call) => {
     if (call.request.messages.at(-1)?.content.includes('Refuse')) return call.fail(400);
     call.chunk('An answer');
@@ -43,7 +43,7 @@ afterAll(async () => {
 
 const today = new Date().toISOString().slice(0, 10);
 
-/** By the use case that agentctl calls: a process for every look would take longer than all else here. */
+/** Calls agentctl's use case directly: a process for every read would take most of the test's time. */
 const usageOf = async (workspaceId: string, by: UsageGrouping = 'day', from = today, to = today) => {
   const services = { usage: usage(), workspaces: workspaces() };
   const { lines, total } = await summarizeUsage(services)({ workspaceId, from, to, by });
@@ -54,7 +54,7 @@ const usageOf = async (workspaceId: string, by: UsageGrouping = 'day', from = to
   };
 };
 
-/** That a call of a function adds to a usage row. */
+/** Whether a function's call writes a usage item. */
 const isUsage = (body: Record<string, unknown>): boolean => JSON.stringify(body.Key).includes('#USAGE');
 
 it('tells turns, requests of batches, calls, tokens and uploads by day, key, agent and model', async () => {
@@ -79,7 +79,7 @@ it('tells turns, requests of batches, calls, tokens and uploads by day, key, age
   const sum = received?.meta.token_usage;
   if (sum === undefined) throw new Error('The reply has no usage');
   expect(sum.total_calls).toBe(3);
-  // One turn and three requests of a batch: the fourth, and the second turn, were refused.
+  // One turn and three requests of a batch. The fourth request and the second turn failed.
   const ofFirst = { calls: 4, promptTokens: 40, completionTokens: 8 };
   const ofSecond = {
     calls: 3,
@@ -104,7 +104,7 @@ it('tells turns, requests of batches, calls, tokens and uploads by day, key, age
   expect(byAgent).toEqual({
     none: { ...noCounts, ...noModelUsage, ...upload },
     [agentId]: first,
-    // The calls of the agent that it asked are in its sum.
+    // The sum includes the calls of the agent that it called.
     [caller]: { ...noCounts, turns: 1, ...ofSecond },
   });
   const { lines: byModel } = await usageOf(workspaceId, 'model');

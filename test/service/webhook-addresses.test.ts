@@ -6,7 +6,7 @@ describe('the address of a webhook', () => {
   let service: Service;
   let tenant: WebhookTenant;
   beforeAll(async () => {
-    // As in AWS, where no private address is allowed.
+    // No private address is allowed, as in AWS.
     service = await startService({ variables: { WEBHOOK_ALLOW: '' } });
     tenant = await openWebhookTenant(service);
   });

@@ -51,7 +51,7 @@ describe('agentctl webhooks', { timeout: 60_000 }, () => {
     expect(new Set(receiver.calls.map(({ headers }) => headers['x-service-event-id'])).size).toBe(1);
     expect(new Set(receiver.calls.map(({ body }) => body)).size).toBe(1);
 
-    // What was delivered can be sent again too.
+    // A delivered webhook can be sent again too.
     await json('webhooks', 'resend', batch.id);
     await receiver.called(4);
     await tenant.closed(batch);

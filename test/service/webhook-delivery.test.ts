@@ -13,8 +13,8 @@ import {
 import { operator, type Service, startService } from '#support/service.ts';
 import { openWebhookTenant, type WebhookTenant } from '#support/webhook-batches.ts';
 import {
-  type ApiResponse,
   expectedSignature,
+  type Responder,
   startWebhookReceiver,
   status,
   type WebhookReceiver,
@@ -30,7 +30,7 @@ beforeAll(async () => {
   model = await startScriptedModel();
   callFor = callsByMessage(model);
   service = await startService({
-    // Attempts at once, after a second, and after two more.
+    // The first attempt is immediate; the retries follow after 0.5 s and 2 s.
     variables: {
       OPENAI_BASE_URL: model.url,
       WEBHOOK_RETRY_SECONDS: '0.5,2',
@@ -49,7 +49,7 @@ const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
-async function receive(...responses: ApiResponse[]): Promise<WebhookReceiver> {
+async function receive(...responses: Responder[]): Promise<WebhookReceiver> {
   const receiver = await startWebhookReceiver(...responses);
   closing.push(receiver.close);
   return receiver;
@@ -208,7 +208,7 @@ it('a batch that fails as a whole tells so, by default', async () => {
     await client.post<BatchResource>('/batches', { agent_id: agentId, requests, webhook: { url } }),
   );
   const call = await called;
-  // Between the two, the operator ends what the workspace may do.
+  // Before the batch ends, the operator disables the workspace.
   await operator().workspaces.update(workspaceId, { enabled: false });
   call.chunk('Done');
   call.finish();
@@ -265,7 +265,7 @@ describe('a receiver', () => {
   });
 
   it('that does not answer in time, or drips its answer, is called again', async () => {
-    const drip: ApiResponse = (response) => {
+    const drip: Responder = (response) => {
       const bytes = [...'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'];
       const timer = setInterval(() => response.socket?.write(bytes.shift() ?? ''), 100);
       response.socket?.once('close', () => clearInterval(timer));

@@ -31,10 +31,10 @@ const shownBy = (service: Service, { id }: BatchResource): Promise<Shown> =>
 
 it('goes on with the schedule after a restart, and looks at the address anew', async () => {
   const dataDir = join(folder, 'stopped');
-  // More than are made here, however slow the machine is.
+  // More attempts than this test makes, even on a slow machine.
   const variables = {
     WEBHOOK_RETRY_SECONDS: Array(60).fill(1).join(','),
-    // An attempt that is overdue for so long has lost its execution.
+    // If an attempt is overdue for so long, the reconciler assumes that its execution is lost.
     LEASE_SECONDS: '3',
   };
   const receiver = await startWebhookReceiver(status(500), status(500), status(200));
@@ -44,7 +44,8 @@ it('goes on with the schedule after a restart, and looks at the address anew', a
   await receiver.called(1);
   await first.close();
 
-  // Nothing but public addresses, as when a name has come to mean another one since the batch was made.
+  // The second run allows only public addresses, as if the host name had got another address since the batch was
+  // created.
   const connections = receiver.connections();
   const second = await startService({
     dataDir,
@@ -73,7 +74,7 @@ it('goes on with the schedule after a restart, and looks at the address anew', a
   await receiver.close();
 });
 
-// The reconciler and the schedule wait: most of a minute.
+// The reconciler and the schedule take most of a minute.
 it.runIf(process.env.SOAK !== undefined)('goes on after the whole service was killed', async () => {
   const data = join(folder, 'killed');
   const receiver = await startWebhookReceiver(status(500), status(200));
@@ -96,7 +97,7 @@ it.runIf(process.env.SOAK !== undefined)('goes on after the whole service was ki
   const [one, other] = await receiver.called(2);
   expect(other?.body).toBe(one?.body);
   expect(other?.headers['x-service-event-id']).toBe(one?.headers['x-service-event-id']);
-  // The schedule's first wait is 5 s, less a tenth.
+  // The schedule's first wait is 5 s, with jitter of 10 % less.
   expect((other?.at ?? 0) - (one?.at ?? 0)).toBeGreaterThan(4400);
   second.child.kill('SIGKILL');
   await second.ended;

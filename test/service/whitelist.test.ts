@@ -14,7 +14,7 @@ const unknownId = '00000000-0000-4000-8000-000000000000';
 const missing = '403/14103 external_user_id is required in whitelist mode';
 const notListed = '403/14103 external_user_id is not on the whitelist of this workspace';
 
-/** A workspace in whitelist mode that lists ann and bob, with a chat of ann's that has one turn. */
+/** A workspace in whitelist mode that lists ann and bob, with a chat of ann that has one turn. */
 async function openListed() {
   const tenant = await openTenant(service, { whitelist: ['ann', 'bob'], titles: false });
   const chat = await tenant.createChat({ external_user_id: 'ann' });
@@ -24,7 +24,7 @@ async function openListed() {
 }
 type Listed = Awaited<ReturnType<typeof openListed>>;
 
-/** The operations that need a listed user, as one user does them. */
+/** The operations that need a listed user, as a function of the user. */
 const operations: Record<string, (listed: Listed, user: string | undefined) => Promise<ApiResponse>> = {
   'creating a chat': ({ client, agentId }, external_user_id) =>
     client.post('/chats', { name: 'A', agent_id: agentId, external_user_id }),

@@ -13,8 +13,8 @@ export interface CommandEnd {
 const command = resolve(import.meta.dirname, '../../bin/agentctl.ts');
 
 /**
- * `agentctl … --json`, in a process of its own, on a service that runs.
- * @param knowledgeBases what the run's stage lists
+ * Runs `agentctl … --json` in its own process, against a running service.
+ * @param knowledgeBases the knowledge bases that the run's stage lists
  */
 export function agentctlOf(service: Service, knowledgeBases: string[] = []) {
   const data = join(service.dataDir, `connection-${knowledgeBases.length}`);
@@ -55,7 +55,7 @@ export function agentctlOf(service: Service, knowledgeBases: string[] = []) {
   };
   return {
     run,
-    /** @throws Error with what it said when it refuses */
+    /** @throws Error with its stderr if the exit code is not 0 */
     async json<ApiResponse>(...args: string[]): Promise<ApiResponse> {
       const { code, stdout, stderr } = await run(...args);
       if (code !== 0) throw new Error(`agentctl ${args.join(' ')}: ${stderr}`);

@@ -6,11 +6,11 @@ import { type AgentFields, createTenant, type Service } from './service.ts';
 import { createChat, historyOf, send } from './turns.ts';
 import { uploaderOf } from './upload.ts';
 
-/** What a scripted model was sent last, as it was sent. */
+/** The messages of the last request to a scripted model, as JSON. */
 export const lastPrompt = (model: ScriptedModel): string =>
   JSON.stringify(model.calls.at(-1)?.request.messages);
 
-/** A tenant whose agent answers with the scripted model, and a chat with it. */
+/** A tenant whose agent uses the scripted model, and a chat with it. */
 export async function openAttaching(service: Service, agent: AgentFields = {}) {
   const tenant = await createTenant({ model: 'openai:test', titles: false, agent });
   const client = clientOf(service, tenant);
@@ -24,7 +24,7 @@ export async function openAttaching(service: Service, agent: AgentFields = {}) {
       expect(status, body.message ?? '').toBe(200);
       return (body.data as UploadedFile).uuid;
     },
-    /** What the agent says; anything but a reply fails. */
+    /** Returns the agent's reply; fails if the status is not 200. */
     async send(message: string, ...uuids: string[]): Promise<string> {
       const { status, body } = await send(client, tenant, chatId, message, {
         ...(uuids.length > 0 && { attached_file_uuids: uuids }),
@@ -36,7 +36,7 @@ export async function openAttaching(service: Service, agent: AgentFields = {}) {
   };
 }
 
-/** How often files of a workspace were read, each by one invocation of the function that does it. */
+/** How many files were prepared for models: each invocation of PrepareAttachment makes one GetItem. */
 export const readings = ({ run }: Pick<Service, 'run'>): number =>
   run
     .dynamoCalls()

@@ -20,21 +20,22 @@ export interface ChaosOptions {
   requests: number;
   /** How often the whole service is killed. */
   kills: number;
-  /** Milliseconds between a start and the kill: a quarter less or more. */
+  /** Milliseconds between a start and its kill, ± 25 %. */
   life: number;
   seconds: number;
 }
 
 /**
- * A batch while everything breaks: the service is killed and started again, its workers are killed in between, every
- * message comes twice, the table refuses one call in twenty, has conflicts and throttles, and every third call of the
- * model fails, and a webhook is refused twice. Afterwards everything is as if nothing had happened.
+ * Runs a batch while everything breaks, and checks that the outcome is as if nothing had happened. The service is
+ * killed and restarted, and its workers are killed in between. Every message is delivered twice. The table rejects one
+ * call in twenty, has conflicts and throttles. Every third call of the model fails, and so do the first two deliveries
+ * of the webhook.
  */
 export async function runChaos(options: ChaosOptions): Promise<void> {
   const random = seededRandom(options.seed);
   const folder = await mkdtemp(join(tmpdir(), 'chaos-'));
   const model = await startScriptedModel();
-  // Its first two calls are lost on a receiver that is not well.
+  // The first two deliveries fail.
   const receiver = await startWebhookReceiver(status(500), status(503), status(200));
   let calls = 0;
   model.onCall = (call) => {
@@ -45,7 +46,8 @@ export async function runChaos(options: ChaosOptions): Promise<void> {
       call.finish();
     }
   };
-  // The last life is left in peace: what a killed worker had not begun comes again when it has been hidden for long.
+  // The last run kills no workers: messages that a killed worker had not started stay hidden for a long visibility
+  // timeout.
   const start = (isLast = false) =>
     startKillableService({
       assembly: options.assembly,
@@ -64,7 +66,7 @@ export async function runChaos(options: ChaosOptions): Promise<void> {
     const tenant = await persistently(() => createTenant({ model: 'openai:test', titles: false }));
     const client = () => clientOf({ baseUrl: `${service.url}/v1` }, tenant);
     const chatId = await persistently(() => createChat(client(), tenant));
-    // One in ten continues the same history.
+    // One request in ten continues the same chat.
     const requests = requestsOf(options.requests, (index) =>
       index % 10 === 3 ? { history_id: chatId } : {},
     );
@@ -113,7 +115,7 @@ export async function runChaos(options: ChaosOptions): Promise<void> {
   }
 }
 
-/** The end is told until it is taken, under one id and in the same words, signed each time. */
+/** The webhook is retried until the receiver accepts it. Each attempt has the same event id and body, and is signed. */
 async function checkEvent(receiver: WebhookReceiver, batch: BatchResource): Promise<void> {
   await receiver.called(3);
   const calls = receiver.calls.filter(({ payload }) => payload.data.id === batch.id);
@@ -134,7 +136,7 @@ function failOneWay(call: ModelCall, chance: number): void {
   else call.reset();
 }
 
-/** As clients do: an answer that is refused for the moment, or lost, is asked for again. */
+/** Retries as clients do, if a request is rejected or its response is lost: 10 attempts at most. */
 async function persistently<Result>(send: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt += 1)
     try {

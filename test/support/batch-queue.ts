@@ -2,7 +2,7 @@ import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import type { Service } from './service.ts';
 
-/** Puts a message that names one request of a batch into one of the queues, as if the queue had it once more. */
+/** Sends a message for one request of a batch to one of the queues, as a second copy of that message. */
 export async function queueRequest(
   { run }: Pick<Service, 'run'>,
   queue: 'BatchesRequests' | 'BatchesDeadLetters',

@@ -8,7 +8,7 @@ import { historyOf } from './turns.ts';
 
 export type RequestFields = Record<string, unknown>;
 
-/** Requests `id-0`, `id-1` … with messages of their own. */
+/** Requests with the custom ids `id-0`, `id-1` … and different messages. */
 export const requestsOf = (
   count: number,
   fields: (index: number) => RequestFields = () => ({}),
@@ -19,7 +19,7 @@ export const requestsOf = (
     ...fields(index),
   }));
 
-/** @throws Error with the answer when it is refused */
+/** @throws Error with the response if the batch is rejected */
 export const submit = async (
   client: Client,
   { agentId }: Pick<Tenant, 'agentId'>,
@@ -30,7 +30,7 @@ export const submit = async (
 export const batchAt = async (client: Client, id: string): Promise<BatchResource> =>
   dataOf(await client.get<BatchResource>(`/batches/${id}`));
 
-/** Waits until a batch is as it shall be; whatever it is meanwhile, its counts never say more than there is. */
+/** Polls a batch until `is` returns true. Fails if its counters ever exceed its total. */
 export async function batchThat(
   client: Client,
   id: string,
@@ -44,14 +44,14 @@ export async function batchThat(
     if (is(batch)) return batch;
     if (performance.now() > end)
       throw new Error(`After ${seconds} s the batch is still ${JSON.stringify(batch)}`);
-    // Each look reads the rows of all requests.
+    // Each poll reads the items of all requests, so a large batch is polled less often.
     await new Promise((resolve) => setTimeout(resolve, batch.total_requests > 100 ? 500 : 50));
   }
 }
 
 const hasEnded = ({ status }: BatchResource): boolean => !['in_progress', 'cancelling'].includes(status);
 
-/** Waits for the end of a batch, whose counters then are exact. */
+/** Waits until a batch has ended, and checks that its counters then add up to its total. */
 export async function endOf(client: Client, id: string, seconds?: number): Promise<BatchResource> {
   const batch = await batchThat(client, id, hasEnded, seconds);
   expect(batch.completed_requests + batch.failed_requests).toBe(batch.total_requests);
@@ -61,7 +61,7 @@ export async function endOf(client: Client, id: string, seconds?: number): Promi
 export const resultsOf = async (client: Client, id: string, query = ''): Promise<BatchResultResource[]> =>
   dataOf(await client.get<BatchResultResource[]>(`/batches/${id}/results?limit=1000${query}`));
 
-/** How many results have each status, with the error's code behind a failed one. */
+/** The number of results with each status. A failed status is followed by its error code. */
 export function tally(results: readonly BatchResultResource[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { status, error_code } of results) {
@@ -72,8 +72,8 @@ export function tally(results: readonly BatchResultResource[]): Record<string, n
 }
 
 /**
- * Holds a batch that has ended against everything else that there is: each result in its place and final, counters equal
- * to them, and of every request that was answered one chat with one turn.
+ * Checks a batch that has ended against its results: they are in the order of the requests, final and complete, and the
+ * counters equal them. `checkChats` checks the chats.
  */
 export async function checkEnded(
   client: Client,
@@ -106,8 +106,8 @@ export async function checkEnded(
 }
 
 /**
- * Of a workspace whose chats are all of one batch: each holds its request's message and the reply, once.
- * @param shared a chat that several requests continue, and that is looked at elsewhere
+ * Checks a workspace whose chats all belong to one batch: each chat has its request's message and the reply, once.
+ * @param shared a chat that several requests continue; its messages are checked elsewhere
  */
 export async function checkChats(
   client: Pick<Client, 'get'>,

@@ -6,7 +6,7 @@ import { type BuiltBundles, buildBundles, type FunctionBundles, sourceOf } from 
 
 const projectFolder = join(import.meta.dirname, '../..');
 
-/** Packages that functions are made for or with. All others, and the own code, are what a budget is for. */
+/** Packages that count as a function's baseline. Its budget is for all other packages and the project's own code. */
 const baselinePackages = [
   '@aws-sdk/*',
   '@smithy/*',
@@ -18,25 +18,25 @@ const baselinePackages = [
 
 export interface Size {
   bytes: number;
-  /** Source files of which something is left. */
+  /** Source files of which tree shaking has left something. */
   modules: number;
 }
 
 export interface BundleSize {
   name: string;
-  /** What is loaded before the first call. */
+  /** Files that are loaded before the first invocation. */
   start: Size;
-  /** What is only loaded when it is asked for. */
-  later: Size;
-  /** Of a bundle of just what the function's own code uses of those packages when it starts. */
+  /** Files that deferred imports load. */
+  deferred: Size;
+  /** A bundle of only those parts of the baseline packages that the function's own code uses at its start. */
   baseline: Size;
   hasModel: boolean;
 }
 
-/** Names by package. */
+/** Imported names by package. */
 type Imports = Map<string, Set<string>>;
 
-/** Every function beside its baseline, which the same bundler makes with the same options. */
+/** The size of every function and of its baseline, both built by the same bundler with the same options. */
 export async function bundleSizes(bundles: FunctionBundles, names: readonly string[]): Promise<BundleSize[]> {
   const metafile = bundles.metafile();
   const used = await usedPackages(names);
@@ -47,7 +47,7 @@ export async function bundleSizes(bundles: FunctionBundles, names: readonly stri
     return {
       name,
       start: sizeOf(metafile, start),
-      later: sizeOf(
+      deferred: sizeOf(
         metafile,
         all.filter((file) => !start.has(file)),
       ),
@@ -59,28 +59,28 @@ export async function bundleSizes(bundles: FunctionBundles, names: readonly stri
 
 const moduleOf = (name: string): string => `bundles/${name}/index.mjs`;
 
-/** What a function loads before its first call. */
+/** The files that a function loads before its first invocation. */
 export const filesOfStart = (metafile: Metafile, name: string): Set<string> =>
   filesOf(metafile, [moduleOf(name)], (kind) => kind === 'import-statement');
 
-/** And what it loads when a call needs it. */
+/** The files that a function loads at its start or by a deferred import. */
 export const filesOfFunction = (metafile: Metafile, name: string): Set<string> =>
   filesOf(metafile, [moduleOf(name)], () => true);
 
-/** Files and those that they import, in turn. */
+/** The roots and all files that they import, directly or indirectly, by imports that `follow` accepts. */
 function filesOf(
   metafile: Metafile,
   roots: readonly string[],
   follow: (kind: string) => boolean,
 ): Set<string> {
   const found = new Set(roots);
-  // What is added on the way is met as well.
+  // The loop also visits files that are added while it runs.
   for (const file of found) {
     const output = metafile.outputs[file];
     if (output === undefined) throw new Error(`There is no ${file}`);
     for (const { path, kind, external } of output.imports) {
       if (!follow(kind) || (external && !path.startsWith('./'))) continue;
-      // What stands beside is bundled for itself.
+      // An external file next to this one has its own bundle.
       found.add(external ? join(dirname(file), path) : path);
     }
   }
@@ -97,7 +97,10 @@ function sizeOf(metafile: Metafile, files: Iterable<string>): Size {
   };
 }
 
-/** By function, what its own code uses when it starts: its bundle without those packages tells, after tree shaking. */
+/**
+ * What each function's own code imports from the baseline packages at its start. It is read from a tree-shaken bundle
+ * to which those packages are external.
+ */
 async function usedPackages(names: readonly string[]): Promise<Map<string, Imports>> {
   const { outputFiles, metafile } = await buildBundles(
     Object.fromEntries(names.map((name) => [`${name}/index`, sourceOf(name)])),
@@ -115,27 +118,27 @@ async function usedPackages(names: readonly string[]): Promise<Map<string, Impor
 }
 
 async function collectImports(bundled: string, imports: Imports): Promise<void> {
-  // In TypeScript an imported name that nothing uses is gone.
+  // The TypeScript loader removes imported names that nothing uses.
   const { code } = await transform(bundled, { loader: 'ts', tsconfigRaw: '{}' });
-  for (const [, what = '', source = ''] of code.matchAll(/^import ([^"]+) from "([^"]+)";$/gm)) {
+  for (const [, clause = '', source = ''] of code.matchAll(/^import ([^"]+) from "([^"]+)";$/gm)) {
     if (!isBaselinePackage(source)) continue;
     const names = imports.get(source) ?? new Set();
     imports.set(source, names);
-    for (const name of namesOf(what, code)) names.add(name);
+    for (const name of namesOf(clause, code)) names.add(name);
   }
 }
 
 const isBaselinePackage = (source: string): boolean =>
   baselinePackages.some((name) => source === name || source.startsWith(name.replace('*', '')));
 
-/** `{ One, Two as Three }`, `whole`; of `* as z` those that the code names. */
-function namesOf(what: string, code: string): string[] {
-  const namespace = /^\* as (\w+)$/.exec(what)?.[1];
+/** The names of an import clause: `{ One, Two as Three }`, `whole`, or for `* as z` the members that the code uses. */
+function namesOf(clause: string, code: string): string[] {
+  const namespace = /^\* as (\w+)$/.exec(clause)?.[1];
   if (namespace !== undefined)
     return [...code.matchAll(new RegExp(`\\b${namespace}\\.(\\w+)`, 'g'))].map(([, member = '']) => member);
-  if (/^\w+$/.test(what)) return ['default'];
-  if (!/^\{[^}]*\}$/.test(what)) throw new Error(`Cannot read: import ${what}`);
-  return what
+  if (/^\w+$/.test(clause)) return ['default'];
+  if (!/^\{[^}]*\}$/.test(clause)) throw new Error(`Cannot read: import ${clause}`);
+  return clause
     .slice(1, -1)
     .split(',')
     .map((name) => name.trim().replace(/ as .*/, ''))
@@ -159,10 +162,12 @@ async function buildBaselines(used: ReadonlyMap<string, Imports>): Promise<Built
   }
 }
 
-/** A function that does nothing but hold what it imports. */
+/** The source of a function that only refers to its imports, so that they are not tree-shaken. */
 function baselineOf(imports: Imports): string {
   const sources = [...imports].toSorted();
   const lines = sources.map(([source], index) => `import * as source${index} from '${source}';`);
-  const buffered = sources.flatMap(([, names], index) => [...names].map((name) => `source${index}.${name}`));
-  return [...lines, `export const handler = () => [${buffered.join(', ')}];`].join('\n');
+  const references = sources.flatMap(([, names], index) =>
+    [...names].map((name) => `source${index}.${name}`),
+  );
+  return [...lines, `export const handler = () => [${references.join(', ')}];`].join('\n');
 }

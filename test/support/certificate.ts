@@ -1,4 +1,7 @@
-/** Of the names named.test and localhost, signed by itself, until 2126. It protects nothing: it is for servers of tests. */
+/**
+ * A self-signed certificate for named.test and localhost, valid until 2126. Its key is no secret: only test servers use
+ * it.
+ */
 export const certificate = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBojCCAUmgAwIBAgIUC4Zc1oAMz2W/WmpNcrCIKbTQzVUwCgYIKoZIzj0EAwIw

@@ -1,25 +1,24 @@
 import { findUnusedPermissions, type UntestablePermission } from './unused-permissions.ts';
 
-/** What calls that leave the machine would use; whatever can be called here must be called by a test. */
+/** Permissions that a local run cannot use, or uses only by chance. A test must use every other permission. */
 const untestable: readonly UntestablePermission[] = [
-  { action: /^logs:/, reason: 'Lines are shown, not stored: there is no CloudWatch Logs on one machine.' },
+  { action: /^logs:/, reason: 'A local run prints log lines: it has no CloudWatch Logs.' },
   { action: /^xray:/, reason: 'Traces are sent by Lambda and Step Functions themselves.' },
   ...(['GetItem', 'BatchGetItem'] as const).map((action, index) => ({
     action: new RegExp(`^dynamodb:${action}$`),
     insteadOf: `dynamodb:${index === 0 ? 'BatchGetItem' : 'GetItem'}`,
-    reason:
-      'Reads asked for in the same moment travel together, others alone: which do is a matter of timing.',
+    reason: 'Concurrent reads are sent as one BatchGetItem, a single read as GetItem: timing decides which.',
   })),
 ];
 
 const [folder] = process.argv.slice(2);
 if (folder === undefined) {
-  console.error('Name the folder that PERMISSION_NOTES named while all tests ran');
+  console.error('Pass the folder that PERMISSION_NOTES named while all tests ran');
   process.exit(1);
 }
 const { grants, unused, needless } = findUnusedPermissions(folder, /^agent-service-/, untestable);
 for (const permission of unused) console.error(`No test used ${permission}`);
 for (const exception of needless) console.error(`No role has ${exception}, so it needs no exception`);
-console.log(`${grants} statements of roles looked at, ${unused.length} permissions unused`);
-// A check that looked at nothing has found nothing out.
+console.log(`${grants} statements of roles checked, ${unused.length} permissions unused`);
+// Without any grant there was nothing to check, which is a failure.
 process.exit(grants > 0 && unused.length === 0 && needless.length === 0 ? 0 : 1);

@@ -14,9 +14,9 @@ export interface JsonResponse {
 }
 
 /**
- * Holds an answer against the contract, whatever else a test asks of it: exactly the fields of its route's envelope at
- * every depth, or an error of the table; as JSON, with a request id, and never to be cached.
- * @throws Error that says what the contract does not allow
+ * Checks a response against the contract, in addition to what its test expects: it has exactly the fields of its
+ * route's envelope at every depth, or is an error of the table. It is JSON, has a request id, and is never cached.
+ * @throws Error that says how the response breaks the contract
  */
 export function checkResponse(response: JsonResponse): void {
   const problem = headersProblem(response) ?? bodyProblem(response);
@@ -30,11 +30,11 @@ export function checkResponse(response: JsonResponse): void {
 function headersProblem({ status, headers, body }: JsonResponse): string | undefined {
   if (!headers.get('content-type')?.startsWith('application/json')) return 'the Content-Type is not JSON';
   if (!headers.get('x-request-id')) return 'the header x-request-id is missing';
-  // Proxies on the way would give one tenant what another was answered.
+  // Otherwise a proxy could serve one tenant's response to another tenant.
   if (headers.get('cache-control') !== 'no-store') return 'Cache-Control is not no-store';
-  const text = ['limit', 'remaining', 'reset'].flatMap((name) => headers.get(`x-ratelimit-${name}`) ?? []);
-  if (![0, 3].includes(text.length) || text.some((text) => !/^\d+$/.test(text)))
-    return 'the limit is told neither wholly nor not at all';
+  const limits = ['limit', 'remaining', 'reset'].flatMap((name) => headers.get(`x-ratelimit-${name}`) ?? []);
+  if (![0, 3].includes(limits.length) || limits.some((value) => !/^\d+$/.test(value)))
+    return 'a header x-ratelimit-* is missing or is no number';
   const retryAfter = headers.get('retry-after');
   const { message } = body as { message?: unknown };
   const isTemporary = status === 429 || (status === 400 && message === replyInProgress().message);
@@ -54,7 +54,7 @@ function bodyProblem({ method, path, status, body }: JsonResponse): string | und
   return schemaProblem(envelope, body) ?? messageProblem(envelope, body);
 }
 
-/** Null on success (specification, section 2.1), but where the envelope itself names the message. */
+/** The message of a success is null (specification, section 2.1), unless the envelope itself defines the message. */
 function messageProblem(envelope: z.ZodType, body: unknown): string | undefined {
   const { message, ...others } = body as { message: string | null };
   const mayBeNull = envelope.safeParse({ ...others, message: null }).success;
@@ -72,7 +72,7 @@ function failureProblem(status: number, body: unknown): string | undefined {
   return message === '' ? 'the message is empty' : undefined;
 }
 
-/** A schema lets unknown fields pass and leaves them out of what it returns. */
+/** A schema accepts unknown fields and omits them from its result, so a difference shows unknown fields. */
 function schemaProblem(schema: z.ZodType, body: unknown): string | undefined {
   const parsed = schema.safeParse(body);
   if (!parsed.success) return z.prettifyError(parsed.error);

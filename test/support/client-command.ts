@@ -3,10 +3,10 @@ import { type RunningCommand, startProgram } from './command.ts';
 
 const command = resolve(import.meta.dirname, '../../bin/agentctl.ts');
 
-/** The words of `agentctl …`. */
+/** The command line of `agentctl …`, as words. */
 export const agentctlWords = (...args: string[]): string[] => [process.execPath, command, ...args];
 
-/** Client commands of agentctl, each in a process of its own, that find the service by the environment. */
+/** Runs agentctl's client commands, each in its own process. They find the service through environment variables. */
 export function clientCommand({ baseUrl }: { baseUrl: string }, { apiKey }: { apiKey: string }) {
   const variables = { AGENT_SERVICE_URL: baseUrl, AGENT_SERVICE_KEY: apiKey, NO_COLOR: '1' };
   const start = (args: string[], more: Record<string, string> = {}, stdin?: 'pipe'): RunningCommand =>
@@ -16,8 +16,8 @@ export function clientCommand({ baseUrl }: { baseUrl: string }, { apiKey }: { ap
     start,
     run: (...args: string[]) => start(args).ended,
     /**
-     * What `--json` prints last.
-     * @throws Error with what it said when it fails
+     * Returns the JSON on the last line that `--json` prints.
+     * @throws Error with its stderr if the exit code is not 0
      */
     async json<ApiResponse>(...args: string[]): Promise<ApiResponse> {
       const { code, stdout, stderr } = await start([...args, '--json']).ended;

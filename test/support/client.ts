@@ -28,7 +28,7 @@ export interface Call {
   signal?: AbortSignal;
 }
 
-/** A client of the interface, over HTTP. `get` and `post` fail when an answer breaks the contract. */
+/** A client of the interface, over HTTP. `get` and `post` fail if a response breaks the contract. */
 export function clientOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<Tenant, 'apiKey'>) {
   const addressOf = (path: string): string => (path.startsWith('http') ? path : service.baseUrl + path);
   const request = (method: string, path: string, { body, headers, signal }: Call = {}): Promise<Response> =>
@@ -54,8 +54,8 @@ export function clientOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<Ten
       headers: response.headers,
       body: (await response.json()) as ApiResponse<Data>['body'],
     };
-    const below = new URL(addressOf(path)).pathname.slice(new URL(service.baseUrl).pathname.length);
-    checkResponse({ method, path: below, ...result });
+    const routePath = new URL(addressOf(path)).pathname.slice(new URL(service.baseUrl).pathname.length);
+    checkResponse({ method, path: routePath, ...result });
     return result;
   };
   return {
@@ -63,7 +63,7 @@ export function clientOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<Ten
     get: <Data = unknown>(path: string, options?: Call) => call<Data>('GET', path, options),
     post: <Data = unknown>(path: string, body: unknown, options?: Call) =>
       call<Data>('POST', path, { ...options, body }),
-    /** Sends with `stream: true`; events come as they arrive, `[DONE]` last. */
+    /** Sends with `stream: true`; the reader yields events as they arrive, `[DONE]` last. */
     async stream(chatId: number, body: Record<string, unknown>, options?: Call): Promise<EventReader> {
       const response = await request('POST', `/chats/${chatId}/messages`, {
         ...options,
@@ -78,7 +78,7 @@ export type Client = ReturnType<typeof clientOf>;
 
 export interface EventReader extends AsyncIterable<StreamEvent | '[DONE]'> {
   response: Response;
-  /** Everything until the end. */
+  /** All events until the end of the stream. */
   all(): Promise<(StreamEvent | '[DONE]')[]>;
 }
 

@@ -6,32 +6,32 @@ import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 const root = resolve(import.meta.dirname, '../..');
 const command = resolve(root, 'bin/local.ts');
 
-/** So that this process may look into the tables of runs that it has started. */
+/** Lets this process read the tables of runs that it has started. */
 const ownCredentials = `${operatorCredentials.accessKeyId}:${operatorCredentials.secretAccessKey}`;
 
 export interface RunningCommand {
   child: ChildProcess;
-  /** What it has printed so far. */
+  /** Standard output so far. */
   output(): string;
   errors(): string;
-  /** Resolves once it has printed such a text; rejects when it ends before. */
+  /** Resolves when the standard output contains the text; rejects if the process ends before. */
   printed(text: string): Promise<void>;
-  /** Resolves when it has ended and all that it printed is there. */
+  /** Resolves when the process has ended and its output is complete. */
   ended: Promise<{ code: number | null; signal: string | null; stdout: string; stderr: string }>;
 }
 
-/** `npm start -- …`, in a process of its own. */
+/** Runs what `npm start -- …` runs, in its own process and without npm. */
 export const startCommand = (args: string[], variables: Record<string, string> = {}): RunningCommand =>
   startProgram([process.execPath, command, ...args], variables);
 
 /**
- * `npm start -- …` as a person types it: by npm, in a process group of its own, as a terminal makes one. Its output has
- * npm's own lines too.
+ * Runs `npm start -- …` as a person types it: through npm, in its own process group, as a terminal creates one. The
+ * output includes npm's own lines.
  */
 export const startByNpm = (args: string[]): RunningCommand =>
   startProgram(['npm', '--loglevel=silent', 'start', '--', ...args], {}, 'ignore', true);
 
-/** A program in a process of its own; without `stdin` its standard input is empty. */
+/** Runs a program in its own process. Its standard input is empty unless `stdin` is `pipe`. */
 export function startProgram(
   [program = '', ...args]: string[],
   variables: Record<string, string> = {},
@@ -77,7 +77,7 @@ export function startProgram(
   };
 }
 
-/** Command lines of the processes that name a folder: those of a run name its data folder. */
+/** Command lines of other processes that contain a folder's path. Those of a run contain its data folder. */
 export async function processesNaming(folder: string): Promise<string[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
   const lines = await Promise.all(

@@ -5,13 +5,13 @@ import { dataOf } from './open-tenant.ts';
 import { createPublishedAgent, type Service, type Tenant } from './service.ts';
 import { createChat, send } from './turns.ts';
 
-/** What a search gives a model. */
+/** What a search returns to a model. */
 export interface Found {
   results: { text: string; source: Record<string, unknown>; score: number }[];
   note?: string;
 }
 
-/** A chat with an agent of the demo model that has one tool, which a message uses. */
+/** A chat with an agent that uses the demo model and has one tool. */
 export async function chatWithTool(
   service: Service,
   tenant: Tenant,
@@ -29,7 +29,7 @@ export async function chatWithTool(
     if (step === undefined || others.length > 0) throw new Error('The reply has not one step');
     return step;
   };
-  /** @throws Error when it is refused, or gets no reply */
+  /** @throws Error if the message is rejected or gets no reply */
   const say = async (message: string): Promise<string> =>
     dataOf(await send(client, { agentId }, chatId, message));
   return {
@@ -38,7 +38,7 @@ export async function chatWithTool(
     agentId,
     say,
     lastStep,
-    /** @throws Error when the step fails */
+    /** @throws Error if the reasoning step fails */
     async search(query: string): Promise<Found> {
       await say(messageOf(query));
       const { result } = await lastStep();

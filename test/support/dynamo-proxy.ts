@@ -18,9 +18,12 @@ interface ProxiedResponse {
 export interface DynamoProxy {
   /** For AWS_ENDPOINT_URL_DYNAMODB, or another service that speaks JSON. */
   url: string;
-  /** Where calls go on to: known only when the service runs. */
+  /** Where calls are forwarded to; set when the service runs. */
   emulator: string;
-  /** Decides about each call; `undefined` loses its answer: the connection breaks, as when the engine's has. */
+  /**
+   * Handles each call. For `undefined` the proxy closes the connection without a response; `pass` returns it if the
+   * emulator's connection broke.
+   */
   handle: (
     call: ProxiedCall,
     pass: () => Promise<ProxiedResponse | undefined>,
@@ -28,7 +31,7 @@ export interface DynamoProxy {
   close(): Promise<void>;
 }
 
-/** Stands between the functions and a service of AWS: for what goes wrong behind a call that was carried out. */
+/** A proxy between the functions and an AWS service, for failures that occur after a call was carried out. */
 export async function startDynamoProxy(): Promise<DynamoProxy> {
   const proxy: Pick<DynamoProxy, 'emulator' | 'handle'> = { emulator: '', handle: (_, pass) => pass() };
   const server = createServer(async (request, response) => {
@@ -39,11 +42,11 @@ export async function startDynamoProxy(): Promise<DynamoProxy> {
       body: JSON.parse(text) as Record<string, unknown>,
     };
     const pass = async (): Promise<ProxiedResponse | undefined> => {
-      // The host too: it is signed.
+      // The Host header is forwarded too, because the signature includes it.
       const { connection: _, ...headers } = request.headers;
       try {
-        const passed = openRequest(proxy.emulator, { method: 'POST', headers }).end(text);
-        const [proxied] = (await once(passed, 'response')) as [IncomingMessage];
+        const forwarded = openRequest(proxy.emulator, { method: 'POST', headers }).end(text);
+        const [proxied] = (await once(forwarded, 'response')) as [IncomingMessage];
         return { status: proxied.statusCode ?? 0, body: await textOf(proxied) };
       } catch {
         return undefined;

@@ -5,10 +5,10 @@ import { pipeline } from 'node:stream/promises';
 export interface FailingService {
   /** For AWS_ENDPOINT_URL_*. */
   url: string;
-  /** Where calls go on to: known only when the service runs. */
+  /** Where calls are forwarded to; set when the service runs. */
   emulator: string;
   isDown: boolean;
-  /** Calls that met the outage. */
+  /** Number of calls that got a 503. */
   rejected: number;
   close(): Promise<void>;
 }
@@ -19,8 +19,8 @@ const xml = { 'Content-Type': 'application/xml' };
 const xmlError = '<Error><Code>SlowDown</Code><Message>Reduce your request rate.</Message></Error>';
 
 /**
- * Stands between functions and a service of AWS, which can be down: it then answers with 503, as AWS does.
- * @param fails whether a call meets the outage; each of them unless given
+ * A proxy between functions and an AWS service. While `isDown` is set, it responds with 503, as AWS does.
+ * @param fails whether a call gets the 503; by default every call does
  */
 export async function startFailingService(
   fails: (call: IncomingMessage) => boolean = () => true,
@@ -30,18 +30,18 @@ export async function startFailingService(
     if (service.isDown && fails(call)) {
       service.rejected += 1;
       call.resume();
-      // S3 alone names what it is asked for in the path.
+      // Only S3 has no x-amz-target: method and path name its operation.
       if (call.headers['x-amz-target'] === undefined) response.writeHead(503, xml).end(xmlError);
       else response.writeHead(503, json).end(jsonError);
       return;
     }
     const { method = 'GET', url = '/', headers } = call;
-    const passed = request(new URL(url, service.emulator), { method, headers }, (upstreamResponse) => {
+    const forwarded = request(new URL(url, service.emulator), { method, headers }, (upstreamResponse) => {
       response.writeHead(upstreamResponse.statusCode ?? 500, upstreamResponse.headers);
       pipeline(upstreamResponse, response).catch(() => response.destroy());
     });
-    passed.on('error', () => response.destroy());
-    call.pipe(passed);
+    forwarded.on('error', () => response.destroy());
+    call.pipe(forwarded);
   });
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   return Object.assign(service, {

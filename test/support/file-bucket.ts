@@ -16,7 +16,7 @@ const clientOf = ({ run }: Pick<Service, 'run'>): S3Client =>
     forcePathStyle: true,
   });
 
-/** How many texts of a workspace are kept that were too large for the table. */
+/** How many texts of a workspace are in S3 because they were too large for the table. */
 export async function countLargeTexts(service: Pick<Service, 'run'>, workspaceId: string): Promise<number> {
   const Bucket = service.run.outputs.ContentBucketName;
   const Prefix = `contents/${workspaceId}/`;
@@ -24,13 +24,13 @@ export async function countLargeTexts(service: Pick<Service, 'run'>, workspaceId
   return KeyCount ?? 0;
 }
 
-/** The bucket of uploaded files of a running service, reached past the service itself. */
+/** Direct access to a running service's bucket of uploaded files. */
 export function fileBucketOf(service: Pick<Service, 'run'>) {
   const Bucket = service.run.outputs.FileBucketName ?? '';
   const client = clientOf(service);
   return {
-    /** Keys of a workspace's objects, and of its uploads that nobody has ended. */
-    async holds(workspaceId: string): Promise<{ objects: string[]; uploads: string[] }> {
+    /** Keys of a workspace's objects and of its unfinished multipart uploads. */
+    async keysOf(workspaceId: string): Promise<{ objects: string[]; uploads: string[] }> {
       const Prefix = `files/${workspaceId}/`;
       const [objects, uploads] = await Promise.all([
         client.send(new ListObjectsV2Command({ Bucket, Prefix })),

@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A request to a service that is scripted, or that stands behind. */
+/** A request to the front server. */
 export interface FrontRequest {
   method: string;
   /** Below the base address, with the query. */
@@ -9,11 +9,11 @@ export interface FrontRequest {
   headers: IncomingHttpHeaders;
   body: string;
   response: ServerResponse;
-  /** Answers with an envelope. */
+  /** Responds with an envelope. */
   respond(status: number, envelope: Record<string, unknown>, headers?: Record<string, string>): void;
-  /** Hands the request to the service behind; its answer goes nowhere. */
+  /** Forwards the request to the upstream service; the client does not get the response. */
   forward(): Promise<Response>;
-  /** Hands it to the service behind, and its answer back. */
+  /** Forwards the request to the upstream service, and its response to the client. */
   pass(): Promise<void>;
   /** Cuts the connection. */
   reset(): void;
@@ -22,7 +22,7 @@ export interface FrontRequest {
 export interface FrontServer {
   baseUrl: string;
   requests: FrontRequest[];
-  /** What becomes of a request. */
+  /** Handles each request. */
   serve: (request: FrontRequest) => Promise<void> | void;
   close(): Promise<void>;
 }
@@ -35,8 +35,8 @@ export const envelope = (data: unknown, fields: Record<string, unknown> = {}) =>
 });
 
 /**
- * A server of the interface that does what a test says, in front of the whole service or of nothing.
- * @param behind the base address of a service
+ * A server of the interface whose behaviour a test scripts, in front of the whole service or of nothing.
+ * @param upstream the base address of a service
  */
 export async function startFront(upstream = 'http://127.0.0.1:9'): Promise<FrontServer> {
   const front: Omit<FrontServer, 'baseUrl' | 'close'> = { requests: [], serve: (request) => request.pass() };
@@ -89,9 +89,9 @@ async function openRequest(
     },
     async pass() {
       try {
-        const respond = await forward();
-        response.writeHead(respond.status, { 'Content-Type': respond.headers.get('content-type') ?? '' });
-        for await (const chunk of respond.body ?? []) response.write(chunk);
+        const { status, headers: upstreamHeaders, body: chunks } = await forward();
+        response.writeHead(status, { 'Content-Type': upstreamHeaders.get('content-type') ?? '' });
+        for await (const chunk of chunks ?? []) response.write(chunk);
         response.end();
       } catch {
         response.destroy();

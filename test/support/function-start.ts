@@ -7,7 +7,7 @@ import { formatLimits } from '#contract/rate-limits.ts';
 import { parseSettings } from '#lib/settings.ts';
 import { variables } from '#runtime/environment/variables.ts';
 
-/** Milliseconds until a process said that it was ready, and of processor that it had used by then. */
+/** Milliseconds until a process was ready, and milliseconds of processor time that it had used by then. */
 export interface Start {
   elapsed: number;
   processor: number;
@@ -16,7 +16,7 @@ export interface Start {
 export interface StartProgram {
   /**
    * Loads a function's module in a fresh process as Lambda does: no compile cache, an ES module with no `require`.
-   * @throws Error with what it wrote when it was not ready, or wrote anything
+   * @throws Error with its stderr if the process failed or wrote to stderr
    */
   load(module: string): Promise<Start>;
   /** A module with a handler that does nothing. */
@@ -32,7 +32,7 @@ const { user, system } = process.cpuUsage();
 process.stdout.write(String((user + system) / 1000), () => process.exit(0));
 `;
 
-/** The program that stands for Lambda's, in a folder of its own. */
+/** Writes the program that stands in for Lambda's runtime into its own folder. */
 export async function makeStartProgram(): Promise<StartProgram> {
   const folder = await mkdtemp(join(tmpdir(), 'start-'));
   const program = join(folder, 'load.mjs');
@@ -64,7 +64,7 @@ export async function makeStartProgram(): Promise<StartProgram> {
   };
 }
 
-/** Enough for every function to load; nothing is asked for yet. */
+/** Variables with which every function loads. Loading makes no calls. */
 function functionVariables(): Record<string, string> {
   const { rateLimits, openBatches } = parseSettings({});
   const numbers = Object.fromEntries(Object.values(variables).map((variable) => [variable, '30']));

@@ -3,7 +3,9 @@ import { dataOf, openTenant } from './open-tenant.ts';
 import type { Service } from './service.ts';
 import { uploaderOf } from './upload.ts';
 
-/** A workspace with a few chats that were answered, a file, and a batch that has ended: all name the mark. */
+/**
+ * Creates a workspace with three chats with replies, a file, and a batch that has ended. All texts contain the marker.
+ */
 export async function furnishWorkspace(
   service: Service,
   marker: string,
@@ -13,7 +15,7 @@ export async function furnishWorkspace(
     titles: false,
     agent: { name: `${marker} agent`, system_prompt: marker },
   });
-  // Ids count up inside a workspace: behind these, it has ids that smaller workspaces have not.
+  // Ids count up inside a workspace: after these chats, it has ids that smaller workspaces do not have.
   await Promise.all(Array.from({ length: chatsBefore }, () => tenant.createChat()));
   const chats = [];
   for (let index = 0; index < 3; index += 1) {

@@ -11,19 +11,20 @@ import type { SharedService } from './run-shared-service.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The folder of the template that every test file runs. */
+    /** The folder of the synthesized template that test files run. */
     assembly: string;
     sharedService: SharedService;
   }
 }
 
-/** Synthesizes the local stage once for all files, and runs it once for those that want nothing else of it. */
+/** Synthesizes the local stage once for all test files, and starts the service that files without own options share. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), 'service-assembly-'));
   const assembly = join(folder, 'assembly');
   await synthesize(assembly, {});
   project.provide('assembly', assembly);
-  // Read when a process starts: those of the test files, which start later, trust the receivers of webhooks.
+  // Node.js reads the variable when a process starts. The test files' processes start after this and so trust the
+  // webhook receivers.
   process.env.NODE_EXTRA_CA_CERTS = join(folder, 'authority.pem');
   await writeFile(process.env.NODE_EXTRA_CA_CERTS, certificate.cert);
   const { shared, stop } = await runShared(assembly, join(folder, 'data'));

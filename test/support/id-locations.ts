@@ -2,19 +2,19 @@ import type * as z from 'zod';
 import { type Route, type RouteName, routes } from '#contract/routes.ts';
 import { inputNode, type Path, places, type SchemaNode } from './fuzz/schema-nodes.ts';
 
-/** A place of a request that names something: a chat, a file, a user, or an earlier request. */
+/** A location in a request that takes an id: of a chat, a file, a user, or of a previous request. */
 export interface IdLocation {
   route: RouteName;
   part: 'parameters' | 'query' | 'headers' | 'body';
   path: Path;
   name: string;
-  /** Whether it takes several. */
+  /** Whether it takes a list of ids. */
   isList: boolean;
 }
 
 const parts = ['parameters', 'query', 'headers', 'body'] as const;
 
-/** All places of all routes that take an id, found by what the route table says of them. */
+/** All locations of all routes that take an id, found in the schemas of the route table. */
 export const idLocations = (): IdLocation[] =>
   (Object.entries(routes) as [RouteName, Route][]).flatMap(([route, schemas]) =>
     parts.flatMap((part) =>
@@ -23,7 +23,7 @@ export const idLocations = (): IdLocation[] =>
   );
 
 function locationsIn(route: RouteName, part: IdLocation['part'], schema: z.ZodType): IdLocation[] {
-  // One element in each list of objects, so that what it holds is found.
+  // Each list of objects gets one element, so that the locations inside it are found.
   const node = inputNode(schema);
   return [...places(node, sampleOf(node))].flatMap(({ path, node: location }) => {
     const name = String(path.at(-1) ?? '');

@@ -9,26 +9,26 @@ function pngChunk(type: string, content: Uint8Array): Buffer {
 }
 
 /**
- * A PNG of so many pixels.
- * @param valueAt of each byte of a row, three to a pixel
- * @param claimed sizes that its header tells in place of the true ones
+ * A PNG of the given size in pixels.
+ * @param fillRow sets the bytes of row `y`, three for each pixel
+ * @param claimed the size in the header, if it differs from the true one
  */
 export function pngOf(
   { width, height }: { width: number; height: number },
-  valueAt: (item: Buffer, y: number) => void,
+  fillRow: (row: Buffer, y: number) => void,
   claimed = { width, height },
 ): Buffer {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(claimed.width, 0);
   header.writeUInt32BE(claimed.height, 4);
   header.set([8, 2], 8); // eight bits of red, green and blue
-  const items = Buffer.alloc((width * 3 + 1) * height);
+  const rows = Buffer.alloc((width * 3 + 1) * height);
   for (let y = 0; y < height; y += 1)
-    valueAt(items.subarray(y * (width * 3 + 1) + 1, (y + 1) * (width * 3 + 1)), y);
+    fillRow(rows.subarray(y * (width * 3 + 1) + 1, (y + 1) * (width * 3 + 1)), y);
   return Buffer.concat([
     Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
     pngChunk('IHDR', header),
-    pngChunk('IDAT', deflateSync(items, { level: 1 })),
+    pngChunk('IDAT', deflateSync(rows, { level: 1 })),
     pngChunk('IEND', Buffer.alloc(0)),
   ]);
 }

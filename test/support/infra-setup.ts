@@ -5,7 +5,9 @@ import type { TestProject } from 'vitest/node';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Where tests of the template synthesize: their files share processes, and none of them knows which is the last. */
+    /**
+     * Where tests of the template synthesize. It is removed here, because no test file knows whether it is the last.
+     */
     synthFolder: string;
   }
 }

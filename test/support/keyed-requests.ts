@@ -5,15 +5,15 @@ import type { ApiResponse } from './client.ts';
 import type { OpenTenant } from './open-tenant.ts';
 import { historyOf } from './turns.ts';
 
-/** A request that may be made again under a key. */
+/** A request that a client may retry under an idempotency key. */
 export interface KeyedRequest {
   path: string;
   body: Record<string, unknown>;
-  /** How often it has been done. */
+  /** How often the service has done the request's work. */
   timesDone: () => Promise<number>;
 }
 
-/** One of each route that takes the header Idempotency-Key. */
+/** One request for each route that takes the header Idempotency-Key. */
 export const keyedRequests: Readonly<Record<string, (tenant: OpenTenant) => Promise<KeyedRequest>>> = {
   'POST /chats': async ({ client, agentId }) => ({
     path: '/chats',
@@ -55,6 +55,6 @@ export const postWithKey = <Data = unknown>(
 export const isReplayed = ({ headers }: ApiResponse): boolean =>
   headers.get('idempotency-replayed') === 'true';
 
-/** Where what a key stands for is kept. */
+/** The table key of the idempotency record of an idempotency key. */
 export const itemOf = ({ workspaceId }: { workspaceId: string }, key: string) =>
   keys.idempotencyKey(workspaceId, createHash('sha256').update(key).digest('base64url'));

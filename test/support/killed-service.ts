@@ -5,9 +5,9 @@ import { createInterface } from 'node:readline';
 import { processesNaming } from './command.ts';
 import type { RunningService, RunServiceOptions } from './run-service.ts';
 
-/** The service in a process of its own, which nothing but a kill ends. */
+/** Starts the service in its own process, which only `kill` ends. */
 export async function startKillableService(options: RunServiceOptions) {
-  // Set for the operator's stores, it would be taken for an engine that the service is given.
+  // The variable is for the operator's stores. With it, the service would use that address instead of its own emulator.
   const { AWS_ENDPOINT_URL_DYNAMODB: _, ...environment } = process.env;
   const child = spawn(
     process.execPath,
@@ -26,7 +26,7 @@ export async function startKillableService(options: RunServiceOptions) {
     async kill(): Promise<void> {
       child.kill('SIGKILL');
       await exit;
-      // Its engine ends a moment later, and holds the data until then.
+      // The emulator ends shortly after the service, and locks the data until then.
       while ((await processesNaming(options.dataDir)).length > 0)
         await new Promise((resolve) => setTimeout(resolve, 20));
     },

@@ -1,10 +1,10 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { processTree } from './process-tree.ts';
 
-/** In `/proc/net/tcp`. */
+/** The state LISTEN in `/proc/net/tcp`. */
 const listening = '0A';
 
-/** Where a process and all that it has started listen for TCP connections over IPv4, as Linux knows it. */
+/** The ports on which a process and its descendants listen for TCP connections over IPv4. It works on Linux only. */
 export async function listeningPorts(root: number): Promise<number[]> {
   const pids = (await processTree(root)).map(({ pid }) => pid);
   const open = new Set((await Promise.all(pids.map(openFiles))).flat());

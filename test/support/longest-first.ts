@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
- * Files that take a minute, however short they are themselves. If they started last, each would keep one worker busy
- * while the others have nothing left to do.
+ * Test files that take a minute although the files themselves are short. If they started last, each would keep one
+ * worker busy while the other workers are idle.
  */
 const longest = [
   'batch-chaos',
@@ -21,7 +21,7 @@ if (missing.length > 0) throw new Error(`The order of the tests names files that
 
 const isLong = ({ moduleId }: TestSpecification): boolean => paths.includes(moduleId);
 
-/** Vitest's own order, by size, after the files that take longest. */
+/** First the files that take longest, then all others in Vitest's own order, by file size. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);

@@ -1,11 +1,11 @@
 import { setInterval as every } from 'node:timers/promises';
 import { processTree } from './process-tree.ts';
 
-/** Resident memory of a process and all that it has started, in bytes. */
+/** Resident memory of a process and its descendants, in bytes. */
 export const residentBytes = async (pid: number): Promise<number> =>
   (await processTree(pid)).reduce((sum, { residentBytes: size }) => sum + size, 0);
 
-/** The most memory that a process tree has while something happens, looked at every 50 ms. */
+/** The largest resident memory of a process tree during `work`, in bytes, measured every 50 ms. */
 export async function peakWhile(pid: number, work: () => Promise<unknown>): Promise<number> {
   const stop = new AbortController();
   let peak = 0;

@@ -1,8 +1,8 @@
-/** What a function told of its measurements in one line of its log. */
+/** The metrics that a function emitted in one log line. */
 export interface MetricLine {
   functionName: string;
   namespace: string;
-  /** The sets of dimensions under which CloudWatch keeps every metric of the line, with their values. */
+  /** The sets of dimensions, with their values, under which CloudWatch stores every metric of the line. */
   dimensions: Record<string, string>[];
   metrics: Record<string, { unit: string; value: number | number[] }>;
   properties: Record<string, unknown>;

@@ -8,7 +8,7 @@ export interface ModelMessage {
   tool_call_id?: string;
 }
 
-/** What a model is asked, in OpenAI's words on every wire, so that one test can run against all. */
+/** A request to a model, in OpenAI's format for every provider, so that one test can run against all of them. */
 export interface ModelRequest {
   model: string;
   stream: boolean;
@@ -19,7 +19,7 @@ export interface ModelRequest {
 
 export interface ScriptedToolCall {
   name: string;
-  /** An object, or text that is sent as it is, JSON or not. */
+  /** An object, or text that is sent unchanged, JSON or not. */
   arguments: unknown;
   id?: string;
 }
@@ -29,45 +29,47 @@ export interface ModelUsage {
   completion_tokens: number;
 }
 
-/** Errors that a provider tells in its stream, once its answer has begun. */
+/** Errors that a provider sends inside its stream, after the response has started. */
 export type StreamError = 'throttled' | 'overloaded' | 'server error' | 'invalid request';
 
-/** One call of a model that a test answers by hand. A call that asks for no stream gets one piece of JSON at its end. */
+/**
+ * One call of a model, to which a test responds step by step. A call without a stream gets one JSON body at its end.
+ */
 export interface ModelCall {
   request: ModelRequest;
-  /** The request's body as it came. */
+  /** The request's body as received. */
   body: unknown;
   headers: IncomingHttpHeaders;
-  /** Sends one piece of text. */
+  /** Sends one chunk of text. */
   chunk(text: string): void;
-  /** Sends one piece of what the model thinks. */
+  /** Sends one chunk of the model's reasoning. */
   reason(text: string): void;
-  /** Calls tools at once, their arguments in fragments that take turns. */
+  /** Calls several tools in parallel, the fragments of their arguments interleaved. */
   callTools(...calls: ScriptedToolCall[]): void;
-  /** Ends the reply as a finished one, with its usage; with null it tells none. */
+  /** Ends the reply normally, with its usage; with null it reports no usage. */
   finish(usage?: ModelUsage | null): void;
-  /** Ends the reply as the provider does when it stops before the end. */
+  /** Ends the reply as the provider does if it stops early. */
   cut(reason: 'length' | 'content_filter'): void;
-  /** Sends bytes as they are, whatever they mean. */
+  /** Sends bytes unchanged. */
   raw(bytes: string | Uint8Array): void;
-  /** Tells of an error as a part of the stream, and ends it. */
+  /** Sends an error inside the stream, and ends the stream. */
   failInStream(error: StreamError): void;
-  /** Ends the answer without a finish. */
+  /** Ends the response without a finish reason. */
   end(): void;
   /** Cuts the connection. */
   reset(): void;
-  /** Answers with an HTTP error, before any piece. */
+  /** Responds with an HTTP error, before any chunk. */
   fail(status: number, headers?: Record<string, string>, message?: string): void;
-  /** Resolves when the caller has gone away. */
+  /** Resolves when the connection is closed. */
   gone: Promise<void>;
 }
 
 export interface ScriptedModel {
-  /** For the variable that points functions at it. */
+  /** For the environment variable with the provider's address. */
   url: string;
-  /** Called for each streamed call; by default it says `Hello` and finishes. */
+  /** Called for each streamed call; by default the model replies `Hello`. */
   onCall: (call: ModelCall) => void;
-  /** Called for each call without a stream, such as one for a title; by default it says `Short answer`. */
+  /** Called for each call without a stream, such as one for a title; by default the model replies `Short answer`. */
   onPlainCall: (call: ModelCall) => void;
   /** The streamed calls. */
   calls: ModelCall[];
@@ -84,7 +86,7 @@ export interface ReceivedRequest {
 
 /**
  * Serves a scripted model over HTTP.
- * @param openCall makes a call of a request that has been read; throws when it is none, which the caller is told.
+ * @param openCall makes a call from a request; if it throws, the response is a 400 with the error
  */
 export async function serveModel(
   openCall: (request: ReceivedRequest, response: ServerResponse) => ModelCall,
@@ -135,13 +137,13 @@ async function textOf(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** Resolves when the caller has gone, or has been answered. */
+/** Resolves when the caller has closed the connection, or the response has been sent. */
 export const goneOf = (response: ServerResponse): Promise<void> =>
   new Promise((resolve) => {
     response.once('close', () => resolve());
   });
 
-/** The arguments of tool calls in fragments of three characters at most, which take turns. */
+/** The arguments of tool calls in interleaved fragments of at most three characters. */
 export function* fragmentsOf(
   calls: readonly ScriptedToolCall[],
 ): Generator<{ index: number; fragment: string }> {
@@ -156,13 +158,13 @@ export function* fragmentsOf(
     }
 }
 
-/** What has been said, for an answer in one piece. */
+/** Collects a reply, for a response without a stream. */
 export class SaidSoFar {
   text = '';
   reasoning = '';
   readonly toolCalls: (ScriptedToolCall & { id: string })[] = [];
 
-  /** Takes up tool calls, each with an id. */
+  /** Adds tool calls, each with an id. */
   call(calls: readonly ScriptedToolCall[]): (ScriptedToolCall & { id: string })[] {
     const added = calls.map((call, index) => ({
       ...call,
@@ -173,5 +175,5 @@ export class SaidSoFar {
   }
 }
 
-/** Unless a test says otherwise. */
+/** The usage that a reply reports unless a test sets another one. */
 export const usualUsage: ModelUsage = { prompt_tokens: 11, completion_tokens: 7 };

@@ -13,7 +13,7 @@ const slide = (paragraphs: string[]): string =>
     .map((text) => `<a:p><a:r><a:t>${text}</a:t></a:r></a:p>`)
     .join('')}<a:p><a:fld type="slidenum"><a:t>7</a:t></a:fld></a:p></p:txBody></p:sld>`;
 
-/** Slides of paragraphs in this order, though their files are numbered the other way; the first has a note. */
+/** A .pptx with these slides. Their files are numbered in reverse order; the first slide has a note. */
 export function presentation(slides: string[][], note: string): Buffer {
   const fileOf = (index: number): string => `slide${slides.length - index}.xml`;
   return zip({
@@ -31,7 +31,7 @@ export function presentation(slides: string[][], note: string): Buffer {
   });
 }
 
-/** A .docx with this body and these relations of it. */
+/** A .docx with this body and these relationships. */
 export const wordBody = (body: string, relations: [string, string, string][] = []): Buffer =>
   zip({
     '[Content_Types].xml':

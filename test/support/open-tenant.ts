@@ -3,24 +3,24 @@ import type { MessageResource } from '#contract/message.ts';
 import { type ApiResponse, clientOf } from './client.ts';
 import { createTenant, type Service, type Tenant } from './service.ts';
 
-/** An answer in one line, such as `404/10003 Chat not found`. */
+/** A response in one line, such as `404/10003 Chat not found`. */
 export const summaryOf = ({ status, body }: ApiResponse): string =>
   `${status}/${body.error_code} ${body.message ?? 'success'}`;
 
-/** @throws Error with the answer when the service refused */
+/** @throws Error with the response's summary if its status is not a success */
 export function dataOf<Data>(response: ApiResponse<Data>): Data {
-  if (response.status >= 300) throw new Error(`Refused: ${summaryOf(response)}`);
+  if (response.status >= 300) throw new Error(`Rejected: ${summaryOf(response)}`);
   return response.body.data;
 }
 
-/** A tenant of its own, with a client and the steps that most tests begin with. */
+/** A new tenant, with a client and the calls with which most tests start. */
 export async function openTenant(service: Service, options?: Parameters<typeof createTenant>[0]) {
   const tenant: Tenant = await createTenant(options);
   const client = clientOf(service, tenant);
   return {
     ...tenant,
     client,
-    /** @throws Error when it is refused */
+    /** @throws Error if the request is rejected */
     createChat: async (fields: Record<string, unknown> = {}): Promise<ChatResource> =>
       dataOf(
         await client.post<ChatResource>('/chats', { name: 'A chat', agent_id: tenant.agentId, ...fields }),
@@ -34,7 +34,7 @@ export async function openTenant(service: Service, options?: Parameters<typeof c
         ...(chat.external_user_id !== null && { external_user_id: chat.external_user_id }),
         ...fields,
       }),
-    /** @throws Error when it is refused */
+    /** @throws Error if the request is rejected */
     history: async (chat: ChatResource, user = chat.external_user_id ?? 'reader') =>
       dataOf(
         await client.get<MessageResource[]>(

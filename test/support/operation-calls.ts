@@ -1,12 +1,15 @@
 import type { OperationCalls } from '../../bin/cost/operations.ts';
 import type { Service } from './service.ts';
 
-/** What any request, or time, may bring about besides: the key's check, which AWS keeps for a minute, and schedules. */
-const alongside = /AuthorizeRequest|ReconcileBatches/;
+/**
+ * Functions that run independently of the measured work: the authorizer, whose response AWS caches for a minute, and
+ * schedules.
+ */
+const background = /AuthorizeRequest|ReconcileBatches/;
 
 /**
- * What a run that records its calls was asked while `work` was done, and until its functions had ended.
- * @param leftOut further functions that do not count
+ * The calls that a run has recorded during `work`, and until its functions had ended.
+ * @param leftOut more functions that are not counted
  */
 export async function callsOf(
   { run }: Pick<Service, 'run'>,
@@ -17,7 +20,7 @@ export async function callsOf(
   const [tableCalls, calls] = [run.dynamoCalls().length, run.calls().length];
   await work();
   await untilQuiet(run, leftOut);
-  const counts = (name = '') => !alongside.test(name) && !leftOut.test(name);
+  const counts = (name = '') => !background.test(name) && !leftOut.test(name);
   const own = run
     .calls()
     .slice(calls)
@@ -43,7 +46,9 @@ export async function callsOf(
   };
 }
 
-/** Two looks apart, so that what a function has just asked for has begun. */
+/**
+ * Waits until no function was busy in three checks, 50 ms apart, so that a function that was just invoked has started.
+ */
 async function untilQuiet(run: Service['run'], leftOut: RegExp): Promise<void> {
   for (let quiet = 0; quiet < 3; ) {
     const isBusy = run.workers().some(({ functionName, busy }) => busy && !leftOut.test(functionName));

@@ -12,16 +12,16 @@ import type { WebhookReceiver } from './webhook-receiver.ts';
 
 const user = { external_user_id: 'ada' };
 
-/** High enough never to refuse, and there, so that buckets are written. */
+/** So high that no request is rejected. They are set, so that rate buckets are written. */
 const limits = { reads: '500/s', sends: '500/s', batches: '500/s', uploads: '500/s' };
 
-/** So many chats, and results, stand on the pages that are read. */
+/** The number of chats, and of results, on the pages that are read. */
 const pageLength = 50;
 
 /**
- * What each operation of the interface asks of AWS, on a run that records its calls and has nothing else to do. Each is
- * done once before, so that what a function does once is not counted. Texts are short, a file has 1 MB; the workspace has
- * the stage's limits; its chats have a user.
+ * Measures the calls to AWS of each operation of the interface, on a run that records its calls and is otherwise idle.
+ * Each operation runs once before it is measured, so that one-time work of a function is not counted. Texts are short,
+ * a file has 1 MB; the workspace has the stage's limits; its chats have a user.
  */
 export async function measureOperations(
   service: Service,
@@ -85,7 +85,7 @@ export async function measureOperations(
   const measured: Partial<Record<OperationName, OperationCalls>> = {};
   for (const [name, work] of Object.entries(works) as [OperationName, () => Promise<unknown>][]) {
     if (name !== 'send-message, first of a chat') await work();
-    // How often a client looks is its own affair.
+    // How often a client polls is not part of the batch's cost.
     const leftOut = name.startsWith('batch of') ? /GetBatch/ : undefined;
     measured[name] = await callsOf(service, work, leftOut);
   }
@@ -96,16 +96,16 @@ export async function measureOperations(
     'batch of 50': manyRequests,
   };
 
-  /** Of a batch of which all requests but the last one have ended. */
+  /** For a batch in which all requests but the last one have ended. */
   async function measureOpen(): Promise<OperationCalls> {
     const { onCall } = model;
-    const buffered = Promise.withResolvers<ModelCall>();
+    const pendingCall = Promise.withResolvers<ModelCall>();
     model.onCall = (call) =>
       call.request.messages.at(-1)?.content === `Message ${pageLength - 1}`
-        ? buffered.resolve(call)
+        ? pendingCall.resolve(call)
         : onCall(call);
     const { id } = await submit(client, tenant, requestsOf(pageLength));
-    const call = await buffered.promise;
+    const call = await pendingCall.promise;
     await batchThat(client, id, ({ completed_requests }) => completed_requests === pageLength - 1);
     const calls = await callsOf(service, () => client.get(`/batches/${id}`), /^(?!.*GetBatch)/);
     model.onCall = onCall;
@@ -114,13 +114,16 @@ export async function measureOperations(
     return calls;
   }
 
-  /** Of a batch whose one request a model holds; what wakes and closes the batch is part of every batch. */
+  /**
+   * For a batch whose only request is still running. Completing the task callback and closing the batch are not
+   * counted: every batch has them.
+   */
   async function measureCancel(): Promise<OperationCalls> {
     const { onCall } = model;
-    const buffered = Promise.withResolvers<ModelCall>();
-    model.onCall = buffered.resolve;
+    const pendingCall = Promise.withResolvers<ModelCall>();
+    model.onCall = pendingCall.resolve;
     const { id } = await submit(client, tenant, requestsOf(1));
-    const call = await buffered.promise;
+    const call = await pendingCall.promise;
     model.onCall = onCall;
     const cancelled = await callsOf(
       service,

@@ -3,22 +3,22 @@ import { readdir, readFile } from 'node:fs/promises';
 export interface ProcessState {
   pid: number;
   parent: number;
-  /** Of its program, as the kernel keeps it: at most 15 characters. */
+  /** The program's name as the kernel stores it: at most 15 characters. */
   name: string;
-  /** Its threads', living and ended, in user and kernel mode. */
+  /** Of all its threads, running and ended, in user and kernel mode. */
   processorSeconds: number;
   residentBytes: number;
-  /** The most that was ever resident. */
+  /** The largest resident memory that the process ever had. */
   peakBytes: number;
   threads: number;
 }
 
-/** Linux tells processor time in ticks of this length to all programs, whatever the kernel's own tick is. */
+/** Linux reports processor time to all programs in ticks of 10 ms, independently of the kernel's own tick. */
 const ticksPerSecond = 100;
 
-/** Reads `/proc/<pid>/stat` and `/proc/<pid>/status`. The command's name, in brackets, may hold anything. */
+/** Reads `/proc/<pid>/stat` and `/proc/<pid>/status`. The program's name, in parentheses, may contain any character. */
 export function readProcessState(pid: number, stat: string, status: string): ProcessState {
-  // Field 3 of proc(5) is the first behind the name.
+  // Field 3 of proc(5) is the first one after the name.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const field = (number: number): number => Number(fields[number - 3]);
   const kilobytes = (name: string): number =>
@@ -34,20 +34,20 @@ export function readProcessState(pid: number, stat: string, status: string): Pro
   };
 }
 
-/** A process and all that it has started, itself first. Empty when it has ended. */
+/** A process and its descendants, itself first. Empty if it has ended. */
 export async function processTree(root: number): Promise<ProcessState[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
-  // Empty for one that has ended meanwhile.
+  // Empty for a process that has ended in the meantime.
   const read = (pid: number, file: string) => readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '');
   const stats = new Map(
     await Promise.all(pids.map(async (pid): Promise<[number, string]> => [pid, await read(pid, 'stat')])),
   );
   const parents = new Map([...stats].map(([pid, stat]) => [pid, readProcessState(pid, stat, '').parent]));
-  const isOf = (pid: number | undefined): boolean =>
-    pid !== undefined && pid > 1 && (pid === root || isOf(parents.get(pid)));
+  const isInTree = (pid: number | undefined): boolean =>
+    pid !== undefined && pid > 1 && (pid === root || isInTree(parents.get(pid)));
   const states = await Promise.all(
     pids
-      .filter(isOf)
+      .filter(isInTree)
       .map(async (pid) => readProcessState(pid, stats.get(pid) ?? '', await read(pid, 'status'))),
   );
   return states

@@ -1,6 +1,6 @@
 import type { Timer } from '#local/schedules/timer.ts';
 
-/** Runs what is scheduled for later every second, such as the reconciler, which would come every minute. */
+/** Shortens every delay to 1 s, so that schedules such as the reconciler's, every minute, run each second. */
 export const quickTimer: Timer = {
   after(milliseconds, callback) {
     const timeout = setTimeout(callback, Math.min(milliseconds, 1000));

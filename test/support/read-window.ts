@@ -9,7 +9,7 @@ import type { Chat } from '#domain/chats/chat.ts';
 import type { FileStore } from '#domain/files/file-store.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 
-/** What reading the files of a conversation took, by the process's own memory. */
+/** The memory that reading the files of a conversation took, measured in its own process. */
 export interface WindowRead {
   shownCharacters: number;
   shownMegabytes: number;
@@ -18,7 +18,7 @@ export interface WindowRead {
   searchMegabytes: number;
 }
 
-// The body of a process of its own, so that its peak is nobody else's. The bucket is served by the one that starts it.
+// This program runs in its own process, so that the peak is only its own. The parent process serves the bucket.
 const [endpoint = '', names = '[]'] = process.argv.slice(2);
 const files = (JSON.parse(names) as string[]).map(
   (uuid): StoredFile => ({
@@ -40,7 +40,7 @@ const reader = attachmentReader(
   () => 'none',
 );
 const { signal } = new AbortController();
-/** The most that the process ever had, beyond what it has now. */
+/** The process's highest resident memory after `work`, minus its memory before, in MiB. */
 const peakBeyond = async (work: () => Promise<void>): Promise<number> => {
   const before = process.memoryUsage.rss();
   await work();

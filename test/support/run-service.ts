@@ -2,13 +2,13 @@ import { runTemplate } from '#local/run-template.ts';
 import { quickTimer } from './quick-timer.ts';
 import { seededRandom } from './seeded-random.ts';
 
-/** What a process that runs the service is told, as JSON in its one argument. */
+/** The options of this program, as JSON in its only argument. */
 export interface RunServiceOptions {
   assembly: string;
   dataDir: string;
   environment: Record<string, string>;
   seed: number;
-  /** Milliseconds until all workers are killed, once; 0 for not at all. */
+  /** Milliseconds until all workers are killed once; with 0 they are not killed. */
   killsWorkersAfter: number;
 }
 
@@ -18,7 +18,7 @@ export interface RunningService {
   dynamodb: string;
 }
 
-// With all the faults that the runner has, until it is killed.
+// Runs the service with all faults of the runner until the process is killed.
 const options = JSON.parse(process.argv[2] ?? '') as RunServiceOptions;
 const random = seededRandom(options.seed);
 const run = await runTemplate({

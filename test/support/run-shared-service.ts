@@ -2,15 +2,15 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { runTemplate } from '#local/run-template.ts';
 
-/** What test files are told of the service that they share. */
+/** What test files know of the service that they share. */
 export interface SharedService {
   dataDir: string;
-  /** Answers with what functions did that AWS would not have let them do, as a JSON array of text. */
+  /** Responds with everything that functions did and AWS would not have allowed, as a JSON array of texts. */
   violationsUrl: string;
   run: { url: string } & Record<'endpoints' | 'outputs' | 'physicalIds', Record<string, string>>;
 }
 
-// A process of its own, so that neither the tests' runner nor a test file holds up its answers.
+// It runs in its own process, so that neither the test runner nor a test file delays its responses.
 const [assembly = '', dataDir = ''] = process.argv.slice(2);
 const run = await runTemplate({
   assembly,
@@ -28,7 +28,7 @@ const shared: SharedService = {
   run: { url, endpoints, outputs, physicalIds },
 };
 console.log(JSON.stringify(shared));
-// Until whoever started it lets go of its standard input, be it by its own end.
+// It runs until the parent process closes this standard input, or ends.
 process.stdin.resume().once('end', async () => {
   server.close();
   await run.close();

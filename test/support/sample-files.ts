@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { crc32, deflateRawSync } from 'node:zlib';
 
-/** An archive with these texts, each compressed. */
+/** A ZIP archive with these files, each compressed. */
 export function zip(entries: Record<string, string | Buffer>): Buffer {
   const chunks: Buffer[] = [];
   const directory: Buffer[] = [];
@@ -87,7 +87,7 @@ export function pdf(text: string): Buffer {
   );
 }
 
-/** A compound file, which is what Word kept its documents in: header, allocation table, directory. */
+/** A compound file, the container of old Word documents: header, allocation table, directory. */
 export function doc(): Buffer {
   const file = Buffer.alloc(3 * 512);
   Buffer.from('d0cf11e0a1b11ae1', 'hex').copy(file);

@@ -2,24 +2,26 @@ import { expect } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import { envelope, type FrontRequest } from './front-server.ts';
 
-interface TakenBatch {
+interface CreatedBatch {
   resource: BatchResource;
   customIds: string[];
   key: string | string[] | undefined;
   body: string;
 }
 
-/** Batches as the interface shows them, which nobody answers: submissions of thousands of requests cost nothing. */
+/**
+ * Batches as the interface shows them, but without any work, so that submissions of thousands of requests cost nothing.
+ */
 export class ScriptedBatches {
   /** In the order of their creation. */
-  readonly taken: TakenBatch[] = [];
+  readonly taken: CreatedBatch[] = [];
 
   get customIds(): string[] {
     return this.taken.flatMap(({ customIds }) => customIds);
   }
 
-  /** Once for each key; a request without one is another each time. */
-  take({
+  /** Creates one batch for each idempotency key; a request without a key creates a new one each time. */
+  create({
     body,
     headers,
   }: Pick<FrontRequest, 'body'> & Partial<Pick<FrontRequest, 'headers'>>): BatchResource {
@@ -51,7 +53,7 @@ export class ScriptedBatches {
   }
 
   serve(request: FrontRequest): void {
-    if (isCreation(request)) request.respond(202, envelope(this.take(request)));
+    if (isCreation(request)) request.respond(202, envelope(this.create(request)));
     else request.respond(...this.#read(new URL(request.path, 'http://front')));
   }
 

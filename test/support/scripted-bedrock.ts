@@ -16,12 +16,12 @@ import {
   usualUsage,
 } from './model-server.ts';
 
-/** Amazon Bedrock's Converse scripted over real HTTP, for AWS_ENDPOINT_URL_BEDROCK_RUNTIME. */
+/** Serves Amazon Bedrock's Converse, scripted, over real HTTP, for AWS_ENDPOINT_URL_BEDROCK_RUNTIME. */
 export const startScriptedBedrock = (): Promise<ScriptedModel> => serveModel(openCall);
 
 const codec = new EventStreamCodec(toUtf8, fromUtf8);
 
-/** A frame of `application/vnd.amazon.eventstream`. Bedrock pads payloads with `p`, so that sizes tell nothing. */
+/** A frame of `application/vnd.amazon.eventstream`. Bedrock pads payloads with `p`, so that sizes reveal nothing. */
 function frameOf(
   messageType: 'event' | 'exception',
   type: string,
@@ -160,7 +160,7 @@ function openEvents(response: ServerResponse) {
       const { index } = block?.kind === kind ? block : nextBlock(kind);
       send('contentBlockDelta', { contentBlockIndex: index, delta });
     },
-    /** Bedrock closes each before it opens the next, so their fragments do not take turns. */
+    /** Bedrock closes each block before it opens the next one, so the calls' fragments are not interleaved. */
     toolBlocks(calls: ReturnType<SaidSoFar['call']>): void {
       for (const call of calls) {
         const { index } = nextBlock('tool');
@@ -181,7 +181,7 @@ function plainContent({ text, reasoning, toolCalls }: SaidSoFar): unknown[] {
   ];
 }
 
-/** AWS would refuse an unsigned call with 403. */
+/** AWS would reject an unsigned call with 403. */
 function requireSignature({ authorization = '', 'x-amz-date': date }: IncomingHttpHeaders): void {
   const scope =
     /^AWS4-HMAC-SHA256 Credential=[^/]+\/\d{8}\/[a-z0-9-]+\/bedrock\/aws4_request, SignedHeaders=/;
@@ -245,7 +245,7 @@ function messagesOf(role: string, blocks: ConverseBlock[]): ModelMessage[] {
     : [...responses, { role, content: texts.join('\n\n'), ...(calls.length > 0 && { tool_calls: calls }) }];
 }
 
-/** What Converse answers with a ValidationException. */
+/** Rejects requests to which Converse responds with a ValidationException. */
 function rejectBrokenRules(messages: ConverseBody['messages'], toolConfig: unknown): void {
   const blocks = messages.flatMap(({ content }) => content);
   const problem = [

@@ -14,21 +14,21 @@ import {
 
 export type { ModelCall, ScriptedModel } from './model-server.ts';
 
-/** A model provider scripted over real HTTP: OpenAI's chat completions, for OPENAI_BASE_URL. */
+/** Serves OpenAI's chat completions, scripted, over real HTTP, for OPENAI_BASE_URL. */
 export async function startScriptedModel(): Promise<ScriptedModel> {
   const model = await serveModel(openCall);
   return Object.assign(model, { url: `${model.url}/v1` });
 }
 
 /**
- * The calls that messages lead to, each taken by naming its message; others are answered as before. Tests that run side
- * by side thus script one provider.
+ * Returns a function that resolves with the model call of a given message, so that concurrent tests can script one
+ * provider. Calls of other messages go to the previous `onCall`.
  */
 export function callsByMessage(model: ScriptedModel): (message: string) => Promise<ModelCall> {
   const takers = new Map<string, (call: ModelCall) => void>();
   const { onCall } = model;
   model.onCall = (call) => {
-    // An unanswered message before it stands in the same one, a blank line above.
+    // A previous message without a reply is in the same content, before a blank line.
     const message = call.request.messages.at(-1)?.content.split('\n\n').at(-1) ?? '';
     const take = takers.get(message) ?? onCall;
     takers.delete(message);

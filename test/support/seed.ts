@@ -11,17 +11,20 @@ export interface SeededChats {
   agentId: string;
   externalUserId: string;
   count: number;
-  /** Of all chats, the one with this id excepted: its own count. */
+  /** The number of messages by chat id; 0 for all other chats. */
   messageCounts?: Record<number, number>;
   name?: string;
 }
 
-/** A workspace's chats 1 to `count`, all of one agent and one user, with all their lists, as the service keeps them. */
+/**
+ * The items of a workspace's chats 1 to `count`, all of one agent and one user, with all their lists, as the service
+ * stores them.
+ */
 export function* chatItems(seeded: SeededChats): Generator<Item> {
   const { workspaceId, agentId, externalUserId, count, messageCounts = {}, name = 'Seeded' } = seeded;
   yield { ...keys.chatCount(workspaceId), count, newest_created_at: at };
   for (const list of [{ agentId }, { externalUserId }, { agentId, externalUserId }]) {
-    // The newest 1 to 100 stand in the head.
+    // The newest 1 to 100 ids are in the head.
     const chunks = Math.floor((count - 1) / 100);
     for (let chunk = 0; chunk < chunks; chunk += 1)
       yield { ...keys.chatList(workspaceId, list).chunk(chunk), ids: idsFrom(chunk * 100 + 1, 100) };
@@ -45,7 +48,7 @@ export function* chatItems(seeded: SeededChats): Generator<Item> {
 const idsFrom = (first: number, count: number): number[] =>
   Array.from({ length: count }, (_, index) => first + index);
 
-/** So many of a chat's messages, from the position `first` on, which is 1 unless it is given. */
+/** The items of `count` messages of a chat, from the position `first` on, by default 1. */
 export function* messageItems(seeded: {
   workspaceId: string;
   chatId: number;

@@ -1,4 +1,7 @@
-/** Numbers from 0 to 1 (mulberry32), the same for the same seed: print it, and a failure can be had again. */
+/**
+ * Random numbers from 0 to 1 (mulberry32). The same seed gives the same numbers: print it, so that a failure can be
+ * reproduced.
+ */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

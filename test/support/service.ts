@@ -27,11 +27,11 @@ export interface ServiceOptions
     | 'timer'
     | 'waitMilliseconds'
   > {
-  /** Of a stage with settings of its own; that of all tests unless given. */
+  /** The synthesized template of a stage with other settings; by default the one of all tests. */
   assembly?: string;
-  /** Of the functions, in place of the template's, such as STREAM_TIMEOUT_SECONDS. */
+  /** Environment variables of the functions that replace those of the template, such as STREAM_TIMEOUT_SECONDS. */
   variables?: Record<string, string>;
-  /** Kept when the service closes; a new one that goes with the service unless given. */
+  /** Remains when the service closes. By default a new folder that is removed with the service. */
   dataDir?: string;
 }
 
@@ -39,25 +39,25 @@ export interface Service {
   baseUrl: string;
   run: RunningTemplate;
   dataDir: string;
-  /** Ends the run, and fails when a function did what AWS would not have let it do. */
+  /** Ends the run, and fails if a function did something that AWS would not have allowed. */
   close(): Promise<void>;
 }
 
 const givenEmulator = process.env.AWS_ENDPOINT_URL_DYNAMODB;
 
 /**
- * The whole service on this machine, on the real wires. The operator's stores keep to a test file's first one.
- * Without options it is the one that all such files share: starting one costs as much as a hundred requests.
+ * Starts the whole service on this machine. The operator's stores use the table of a test file's first service. Without
+ * options it joins the service that all such files share: a start costs as much as a hundred requests.
  */
 export const startService = (options?: ServiceOptions): Promise<Service> =>
-  options === undefined ? joinService() : startOwnService(options);
+  options === undefined ? joinSharedService() : startOwnService(options);
 
-async function joinService(): Promise<Service> {
+async function joinSharedService(): Promise<Service> {
   const { run, violationsUrl } = inject('sharedService');
   const dataDir = await mkdtemp(join(tmpdir(), 'service-data-'));
   useLocalTable(run.outputs.DataTableName ?? '', run.endpoints.dynamodb ?? '');
   const unshared = (): never => {
-    throw new Error('This concerns all files that share the service: start one of its own, with options');
+    throw new Error('This would affect all files that share the service: start a separate one, with options');
   };
   return {
     baseUrl: `${run.url}/v1`,
@@ -81,11 +81,11 @@ async function joinService(): Promise<Service> {
 }
 
 async function startOwnService(options: ServiceOptions): Promise<Service> {
-  const { variables, dataDir: stored, ...others } = options;
-  const dataDir = stored ?? (await mkdtemp(join(tmpdir(), 'service-data-')));
-  // Files that share a service need nothing of the runner.
+  const { variables, dataDir: givenFolder, ...others } = options;
+  const dataDir = givenFolder ?? (await mkdtemp(join(tmpdir(), 'service-data-')));
+  // A deferred import: files that share the service do not need the runner.
   const { runTemplate } = await import('#local/run-template.ts');
-  // A file's second service works on the tables of its first, whose address is where the stores look.
+  // A test file's second service uses the tables of its first one, whose address the stores have.
   const first = process.env.AWS_ENDPOINT_URL_DYNAMODB;
   const proxy = first === undefined || first === givenEmulator ? undefined : await startSigningProxy(first);
   if (proxy !== undefined) process.env.AWS_ENDPOINT_URL_DYNAMODB = proxy.url;
@@ -107,13 +107,13 @@ async function startOwnService(options: ServiceOptions): Promise<Service> {
       await run.close();
       proxy?.close();
       forgetEmulator();
-      if (stored === undefined) await rm(dataDir, { recursive: true, force: true });
+      if (givenFolder === undefined) await rm(dataDir, { recursive: true, force: true });
       rejectViolations(run.violations());
     },
   };
 }
 
-/** A later start must not take this run's engine for one that it was given. */
+/** Otherwise a later start would use this run's emulator as if it had been given from outside. */
 function forgetEmulator(): void {
   if (givenEmulator === undefined) delete process.env.AWS_ENDPOINT_URL_DYNAMODB;
   else process.env.AWS_ENDPOINT_URL_DYNAMODB = givenEmulator;
@@ -127,11 +127,11 @@ export interface Tenant {
   workspaceId: string;
   apiKey: string;
   apiKeyId: string;
-  /** Published, answered by the model given. */
+  /** A published agent that uses the given model. */
   agentId: string;
 }
 
-/** What an operator's commands work with, on the table of the test file's first service. */
+/** The services that an operator's commands use, on the table of the test file's first service. */
 export const operator = () => ({
   agents: agents(),
   apiKeys: apiKeys(),
@@ -140,14 +140,14 @@ export const operator = () => ({
   workspaces: workspaces(),
 });
 
-/** A workspace of its own with a key and a published agent, so that no test meets another's data; without limits. */
+/** Creates a workspace without limits, with a key and a published agent, so that no test sees another test's data. */
 export async function createTenant(
   options: {
     whitelist?: string[];
     model?: string;
     titles?: boolean;
     agent?: AgentFields;
-    /** In place of the stage's, each as operators write it; `{}` holds the workspace to the stage's. */
+    /** Limits that replace the stage's, as operators write them. With `{}` the workspace has the stage's limits. */
     limits?: LimitTexts;
   } = {},
 ): Promise<Tenant> {
@@ -167,7 +167,7 @@ export async function createTenant(
 
 type LimitTexts = { [Name in keyof Limits]?: string };
 
-/** Holds a workspace to the stage's limits but for these, and those that were set before. */
+/** Gives a workspace the stage's limits, except for these limits and those that were set before. */
 export async function setLimits(workspaceId: string, limits: LimitTexts): Promise<void> {
   const own = Object.entries(limits).map(([name, text]) => [
     name,
@@ -176,7 +176,7 @@ export async function setLimits(workspaceId: string, limits: LimitTexts): Promis
   await workspaces().update(workspaceId, { limits: 'default', ownLimits: Object.fromEntries(own) });
 }
 
-/** What a test says of an agent; the rest is as an operator's agent.json leaves it out. */
+/** The fields of an agent that a test sets; the others have the defaults of agent.json. */
 export type AgentFields = Partial<z.input<typeof agentDefinition>>;
 
 export async function createPublishedAgent(workspaceId: string, fields: AgentFields = {}): Promise<string> {

@@ -9,17 +9,20 @@ export interface SigningProxy {
   close(): void;
 }
 
-/** Leads a run to the tables of another one: a run signs for an engine that looks at no signature, and a run looks. */
-export async function startSigningProxy(wire: string): Promise<SigningProxy> {
+/**
+ * A proxy through which a run uses the tables of another run. A run signs for an emulator that ignores signatures, but
+ * the other run's endpoint checks them, so the proxy signs again.
+ */
+export async function startSigningProxy(endpoint: string): Promise<SigningProxy> {
   const server = createServer(async (request, response) => {
     const body = await buffer(request);
-    const stored = ['content-type', 'x-amz-security-token', 'x-amz-target'].flatMap((name) => {
+    const forwardedHeaders = ['content-type', 'x-amz-security-token', 'x-amz-target'].flatMap((name) => {
       const value = request.headers[name];
       return value === undefined ? [] : [[name, String(value)] as const];
     });
     const headers = {
-      ...Object.fromEntries(stored),
-      host: new URL(wire).host,
+      ...Object.fromEntries(forwardedHeaders),
+      host: new URL(endpoint).host,
       'x-amz-date': new Date().toISOString().replaceAll(/[-:]|\.\d+/g, ''),
     };
     const authorization = authorizationOf(
@@ -28,16 +31,16 @@ export async function startSigningProxy(wire: string): Promise<SigningProxy> {
       operatorCredentials,
       { region: 'us-east-1', service: 'dynamodb' },
     );
-    const passed = openRequest(
-      wire,
+    const forwarded = openRequest(
+      endpoint,
       { method: 'POST', headers: { ...headers, authorization } },
       (upstreamResponse) => {
         response.writeHead(upstreamResponse.statusCode ?? 502, upstreamResponse.headers);
         upstreamResponse.pipe(response);
       },
     );
-    passed.on('error', () => response.destroy());
-    passed.end(body);
+    forwarded.on('error', () => response.destroy());
+    forwarded.end(body);
   });
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   return {

@@ -7,26 +7,26 @@ import type { ScriptedModel } from './scripted-model.ts';
 import { type AgentFields, createTenant, type Service } from './service.ts';
 import { createChat, historyOf } from './turns.ts';
 
-interface Wanted {
+interface RequestedCall {
   name: string;
   arguments: unknown;
 }
 
-/** Lets the model call the tool that a message names, and answer with what the tool gave, as JSON. */
+/** Makes the model call the tool that a message names, and reply with the tool's result, as JSON. */
 export function callRequestedTool(model: ScriptedModel): void {
   model.onCall = (call) => {
     const last = call.request.messages.at(-1);
     if (last?.role === 'tool') call.chunk(last.content);
-    else call.callTools(JSON.parse(last?.content ?? '') as Wanted);
+    else call.callTools(JSON.parse(last?.content ?? '') as RequestedCall);
     call.finish();
   };
 }
 
 export interface ToolUse {
-  /** The step as the history has it, which is also how the stream told it. */
+  /** The reasoning step in the history. The stream's step is checked to be equal. */
   step: ReasoningStep;
   result: NonNullable<ReasoningStep['result']>;
-  /** What the model was given. */
+  /** The tool's result as the model received it. */
   modelText: unknown;
 }
 
@@ -40,11 +40,12 @@ export async function toolUser(service: Service, tool: NonNullable<AgentFields['
   const client = clientOf(service, tenant);
   return async (args: Record<string, unknown>): Promise<ToolUse> => {
     const chatId = await createChat(client, tenant);
-    const message = JSON.stringify({ name: tool.name ?? tool.type, arguments: args } satisfies Wanted);
+    const message = JSON.stringify({ name: tool.name ?? tool.type, arguments: args } satisfies RequestedCall);
     const events = await (await client.stream(chatId, { message, agent_id: tenant.agentId })).all();
-    const said = stepIn(events);
+    const streamed = stepIn(events);
     const [step, ...others] = (await historyOf(client, chatId)).at(-1)?.meta.reasoning_steps ?? [];
-    if (step?.result == null || others.length > 0) throw new Error('There is not one step that has ended');
+    if (step?.result == null || others.length > 0)
+      throw new Error('The reply does not have exactly one step that has ended');
     const shown = {
       id: step.id,
       type: step.type,
@@ -52,13 +53,15 @@ export async function toolUser(service: Service, tool: NonNullable<AgentFields['
       args: step.args,
       result: step.result,
     };
-    if (JSON.stringify(said.shown) !== JSON.stringify(shown))
-      throw new Error(`The stream told ${JSON.stringify(said.shown)}, the history ${JSON.stringify(shown)}`);
-    return { step, result: step.result, modelText: jsonIn(said.reply) };
+    if (JSON.stringify(streamed.shown) !== JSON.stringify(shown))
+      throw new Error(
+        `The stream has ${JSON.stringify(streamed.shown)}, the history ${JSON.stringify(shown)}`,
+      );
+    return { step, result: step.result, modelText: jsonIn(streamed.reply) };
   };
 }
 
-/** Only what the model made up itself is answered by plain text. */
+/** The tool's result is JSON; errors about calls that the model made up are plain text. */
 function jsonIn(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -67,7 +70,7 @@ function jsonIn(text: string): unknown {
   }
 }
 
-/** The one step of a stream that ends as it should. */
+/** The only reasoning step of a stream, and its reply. @throws Error if the stream has another shape */
 function stepIn(events: (StreamEvent | '[DONE]')[]) {
   const types = events.map((event) => (event === '[DONE]' ? event : event.type));
   const start = events.find((event) => event !== '[DONE]' && event.type === 'response.reasoning_step.start');
@@ -81,14 +84,14 @@ function stepIn(events: (StreamEvent | '[DONE]')[]) {
     typeof completed !== 'object' ||
     completed.type !== 'response.output_text.completed'
   )
-    throw new Error(`The stream is not that of one step and a reply: ${types.join(', ')}`);
-  const { timestamp: _, ...startedAt } = start.step;
+    throw new Error(`The stream is not one step and a reply: ${types.join(', ')}`);
+  const { timestamp: _, ...startedStep } = start.step;
   return {
     shown: {
-      id: startedAt.id,
-      type: startedAt.type,
-      content: startedAt.content,
-      args: startedAt.args,
+      id: startedStep.id,
+      type: startedStep.type,
+      content: startedStep.content,
+      args: startedStep.args,
       result: end.step.result,
     },
     reply: completed.final_text,
@@ -103,7 +106,7 @@ export interface WebServer {
   close(): Promise<void>;
 }
 
-/** A server of the web, on any free port. */
+/** An HTTP server on any free port. */
 export async function startWebServer(respond: RequestListener): Promise<WebServer> {
   const received: string[] = [];
   const server = createServer((request, response) => {

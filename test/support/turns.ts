@@ -5,7 +5,7 @@ import type { Client, EventReader } from './client.ts';
 import type { ModelCall } from './scripted-model.ts';
 import type { Tenant } from './service.ts';
 
-/** A chat of the tenant's agent. */
+/** Creates a chat with the tenant's agent. */
 export async function createChat(
   client: Client,
   tenant: Pick<Tenant, 'agentId'>,
@@ -36,8 +36,8 @@ export const send = (
   });
 
 /**
- * The whole history, oldest first. Whatever happened before, it is whole: the total tells what is there, roles
- * alternate from a user's message on, both messages of a turn share a group, and ids rise.
+ * The whole history, oldest first. It also checks that the history is consistent: the total is the number of messages,
+ * roles alternate from a user's message on, both messages of a turn share a group, and ids rise.
  */
 export async function historyOf(
   client: Pick<Client, 'get'>,
@@ -67,7 +67,7 @@ export async function historyOf(
 
 export const contentsOf = (messages: MessageResource[]): string[] => messages.map(({ content }) => content);
 
-/** Events one by one: each is waited for. */
+/** Reads events one by one. */
 export function stepThrough(reader: EventReader) {
   const events = reader[Symbol.asyncIterator]();
   return {
@@ -88,7 +88,7 @@ export function stepThrough(reader: EventReader) {
   };
 }
 
-/** How a reply ends that someone else had to end. */
+/** The error of a reply that its own invocation did not close: the service closed the abandoned turn. */
 export const interrupted = { code: 10005, message: 'The reply was interrupted' };
 
 export const rejectedWhileResponding = {
@@ -96,7 +96,7 @@ export const rejectedWhileResponding = {
   body: { data: null, error_code: 10006, message: 'A reply is already in progress for this chat' },
 };
 
-/** A chat whose model has said one piece that its reader has got. */
+/** Starts a streamed reply whose first chunk the client has received. */
 export async function startReplyWith(
   {
     client,

@@ -2,7 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PermissionNote } from '#local/iam/permission-uses.ts';
 
-/** What no test can use, or need not as long as one uses the other action on the same resource; and why. */
+/**
+ * A permission that no test can use, or need not use if a test uses `insteadOf` on the same resource; and the reason.
+ */
 export interface UntestablePermission {
   readonly action: RegExp;
   readonly insteadOf?: string;
@@ -12,8 +14,8 @@ export interface UntestablePermission {
 type Grant = Extract<PermissionNote, { kind: 'grant' }>;
 
 /**
- * The permissions of a stack that no run has used, by the notes in a folder: `ROLE: ACTION`, or `ROLE: … on RESOURCE`
- * where a statement has several resources. And which of the exceptions are about nothing.
+ * Finds the permissions of a stack that no run has used, by the notes in a folder, as `ROLE: ACTION on RESOURCE`. It
+ * also finds exceptions that match no permission.
  */
 export function findUnusedPermissions(
   folder: string,
@@ -31,7 +33,7 @@ export function findUnusedPermissions(
   for (const note of own)
     if (note.kind === 'grant')
       grants.set(JSON.stringify([note.role, note.actions.toSorted(), note.resources.toSorted()]), note);
-  // By role, action and resource: numbers of statements differ from one set of settings to another.
+  // By role, action and resource, because the numbers of statements differ between settings.
   const used = new Set(
     own.flatMap((note) => (note.kind === 'use' ? [`${note.role} ${note.action} ${note.resource}`] : [])),
   );
@@ -66,5 +68,5 @@ export function findUnusedPermissions(
 
 const nameOf = (role: string): string => role.replace(/(Role)?[0-9A-F]{8}$/, '');
 
-/** An ARN from the kind of its resource on. */
+/** The part of an ARN that starts with the kind of its resource. */
 const shortened = (arn: string): string => arn.split(':').slice(5).join(':') || arn;

@@ -9,20 +9,20 @@ import { readMetricLine } from './metric-lines.ts';
 import type { Service } from './service.ts';
 
 export interface UploadEndpoint {
-  /** What a request that comes through the distribution carries. */
+  /** The header that the distribution adds to each request. */
   readonly originSecret: readonly [name: string, value: string];
-  /** A connection of its own, with nothing in front of the server. */
+  /** Opens a new connection directly to the server. */
   connect(): Promise<RawConnection>;
-  /** Sums of a metric that the server has published so far. */
+  /** The sum of a metric's values that the server has emitted so far. */
   sumOf(metric: string): number;
   close(): Promise<void>;
 }
 
 export interface RawConnection {
   readonly socket: Socket;
-  /** What the server has sent so far. */
+  /** Everything that the server has sent so far. */
   received(): string;
-  /** Resolves when the server has sent this. */
+  /** Resolves when the server has sent this text. */
   until(text: string): Promise<void>;
   /** Resolves when the connection is closed, with the milliseconds since it was opened. */
   readonly closed: Promise<number>;
@@ -31,7 +31,7 @@ export interface RawConnection {
   sendBytes(bytes: number): Promise<number>;
 }
 
-/** The web function of uploads as a process of its own, on the stores of a running service. */
+/** Runs the web function of uploads in its own process, on the stores of a running service. */
 export async function startUploadEndpoint(service: Service): Promise<UploadEndpoint> {
   const { endpoints, outputs, physicalIds } = service.run;
   const secretArn = Object.entries(physicalIds).find(([id]) => id.startsWith('OriginSecret'))?.[1] ?? '';
@@ -42,7 +42,7 @@ export async function startUploadEndpoint(service: Service): Promise<UploadEndpo
     [join(import.meta.dirname, '../../functions/web/receive-uploads.ts')],
     {
       env: {
-        // Of the operator of the local run.
+        // It has the credentials of the local run's operator.
         ...process.env,
         AWS_ENDPOINT_URL_S3: endpoints.s3,
         AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoints.secretsmanager,
@@ -103,15 +103,15 @@ async function listening(port: number, child: ChildProcess): Promise<void> {
 async function open(port: number): Promise<RawConnection> {
   const socket = connect(port, '127.0.0.1');
   await once(socket, 'connect');
-  const since = performance.now();
+  const openedAt = performance.now();
   let text = '';
   socket.setEncoding('latin1').on('data', (chunk) => {
     text += chunk;
   });
-  // Who closes with bytes unread resets.
+  // A server that closes with unread bytes resets the connection.
   socket.on('error', () => {});
   const closed = new Promise<number>((resolve) =>
-    socket.once('close', () => resolve(performance.now() - since)),
+    socket.once('close', () => resolve(performance.now() - openedAt)),
   );
   return {
     socket,

@@ -10,7 +10,7 @@ type Uploader = (init: RequestInit) => Promise<ApiResponse<UploadedFile | Reject
 
 const path = '/chats/upload-file';
 
-/** Uploads over HTTP; every answer is held against the contract. */
+/** Uploads over HTTP; every response is checked against the contract. */
 export function uploaderOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<Tenant, 'apiKey'>) {
   const send: Uploader = async (init) => {
     const response = await fetch(service.baseUrl + path, {
@@ -28,7 +28,7 @@ export function uploaderOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<T
   };
   return {
     send,
-    /** As a browser would. */
+    /** Uploads a form, as a browser does. */
     file(
       name: string,
       content: string | Uint8Array | Blob,
@@ -39,7 +39,7 @@ export function uploaderOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<T
       if (data !== undefined) form.append('data', typeof data === 'string' ? data : JSON.stringify(data));
       return send({ body: form });
     },
-    /** A body of one's own making. */
+    /** Uploads the given body. */
     raw: (
       body: string | Uint8Array | ReadableStream,
       contentType = `multipart/form-data; boundary=${boundary}`,
@@ -49,7 +49,7 @@ export function uploaderOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<T
         headers: { 'Content-Type': contentType },
         ...(body instanceof ReadableStream && { duplex: 'half' }),
       }),
-    /** Sends so many bytes of text as they are asked for, then `data`; nothing of it is held. */
+    /** Streams a file of so many bytes, then `data`. The body is never in memory as a whole. */
     async large(bytes: number, { data }: { data?: string } = {}) {
       const head = [
         `Content-Disposition: form-data; name="file"; filename="large.txt"`,
@@ -58,14 +58,14 @@ export function uploaderOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<T
       const [before, after] = [part(head, '').subarray(0, -2), data === undefined ? '' : dataPart(data)];
       const chunk = Buffer.alloc(64 * 1024, 'x');
       let left = bytes;
-      const stages = [
+      const segments = [
         before,
         ...Array.from({ length: Math.ceil(bytes / chunk.length) }, () => undefined),
         Buffer.concat([Buffer.from('\r\n'), Buffer.from(after), Buffer.from(`--${boundary}--\r\n`)]),
       ].values();
       const body = new ReadableStream<Uint8Array>({
         pull(controller) {
-          const { done, value } = stages.next();
+          const { done, value } = segments.next();
           if (done === true) return controller.close();
           if (value !== undefined) return controller.enqueue(value);
           const size = Math.min(left, chunk.length);
@@ -75,7 +75,7 @@ export function uploaderOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<T
       });
       return this.raw(body);
     },
-    /** Sends the body only when the service asks for it. */
+    /** Sends the body only after the service has responded with 100 Continue. */
     expecting: (body: Uint8Array): Promise<{ continued: boolean; status: number | undefined }> =>
       new Promise((resolve, reject) => {
         let continued = false;
@@ -99,7 +99,7 @@ export function uploaderOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<T
         sending.on('error', reject);
         sending.flushHeaders();
       }),
-    /** Sends what is given and leaves once something is ready, without a word to the end of its body. */
+    /** Sends `bytes` and closes the connection when `ready` resolves, before the body is complete. */
     leaveWhen: (
       ready: () => Promise<unknown>,
       { bytes, contentLength }: { bytes: Uint8Array; contentLength: number },
@@ -123,7 +123,7 @@ export function uploaderOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<T
 
 export const boundary = 'the-boundary';
 
-/** A part with its headers as written. */
+/** A part with these headers, unchanged. */
 export const part = (headers: string[], content: string | Uint8Array): Buffer =>
   Buffer.concat([
     Buffer.from(`--${boundary}\r\n${headers.map((header) => `${header}\r\n`).join('')}\r\n`),

@@ -13,7 +13,7 @@ export interface WebhookFields {
   secret?: string | null;
 }
 
-/** A tenant that submits batches of one request with a webhook, and looks how their deliveries go. */
+/** A tenant that submits batches of one request with a webhook, and reads the state of their deliveries. */
 export async function openWebhookTenant(service: Service, options?: Parameters<typeof createTenant>[0]) {
   const tenant: Tenant = await createTenant(options);
   const client = clientOf(service, tenant);
@@ -36,7 +36,7 @@ export async function openWebhookTenant(service: Service, options?: Parameters<t
       dataOf(await submit(webhook, message)),
     batch: async ({ id }: Pick<BatchResource, 'id'>): Promise<BatchResource> =>
       dataOf(await client.get<BatchResource>(`/batches/${id}`)),
-    /** The delivery once it has come to its end. */
+    /** Waits until the delivery has ended. */
     async closed(batch: Pick<BatchResource, 'id'>, timeout = 20_000): Promise<WebhookDelivery> {
       const find = () => deliveries().get(ownerOf(batch));
       await expect
@@ -44,7 +44,7 @@ export async function openWebhookTenant(service: Service, options?: Parameters<t
         .toMatch(/^(?:delivered|gone|exhausted)$/);
       return (await find()) as WebhookDelivery;
     },
-    /** What the log tells of each attempt, in a line. */
+    /** Each attempt in the delivery log, in one line. */
     summaries: async (batch: Pick<BatchResource, 'id'>): Promise<string[]> =>
       (await attempts(batch)).map(
         ({ number, round, status, failure, duration }) =>

@@ -9,37 +9,37 @@ export interface WebhookCall {
   method: string;
   path: string;
   headers: Record<string, string>;
-  /** As it came over the wire. */
+  /** As received. */
   body: string;
   payload: WebhookPayload;
-  /** Milliseconds since the epoch. */
+  /** Epoch milliseconds. */
   at: number;
 }
 
-export type ApiResponse = (response: ServerResponse, call: WebhookCall, number: number) => void;
+export type Responder = (response: ServerResponse, call: WebhookCall, number: number) => void;
 
-/** Of a status, with headers if need be. */
+/** Responds with a status and headers. */
 export const status =
-  (code: number, headers: Record<string, string> = {}): ApiResponse =>
+  (code: number, headers: Record<string, string> = {}): Responder =>
   (response) =>
     response.writeHead(code, headers).end('answered');
 
 export interface WebhookReceiver {
-  /** Its certificate is of this name. */
+  /** Its host is a name of the certificate. */
   url: string;
   port: number;
   calls: WebhookCall[];
-  /** Connections that were ever made. */
+  /** The number of connections since the start. */
   connections(): number;
-  /** One call for each answer; the last one goes on. */
-  responses: ApiResponse[];
-  /** Resolves once so many calls have come. */
+  /** One for each call; the last one is used for all further calls. */
+  responses: Responder[];
+  /** Resolves when it has received so many calls. */
   called(count: number): Promise<WebhookCall[]>;
   close(): Promise<void>;
 }
 
 /** A receiver of webhooks on loopback, over TLS. */
-export async function startWebhookReceiver(...responses: ApiResponse[]): Promise<WebhookReceiver> {
+export async function startWebhookReceiver(...responses: Responder[]): Promise<WebhookReceiver> {
   const calls: WebhookCall[] = [];
   const sockets = new Set<Socket>();
   let connections = 0;

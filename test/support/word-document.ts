@@ -1,10 +1,10 @@
 const sector = 512;
-/** Streams from here on stand in sectors of their own. */
+/** Streams of at least this many bytes have their own sectors. */
 const streamBytes = 4096;
 const endOfChain = 0xfffffffe;
 const unused = 0xffffffff;
 
-/** A .doc as Word 97 wrote it, with one piece of text: a compound file of two streams. */
+/** A .doc as Word 97 wrote it, with one text: a compound file of two streams. */
 export function wordDocument(text: string, { encrypted = false } = {}): Buffer {
   const characters = `${text}\r`;
   const document = Buffer.alloc(streamBytes);

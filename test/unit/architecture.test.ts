@@ -5,12 +5,12 @@ import manifest from '../../package.json' with { type: 'json' };
 
 const projectFolder = join(import.meta.dirname, '..', '..');
 
-/** What a room of the house may import besides its own files: other rooms, single files of them, and packages. */
+/** What the files of a room may import in addition to the room's own files: other rooms, single files, and packages. */
 interface Room {
   folder: string;
   rooms: readonly string[];
   files?: readonly string[];
-  /** All packages when absent. */
+  /** All packages if absent. */
   packages?: readonly string[];
 }
 
@@ -45,9 +45,9 @@ interface SourceFile {
   path: string;
   room: string;
   text: string;
-  /** As they are written. */
+  /** The import specifiers as written. */
   imports: string[];
-  /** The files of this project that they lead to. */
+  /** The project's files that the imports resolve to. */
   targets: string[];
 }
 
@@ -76,7 +76,7 @@ const files = Object.entries(rooms).flatMap(([room, { folder }]) => readRoom(roo
 const filesOf = (...names: string[]) => files.filter(({ room }) => names.includes(room));
 const roomOf = new Map(files.map(({ path, room }) => [path, room]));
 
-/** The file of this project that an import names; nothing for a package. */
+/** The project's file that an import resolves to; undefined for a package. */
 function resolve(importer: string, specifier: string): string | undefined {
   if (specifier.startsWith('.')) return normalize(join(dirname(importer), specifier));
   if (!specifier.startsWith('#')) return undefined;
@@ -187,7 +187,8 @@ test('no files import each other in a circle, not even types', () => {
   const targetsOf = new Map(
     filesOf(...functionRooms, 'lib', 'local', 'bin').map((file) => [file.path, file.targets]),
   );
-  // A file whose targets are all done is in no circle: what is left in the end is, or leads to one.
+  // Repeatedly removes files whose imports are all removed. The files that remain are in an import cycle, or lead to
+  // one.
   for (let size = -1; size !== targetsOf.size; ) {
     size = targetsOf.size;
     for (const [path, targets] of targetsOf)

@@ -8,12 +8,12 @@ import { promisify } from 'node:util';
 import { expect, it, onTestFinished } from 'vitest';
 import type { WindowRead } from '#support/read-window.ts';
 
-/** Cyrillic, two bytes a character: 38 MB of UTF-8, as much as the extraction of a text lets through. */
+/** Cyrillic has two bytes for each character: 38 MB of UTF-8, the most that text extraction returns. */
 const longCharacters = 19_000_000;
-/** What a look-up takes of one that is just not too long. */
+/** A text that is just short enough for a look-up. */
 const searchedCharacters = 3_900_000;
 
-/** A hundred thousand characters, and so many words that are nowhere else. */
+/** A hundred thousand characters, with 5000 words that are in no other chunk. */
 const chunk = (first: number): string =>
   Array.from({ length: 5000 }, (_, word) => `слово ${(first + word).toString().padStart(13)} `).join('');
 const sameChunk = chunk(0);
@@ -51,7 +51,7 @@ it('reads twenty texts of 19 million characters, in either form, and holds less 
   });
   const names = Array.from({ length: 20 }, (_, index) => `${index}-${index % 5 === 0 ? 'old' : 'new'}`);
   const { stdout } = await promisify(execFile)(process.execPath, [
-    // Megabytes: the program itself has some 20.
+    // In megabytes; the program itself needs about 20.
     '--max-old-space-size=80',
     join(import.meta.dirname, '../support/read-window.ts'),
     `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
@@ -63,6 +63,6 @@ it('reads twenty texts of 19 million characters, in either form, and holds less 
   expect(read.shownCharacters).toBeLessThan(80_000);
   expect(read.shownMegabytes).toBeLessThan(100);
   expect(read.found).toBe(5);
-  // With what the collector has not taken back: its heap has the bound above.
+  // It includes uncollected garbage, which the heap limit above bounds.
   expect(read.searchMegabytes).toBeLessThan(150);
 });

@@ -9,15 +9,15 @@ import type { StoredFile } from '#domain/files/stored-file.ts';
 
 it('asks for nothing when the reply has ended before it begins', async () => {
   const received: string[] = [];
-  const reject = (name: string) => (): never => {
+  const failingRead = (name: string) => (): never => {
     received.push(name);
-    throw new Error(`${name} was asked`);
+    throw new Error(`${name} was called`);
   };
   const reader = attachmentReader(
     {
       clock: { now: () => new Date() },
-      files: { read: reject('files') } as unknown as FileStore,
-      prepared: { get: reject('prepared') } as unknown as PreparedAttachments,
+      files: { read: failingRead('files') } as unknown as FileStore,
+      prepared: { get: failingRead('prepared') } as unknown as PreparedAttachments,
     },
     new LambdaClient({ region: 'us-east-1' }),
     () => 'prepare-attachment',

@@ -258,7 +258,7 @@ describe('an answer', () => {
   });
 });
 
-/** The signature that AWS would compute of what has arrived. */
+/** The signature that AWS would compute for the received request. */
 async function signatureOf(
   path: string,
   headers: ModelCall['headers'],

@@ -10,7 +10,7 @@ interface Element {
   text: string;
 }
 
-/** All elements of a drawing; throws when one is left open. */
+/** All elements of a drawing. @throws Error if an element is not closed */
 function elementsOf(svg: string): Element[] {
   const elements: Element[] = [];
   const open: Element[] = [];

@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** `npm run bench -- …`, with a folder of its own for what it needs meanwhile. */
+/** Runs `npm run bench -- …` with its own folder for temporary files. */
 async function bench(...words: string[]) {
   const child = spawn(process.execPath, [command, ...words], { env: { ...process.env, TMPDIR: temporary } });
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
@@ -27,7 +27,7 @@ async function bench(...words: string[]) {
   return { code: child.exitCode, stdout, stderr };
 }
 
-// The service takes too long to start for this; the bare server speaks the same part of the interface.
+// The service takes too long to start for this test. The bare server has the same part of the interface.
 it('measures the bare server, writes what it saw, leaves nothing behind, and draws it', async () => {
   const file = join(folder, 'report.json');
   const measured = await bench('--quick', '--subjects', 'bare', '--out', file);
@@ -42,10 +42,10 @@ it('measures the bare server, writes what it saw, leaves nothing behind, and dra
   expect(Object.keys(figures).toSorted()).toEqual(own.toSorted());
   expect(figures).toMatchObject({ batchComplete: 20, parallelModelCalls: 1, emulatorMemory: 0 });
   expect(runs[0]?.batchSeconds).toHaveLength(20);
-  // The paced model takes 100 ms, and 19 times 10 ms, for each.
+  // For each reply, the paced model takes 100 ms and 19 times 10 ms.
   expect(figures.pacedRate).toBeLessThan(16 / 0.29);
-  const items = measured.stdout.split('\n').filter((line) => line.startsWith('| '));
-  expect(items).toHaveLength(own.length + 2);
+  const tableRows = measured.stdout.split('\n').filter((line) => line.startsWith('| '));
+  expect(tableRows).toHaveLength(own.length + 2);
 
   const drawn = await bench('--draw', file, '--into', folder);
   expect(drawn.stdout.trim().split('\n')).toEqual([
@@ -58,5 +58,5 @@ it('measures the bare server, writes what it saw, leaves nothing behind, and dra
 it('says what it does not know', async () => {
   const { code, stderr } = await bench('--only', 'single,latency');
   expect(code).toBe(1);
-  expect(stderr).toContain('latency is none of functions,start,single,');
+  expect(stderr).toContain('latency is not one of functions,start,single,');
 });

@@ -21,7 +21,7 @@ const cellsOf = (table: string): string[][] =>
   );
 
 it('compares each run of the service with the bare one of the same run', () => {
-  // Twice as slow in the second run, both: the ratios are 10, 10 and 4, whatever the medians are.
+  // In the second run both are twice as slow. The ratios are 10, 10 and 4, independently of the medians.
   const table = reportTable({
     runs: [
       runOf(1, 'bare', { singleFirstDelta: 1 }),
@@ -64,7 +64,7 @@ it('counts no reply that says something else, and tells of it', async () => {
       },
       async streamReply(chatId, message) {
         if (chatId === 3) throw new Error('refused');
-        // Of another chat of the same time.
+        // The reply of another, concurrent chat.
         return { ...timed, text: replyTo(chatId === 2 ? message.replace('chat 2', 'chat 1') : message) };
       },
       sendPlain: () => Promise.reject(new Error('not asked for')),
@@ -77,6 +77,6 @@ it('counts no reply that says something else, and tells of it', async () => {
   });
   expect(created).toBe(4);
   expect(replies).toHaveLength(10);
-  expect(errors.filter((error) => error.includes('was answered with'))).toHaveLength(5);
+  expect(errors.filter((error) => error.includes('got the reply'))).toHaveLength(5);
   expect(errors.filter((error) => error.includes('refused'))).toHaveLength(5);
 });

@@ -4,15 +4,15 @@ import { formatRateLimit, type RateLimit, rateLimit } from '#contract/rate-limit
 import { checkRateLimit } from '#domain/workspaces/check-rate-limit.ts';
 import type { RateBucketStore } from '#domain/workspaces/rate-bucket-store.ts';
 
-/** The table as its conditions describe it, in time that a test moves. */
+/** A model of the table and its conditional writes, with a clock that the test moves. */
 function table() {
   const items = new Map<string, number>();
   const time = { now: 1_800_000_000_000, writes: 0, down: false };
-  const write = (key: string, holds: (fullAt: number) => boolean, next: (fullAt: number) => number) => {
+  const write = (key: string, isAllowed: (fullAt: number) => boolean, next: (fullAt: number) => number) => {
     time.writes += 1;
     if (time.down) throw new Error('The table is down');
     const fullAt = items.get(key) ?? 0;
-    const taken = holds(fullAt);
+    const taken = isAllowed(fullAt);
     if (taken) items.set(key, next(fullAt));
     return { taken, fullAt: items.get(key) ?? 0 };
   };
@@ -119,14 +119,14 @@ describe('a bucket', () => {
         async (limit, requests) => {
           const { time, newFunction } = table();
           const functions = [newFunction(), newFunction(), newFunction()];
-          // The textbook's bucket, counted in tokens.
+          // A textbook token bucket to compare with.
           const perMillisecond = limit.count / limit.seconds / 1000;
           let tokens = limit.burst;
           for (const { by, after } of requests) {
             time.now += after;
             tokens = Math.min(limit.burst, tokens + after * perMillisecond);
             const { rejection } = (await functions[by]?.(limit)) ?? {};
-            // Intervals are rounded up to microseconds; what is nearer than that may go either way.
+            // Intervals are rounded up to microseconds, so near the limit both results are right.
             if (Math.abs(tokens - 1) > 1e-3) expect(rejection === null).toBe(tokens >= 1);
             if (rejection === null) tokens -= 1;
           }

@@ -25,7 +25,7 @@ it('prices what AWS counts, each at its own price', () => {
     million({ requests: { 's3 PUT object': 1, 's3 GET object': 1, 's3 DELETE object': 1 } }),
   ).toBeCloseTo(5.4);
   expect(million({ requests: { 'kms Encrypt': 1, 'sfn StartExecution': 1 } })).toBeCloseTo(3);
-  // 0.20 for the call, 0.05 s of 1 GB, 3,000 bytes of logs.
+  // $0.20 for the invocations, then 0.05 s of 1 GB, and 3,000 bytes of logs.
   expect(million({ invocations: { GetBatch: 1 } })).toBeCloseTo(0.2 + 0.66667 + 1.5);
   expect(totalOf(dollarsOf(nothing)) * 1e6).toBeCloseTo(3.5 + 1 + 0.85 + 0.25);
 });

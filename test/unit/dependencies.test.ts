@@ -28,8 +28,8 @@ const locked = Object.entries(lock.packages).filter(([path]) => path !== '');
 const nameOf = (path: string): string =>
   path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
 
-/** The first cells of a document's tables, and the others of their rows. */
-const itemsOf = (text: string): string[][] =>
+/** The rows of a document's tables, as cells. */
+const rowsOf = (text: string): string[][] =>
   text
     .split('\n')
     .filter((line) => line.startsWith('|') && !/^\|[ -]+\|/.test(line))
@@ -42,7 +42,7 @@ const itemsOf = (text: string): string[][] =>
     .filter(([first]) => first !== 'package');
 const [ours = '', licences = ''] = document.split('## Licences');
 
-/** Names in backticks; a scope holds for the names behind it in its cell that have none, as `@aws-sdk/a`, `b`. */
+/** Names in backticks. A scope also applies to later names of the cell that have none, as in `@aws-sdk/a`, `b`. */
 function namesIn(cell: string): string[] {
   let scope = '';
   return [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => {
@@ -62,10 +62,10 @@ test('every version is pinned exactly, in the manifest and in the lock file', ()
 test('every package is known by its hash, and comes from the registry', () => {
   expect(locked.length).toBeGreaterThan(400);
   for (const [path, { integrity, inBundle, optional, os, resolved }] of locked) {
-    // Part of another package; or binaries of other platforms, for which npm writes no hash.
+    // npm writes no hash for parts of other packages, and for binaries of other platforms.
     if (!inBundle && !(optional && os !== undefined))
       expect([path, integrity]).toEqual([path, expect.stringMatching(/^sha512-/)]);
-    // Which registry is for whoever installs.
+    // The lock file names no registry, so that each installation can use its own.
     expect([path, resolved]).toEqual([path, undefined]);
   }
 });
@@ -79,15 +79,15 @@ test('only packages that are allowed by name run scripts when they are installed
 });
 
 describe('docs/dependencies.md', () => {
-  const items = itemsOf(ours);
-  const named = items.flatMap(([cell = '']) => namesIn(cell));
+  const rows = rowsOf(ours);
+  const named = rows.flatMap(([cell = '']) => namesIn(cell));
   const covers = (name: string, dependency: string): boolean =>
     name.endsWith('/*') ? dependency.startsWith(name.slice(0, -1)) : name === dependency;
 
   test('has every dependency, with its licence and a reason', () => {
     for (const dependency of Object.keys(declared))
       expect([dependency, named.some((name) => covers(name, dependency))]).toEqual([dependency, true]);
-    for (const [cell, licence = '', reason = ''] of items)
+    for (const [cell, licence = '', reason = ''] of rows)
       expect([cell, licence.length > 2, reason.length > 10]).toEqual([cell, true, true]);
   });
 
@@ -100,7 +100,7 @@ describe('docs/dependencies.md', () => {
   });
 });
 
-/** Licences that ask for no more than their own text and the names of authors. */
+/** Licences that require only their own text and the authors' names. */
 const allowed = new Set([
   'MIT',
   'MIT-0',
@@ -113,14 +113,14 @@ const allowed = new Set([
   'Zlib',
 ]);
 
-/** An SPDX expression of licences, with OR and AND, whose parentheses hold all of it. */
+/** Evaluates an SPDX expression with OR and AND; parentheses are supported only around all of it. */
 const isAllowed = (expression: string): boolean =>
   expression
     .replace(/^\((.*)\)$/, '$1')
     .split(' OR ')
     .some((choice) => choice.split(' AND ').every((licence) => allowed.has(licence)));
 
-/** Also where a package tells its licence in an older form than the lock file knows. */
+/** The licence of a package, also if its package.json has an older form that the lock file does not record. */
 function licenceOf(path: string, { license }: Locked): string {
   if (license !== undefined) return license;
   const file = join(project, path, 'package.json');
@@ -130,7 +130,7 @@ function licenceOf(path: string, { license }: Locked): string {
 }
 
 describe('licences', () => {
-  const exceptions = itemsOf(licences);
+  const exceptions = rowsOf(licences);
   const isException = (path: string): boolean =>
     exceptions.some(([cell = '']) =>
       [...cell.matchAll(/`([^`]+)`/g)].some(([, pattern = '']) =>

@@ -12,7 +12,7 @@ const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--excl
   .filter(Boolean);
 const documents = tracked.filter((path) => path.endsWith('.md'));
 
-/** Source files that a document names, by their whole path or by its end: `runtime/http/read-form.ts`. */
+/** Source files that a document names, by the whole path or the end of it: `runtime/http/read-form.ts`. */
 const namedIn = (document: string): string[] =>
   [...readFileSync(join(projectFolder, document), 'utf8').matchAll(/`([\w./*-]+\.ts)`/g)].map(
     ([, path = '']) => path,

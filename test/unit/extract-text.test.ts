@@ -71,7 +71,7 @@ describe('the text of', () => {
 
 const manySpaces = (megabytes: number) => Buffer.alloc(megabytes * 1024 * 1024, ' ');
 
-/** The declared sizes of a zip's first part, which is all that a reader knows before it unpacks. */
+/** Changes the declared size of a ZIP's first part, which is all that a reader knows before it unpacks. */
 function declare(archive: Buffer, bytes: number): Buffer {
   archive.writeUInt32LE(bytes, 22);
   archive.writeUInt32LE(bytes, archive.indexOf('PK\x01\x02') + 24);

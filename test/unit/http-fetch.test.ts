@@ -129,7 +129,7 @@ it('lets no more come than is read', async () => {
     },
     { timeout: 5000 },
   );
-  // What the buffers of both ends and of the system hold.
+  // Only the buffers of both ends and of the operating system are filled.
   expect(sent).toBeLessThan(16 * 1024 * 1024);
   await reader?.cancel();
   const { socket } = await arrived.promise;
@@ -232,7 +232,7 @@ describe('an answer that is let go of', () => {
   afterAll(() => void process.off('uncaughtException', note));
   beforeEach(() => void uncaught.splice(0));
   const chunks = ['one', 'two', 'three'];
-  /** Whole in the buffers of this end, or with more to come. */
+  /** Sends all chunks; without `hasEnd` the response stays open. */
   const sendChunks = (response: ServerResponse, hasEnd: boolean): void => {
     for (const chunk of chunks) response.write(chunk);
     if (hasEnd) response.end();

@@ -6,7 +6,7 @@ import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
 
 const list = keys.chatList('ws_1', { agentId: 'agent' });
 
-/** A table in memory that counts its reads and holds transactions to their conditions. */
+/** A table in memory that records its reads and evaluates the conditions of transactions. */
 function memoryTable() {
   const items = new Map<string, Item>();
   const textOf = ({ pk, sk }: Key): string => `${pk}|${sk}`;
@@ -29,15 +29,16 @@ function memoryTable() {
     reads,
     write(writes: Write[]): boolean {
       const puts = writes.map(({ Put }) => Put);
-      const holds = puts.every((put) => {
+      const conditionsMet = puts.every((put) => {
         const stored = items.get(textOf(put?.Item as unknown as Key));
         if (put?.ConditionExpression === 'attribute_not_exists(pk)') return stored === undefined;
         if (put?.ConditionExpression === '#count = :count')
           return stored?.count === put.ExpressionAttributeValues?.[':count'];
         return true;
       });
-      if (holds) for (const put of puts) items.set(textOf(put?.Item as unknown as Key), put?.Item as Item);
-      return holds;
+      if (conditionsMet)
+        for (const put of puts) items.set(textOf(put?.Item as unknown as Key), put?.Item as Item);
+      return conditionsMet;
     },
   };
 }
@@ -52,7 +53,7 @@ async function fill(count: number): Promise<ReturnType<typeof memoryTable>> {
   return memory;
 }
 
-/** Ids of a list have gaps: the chats between are in other lists. */
+/** The ids of a list have gaps: the ids between them are in other lists. */
 const idAt = (location: number): number => location * 3 + 7;
 
 it('finds the ids at any places of a list of any length, in few reads', async () => {

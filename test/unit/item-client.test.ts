@@ -7,7 +7,7 @@ it('leaves out what the SDK does around calls without use here, and keeps the re
     client.middlewareStack.identify().map((line) => line.split(/ - | \(a\.k\.a/)[0] ?? '');
   const client = new DynamoDBClient({ region: 'us-east-1' });
   const before = namesOf(client);
-  // A name that an update of the SDK changes would be kept in silence.
+  // If an update of the SDK renamed a middleware, it would silently stay in the stack.
   expect(before).toEqual(expect.arrayContaining(unusedMiddleware));
   expect(namesOf(optimizedClient(client))).toEqual(before.filter((name) => !unusedMiddleware.includes(name)));
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { pageText } from '#adapters/outbound/page-text.ts';
 
-// Nothing here takes more than 1 s, on a machine that has nothing else to do.
+// On an idle machine no test takes more than 1 s.
 vi.setConfig({ testTimeout: 60_000 });
 
 const address = new URL('https://site.test/docs/page');
@@ -93,7 +93,7 @@ describe('an HTML page', () => {
     const before = process.cpuUsage();
     const { text } = await read(html, 'text/html');
     const { user, system } = process.cpuUsage(before);
-    // A tenth of it is usual; what grows with the square of the length takes minutes.
+    // A tenth of this limit is usual. Quadratic algorithms take minutes.
     expect((user + system) / 1e6).toBeLessThan(5);
     expect(text.length).toBeLessThan(20_000_000);
   });

@@ -9,7 +9,7 @@ import { type OutboundRequest, sendOutbound } from '#adapters/outbound/send-outb
 import type { OutboundFailure } from '#domain/platform/outbound-failure.ts';
 import { certificate } from '#support/certificate.ts';
 
-// Nothing here takes more than 3 s, on a machine that has nothing else to do.
+// On an idle machine no test takes more than 3 s.
 vi.setConfig({ testTimeout: 60_000 });
 
 const closing: (() => Promise<unknown>)[] = [];
@@ -36,7 +36,7 @@ async function listen(server: Server | ReturnType<typeof createSocketServer>, ho
   return { port: given, sockets };
 }
 
-/** A server with what it was asked. */
+/** A server that records its requests. */
 async function serve(respond: RequestListener, host?: string, port?: number) {
   const received: string[] = [];
   const server = createServer((request, response) => {
@@ -46,11 +46,11 @@ async function serve(respond: RequestListener, host?: string, port?: number) {
   return { received, ...(await listen(server, host, port)) };
 }
 
-/** A server that speaks by bytes. */
-async function speak(say: (socket: Socket) => void) {
+/** A server that writes raw bytes after the first data of each connection. */
+async function serveBytes(respond: (socket: Socket) => void) {
   return listen(
     createSocketServer((socket) => {
-      socket.once('data', () => say(socket));
+      socket.once('data', () => respond(socket));
     }),
   );
 }
@@ -134,7 +134,7 @@ describe('the connection', () => {
     const usual = getCACertificates('default');
     const others = usual.filter((trusted) => trusted.trim() !== certificate.cert.trim());
     try {
-      // The service of other tests trusts it, and so may the process that runs all of them.
+      // The process that runs the tests may already trust the certificate, because the service of other tests does.
       setDefaultCACertificates(others);
       expect(await failure(send(`https://named.test:${port}/`, rules))).toBe(untrusted);
       setDefaultCACertificates([...others, certificate.cert]);
@@ -353,7 +353,7 @@ describe('a body', () => {
   });
 
   it('that breaks off is a failure', async () => {
-    const { port } = await speak((socket) => {
+    const { port } = await serveBytes((socket) => {
       socket.end('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort');
     });
     expect(await failure(send(`http://127.0.0.1:${port}/`, allowing(port)))).toMatch(/^unreachable: /);
@@ -368,13 +368,13 @@ describe('an answer that is none', () => {
       'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: a\r\n\r\n',
     ],
   ])('%s is broken', async (_what, bytes) => {
-    const { port, sockets } = await speak((socket) => socket.write(bytes));
+    const { port, sockets } = await serveBytes((socket) => socket.write(bytes));
     expect(await failure(send(`http://127.0.0.1:${port}/`, allowing(port)))).toMatch(/^broken: /);
     await expect.poll(() => sockets.size).toBe(0);
   });
 
   it('headers without end are refused', async () => {
-    const { port, sockets } = await speak((socket) => {
+    const { port, sockets } = await serveBytes((socket) => {
       socket.write('HTTP/1.1 200 OK\r\n');
       const more = () => {
         if (socket.writable) socket.write(`X-More: ${'x'.repeat(1000)}\r\n`, more);
@@ -406,7 +406,7 @@ describe('time', () => {
     ],
     ['the end of a body', (socket: Socket) => socket.write('HTTP/1.1 200 OK\r\n\r\nx'), long],
   ])('is up without %s', async (_what, say, times) => {
-    const { port, sockets } = await speak(say);
+    const { port, sockets } = await serveBytes(say);
     expect(await failure(send(`http://127.0.0.1:${port}/`, allowing(port), { times }))).toBe(
       `timeout: It took longer than ${times === slow ? 1 : 2} seconds`,
     );
@@ -432,7 +432,7 @@ describe('time', () => {
 
   it('is over at once when the caller gives up', async () => {
     const stop = new AbortController();
-    const { port, sockets } = await speak((socket) => {
+    const { port, sockets } = await serveBytes((socket) => {
       socket.write('HTTP/1.1 200 OK\r\n\r\nx');
       stop.abort(new Error('given up'));
     });

@@ -42,8 +42,8 @@ describe('the pagination object', () => {
   });
 
   it('has links that keep every other parameter and replace limit and offset', () => {
-    const received = new URL(`${address.href}&offset=10&limit=10`);
-    const { next_page, prev_page } = paginate({ limit: 10, offset: 10, total: 30, address: received });
+    const requestAddress = new URL(`${address.href}&offset=10&limit=10`);
+    const { next_page, prev_page } = paginate({ limit: 10, offset: 10, total: 30, address: requestAddress });
     for (const [link, offset] of [
       [next_page, '20'],
       [prev_page, '0'],
@@ -57,7 +57,7 @@ describe('the pagination object', () => {
         offset,
       });
     }
-    expect(received.searchParams.get('offset')).toBe('10');
+    expect(requestAddress.searchParams.get('offset')).toBe('10');
   });
 
   const anyPage = fc.record({

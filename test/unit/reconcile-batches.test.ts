@@ -9,7 +9,7 @@ const start = Date.parse('2027-01-31T12:00:00.000Z');
 const batch = (id: string, minutesAgo: number, status: Batch['status'] = 'in_progress'): Batch =>
   ({ id, status, expiresAt: new Date(start - minutesAgo * 60_000).toISOString() }) as Batch;
 
-/** What the reconciler finds, how long each check takes by the clock, and what becomes of it. */
+/** Fake stores for the reconciler: what it finds, how long each check takes by the clock, and how it ends. */
 function world(options: {
   open?: { batchId: string; workspaceId: string; batch?: Batch }[];
   webhooks?: { batchId: string; workspaceId: string }[];
@@ -71,7 +71,7 @@ function world(options: {
   return {
     checked,
     errors,
-    /** A run of the reconciler, a minute after the one before. */
+    /** Runs the reconciler, one minute after the previous run. */
     async run(): Promise<{ overdue: number }> {
       state.now = start;
       checked.length = 0;
@@ -111,7 +111,7 @@ test('workspaces take turns: one batch and one webhook are checked before 20,000
 });
 
 test('a run that meets its deadline leaves the rest to the next runs, which skip nothing', async () => {
-  // 450 checks of 100 ms are the 45 s of a run.
+  // A run has 45 s: 450 checks of 100 ms.
   const { run, checked } = world({ open: entriesOf('busy', 1000, 'a'), milliseconds: 100 });
   const seen = new Set<string>();
   for (let minute = 0; minute < 3; minute += 1) {

@@ -26,15 +26,15 @@ const wires = {
 
 const prompt = [{ role: 'user' as const, content: [{ type: 'text' as const, text: 'Top secret question' }] }];
 
-/** What the model said, and what it failed with. */
-async function send(model: RetryingModel, signal?: AbortSignal): Promise<{ said: string; error?: unknown }> {
-  let said = '';
+/** The model's text, and its error if it fails. */
+async function send(model: RetryingModel, signal?: AbortSignal): Promise<{ text: string; error?: unknown }> {
+  let text = '';
   try {
     for await (const part of await model.stream({ prompt, ...(signal && { abortSignal: signal }) }))
-      if (part.type === 'text-delta') said += part.delta;
-    return { said };
+      if (part.type === 'text-delta') text += part.delta;
+    return { text };
   } catch (error) {
-    return { said, error };
+    return { text, error };
   }
 }
 
@@ -66,7 +66,7 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
   afterEach(() => {
     server.onCall = onCall;
   });
-  /** Each call fails as its turn says; the ones behind them are answered. */
+  /** The first calls fail with the given failures, one each; later calls get a reply. */
   const failFirst = (...failures: ((call: ModelCall) => void)[]) => {
     server.onCall = (call) => (failures[server.calls.length - 1] ?? onCall)(call);
   };
@@ -76,7 +76,7 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
 
   it.each([408, 409, 424, 429, 500, 502, 503, 529])('asks again after HTTP %i', async (status) => {
     failFirst((call) => call.fail(status));
-    expect(await send(model)).toEqual({ said: 'Hello' });
+    expect(await send(model)).toEqual({ text: 'Hello' });
     expect(waits).toEqual([500]);
   });
 
@@ -88,7 +88,7 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
         setImmediate(() => call.reset());
       },
     );
-    expect(await send(model)).toEqual({ said: 'Hello' });
+    expect(await send(model)).toEqual({ text: 'Hello' });
     expect(waits).toEqual([500, 1000]);
   });
 
@@ -96,7 +96,7 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
     'asks again when the stream begins with an error: %s',
     async (error) => {
       failFirst((call) => call.failInStream(error));
-      expect(await send(model)).toEqual({ said: 'Hello' });
+      expect(await send(model)).toEqual({ text: 'Hello' });
     },
   );
 
@@ -155,7 +155,7 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
     [{ 'Retry-After': 'soon' }, 500, 500],
   ])('waits as it is told: %j', async (headers, least, most) => {
     failFirst((call) => call.fail(429, headers));
-    expect(await send(model)).toEqual({ said: 'Hello' });
+    expect(await send(model)).toEqual({ text: 'Hello' });
     expect(waits[0]).toBeGreaterThanOrEqual(least);
     expect(waits[0]).toBeLessThanOrEqual(most);
   });
@@ -166,7 +166,7 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
       (call) => call.fail(429, { 'Retry-After': soon }),
       (call) => call.fail(429, { 'Retry-After': 'Wed, 21 Oct 2015 07:28:00 GMT' }),
     );
-    expect(await send(model)).toEqual({ said: 'Hello' });
+    expect(await send(model)).toEqual({ text: 'Hello' });
     // HTTP dates are whole seconds.
     expect(waits[0]).toBeGreaterThan(6000);
     expect(waits[0]).toBeLessThanOrEqual(9000);

@@ -7,13 +7,13 @@ import { expect, onTestFinished, test } from 'vitest';
 import { withSourcePositions } from '#runtime/observability/source-positions.ts';
 
 const source = `
-// The function stands in line 4.
+// The function is in line 4.
 export function fail(): never {
   throw new Error('no');
 }
 `;
 
-/** A module as lib/function-bundles.ts makes them; the trace as Node writes it for one imported by its address. */
+/** Bundles a module as lib/function-bundles.ts does, and returns the stack trace of its error as Node.js writes it. */
 async function traceOf(sourcemap: boolean): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'positions-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));

@@ -45,7 +45,7 @@ it('tells nothing of one that is not, or where there is no daemon', async () => 
   await sendTrace(whole, [], {});
   vi.stubEnv('_X_AMZN_TRACE_ID', undefined);
   await sendTrace(whole, [], {});
-  // Datagrams between sockets of one machine keep their order.
+  // Datagrams between sockets of one machine arrive in order.
   vi.stubEnv('_X_AMZN_TRACE_ID', `${header};Sampled=1`);
   await sendTrace({ ...whole, name: 'last' }, [], {});
   await expect.poll(() => received.length).toBeGreaterThan(0);

@@ -11,7 +11,7 @@ const usual = getCACertificates('default');
 beforeAll(() => setDefaultCACertificates([...usual, certificate.cert]));
 afterAll(() => setDefaultCACertificates(usual));
 
-/** Answers of a resolver, one after the other; the last one stays. */
+/** A sender whose resolver gives these responses one after the other, and then repeats the last one. */
 const senderOf = (responses: string[][], allow: OutboundRules['allow'] = []) =>
   httpWebhookSender({
     clock,

@@ -1,12 +1,21 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import type { FrozenItem } from './frozen-item.ts';
 
-/** Attributes whose values are words that readers decide by. */
-const words = new Set(['status', 'state', 'action', 'stop_reason', 'is', 'scope', 'publish_state', 'type']);
+/** Attributes whose values readers compare, so the values themselves must stay the same. */
+const comparedAttributes = new Set([
+  'status',
+  'state',
+  'action',
+  'stop_reason',
+  'is',
+  'scope',
+  'publish_state',
+  'type',
+]);
 
 /**
- * What a reader of the frozen items would miss in others: items, attributes, and types of values. Further items and
- * attributes are none of its business.
+ * What the frozen items have and `items` lack: items, attributes, and types of values. Additional items and attributes
+ * are allowed.
  */
 export function missingIn(items: readonly FrozenItem[], frozen: readonly FrozenItem[]): string[] {
   const byName = new Map(items.map((item) => [nameOf(item), item]));
@@ -17,7 +26,7 @@ export function missingIn(items: readonly FrozenItem[], frozen: readonly FrozenI
   });
 }
 
-/** An item by its key; that of an audit entry ends with a random id. */
+/** An item's key as text. The key of an audit entry ends with a random id, so its action and target replace the id. */
 function nameOf({ pk, sk, action, target }: FrozenItem): string {
   if (!pk.S.endsWith('AUDIT')) return `${pk.S} ${sk.S}`;
   return `${pk.S} ${sk.S.split('#')[0]} ${action?.S} ${target?.S}`;
@@ -31,7 +40,7 @@ function differences(value: AttributeValue | undefined, frozen: AttributeValue, 
   if (frozen.M !== undefined)
     return Object.entries(frozen.M).flatMap(([name, inner]) => [
       ...differences(value.M?.[name], inner, `${path} ${name}`),
-      ...(words.has(name) && inner.S !== undefined && value.M?.[name]?.S !== inner.S
+      ...(comparedAttributes.has(name) && inner.S !== undefined && value.M?.[name]?.S !== inner.S
         ? [`${path} ${name} is ${value.M?.[name]?.S} instead of ${inner.S}`]
         : []),
     ]);

@@ -1,4 +1,4 @@
-/** What a reader of the frozen value would miss in another one: fields, and types of values. Further fields do no harm. */
+/** What the frozen value has and `value` lacks: fields, and types of values. Additional fields are allowed. */
 export function missingFields(value: unknown, frozen: unknown, path = 'it'): string[] {
   if (typeOf(value) !== typeOf(frozen)) return [`${path} is ${typeOf(value)} instead of ${typeOf(frozen)}`];
   if (Array.isArray(frozen))

@@ -8,13 +8,13 @@ import type { ApiKey } from '#domain/workspaces/api-key.ts';
 import type { RateBucket } from '#domain/workspaces/rate-bucket-store.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 
-/** All times of the frozen items are counted from it. */
+/** All times of the frozen items are relative to it, in epoch milliseconds. */
 export const start = Date.parse('2026-11-22T12:00:00.000Z');
 
-/** So many minutes after the start. */
+/** The ISO time so many minutes after `start`. */
 export const at = (minutes: number): string => new Date(start + minutes * 60_000).toISOString();
 
-/** What the frozen items say, each with every attribute that it may have. */
+/** The content of the frozen items. Each has every optional attribute. */
 export const workspaceId = 'ws_frozen';
 export const agentId = '01a20300-0000-7000-8000-000000000001';
 export const userId = 'Zoë #2';

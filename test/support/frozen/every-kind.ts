@@ -28,10 +28,10 @@ import type { Stores } from './stores.ts';
 
 /** A workspace whose lists are so long that they have a chunk. */
 export const listsId = 'ws_lists';
-/** One more than a chunk holds. */
+/** One id more than fits into a chunk. */
 export const listLength = 101;
 
-/** Writes items of every kind, in every state that a store gives them, the same at each call. */
+/** Writes items of every kind, in every state that a store writes. Each call writes the same items. */
 export async function writeEveryKind(stores: Stores): Promise<void> {
   await writeWorkspace(stores);
   await writeAgents(stores);
@@ -79,7 +79,7 @@ async function writeChats({ chats, messages, feedback }: Stores): Promise<void> 
   const content = 'Shorter';
   await feedback.record(chat, 2, { externalUserId: userId, type: 'sys_improve', content, createdAt: at(7) });
 
-  // In the middle of a reply.
+  // A chat whose reply is in progress.
   const other = await chats.createWithKey({ ...newChat, externalUserId: null }, idempotencyKey('chat'));
   if (other === undefined) throw new Error('The key is in use');
   await chats.takeOverLease(other, lease);
@@ -117,7 +117,10 @@ async function writeOthers({ files, knowledge, usage, rateBuckets, idempotency }
   await idempotency.store(idempotencyKey('batch'), { is: 'batch', batchId: batch(1).id });
 }
 
-/** A batch of three groups, with an item in each state; the texts of its last group are too large for one item. */
+/**
+ * A batch of three request groups, with a batch item in each state. The texts of its last group are too large for one
+ * item.
+ */
 async function writeOpenBatch({ batches }: Stores): Promise<void> {
   const open = batch(1, { total: 25, webhook });
   const requests = Array.from({ length: open.total }, (_, position) => batchRequest(position));
@@ -144,11 +147,11 @@ async function writeOpenBatch({ batches }: Stores): Promise<void> {
       newChat: position === 1 ? null : { workspaceId, agentId, name: `id-${position}`, externalUserId: null },
     }),
   );
-  const buffered = await batches.claimItems(open, claims, {
+  const claimed = await batches.claimItems(open, claims, {
     milliseconds: 30_000,
     chat: { idOf: (position) => `batch:${open.id}:${position}`, milliseconds: 270_000 },
   });
-  const [success, failed, waiting] = buffered.map(({ item }) => item) as [BatchItem, BatchItem, BatchItem];
+  const [success, failed, waiting] = claimed.map(({ item }) => item) as [BatchItem, BatchItem, BatchItem];
   const calls: BatchItem['calls'] = [['openai:test', 'chat', 10, 20]];
   await batches.finishItem(open, { ...success, status: 'success', calls, processedAt: at(5) });
   const error = { code: 500, message: 'The model failed' };
@@ -171,7 +174,7 @@ async function writeOpenBatch({ batches }: Stores): Promise<void> {
   await batches.cancel(cancelling, at(2));
 }
 
-/** One for each end, with each state of a webhook's delivery. */
+/** One batch for each final status, with each state of a webhook's delivery. */
 async function writeEndedBatches({ batches, deliveries }: Stores): Promise<void> {
   const close = async (ended: Batch): Promise<WebhookDelivery | null> => {
     const delivery = deliveryOf(ended);
@@ -215,7 +218,7 @@ async function writeEndedBatches({ batches, deliveries }: Stores): Promise<void>
   for (const [ended, state] of ends) {
     const delivery = await close(ended);
     const started = delivery && (await deliveries.start(delivery, { at: at(8), nextAt: at(9) }));
-    if (!started) throw new Error(`The delivery of ${ended.id} does not begin`);
+    if (!started) throw new Error(`The delivery of ${ended.id} did not start`);
     const status = responses[state];
     const failure = status === null ? 'The connection was refused' : null;
     const then = { state, nextAt: at(10) };
@@ -224,14 +227,14 @@ async function writeEndedBatches({ batches, deliveries }: Stores): Promise<void>
   await close(
     batch(7, { status: 'completed', failed: 1, completedAt: at(8), stop: { reason: 'expired', at: at(7) } }),
   );
-  // Once more, as an operator asked for it: its attempt is still under way.
+  // An operator has restarted this delivery, and its attempt is still in progress.
   const resent = await close(batch(8, { status: 'completed', completed: 1, completedAt: at(8), webhook }));
   const restarted = resent && (await deliveries.restart(resent, at(11)));
-  if (!restarted) throw new Error('The delivery does not begin anew');
+  if (!restarted) throw new Error('The delivery did not restart');
   await deliveries.start(restarted, { at: at(11), nextAt: at(12) });
 }
 
-/** Of what the lists name there are the first chat and the first batch. */
+/** Of the chats and batches in the lists, only the first chat and the first batch exist. */
 async function writeLongLists({ table, chats, batches }: Stores): Promise<void> {
   await chats.create({ workspaceId: listsId, agentId, name: 'The first', externalUserId: userId });
   const first = batch(9, { workspaceId: listsId, status: 'completed', completedAt: at(8) });

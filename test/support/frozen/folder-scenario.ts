@@ -15,21 +15,21 @@ import { operator } from '../service.ts';
 import { uploaderOf } from '../upload.ts';
 import type { WebhookReceiver } from '../webhook-receiver.ts';
 
-/** What a client has made in the frozen data folder. */
+/** What a client has created in the frozen data folder. */
 export interface FolderContent {
   agentId: string;
   userId: string;
   webhookSecret: string;
-  /** With a history, an attached file, feedback, and a reply that is too large for an item. */
+  /** A chat with a history, an attached file, feedback, and a reply that is too large for one item. */
   chat: { id: number; fileUuid: string; messages: Pick<MessageResource, 'id' | 'role' | 'content'>[] };
-  /** A chat whose reply was in the middle when the service was killed. */
+  /** A chat whose reply was in progress when the service was killed. */
   cutChat: { id: number; message: string };
   batches: {
-    /** In the middle of its work: requests that have ended, are in work, wait for a retry, or were never started. */
+    /** In progress: some requests have ended, some are running, some wait for a retry, some were never started. */
     open: FrozenBatch;
-    /** Cancelled, with one request still in work. */
+    /** Cancelled, with one request still running. */
     cancelling: FrozenBatch;
-    /** Ended; its webhook was called in vain, and is to be called again. */
+    /** Ended; the first attempt of its webhook failed, and the next one is due. */
     undelivered: FrozenBatch;
   };
 }
@@ -39,12 +39,12 @@ export interface FrozenBatch {
   requests: { custom_id: string; message: string; history_id?: number; attached_file_uuids?: string[] }[];
 }
 
-/** More than the workers of one workspace take at once while it has three open batches. */
+/** More than the workers take at once from a workspace that has three open batches. */
 const requestCount = 75;
 const webhookSecret = 'frozen-secret';
 const userId = 'Zoë';
 
-/** The model says as it is told to: `Hold` is not answered, `Busy` is throttled, `Wrong` fails. */
+/** Scripts the model by the message's first word: `Hold` never finishes, `Busy` is throttled, `Wrong` fails. */
 export function respondByMessage(call: ModelCall): void {
   const message = lastMessageOf(call);
   if (message.startsWith('Hold')) call.chunk('One, ');
@@ -56,7 +56,7 @@ export function respondByMessage(call: ModelCall): void {
   }
 }
 
-/** Attached texts stand before it, or are parts of their own. */
+/** The user's own text. Attached texts precede it, or are separate parts. */
 function lastMessageOf({ request }: ModelCall): string {
   const content: unknown = request.messages.at(-1)?.content;
   const parts = Array.isArray(content) ? content : [{ text: content }];
@@ -67,7 +67,7 @@ function lastMessageOf({ request }: ModelCall): string {
   );
 }
 
-/** Fills the demo workspace of a running service until its batch is in the middle of its work. */
+/** Fills the demo workspace of a running service until its open batch has requests in every state. */
 export async function fillFolder(connection: Connection, receiver: WebhookReceiver): Promise<FolderContent> {
   const { workspace_id: workspaceId, api_key: apiKey, base_url: baseUrl } = connection;
   useLocalTable(connection.data_table, connection.dynamodb_endpoint);
@@ -113,8 +113,8 @@ export async function fillFolder(connection: Connection, receiver: WebhookReceiv
       index === 3 ? { ...request, attached_file_uuids: [fileUuid] } : request,
     ),
   ]);
-  await untilInTheMiddle(connection, open);
-  // From now on the built-in model answers, so that whoever takes the folder up needs no provider.
+  await untilInEveryState(connection, open);
+  // From now on the built-in demo model replies, so that a run that restores the folder needs no provider.
   await updateAgent(operator())({ agentId, definition: { ...definition, llm_model: 'demo' } });
   await publishAgent(operator())(agentId);
   dataOf(await client.post(`/batches/${cancelling.id}/cancel`, {}));
@@ -157,12 +157,12 @@ async function fillChat(client: Client, agentId: string, fileUuid: string): Prom
   return {
     id,
     fileUuid,
-    // The long one is known by its beginning.
+    // Of the long message, the first 100 characters are enough.
     messages: messages.map(({ id, role, content }) => ({ id, role, content: content.slice(0, 100) })),
   };
 }
 
-/** Of each group of ten that is in work one is held, so that its worker goes on to no other group. */
+/** One request of each request group never finishes, so that its worker takes no other group. */
 const messageAt = (index: number): string => {
   if (index % 10 === 0) return `Hold ${index}`;
   if (index % 10 === 4) return `Busy ${index}`;
@@ -192,8 +192,11 @@ async function createChat(client: Client, fields: Record<string, unknown>): Prom
   return dataOf(await client.post<{ id: number }>('/chats', fields)).id;
 }
 
-/** Until some requests have ended either way, some wait for a retry, some are in work and some were never started. */
-async function untilInTheMiddle(
+/**
+ * Waits until some requests have succeeded, some have failed, some wait for a retry, some run, and some were never
+ * started.
+ */
+async function untilInEveryState(
   connection: Pick<Connection, 'data_table' | 'dynamodb_endpoint' | 'workspace_id'>,
   batch: FrozenBatch,
 ): Promise<void> {
@@ -211,12 +214,13 @@ async function untilInTheMiddle(
       .map(({ status }) => String(status));
     const countOf = (status: string): number => statuses.filter((each) => each === status).length;
     const counts = ['success', 'failed', 'waiting', 'processing'].map(countOf);
-    // All that are neither held nor throttled have ended, and those that are throttled wait.
+    // Of the started groups, all requests except `Hold` and `Busy` have ended, and the `Busy` ones wait for a retry.
     if (counts.every((count) => count > 0) && countOf('processing') === Math.ceil(statuses.length / 10)) {
       console.log(`success, failed, waiting, processing: ${counts.join(', ')} of ${batch.requests.length}`);
       break;
     }
-    if (Date.now() > deadline) throw new Error(`The batch does not come to its middle: ${counts.join(', ')}`);
+    if (Date.now() > deadline)
+      throw new Error(`The requests did not reach every state: ${counts.join(', ')}`);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   table.close();

@@ -10,17 +10,17 @@ import { type FolderContent, fillFolder, respondByMessage } from './folder-scena
 
 /** A data folder as `npm start` left it when it was killed. */
 export interface FrozenFolder extends FolderContent {
-  /** When it was killed, milliseconds since the epoch. */
+  /** When the service was killed, in epoch milliseconds. */
   frozenAt: number;
-  /** Where the webhook's receiver was. */
+  /** The address of the webhook's receiver. */
   receiver: string;
   connection: Connection;
 }
 
-/** What is made anew at every start, and the parts of the database beside its text. */
+/** What every start creates anew, and the files of the database, which is stored as text instead. */
 const leftOut = new Set(['assembly', 'compile-cache', database, `${database}-shm`, `${database}-wal`]);
 
-/** Runs `npm start`, fills its data folder by the service's own routes, kills it, and keeps the folder. */
+/** Runs `npm start`, fills its data folder through the service's routes, kills the service, and copies the folder. */
 export async function freezeDataFolder(target: string): Promise<FrozenFolder> {
   const work = await mkdtemp(join(tmpdir(), 'frozen-folder-'));
   const data = join(work, 'data');
@@ -34,7 +34,7 @@ export async function freezeDataFolder(target: string): Promise<FrozenFolder> {
     command.child.kill('SIGKILL');
     await command.ended;
     const frozenAt = Date.now();
-    // The engine of the table ends a moment later.
+    // The DynamoDB emulator ends shortly after the service.
     while ((await processesNaming(data)).length > 0) await new Promise((resolve) => setTimeout(resolve, 20));
     await copyFolder(data, target);
     return { frozenAt, receiver: receiver.url, connection, ...content };

@@ -5,10 +5,10 @@ import type { FrozenItem } from './frozen-item.ts';
 import { openTable } from './open-table.ts';
 import { storesOn } from './stores.ts';
 
-/** Texts beyond it say nothing of how items are read. */
+/** In characters. Longer texts are cut, because their rest does not matter to readers of items. */
 const longestText = 1000;
 
-/** What the stores write today, one item a line. */
+/** The items that the stores write today. */
 export async function currentItems(): Promise<FrozenItem[]> {
   const table = await openTable();
   try {

@@ -26,12 +26,12 @@ interface World {
   client: Client;
   invoke: Invoke;
   receiver: WebhookReceiver;
-  /** What each message leads to; the answer of the model unless it is here. */
+  /** How the model responds to a message, by its text; other messages get a reply at once. */
   calls: Map<string, (call: ModelCall) => void>;
   sent: FrozenMessage[];
 }
 
-/** Runs the service and writes down what its processes say to each other. */
+/** Runs the service and records what its processes send to each other. */
 export async function freezeMessages(commit: string): Promise<FrozenMessages> {
   const folder = await mkdtemp(join(tmpdir(), 'frozen-messages-'));
   const assembly = join(folder, 'assembly');
@@ -44,8 +44,8 @@ export async function freezeMessages(commit: string): Promise<FrozenMessages> {
   const calls: World['calls'] = new Map();
   model.onCall = (call) => {
     const message = String(call.request.messages.at(-1)?.content);
-    const answer = calls.get(message) ?? respondAtOnce;
-    answer(call);
+    const respond = calls.get(message) ?? respondAtOnce;
+    respond(call);
   };
   const sent = recordMessages(queue);
   const run = await runTemplate({
@@ -56,7 +56,7 @@ export async function freezeMessages(commit: string): Promise<FrozenMessages> {
     environment: {
       OPENAI_BASE_URL: model.url,
       AWS_ENDPOINT_URL_SQS: queue.url,
-      // Over when the message of a killed worker comes again.
+      // Expires before the message of a killed worker is delivered again.
       LEASE_SECONDS: '3',
       WEBHOOK_RETRY_SECONDS: '1,1,1',
     },
@@ -121,12 +121,12 @@ const shapeOf = ({ sender, body, delaySeconds }: FrozenMessage): string =>
 const oneOfEachShape = (sent: readonly FrozenMessage[]): FrozenMessage[] =>
   [...Map.groupBy(sent, shapeOf).values()].flatMap(([first]) => first ?? []);
 
-/** Makes the service send messages for every reason that it has. */
+/** Makes the service send messages for every reason that it can have. */
 async function sendMessages({ run, tenant, client, calls, sent }: World): Promise<void> {
   const chat = dataOf(
     await client.post<{ id: number }>('/chats', { agent_id: tenant.agentId, name: 'Continued' }),
   );
-  // Throttled until its retry is on its way; out of reach for so long that it gives its place up.
+  // Throttled until a retry is sent that is delayed so long that it has released its in-flight message slot.
   calls.set('Busy', (call) =>
     sent.some(({ body }) => !body.holdsPlace) ? respondAtOnce(call) : call.fail(429),
   );
@@ -138,25 +138,25 @@ async function sendMessages({ run, tenant, client, calls, sent }: World): Promis
   const { id } = await submit(client, tenant, requests);
   await endOf(client, id, 120);
 
-  // A worker that dies with three requests.
-  const buffered: ModelCall[] = [];
+  // A worker that is killed while it runs three requests.
+  const runningCalls: ModelCall[] = [];
   let hasDied = false;
-  const hold = Promise.withResolvers<void>();
+  const allRunning = Promise.withResolvers<void>();
   for (const name of ['Hold 0', 'Hold 1', 'Hold 2'])
     calls.set(name, (call) => {
       if (hasDied) return respondAtOnce(call);
-      buffered.push(call);
-      if (buffered.length === 3) hold.resolve();
+      runningCalls.push(call);
+      if (runningCalls.length === 3) allRunning.resolve();
     });
-  const died = await submit(
+  const interrupted = await submit(
     client,
     tenant,
     [0, 1, 2].map((index) => ({ custom_id: `id-${index}`, message: `Hold ${index}` })),
   );
-  await hold.promise;
+  await allRunning.promise;
   hasDied = true;
   run.killWorkers('ProcessBatchItems');
-  await endOf(client, died.id, 120);
+  await endOf(client, interrupted.id, 120);
 }
 
 function eventsOf(sent: readonly FrozenMessage[]): FrozenMessages['events'] {
@@ -186,7 +186,7 @@ function eventsOf(sent: readonly FrozenMessage[]): FrozenMessages['events'] {
   return { requests: eventOf('Requests', '1'), deadLetters: eventOf('DeadLetters', '11') };
 }
 
-/** Of a batch that has no other execution. */
+/** Runs the workflow of a batch that has no other execution. */
 async function recordWorkflow(
   { tenant, client, invoke, receiver }: World,
   assembly: string,
@@ -203,7 +203,7 @@ async function recordWorkflow(
   });
   await endOf(client, carried.id, 10);
 
-  // What a batch that goes on, is stopped, or cannot be carried through is answered.
+  // The outputs for a batch that is still open, and for one that fails.
   const open = await createUnstarted(tenant, webhook);
   const others: FrozenMessages['workflow']['states'] = [];
   const call = async (state: string, functionName: string): Promise<void> => {
@@ -220,7 +220,7 @@ async function recordWorkflow(
   };
 }
 
-/** With functions by the names of their constructs in place of their addresses. */
+/** The workflow's definition, with the names of the functions' constructs instead of their ARNs. */
 async function readDefinition(assembly: string): Promise<FrozenDefinition> {
   const [file = ''] = (await readdir(assembly)).filter((name) => name.endsWith('.template.json'));
   const { Resources } = JSON.parse(await readFile(join(assembly, file), 'utf8')) as {
@@ -231,7 +231,7 @@ async function readDefinition(assembly: string): Promise<FrozenDefinition> {
   );
   const joined = machine?.Properties.DefinitionString as { 'Fn::Join': [string, unknown[]] };
   const text = joined['Fn::Join'][1].map((part) => (typeof part === 'string' ? part : nameOf(part))).join('');
-  // Functions are called by their alias.
+  // The definition calls functions by their alias.
   return JSON.parse(text.replaceAll(':live"', '"')) as FrozenDefinition;
 }
 
@@ -278,8 +278,8 @@ async function recordAuthorizer({ tenant, invoke }: World): Promise<FrozenMessag
         resourcePath: '/v1/chats',
       },
     };
-    const answer = (await invoke('AuthorizeRequest', event)) as Record<string, unknown>;
-    recorded[name] = { event, answer };
+    const response = (await invoke('AuthorizeRequest', event)) as Record<string, unknown>;
+    recorded[name] = { event, answer: response };
   }
   return recorded;
 }

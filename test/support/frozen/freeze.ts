@@ -12,7 +12,7 @@ const folder = join(import.meta.dirname, '../../fixtures/frozen');
 const write = (name: string, content: unknown): Promise<void> =>
   writeFile(join(folder, name), `${JSON.stringify(content, null, 2)}\n`);
 
-/** The last commit that changed what a deployment or a local run is made of. */
+/** The last commit that changed the sources of a deployment or a local run. */
 const commit = execFileSync(
   'git',
   ['log', '-1', '--format=%h', '--', 'bin', 'functions', 'lib', 'local', 'package-lock.json'],
@@ -28,7 +28,8 @@ const parts: Record<string, () => Promise<void>> = {
   messages: async () => write('messages.json', await freezeMessages(commit)),
 };
 
-// Read when a process starts: the receiver of webhooks is trusted by one that starts anew.
+// Node.js reads NODE_EXTRA_CA_CERTS only at its start. This script restarts itself, so that it trusts the webhook
+// receiver.
 const trusted = await readFile(process.env.NODE_EXTRA_CA_CERTS ?? '', 'utf8').catch(() => '');
 if (trusted !== certificate.cert) {
   const authorities = await mkdtemp(join(tmpdir(), 'frozen-authority-'));
@@ -40,7 +41,7 @@ if (trusted !== certificate.cert) {
   process.exit(status ?? 1);
 }
 
-// `npm run freeze` makes all of them anew, `npm run freeze items` one.
+// `npm run freeze` makes all parts anew, `npm run freeze items` one.
 const [wanted] = process.argv.slice(2);
 await mkdir(folder, { recursive: true });
 if (wanted !== undefined) {
@@ -51,7 +52,7 @@ if (wanted !== undefined) {
   console.log(`${wanted} made by the code of ${commit}`);
   process.exit();
 }
-// Each in a process of its own, since clients stay with the first service that they were made for.
+// Each part runs in its own process, because AWS clients stay with the first service that they were created for.
 for (const name of Object.keys(parts)) {
   const { status } = spawnSync(process.execPath, [import.meta.filename, name], { stdio: 'inherit' });
   if (status !== 0) process.exit(1);

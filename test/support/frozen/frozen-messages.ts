@@ -1,7 +1,7 @@
 import type { SQSEvent } from 'aws-lambda';
 import type { FrozenDefinition, StateRun } from './run-definition.ts';
 
-/** A message as the queue was given it. */
+/** A message as it was sent to the queue. */
 export interface FrozenMessage {
   /** The function that sent it. */
   sender: string;
@@ -10,25 +10,25 @@ export interface FrozenMessage {
   delaySeconds: number;
 }
 
-/** What one process of the service said to another, and to a client's server. */
+/** What the service's processes sent to each other, and to a client's server. */
 export interface FrozenMessages {
   commit: string;
   workspaceId: string;
-  /** Of each shape one. */
+  /** One message of each shape. */
   queue: FrozenMessage[];
-  /** What Lambda hands over of a queue. */
+  /** The events with which Lambda delivers a queue's messages. */
   events: { requests: SQSEvent; deadLetters: SQSEvent };
   workflow: {
     definition: FrozenDefinition;
     execution: { name: string; input: { workspaceId: string; batchId: string }; output: unknown };
-    /** What the tasks of an execution were given and answered, in order. */
+    /** Inputs and outputs of an execution's tasks, in order. */
     states: StateRun[];
-    /** What completes a task that waits for its token. */
+    /** The output that completes a task that waits for its token. */
     taskOutput: unknown;
   };
   webhook: { headers: Record<string, string>; body: Record<string, unknown> };
-  /** Answers of the authorizer, by what is special about the key. */
+  /** Responses of the authorizer, by the kind of key. */
   authorizer: Record<string, { event: Record<string, unknown>; answer: Record<string, unknown> }>;
-  /** What prepares a file for models. */
+  /** An invocation of the function that prepares a file for models. */
   attachment: { input: Record<string, unknown>; output: unknown };
 }

@@ -17,7 +17,7 @@ export function invokerOf({ endpoints, physicalIds }: Run) {
     return name;
   };
   return {
-    /** @throws Error when the function failed */
+    /** @throws Error if the function fails */
     async invoke(functionName: string, payload: unknown): Promise<unknown> {
       const { FunctionError, Payload } = await lambda.send(
         new InvokeCommand({ FunctionName: nameOf(functionName), Payload: JSON.stringify(payload) }),

@@ -17,14 +17,14 @@ export interface OpenTable {
   table: Table;
   /** Puts items as they are. */
   load(items: readonly FrozenItem[]): Promise<void>;
-  /** Every item, by its keys. */
+  /** Every item, sorted by key. */
   dump(): Promise<FrozenItem[]>;
   close(): Promise<void>;
 }
 
 const TableName = 'Frozen';
 
-/** The engine with the data table alone: what a store writes and reads needs no service. */
+/** Starts the DynamoDB emulator with only the data table: stores need no service. */
 export async function openTable(): Promise<OpenTable> {
   const folder = await mkdtemp(join(tmpdir(), 'frozen-table-'));
   const emulator = await startDynoxide(join(folder, 'dynamodb.sqlite'));

@@ -6,28 +6,28 @@ import { fixtures } from './read-frozen.ts';
 import { shiftTimes } from './shift-times.ts';
 
 interface RestoreOptions {
-  /** The synthesized template that a start finds there: it makes one unless the sources are the same. */
+  /** The synthesized template, copied into the folder. A start synthesizes a new one if the sources have changed. */
   assembly: string;
-  /** Where the webhook's receiver is now. */
+  /** The current address of the webhook's receiver. */
   receiver: string;
   /** How long ago the service was killed. */
   minutesAgo: number;
 }
 
 /**
- * The frozen data folder as if its service had been killed a moment ago: all times are moved by one constant. Its modes
- * are those of the version that made it, which left them to the system.
+ * Restores the frozen data folder as if its service had been killed `minutesAgo`: all times are shifted by one constant.
+ * The file modes are the system's defaults, as the version that made the folder left them.
  */
 export async function restoreDataFolder(target: string, options: RestoreOptions): Promise<FrozenFolder> {
   const frozen = JSON.parse(await readFile(join(fixtures, 'data-folder.json'), 'utf8')) as FrozenFolder;
   const by = Date.now() - options.minutesAgo * 60_000 - frozen.frozenAt;
   await cp(join(fixtures, 'data-folder'), target, { recursive: true });
-  const moved = async (name: string): Promise<string> => {
+  const shifted = async (name: string): Promise<string> => {
     const text = await readFile(join(target, name), 'utf8');
     return shiftTimes(text, { frozenAt: frozen.frozenAt, by }).replaceAll(frozen.receiver, options.receiver);
   };
-  await writeFile(join(target, 'executions.jsonl'), await moved('executions.jsonl'));
-  restoreDatabase(join(target, databaseName), await moved(`${databaseName}.sql`));
+  await writeFile(join(target, 'executions.jsonl'), await shifted('executions.jsonl'));
+  restoreDatabase(join(target, databaseName), await shifted(`${databaseName}.sql`));
   await rm(join(target, `${databaseName}.sql`));
   await cp(options.assembly, join(target, 'assembly'), { recursive: true });
   for (const entry of await readdir(target, { recursive: true, withFileTypes: true }))

@@ -18,8 +18,8 @@ const waitsForToken = ({ Resource = '' }: FrozenDefinition['States'][string]): b
   Resource.endsWith('.waitForTaskToken');
 
 /**
- * Goes through a definition as Step Functions would, whatever the deployed one says by now: executions that run during a
- * deployment keep their definition, and call the new code.
+ * Runs a definition as Step Functions does, even if the deployed definition is newer: executions that run during a
+ * deployment keep their definition and call the new code.
  */
 export async function runDefinition(
   definition: FrozenDefinition,

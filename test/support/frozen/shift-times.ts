@@ -3,7 +3,7 @@ const day = /(?<![\w-])\d{4}-\d\d-\d\d(?![\w-])/g;
 const milliseconds = /(?<![\w.-])\d{13}(?![\w.-])/g;
 const ttl = /(?<="ttl":\{"N":")\d{10}(?=")/g;
 
-/** A number of 13 digits that is farther from the freeze is no time: leases and batches have days at most. */
+/** In milliseconds. A 13-digit number farther from the freeze is not a time: leases and batches last days at most. */
 const farthest = 45 * 86_400_000;
 
 /** Moves all times of a frozen text by one constant: timestamps, days, and numbers of milliseconds or seconds. */

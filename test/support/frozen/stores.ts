@@ -23,7 +23,7 @@ const clock: Clock = {
   every: () => () => undefined,
 };
 
-/** Texts that are too large for their items, under names that are the same each time. */
+/** Stores texts that are too large for their items, under names that are the same in every run. */
 const contentsOf = (texts: Map<string, string>): ContentStore => ({
   async put(workspaceId, content) {
     const name = `contents/${workspaceId}/${texts.size + 1}`;
@@ -42,8 +42,8 @@ const contentsOf = (texts: Map<string, string>): ContentStore => ({
 });
 
 /**
- * The stores that write items, on one table and one still clock.
- * @param texts what is kept outside of the table
+ * The stores that write items, on one table, with a clock that does not move.
+ * @param texts what is stored outside the table
  */
 export function storesOn(table: Table, texts = new Map<string, string>()) {
   const audit = auditBy(clock, () => 'frozen operator');

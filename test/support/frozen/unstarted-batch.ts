@@ -4,10 +4,10 @@ import { identifiers } from '#runtime/environment/identifiers.ts';
 import type { Tenant } from '../service.ts';
 import { batch, batchRequest } from './entities.ts';
 
-/** Requests of such a batch: two groups. */
+/** The requests of an unstarted batch: two request groups. */
 export const unstartedRequests = Array.from({ length: 11 }, (_, position) => batchRequest(position));
 
-/** A stored batch whose workflow was not started, as when its creator had died: what carries it is up to the caller. */
+/** Stores a batch without starting its workflow, as if its creator had died. The caller runs the batch. */
 export async function createUnstarted(
   { workspaceId, agentId, apiKeyId }: Omit<Tenant, 'apiKey'>,
   webhook: Batch['webhook'] = null,
@@ -24,7 +24,7 @@ export async function createUnstarted(
   return made;
 }
 
-/** Resolves when all requests of a batch have ended, as far as its counters know. */
+/** Resolves when a batch's counters say that all its requests have ended. */
 export async function untilCounted({ workspaceId, id }: Pick<Batch, 'workspaceId' | 'id'>): Promise<void> {
   const deadline = Date.now() + 60_000;
   for (;;) {

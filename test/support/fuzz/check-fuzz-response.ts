@@ -5,24 +5,24 @@ import { checkResponse } from '../check-response.ts';
 import type { FuzzRequest } from './fuzz-requests.ts';
 import type { RawResponse } from './raw-exchange.ts';
 
-/** What the judge knows besides a request and its answer. */
+/** Texts that responses must not contain. */
 export interface Secrets {
-  /** Of another workspace: in no answer at all. */
+  /** Of another workspace: in no response at all. */
   canaries: readonly string[];
-  /** Of the machinery, such as the table's name: in no header, and in no message. */
+  /** Of the infrastructure, such as the table's name: in no header and in no message. */
   internals: readonly string[];
 }
 
-/** What only a program says, and what a value looks like that was put into a sentence unseen. */
+/** Texts that only programs write, and values such as `undefined` that code put into a sentence unchecked. */
 const programText =
   /\bnode:|\.m?[jt]s\b|\n\s+at |\barn:aws|\b[A-Z]\w*(?:Error|Exception)\b|ECONN|DynamoDB|is not (?:iterable|a function)|\[object |Invalid input|expected |received |(?:^|[ ;])(?:undefined|NaN)(?:[ ;.]|$)|\/(?:tmp|work|home|root|var|usr|opt)\//;
 
-/** The longest that a client is told why: its own words, such as a file's name, may be part of it. */
+/** The longest error message, in characters. It may contain the client's own text, such as a file's name. */
 const longestMessage = 3000;
 
 /**
- * Holds an answer against all that is promised of every answer.
- * @returns what is wrong with it; nothing when it is as it must be
+ * Checks a response against everything that the service promises for every response.
+ * @returns the problem, or undefined if there is none
  */
 export function checkFuzzResponse(
   request: FuzzRequest,
@@ -30,26 +30,26 @@ export function checkFuzzResponse(
   secrets: Secrets,
 ): string | undefined {
   if (request.isNoHttp && (response === undefined || isBare(response))) return undefined;
-  if (response === undefined) return 'the connection was closed without an answer';
+  if (response === undefined) return 'the connection was closed without a response';
   if (response.status >= 500) return 'a 5xx';
   const whole = [...response.headers].flat().concat(response.text).join('\n');
-  const text = secrets.canaries.find((canary) => whole.includes(canary));
-  if (text !== undefined) return `it tells of another workspace: ${text}`;
+  const leaked = secrets.canaries.find((canary) => whole.includes(canary));
+  if (leaked !== undefined) return `it contains data of another workspace: ${leaked}`;
   const inHeaders = internalIn(headersOf(response), secrets);
-  if (inHeaders !== undefined) return `a header tells ${inHeaders}`;
-  if (request.method === 'HEAD') return response.text === '' ? undefined : 'an answer to HEAD has a body';
+  if (inHeaders !== undefined) return `a header contains ${inHeaders}`;
+  if (request.method === 'HEAD') return response.text === '' ? undefined : 'a response to HEAD has a body';
   if (response.headers.get('content-type')?.startsWith('text/event-stream'))
     return streamProblem(response.text);
   return envelopeProblem(request, response, secrets);
 }
 
-/** All but the one in which API Gateway names its own errors, as `AccessDeniedException`. */
+/** All headers except the one in which API Gateway names its own errors, such as `AccessDeniedException`. */
 const headersOf = ({ headers }: RawResponse): string =>
   [...headers]
     .flatMap(([name, value]) => (name === 'x-amzn-errortype' ? [] : `${name}: ${value}`))
     .join('\n');
 
-/** What a server says that has read no request: a status alone. */
+/** Whether it is the response of a server that could not read the request: a status without a body. */
 const isBare = ({ status, text }: RawResponse): boolean =>
   [400, 413, 431, 501].includes(status) && text === '';
 
@@ -80,7 +80,7 @@ function envelopeProblem(request: FuzzRequest, response: RawResponse, secrets: S
     return expectedProblem(request) && `it was accepted, although ${expectedProblem(request)}`;
   const message = body.message ?? '';
   const internal = internalIn(message, secrets);
-  if (internal !== undefined) return `its message tells ${internal}`;
+  if (internal !== undefined) return `its message contains ${internal}`;
   if (message.length > longestMessage) return `its message has ${message.length} characters`;
   const expected = expectedProblem(request);
   if (expected === undefined) return undefined;
@@ -93,7 +93,7 @@ function internalIn(text: string, { internals }: Secrets): string | undefined {
   return internals.find((internal) => text.includes(internal)) ?? programText.exec(text)?.[0];
 }
 
-/** What a message must name of a request whose schemas refuse it. */
+/** What the error message must name, if the route's schemas reject the request. */
 function expectedProblem({ route, expected }: FuzzRequest): string | undefined {
   if (expected === undefined) return undefined;
   const { parameters, query, headers, body }: Route = routes[route];
@@ -115,7 +115,7 @@ function bodyProblem(schema: z.ZodType, text: string): string | undefined {
   return firstWrong(schema, value) ?? undefined;
 }
 
-/** The place of a value that a schema refuses first, as clients write it: `requests[0].message`. */
+/** The path of the first value that a schema rejects, as clients write it: `requests[0].message`. */
 function firstWrong(schema: z.ZodType, value: unknown): string | undefined {
   const parsed = schema.safeParse(value);
   if (parsed.success) return undefined;
@@ -126,7 +126,7 @@ function firstWrong(schema: z.ZodType, value: unknown): string | undefined {
   return location.replace(/^\./, '') || 'The body';
 }
 
-/** A stream that ends as it must, of events that the contract names. */
+/** Checks that a stream ends with `[DONE]` and has only events of the contract. */
 function streamProblem(text: string): string | undefined {
   if (!text.endsWith('data: [DONE]\n\n')) return `the stream ends without [DONE]: ${text.slice(-200)}`;
   for (const line of text
@@ -134,7 +134,7 @@ function streamProblem(text: string): string | undefined {
     .filter((each) => each.startsWith('data: ') && each !== 'data: [DONE]')) {
     const parsed = streamEvent.safeParse(JSON.parse(line.slice('data: '.length)));
     if (!parsed.success) return `an event breaks the contract: ${line.slice(0, 300)}`;
-    if (parsed.data.type === 'response.error') return `the stream tells of an error: ${parsed.data.message}`;
+    if (parsed.data.type === 'response.error') return `the stream reports an error: ${parsed.data.message}`;
   }
   return undefined;
 }

@@ -21,16 +21,16 @@ export interface FuzzRequest extends RawRequest {
   route: RouteName;
   /** What is wrong with it, in a few words. */
   what: string;
-  /** Through the distribution, or straight to the gateway. */
+  /** Through the distribution, or directly to the gateway. */
   door: 'front' | 'gateway';
   /**
-   * What the route's schemas are given, when they say what must become of the request; otherwise it may be refused in
-   * any of the ways of the error table.
+   * The inputs of the route's schemas, if the schemas decide the response. Otherwise the response may be any error of
+   * the error table.
    */
   expected?: { parameters: object; query: object; headers: object; body: string };
-  /** Its path may be that of another route, such as a list without its last step. */
+  /** Its path may be that of another route, such as that of a list if the last segment is empty. */
   isElsewhere?: true;
-  /** Whether HTTP itself is broken, so that whatever reads it may refuse it without an envelope, or close. */
+  /** Its HTTP is broken, so that a server may reject it without an envelope, or close the connection. */
   isNoHttp?: true;
 }
 
@@ -47,11 +47,11 @@ interface Parts {
 const weigh = <Value>(...entries: [number, fc.Arbitrary<Value>][]): fc.Arbitrary<Value> =>
   fc.oneof(...entries.map(([weight, arbitrary]) => ({ weight, arbitrary })));
 
-/** Of most values a cheap one, of one in forty one that costs bytes or depth. */
-const oneOf = <Value>(cheap: readonly Value[], dear: readonly (() => Value)[]): fc.Arbitrary<Value> =>
-  weigh([39, fc.constantFrom(...cheap)], [1, fc.constantFrom(...dear).map((make) => make())]);
+/** In 39 of 40 cases a cheap value, else one that costs many bytes or much depth. */
+const oneOf = <Value>(cheap: readonly Value[], expensive: readonly (() => Value)[]): fc.Arbitrary<Value> =>
+  weigh([39, fc.constantFrom(...cheap)], [1, fc.constantFrom(...expensive).map((make) => make())]);
 
-/** Every request of every route that the table has, for a client with this key. */
+/** Requests of every route of the route table, for a client with this key. */
 export function fuzzRequests(apiKey: string, known: readonly Known[]): fc.Arbitrary<FuzzRequest> {
   const partsOf = (name: RouteName): fc.Arbitrary<Parts> => {
     const route: Route = routes[name];
@@ -120,8 +120,8 @@ export function fuzzRequests(apiKey: string, known: readonly Known[]): fc.Arbitr
     fc
       .constantFrom(...places(parts.node, parts.body))
       .chain(({ path, node }: { path: Path; node: SchemaNode }) => {
-        const { cheap, dear } = changesOf(node, path);
-        return oneOf<Change>(cheap, dear).map((change) => {
+        const { cheap, expensive } = changesOf(node, path);
+        return oneOf<Change>(cheap, expensive).map((change) => {
           const text = write(parts.body, path, change);
           return request(parts, `body at ${JSON.stringify(path)}: ${describe(change)}`, {
             text,
@@ -147,12 +147,12 @@ export function fuzzRequests(apiKey: string, known: readonly Known[]): fc.Arbitr
     fc.constantFrom(...Object.keys(parts.parameters)).chain((key) =>
       oneOf(hostileTexts, longTexts).map((value) => {
         const changed = { ...parts, parameters: { ...parts.parameters, [key]: value } };
-        // An empty one, or one that is no single step, makes another path.
-        const isStep = value !== '' && !/[/%.]/.test(value) && value.length < 5000;
+        // An empty value, or one that is not a single path segment, makes another path.
+        const isSegment = value !== '' && !/[/%.]/.test(value) && value.length < 5000;
         return request(
           changed,
           `path ${key}: ${value.slice(0, 80)}`,
-          isStep ? expectedOf(changed) : { isElsewhere: true },
+          isSegment ? expectedOf(changed) : { isElsewhere: true },
         );
       }),
     ),
@@ -279,10 +279,10 @@ function targetOf({ route, parameters, query }: Pick<Parts, 'route' | 'parameter
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, key: string) =>
     encodeURIComponent(wellFormed(String(parameters[key]))),
   );
-  const text = query.map(
+  const pairs = query.map(
     ([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(wellFormed(value))}`,
   );
-  return text.length === 0 ? path : `${path}?${text.join('&')}`;
+  return pairs.length === 0 ? path : `${path}?${pairs.join('&')}`;
 }
 
 const wellFormed = (text: string): string => text.toWellFormed();

@@ -6,9 +6,9 @@ import type { Known } from './schema-nodes.ts';
 
 export interface FuzzWorld {
   tenant: OpenTenant;
-  /** Ids of one chat each, with all that goes with it. */
+  /** The ids of one chat each, and of what requests may use together with it. */
   known: readonly Known[];
-  /** What belongs to the other workspace: never in an answer. */
+  /** Texts of the other workspace, which no response may contain. */
   canaries: readonly string[];
 }
 
@@ -24,7 +24,7 @@ export async function openFuzzWorld(service: Service): Promise<FuzzWorld> {
       batch_id: own.batchId,
       attached_file_uuids: own.fileUuid,
       'idempotency-key': fc.uuid(),
-      // Its port is nobody's: what is delivered to it is refused at once.
+      // Nothing listens on this port, so each delivery is refused at once.
       url: 'https://localhost:9/hook',
     })),
     canaries: [

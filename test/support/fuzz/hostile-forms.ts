@@ -295,5 +295,5 @@ const forms: readonly HostileForm[] = [
   { what: 'JSON', contentType: usual, body: Buffer.from('{"file":"x"}') },
 ];
 
-/** Forms that a browser sends, and what only looks like one. */
+/** Forms as a browser sends them, and bodies that only resemble a form. */
 export const hostileForm = (): fc.Arbitrary<HostileForm> => fc.constantFrom(...forms);

@@ -1,6 +1,6 @@
 import type { Path, SchemaNode } from './schema-nodes.ts';
 
-/** Texts of JSON values, and of what only looks like one. */
+/** Texts that are JSON values, and texts that only resemble one. */
 const hostile: readonly string[] = [
   ...[
     'null',
@@ -74,7 +74,7 @@ const hostile: readonly string[] = [
   ...['"https://"', '"https:x"', '"HTTPS://0x7f.1/"', '"javascript:alert(1)"', '"file:///etc/passwd"'],
 ];
 
-/** Values that cost something: bytes, elements, depth. */
+/** Values that are expensive to process: many bytes, many elements, or much depth. */
 const large: readonly (() => string)[] = [
   () => JSON.stringify('m'.repeat(256 * 1024)),
   () => JSON.stringify('m'.repeat(256 * 1024 + 1)),
@@ -91,7 +91,7 @@ const large: readonly (() => string)[] = [
   () => `1e${'9'.repeat(1000)}`,
 ];
 
-/** Members that an object may have besides its own. */
+/** Members that an object may have in addition to its own. */
 const extraMembers: readonly string[] = [
   '"__proto__":{"isAdmin":true}',
   '"__proto__":null',
@@ -104,33 +104,36 @@ const extraMembers: readonly string[] = [
   '"\\ud800":0',
 ];
 
-/** What is done to one place of a JSON text. */
+/** What is done to one location of a JSON text. */
 export type Change =
   | { kind: 'replace'; text: string }
   | { kind: 'remove' }
-  /** A second member of the same name behind it, or another member in front. */
+  /** Adds a second member of the same name after the first one. */
   | { kind: 'repeat'; text: string }
+  /** Adds other members in front. */
   | { kind: 'add'; members: string }
   | { kind: 'copy'; times: number };
 
-/** All that may be done to a place of this schema, cheap or dear. */
-export function changesOf(node: SchemaNode, path: Path): { cheap: Change[]; dear: (() => Change)[] } {
+/** All changes for a location of this schema, cheap and expensive ones. */
+export function changesOf(node: SchemaNode, path: Path): { cheap: Change[]; expensive: (() => Change)[] } {
   const replace = (text: string): Change => ({ kind: 'replace', text });
   const cheap: Change[] = [...hostile, ...atLimits(node)].map(replace);
   if (path.length > 0) cheap.push({ kind: 'remove' });
   if (typeof path.at(-1) === 'string')
     cheap.push(...['null', '{}', '1'].map((text): Change => ({ kind: 'repeat', text })));
   if (node.type === 'object')
-    // As often as all the others: these are the ones that reach deepest.
+    // Three times each, so that they are chosen as often as all others: they reach deepest into the code.
     for (let repeated = 0; repeated < 3; repeated += 1)
       cheap.push(...extraMembers.map((members): Change => ({ kind: 'add', members })));
-  const dear = large.map((make) => () => replace(make()));
+  const expensive = large.map((make) => () => replace(make()));
   if (node.type === 'array') {
     cheap.push({ kind: 'copy', times: 2 });
     const { maxItems = 1000 } = node;
-    dear.push(...[maxItems, maxItems + 1, 20_000].map((times) => (): Change => ({ kind: 'copy', times })));
+    expensive.push(
+      ...[maxItems, maxItems + 1, 20_000].map((times) => (): Change => ({ kind: 'copy', times })),
+    );
   }
-  return { cheap, dear };
+  return { cheap, expensive };
 }
 
 function atLimits({ type, minLength, maxLength, minimum, maximum, enum: values }: SchemaNode): string[] {
@@ -147,7 +150,7 @@ function atLimits({ type, minLength, maxLength, minimum, maximum, enum: values }
   return texts;
 }
 
-/** The JSON text of a value with one place changed. */
+/** The JSON text of a value with one location changed. */
 export function write(value: unknown, at: Path | undefined, change: Change): string {
   const here = at?.length === 0;
   if (here && change.kind === 'replace') return change.text;
@@ -159,7 +162,7 @@ export function write(value: unknown, at: Path | undefined, change: Change): str
   }
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   const keys = Object.keys(value);
-  // A place that the value leaves out is there once it is changed.
+  // A change may add a location that the value does not have.
   const [missing] = at ?? [];
   if (typeof missing === 'string' && at?.length === 1 && !keys.includes(missing)) keys.push(missing);
   const members = keys.flatMap((key) =>
@@ -177,8 +180,8 @@ function membersOf(
   step: string | number,
   change: Change,
 ): { text: string }[] {
-  const below = at !== undefined && at[0] === step ? at.slice(1) : undefined;
-  if (below?.length === 0 && change.kind === 'remove') return [];
-  const text = write(value, below, change) ?? 'null';
-  return below?.length === 0 && change.kind === 'repeat' ? [{ text }, { text: change.text }] : [{ text }];
+  const rest = at !== undefined && at[0] === step ? at.slice(1) : undefined;
+  if (rest?.length === 0 && change.kind === 'remove') return [];
+  const text = write(value, rest, change) ?? 'null';
+  return rest?.length === 0 && change.kind === 'repeat' ? [{ text }, { text: change.text }] : [{ text }];
 }

@@ -1,4 +1,4 @@
-/** For a step of a path, and for a parameter. */
+/** For a path segment and for a query parameter. */
 export const hostileTexts: readonly string[] = [
   ...['', ' ', '0', '-0', '-1', '1', '01', '+1', '1.0', '1e3', '0x1', '9007199254740991', '9007199254740992'],
   ...[
@@ -228,10 +228,10 @@ export const longHeaders: readonly (() => Headers)[] = [
   () => ['900 of them', Array.from({ length: 900 }, (_, index): [string, string] => [`x-h${index}`, ''])],
 ];
 
-/** All that CloudFront passes on. */
+/** All methods that CloudFront forwards. */
 export const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
-/** Other ways to write a path, and what only looks like it. */
+/** Other ways to write a path, and texts that only resemble it. */
 export const hostilePaths = (target: string): string[] => [
   target.toUpperCase(),
   `${target}/`,
@@ -265,7 +265,7 @@ export const hostilePaths = (target: string): string[] => [
   '/__proto__',
 ];
 
-/** Headers that break HTTP; with the third, nothing comes behind them. */
+/** Headers that break HTTP. With `ends`, the client closes its side of the connection after them. */
 export const brokenHttp: [what: string, headers: [string, string][], ends?: true][] = [
   ['a length of less', [['Content-Length', '1']], true],
   ['a length of more', [['Content-Length', '999999']], true],

@@ -1,16 +1,16 @@
 import { connect } from 'node:net';
 
-/** One request, byte by byte: what an HTTP client would refuse to send, too. */
+/** One request, byte by byte: also requests that an HTTP client would refuse to send. */
 export interface RawRequest {
   method: string;
-  /** Path and query as they stand in the first line. */
+  /** Path and query as written in the first line. */
   target: string;
-  /** In order; each character is a byte. `Host`, `Connection` and the body's length are added unless given. */
+  /** In order; each character is one byte. `Host`, `Connection` and the body's length are added unless given. */
   headers: readonly (readonly [name: string, value: string])[];
   body: Buffer;
-  /** `none` adds nothing that tells of the body. */
+  /** `none` adds no header about the body. */
   framing: 'length' | 'chunked' | 'none';
-  /** Closes the way in behind the body, as a client that has no more to say. */
+  /** Closes the sending side of the connection after the body. */
   ends?: true;
 }
 
@@ -20,21 +20,21 @@ export interface RawResponse {
   text: string;
 }
 
-/** Longer than any answer of the service takes on a busy machine. */
-const patience = 60_000;
+/** In milliseconds: longer than any response of the service takes on a busy machine. */
+const idleTimeout = 60_000;
 
 /**
- * Sends bytes over a connection of their own, and reads the answer until its end.
- * @returns nothing when the connection was closed without an answer
- * @throws Error when nothing more comes, or what comes is no HTTP
+ * Sends bytes over a separate connection, and reads the response until its end.
+ * @returns undefined if the connection was closed without a response
+ * @throws Error if the connection is idle for too long, or if the response is not HTTP
  */
 export function exchange(port: number, request: RawRequest): Promise<RawResponse | undefined> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1');
     const chunks: Buffer[] = [];
-    socket.setTimeout(patience, () => {
+    socket.setTimeout(idleTimeout, () => {
       socket.destroy();
-      reject(new Error(`No end of an answer in ${patience / 1000} s`));
+      reject(new Error(`The response did not end within ${idleTimeout / 1000} s`));
     });
     let length: number | undefined;
     let read = 0;
@@ -42,10 +42,11 @@ export function exchange(port: number, request: RawRequest): Promise<RawResponse
       chunks.push(chunk);
       read += chunk.length;
       length ??= lengthOf(Buffer.concat(chunks), request.method);
-      // Whoever keeps the connection open has said all the same.
+      // The response is complete, even if the server keeps the connection open.
       if (length !== undefined && read >= length) socket.destroy();
     });
-    // A server may refuse before it has read all: what it said has been read by then, or there was nothing.
+    // A server may reject a request before it has read all of it, and then reset the connection. The response, if there
+    // is one, has been read by then.
     socket.on('error', () => {});
     socket.on('close', () => {
       try {
@@ -74,7 +75,7 @@ function bytesOf(port: number, { method, target, headers, body, framing }: RawRe
   return Buffer.concat([head, framing === 'chunked' ? inChunks(body) : body]);
 }
 
-/** In two pieces, and the empty one that ends it. */
+/** The body in two chunks, with the empty chunk that ends it. */
 function inChunks(body: Buffer): Buffer {
   const half = body.length >> 1;
   const chunks = [body.subarray(0, half), body.subarray(half)].filter(({ length }) => length > 0);
@@ -88,7 +89,7 @@ function inChunks(body: Buffer): Buffer {
   ]);
 }
 
-/** Of a whole answer, as its head tells; nothing when that tells none, or is not all there. */
+/** The length of the whole response in bytes; undefined if the head has no Content-Length or is incomplete. */
 function lengthOf(bytes: Buffer, method: string): number | undefined {
   const end = bytes.indexOf('\r\n\r\n');
   if (end < 0) return undefined;
@@ -103,7 +104,7 @@ function readResponse(bytes: Buffer): RawResponse | undefined {
   const end = bytes.indexOf('\r\n\r\n');
   const [first = '', ...lines] = bytes.subarray(0, Math.max(end, 0)).toString('latin1').split('\r\n');
   const status = /^HTTP\/1\.1 (\d{3})/.exec(first)?.[1];
-  if (status === undefined) throw new Error(`The answer is no HTTP: ${bytes.toString('latin1', 0, 200)}`);
+  if (status === undefined) throw new Error(`The response is not HTTP: ${bytes.toString('latin1', 0, 200)}`);
   const rest = bytes.subarray(end + 4);
   if (status === '100') return readResponse(rest);
   const headers = new Headers();
@@ -114,7 +115,7 @@ function readResponse(bytes: Buffer): RawResponse | undefined {
   const body = headers.get('transfer-encoding') === 'chunked' ? fromChunks(rest) : rest;
   const length = headers.get('content-length');
   if (length !== null && body.length !== Number(length) && body.length > 0)
-    throw new Error(`The answer has ${body.length} bytes of ${length}`);
+    throw new Error(`The response has ${body.length} bytes of ${length}`);
   return { status: Number(status), headers, text: body.toString() };
 }
 
@@ -124,7 +125,7 @@ function fromChunks(bytes: Buffer): Buffer {
   for (;;) {
     const end = bytes.indexOf('\r\n', at);
     const size = Number.parseInt(bytes.toString('latin1', at, end), 16);
-    if (end < 0 || Number.isNaN(size)) throw new Error('The answer breaks off');
+    if (end < 0 || Number.isNaN(size)) throw new Error('The response ends inside a chunk');
     if (size === 0) return Buffer.concat(chunks);
     chunks.push(bytes.subarray(end + 2, end + 2 + size));
     at = end + 2 + size + 2;

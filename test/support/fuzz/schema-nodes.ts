@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import * as z from 'zod';
 
-/** What is looked at of a JSON Schema: all that the contract's schemas use. */
+/** The part of JSON Schema that the contract's schemas use. */
 export interface SchemaNode {
   type?: string;
   format?: string;
@@ -17,7 +17,7 @@ export interface SchemaNode {
   required?: string[];
 }
 
-/** What is sent, as JSON Schema; a field that its document tells otherwise than its check is taken from the document. */
+/** A schema's input as JSON Schema. If a field's OpenAPI description overrides its check, the override is used. */
 export function inputNode(schema: z.ZodType): SchemaNode {
   const { $defs = {}, ...node } = z.toJSONSchema(schema, {
     io: 'input',
@@ -25,22 +25,24 @@ export function inputNode(schema: z.ZodType): SchemaNode {
     override: ({ jsonSchema }) => {
       const { override } = jsonSchema as { override?: Record<string, unknown> };
       if (override !== undefined) Object.assign(jsonSchema, { pattern: undefined }, override);
-      // Of what may also be null, what it else is: null is among the mutations.
+      // A nullable schema becomes its other alternative: null is one of the mutations anyway.
       const { anyOf, ...others } = jsonSchema as SchemaNode & { anyOf?: SchemaNode[] };
-      const [given, nothing] = anyOf ?? [];
-      if (nothing?.type === 'null') Object.assign(jsonSchema, { anyOf: undefined }, given, others);
+      const [alternative, nullType] = anyOf ?? [];
+      if (nullType?.type === 'null') Object.assign(jsonSchema, { anyOf: undefined }, alternative, others);
     },
   });
-  // What several requests have stands where they refer to it.
+  // References to shared definitions are replaced by the definitions.
   return JSON.parse(JSON.stringify(node), (_key, value) =>
     typeof value?.$ref === 'string' ? { ...$defs[value.$ref.replace('#/$defs/', '')], ...value } : value,
   ) as SchemaNode;
 }
 
-/** By name of a field, what it may say so that the service knows what is meant, or what makes that; the rest is free. */
+/**
+ * By field name: a value that exists in the service, or an arbitrary that generates one. Other fields get any value.
+ */
 export type Known = Readonly<Record<string, unknown>>;
 
-/** Values that fit a schema. Lists are short and texts too: sizes are for mutations. */
+/** Values that a schema accepts. Lists and texts are short: the mutations test sizes. */
 export function valid(node: SchemaNode, known: Known, name = ''): fc.Arbitrary<unknown> {
   if (Object.hasOwn(known, name) && node.type !== 'array')
     return known[name] instanceof fc.Arbitrary ? known[name] : fc.constant(known[name]);
@@ -63,13 +65,13 @@ export function valid(node: SchemaNode, known: Known, name = ''): fc.Arbitrary<u
     case 'boolean':
       return fc.boolean();
     default:
-      throw new Error(`Fuzzing knows no schema of the type ${node.type}, as ${name} has it: teach it`);
+      throw new Error(`Fuzzing does not support the schema type ${node.type} of ${name}: add it here`);
   }
 }
 
 export type Path = readonly (string | number)[];
 
-/** Every place of a value that a schema names, the whole first, and places that it names and the value leaves out. */
+/** Every location that a schema names: the whole value first, then its parts, including those that the value lacks. */
 export function* places(
   node: SchemaNode,
   value: unknown,

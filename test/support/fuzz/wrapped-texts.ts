@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 
 type Text = [what: string, body: Buffer, headers?: [string, string][]];
 
-/** A JSON text that is fine, wrapped, coded, cut or told of in ways that are not. */
+/** Variants of a valid JSON text: wrapped, encoded, cut, or with a wrong Content-Type. Some of them are valid. */
 export function wrappedTexts(text: string): Text[] {
   const bytes = Buffer.from(text);
   const typed = (type: string): Text => [`Content-Type ${type}`, bytes, [['Content-Type', type]]];

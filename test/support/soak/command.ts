@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process';
 import { Command } from 'commander';
 
 const program = new Command('soak')
-  .description('Mixed load and kills on a local run, and a look at all that it kept.')
+  .description('Runs mixed load and kills on a local run, then checks everything that it has stored.')
   .argument('[minutes]', 'how long the load lasts', '30')
-  .option('--seed <number>', 'has an earlier run again, as far as time lets it')
+  .option('--seed <number>', 'repeats an earlier run, as far as timing allows')
   .option('--json <file>', 'writes the report')
   .option('--page <file>', 'writes its tables, as docs/soak.md shows them')
   .parse();

@@ -21,53 +21,55 @@ export interface SoakOptions {
   assembly: string;
   seed: number;
   seconds: number;
-  /** Who do one thing after the other; a third as many submit batches beside them. */
+  /** Users that do one thing after the other. A third as many submit batches concurrently. */
   users: number;
-  /** Between two kills, seconds. */
+  /** Seconds between two kills. */
   killEvery: number;
-  /** Before memory is looked at, seconds: threads start, caches fill. */
+  /** Seconds before memory is measured: threads start and caches fill. */
   warmUp: number;
-  /** Until all that is under way has ended, seconds at most. */
+  /** Seconds at most until everything in progress has ended. */
   closing: number;
-  /** What is done with all that was kept, when it has been looked at. */
-  upstream?: (stores: StoresOfRun) => Promise<void>;
+  /** Called with the stores after they were checked. */
+  afterCheck?: (stores: StoresOfRun) => Promise<void>;
 }
 
 export interface SoakReport {
   seed: number;
   seconds: number;
-  /** By what was done: how often, and milliseconds. */
+  /** By kind of action: how often it was done, and how long it took in milliseconds. */
   done: Record<string, { count: number; median: number; slowest: number }>;
-  /** By function: how often its threads were killed, and how many. */
+  /** By function: how often its threads were killed, and how many threads. */
   kills: Record<string, { times: number; threads: number }>;
   modelFailures: number;
   batches: SoakBatches;
   webhooks: { calls: number; rejected: number; events: number };
-  /** By part, behind the warm-up. */
+  /** By part of the service, after the warm-up. */
   memory: Record<string, MemoryTrend>;
-  /** Of all functions, the most that there were at once. */
+  /** The most threads of all functions at the same time. */
   threads: number;
-  /** Answers that a kill had cut off, and that were asked for again. */
+  /** By kind: requests that were retried because a kill may have caused their failure. */
   excused: Record<string, number>;
   unexpected: string[];
-  /** What AWS would not have let the functions do. */
+  /** What functions did although AWS would not have allowed it. */
   violations: string[];
-  /** What was wrong with what the service had kept in the end. */
+  /** Problems in what the service had stored at the end. */
   problems: string[];
 }
 
-/** What a kill may meet. Others answer clients before anything is stored, who would have to ask again. */
+/**
+ * The functions that are killed. Others respond to clients before anything is stored, so clients would have to retry.
+ */
 const killed = [
   ...['ProcessBatchItems', 'ProcessBatchItems', 'ProcessBatchItems', 'SendMessage', 'SendMessage'],
   ...['DispatchBatch', 'AdvanceBatch', 'DeliverWebhook', 'ReconcileBatches', 'List', 'GetBatch'],
 ];
 
-/** Waits between two things that somebody does, milliseconds at most. */
+/** The longest pause between two actions of a user, in milliseconds. */
 const pause = 400;
 
 /**
- * Mixed load on a local run while functions are killed, the model fails and webhooks are refused; and then a look at
- * everything that was kept.
+ * Runs mixed load on a local run while functions are killed, the model fails and webhooks are rejected. Then it checks
+ * everything that was stored.
  */
 export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const random = seededRandom(options.seed);
@@ -126,13 +128,13 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
       sampleMemory(service, samples, { hasEnded, warmUp: options.warmUp, seconds: options.seconds }),
       ...users.map((user) => repeat(() => user.act())),
       ...Array.from({ length: Math.ceil(options.users / 3) }, () =>
-        repeat(() => log.note('batch', () => doBatch(world, tenants[0], receiver, batches))),
+        repeat(() => log.record('batch', () => doBatch(world, tenants[0], receiver, batches))),
       ),
       killFunctions(service, log, { every: options.killEvery, hasEnded, random }),
     ]);
     const problems = await finalProblems(service, options.closing);
     const { violations } = await service.check();
-    await options.upstream?.(service.stores);
+    await options.afterCheck?.(service.stores);
     return {
       seed: options.seed,
       seconds: options.seconds,
@@ -170,7 +172,7 @@ async function killFunctions(
   }
 }
 
-/** @returns the most threads that there were */
+/** @returns the most threads at the same time */
 async function sampleMemory(
   service: SoakService,
   samples: Map<string, MemorySample[]>,
@@ -202,7 +204,7 @@ async function sampleMemory(
   return most;
 }
 
-/** What is still wrong when nothing goes on any more. */
+/** The problems that remain when nothing is in progress any more, or after so many seconds. */
 async function finalProblems(service: SoakService, seconds: number): Promise<string[]> {
   const end = performance.now() + seconds * 1000;
   for (;;) {
@@ -212,18 +214,20 @@ async function finalProblems(service: SoakService, seconds: number): Promise<str
   }
 }
 
-/** Each batch with a webhook told of its end, under one id and in the same words, however often. */
+/** Checks that each batch with a webhook has sent its event, and that all attempts have the same event id and body. */
 function checkEvents(receiver: WebhookReceiver, batches: SoakBatches, log: SoakLog): number {
-  const text = Map.groupBy(receiver.calls, ({ payload }) => payload.data.id);
-  for (const [id, calls] of text) {
+  const callsByBatch = Map.groupBy(receiver.calls, ({ payload }) => payload.data.id);
+  for (const [id, calls] of callsByBatch) {
     const events = new Set(calls.map(({ headers }) => headers['x-service-event-id']));
     const bodies = new Set(calls.map(({ body }) => body));
     if (events.size !== 1 || bodies.size !== 1)
-      log.unexpected.push(`The batch ${id} told its end as ${events.size} events in ${bodies.size} forms`);
+      log.unexpected.push(
+        `The batch ${id} sent ${events.size} event ids with ${bodies.size} different bodies`,
+      );
   }
-  if (text.size !== batches.webhooks)
-    log.unexpected.push(`${text.size} batches told their end, not ${batches.webhooks}`);
-  return text.size;
+  if (callsByBatch.size !== batches.webhooks)
+    log.unexpected.push(`${callsByBatch.size} batches sent their event, not ${batches.webhooks}`);
+  return callsByBatch.size;
 }
 
 function killsOf({ kills }: SoakLog): SoakReport['kills'] {

@@ -12,13 +12,13 @@ export interface SoakBatches {
   submitted: number;
   requests: number;
   cancelled: number;
-  /** Events that a webhook is to be told, each once. */
+  /** Batches with a webhook: each sends one event. */
   webhooks: number;
 }
 
 /**
- * Submits a batch, with a chain of requests of one history in each fourth; cancels some; and holds each at its end against
- * what was asked for.
+ * Submits a batch, and checks its results when it has ended. One batch in four has a chain of requests that continue
+ * one chat; one in four is cancelled.
  */
 export async function doBatch(
   world: SoakWorld,
@@ -62,7 +62,7 @@ export async function doBatch(
   if (isCancelled) {
     await new Promise((resolve) => setTimeout(resolve, random() * 3000));
     const response = await client.post<BatchResource>(`/batches/${batch.id}/cancel`, undefined);
-    // It may have ended meanwhile.
+    // The batch may have ended in the meantime.
     expect([202, 400]).toContain(response.status);
     if (response.status === 202) counts.cancelled += 1;
   }

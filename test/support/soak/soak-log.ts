@@ -1,17 +1,17 @@
-/** A kill ends what it meets; for so long behind it, chats may be under the lease of what it met, milliseconds. */
+/** In milliseconds: how long after a kill a chat may still be under the lease of a killed invocation. */
 const killShadow = 5000;
 
-/** What happened in a soak: how often each thing was done and how long it took, and what went wrong. */
+/** What happened in a soak: how often each action was done, how long it took, and what went wrong. */
 export class SoakLog {
   readonly kills: { prefix: string; from: number; until: number; threads: number }[] = [];
-  /** Errors that nobody asked for. */
+  /** Errors that no kill and no scripted failure explains. */
   readonly unexpected: string[] = [];
-  /** By kind: answers that a kill had cut off, or a shadow of one refused, and that were asked for again. */
+  /** By kind: requests that were retried because a kill, or a lease that it left, may have caused their failure. */
   readonly excused: Record<string, number> = {};
   readonly #times = new Map<string, number[]>();
 
-  /** Does something, notes how long it took, and what it failed of. */
-  async note(kind: string, work: () => Promise<unknown>): Promise<void> {
+  /** Runs `work`, and records how long it took or why it failed. */
+  async record(kind: string, work: () => Promise<unknown>): Promise<void> {
     const start = performance.now();
     try {
       await work();
@@ -26,8 +26,8 @@ export class SoakLog {
   }
 
   /**
-   * Asks, and asks again as long as a kill may be to blame.
-   * @param functions logical ids, or their beginnings, of what answers
+   * Sends a request, and retries it as long as a kill may be the cause of the failure: 30 attempts at most.
+   * @param functions prefixes of the logical ids of the functions that respond
    */
   async persistently<Result>(
     kind: string,
@@ -55,7 +55,7 @@ export class SoakLog {
     );
   }
 
-  /** Milliseconds. */
+  /** Counts and durations by kind, in milliseconds. */
   table(): Record<string, { count: number; median: number; slowest: number }> {
     return Object.fromEntries(
       [...this.#times].map(([kind, times]) => {

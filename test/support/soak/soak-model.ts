@@ -1,26 +1,26 @@
 import type { ModelCall, ScriptedModel } from '../scripted-model.ts';
 
 /**
- * What a message asks the model for: to answer, to be out of reach at first, to throttle for a while, or to break off
- * every time.
+ * What a message makes the model do: reply, be unavailable at first, throttle for a while, or break off every time.
  */
 export type Wish = 'Say' | 'Stumble' | 'Throttle' | 'Break off';
 
 export const replyTo = (marker: string): string => `You said ${marker}, and that is that.`;
 
-/** Answers each message by the mark that stands in it, in pieces with pauses; fails as messages ask for. */
+/** Replies to each message with its marker, in chunks with pauses, and fails as messages request. */
 export function respondByWishes(model: ScriptedModel, random: () => number): { failed: () => number } {
   const attempts = new Map<string, number>();
   let failed = 0;
   model.onCall = (call) => {
-    // A soak has hundreds of thousands.
+    // A soak has hundreds of thousands of calls, which would fill the memory.
     model.calls.length = 0;
     const text = JSON.stringify(call.request.messages.at(-1)?.content ?? '');
     const marker = text.match(/#[\w-]+#/g)?.at(-1) ?? '#none#';
     const wish = (text.match(/Say|Stumble|Throttle|Break off/g)?.at(-1) ?? 'Say') as Wish;
     const attempted = (attempts.get(marker) ?? 0) + 1;
     if (wish === 'Stumble' || wish === 'Throttle') attempts.set(marker, attempted);
-    // As often as a reply asks before it gives up: a chat never sees it, a batch waits and comes back.
+    // A reply makes three calls before it fails, so two failures do not show in a chat. Throttling lasts longer, so a
+    // batch retries the request.
     if ((wish === 'Stumble' && attempted < 3) || (wish === 'Throttle' && attempted <= 4)) {
       failed += 1;
       call.fail(wish === 'Stumble' ? 503 : 429);

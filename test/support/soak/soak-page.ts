@@ -1,9 +1,9 @@
 import type { SoakReport } from './run-soak.ts';
 
-/** Memory that grows by more than this share of its mean while it is looked at is told as a leak. */
+/** If memory grows by more than this share of its mean while it is measured, it is reported as a leak. */
 export const growthAtMost = 0.1;
 
-/** What keeps a soak from being a success: none when it is one. `memory` is judged when it was looked at for ten minutes. */
+/** Why a soak is not a success; empty if it is one. `checksMemory` needs a soak of at least ten minutes. */
 export function failuresOf(report: SoakReport, options: { checksMemory: boolean }): string[] {
   const { unexpected, violations, problems, memory } = report;
   const growing = Object.entries(memory).filter(
@@ -30,7 +30,7 @@ export function pageOf(report: SoakReport, failures: readonly string[]): string 
       ['killed', 'times', 'threads'],
       Object.entries(report.kills).map(([name, { times, threads }]) => [name, times, threads]),
     ),
-    `The model failed ${report.modelFailures} calls. ${batches.submitted} batches had ${batches.requests} requests; ${batches.cancelled} were cancelled. ${webhooks.events} told their webhook, in ${webhooks.calls} calls of which ${webhooks.rejected} were refused. Answers that a kill had cut off and that were asked for again: ${Object.values(report.excused).reduce((sum, count) => sum + count, 0)}. The functions had ${report.threads} threads at most.`,
+    `The model failed ${report.modelFailures} calls. ${batches.submitted} batches had ${batches.requests} requests; ${batches.cancelled} were cancelled. ${webhooks.events} sent their webhook event, in ${webhooks.calls} calls of which ${webhooks.rejected} were rejected. Requests that were retried because of a kill: ${Object.values(report.excused).reduce((sum, count) => sum + count, 0)}. The functions had ${report.threads} threads at most.`,
     table(
       ['memory of', 'mean, MB', 'most, MB', 'MB an hour', 'growth'],
       Object.entries(report.memory).map(([part, { mean, most, slope, growth }]) => [
@@ -50,7 +50,7 @@ const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
 const duration = (seconds: number): string =>
   seconds < 120 ? `${Math.round(seconds)} seconds` : `${Math.round(seconds / 60)} minutes`;
 
-const table = (head: string[], items: (string | number)[][]): string =>
-  [head, head.map((_, index) => (index === 0 ? '---' : '---:')), ...items]
+const table = (head: string[], rows: (string | number)[][]): string =>
+  [head, head.map((_, index) => (index === 0 ? '---' : '---:')), ...rows]
     .map((cells) => `| ${cells.join(' | ')} |`)
     .join('\n');

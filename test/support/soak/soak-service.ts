@@ -2,28 +2,28 @@ import { createInterface } from 'node:readline';
 import { runTemplate } from '#local/run-template.ts';
 import type { Timer } from '#local/schedules/timer.ts';
 
-/** What the process is told, as JSON in its one argument. */
+/** The options of this program, as JSON in its only argument. */
 export interface SoakServiceOptions {
   assembly: string;
   dataDir: string;
   environment: Record<string, string>;
-  /** Threads of a function; the runner's own unless given. */
+  /** Threads of one function; by default the runner's own limit. */
   maxConcurrency?: number;
 }
 
-/** A line that it is sent, and one that it answers with. */
+/** A line on its standard input. It responds to each with a `SoakState` in one line. */
 export type SoakCommand = { kill: string } | { check: true };
 export interface SoakState {
-  /** Of the last kill: how many threads. */
+  /** How many threads the command has killed. */
   killed: number;
   threads: number;
-  /** Bytes of the runner's own heap that are in use, its engines' and functions' threads not included. */
+  /** Bytes in use of the runner's own heap, without the threads of emulators and functions. */
   heap: number;
   violations: string[];
 }
 
-/** Reconciles every two seconds, so that what a kill has left does not wait for five minutes. */
-const impatientTimer: Timer = {
+/** Runs the reconciler every 2 s, so that work that a kill has interrupted does not wait for minutes. */
+const quickTimer: Timer = {
   after(milliseconds, callback) {
     const timeout = setTimeout(callback, Math.min(milliseconds, 2000));
     return () => clearTimeout(timeout);
@@ -34,7 +34,7 @@ const options = JSON.parse(process.argv[2] ?? '') as SoakServiceOptions;
 const run = await runTemplate({
   ...options,
   port: 0,
-  timer: impatientTimer,
+  timer: quickTimer,
   redeliverySeconds: 3,
   ...(process.env.SHOW_LOGS !== undefined && {
     onLog: ({ functionName, line }) => console.error(functionName, line),
@@ -46,7 +46,7 @@ console.log(JSON.stringify({ url, outputs, endpoints, physicalIds }));
 for await (const line of createInterface({ input: process.stdin })) {
   const command = JSON.parse(line) as SoakCommand;
   const killed = 'kill' in command ? run.killWorkers(command.kill) : 0;
-  // Without it, minutes of garbage would be measured.
+  // Without a collection, the heap would include minutes of garbage.
   globalThis.gc?.();
   const state: SoakState = {
     killed,
@@ -56,6 +56,6 @@ for await (const line of createInterface({ input: process.stdin })) {
   };
   console.log(JSON.stringify(state));
 }
-// Its input has ended: so does it.
+// The standard input has ended, so the program ends too.
 await run.close();
 process.exit(0);

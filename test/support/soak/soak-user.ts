@@ -13,14 +13,14 @@ export interface SoakWorld {
   service: { baseUrl: string };
   log: SoakLog;
   random: () => number;
-  /** A mark that no message had before. */
+  /** A marker that no previous message has. */
   marker(): string;
 }
 
-/** What the log must be able to forgive. */
-class NotNow extends Error {}
+/** A failure that the log may excuse with a kill. */
+class TemporaryFailure extends Error {}
 
-/** One who chats: sends, streamed or not, attaches files, reads back, looks at lists and rates replies. */
+/** A user who chats: sends messages, streamed or not, attaches files, reads histories and lists, and rates replies. */
 export class SoakUser {
   readonly #client: Client;
   #chat: ChatResource | undefined;
@@ -36,18 +36,18 @@ export class SoakUser {
     this.#client = clientOf(world.service, tenant);
   }
 
-  /** Does one thing. */
+  /** Does one action. */
   async act(): Promise<void> {
     const { log, random } = this.#world;
     const chance = random();
     if (this.#chat === undefined || this.#turns >= 20)
-      await log.note('chat created', () => this.#createChat());
-    else if (chance < 0.35) await log.note('streamed reply', () => this.#send(true));
-    else if (chance < 0.55) await log.note('plain reply', () => this.#send(false));
-    else if (chance < 0.65) await log.note('reply to an upload', () => this.#sendFile());
-    else if (chance < 0.8) await log.note('list', () => this.#list());
-    else if (chance < 0.9) await log.note('history', () => this.#readBack());
-    else await log.note('feedback', () => this.#rate());
+      await log.record('chat created', () => this.#createChat());
+    else if (chance < 0.35) await log.record('streamed reply', () => this.#send(true));
+    else if (chance < 0.55) await log.record('plain reply', () => this.#send(false));
+    else if (chance < 0.65) await log.record('reply to an upload', () => this.#sendFile());
+    else if (chance < 0.8) await log.record('list', () => this.#list());
+    else if (chance < 0.9) await log.record('history', () => this.#readBack());
+    else await log.record('feedback', () => this.#rate());
   }
 
   async #createChat(): Promise<void> {
@@ -65,7 +65,7 @@ export class SoakUser {
   async #send(streamed: boolean, files: string[] = []): Promise<void> {
     const { log, marker } = this.#world;
     const wish = this.#wish();
-    // A turn that was cut off may stand in the history: whoever asks again says something new.
+    // A turn that a kill has cut off may be in the history, so each attempt has a new marker.
     await log.persistently('reply', ['SendMessage'], async () => {
       const said = marker();
       const body = {
@@ -82,7 +82,8 @@ export class SoakUser {
           stream: false,
         });
         if (expected === undefined) {
-          if (response.status !== 500) throw new NotNow(`${response.status} ${response.body.message}`);
+          if (response.status !== 500)
+            throw new TemporaryFailure(`${response.status} ${response.body.message}`);
         } else expect(dataOf(response)).toBe(expected);
       }
     });
@@ -96,7 +97,7 @@ export class SoakUser {
   async #stream(body: Record<string, unknown>, expected: string | undefined): Promise<void> {
     const reader = await this.#client.stream(this.#chatId, body);
     if (reader.response.status !== 200)
-      throw new NotNow(`${reader.response.status} ${await reader.response.text()}`);
+      throw new TemporaryFailure(`${reader.response.status} ${await reader.response.text()}`);
     const events = await reader.all();
     expect(events.at(-1)).toBe('[DONE]');
     const of = (type: string) => events.filter((event) => event !== '[DONE]' && event.type === type);
@@ -133,7 +134,8 @@ export class SoakUser {
   }
 
   async #readBack(): Promise<void> {
-    // Whole, whatever was killed: its total is what is there, and every message has its reply.
+    // `historyOf` checks the history, which is consistent after every kill: its total is right, and every message has a
+    // reply.
     await this.#world.log.persistently('history', ['List', 'SendMessage'], () =>
       historyOf(this.#client, this.#chatId, this.#name),
     );

@@ -9,15 +9,15 @@ export interface SoakService {
   pid: number;
   baseUrl: string;
   stores: StoresOfRun;
-  /** Ends all threads of the functions whose logical id begins so. @returns how many */
+  /** Ends all threads of the functions whose logical id starts with the prefix. @returns how many */
   kill(prefix: string): Promise<number>;
   check(): Promise<SoakState>;
   close(): Promise<void>;
 }
 
-/** The service in a process of its own, so that its memory is nobody else's. */
+/** Starts the service in its own process, so that its memory can be measured alone. */
 export async function startSoakService(options: SoakServiceOptions): Promise<SoakService> {
-  // Set for the operator's stores, it would be taken for an engine that the service is given.
+  // The variable is for the operator's stores. With it, the service would use that address instead of its own emulator.
   const { AWS_ENDPOINT_URL_DYNAMODB: _, ...environment } = process.env;
   const child = spawn(
     process.execPath,

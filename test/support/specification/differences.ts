@@ -1,9 +1,14 @@
 import { notShown, specified } from './specified.ts';
 
-/** What cannot follow the letter of the specification, or adds to it: a row of the tables that say so. */
+/**
+ * A difference between the interface and the letter of the specification, or an addition: one row of the tables in the
+ * docs.
+ */
 export interface Difference {
   where: string;
-  /** `added`, `may be null`, a keyword with its limit, or `rule` and `limit` for what only the text says. */
+  /**
+   * `added`, `may be null`, a keyword with its limit, or `rule` and `limit` for differences that only the text states.
+   */
   difference: string;
   /** How OpenAPI describes it. */
   text: string;
@@ -38,7 +43,7 @@ export interface OpenApi {
   components: { schemas: Schemas; headers: Record<string, Described> };
 }
 
-/** A field, parameter, header or code, with its limits and `null` as its traits. */
+/** A field, parameter, header or code. Its traits are its limits and whether it may be null. */
 interface Named {
   where: string;
   name: string;
@@ -51,7 +56,7 @@ const limitKeywords = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minimu
 const isLimit = (text: string): boolean =>
   /\bat most\b|\d (bytes|characters|seconds|minutes|hours|days|[KM]i?B)\b/i.test(text);
 
-/** All that an OpenAPI document says beyond the specification or otherwise, in the document's order. */
+/** All additions to the specification and differences from it in an OpenAPI document, in the document's order. */
 export function differencesOf(document: OpenApi): Difference[] {
   const operations = Object.entries({ ...document.paths, ...document.webhooks }).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]): [string, Operation] => [
@@ -63,9 +68,9 @@ export function differencesOf(document: OpenApi): Difference[] {
     ...componentsOf(document),
     ...operations.flatMap(([where, operation]) => namedIn(where, operation, document)),
   ];
-  // What many operations answer is noted once.
+  // A field that the responses of many operations share is listed once.
   const unique = new Map(named.map((entry) => [`${entry.where} ${entry.name}`, entry]));
-  return together([
+  return merged([
     ...sentencesOf(document.info).map((text) => ({
       where: 'every request',
       name: '',
@@ -135,7 +140,10 @@ function namedIn(where: string, operation: Operation, { components: { schemas } 
   return [...parameters, ...bodies, ...responses];
 }
 
-/** @param isRequest an optional field of a JSON body may be null, which one rule says of all: the exceptions are differences */
+/**
+ * @param isRequest whether it is a JSON request body: one rule says that its optional fields may be null, so only the
+ * exceptions are differences
+ */
 function fieldsOf(
   where: string,
   schema: Schema,
@@ -158,13 +166,13 @@ function fieldsOf(
   });
 }
 
-/** A description before `nullable` is that of an alternative. */
+/** For a nullable schema, the description may be at the non-null alternative. */
 const descriptionOf = (schema: Schema): string =>
   [schema, ...alternativesOf(schema)].find(({ description }) => description !== undefined)?.description ?? '';
 
 const alternativesOf = (schema: Schema): Schema[] => schema.anyOf ?? [schema];
 
-/** Those of a schema that it refers to are not its own. */
+/** The schema's own limits, without those of schemas that it refers to. */
 const limitsOf = (schema: Schema): string[] =>
   [schema, ...(schema.anyOf ?? [])].flatMap((alternative) =>
     Object.entries(alternative)
@@ -191,14 +199,14 @@ const specifiedTraits = (where: string): Map<string, string[]> =>
 
 type Item = Difference & { name: string };
 
-/** What the document names otherwise than the specification, and what it lacks. */
+/** Names whose traits differ from the specification, and names that the document lacks. */
 function compared(named: readonly Named[]): Item[] {
   const items = named.map(({ where, name, traits, text }) => {
     const wanted = specifiedTraits(where).get(name);
     const differences = [
       ...(wanted === undefined ? ['added'] : []),
       ...traits.filter((trait) => !wanted?.includes(trait)),
-      // An answer need not be null wherever it may be.
+      // A field that may be null by the specification may also be never null.
       ...(wanted ?? [])
         .filter((trait) => / \d/.test(trait) && !traits.includes(trait))
         .map((trait) => `not ${trait}`),
@@ -216,8 +224,8 @@ function compared(named: readonly Named[]): Item[] {
   return [...items.filter(({ difference }) => difference !== ''), ...missing];
 }
 
-/** What is alike in several places is one row, without the places. */
-function together(items: readonly Item[]): Difference[] {
+/** Merges equal differences of several places into one row without the places. */
+function merged(items: readonly Item[]): Difference[] {
   return [
     ...Map.groupBy(items, ({ name, difference, text }) => JSON.stringify([name, difference, text])).values(),
   ].flatMap((alike) =>

@@ -1,9 +1,9 @@
-/** Schemas whose shape it does not show. */
+/** Schemas whose shape the specification does not show. */
 export const notShown: readonly string[] = ['ReasoningStep'];
 
 /**
- * What the specification names, by where it does: fields, parameters, headers and codes, each with the limits that it has
- * there, `null` where it may be null, and `…` where its shape is not shown.
+ * What the specification names, by place: fields, parameters, headers and codes. Each has its limits, `null` if it may
+ * be null, and `…` if its shape is not shown.
  */
 export const specified: Readonly<Record<string, string>> = {
   envelope: 'data null …, message null, error_code, pagination',

@@ -1,7 +1,7 @@
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
 import type { StoredItem } from './snapshot.ts';
 
-/** A kind of row: the form of its keys, and the rows without which it would be an orphan. */
+/** A kind of item: the pattern of its keys, and its parents, the items without which it would be an orphan. */
 interface ItemKind {
   pk: RegExp;
   sk: RegExp;
@@ -25,7 +25,7 @@ const kind = (pk: string, sk: string, parents: ItemKind['parents']): ItemKind =>
   parents,
 });
 
-/** Every kind of row that the data table has (docs/data-model.md). */
+/** Every kind of item in the data table (docs/data-model.md). */
 const itemKinds: readonly ItemKind[] = [
   kind('^KEY#[^#]+', 'KEY', (_, item) => [
     keys.workspace(item.workspace_id as string),
@@ -75,13 +75,13 @@ const itemKinds: readonly ItemKind[] = [
   kind(`${ws}#B#(?<batch>[^#]+)#I#\\d`, '\\d+', (parts) => [batchOf(parts)]),
   kind(`${ws}#AUDIT`, '.+', (parts) => [workspaceOf(parts)]),
   kind('^OPERATOR#AUDIT', '.+', () => []),
-  // What goes by itself, or is only counted.
+  // Items that expire by their TTL, or only count.
   kind(`${ws}#RATE#.+`, '.+', (parts) => [workspaceOf(parts)]),
   kind(`${ws}#REQUEST#[^#]+`, '.+', (parts) => [workspaceOf(parts)]),
   kind(`${ws}#USAGE`, '.+', (parts) => [workspaceOf(parts)]),
 ];
 
-/** The rows that a row needs to make sense; undefined for one of no known kind. */
+/** The keys of an item's parents; undefined for an item of an unknown kind. */
 export function parentsOf(item: StoredItem): Key[] | undefined {
   for (const { pk, sk, parents } of itemKinds) {
     const [partition, sort] = [pk.exec(item.pk), sk.exec(item.sk)];

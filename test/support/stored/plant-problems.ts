@@ -7,8 +7,8 @@ import { type StoresOfRun, takeSnapshot } from './snapshot.ts';
 import { StoredItems } from './stored-items.ts';
 
 /**
- * Spoils what a service with at least one chat and one batch keeps, in every way that a look at it shall find.
- * @returns what that look has to say, each once
+ * Corrupts the stores of a service with at least two chats and one batch, in every way that `storedProblems` must find.
+ * @returns the problems that it must report, each once
  */
 export async function plantProblems(stores: StoresOfRun): Promise<RegExp[]> {
   const items = new StoredItems(await takeSnapshot(stores));
@@ -17,7 +17,7 @@ export async function plantProblems(stores: StoresOfRun): Promise<RegExp[]> {
     .filter(({ item }) => Number(item.message_count) > 0);
   const [batch] = items.like(/^W#([^#]+)#B#([^#]+)$/, /^BATCH$/);
   if (chat === undefined || other === undefined || batch === undefined)
-    throw new Error('There is too little to be spoiled');
+    throw new Error('There are not enough chats and batches to corrupt');
   const [workspace = '', chatId = ''] = chat.parts;
   const [batchWorkspace = '', batchId = ''] = batch.parts;
   const table = dataTableOf({ run: stores });
@@ -48,7 +48,7 @@ export async function plantProblems(stores: StoresOfRun): Promise<RegExp[]> {
     /The object files\/[^/]+\/gone is missing/,
     /#FEEDBACK counts \{"sys_helpful":7\}; there are \{\}/,
     /OPEN-BATCHES forgotten is still open/,
-    /SOMETHING ELSE is of no known kind/,
+    /SOMETHING ELSE is of an unknown kind/,
     new RegExp(`counts ${count + 1} chats; there are ${count}`),
     /is still under the lease left/,
     /counts \d+ messages; there are \d+/,

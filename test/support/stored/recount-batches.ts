@@ -3,7 +3,10 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { StoredItem } from './snapshot.ts';
 import type { StoredItems } from './stored-items.ts';
 
-/** Batches against their requests, those against their chats, and all against their lists: every one has ended. */
+/**
+ * Checks batches against their items, items against their chats, and lists against batches. Every batch must have
+ * ended.
+ */
 export function recountBatches(items: StoredItems): string[] {
   const batches = items.like(/^W#([^#]+)#B#([^#]+)$/, /^BATCH$/);
   const open = [
@@ -29,19 +32,19 @@ function itemsOf(items: StoredItems, pk: string): StoredItem[] {
 
 function checkEnd(items: StoredItems, batch: StoredItem, workspace: string, id: string): string[] {
   const problems: string[] = [];
-  const say = (text: string) => problems.push(`${batch.pk} ${text}`);
+  const report = (text: string) => problems.push(`${batch.pk} ${text}`);
   const total = batch.total as number;
-  if (!finals.includes(batch.status as string)) say(`is ${batch.status}`);
-  if (batch.task_token !== undefined) say('has a task token');
+  if (!finals.includes(batch.status as string)) report(`is ${batch.status}`);
+  if (batch.task_token !== undefined) report('has a task token');
   const succeeded = itemsOf(items, batch.pk).filter(({ status }) => status === 'success').length;
   if (batch.completed !== succeeded || batch.failed !== total - succeeded)
-    say(`counts ${batch.completed} + ${batch.failed} requests; ${succeeded} of ${total} have succeeded`);
+    report(`counts ${batch.completed} + ${batch.failed} requests; ${succeeded} of ${total} have succeeded`);
   const manifest = items.in(batch.pk).filter(({ sk }) => sk.startsWith('OUTLINE#'));
   const entries = manifest.flatMap((part) => part.entries as unknown[]).length;
-  if (entries !== total) say(`has an outline of ${entries} requests, not of ${total}`);
+  if (entries !== total) report(`has a manifest of ${entries} requests, not of ${total}`);
   const groups = Array.from({ length: Math.ceil(total / 10) }, (_, group) => group);
   const missing = groups.filter((group) => !items.has(keys.batchRequests(workspace, id, group)));
-  if (missing.length > 0) say(`has lost the groups ${missing.join(', ')}`);
+  if (missing.length > 0) report(`has lost the groups ${missing.join(', ')}`);
   return problems;
 }
 
@@ -58,10 +61,10 @@ function checkItems(items: StoredItems, batch: StoredItem, workspace: string, id
     if (item.pk !== keys.batchItem(workspace, id, Number(item.sk)).pk)
       problems.push(`${name} is in another's partition`);
     if (status !== 'success') continue;
-    const places = [message as number, (message as number) + 1];
-    for (const location of places)
-      if (!items.has(keys.message(workspace, chat as number, location)))
-        problems.push(`${name} has no message ${location} in its chat ${chat}`);
+    const positions = [message as number, (message as number) + 1];
+    for (const position of positions)
+      if (!items.has(keys.message(workspace, chat as number, position)))
+        problems.push(`${name} has no message ${position} in its chat ${chat}`);
   }
   return problems;
 }
@@ -70,11 +73,11 @@ function checkDelivery(items: StoredItems, batch: StoredItem, workspace: string,
   const delivery = items.at(keys.webhookDelivery(workspace, id));
   const events = ((batch.webhook as { events?: string[] } | undefined)?.events ?? []) as string[];
   const isWanted = events.includes(batch.status as string);
-  if (delivery === undefined) return isWanted ? [`${batch.pk} has told no webhook of its end`] : [];
+  if (delivery === undefined) return isWanted ? [`${batch.pk} has no webhook delivery`] : [];
   const attempts = items.in(batch.pk).filter(({ sk }) => sk.startsWith('WEBHOOK-ATTEMPT#')).length;
   return [
-    ...(isWanted ? [] : [`${batch.pk} tells a webhook what it does not want to know`]),
-    ...(delivery.state === 'pending' ? [`${batch.pk} still waits to tell its webhook`] : []),
+    ...(isWanted ? [] : [`${batch.pk} has a webhook delivery for an event that its webhook did not choose`]),
+    ...(delivery.state === 'pending' ? [`${batch.pk} has a webhook delivery that is still pending`] : []),
     ...(delivery.all_attempts === attempts
       ? []
       : [`${batch.pk} counts ${delivery.all_attempts} attempts; there are ${attempts}`]),

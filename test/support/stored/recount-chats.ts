@@ -3,7 +3,7 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { StoredItem } from './snapshot.ts';
 import type { StoredItems } from './stored-items.ts';
 
-/** Chats against their numbers, their lists and their messages; feedback against its counts. */
+/** Checks chats against their count, their lists and their messages, and feedback against its counts. */
 export function recountChats(items: StoredItems): string[] {
   const chats = items.like(/^W#([^#]+)#C#(\d+)$/, /^CHAT$/);
   return [
@@ -68,7 +68,7 @@ function checkTurns(items: StoredItems, chat: StoredItem): string[] {
 }
 
 function recountFeedback(items: StoredItems): string[] {
-  const given = Map.groupBy(
+  const recorded = Map.groupBy(
     items.like(/^(W#[^#]+#C#\d+)#F#(\d+)$/, /./),
     ({ parts: [chat = '', position] }) => `${chat} M#${String(position).padStart(7, '0')}#FEEDBACK`,
   );
@@ -77,16 +77,16 @@ function recountFeedback(items: StoredItems): string[] {
     const { pk, sk, ...counts } = item;
     const name = `${pk} ${sk}`;
     const recount: Record<string, number> = {};
-    for (const feedback of given.get(name) ?? []) {
+    for (const feedback of recorded.get(name) ?? []) {
       const type = String(feedback.item.type);
       recount[type] = (recount[type] ?? 0) + 1;
     }
     const positive = Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0));
     if (!isDeepStrictEqual(positive, recount))
       problems.push(`${name} counts ${JSON.stringify(positive)}; there are ${JSON.stringify(recount)}`);
-    given.delete(name);
+    recorded.delete(name);
   }
-  return [...problems, ...[...given.keys()].map((name) => `${name} is missing, though there is feedback`)];
+  return [...problems, ...[...recorded.keys()].map((name) => `${name} is missing, though there is feedback`)];
 }
 
 const ascending = (one: number, other: number): number => one - other;

@@ -13,24 +13,24 @@ import type { RunningTemplate } from '#local/run-template.ts';
 
 export type StoredItem = Record<string, unknown> & { pk: string; sk: string };
 
-/** All that a service keeps. */
+/** Everything that a service stores. */
 export interface Snapshot {
   items: StoredItem[];
-  /** Keys of the file bucket; `kept: false` are those that the bucket's own rule removes. */
-  files: { key: string; stored: boolean }[];
-  /** Keys of uploads that nobody has ended. */
+  /** Objects of the file bucket; the bucket's lifecycle rule removes those with `isPersistent: false`. */
+  files: { key: string; isPersistent: boolean }[];
+  /** Keys of unfinished multipart uploads. */
   uploads: string[];
   /** Keys of the content bucket. */
   contents: string[];
-  /** Messages by queue: to be delivered, hidden or delayed. */
+  /** Number of messages by queue: visible, in flight or delayed. */
   messages: Record<string, number>;
-  /** Names of executions that run. */
+  /** Names of running executions. */
   executions: string[];
 }
 
 export type StoresOfRun = Pick<RunningTemplate, 'outputs' | 'endpoints' | 'physicalIds'>;
 
-/** Reads everything that a running service keeps, past the service itself. */
+/** Reads everything that a running service stores, directly from its emulators. */
 export async function takeSnapshot({ outputs, endpoints, physicalIds }: StoresOfRun): Promise<Snapshot> {
   const region = 'us-east-1';
   const credentials = operatorCredentials;
@@ -44,14 +44,14 @@ export async function takeSnapshot({ outputs, endpoints, physicalIds }: StoresOf
 
   const keysIn = async (Bucket: string): Promise<string[]> => {
     const keys: string[] = [];
-    // By version 1 of the operation: the engine makes tokens of version 2 with a cipher that OpenSSL no longer has.
+    // Version 1 of the operation: for version 2, the emulator makes tokens with a cipher that OpenSSL no longer has.
     for (;;) {
       const page = await s3.send(new ListObjectsCommand({ Bucket, Marker: keys.at(-1) }));
       keys.push(...(page.Contents ?? []).flatMap(({ Key }) => Key ?? []));
       if (page.IsTruncated !== true) return keys;
     }
   };
-  const isStored = async (Key: string): Promise<boolean> => {
+  const isPersistent = async (Key: string): Promise<boolean> => {
     const { TagSet } = await s3.send(new GetObjectTaggingCommand({ Bucket: FileBucketName, Key }));
     return TagSet?.every((tag) => tag.Key !== 'kept' || tag.Value !== 'no') ?? true;
   };
@@ -83,7 +83,7 @@ export async function takeSnapshot({ outputs, endpoints, physicalIds }: StoresOf
     ]);
     return {
       items: pages.flatMap(({ Items = [] }) => Items as StoredItem[]),
-      files: await Promise.all(fileKeys.map(async (key) => ({ key, stored: await isStored(key) }))),
+      files: await Promise.all(fileKeys.map(async (key) => ({ key, isPersistent: await isPersistent(key) }))),
       uploads: (uploads.Uploads ?? []).flatMap((upload) => upload?.Key ?? []),
       contents,
       messages: Object.fromEntries(queues.map(([name], index) => [name, counts[index] ?? 0])),

@@ -1,7 +1,7 @@
 import type { Key } from '#adapters/dynamo/table/keys.ts';
 import type { Snapshot, StoredItem } from './snapshot.ts';
 
-/** The rows of a snapshot by their keys. */
+/** The items of a snapshot by their keys. */
 export class StoredItems {
   readonly all: readonly StoredItem[];
   readonly #byKey: ReadonlyMap<string, StoredItem>;
@@ -25,7 +25,7 @@ export class StoredItems {
     return this.#byPartition.get(pk) ?? [];
   }
 
-  /** Those whose keys have such a form, with what the form's groups hold. */
+  /** The items whose keys match the patterns, with the texts of the patterns' groups. */
   like(pk: RegExp, sk: RegExp): { item: StoredItem; parts: string[] }[] {
     return this.all.flatMap((item) => {
       const [partition, sort] = [pk.exec(item.pk), sk.exec(item.sk)];

@@ -6,8 +6,8 @@ import { type Snapshot, type StoresOfRun, takeSnapshot } from './snapshot.ts';
 import { nameOf, StoredItems } from './stored-items.ts';
 
 /**
- * What is wrong with all that a service keeps while nothing goes on in it, one line each: rows and objects that belong to
- * nothing, counters that a recount contradicts, and whatever has not come to its end.
+ * Problems in everything that an idle service stores, one line each: orphaned items and objects, counters that a
+ * recount contradicts, and work that has not ended.
  */
 export async function storedProblems(run: StoresOfRun): Promise<string[]> {
   return problemsOf(await takeSnapshot(run));
@@ -29,11 +29,11 @@ export function problemsOf(snapshot: Snapshot): string[] {
 
 function checkParents(items: StoredItems): string[] {
   return items.all.flatMap((item) => {
-    // The reconciler's index and the open batches: what is in them is told as open.
+    // The reconciler's index and the list of open batches: `recountBatches` reports their items as open.
     if (/^OPERATOR#OPEN-BATCHES$|^W#[^#]+#BATCHES#open$/.test(item.pk)) return [];
     const parents = parentsOf(item);
     if (parents === undefined)
-      return [`${nameOf(item)} is of no known kind (test/support/stored/item-kinds.ts)`];
+      return [`${nameOf(item)} is of an unknown kind (test/support/stored/item-kinds.ts)`];
     return parents
       .filter((parent) => !items.has(parent))
       .map((parent) => `${nameOf(item)} is an orphan: there is no ${nameOf(parent)}`);
@@ -42,20 +42,20 @@ function checkParents(items: StoredItems): string[] {
 
 function checkObjects({ files, uploads, contents }: Snapshot, items: StoredItems): string[] {
   const stored = new Set([...files.map(({ key }) => key), ...contents]);
-  const fileItem = (workspace = '', uuid = ''): boolean => items.has(keys.file(workspace, uuid));
+  const hasFileItem = (workspace = '', uuid = ''): boolean => items.has(keys.file(workspace, uuid));
   const named = new Set(
     items.all.flatMap(({ content_name, steps_name, object_name }) =>
       [content_name, steps_name, object_name].filter((name) => typeof name === 'string'),
     ),
   );
-  const uploaded = files.flatMap(({ key, stored }) => {
+  const uploaded = files.flatMap(({ key, isPersistent }) => {
     const [, workspace, uuid] = key.split('/');
-    // The bucket's rule takes what is not kept after a day, whatever becomes of its row.
-    return !stored || fileItem(workspace, uuid) ? [] : [`The object ${key} is an orphan`];
+    // The bucket's lifecycle rule removes other objects after a day, so they need no item.
+    return !isPersistent || hasFileItem(workspace, uuid) ? [] : [`The object ${key} is an orphan`];
   });
   const others = contents.flatMap((key) => {
     const [prefix, , workspace, uuid] = key.split('/');
-    const isKnown = prefix === 'attachments' ? fileItem(workspace, uuid) : named.has(key);
+    const isKnown = prefix === 'attachments' ? hasFileItem(workspace, uuid) : named.has(key);
     return isKnown ? [] : [`The object ${key} is an orphan`];
   });
   const lost = [...named].filter((name) => !stored.has(name)).map((name) => `The object ${name} is missing`);
@@ -70,6 +70,6 @@ function checkObjects({ files, uploads, contents }: Snapshot, items: StoredItems
     ...others,
     ...lost,
     ...lostFiles,
-    ...uploads.map((key) => `An upload of ${key} was left`),
+    ...uploads.map((key) => `A multipart upload of ${key} is unfinished`),
   ];
 }
