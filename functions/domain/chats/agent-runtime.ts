@@ -11,20 +11,20 @@ export interface ReplyRequest {
   /** Earlier messages, oldest first. */
   history: Message[];
   message: string;
-  /** Files of this message; those of earlier ones stand in the history. */
+  /** Files of this message; `history` has those of earlier messages. */
   attachments: StoredFile[];
   budget: ReplyBudget;
   signal: AbortSignal;
 }
 
-/** What happens while a reply is made. Every step that starts ends, unless the reply is aborted. */
+/** An event of a running reply. Each reasoning step that starts also ends, unless the reply is aborted. */
 export type ReplyPart =
   | { type: 'text'; text: string }
   | { type: 'step start'; step: Pick<ReasoningStep, 'id' | 'type' | 'content' | 'args'> }
   | { type: 'step end'; step: Pick<ReasoningStep, 'id' | 'token_usage'> & { result: StepResult } }
-  /** Of a model, also for the agents that this one asked. */
+  /** A call of a model starts, also one of a called agent. */
   | { type: 'call start'; call: ModelCall }
-  /** The sum of all is the reply's usage: none of a call that failed before the model said anything. */
+  /** The usage of a reply is the sum over its calls. A call that failed before its first output has none. */
   | { type: 'call end'; call: ModelCall; usage: TokenUsage };
 
 export interface ModelCall {
@@ -33,9 +33,9 @@ export interface ModelCall {
 }
 
 export interface ReplyEnd {
-  /** Why the reply is a failure, for clients to read; null when it is none. */
+  /** Error message for clients if the reply failed; otherwise null. */
   cutShort: string | null;
-  /** Why it did not end by itself, although it is none. */
+  /** Why the reply was cut short without an error; otherwise null. */
   incomplete: Incomplete | null;
 }
 
@@ -43,13 +43,13 @@ export type StepResult = NonNullable<ReasoningStep['result']>;
 
 export interface AgentRuntime {
   /**
-   * Makes a reply, told part by part as it comes about; a part may be told after an abort, and then counts no more.
-   * @throws ModelFailure when the model fails; what was told before stays valid
+   * Makes a reply and emits its parts as they come. Parts that are emitted after an abort must be ignored.
+   * @throws ModelFailure if the model fails; the parts before stay valid
    */
   reply(request: ReplyRequest, forwardTo: (part: ReplyPart) => void): Promise<ReplyEnd>;
   /**
-   * A title for a chat that begins with this message, at most 60 characters; undefined when the model makes none, or the
-   * reply's budget has no call for it.
+   * Makes a title of at most 60 characters for a chat with this first message.
+   * @returns undefined if the model makes none, or if the budget of the reply has no call left
    */
   title(request: {
     agent: AgentVersion;

@@ -25,29 +25,29 @@ export interface LeaseRequest {
 
 export interface ChatStore {
   get(workspaceId: string, chatId: number): Promise<Chat | undefined>;
-  /** Gives the chat the next id of its workspace and its place in every list, in one transaction. */
+  /** Creates the chat with the next id of its workspace, and adds it to every list, in one transaction. */
   create(chat: NewChat): Promise<Chat>;
-  /** The same, and the key of its request is kept with it. Undefined when the key is in use: then nothing is made. */
+  /** Also stores the idempotency record, in the same transaction. Undefined, and nothing created, if the key is in use. */
   createWithKey(chat: NewChat, key: IdempotencyKey): Promise<Chat | undefined>;
-  /** One page of a list, and how many chats the list has in all. */
+  /** One page of a list, and the number of all chats in the list. */
   page(
     filter: ChatFilter,
     page: { limit: number; offset: number; ascending: boolean },
   ): Promise<{ total: number; chats: Chat[] }>;
   /**
-   * Takes the reply lease when the chat is the agent's, open to the user, and free.
-   * @returns the chat with the new lease, or the chat as it stands when it was refused (undefined: there is none).
+   * Acquires the chat lease if the chat belongs to the agent, is open to the user, and has no lease.
+   * @returns the chat with the new lease; otherwise the chat as it is, or undefined if there is none
    */
   takeLease(
     request: LeaseRequest,
   ): Promise<{ taken: true; chat: Chat } | { taken: false; chat: Chat | undefined }>;
-  /** Takes the lease of a turn that its holder has given up. False when anything of chat or lease has changed since. */
+  /** Replaces the lease of an abandoned turn. False if the chat or its lease has changed since it was read. */
   takeOverLease(chat: Chat, lease: Lease): Promise<boolean>;
-  /** Which of the two messages of the turn behind the last one that ended are stored. */
+  /** Which of the two messages of the open turn, the one after `messageCount`, are stored. */
   openTurn(chat: Chat): Promise<{ user: boolean; reply: boolean }>;
-  /** False when the lease is no longer the holder's. */
+  /** False if the chat has another lease now. */
   renewLease(chat: Chat, leaseId: string, until: number): Promise<boolean>;
-  /** Frees the chat and sets its count. False when the lease was no longer the holder's. */
+  /** Releases the lease and sets the count. False if the chat has another lease now. */
   releaseLease(chat: Chat, leaseId: string, messageCount: number): Promise<boolean>;
   rename(chat: Chat, name: string, now: string): Promise<void>;
 }

@@ -1,9 +1,9 @@
 import type { ChatResource } from '#contract/chat.ts';
 
-/** The lock that a reply in progress holds on its chat. */
+/** The chat lease: a running reply owns its chat until then. */
 export interface Lease {
   id: string;
-  /** Milliseconds since the epoch; past it anyone may settle the turn and free the chat. */
+  /** Milliseconds since the epoch. After it, any function may close the turn and release the lease. */
   until: number;
 }
 
@@ -16,14 +16,14 @@ export interface Chat {
   createdAt: string;
   updatedAt: string;
   /**
-   * Messages of the turns that have ended, stored at the positions 1 to `messageCount`. While a lease is on the chat,
-   * the messages of its turn may stand at the next two positions.
+   * Number of messages of all turns that have ended, at the positions 1 to `messageCount`. While the chat has a lease,
+   * the messages of the open turn are at the next two positions.
    */
   messageCount: number;
   lease: Lease | null;
 }
 
-/** A chat made with an external user belongs to that user; one made without belongs to the whole workspace. */
+/** A chat with an external user belongs to that user; a chat without one belongs to the whole workspace. */
 export const isOpenTo = (chat: Chat, externalUserId: string | undefined): boolean =>
   chat.externalUserId === null || chat.externalUserId === externalUserId;
 

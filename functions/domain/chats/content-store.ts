@@ -1,9 +1,9 @@
 /** Texts that are too large for an item of the table. */
 export interface ContentStore {
-  /** @returns the name to read it by */
+  /** @returns the name of the stored text, for `get` */
   put(workspaceId: string, content: string): Promise<string>;
   get(name: string): Promise<string>;
-  /** The same, unless it has more characters: then nothing of it is read. */
+  /** The text if it has at most so many characters; a longer one is not read. */
   getUpTo(name: string, characters: number): Promise<string | undefined>;
   delete(name: string): Promise<void>;
 }

@@ -1,7 +1,7 @@
 import type { Chat } from './chat.ts';
 import type { ChatServices } from './services.ts';
 
-/** How many messages a chat shows: those of the turns that have ended, and what is stored of one that has not. */
+/** The number of messages that clients see: those of ended turns, and the stored ones of an open turn. */
 export async function countMessages(services: Pick<ChatServices, 'chats'>, chat: Chat): Promise<number> {
   if (chat.lease === null) return chat.messageCount;
   const turn = await services.chats.openTurn(chat);

@@ -9,6 +9,6 @@ export interface Feedback {
 }
 
 export interface FeedbackStore {
-  /** Stores a user's feedback on the message at a position in place of an earlier one, and counts users by type. */
+  /** Replaces a user's feedback on the message at the position, and counts users by feedback type. */
   record(chat: Chat, position: number, feedback: Feedback): Promise<void>;
 }

@@ -12,14 +12,14 @@ export interface Reply {
   usage: TokenUsage;
   /** In order of their start. */
   reasoningSteps: ReasoningStep[];
-  /** What the usage is the sum of. */
+  /** `usage` is their sum. */
   calls: CountedCall[];
 }
 
-/** How a reply ends that someone else had to end. */
+/** Error message of a reply that another function closed. */
 export const interrupted = 'The reply was interrupted';
 
-/** Gathers a reply from its parts, and passes on what clients are told of them. */
+/** Builds a reply from its parts, and emits an event for each part that clients see. */
 export function gatherReply(
   clock: Clock,
   emit: (event: StreamEventBody) => void,
@@ -78,7 +78,7 @@ export function gatherReply(
           endStep(part.step.id, { result: part.step.result, token_usage: part.step.token_usage });
       }
     },
-    /** Ends what is under way: steps as failures, calls of models as calls, since they were made. */
+    /** Ends running steps as failures, and counts running model calls without tokens. */
     interrupt() {
       for (const call of openCalls) countCall(call, unknownUsage);
       openCalls.clear();

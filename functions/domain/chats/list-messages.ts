@@ -7,7 +7,7 @@ import type { RatedMessage } from './message-store.ts';
 import type { ChatServices } from './services.ts';
 
 /**
- * One page of a chat's history. Positions are dense, so a page is a range of them and the total is the last of them.
+ * One page of a chat's history. Positions have no gaps, so a page is a range of positions and the total is the last one.
  * @throws clientNotAllowed, then badRequest without an external user, then notFound `Chat not found`
  */
 export const listMessages =

@@ -5,7 +5,7 @@ import type { PlatformServices } from '#domain/platform/services.ts';
 import { groupId, messageId } from './message.ts';
 import type { RatedMessage } from './message-store.ts';
 
-/** What clients see of a message (specification, section 2.5). */
+/** A message as clients see it (specification, section 2.5). */
 export const messageResource =
   (services: Pick<PlatformServices, 'clock'> & { files: Pick<FileServices['files'], 'address'> }) =>
   async (chatId: number, { message, feedbackCounts }: RatedMessage): Promise<MessageResource> => ({

@@ -3,8 +3,8 @@ import type { ReasoningStep, ReplyError, TokenUsage } from '#contract/message.ts
 import type { StoredFile } from '#domain/files/stored-file.ts';
 
 /**
- * A message's id is its chat's id times 2^21 plus its position in the chat, so that ids are unique in the workspace,
- * rise inside a chat, and lead back to the position without a look-up. Chat ids are dense (1, 2, 3 …), so 2^53 holds
+ * A message's id is its chat's id times 2^21 plus its position in the chat. So ids are unique in the workspace, ascend
+ * inside a chat, and give the position without a read. Chat ids have no gaps (1, 2, 3 …), so 2^53 is enough for
  * 4.29 billion chats of 2,097,151 messages in one workspace.
  */
 const positionsPerChat = 2 ** 21;
@@ -13,20 +13,20 @@ export const lastChatId = limits.chatsOfWorkspace;
 
 export const messageId = (chatId: number, position: number): number => chatId * positionsPerChat + position;
 
-/** The position that an id names in a chat; undefined when the id belongs to another chat. */
+/** The position of the message with this id; undefined if the id belongs to another chat. */
 export function positionOf(chatId: number, id: number): number | undefined {
   const position = id - chatId * positionsPerChat;
   return position >= 1 && position <= lastPosition ? position : undefined;
 }
 
-/** Every turn is a user message at an odd position and the reply to it at the next. */
+/** A turn is a user message at an odd position and its reply at the next position. */
 export const isReplyPosition = (position: number): boolean => position % 2 === 0;
 
-/** The same for both messages of a turn, and unique in the workspace: made from the user message's id. */
+/** The same for both messages of a turn, and unique in the workspace. */
 export const groupId = (chatId: number, position: number): string =>
   `turn_${messageId(chatId, isReplyPosition(position) ? position - 1 : position)}`;
 
-/** Why a reply did not end by itself, although nothing failed: it reached the greatest length of a reply. */
+/** Why a reply was cut short without an error: it reached the maximum length of a reply. */
 export type Incomplete = 'max_output_tokens';
 
 export interface UserMessage {
@@ -45,7 +45,7 @@ export interface AssistantMessage {
   agentVersionId: string | null;
   reasoningSteps: ReasoningStep[];
   tokenUsage: TokenUsage;
-  /** Why the reply is not whole; null when it is. */
+  /** Why the reply failed; null if it is complete. */
   error: ReplyError | null;
   incomplete: Incomplete | null;
 }
@@ -59,7 +59,7 @@ export const noUsage: TokenUsage = {
   total_calls: 0,
 };
 
-/** Of a call whose end its provider did not tell. */
+/** The usage of a call without an end from its provider. */
 export const unknownUsage: TokenUsage = { ...noUsage, total_calls: 1 };
 
 export const sumOfUsage = (one: TokenUsage, other: TokenUsage): TokenUsage => ({

@@ -10,7 +10,7 @@ import { isReplyPosition, positionOf } from './message.ts';
 import type { ChatServices } from './services.ts';
 
 /**
- * Rates a reply (specification, section 2.8). A user's later feedback on the same message replaces the earlier.
+ * Rates a reply (specification, section 2.8). A user's new feedback on a message replaces the old one.
  * @throws clientNotAllowed, then notFound `Chat not found` or `Message not found`, then badRequest for a user's message
  */
 export const recordFeedback =

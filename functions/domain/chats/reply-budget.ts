@@ -1,30 +1,30 @@
-/** What one reply may use, with the agents that it calls and the title of its chat. */
+/** Limits of one reply, together with the agents that it calls and the title of its chat. */
 export interface ReplyLimits {
-  /** Calls of models, also those that are made again. */
+  /** Calls of models, with retries. */
   modelCalls: number;
   toolUses: number;
   toolsAtOnce: number;
-  /** Of its text, as UTF-8; a called agent's may have as many. */
+  /** UTF-8 bytes of its text. A called agent has a limit of its own, as large. */
   replyBytes: number;
 }
 
-/** A use of a tool that has not ended. */
+/** A tool that runs. */
 export interface RunningTool {
-  /** It has called an agent that waits for a tool of its own: the two count as one. */
+  /** It has called an agent that waits for a tool of its own: the two count as one tool. */
   isWaiting: boolean;
   end(): void;
 }
 
-/** The call of a model that an agent ends with: nobody else can take it. */
+/** A model call that only one agent can use, for its final text. */
 export interface ReservedCall {
   take(): void;
-  /** Gives it back when it was not taken. */
+  /** Returns the call to the budget if it was not used. */
   release(): void;
 }
 
 /**
- * Counts what one reply uses: agents that it calls use the same budget, so that agents that call agents do not multiply
- * it. Every agent at work has one call reserved for its answer: at the limit all of them end with a text.
+ * Counts what one reply uses. Called agents share the budget, so agents that call agents do not multiply it. Each running
+ * agent has one model call reserved for its final text, so at the limit all of them still end with a text.
  */
 export class ReplyBudget {
   readonly limits: ReplyLimits;
@@ -37,14 +37,14 @@ export class ReplyBudget {
     this.limits = limits;
   }
 
-  /** False when all calls that are left are reserved. */
+  /** False if only reserved calls are left. */
   takeModelCall(): boolean {
     if (this.modelCalls + this.reservedCalls >= this.limits.modelCalls) return false;
     this.modelCalls += 1;
     return true;
   }
 
-  /** Undefined when all calls that are left are reserved. */
+  /** Undefined if only reserved calls are left. */
   reserveModelCall(): ReservedCall | undefined {
     if (this.modelCalls + this.reservedCalls >= this.limits.modelCalls) return undefined;
     this.reservedCalls += 1;
@@ -63,8 +63,8 @@ export class ReplyBudget {
   }
 
   /**
-   * @param caller the use of a tool that has called the agent whose tool this is
-   * @returns the limit that is reached when it may not start
+   * @param caller the running tool that called the agent of this tool; undefined for the agent of the chat
+   * @returns the limit that was reached, if the tool may not start
    */
   startTool(caller: RunningTool | undefined): RunningTool | 'toolUses' | 'toolsAtOnce' {
     if (this.toolUses >= this.limits.toolUses) return 'toolUses';

@@ -14,14 +14,14 @@ export interface ChatServices {
 
 /** Times in milliseconds. */
 export interface ReplySettings {
-  /** The longest that a stream may go without an event (specification, section 8). */
+  /** Idle timeout: the longest time without an event of a stream (specification, section 8). */
   streamTimeout: number;
-  /** How long a reply's lock outlives a crashed function; renewed at a third of it. */
+  /** Length of a chat lease, which is how long it outlives a crashed function. It is renewed at every third of it. */
   lease: number;
-  /** Characters of earlier messages that a model is given. */
+  /** Characters of earlier messages that the model gets. */
   historyCharacters: number;
   /** Files that a message may attach. */
   attachedFiles: number;
-  /** Of one reply, with the agents that it calls. */
+  /** Limits of one reply, together with the agents that it calls. */
   limits: ReplyLimits;
 }
