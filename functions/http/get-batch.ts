@@ -1,12 +1,12 @@
 import { route } from '#contract/routes/get-batch.ts';
 import { batchResource } from '#domain/batches/batch.ts';
-import { tallyBatch } from '#domain/batches/count-batch.ts';
+import { countBatch } from '#domain/batches/count-batch.ts';
 import { findBatch } from '#domain/batches/find-batch.ts';
 import { batches } from '#runtime/composition/services.ts';
 import { bufferedRoute } from '#runtime/http/buffered-route.ts';
 
 const find = findBatch({ batches: batches() });
-const tally = tallyBatch({ batches: batches() });
+const tally = countBatch({ batches: batches() });
 
 export const handler = bufferedRoute(route, async ({ workspaceId, parameters }) => ({
   data: batchResource(await tally(await find(workspaceId, parameters.batch_id))),

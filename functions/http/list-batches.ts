@@ -1,10 +1,10 @@
 import { route } from '#contract/routes/list-batches.ts';
 import { batchResource } from '#domain/batches/batch.ts';
-import { tallyBatches } from '#domain/batches/count-batch.ts';
+import { countBatches } from '#domain/batches/count-batch.ts';
 import { batches } from '#runtime/composition/services.ts';
 import { listRoute } from '#runtime/http/list-route.ts';
 
-const tally = tallyBatches({ batches: batches() });
+const tally = countBatches({ batches: batches() });
 
 export const handler = listRoute(route, async ({ workspaceId, query }) => {
   const { status, limit, offset } = query;

@@ -11,14 +11,12 @@ interface AdvanceServices
     Pick<BatchServices, 'batches'>,
     Pick<PlatformServices, 'meter'> {}
 
-/**
- * `wait`: requests are to be done; `finish`: some are being done, and no more are begun; `over`: the batch has ended.
- */
+/** `wait`: the batch has work; `finish`: it is stopped and waits for running requests; `over`: it has ended. */
 export type BatchPhase = 'wait' | 'finish' | 'over';
 
 /**
- * Looks at a batch and moves it on: one whose time is up is stopped, and one that has nothing left to be done is closed.
- * Says from the rows alone what is to be waited for.
+ * Marks an expired batch, and completes a batch without work. It decides from the stored items alone.
+ * @returns what the workflow must wait for
  */
 export const advanceBatch =
   (services: AdvanceServices) =>
@@ -33,12 +31,12 @@ export const advanceBatch =
       if (batch.stop !== null) await failAbandoned(services, batch);
       const left = await openRequests(services, batch);
       if (!isNothingLeft(batch, left)) return { batch, stage: batch.stop === null ? 'wait' : 'finish' };
-      // Unless someone has stopped it meanwhile, or closed it.
+      // Does nothing if the batch was stopped or completed meanwhile.
       await closeBatch(services, batch, left);
     }
   };
 
-/** Ends a batch that cannot be carried through: what is not over has failed. */
+/** Ends a batch whose workflow cannot go on. Requests without a result have failed. */
 export const failBatch =
   (services: AdvanceServices) =>
   async (input: { workspaceId: string; batchId: string }): Promise<Batch> => {
@@ -62,7 +60,7 @@ async function read(
   return batch;
 }
 
-/** Of a stopped batch, what a worker began and left lying is not begun again. */
+/** A stopped batch retries no request, so requests with an expired lease have failed. */
 async function failAbandoned(
   services: Pick<BatchServices, 'batches'> & Pick<PlatformServices, 'clock'>,
   batch: Batch,
@@ -73,14 +71,14 @@ async function failAbandoned(
     await services.batches.failAbandonedItem(batch, abandoned(batch, item), now);
 }
 
-/** It ends as one that was never begun. */
+/** An abandoned request ends like one that was never started. */
 const abandoned = (batch: Batch, item: BatchItem): BatchItem => {
   const { error, processedAt } = outcomeOf(batch, undefined);
   return { ...item, status: 'failed', error, processedAt };
 };
 
 async function closeBatch(services: AdvanceServices, batch: Batch, left: OpenRequests): Promise<void> {
-  // Before the close: behind it nobody looks at the batch again.
+  // Before the batch completes, because nothing checks it afterwards.
   await releaseChats(services)(batch, left.unanswered);
   const now = services.clock.now();
   const at = now.toISOString();

@@ -2,7 +2,7 @@ import type { WebhookPayload } from '#contract/batch.ts';
 import type { WebhookDelivery } from '#domain/webhooks/webhook-delivery.ts';
 import { type Batch, batchResource, wantsWebhook } from './batch.ts';
 
-/** The delivery that the end of a batch begins; null when its webhook does not want it. */
+/** The delivery that the end of a batch starts; null if its webhook does not want the event. */
 export function deliveryOf(ended: Batch): WebhookDelivery | null {
   const { status } = ended;
   if (status === 'in_progress' || status === 'cancelling' || !wantsWebhook(ended)) return null;

@@ -1,14 +1,17 @@
-/** Requests of a batch that one call of a worker does together: all that a message of the queue says. */
+/** A message of the queue: requests of a batch that one call of a worker processes together. */
 export interface QueuedRequests {
   workspaceId: string;
   batchId: string;
   /** Ten at most. */
   positions: number[];
-  /** Whether it fills one of the places that the batch has: who is done with it gives the place to other requests. */
+  /** Whether the message uses an in-flight message slot of the batch, which its worker then gives to other requests. */
   holdsPlace: boolean;
 }
 
-/** `drained`: no message waits to be delivered, though workers may hold messages, or have died with them; `empty`: nor that. */
+/**
+ * `drained`: no message waits for delivery, but some are with workers, or hidden after a worker died; `empty`: no
+ * message.
+ */
 export type QueueDepth = 'filled' | 'drained' | 'empty';
 
 export interface BatchQueue {

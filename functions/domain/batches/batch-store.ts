@@ -4,7 +4,8 @@ import type { BatchTransitions } from './batch-transitions.ts';
 
 export interface BatchStore extends BatchTransitions {
   /**
-   * Stores all requests, then the batch, so nobody sees half of a batch. A repeated call with the same id changes nothing.
+   * Stores all requests, then the batch, so nobody sees half of a batch. A repeated call with the same id changes
+   * nothing.
    * @param checkLimit is given the number of other open batches of the workspace, and throws if one more is too many;
    *   null without a limit
    * @returns false if a batch with this id exists

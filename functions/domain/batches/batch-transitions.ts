@@ -31,12 +31,13 @@ export interface Outcomes {
  * Every write that changes a batch or one of its items after its creation. Each is one conditional write or one
  * transaction, so a crash leaves either nothing or all of it.
  *
- * Batch: `in_progress` → `cancelling`, or expired while it still says `in_progress` → `completed`, `cancelled` or `failed`.
+ * Batch: `in_progress` → `cancelling`, or expired while it still says `in_progress` → `completed`, `cancelled` or
+ * `failed`.
  * An expired batch ends as `completed`, unless it was cancelled while it still said `in_progress`.
  * Item: absent → `processing` ⇄ `waiting` → `success` or `failed`.
  *
- * A transition that returns a batch returns it as it is after the write, and undefined if its condition did not hold. One
- * that returns a boolean returns false in that case.
+ * A transition that returns a batch returns it as it is after the write, and undefined if its condition did not hold.
+ * One that returns a boolean returns false in that case.
  */
 export interface BatchTransitions {
   /**
@@ -99,8 +100,8 @@ export interface BatchTransitions {
    */
   cancel(batch: Batch, at: string): Promise<Batch | undefined>;
   /**
-   * No request is claimed any more; the status stays `in_progress`.
-   * Writer: advance-batch. Condition: the batch says `in_progress` and is not stopped. After a crash: its retry goes on.
+   * No request is claimed any more; the status stays `in_progress`. Writer: advance-batch. Condition: the batch says
+   * `in_progress` and is not stopped. After a crash: its retry goes on.
    */
   markExpired(batch: Batch, at: string): Promise<Batch | undefined>;
   /**

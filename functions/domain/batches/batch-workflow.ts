@@ -1,10 +1,10 @@
 import type { Batch } from './batch.ts';
 
 export interface BatchWorkflow {
-  /** Starts the execution of the batch's run; one that was started before is left as it is. */
+  /** Starts the execution with the batch's execution number; does nothing if it was started before. */
   start(batch: Batch): Promise<void>;
-  /** Of the execution of the batch's run. */
+  /** The state of the execution with the batch's execution number. */
   stateOf(batch: Batch): Promise<'none' | 'running' | 'ended'>;
-  /** Ends the workflow's wait. False when nobody waits with this token. */
+  /** Ends the wait of the workflow. False if no task waits with this token. */
   completeTaskCallback(taskToken: string): Promise<boolean>;
 }

@@ -4,45 +4,48 @@ import type { Incomplete } from '#domain/chats/message.ts';
 import type { CountedCall } from '#domain/platform/model-usage.ts';
 import type { Webhook } from '#domain/webhooks/webhook.ts';
 
-/** Why nothing of a batch is begun any more (specification, sections 3.1, 3.2 and 7.4). */
+/** Why a batch starts no request any more (specification, sections 3.1, 3.2 and 7.4). */
 export type StopReason = 'cancelled' | 'expired' | 'failed';
 
 export interface Batch {
   id: string;
   workspaceId: string;
   agentId: string;
-  /** Of the key that it was created with: what it uses is that key's usage. */
+  /** The API key that created the batch; its usage is counted for this key. */
   apiKeyId: string;
   status: BatchStatus;
   total: number;
-  /** Exact once the batch has ended. Before that, what workers have told so far: clients are told a tally (tally-batch.ts). */
+  /**
+   * Exact after the end. Before it, a lower bound of what workers have recorded; clients get counts of the items
+   * (count-batch.ts).
+   */
   completed: number;
   failed: number;
   createdAt: string;
   expiresAt: string;
   completedAt: string | null;
   cancelledAt: string | null;
-  /** Set in the write after which no request can be begun: those that were not are failed from then on. */
+  /** After this write no request is started; requests that were not started have failed. */
   stop: { reason: StopReason; at: string } | null;
   webhook: Webhook | null;
-  /** Which execution of the workflow carries the batch; a later one takes over when it is gone. */
+  /** Number of the current execution of the workflow. A successor has the next number. */
   executionNumber: number;
-  /** What wakes the workflow from its wait. */
+  /** By which workers complete the callback of the workflow's task. */
   taskToken: string | null;
-  /** When its first requests had been put into the queue. */
+  /** When its first requests were in the queue. */
   dispatchedAt: string | null;
-  /** When further ones last were, or such as had been lost. */
+  /** When further or lost requests were last enqueued. */
   sentAt: string | null;
-  /** How many groups of its requests, in input order, were put into the queue so far. */
+  /** Number of its request groups, in input order, that were enqueued. */
   groupsSent: number;
-  /** Messages of the batch that are in the queue or being done, as far as crashes let anyone know. */
+  /** Its in-flight message slots in use: messages in the queue or with a worker. A crash may leave the number wrong. */
   slots: number;
 }
 
-/** Requests that one message names, and one call of a worker does. */
+/** Requests of one message, which one call of a worker processes. */
 export const requestsPerGroup = 10;
 
-/** The reply lease of a request's chat is the request's, whoever does it: its next attempt finds its own. */
+/** Id of the chat lease of a request, the same for all its attempts: a new attempt finds the lease of the last one. */
 export const chatLeaseOf = (batch: Pick<Batch, 'id'>, position: number): string =>
   `batch:${batch.id}:${position}`;
 
@@ -51,52 +54,55 @@ export const groupsOf = ({ total }: Pick<Batch, 'total'>): number => Math.ceil(t
 export const isOpen = ({ status }: Pick<Batch, 'status'>): boolean =>
   status === 'in_progress' || status === 'cancelling';
 
-/** Whether the state that the batch is in is an event that its webhook is called for. */
+/** Whether the webhook of the batch wants the event of its status. */
 export const wantsWebhook = ({ status, webhook }: Pick<Batch, 'status' | 'webhook'>): boolean =>
   webhook?.events.some((event) => event === status) ?? false;
 
-/** As far as the counters know, which may be behind. */
+/** By the counters, which never decrease: false may be out of date. */
 export const mayHaveEnded = ({ stop, completed, failed, total }: Batch): boolean =>
   stop !== null || completed + failed >= total;
 
-/** One request of a batch as its client gave it. Positions count from 0 in input order. */
+/** A request of a batch as its client sent it. Positions count from 0 in input order. */
 export interface BatchRequest {
   position: number;
   customId: string;
   message: string;
   agentId: string;
   externalUserId: string | null;
-  /** Of the chat that is made for it. */
+  /** Name of the chat that is created for it. */
   name: string;
   attachedFileUuids: string[];
   historyId: number | null;
-  /** The next request of the same history, begun when this one has ended; null when there is none. */
+  /** The next request of the same history, which starts after this one; null if there is none. */
   next: number | null;
-  /** The one before it. */
+  /** The request before it in the same history. */
   previous: number | null;
 }
 
-/** A request's part in all that does not need its text. */
+/** A request without its text. */
 export interface ManifestEntry {
   customId: string;
   historyId: number | null;
   next: number | null;
 }
 
-/** What has become of a request that was begun. There is none for a request that was not. */
+/** The state of a request. A request that was never claimed has no item. */
 export interface BatchItem {
   position: number;
-  /** `waiting`: begun in vain, and to be tried again. */
+  /** `waiting`: an attempt failed and a retry is scheduled. */
   status: 'processing' | 'waiting' | 'success' | 'failed';
-  /** Counts the claims: who holds an older one has lost the request. */
+  /** Number of claims. A worker with a lower number has lost the request. */
   attempt: number;
-  /** Replies that a model broke off. */
+  /** Number of replies that the model broke off. */
   brokenReplies: number;
-  /** Claims that ended with their lease: the worker had died, or failed without being able to say so. */
+  /** Number of claims whose lease expired: the worker died, or could not store a result. */
   lostAttempts: number;
-  /** Milliseconds since the epoch; past it anyone may take over what is `processing`, or try what is `waiting`. */
+  /**
+   * Milliseconds since the epoch. After it, any worker may claim the request: its lease has expired, or its retry is
+   * due.
+   */
   leaseUntil: number;
-  /** The chat of the request, once there is one, and where in it its own message stands. */
+  /** The chat of the request, and the position of its message there; null as long as there is none. */
   chatId: number | null;
   messagePosition: number | null;
   error: { code: number; message: string } | null;
@@ -118,7 +124,10 @@ export interface Outcome {
   processedAt: string | null;
 }
 
-/** A request's state as clients see it: what was not begun when the batch was stopped has failed at that moment. */
+/**
+ * The result of a request as clients see it. A request that was not started before the batch was stopped has failed
+ * then.
+ */
 export function outcomeOf(batch: Pick<Batch, 'stop'>, item: BatchItem | undefined): Outcome {
   if (item !== undefined && item.status !== 'waiting')
     return { status: item.status, error: item.error, processedAt: item.processedAt };
@@ -126,7 +135,7 @@ export function outcomeOf(batch: Pick<Batch, 'stop'>, item: BatchItem | undefine
   return { status: 'failed', error: stopErrors[batch.stop.reason], processedAt: batch.stop.at };
 }
 
-/** Of a batch whose counts are exact. */
+/** @param batch with exact counts */
 export function batchResource(batch: Batch): BatchResource {
   return {
     id: batch.id,

@@ -3,13 +3,13 @@ import type { PlatformServices } from '#domain/platform/services.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
 import type { Batch } from './batch.ts';
 import { completeTaskCallback } from './complete-task-callback.ts';
-import { tallyBatch } from './count-batch.ts';
+import { countBatch } from './count-batch.ts';
 import { findBatch } from './find-batch.ts';
 import type { BatchServices } from './services.ts';
 
 /**
- * Cancels a batch that is in progress: what has not been begun has failed from now on (specification, section 3.1), or
- * since its time was up.
+ * Cancels a batch in progress (specification, section 3.1). Requests that were not started have failed, from now on or
+ * since the batch expired.
  * @throws notFound, or badRequest in any other state
  */
 export const cancelBatch =
@@ -30,8 +30,8 @@ export const cancelBatch =
     try {
       await completeTaskCallback(services)(stopped);
     } catch (error) {
-      // The batch is cancelled; the reconciler wakes its workflow.
+      // The batch is cancelled; the reconciler completes the callback.
       services.log.warn('The workflow of a cancelled batch was not woken', { batchId, error });
     }
-    return tallyBatch(services)(stopped);
+    return countBatch(services)(stopped);
   };

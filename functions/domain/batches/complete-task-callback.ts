@@ -2,8 +2,8 @@ import type { Batch } from './batch.ts';
 import type { BatchServices } from './services.ts';
 
 /**
- * Lets the workflow look at its batch again. A wake says nothing, so one too many does no harm; a wait that began a
- * moment ago has another token, which is looked up once.
+ * Completes the callback of the workflow's task, so that the workflow checks the batch. A needless call does no harm.
+ * If the token is out of date, the current one is read once.
  */
 export const completeTaskCallback =
   (services: Pick<BatchServices, 'batchWorkflow' | 'batches'>) =>

@@ -1,38 +1,38 @@
 import { type Batch, type BatchItem, isOpen, outcomeOf } from './batch.ts';
 import type { BatchServices } from './services.ts';
 
-/** Each takes up to ten queries at once, of one page for every 1 MB of items. */
+/** Batches that are counted concurrently. Each needs up to ten queries at once, with a page for each 1 MB of items. */
 const batchesAtOnce = 8;
 
-/** What has become of a batch's requests, by the rule of their results. */
-function tallyOf(
+/** Counts the requests of a batch by the rule of their results. */
+function countsOf(
   batch: Pick<Batch, 'stop' | 'total'>,
   items: readonly BatchItem[],
 ): Pick<Batch, 'completed' | 'failed'> {
   const ended = { success: 0, failed: 0, pending: 0, processing: 0 };
   for (const item of items) ended[outcomeOf(batch, item).status] += 1;
-  // Those that were never begun.
+  // Requests that were never claimed have no item.
   ended[outcomeOf(batch, undefined).status] += batch.total - items.length;
   return { completed: ended.success, failed: ended.failed };
 }
 
 /**
- * The batch with the counts that its results tell from then on (specification, section 2.9). Those of a closed batch are
- * stored with it.
- * @param batch as it was read before
+ * The batch with counts that are not higher than its results show afterwards (specification, section 2.9). The counts
+ * of an ended batch are stored.
+ * @param batch read before this call
  */
-export const tallyBatch =
+export const countBatch =
   (services: Pick<BatchServices, 'batches'>) =>
   async (batch: Batch): Promise<Batch> =>
-    isOpen(batch) ? { ...batch, ...tallyOf(batch, await services.batches.allItems(batch)) } : batch;
+    isOpen(batch) ? { ...batch, ...countsOf(batch, await services.batches.allItems(batch)) } : batch;
 
-export const tallyBatches =
+export const countBatches =
   (services: Pick<BatchServices, 'batches'>) =>
   async (batches: readonly Batch[]): Promise<Batch[]> => {
-    const tallied: Batch[] = [];
+    const counted: Batch[] = [];
     for (let first = 0; first < batches.length; first += batchesAtOnce)
-      tallied.push(
-        ...(await Promise.all(batches.slice(first, first + batchesAtOnce).map(tallyBatch(services)))),
+      counted.push(
+        ...(await Promise.all(batches.slice(first, first + batchesAtOnce).map(countBatch(services)))),
       );
-    return tallied;
+    return counted;
   };

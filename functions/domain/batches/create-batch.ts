@@ -21,16 +21,18 @@ type CreateServices = Pick<BatchServices, 'batches' | 'batchSettings' | 'batchWo
   Pick<WorkspaceServices, 'workspaces'> &
   Pick<PlatformServices, 'clock' | 'identifiers' | 'log' | 'idempotency'>;
 
-/** A request with the same key is making the batch, or has died while it was: looked for so often, then made. */
+/**
+ * How often a repeated request checks whether the first one has created the batch. Then it creates the batch itself.
+ */
 const checksForBatch = 12;
 const millisecondsBetweenChecks = 250;
 
 /**
- * Takes a batch in: everything is checked before anything is written.
- * @param key of a request that may be made again: the batch that it has made is told as it was then
- * @param mostOpen how many batches of the workspace may then be open; null for any number
+ * Creates a batch. All checks are made before anything is written.
+ * @param key idempotency key: a repeated request gets the batch as it was created
+ * @param mostOpen highest number of open batches in the workspace, with this one; null without a limit
  * @throws clientNotAllowed, then badRequest, or notFound for a history, each naming the request and the field
- *   (specification, sections 4.2 and 5.4); rateLimited when as many are open
+ *   (specification, sections 4.2 and 5.4); rateLimited if as many batches are open
  */
 export const createBatch =
   (services: CreateServices) =>
@@ -48,7 +50,7 @@ export const createBatch =
     const made = previous && (await awaitBatch(services, workspaceId, previous.batchId));
     if (made !== undefined) return { batch: asCreated(made), replayed: true };
 
-    // Looked up together; of several that are wrong, the same one is always told.
+    // Concurrent reads, checked in a fixed order: of several errors, always the same one is reported.
     const checks = await Promise.allSettled([
       rejectUnpublishedAgents(services, workspaceId, body, requests),
       rejectForeignHistories(services, workspaceId, requests),
@@ -87,7 +89,7 @@ export const createBatch =
       groupsSent: 0,
       slots: 0,
     };
-    // Counted once more, for several at once, which were few enough a moment ago.
+    // Counted once more, because several requests may have passed the first check concurrently.
     const checkLimit = mostOpen === null ? null : rejectAt(mostOpen);
     if (!(await services.batches.create(batch, requests, checkLimit))) {
       const first = await services.batches.get(workspaceId, id);
@@ -97,13 +99,13 @@ export const createBatch =
     try {
       await services.batchWorkflow.start(batch);
     } catch (error) {
-      // The batch stands; the reconciler starts it.
+      // The batch is stored; the reconciler starts its execution.
       services.log.warn('The workflow of a batch was not started', { batchId: batch.id, error });
     }
     return { batch, replayed: false };
   };
 
-/** Seconds: a batch of few requests takes some, and nobody knows of the others. */
+/** Retry-After, seconds. A batch of few requests takes some seconds; how long the others take is unknown. */
 const recheckSeconds = 30;
 
 const rejectAt = (most: number) => (open: number) => {
@@ -123,7 +125,7 @@ async function rejectOneTooMany(
   if (mostOpen !== null) rejectAt(mostOpen)(await batches.countOpen(workspaceId));
 }
 
-/** The id that the batch has or will have, whoever of several that make the same request is the one to make it. */
+/** The id of the batch, the same for all requests with this idempotency key, whichever of them creates the batch. */
 async function reserveId(
   services: CreateServices,
   key: IdempotencyKey | null,
@@ -134,7 +136,7 @@ async function reserveId(
   return previousWork(stored, key, 'batch')?.batchId ?? drawn;
 }
 
-/** To make it again would write the same, but all of it: so it is waited for, as long as making it may take. */
+/** Creating the batch again would write all of it once more. So the request waits as long as creation may take. */
 async function awaitBatch(
   services: CreateServices,
   workspaceId: string,
@@ -148,7 +150,7 @@ async function awaitBatch(
   return undefined;
 }
 
-/** As its first answer told it, whatever has become of it since. */
+/** The batch as the first response had it. */
 const asCreated = (batch: Batch): Batch => ({
   ...batch,
   status: 'in_progress',

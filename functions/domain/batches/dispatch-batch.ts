@@ -8,10 +8,12 @@ type DispatchServices = Pick<BatchServices, 'batchQueue' | 'batchWorkflow' | 'ba
   Pick<PlatformServices, 'clock'>;
 
 /**
- * Notes down what wakes the workflow, and then puts the first requests into the queue, once for a batch: as many as it has
- * places for; who ends some sends the next. When there is nothing to wait for, it wakes the workflow itself: what ended
- * before the token was noted has told nobody. When there is something, but no message that could do it, since the answer
- * to a write got lost and its sender took other requests for those to be sent, they are sent now.
+ * Stores the task token, and then enqueues the first requests, once for a batch: as many messages as it has slots.
+ * Workers enqueue the further ones.
+ *
+ * For a batch that was dispatched before, it completes the callback if no work is left, because workers that ended
+ * before the token was stored could not complete it. If work is left but no message has a slot, it requeues the
+ * unclaimed requests: the response to a write was lost, and its worker did not send the groups that it had taken.
  */
 export const dispatchBatch =
   (services: DispatchServices) =>
@@ -25,14 +27,14 @@ export const dispatchBatch =
     }
     if (batch.stop === null && batch.dispatchedAt === null) {
       const groups = Math.min(await slotsOf(services, batch), groupsLeft(batch));
-      // A call that died behind this write left it to the next one to send them.
+      // If this call dies after the write, its retry sends the groups.
       const started = batch.groupsSent > 0 ? batch : await services.batches.enqueueFirst(batch, groups);
       await services.batchQueue.send(groupMessages(started, 0, started.groupsSent));
       await services.batches.markFirstEnqueued(started, services.clock.now().toISOString());
       return;
     }
     const left = await openRequests(services, batch);
-    // Of a stopped batch, nothing waits for requests that lost their worker: the workflow ends them.
+    // Requests of a stopped batch with an expired lease are no reason to wait: the workflow fails them.
     const now = services.clock.now().getTime();
     const isAbandoned = batch.stop !== null && left.processing.every(({ leaseUntil }) => leaseUntil < now);
     if (isAbandoned || isNothingLeft(batch, left))

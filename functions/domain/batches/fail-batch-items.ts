@@ -6,8 +6,8 @@ import { passSlotOn } from './pass-slot-on.ts';
 import type { BatchServices } from './services.ts';
 
 /**
- * Ends the requests of a message that the queue has given up, since it was delivered too often without an end. One that is
- * over, or being done after all, is left alone.
+ * Fails the requests of a dead letter: a message that the queue delivered too often without success. Requests that have
+ * ended, or that another worker processes, are not changed.
  */
 export const failBatchItems =
   (

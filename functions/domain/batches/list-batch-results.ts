@@ -7,12 +7,12 @@ import { type Batch, type BatchItem, type ManifestEntry, outcomeOf } from './bat
 import { findBatch } from './find-batch.ts';
 import type { BatchServices } from './services.ts';
 
-/** Replies may have a megabyte each; so many are held at once. */
+/** Replies in memory at once. Each may have a megabyte. */
 const repliesAtOnce = 50;
 
 /**
- * One page of a batch's results, in input order. What has become of each request is in small rows, all of which are
- * read; the replies of the page are read as it is written.
+ * One page of a batch's results, in input order. The states of all requests are small items, which are read together;
+ * the replies of the page are read while it is written.
  * @throws notFound `Batch not found`
  */
 export const listBatchResults =

@@ -1,29 +1,29 @@
 import type { Batch, BatchItem } from './batch.ts';
 import type { BatchServices } from './services.ts';
 
-/** A request that could be done now, or as soon as it is due. */
+/** A request that a worker can process now, or as soon as it is due. */
 interface ReadyRequest {
   position: number;
-  /** Milliseconds since the epoch: when its message is, or was, to come; null when that was when the batch was. */
+  /** Epoch milliseconds when the retry is due; null if it was enqueued with the batch. */
   due: number | null;
-  /** How often it was begun. */
+  /** Number of claims. */
   attempt: number;
 }
 
 export interface OpenRequests {
   completed: number;
   failed: number;
-  /** Begun, and neither being done nor answered. */
+  /** Waiting for a retry, or failed. */
   unanswered: BatchItem[];
-  /** Being done, under a lease that stands or does not. */
+  /** Claimed; the lease may have expired. */
   processing: BatchItem[];
-  /** Neither over nor being done, and with no unfinished request of the same history before them. */
+  /** Neither ended nor claimed, and without an unfinished request before them in the same history. */
   ready: ReadyRequest[];
-  /** All that are neither over nor being done. */
+  /** Number of requests that are neither ended nor claimed. */
   waiting: number;
 }
 
-/** What is left of a batch, counted from the rows themselves. */
+/** The work that is left of a batch, from its items. */
 export async function openRequests(
   services: Pick<BatchServices, 'batches'>,
   batch: Batch,
@@ -57,6 +57,6 @@ export async function openRequests(
   };
 }
 
-/** Nothing is being done, and nothing is to be done. */
+/** No request is claimed, and none is left to be started. */
 export const isNothingLeft = ({ stop }: Pick<Batch, 'stop'>, left: OpenRequests): boolean =>
   left.processing.length === 0 && (stop !== null || left.waiting === 0);

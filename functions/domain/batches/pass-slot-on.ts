@@ -12,16 +12,16 @@ export interface DoneWithMessage {
   message: QueuedRequests;
   succeeded: readonly BatchRequest[];
   failed: readonly BatchRequest[];
-  /** Requests that are to be tried again, each with the milliseconds since the epoch at which it is due. */
+  /** Requests with a scheduled retry. `due` in milliseconds since the epoch, `wait` in seconds. */
   waiting: readonly { request: BatchRequest; due: number; wait: number; keepsPlace: boolean }[];
-  /** Whether the message itself comes again, and keeps its place. */
+  /** Whether the queue delivers the message again; it keeps its slot. */
   isRedelivered: boolean;
 }
 
 /**
- * What follows when a worker is done with a message: the next requests of histories go, those that must wait are sent for
- * later, what has ended is counted, and the message's place goes to other requests of the batch. Wakes the workflow when
- * it may be the end.
+ * Ends a worker's message: enqueues the next requests of histories, enqueues retries with a delay, records the
+ * outcomes, and gives the slot of the message to further requests of the batch. Completes the callback if the batch may
+ * have ended.
  */
 export const passSlotOn =
   (services: PassSlotServices) =>
@@ -32,7 +32,7 @@ export const passSlotOn =
     const successors = messagesFor(batch, next, { holdsPlace });
     await services.batchQueue.send(successors);
     let stored = holdsPlace ? successors.length : 0;
-    // What waits equally long comes back together, when the last of them is due.
+    // Requests with the same wait share a message, which is delivered when the last of them is due.
     for (const [wait, together] of Map.groupBy(waiting, (each) => each.wait)) {
       const keepsPlace = holdsPlace && together.some((each) => each.keepsPlace);
       const positions = together.map(({ request }) => request.position);
@@ -47,7 +47,7 @@ export const passSlotOn =
     const slots = stored - (holdsPlace && !done.isRedelivered ? 1 : 0);
     const change = { completed: succeeded.length, failed: failed.length, slots };
     const counted = await count(services, batch, change);
-    // Without a message left it is the end, or the workflow finds what was left behind.
+    // Without a message in flight, either the batch has ended or the workflow finds what a crash has left.
     if (counted !== undefined && (mayHaveEnded(counted) || counted.slots <= 0))
       await completeTaskCallback(services)(counted);
   };
@@ -61,7 +61,7 @@ async function count(
     const slotLimit = await slotsOf(services, batch);
     const counted = await enqueueNextGroups(services, batch, change, { groups: 1, slotLimit });
     if (counted !== undefined) {
-      // Another batch of the workspace has ended: its places are free.
+      // If another batch of the workspace has ended, this one has more slots.
       const groups = Math.min(slotLimit - counted.slots, groupsLeft(counted));
       if (groups > 0)
         await enqueueNextGroups(
@@ -77,7 +77,7 @@ async function count(
   return services.batches.recordOutcomes(batch, change);
 }
 
-/** One write takes further groups for this worker and no other; it sends them. */
+/** One conditional write takes the groups for this worker alone, which then sends them. */
 async function enqueueNextGroups(
   services: PassSlotServices,
   batch: Batch,

@@ -20,33 +20,33 @@ export type ProcessItemServices = Pick<BatchServices, 'batches' | 'batchSettings
   Pick<ChatServices, 'agentRuntime' | 'chats' | 'messages' | 'replySettings'> &
   Pick<PlatformServices, 'clock' | 'log' | 'meter'>;
 
-/** What a request is answered with, as it was found when it was begun. */
+/** What the reply to a request needs, read at its claim. */
 export interface Prepared {
   agent: AgentVersion;
   attachments: StoredFile[];
 }
 
-/** `again`: the request is to be tried later; `lost`: someone else has it now. */
+/** `retry`: the request needs another attempt; `lease-lost`: another worker has claimed it. */
 export type ItemEnd =
   | { type: 'ended'; item: BatchItem }
   | { type: 'retry'; item: BatchItem; retryAfter: number | undefined }
   | { type: 'lease-lost' };
 
-/** Of a model that breaks off: the third such reply is what the request ends with. */
+/** The third reply that the model breaks off is the result of the request. */
 const brokenRepliesAtMost = 3;
 
-/** The chat's lease outlives a reply, so that only the item's, which is shorter, needs to be renewed. */
+/** Milliseconds. The chat lease outlives a reply, so only the batch item lease, which is shorter, is renewed. */
 const chatLeaseMargin = 30_000;
 
-/** Milliseconds. */
+/** Length of the chat lease, milliseconds. */
 export const chatLease = ({ batchSettings }: Pick<BatchServices, 'batchSettings'>): number =>
   batchSettings.item + chatLeaseMargin;
 
 /**
- * Answers one request of a batch under its claim. Message and reply are stored when the model has done, since the text
- * is safe in the batch until then; so a try that failed leaves nothing in the chat.
- * @param spend is told the calls of this try, however it ends, and those of an earlier one whose worker died before it
- *   could count them
+ * Processes one claimed request of a batch. Message and reply are stored after the model has ended, because the batch
+ * has the text of the message until then. So a failed attempt leaves nothing in the chat.
+ * @param spend gets the model calls of this attempt, however it ends, and those of an attempt whose worker died before
+ *   it counted them
  */
 export const processBatchItem =
   (services: ProcessItemServices) =>
@@ -102,7 +102,8 @@ export const processBatchItem =
         if (waits || (isBroken(error) && item.brokenReplies < brokenRepliesAtMost)) {
           const retryAfter = error instanceof ModelFailure ? error.retryAfter : undefined;
           if (request.historyId === null) return { type: 'retry', item, retryAfter };
-          // Others may use a history meanwhile, and take this place in it; a chat of the batch's own is nobody's yet.
+          // While the retry waits, users may send to an existing chat. A chat that was created for the request is
+          // unknown to them.
           await services.chats.releaseLease(chat, leaseId, chat.messageCount);
           return { type: 'retry', item: { ...item, messagePosition: null }, retryAfter };
         }
@@ -129,7 +130,7 @@ export const processBatchItem =
     }
   };
 
-/** A reply that an earlier holder of the claim has stored already, or that ended a turn which it had left behind. */
+/** The reply that an earlier attempt has stored, or that closed its abandoned turn. */
 async function readStoredReply(
   services: ProcessItemServices,
   batch: Batch,
@@ -146,7 +147,7 @@ async function readStoredReply(
   return reply;
 }
 
-/** The request's chat under its lease; undefined while someone else holds it. */
+/** The chat of the request, under the lease of the request; undefined if another reply owns the chat. */
 async function takeChat(
   services: ProcessItemServices,
   batch: Batch,
@@ -154,7 +155,7 @@ async function takeChat(
 ): Promise<Chat | undefined> {
   const chatId = request.historyId ?? item.chatId;
   if (chatId === null) throw new Error(`Request ${request.position} of batch ${batch.id} has no chat`);
-  // One that was given up is settled, and then taken.
+  // The first attempt may find an abandoned turn and close it.
   for (let attempt = 0; attempt < 2; attempt += 1) {
     const now = services.clock.now();
     const lease = {
@@ -170,7 +171,7 @@ async function takeChat(
       now: now.toISOString(),
     });
     if (response.taken) {
-      // One that an earlier holder of the claim took is the same, and older.
+      // An earlier attempt acquired the lease, which has the same id and ends earlier.
       if (response.chat.lease?.until !== lease.until)
         await services.chats.renewLease(response.chat, lease.id, lease.until);
       return { ...response.chat, lease };
@@ -183,8 +184,8 @@ async function takeChat(
 }
 
 /**
- * Neither the request nor the reply is to blame: the model is busy, out of reach, or silent for once. One that breaks off
- * what it has begun may do so every time.
+ * Whether a later attempt can succeed: the model is busy, unavailable or silent, and has sent nothing. A model that
+ * breaks off a reply may do so every time.
  */
 const isPassing = (error: unknown, { content, reasoningSteps }: Reply): boolean =>
   content === '' &&
@@ -207,8 +208,7 @@ interface Turn {
 
 /**
  * Stores message and reply.
- * @returns what stands in the chat, another holder's reply when one was there first; undefined when someone else's turn
- *   stands in the place
+ * @returns the stored reply, which may be that of another attempt; undefined if another turn has the position
  */
 async function storeTurn(
   services: ProcessItemServices,
@@ -235,7 +235,7 @@ async function storeTurn(
   return isStored ? reply : ((await readTurn(services, turn)).reply ?? reply);
 }
 
-/** What stands in a turn's two places, and whether the message is this turn's: a history may have other users. */
+/** The messages of a turn, and whether the user message is this request's: other users may send to the same chat. */
 async function readTurn(
   services: ProcessItemServices,
   { chat, position, message, agent }: Turn,
@@ -245,7 +245,7 @@ async function readTurn(
   const isOwn = stored.some(({ role, content }) => role === 'user' && content === message);
   const reply = stored.find(({ role }) => role === 'assistant');
   if (reply?.role !== 'assistant') return { isOwn, reply: undefined };
-  // Which calls it came of is not stored with the reply: they are told as one.
+  // A stored reply has no list of its calls: they are counted as one.
   const { total_prompt_tokens, total_completion_tokens } = reply.tokenUsage;
   const call: CountedCall = [
     agent.definition.llm_model,
@@ -274,10 +274,10 @@ const failedWith =
     },
   });
 
-/** The end of a request that cannot be done as it is. */
+/** The end of a request that is invalid. */
 export const rejected = failedWith(400);
 
-/** The end of a request that could be done, but not here. */
+/** The end of a valid request that the service could not process. */
 export const failed = failedWith(500);
 
 const ended = (

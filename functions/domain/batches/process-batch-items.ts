@@ -41,30 +41,30 @@ export type ProcessServices = Pick<
   Pick<WorkspaceServices, 'usage' | 'workspaces'> &
   Pick<PlatformServices, 'clock' | 'log' | 'meter'>;
 
-/** Waits between tries, seconds: 5, 10, 20 … to five minutes, so that a model that comes back is soon asked. */
+/** Seconds between attempts: 5, 10, 20 … up to five minutes, so that a model that recovers is called soon. */
 const firstWait = 5;
 const longestWait = 300;
 /** SQS delays a message for 15 minutes at most. */
 const longestDelay = 900;
-/** Milliseconds that two functions' clocks may differ, less than the shortest wait. */
+/** Milliseconds that the clocks of two functions may differ: less than the shortest wait. */
 const clockDifference = 1000;
 /**
- * While a model is only busy, a batch sends it no more than it has places for. One that is out of reach for longer, some
- * half a minute, must not keep requests to others waiting: those that wait for it give their places up.
+ * A request that waits for a busy model keeps its slot for three attempts, about half a minute, so the batch does not
+ * call the model more often. After that it gives its slot to requests that may use other models.
  */
 const attemptsWithSlot = 3;
 
 /**
- * As often as the queue delivers a message (lib/batch-workflow.ts). The queue alone does not bound it: the reconciler
- * sends a request whose lease has run out in a new message.
+ * As often as the queue delivers a message (lib/batch-workflow.ts). The queue cannot bound it alone, because the
+ * reconciler requeues a request with an expired lease in a new message.
  */
 const maxLostAttempts = 10;
 
 /**
- * Does the requests that a message of the queue names. However often one is delivered, each ends once; whatever stops this
- * function, another delivery takes them up where they stand.
- * @param again whether the message was delivered before
- * @returns false when some could not be handled, and the message is to be delivered again
+ * Processes the requests of a queue message. Each request ends once, however often the queue delivers the message. If
+ * this function dies, another delivery continues.
+ * @param isRedelivered whether the queue has delivered the message before
+ * @returns false if the queue must deliver the message again
  */
 export const processBatchItems =
   (services: ProcessServices) =>
@@ -84,7 +84,7 @@ async function processMessage(
 ): Promise<boolean> {
   const { workspaceId, batchId, positions } = message;
   const batch = await services.batches.get(workspaceId, batchId);
-  // The queue may deliver what is over for long.
+  // The queue may deliver a message long after its batch has ended.
   if (batch === undefined || !isOpen(batch)) return true;
   if (batch.stop !== null) return true;
   const [workspace, items, requests] = await Promise.all([
@@ -98,7 +98,7 @@ async function processMessage(
     await completeTaskCallback(services)(batch);
     return true;
   }
-  // What is over, being done, or to be tried later needs nothing from here: a message more than that is one too many.
+  // Finished, running or scheduled items need nothing: this message is a duplicate.
   const itemAt = new Map(positions.map((position, index) => [position, items[index]]));
   const claimable = requests.filter(({ position }) => isReady(itemAt.get(position), now));
   if (claimable.length === 0) return true;
@@ -107,14 +107,14 @@ async function processMessage(
     return true;
   }
   const started = await claimReady(services, { batch, workspace }, claimable, itemAt);
-  // Someone else has them all, and the place with them.
+  // Another worker has claimed all of them, and uses the slot.
   if (started.ready > 0 && started.claimed.length === 0) return true;
   const outcomes = await Promise.all(
     started.claimed.map((each) => finish(services, batch, each, started.prepared)),
   );
   const requestsThat = (outcome: Finished['outcome']): BatchRequest[] =>
     outcomes.filter((each) => each.outcome === outcome).map(({ request }) => request);
-  const unhandled = requestsThat('not handled');
+  const unhandled = requestsThat('not-handled');
   measure(services, outcomes);
   await Promise.all([
     passSlotOn(services)(batch, {
@@ -129,7 +129,7 @@ async function processMessage(
   return unhandled.length === 0;
 }
 
-/** One of them may be what the last worker died of: it shall not take the others with it, ten times. */
+/** One of the requests may have killed the last worker. Alone in its message, it cannot harm the others. */
 async function sendOneByOne(
   services: ProcessServices,
   batch: Batch,
@@ -171,7 +171,7 @@ async function claimReady(
   return { ready: ready.length, claimed, prepared };
 }
 
-/** A request that continues a history has its turn, and its message, when the one before it has ended. */
+/** A request that continues a history is enqueued, and may start, after the request before it has ended. */
 async function withoutUnfinishedPrevious(
   services: ProcessServices,
   batch: Batch,
@@ -187,8 +187,8 @@ async function withoutUnfinishedPrevious(
 }
 
 /**
- * A request that waits has a message of its own, which comes when its time has: another one, such as a message that the
- * queue delivers twice, would make two of it, and each of them two more.
+ * A waiting request has a delayed message of its own. If a duplicate message claimed it earlier, there would be two
+ * messages, and four after the next attempt.
  */
 function isReady(item: BatchItem | undefined, now: Date): boolean {
   if (item === undefined) return true;
@@ -196,7 +196,7 @@ function isReady(item: BatchItem | undefined, now: Date): boolean {
   return item.status === 'processing' && item.leaseUntil < now.getTime();
 }
 
-/** A request that has become invalid since the batch was taken in gets no chat. */
+/** A request that has become invalid since the batch was created gets no chat. */
 const needsChat = (
   request: BatchRequest,
   item: BatchItem | undefined,
@@ -208,11 +208,11 @@ const needsChat = (
   !('invalid' in prepared);
 
 interface Invalid {
-  /** What the client is told. */
+  /** Error message for the client. */
   invalid: string;
 }
 
-/** What was checked when the batch was taken in may have changed since. */
+/** Repeats the checks of the creation, because agents, files and the whitelist may have changed. */
 async function prepareAll(
   services: ProcessServices,
   workspace: Workspace,
@@ -250,8 +250,8 @@ async function mayUse(
 
 interface Finished {
   request: BatchRequest;
-  outcome: 'success' | 'failed' | 'later' | 'lease-lost' | 'not handled';
-  /** Of the model, in this try. */
+  outcome: 'success' | 'failed' | 'retry' | 'lease-lost' | 'not-handled';
+  /** Model calls of this attempt. */
   calls: readonly CountedCall[];
   retry?: Omit<DoneWithMessage['waiting'][number], 'request'>;
 }
@@ -279,7 +279,7 @@ async function finish(
       position: request.position,
       error,
     });
-    return { request, outcome: 'not handled', calls };
+    return { request, outcome: 'not-handled', calls };
   }
 }
 
@@ -296,10 +296,13 @@ async function save(
   const wait = waitOf(end.item, end.retryAfter);
   const due = services.clock.now().getTime() + wait * 1000;
   if (!(await services.batches.scheduleRetry(batch, end.item, due))) return { outcome: 'lease-lost' };
-  return { outcome: 'later', retry: { due, wait, keepsPlace: end.item.attempt <= attemptsWithSlot } };
+  return { outcome: 'retry', retry: { due, wait, keepsPlace: end.item.attempt <= attemptsWithSlot } };
 }
 
-/** Seconds. A quarter more or less, so that not all that failed together comes back together; a group does. */
+/**
+ * Seconds, plus or minus a quarter by request group, so that groups that failed together are retried at different
+ * times.
+ */
 function waitOf({ attempt, position }: BatchItem, retryAfter = 0): number {
   const wait = Math.min(firstWait * 2 ** (attempt - 1), longestWait);
   const spread = 0.75 + (Math.floor(position / requestsPerGroup) % 10) / 20;
@@ -309,12 +312,12 @@ function waitOf({ attempt, position }: BatchItem, retryAfter = 0): number {
 function measure({ meter }: ProcessServices, finished: readonly Finished[]): void {
   const countOf = (wanted: Finished['outcome']): number =>
     finished.filter(({ outcome }) => outcome === wanted).length;
-  meter.requestsWorked({ done: countOf('success'), failed: countOf('failed'), delayed: countOf('later') });
+  meter.requestsWorked({ done: countOf('success'), failed: countOf('failed'), delayed: countOf('retry') });
 }
 
 const hasEnded = ({ outcome }: Finished): boolean => outcome === 'success' || outcome === 'failed';
 
-/** One write for each agent that was asked: nearly always one. */
+/** One write for each agent: nearly always one. */
 async function countRequests(
   services: ProcessServices,
   { workspaceId, apiKeyId }: Batch,

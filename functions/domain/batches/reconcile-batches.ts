@@ -4,20 +4,22 @@ import { reconcileWebhook } from './reconcile-webhook.ts';
 import type { OpenBatchEntry } from './reconciliation-index.ts';
 import { takeTurns } from './take-turns.ts';
 
-/** A check waits for some ten calls to AWS, 80 ms in all: so many at once make 200 checks a second. */
+/** A check makes about ten calls to AWS, which take 80 ms: 16 concurrent checks make 200 a second. */
 const checksAtOnce = 16;
 
-/** A run starts no check after this time: the last ones end before the function's time is up, and before the next run. */
+/**
+ * A run starts no check after this time, so the last checks end before the function's timeout and before the next run.
+ */
 const runMilliseconds = 45_000;
 
-/** Not begun once the deadline has passed. */
+/** Not started after the deadline. */
 type Check = () => Promise<void>;
 
 /**
- * Takes up what crashes and outages have left of every open batch, and of every webhook whose next attempt is overdue.
- * Workspaces take turns; what a run does not come to before its deadline comes first in the next one. A run that is
- * repeated, or that meets a worker, does no harm.
- * @returns how many batches were open long after their time was up
+ * Repairs what crashes and outages have left: checks every open batch, and every webhook whose next attempt is overdue.
+ * Workspaces take turns. The next run starts with the batches that a run did not reach before its deadline. A repeated
+ * run, or one concurrent with workers, does no harm.
+ * @returns the number of batches that are open long after they expired
  */
 export const reconcileBatches = (services: ReconcileServices) => async (): Promise<{ overdue: number }> => {
   const { batchQueue, clock, log, reconciliationIndex } = services;
@@ -56,7 +58,7 @@ export const reconcileBatches = (services: ReconcileServices) => async (): Promi
   return { overdue };
 };
 
-/** In the order of their ids, from the first one on that the run before did not come to. */
+/** In the order of their ids, starting with the first one that the last run did not reach. */
 async function openBatchesFromCursor({ reconciliationIndex }: ReconcileServices): Promise<OpenBatchEntry[]> {
   const entries = await reconciliationIndex.openBatches();
   const cursor = entries.length === 0 ? undefined : await reconciliationIndex.cursor();
@@ -64,13 +66,13 @@ async function openBatchesFromCursor({ reconciliationIndex }: ReconcileServices)
   return first <= 0 ? entries : [...entries.slice(first), ...entries.slice(0, first)];
 }
 
-/** Of each workspace that has undelivered webhooks, the checks of those that are due. */
+/** For each workspace with undelivered webhooks, the checks of those that are due. */
 async function* webhookChecks(
   services: ReconcileServices,
   logged: (owner: DeliveryOwner, work: Check) => Check,
 ): AsyncGenerator<AsyncIterator<Check>> {
   const { clock, reconciliationIndex, replySettings } = services;
-  // The execution makes each attempt when it is due. One that is overdue for the time of a lease may have none.
+  // The execution makes each attempt when it is due. An attempt that is overdue by a lease may have no execution.
   const until = new Date(clock.now().getTime() - replySettings.lease).toISOString();
   for await (const workspaceId of reconciliationIndex.workspacesWithWebhooks())
     yield (async function* () {
@@ -79,7 +81,7 @@ async function* webhookChecks(
     })();
 }
 
-/** @returns whether all were begun while there was time */
+/** @returns whether all checks were started before the deadline */
 async function runChecks(checks: AsyncGenerator<Check>, hasTime: () => boolean): Promise<boolean> {
   let isComplete = true;
   const runNext = async (): Promise<void> => {

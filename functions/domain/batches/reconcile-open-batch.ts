@@ -24,8 +24,8 @@ export type ReconcileServices = Pick<
 const clockDifference = 2000;
 
 /**
- * A worker claims the requests of a message within seconds, and a lease is 30 s. When the queue delivers nothing, groups
- * that were enqueued 45 s ago and are not claimed are lost.
+ * A worker claims the requests of a message within seconds, and a lease is 30 s. When the queue delivers nothing,
+ * groups that were enqueued 45 s ago and are not claimed are lost.
  */
 const unclaimedLeases = 1.5;
 
@@ -33,20 +33,20 @@ const unclaimedLeases = 1.5;
 const unclaimedLeasesInFilledQueue = 10;
 
 /**
- * By then the leases of a batch whose time is up have ended, and many runs of the reconciler have checked it: nothing mends
- * it by itself.
+ * By then the leases of an expired batch have expired too, and many runs of the reconciler have checked it: it will not
+ * end by itself.
  */
 const overdueAfterMilliseconds = 15 * 60 * 1000;
 
 /**
- * Takes up what a crash or an outage has left of a batch that its index entry calls open.
- * @param onOverdue is called for a batch that is open long after its time was up
+ * Repairs a batch that is open by its index entry.
+ * @param onOverdue called for a batch that is open long after it expired
  */
 export const reconcileOpenBatch =
   (services: ReconcileServices) =>
   async (entry: OpenBatchEntry, level: QueueDepth, onOverdue: () => void): Promise<void> => {
     const batch = await services.batches.get(entry.workspaceId, entry.batchId);
-    // A reader sees the items of the transaction that creates a batch one by one.
+    // The transaction that creates a batch becomes visible item by item, so the batch may follow its entry.
     if (batch === undefined) return;
     if (!isOpen(batch)) return removeEnded(services, entry);
     const now = services.clock.now().getTime();
@@ -54,12 +54,12 @@ export const reconcileOpenBatch =
 
     const left = await openRequests(services, batch);
     const needsEnd = batch.stop !== null || isNothingLeft(batch, left) || now >= Date.parse(batch.expiresAt);
-    // Workers need no execution until the end, and Step Functions describes 15 executions a second. Without any message in
-    // the queue there are no workers: their leases are those of a process that has ended.
+    // Step Functions describes only 15 executions a second, and workers need no execution before the end. Without a
+    // message in the queue there are no workers: the leases are those of a process that has ended.
     const isWorkedOn = level !== 'empty' && left.processing.some(({ leaseUntil }) => leaseUntil > now);
     const isTakenUp = (needsEnd || !isWorkedOn) && (await restartExecution(services)(batch));
     if (needsEnd) return completeTaskCallback(services)(batch);
-    // Its execution enqueues the first requests.
+    // The execution enqueues the first requests.
     if (batch.dispatchedAt === null) return;
     // What ended the execution may have ended the queue. The new execution may be the first to enqueue requests.
     const isRequeued = isTakenUp && (await requeueAll(services)(batch, left, 'all'));
@@ -84,7 +84,7 @@ async function removeEnded(services: ReconcileServices, entry: OpenBatchEntry): 
   await reconciliationIndex.removeOpenBatch(entry);
 }
 
-/** How many of the first groups were enqueued so long ago that those of them which are not claimed are lost. */
+/** Number of first groups that were enqueued so long ago that their unclaimed requests are lost. */
 function lostGroups(
   { clock, replySettings: { lease } }: ReconcileServices,
   batch: Batch,
@@ -100,9 +100,9 @@ function lostGroups(
 }
 
 /**
- * Requeues requests that no worker has any more. One that has lost a second worker comes alone: it may be what the workers
- * died of.
- * @param left `groups`: of so many first request groups, requests that were never claimed are lost too
+ * Requeues requests that have lost their worker. A request that has lost two workers gets a message of its own, because
+ * it may have killed them.
+ * @param left `groups`: number of first request groups whose unclaimed requests are lost too
  */
 async function requeueLost(
   services: ReconcileServices,
@@ -127,7 +127,7 @@ async function requeueLost(
     ),
   ];
   if (messages.length === 0) return;
-  // The message of the worker that was lost has one place for its ten requests.
+  // The message of the lost worker had one slot for its ten requests.
   const slots = alone.length - Math.ceil(alone.length / requestsPerGroup);
   const requeue = { at: now.toISOString(), slots };
   if ((await services.batches.requeueLost(batch, requeue)) !== undefined)

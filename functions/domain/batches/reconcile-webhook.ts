@@ -5,8 +5,8 @@ import { restartExecution } from './restart-execution.ts';
 import type { BatchServices } from './services.ts';
 
 /**
- * Checks a webhook by the entry that was found due: the entry of a settled delivery is removed, an older time is corrected
- * from the delivery, and an attempt that is overdue gets an execution when it has none.
+ * Checks a webhook by the entry that was found due: the entry of a settled delivery is removed, an older time is
+ * corrected from the delivery, and an attempt that is overdue gets an execution when it has none.
  * @param until attempts that were due before have had time to be made, ISO 8601
  */
 export const reconcileWebhook =

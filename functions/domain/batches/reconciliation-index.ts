@@ -4,7 +4,7 @@ import type { DeliveryOwner } from '#domain/webhooks/webhook-delivery.ts';
 export interface OpenBatchEntry {
   workspaceId: string;
   batchId: string;
-  /** How many of its request groups were enqueued when the reconciler checked it last, and when that was. */
+  /** Number of its request groups that were enqueued at the last check, and the time of that check. */
   lastCheck: { groups: number; at: number } | null;
 }
 
@@ -14,24 +14,24 @@ export interface WebhookEntry extends DeliveryOwner {
 }
 
 /**
- * What the reconciler checks, of all workspaces. Entries are written with the batch, and with the webhook's delivery; an
- * entry may outlive its batch or delivery, but is never missing before their end.
+ * What the reconciler checks, of all workspaces. Entries are written in the transaction of the batch, and of the
+ * webhook delivery. An entry may outlive its batch or delivery, but is never missing before their end.
  */
 export interface ReconciliationIndex {
   /** In the order of batch ids. */
   openBatches(): Promise<OpenBatchEntry[]>;
-  /** Of an entry that is still there. `at` in milliseconds since the epoch. */
+  /** Does nothing if the entry is gone. `at` in milliseconds since the epoch. */
   saveCheck(entry: OpenBatchEntry, check: { groups: number; at: number }): Promise<void>;
   removeOpenBatch(entry: OpenBatchEntry): Promise<void>;
   /** Workspaces that have undelivered webhooks, by id. One read for each. */
   workspacesWithWebhooks(): AsyncIterable<string>;
-  /** Of one workspace, the earliest first. */
+  /** Webhooks of one workspace, the earliest due first. */
   webhooksDue(workspaceId: string, until: string): AsyncIterable<WebhookEntry>;
   putWebhook(entry: WebhookEntry): Promise<void>;
-  /** Gives an entry another time. */
+  /** Replaces the due time of an entry. */
   moveWebhook(entry: WebhookEntry, due: string): Promise<void>;
   removeWebhook(entry: WebhookEntry): Promise<void>;
-  /** The batch id from which on the next run checks open batches. */
+  /** The batch id with which the next run starts. */
   cursor(): Promise<string | undefined>;
   saveCursor(batchId: string): Promise<void>;
 }

@@ -2,8 +2,8 @@ import { type CloseTurnServices, closeAbandonedTurn } from '#domain/chats/close-
 import { type Batch, type BatchItem, chatLeaseOf } from './batch.ts';
 
 /**
- * Ends the turns of requests that have no reply and hold their chat still, since they were given up, or waited when the
- * batch was stopped: its users would be told for minutes that a reply is in progress.
+ * Closes the turns of requests without a reply that still own their chat: abandoned ones, and those that waited for a
+ * retry when the batch was stopped. Otherwise users of the chat would get `A reply is already in progress` for minutes.
  */
 export const releaseChats =
   (services: CloseTurnServices) =>

@@ -5,13 +5,13 @@ import { groupMessages, groupsLeft, messagesFor, slotsOf } from './send-requests
 import type { BatchServices } from './services.ts';
 
 /**
- * Enqueues requests once more that were enqueued before and could be started now, and counts the places of the batch anew:
- * those that are free go to further requests.
+ * Enqueues requests once more that were enqueued before and could be started now. It counts the slots of the batch
+ * anew, and gives unused slots to further requests.
  *
- * - `all`: the queue has lost everything. Requests that wait for a retry come back when they are due.
- * - `unclaimed`: no message of the batch holds a place, so requests that were never claimed have none.
+ * - `all`: the queue has lost everything. Requests that wait for a retry are enqueued with the delay that is left.
+ * - `unclaimed`: no message of the batch has a slot, so requests that were never claimed have no message.
  *
- * @returns false when another call enqueued requests of the batch since it was read: nothing is done
+ * @returns false if another call has enqueued requests of the batch since it was read; then this one does nothing
  */
 export const requeueAll =
   (

@@ -4,8 +4,9 @@ import type { DeliveryOwner, WebhookDelivery } from '#domain/webhooks/webhook-de
 import type { BatchServices } from './services.ts';
 
 /**
- * Sends the event of a batch once more, under the same event id, with a schedule of its own, whatever has become of it
- * before. An execution that still waits for an earlier attempt goes on from the same row, and does no harm.
+ * Sends the event of a batch once more, with the same event id and a new schedule, whatever the state of the last
+ * delivery. An execution that still waits for an earlier attempt continues from the same stored delivery, and does no
+ * harm.
  */
 export const resendWebhook =
   (
@@ -25,7 +26,7 @@ export const resendWebhook =
     const restarted = await services.deliveries.restart(delivery, services.clock.now().toISOString());
     if (restarted === undefined)
       throw new Error(`The event of batch ${owner.batchId} is being sent again already`);
-    // Were this to fail, the reconciler would find the delivery pending, and start it.
+    // If this fails, the reconciler finds the pending delivery and starts an execution.
     const incremented = await services.batches.incrementExecutionNumber(batch);
     if (incremented !== undefined) await services.batchWorkflow.start(incremented);
     return restarted;

@@ -3,8 +3,8 @@ import type { Batch } from './batch.ts';
 import type { BatchServices } from './services.ts';
 
 /**
- * Starts an execution that was never started. One that has ended, although its batch or its webhook has not, gets a
- * successor.
+ * Starts the execution of a batch if it was never started. If the execution has ended before its batch or webhook,
+ * starts a successor.
  * @returns whether the batch had an execution, and has another one now
  */
 export const restartExecution =
@@ -14,7 +14,7 @@ export const restartExecution =
     if (state === 'running') return false;
     if (state === 'none') {
       await services.batchWorkflow.start(batch);
-      // An earlier one enqueued requests, and ended; its successor was numbered and never started.
+      // If requests were enqueued, this is a successor that was numbered but never started.
       return batch.dispatchedAt !== null;
     }
     const restarted = await services.batches.incrementExecutionNumber(batch);

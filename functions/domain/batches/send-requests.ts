@@ -2,7 +2,7 @@ import { type Batch, groupsOf, requestsPerGroup } from './batch.ts';
 import type { QueuedRequests } from './batch-queue.ts';
 import type { BatchServices } from './services.ts';
 
-/** Messages that name some requests of a batch, ten each. */
+/** Messages for requests of a batch, ten requests each unless `size` says otherwise. */
 export function messagesFor(
   { workspaceId, id: batchId }: Pick<Batch, 'workspaceId' | 'id'>,
   positions: readonly number[],
@@ -15,7 +15,7 @@ export function messagesFor(
   return messages;
 }
 
-/** Those of some groups of a batch, in input order. */
+/** The messages of the groups `first` to `end` - 1 of a batch, in input order. */
 export function groupMessages(batch: Batch, first: number, end: number): QueuedRequests[] {
   const from = first * requestsPerGroup;
   const to = Math.min(end * requestsPerGroup, batch.total);
@@ -24,8 +24,8 @@ export function groupMessages(batch: Batch, first: number, end: number): QueuedR
 }
 
 /**
- * The places that a batch may have now: an equal part of those that its workspace has. One at least, so that every batch
- * goes on by itself.
+ * The in-flight message slots that a batch may use now: an equal share of the slots of its workspace, at least one, so
+ * that every batch makes progress.
  */
 export async function slotsOf(
   { batches, queueSettings }: Pick<BatchServices, 'batches' | 'queueSettings'>,

@@ -14,13 +14,13 @@ export interface BatchServices {
 
 /** Times in milliseconds. */
 export interface BatchSettings {
-  /** From its creation on; what has not been begun by then fails. */
+  /** From creation to expiry. Requests that were not started by then fail. */
   timeout: number;
-  /** How long one request may take its model. */
+  /** The longest time of the model for one request. */
   item: number;
 }
 
 export interface QueueSettings {
-  /** Messages of one workspace that are in the queue or being done: its share of the workers. */
+  /** In-flight messages of one workspace, in the queue or with a worker: its share of the workers. */
   workspaceSlots: number;
 }

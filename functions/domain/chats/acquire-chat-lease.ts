@@ -18,7 +18,8 @@ type LeasedChat = Chat & { lease: Lease };
 /**
  * Acquires the lease of the chat, and reads its history concurrently: one round trip.
  * @returns `retry` after an abandoned turn was in the way and has been closed
- * @throws `Chat not found`, `Agent mismatch`, `A reply is already in progress for this chat`, badRequest if the chat is full
+ * @throws `Chat not found`, `Agent mismatch`, `A reply is already in progress for this chat`, badRequest if the chat is
+ *   full
  */
 export const acquireChatLease =
   (services: AcquireServices) =>

@@ -10,8 +10,8 @@ import { gatherReply, type Reply } from './gather-reply.ts';
 import type { ChatServices } from './services.ts';
 
 /**
- * Aborts a reply, with a message for clients. `idle-timeout`: the model sent nothing for too long; `deadline`: it took too
- * long in all; `lease-lost`: another function owns the chat now; `max-length`: the reply is as long as it may be.
+ * Aborts a reply, with a message for clients. `idle-timeout`: the model sent nothing for too long; `deadline`: it took
+ * too long in all; `lease-lost`: another function owns the chat now; `max-length`: the reply is as long as it may be.
  */
 export class ReplyAborted extends Error {
   override readonly name = 'ReplyAborted';

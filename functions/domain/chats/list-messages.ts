@@ -7,7 +7,8 @@ import type { RatedMessage } from './message-store.ts';
 import type { ChatServices } from './services.ts';
 
 /**
- * One page of a chat's history. Positions have no gaps, so a page is a range of positions and the total is the last one.
+ * One page of a chat's history. Positions have no gaps, so a page is a range of positions and the total is the last
+ * one.
  * @throws clientNotAllowed, then badRequest without an external user, then notFound `Chat not found`
  */
 export const listMessages =

@@ -23,8 +23,8 @@ export interface ReservedCall {
 }
 
 /**
- * Counts what one reply uses. Called agents share the budget, so agents that call agents do not multiply it. Each running
- * agent has one model call reserved for its final text, so at the limit all of them still end with a text.
+ * Counts what one reply uses. Called agents share the budget, so agents that call agents do not multiply it. Each
+ * running agent has one model call reserved for its final text, so at the limit all of them still end with a text.
  */
 export class ReplyBudget {
   readonly limits: ReplyLimits;
