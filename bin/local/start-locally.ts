@@ -132,7 +132,7 @@ async function start(options: Options): Promise<RunningTemplate> {
     dataDir: options.data,
     port: options.port,
     prewarm: true,
-    promptAuthorizers: true,
+    clearAuthorizerCacheOnWrite: true,
     // A quota of the account, which no template has; the default of setting and runner is the same.
     ...(typeof settings.accountConcurrency === 'number' && {
       accountConcurrency: settings.accountConcurrency,

@@ -12,7 +12,7 @@ export const distributions: ResourceKind = {
     const [distribution, second] = resources.filter(({ type }) => type === DISTRIBUTION);
     if (second)
       throw new Error(`${second.logicalId} (${DISTRIBUTION}): only one distribution can run locally`);
-    context.frontDoor = distribution !== undefined;
+    context.hasDistribution = distribution !== undefined;
     let server: DistributionServer | undefined;
     const arnOf = ({ logicalId }: TemplateResource) =>
       `arn:aws:cloudfront::${context.accountId}:${logicalId}`;

@@ -29,7 +29,7 @@ export function createAuthorize(
   { functions, access, options, onOperatorWrite }: AuthorizeContext,
 ): Authorize {
   let cache = new Map<string, { readonly verdict: Verdict; readonly expires: number }>();
-  if (options.promptAuthorizers)
+  if (options.clearAuthorizerCacheOnWrite)
     onOperatorWrite.push(() => {
       cache = new Map();
     });

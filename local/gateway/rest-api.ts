@@ -35,9 +35,9 @@ export const restApi: ResourceKind = {
         })[name],
       async start() {
         const api = readRestApi(resources, context);
-        server = await serveRestApi(api, context, context.frontDoor ? 0 : context.options.port);
+        server = await serveRestApi(api, context, context.hasDistribution ? 0 : context.options.port);
         context.endpoints.gateway = server.url;
-        context.awaitedByClients.push(...functionsOf(api.root));
+        context.clientFacingFunctions.push(...functionsOf(api.root));
         context.origins.set(`${api.apiId}.execute-api.${context.region}.amazonaws.com`, server.respond);
       },
       async close() {

@@ -53,7 +53,7 @@ export const keys: ResourceKind = {
         throw new Error(`${logicalId} (${type}): only symmetric keys for encryption can run locally`);
       }
       const id = idOf(resource);
-      const drawn = await stored.retain(id, () => randomBytes(KEY_BYTES).toString('base64'));
+      const drawn = await stored.getOrCreate(id, () => randomBytes(KEY_BYTES).toString('base64'));
       const material = Buffer.from(drawn, 'base64');
       if (material.length !== KEY_BYTES)
         throw new UnreadableState(

@@ -8,9 +8,9 @@ const QUIET_MILLISECONDS = 1000;
  * Loads a thread of each function behind the start: first those that requests of clients wait for, one after another,
  * then the others as long as nobody calls, since a thread that loads takes a processor.
  */
-export async function prewarm({ serving, functions, awaitedByClients }: RunContext): Promise<void> {
+export async function prewarm({ serving, functions, clientFacingFunctions }: RunContext): Promise<void> {
   await serving.promise;
-  for (const arn of awaitedByClients) await functions.get(arn)?.prewarm();
+  for (const arn of clientFacingFunctions) await functions.get(arn)?.prewarm();
   const pools = [...functions.values()];
   for (const pool of pools) {
     for (;;) {

@@ -37,7 +37,7 @@ export const secrets: ResourceKind = {
       const value =
         context.options.secretValues?.[logicalId] ??
         resolved.SecretString ??
-        (await stored.retain(logicalId, () => drawValue(resolved)));
+        (await stored.getOrCreate(logicalId, () => drawValue(resolved)));
       const arn = `arn:aws:secretsmanager:${context.region}:${context.accountId}:secret:${name}-${suffix}`;
       known.set(logicalId, { name, arn, value });
       const key = keyArnOf(resolved.KmsKeyId, context);
