@@ -4,8 +4,8 @@ import type { InvokableFunction } from './invokable-function.ts';
 const LATEST = '$LATEST';
 
 /**
- * The function of the template that a name or an ARN stands for. A qualifier behind it must be a version or an alias
- * that the template has: all of them are the one code of the assembly here.
+ * The function of the template with this name or ARN. A qualifier must be a version or an alias of the template. All of
+ * them run the same code here.
  */
 export function findFunction(
   { functions }: Pick<RunContext, 'functions'>,
