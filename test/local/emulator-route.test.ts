@@ -3,7 +3,7 @@ import { type AddressInfo, createServer as createSocketServer, type Socket } fro
 import { DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { takeEmulatorRoute } from '#local/dynamodb/emulator-route.ts';
+import { bypassWire } from '#local/dynamodb/emulator-route.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 
 /** An engine as bytes: what it says to each request that it has read whole, and on which connection. */
@@ -45,7 +45,7 @@ beforeAll(async () => {
   for (const server of [emulator, wire])
     await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   const addressOf = (server: typeof emulator) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  takeEmulatorRoute({
+  bypassWire({
     wire: addressOf(wire),
     emulator: addressOf(emulator),
     shapes: new Map(),

@@ -5,7 +5,7 @@ import { finished } from 'node:stream/promises';
 import { pathToFileURL } from 'node:url';
 import { getHeapStatistics } from 'node:v8';
 import { parentPort, workerData } from 'node:worker_threads';
-import { takeEmulatorRoute } from '../../dynamodb/emulator-route.ts';
+import { bypassWire } from '../../dynamodb/emulator-route.ts';
 import { awslambda, type Handler, isStreaming } from './managed-runtime.ts';
 import type { MessageFromThread, MessageToThread, ThreadData } from './messages.ts';
 import { rejectOwnPorts } from './reject-own-ports.ts';
@@ -42,7 +42,7 @@ if (!data.hasLogListener)
     return true;
   };
 rejectOwnPorts(data.ownPorts);
-if (data.emulatorRoute) takeEmulatorRoute(data.emulatorRoute);
+if (data.emulatorRoute) bypassWire(data.emulatorRoute);
 setInterval(sampleMemory, MEMORY_SAMPLE_MILLISECONDS).unref();
 
 /** V8 limits the heap only. This check also counts the memory of Buffers outside of the heap. */
