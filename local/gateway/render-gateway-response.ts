@@ -8,7 +8,7 @@ export interface RenderedResponse {
   readonly body: string;
 }
 
-/** The template's response for this failure, else its DEFAULT_4XX or DEFAULT_5XX, else AWS's own. */
+/** The API's response for this failure, else its DEFAULT_4XX or DEFAULT_5XX, else AWS's default. */
 export function renderGatewayResponse(
   api: ApiModel,
   failure: GatewayFailure,

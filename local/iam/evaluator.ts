@@ -15,7 +15,7 @@ export interface Evaluator {
   /** Undefined when whoever has this access key may do all of it. */
   rejectionOf(accessKeyId: string | undefined, needed: readonly Permission[]): Denial | undefined;
   /** The same for a caller without any credentials. */
-  denialOfAnyone(needed: readonly Permission[]): Denial | undefined;
+  denialOfAnonymous(needed: readonly Permission[]): Denial | undefined;
   /** The same for a service that calls in the name of one of its resources. */
   denialOfService(service: string, sourceArn: string, needed: Permission): Denial | undefined;
 }
@@ -163,7 +163,7 @@ export function createEvaluator(rules: AccessRules, notes: EvaluatorNotes): Eval
       if (session) return rejection(callerOf(session), needed);
       return { reason: 'unknown-key', message: 'The security token included in the request is invalid.' };
     },
-    denialOfAnyone: (needed) =>
+    denialOfAnonymous: (needed) =>
       rejection({ name: 'anonymous', principals: ['*'], account: [], context: everywhere }, needed),
     denialOfService: (service, sourceArn, needed) =>
       rejection(

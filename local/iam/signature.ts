@@ -22,7 +22,10 @@ export type SigningStyle = 's3' | 'other';
 export const isPresigned = ({ url }: Pick<SignedRequest, 'url'>): boolean => /[?&]X-Amz-Algorithm=/.test(url);
 
 /** Whether a presigned address (AWS's signature 4, of which the engine only looks at the time) is as its maker made it. */
-export function isAsSigned({ method, url, headers }: SignedRequest, secretAccessKey: string): boolean {
+export function hasValidUrlSignature(
+  { method, url, headers }: SignedRequest,
+  secretAccessKey: string,
+): boolean {
   const [path = '', search = ''] = url.split(/\?(.*)/s);
   const query = [...new URLSearchParams(search)];
   const parameter = (wanted: string): string => query.find(([name]) => name === wanted)?.[1] ?? '';
