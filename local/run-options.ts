@@ -26,7 +26,9 @@ export interface RunOptions {
    * request. AWS does not: its results stay cached for their whole cache time.
    */
   readonly clearAuthorizerCacheOnWrite?: boolean;
-  /** Records DynamoDB calls with their capacity, functions' calls to other services, invocations and state transitions. */
+  /**
+   * Records DynamoDB calls with their capacity, functions' calls to other services, invocations and state transitions.
+   */
   readonly recordCalls?: boolean;
   /** Lambda's quota of concurrent executions for all functions together. Default 1,000, as in AWS. */
   readonly accountConcurrency?: number;
@@ -34,7 +36,9 @@ export interface RunOptions {
   readonly maxConcurrency?: number;
   /** Loads one thread of every function in the background after the start. */
   readonly prewarm?: boolean;
-  /** Awaited after the data folder is locked and before the run reads it: may write the assembly or empty the folder. */
+  /**
+   * Awaited after the data folder is locked and before the run reads it: may write the assembly or empty the folder.
+   */
   readonly prepare?: () => Promise<void>;
   /** Awaited when every emulator has started and the gateway's URL is known, before the gateway serves a request. */
   readonly beforeServing?: (run: StartedEmulators) => Promise<void>;
@@ -51,7 +55,9 @@ export interface StartedEmulators {
    * REST API.
    */
   readonly url: string;
-  /** URLs of the emulators, and of the gateway's stage without the distribution. Empty for services without a resource. */
+  /**
+   * URLs of the emulators, and of the gateway's stage without the distribution. Empty for services without a resource.
+   */
   readonly endpoints: Record<EmulatorName | 'gateway', string>;
   readonly outputs: Record<string, string>;
 }

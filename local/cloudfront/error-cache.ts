@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-// CloudFront's rules for an origin's error responses: HTTPStatusCodes.html and custom-error-pages-expiration.html in its
-// developer guide.
+// CloudFront's rules for an origin's error responses: HTTPStatusCodes.html and custom-error-pages-expiration.html in
+// its developer guide.
 const DEFAULT_SECONDS = 10;
 
 const ALWAYS_CACHED = new Set([404, 405, 410, 414, 500, 501, 502, 503, 504]);
@@ -32,8 +32,8 @@ export interface ErrorCache {
 }
 
 /**
- * The cache key is only the path, because the cache policy adds neither headers nor query. The policy's maximum TTL is 0:
- * with `max-age`, an error is cached, but not for longer than the status's minimum TTL.
+ * The cache key is only the path, because the cache policy adds neither headers nor query. The policy's maximum TTL is
+ * 0: with `max-age`, an error is cached, but not for longer than the status's minimum TTL.
  * @param minimumSeconds `ErrorCachingMinTTL` by status
  */
 export function createErrorCache(minimumSeconds: ReadonlyMap<number, number>): ErrorCache {

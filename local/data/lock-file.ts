@@ -16,8 +16,9 @@ const pollMilliseconds = 20;
 const sqliteBusy = 5;
 
 /**
- * Locks a file for this process. The returned function releases the lock. The lock is SQLite's, on an empty database next
- * to the file, so the kernel releases it when the process ends, also when it is killed. The file contains the process id.
+ * Locks a file for this process. The returned function releases the lock. The lock is SQLite's, on an empty database
+ * next to the file, so the kernel releases it when the process ends, also when it is killed. The file contains the
+ * process id.
  * @param inUse the message of the error if another process owns the lock
  * @throws Error if another process owns the lock after 2 s
  */

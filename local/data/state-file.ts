@@ -30,7 +30,9 @@ export async function readState<State>(
   }
 }
 
-/** Replaces the file atomically: after a crash it has the whole old or the whole new text. Only its owner can read it. */
+/**
+ * Replaces the file atomically: after a crash it has the whole old or the whole new text. Only its owner can read it.
+ */
 export async function writeState(file: string, text: string): Promise<void> {
   await writeFile(`${file}.new`, text, { mode: 0o600, flush: true });
   await rename(`${file}.new`, file);

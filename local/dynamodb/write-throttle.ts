@@ -1,7 +1,7 @@
 import type { TouchedItem } from './touched-items.ts';
 
-// The limit of one partition of a table, in write units a second. AWS's burst and adaptive capacity are not guaranteed, so
-// they are not emulated.
+// The limit of one partition of a table, in write units a second. AWS's burst and adaptive capacity are not guaranteed,
+// so they are not emulated.
 const UNITS_A_SECOND = 1000;
 
 /** A token bucket for every partition key. */

@@ -9,9 +9,9 @@ const DELIMITER = Buffer.alloc(8);
 const MAX_METADATA_BYTES = 16 * 1024;
 
 /**
- * A proxy integration that forwards the response while the function writes it. Resolves when the response has ended; the
- * function may run longer. After an invalid response, AWS invokes the function once more with an event that is not a proxy
- * event. This gateway does not.
+ * A proxy integration that forwards the response while the function writes it. Resolves when the response has ended;
+ * the function may run longer. After the response, AWS invokes such a function once more, with an event that is not a
+ * proxy event. This gateway does not.
  */
 export function respondStreamed(
   api: ApiModel,

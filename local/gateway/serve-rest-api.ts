@@ -22,7 +22,8 @@ export interface RestApiServer {
   close(): Promise<void>;
 }
 
-// Lambda's limit for the event of a synchronous call. The body is only a part of it, and base64 makes it a third longer.
+// Lambda's limit for the event of a synchronous call. The body is only a part of it, and base64 makes it a third
+// longer.
 const MAX_PAYLOAD_BYTES = 6 * 1024 * 1024;
 
 // API Gateway's limit for the request line and all header values.

@@ -30,24 +30,25 @@ interface QueuedCall {
 // AWS usually removes an idle environment after about this time.
 const IDLE_MILLISECONDS = 5 * 60_000;
 
-// A new thread is cold: its first calls take ten times as long as a warm thread's, and it occupies memory. So a call waits
-// for a warm thread for the time of ten short calls.
+// A new thread is cold: its first calls take ten times as long as a warm thread's, and it occupies memory. So a call
+// waits for a warm thread for the time of ten short calls.
 const WAIT_MILLISECONDS = 100;
 
-// If the running calls compute, more concurrent calls than processors slow each other, and the next idle thread will be a
-// warm one. If the running calls wait, such as for a model, more calls can run.
+// If the running calls compute, more concurrent calls than processors slow each other, and the next idle thread will be
+// a warm one. If the running calls wait, such as for a model, more calls can run.
 const MAX_COMPUTING_CALLS = availableParallelism();
 const FULL_LOAD = 0.5 * availableParallelism();
 
 // The idle processors that a new thread needs: it computes while it loads, and its first calls take ten times as long.
 const PROCESSORS_TO_START = Math.min(1, 0.4 * availableParallelism());
 
-// Calls that compute for long may occupy all threads. If no call has ended for this time, a call that has waited for this
-// time gets a thread in any case. The first ten requests of a batch take half of this time on a cold thread.
+// Calls that compute for long may occupy all threads. If no call has ended for this time, a call that has waited for
+// this time gets a thread in any case. The first ten requests of a batch take half of this time on a cold thread.
 const STUCK_MILLISECONDS = 1000;
 
-// Many slow calls may delay a waiting call too much. After this time it runs on an idle thread despite the load, or gets a
-// new thread although no processor is idle. Calls of a large batch wait for 1 to 2 s, and more threads would slow them.
+// Many slow calls may delay a waiting call too much. After this time it runs on an idle thread despite the load, or
+// gets a new thread although no processor is idle. Calls of a large batch wait for 1 to 2 s, and more threads would
+// slow them.
 const MAX_WAIT_MILLISECONDS = 3000;
 
 // Each check starts only as many calls as there is room for, so that checks must be frequent. A little longer than the
@@ -64,8 +65,8 @@ const SHUT_DOWN: InvocationResult = {
 };
 
 /**
- * Runs the calls of one function on threads, one call at a time on each. Calls wait in a queue until a thread is idle or
- * the load allows a new thread.
+ * Runs the calls of one function on threads, one call at a time on each. Calls wait in a queue until a thread is idle
+ * or the load allows a new thread.
  */
 export function createFunctionPool(definition: FunctionDefinition, options: PoolOptions): FunctionPool {
   const threads = new Set<FunctionThread>();

@@ -29,20 +29,20 @@ interface Invocation {
 // AWS allows 10 s for a cold start. Here, dozens of threads may load concurrently on a few processors.
 const LOAD_TIMEOUT_MILLISECONDS = 60_000;
 
-// V8's default is 48 MB in each of dozens of threads, which V8 does not return. A quarter of it costs no measurable time
-// and reduces the memory of a run with batches to two thirds.
+// V8's default is 48 MB in each of dozens of threads, which V8 does not return. A quarter of it costs no measurable
+// time and reduces the memory of a run with batches to two thirds.
 const YOUNG_GENERATION_MEGABYTES = 12;
 
-// A quarter of what a function may write without an acknowledgement, so that there are few acknowledgements, and none for
-// a short response.
+// A quarter of what a function may write without an acknowledgement, so that there are few acknowledgements, and none
+// for a short response.
 const ACKNOWLEDGE_FROM_BYTES = 16 * 1024;
 
 export function createFunctionThread(definition: FunctionDefinition, events: ThreadEvents): FunctionThread {
   const timeoutMilliseconds = definition.timeoutSeconds * 1000;
   const worker = new Worker(new URL('./thread/run-handler.ts', import.meta.url), {
     name: definition.functionName,
-    // Compiled code of an earlier thread halves the load time. Node reads the variable when the thread starts; the thread
-    // then deletes it, so that the function does not see it.
+    // Compiled code of an earlier thread halves the load time. Node reads the variable when the thread starts; the
+    // thread then deletes it, so that the function does not see it.
     env: { ...definition.environment, NODE_COMPILE_CACHE: definition.compileCacheFolder },
     argv: [],
     execArgv: [],

@@ -31,8 +31,9 @@ const ALIAS = 'AWS::Lambda::Alias';
 /** A run has no deployments, so each function has one version. */
 const THE_VERSION = '1';
 
-// Enough for 100 open streams of one client and some other calls: a stream occupies a thread, as it occupies an environment
-// in AWS. Few enough that a runaway loop does not exhaust the memory: a thread that waits for a model uses about 18 MB.
+// Enough for 100 open streams of one client and some other calls: a stream occupies a thread, as it occupies an
+// environment in AWS. Few enough that a runaway loop does not exhaust the memory: a thread that waits for a model uses
+// about 18 MB.
 const DEFAULT_MAX_CONCURRENCY = 128;
 
 // Lambda's defaults.

@@ -5,7 +5,9 @@ import type { Worker } from 'node:worker_threads';
 // Long enough to detect a thread that has just started to compute, and too short for a caller to notice.
 const WINDOW_MILLISECONDS = 25;
 
-/** Measures how busy threads are. A thread that computes counts as 1, a thread that waits for a response as almost 0. */
+/**
+ * Measures how busy threads are. A thread that computes counts as 1, a thread that waits for a response as almost 0.
+ */
 export interface LoadGauge {
   watch(worker: Worker): void;
   forget(worker: Worker): void;

@@ -45,7 +45,8 @@ interface Environment {
 // Lambda's time limit for a server to start listening.
 const START_MILLISECONDS = 10_000;
 
-// Headers of a connection, not of the request (RFC 9110, section 7.6.1). Headers that `Connection` names are removed too.
+// Headers of a connection, not of the request (RFC 9110, section 7.6.1). Headers that `Connection` names are removed
+// too.
 const HOP_BY_HOP = ['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'upgrade'];
 
 // Removed from a request before the function gets it. Transfer-Encoding stays, so that the body is forwarded unchanged.

@@ -35,7 +35,9 @@ const CODE_COPY = 'Custom::S3ObjectCopy';
 const DEFAULT_TIMEOUT_SECONDS = 30;
 const DEFAULT_CONCURRENCY = 64;
 
-/** Web functions: HTTP servers, each in one environment, with the capacity of all environments of its endpoint in AWS. */
+/**
+ * Web functions: HTTP servers, each in one environment, with the capacity of all environments of its endpoint in AWS.
+ */
 export const webFunctions: ResourceKind = {
   types: [FUNCTION, REVISION, ENDPOINT, CODE_COPY],
 

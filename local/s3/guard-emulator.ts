@@ -73,7 +73,7 @@ function rejectionOf(
   return evaluate.denialOfAnonymous(needed) && { reason: 'no-credentials', message: '' };
 }
 
-/** Without ListBucket, S3 answers 403 instead of 404 for a missing object. */
+/** Without the permission ListBucket, S3 returns 403 instead of 404 for a missing object. */
 function denialOfMissing(
   evaluate: Evaluator,
   accessKeyId: string | undefined,

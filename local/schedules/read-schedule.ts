@@ -39,8 +39,8 @@ const EVENT_AGE_SECONDS = 6 * 3600;
 
 export const RULE = 'AWS::Events::Rule';
 
-// Some of these properties have no effect here, such as a flexible time window. A property that is not in this list would
-// change which function is called, or when.
+// Some of these properties have no effect here, such as a flexible time window. A property that is not in this list
+// would change which function is called, or when.
 const SUPPORTED: Readonly<Record<string, readonly string[]>> = {
   [RULE]: ['Description', 'Name', 'RoleArn', 'ScheduleExpression', 'State', 'Tags', 'Targets'],
   'AWS::Scheduler::Schedule': [

@@ -8,8 +8,8 @@ export interface MessageAttribute {
 }
 
 /**
- * MD5OfMessageAttributes: the digest of name, type and value of each attribute, in the order of the names. The length of
- * each part, in four bytes, precedes the part.
+ * MD5OfMessageAttributes: the digest of name, type and value of each attribute, in the order of the names. The length
+ * of each part, in four bytes, precedes the part.
  */
 export function digestAttributes(attributes: Readonly<Record<string, MessageAttribute>>): string {
   const hash = createHash('md5');

@@ -52,8 +52,8 @@ const MAX_BACKOFF_MILLISECONDS = 10_000;
 // Enough to find other groups after a long one: about ten thousand messages that contain little more than ids.
 const MAX_BUFFERED_BYTES = 64 * 1024 * 1024;
 
-// The poller extends the visibility of buffered messages three times in each visibility timeout, ten messages a call. So
-// 100 messages a second of the timeout are at most 30 calls a second.
+// The poller extends the visibility of buffered messages three times in each visibility timeout, ten messages a call.
+// So 100 messages a second of the timeout are at most 30 calls a second.
 const BUFFERED_PER_SECOND_OF_VISIBILITY = 100;
 
 // Lambda's limit for an event, minus 1 KiB for the JSON around the records.

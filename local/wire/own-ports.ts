@@ -1,4 +1,6 @@
-/** One element per port: 1 if this process or one of its emulators listens there. Functions' threads share the array. */
+/**
+ * One element per port: 1 if this process or one of its emulators listens there. Functions' threads share the array.
+ */
 export const ownPorts = new Uint8Array(new SharedArrayBuffer(65_536));
 
 export function claimPort(port: number): void {

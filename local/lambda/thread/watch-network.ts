@@ -2,7 +2,9 @@ import { subscribe } from 'node:diagnostics_channel';
 import type { ClientRequest } from 'node:http';
 import type { ClientHttp2Stream } from 'node:http2';
 
-/** Calls `onRequest` when this thread starts an outgoing HTTP request with node:http, node:https, fetch or node:http2. */
+/**
+ * Calls `onRequest` when this thread starts an outgoing HTTP request with node:http, node:https, fetch or node:http2.
+ */
 export function watchNetwork(onRequest: (request: string) => void): void {
   subscribe('http.client.request.start', (message) => {
     const { request } = message as { request: ClientRequest };
