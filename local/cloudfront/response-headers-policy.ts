@@ -80,8 +80,8 @@ export function overrideHeaders(response: ServerResponse, headers: Headers): voi
   const writeHead = response.writeHead.bind(response) as WriteHead;
   response.writeHead = ((status: number, ...rest: unknown[]) => {
     for (const name of headers.keys()) response.removeHeader(name);
-    const given = pairsOf(rest.at(-1)).filter(([name]) => !headers.has(name));
-    return writeHead(status, [...given, ...headers].flat());
+    const remaining = pairsOf(rest.at(-1)).filter(([name]) => !headers.has(name));
+    return writeHead(status, [...remaining, ...headers].flat());
   }) as typeof response.writeHead;
 }
 

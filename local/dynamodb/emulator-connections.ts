@@ -63,7 +63,7 @@ export function emulatorConnections({ hostname, port }: URL): { take(): Emulator
       }
       if (bytes < head.end) return;
       if (bytes > head.end) throw new Error('The emulator sent unexpected data');
-      const whole = concatenate(chunks);
+      const response = concatenate(chunks);
       const { status, reason, headers, bodyStart } = head;
       const { onResponse } = pending;
       [pending, head, chunks, bytes] = [undefined, undefined, [], 0];
@@ -73,7 +73,7 @@ export function emulatorConnections({ hostname, port }: URL): { take(): Emulator
         idle.push(connection);
         socket.unref();
       }
-      onResponse({ status, reason, headers, body: whole.subarray(bodyStart) });
+      onResponse({ status, reason, headers, body: response.subarray(bodyStart) });
     }
 
     socket.on('data', (chunk: Buffer) => {

@@ -69,9 +69,9 @@ export class EmulatorRequest extends EventEmitter {
   #forward(request: ClientRequest, body: unknown): void {
     this.#wireRequest = request;
     for (const event of ['error', 'socket', 'response', 'close'])
-      request.on(event, (...given: unknown[]) => {
-        if (event === 'socket') this.socket = given[0] as Socket;
-        this.emit(event, ...given);
+      request.on(event, (...args: unknown[]) => {
+        if (event === 'socket') this.socket = args[0] as Socket;
+        this.emit(event, ...args);
       });
     request.end(body);
   }

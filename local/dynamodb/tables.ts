@@ -128,8 +128,8 @@ async function startWire(
 }
 
 async function startEmulator({ options }: RunContext): Promise<Emulator> {
-  const given = process.env.AWS_ENDPOINT_URL_DYNAMODB;
-  if (given) return { endpoint: given, isEmbedded: false, close: async () => {} };
+  const endpoint = process.env.AWS_ENDPOINT_URL_DYNAMODB;
+  if (endpoint) return { endpoint, isEmbedded: false, close: async () => {} };
   return await startDynoxide(path.join(options.dataDir, 'dynamodb.sqlite'));
 }
 

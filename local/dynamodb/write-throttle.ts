@@ -2,7 +2,7 @@ import type { TouchedItem } from './touched-items.ts';
 
 // The limit of one partition of a table, in write units a second. AWS's burst and adaptive capacity are not guaranteed,
 // so they are not emulated.
-const UNITS_A_SECOND = 1000;
+const UNITS_PER_SECOND = 1000;
 
 /** A token bucket for every partition key. */
 export function createWriteThrottle(now: () => number = () => performance.now()) {
@@ -10,8 +10,8 @@ export function createWriteThrottle(now: () => number = () => performance.now())
 
   function levelOf(partition: string) {
     const at = now();
-    const known = partitions.get(partition) ?? { units: UNITS_A_SECOND, at };
-    const units = Math.min(UNITS_A_SECOND, known.units + ((at - known.at) / 1000) * UNITS_A_SECOND);
+    const previous = partitions.get(partition) ?? { units: UNITS_PER_SECOND, at };
+    const units = Math.min(UNITS_PER_SECOND, previous.units + ((at - previous.at) / 1000) * UNITS_PER_SECOND);
     const level = { units, at };
     partitions.set(partition, level);
     return level;

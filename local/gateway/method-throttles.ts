@@ -18,10 +18,12 @@ export function readThrottle(
   httpMethod: string,
 ): Throttle {
   const path = `/${resourcePath.replaceAll('/', '~1')}`;
-  const own = settings.find((setting) => setting.ResourcePath === path && setting.HttpMethod === httpMethod);
-  const stage = settings.find((setting) => setting.ResourcePath === '/*' && setting.HttpMethod === '*');
-  const limitOf = (name: 'ThrottlingRateLimit' | 'ThrottlingBurstLimit', most: number): number =>
-    Math.min(own?.[name] ?? stage?.[name] ?? most, most);
+  const ofMethod = settings.find(
+    (setting) => setting.ResourcePath === path && setting.HttpMethod === httpMethod,
+  );
+  const ofStage = settings.find((setting) => setting.ResourcePath === '/*' && setting.HttpMethod === '*');
+  const limitOf = (name: 'ThrottlingRateLimit' | 'ThrottlingBurstLimit', max: number): number =>
+    Math.min(ofMethod?.[name] ?? ofStage?.[name] ?? max, max);
   return {
     requestsPerSecond: limitOf('ThrottlingRateLimit', ACCOUNT.requestsPerSecond),
     burst: limitOf('ThrottlingBurstLimit', ACCOUNT.burst),

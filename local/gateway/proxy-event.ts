@@ -13,7 +13,7 @@ export interface RequestFacts {
   readonly inStage: boolean;
   /** Without the stage, not decoded. */
   readonly path: string;
-  /** With the stage. */
+  /** With the stage, not decoded. */
   readonly stagePath: string;
   readonly query: string;
   readonly headers: Record<string, string>;

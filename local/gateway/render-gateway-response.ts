@@ -45,7 +45,7 @@ export function renderGatewayResponse(
     'application/json',
     undefined,
   ];
-  const own = Object.entries(custom?.headers ?? {})
+  const customHeaders = Object.entries(custom?.headers ?? {})
     .map(([name, source]) => [name, headerValue(source)])
     .filter(([, value]) => value !== '');
   return {
@@ -53,7 +53,7 @@ export function renderGatewayResponse(
     headers: {
       'Content-Type': contentType,
       'x-amzn-ErrorType': failure.errorType,
-      ...Object.fromEntries(own),
+      ...Object.fromEntries(customHeaders),
     },
     body: template === undefined ? JSON.stringify({ message: failure.text }) : fill(template),
   };

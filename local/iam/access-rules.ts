@@ -15,7 +15,7 @@ export interface PolicyStatement {
 }
 
 export interface PolicyCondition {
-  /** Without its prefix and suffix, such as StringLike. */
+  /** Such as StringLike, without prefix (`set`) and suffix (`ifExists`). */
   readonly operator: string;
   readonly ifExists: boolean;
   readonly set: 'ForAllValues' | 'ForAnyValue' | undefined;

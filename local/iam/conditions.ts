@@ -1,14 +1,14 @@
 import type { PolicyCondition, RequestContext } from './access-rules.ts';
 import { matchesPattern } from './matches-pattern.ts';
 
-type Compare = (wanted: string, given: string) => boolean;
+type Compare = (expected: string, actual: string) => boolean;
 
-const equal: Compare = (wanted, given) => wanted === given;
-const equalIgnoringCase: Compare = (wanted, given) => wanted.toLowerCase() === given.toLowerCase();
+const equal: Compare = (expected, actual) => expected === actual;
+const equalIgnoringCase: Compare = (expected, actual) => expected.toLowerCase() === actual.toLowerCase();
 
 /** ArnEquals and ArnLike behave the same. Both match wildcards in each of the six parts of an ARN. */
-const arnLike: Compare = (wanted, given) => {
-  const [patterns, parts] = [partsOf(wanted), partsOf(given)];
+const arnLike: Compare = (expected, actual) => {
+  const [patterns, parts] = [partsOf(expected), partsOf(actual)];
   return (
     patterns.length === parts.length &&
     patterns.every((part, index) => matchesPattern(part, parts[index] ?? ''))
@@ -80,15 +80,15 @@ export function readConditions(block: unknown): PolicyCondition[] {
 /** Whether a call with these condition values meets all conditions. */
 export function meetsConditions(conditions: readonly PolicyCondition[], context: RequestContext): boolean {
   return conditions.every(({ operator, ifExists, set, key, values }) => {
-    const given = context[key];
-    if (operator === 'Null') return values.includes(String(given === undefined));
+    const actual = context[key];
+    if (operator === 'Null') return values.includes(String(actual === undefined));
     const negated = NEGATED[operator];
-    if (given === undefined)
+    if (actual === undefined)
       return ifExists || set === 'ForAllValues' || (negated !== undefined && set === undefined);
     const compare = negated ?? OPERATORS[operator] ?? equal;
-    const matches = (one: string) =>
-      values.some((wanted) => compare(wanted, one)) !== (negated !== undefined);
-    const all = [given].flat();
+    const matches = (value: string) =>
+      values.some((expected) => compare(expected, value)) !== (negated !== undefined);
+    const all = [actual].flat();
     return set === 'ForAnyValue' ? all.some(matches) : all.every(matches);
   });
 }

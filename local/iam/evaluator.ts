@@ -50,8 +50,8 @@ export function createEvaluator(rules: AccessRules, notes: EvaluatorNotes): Eval
   const used = new WeakMap<PolicyStatement, Set<string>>();
 
   function callerOf(session: Session): Caller {
-    const known = callers.get(session.accessKeyId);
-    if (known) return known;
+    const cached = callers.get(session.accessKeyId);
+    if (cached) return cached;
     const caller = {
       name: session.arn,
       principals: ['*', `AWS:${session.roleArn}`, `AWS:${session.arn}`],
@@ -72,8 +72,8 @@ export function createEvaluator(rules: AccessRules, notes: EvaluatorNotes): Eval
   function statementsFor(statements: readonly PolicyStatement[], action: string): readonly PolicyStatement[] {
     const byAction = candidates.get(statements) ?? new Map<string, readonly PolicyStatement[]>();
     candidates.set(statements, byAction);
-    const known = byAction.get(action);
-    if (known) return known;
+    const cached = byAction.get(action);
+    if (cached) return cached;
     const found = statements.filter(({ actions, notActions = [] }) =>
       actions
         ? actions.some((pattern) => matchesAction(pattern, action))
@@ -103,30 +103,30 @@ export function createEvaluator(rules: AccessRules, notes: EvaluatorNotes): Eval
   function evaluate(caller: Caller, needed: Permission): Decision {
     const { action, resource } = needed;
     const context = needed.context ? { ...caller.context, ...needed.context } : caller.context;
-    const own = caller.session?.statements ?? [];
-    const policy = rules.resourcePolicies.get(ownerOf(resource)) ?? [];
-    if (find('Deny', own, needed, context))
+    const identityBased = caller.session?.statements ?? [];
+    const resourceBased = rules.resourcePolicies.get(ownerOf(resource)) ?? [];
+    if (find('Deny', identityBased, needed, context))
       return { reason: 'with an explicit deny in an identity-based policy' };
-    if (find('Deny', policy, needed, context, [...caller.principals, ...caller.account]))
+    if (find('Deny', resourceBased, needed, context, [...caller.principals, ...caller.account]))
       return { reason: 'with an explicit deny in a resource-based policy' };
-    const byPolicy = find('Allow', policy, needed, context, caller.principals);
+    const byPolicy = find('Allow', resourceBased, needed, context, caller.principals);
     if (byPolicy) return { allowedBy: byPolicy };
-    const allowedBy = find('Allow', own, needed, context);
+    const allowedBy = find('Allow', identityBased, needed, context);
     if (!allowedBy) {
       const kind = caller.session ? 'identity' : 'resource';
       return { reason: `because no ${kind}-based policy allows the ${action} action` };
     }
     // A key's policy must delegate to the account; otherwise identity-based policies have no effect.
-    if (action.startsWith('kms:') && !find('Allow', policy, needed, context, caller.account))
+    if (action.startsWith('kms:') && !find('Allow', resourceBased, needed, context, caller.account))
       return { reason: `because no resource-based policy allows the ${action} action` };
     return { allowedBy };
   }
 
   function note({ session }: Caller, { statement, action, resource }: Match): void {
-    const seen = used.get(statement) ?? new Set<string>();
+    const noted = used.get(statement) ?? new Set<string>();
     const key = `${action} ${resource}`;
-    if (seen.has(key)) return;
-    used.set(statement, seen.add(key));
+    if (noted.has(key)) return;
+    used.set(statement, noted.add(key));
     const pattern = statement.actions?.find((entry) => matchesAction(entry, action)) ?? '*';
     notes.onUse({
       role: session?.roleLogicalId ?? '',

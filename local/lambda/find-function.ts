@@ -12,7 +12,7 @@ export function findFunction(
   reference: string,
 ): InvokableFunction | undefined {
   const parts = reference.split(':');
-  const [wanted, qualifier = LATEST] = parts[2] === 'lambda' ? parts.slice(6) : parts;
-  const found = [...functions.values()].find(({ functionName }) => functionName === wanted);
+  const [name, qualifier = LATEST] = parts[2] === 'lambda' ? parts.slice(6) : parts;
+  const found = [...functions.values()].find(({ functionName }) => functionName === name);
   return found && (qualifier === LATEST || found.qualifiers.includes(qualifier)) ? found : undefined;
 }

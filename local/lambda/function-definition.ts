@@ -1,7 +1,7 @@
 import type { EmulatorRoute } from '../dynamodb/emulator-route.ts';
 import type { LoadGauge } from './load-gauge.ts';
 
-/** A function of the template with everything resolved. */
+/** A function of the template, without intrinsic functions. */
 export interface FunctionDefinition {
   readonly logicalId: string;
   readonly functionName: string;

@@ -172,7 +172,7 @@ function headersFor(request: IncomingMessage, host: string): string[] {
   return ['Host', host, 'lambda-web-request-id', randomUUID(), ...headers];
 }
 
-/** Names and values in turn. */
+/** Returns names and values, alternating, without these headers and those that `Connection` names. */
 function withoutHeaders(
   rawHeaders: readonly string[],
   removed: ReadonlySet<string>,

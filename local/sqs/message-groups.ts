@@ -40,13 +40,13 @@ export function preserveGroups(action: string, body: unknown): (response: unknow
   }
   if (action === 'ReceiveMessage') {
     const request = body as Receiving;
-    const wanted = request.MessageAttributeNames ?? [];
+    const requestedNames = request.MessageAttributeNames ?? [];
     const system = [...(request.AttributeNames ?? []), ...(request.MessageSystemAttributeNames ?? [])];
-    if (wanted.length > 0) request.MessageAttributeNames = [...wanted, GROUP_ATTRIBUTE];
+    if (requestedNames.length > 0) request.MessageAttributeNames = [...requestedNames, GROUP_ATTRIBUTE];
     const showsGroup = system.includes('All') || system.includes('MessageGroupId');
     return (response) => {
       for (const message of (response as { Messages?: Received[] }).Messages ?? []) {
-        restoreGroup(message, showsGroup, wanted.length > 0);
+        restoreGroup(message, showsGroup, requestedNames.length > 0);
       }
     };
   }
@@ -54,22 +54,22 @@ export function preserveGroups(action: string, body: unknown): (response: unknow
 }
 
 function preserveGroup(message: Sending): (response: unknown) => void {
-  const own = message.MessageAttributes ?? {};
+  const attributes = message.MessageAttributes ?? {};
   if (message.MessageGroupId === undefined) return () => {};
   message.MessageAttributes = {
-    ...own,
+    ...attributes,
     [GROUP_ATTRIBUTE]: { DataType: 'String', StringValue: message.MessageGroupId },
   };
-  return (response) => setDigest(response as Sent, own);
+  return (response) => setDigest(response as Sent, attributes);
 }
 
 function restoreGroup(message: Received, showsGroup: boolean, showsAttributes: boolean): void {
-  const { [GROUP_ATTRIBUTE]: group, ...own } = message.MessageAttributes ?? {};
+  const { [GROUP_ATTRIBUTE]: group, ...attributes } = message.MessageAttributes ?? {};
   if (group?.StringValue !== undefined && showsGroup) {
     message.Attributes = { ...message.Attributes, MessageGroupId: group.StringValue };
   }
   // AWS returns only requested attributes. The emulator returns all attributes if none was requested.
-  const shown = showsAttributes ? own : {};
+  const shown = showsAttributes ? attributes : {};
   if (Object.keys(shown).length > 0) message.MessageAttributes = shown;
   else delete message.MessageAttributes;
   setDigest(message, shown);

@@ -59,9 +59,9 @@ export const queues: ResourceKind = {
 };
 
 function attributesOf(properties: Record<string, unknown>): Record<string, string> {
-  const given = FORWARDED.filter((name) => properties[name] !== undefined);
+  const defined = FORWARDED.filter((name) => properties[name] !== undefined);
   return Object.fromEntries(
-    given.map((name) => {
+    defined.map((name) => {
       const value = properties[name];
       return [name, typeof value === 'object' ? JSON.stringify(value) : String(value)];
     }),

@@ -77,9 +77,9 @@ function checkState(name: string, state: State, context: RunContext): void {
     string,
     unknown
   >;
-  const wanted = callsDirectly(state) ? state.Resource : FunctionName;
-  if (typeof wanted === 'string' && !findFunction(context, wanted)) {
-    throw new Error(`the state "${name}": the function ${wanted} is not in the template`);
+  const functionReference = callsDirectly(state) ? state.Resource : FunctionName;
+  if (typeof functionReference === 'string' && !findFunction(context, functionReference)) {
+    throw new Error(`the state "${name}": the function ${functionReference} is not in the template`);
   }
   if (InvocationType !== 'RequestResponse') {
     throw new Error(`the state "${name}": InvocationType ${InvocationType} is not available locally`);

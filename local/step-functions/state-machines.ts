@@ -22,9 +22,11 @@ export const stateMachines: ResourceKind = {
   types: [MACHINE, 'AWS::StepFunctions::StateMachineVersion', 'AWS::StepFunctions::StateMachineAlias'],
 
   async open(resources, context) {
-    const other = resources.find(({ type }) => type !== MACHINE);
-    if (other)
-      throw new Error(`${other.logicalId} (${other.type}): only machines themselves can run locally`);
+    const unsupported = resources.find(({ type }) => type !== MACHINE);
+    if (unsupported)
+      throw new Error(
+        `${unsupported.logicalId} (${unsupported.type}): only machines themselves can run locally`,
+      );
     const nameOf = ({ logicalId, properties }: TemplateResource): string =>
       String(context.resolve(properties.StateMachineName, logicalId) ?? context.nameOf(logicalId));
     const arnOf = (resource: TemplateResource) =>

@@ -67,8 +67,8 @@ export function createResolver({ template, pseudoParameters, ref, attribute }: R
     'Fn::Sub': (argument, at) => {
       const [pattern, variables] = Array.isArray(argument) ? argument : [argument, {}];
       const values = walk(variables, at) as Record<string, unknown>;
-      return String(pattern).replace(/\$\{(!?)([^}]+)\}/g, (whole, literal: string, name: string) => {
-        if (literal) return whole.replace('!', '');
+      return String(pattern).replace(/\$\{(!?)([^}]+)\}/g, (match, literal: string, name: string) => {
+        if (literal) return match.replace('!', '');
         if (name in values) return text(values[name], at);
         const [logicalId = '', ...rest] = name.split('.');
         return text(rest.length > 0 ? attribute(logicalId, rest.join('.')) : resolveReference(name), at);

@@ -36,8 +36,8 @@ export function rejectOwnPorts(ports: Uint8Array): void {
       .map(([, url = '']) => Number(URL.parse(url)?.port)),
   );
   const { connect } = Socket.prototype;
-  Socket.prototype.connect = function rejecting(this: Socket, ...given: unknown[]) {
-    const { host = 'localhost', port, path } = targetOf(given);
+  Socket.prototype.connect = function rejecting(this: Socket, ...args: unknown[]) {
+    const { host = 'localhost', port, path } = targetOf(args);
     const portNumber = Number(port);
     if (!path && !allowedPorts.has(portNumber)) {
       const reject = (address: string) => {
@@ -51,6 +51,6 @@ export function rejectOwnPorts(ports: Uint8Array): void {
       process.nextTick(reject, host);
       this.on('lookup', (_error, address) => reject(address));
     }
-    return Reflect.apply(connect, this, given) as Socket;
+    return Reflect.apply(connect, this, args) as Socket;
   } as typeof connect;
 }

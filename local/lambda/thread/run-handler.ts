@@ -36,9 +36,9 @@ watchNetwork((request) => {
 });
 // Without a listener, output is dropped, because each line would cost a message to the main thread.
 if (!data.hasLogListener)
-  process.stdout.write = (...given: unknown[]) => {
-    const written = given.at(-1);
-    if (typeof written === 'function') queueMicrotask(() => written());
+  process.stdout.write = (...args: unknown[]) => {
+    const callback = args.at(-1);
+    if (typeof callback === 'function') queueMicrotask(() => callback());
     return true;
   };
 rejectOwnPorts(data.ownPorts);
