@@ -152,7 +152,7 @@ it('tries again when the connection breaks before an answer, within one, or when
 it.each([
   ['has no length', 'HTTP/1.1 200 OK\r\n\r\n{}', 'cannot be read'],
   ['is not HTTP', 'hello\r\n\r\n', 'cannot be read'],
-  ['is longer than it says', `${http(item)}more`, 'more than was asked'],
+  ['is longer than it says', `${http(item)}more`, 'unexpected data'],
 ])('fails when the answer %s', async (_what, text, message) => {
   respond = (socket) => socket.write(text);
   await expect(get()).rejects.toThrow(message);
