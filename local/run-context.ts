@@ -6,37 +6,37 @@ import type { FunctionPool } from './lambda/function-pool.ts';
 import type { RunOptions } from './run-options.ts';
 import type { RecordedCall } from './wire/recorded-call.ts';
 
-/** What a resource kind is given by the run it belongs to. */
+/** What a run gives to its resource kinds. */
 export interface RunContext {
   readonly options: RunOptions;
   readonly stackName: string;
   readonly region: string;
   readonly accountId: string;
-  /** Replaces the intrinsics of a value; `logicalId` is named in errors. */
+  /** Replaces the intrinsic functions of a value by their results. Errors name `logicalId`. */
   resolve(value: unknown, logicalId: string): unknown;
   /** A name for the resource that is the same at every start. */
   nameOf(logicalId: string): string;
   /** The folder of the asset with this object key. */
   assetFolder(objectKey: string): string;
-  /** What all kinds together tell this function. Complete once every kind is open. */
+  /** The variables that all kinds set for this function. Complete when every kind is open. */
   environmentFor(functionLogicalId: string): Record<string, string>;
-  /** Who may call what. Roles are known once every kind is open, all rules once every kind has begun. */
+  /** Roles are known when every kind is open, all other rules when every kind has started. */
   readonly access: AccessControl;
-  /** By ARN; filled when the functions begin, which is before whatever calls them. */
+  /** By ARN. Filled when the functions start, which is before their callers start. */
   readonly functions: Map<string, FunctionPool>;
-  /** ARNs of functions, in the order in which requests of clients need them; filled when the gateway begins. */
-  readonly awaitedByClients: string[];
-  /** What answers for a host name that a distribution may name as its origin. */
+  /** ARNs of functions, in the order in which client requests need them. Filled when the gateway starts. */
+  readonly clientFacingFunctions: string[];
+  /** The request handler of each host name that a distribution can have as its origin. */
   readonly origins: Map<string, (request: IncomingMessage, response: ServerResponse) => Promise<void>>;
-  /** Whether a distribution takes the run's own port. Known once every kind is open. */
-  frontDoor: boolean;
-  /** Addresses by service; the gateway's is the stage's, and so is `front`, through the distribution. */
+  /** Whether a distribution listens on the run's port. Known when every kind is open. */
+  hasDistribution: boolean;
+  /** URLs by service. `gateway` is the stage's URL; `front` is the stage's URL through the distribution. */
   readonly endpoints: Record<string, string>;
-  /** Called when somebody who is no function has written to a table, before the writer hears of it. */
+  /** Called after a caller other than a function has written to a table, before the caller gets its response. */
   readonly onOperatorWrite: (() => void)[];
-  /** How threads reach the DynamoDB engine without the wire; undefined when the wire is to see every call. */
+  /** How threads call the DynamoDB emulator without the wire. Undefined if the wire must see every call. */
   emulatorRoute: Omit<EmulatorRoute, 'rules'> | undefined;
-  /** Resolved when requests may be answered; until then the gateway lets them wait. */
+  /** Resolved when the run serves requests. Until then the gateway lets requests wait. */
   readonly serving: PromiseWithResolvers<void>;
   readonly violations: string[];
   readonly dynamoCalls: DynamoCall[];

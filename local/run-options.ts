@@ -4,52 +4,60 @@ import type { Timer } from './schedules/timer.ts';
 export interface RunOptions {
   /** A cloud assembly: the folder with manifest.json. */
   readonly assembly: string;
-  /** Which stack of the assembly; needed only when it holds several. */
+  /** The name of the stack. Needed only if the assembly contains several. */
   readonly stack?: string;
-  /** Where tables, objects, secrets and the lock live. */
+  /** The folder of tables, objects, secrets and the lock. */
   readonly dataDir: string;
-  /** The gateway's port on 127.0.0.1; 0 takes any free one. */
+  /** The run's port on 127.0.0.1; 0 takes any free port. */
   readonly port: number;
-  /** Further variables for every function. */
+  /** Additional variables for every function. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Logical id of an AWS::SecretsManager::Secret to its value. */
+  /** Values of secrets, by the logical id of the AWS::SecretsManager::Secret. */
   readonly secretValues?: Readonly<Record<string, string>>;
   readonly faults?: Faults;
-  /** What schedules are kept by, in place of the system's timers. */
+  /** The timers of schedules, instead of Node's. */
   readonly timer?: Timer;
-  /** When messages of a failed batch come again, in place of the queue's visibility time-out. */
+  /** Seconds until SQS redelivers the messages of a failed batch, instead of the queue's visibility timeout. */
   readonly redeliverySeconds?: number;
-  /** By name of a state: how long its wait takes, or the wait before each of its retries, in place of what the template says. */
+  /** By state name: the length of its wait, or of the wait before each retry, instead of the template's. */
   readonly waitMilliseconds?: Readonly<Record<string, number>>;
   /**
-   * What an operator writes to a table holds for the next request already: authorizers are asked anew behind it. AWS keeps
-   * their answers for their cache time all the same.
+   * Clears the cache of authorizer results when an operator writes to a table, so that the write applies to the next
+   * request. AWS does not: its results stay cached for their whole cache time.
    */
-  readonly promptAuthorizers?: boolean;
-  /** Keep every DynamoDB call with what it consumed, and what else functions ask of AWS and AWS counts. */
+  readonly clearAuthorizerCacheOnWrite?: boolean;
+  /**
+   * Records DynamoDB calls with their capacity, functions' calls to other services, invocations and state transitions.
+   */
   readonly recordCalls?: boolean;
-  /** Lambda's quota of concurrent executions, of all functions together. Default 1,000, as AWS has it. */
+  /** Lambda's quota of concurrent executions for all functions together. Default 1,000, as in AWS. */
   readonly accountConcurrency?: number;
-  /** Threads that one function may have. Default 128. */
+  /** The maximum number of threads of one function. Default 128. */
   readonly maxConcurrency?: number;
-  /** Load every function once in the background after the start. */
+  /** Loads one thread of every function in the background after the start. */
   readonly prewarm?: boolean;
-  /** Awaited when the data folder is this run's own, before anything is read: may make the assembly, or empty the folder. */
+  /**
+   * Awaited after the data folder is locked and before the run reads it: may write the assembly or empty the folder.
+   */
   readonly prepare?: () => Promise<void>;
-  /** Awaited when every engine is up and the gateway's address is known, before the first request is looked at. */
+  /** Awaited when every emulator has started and the gateway's URL is known, before the gateway serves a request. */
   readonly beforeServing?: (run: StartedEmulators) => Promise<void>;
   readonly onProgress?: (line: string) => void;
-  /** A call that the template's policies do not allow: who wanted what, and why not. */
+  /** Called for a call that the template's policies do not allow. The message names caller, action and reason. */
   readonly onDenied?: (message: string) => void;
-  /** A line that a function wrote to stdout or stderr. */
+  /** Called for each line that a function writes to stdout or stderr. */
   readonly onLog?: (entry: { functionName: string; line: string }) => void;
 }
 
 export interface StartedEmulators {
-  /** The stage's address, through the distribution if there is one, without a slash at its end; empty when the template has no REST API. */
+  /**
+   * The stage's URL, through the distribution if there is one, without a slash at its end. Empty if the template has no
+   * REST API.
+   */
   readonly url: string;
-  /** Empty where the template has no resource of the service. */
-  /** Of the engines, and of the gateway where no distribution stands in front of it. */
+  /**
+   * URLs of the emulators, and of the gateway's stage without the distribution. Empty for services without a resource.
+   */
   readonly endpoints: Record<EmulatorName | 'gateway', string>;
   readonly outputs: Record<string, string>;
 }
@@ -57,15 +65,15 @@ export interface StartedEmulators {
 export type EmulatorName = 'dynamodb' | 's3' | 'secretsmanager' | 'sqs' | 'sfn' | 'kms' | 'ssm' | 'lambda';
 
 export interface Faults extends DynamoFaults {
-  /** Delivers every batch of a queue to its function twice, in turn at the same time and one after the other. */
+  /** Delivers every batch of a queue to its function twice, alternately concurrently and one after the other. */
   readonly duplicateMessages?: boolean;
 }
 
-/** How AWS's tables can refuse what a single-machine engine never does. */
+/** Rejections of AWS's tables that the emulator on one machine does not produce. */
 export interface DynamoFaults {
   readonly transactionConflicts?: boolean;
   readonly throttling?: boolean;
-  /** Answers the call with a retryable InternalServerError. */
+  /** If it returns true, the call fails with a retryable InternalServerError. */
   readonly reject?: (
     call: Pick<DynamoCall, 'target' | 'functionName'> & { readonly body: unknown },
   ) => boolean;

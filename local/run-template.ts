@@ -9,21 +9,24 @@ import type { RecordedCall } from './wire/recorded-call.ts';
 export type { RunOptions } from './run-options.ts';
 
 export interface RunningTemplate extends StartedEmulators {
-  /** Logical id to what Ref gives: a table's or bucket's name, a secret's ARN. */
+  /** What Ref returns, by logical id: a table's or bucket's name, a secret's ARN. */
   readonly physicalIds: Record<string, string>;
-  /** Ends the threads of the functions whose logical id starts so, busy ones too, and tells how many. */
+  /** Ends the threads of functions whose logical id has this prefix, busy ones too. Returns how many. */
   killWorkers(logicalIdPrefix: string): number;
   workers(): { functionName: string; busy: boolean }[];
-  /** What would have gone wrong in AWS without showing here, and calls that no policy allows. */
+  /** What would fail in AWS, such as a request after the handler has resolved, and calls that no policy allows. */
   violations(): string[];
   /** Calls recorded so far; empty unless `recordCalls` is on. */
   dynamoCalls(): DynamoCall[];
-  /** What functions asked of services besides, invocations and state transitions; empty unless `recordCalls` is on. */
+  /** Calls to services other than DynamoDB, invocations and state transitions. Empty unless `recordCalls` is on. */
   calls(): RecordedCall[];
   close(): Promise<void>;
 }
 
-/** Runs a synthesized CDK app on this machine. What it cannot run stops it with one line that names the resource. */
+/**
+ * Runs a synthesized CDK app on this machine.
+ * @throws Error of one line that names the resource, if a resource cannot run here
+ */
 export async function runTemplate(options: RunOptions): Promise<RunningTemplate> {
   const started = performance.now();
   const progress = (line: string) =>

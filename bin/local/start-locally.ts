@@ -130,7 +130,7 @@ async function start(options: Options): Promise<RunningTemplate> {
     dataDir: options.data,
     port: options.port,
     prewarm: true,
-    promptAuthorizers: true,
+    clearAuthorizerCacheOnWrite: true,
     // The concurrency quota belongs to the account and is not in the template. Setting and runner have the same
     // default.
     ...(typeof settings.accountConcurrency === 'number' && {

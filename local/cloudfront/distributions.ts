@@ -4,7 +4,7 @@ import { type DistributionServer, serveDistribution } from './serve-distribution
 
 const DISTRIBUTION = 'AWS::CloudFront::Distribution';
 
-/** One CloudFront distribution, at the run's own port: the gateway then has one of its own. */
+/** One CloudFront distribution, at the run's port. The gateway then listens on another port. */
 export const distributions: ResourceKind = {
   types: [DISTRIBUTION, 'AWS::CloudFront::Function', 'AWS::CloudFront::ResponseHeadersPolicy'],
 
@@ -12,7 +12,7 @@ export const distributions: ResourceKind = {
     const [distribution, second] = resources.filter(({ type }) => type === DISTRIBUTION);
     if (second)
       throw new Error(`${second.logicalId} (${DISTRIBUTION}): only one distribution can run locally`);
-    context.frontDoor = distribution !== undefined;
+    context.hasDistribution = distribution !== undefined;
     let server: DistributionServer | undefined;
     const arnOf = ({ logicalId }: TemplateResource) =>
       `arn:aws:cloudfront::${context.accountId}:${logicalId}`;
@@ -27,7 +27,7 @@ export const distributions: ResourceKind = {
       async start() {
         if (!distribution) return;
         server = await serveDistribution(await readDistribution(distribution, resources, context), context);
-        // The stage is part of the path that the distribution passes on.
+        // The distribution forwards the whole path, which starts with the stage.
         const { pathname } = new URL(context.endpoints.gateway ?? 'http://none');
         context.endpoints.front = `http://${server.host}${pathname}`;
       },

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-// What CloudFront does with error responses of an origin: HTTPStatusCodes.html and custom-error-pages-expiration.html
-// of its developer guide.
+// CloudFront's rules for an origin's error responses: HTTPStatusCodes.html and custom-error-pages-expiration.html in
+// its developer guide.
 const DEFAULT_SECONDS = 10;
 
 const ALWAYS_CACHED = new Set([404, 405, 410, 414, 500, 501, 502, 503, 504]);
@@ -9,31 +9,31 @@ const ALWAYS_CACHED = new Set([404, 405, 410, 414, 500, 501, 502, 503, 504]);
 const CACHED_WITH_MAX_AGE = new Set([400, 403, 412, 415]);
 
 // For all other statuses CloudFront ignores these directives.
-const HEEDS_NO_STORE = new Set([404, 410, 414, 501]);
+const OBEYS_NO_STORE = new Set([404, 410, 414, 501]);
 
 interface CachedError {
   readonly head: ResponseHead;
   readonly body: Buffer;
-  /** Without a body: it answers no GET. */
-  readonly ofHead: boolean;
+  /** Whether it is the response to a HEAD request: it has no body, so it is not sent for a GET. */
+  readonly isHeadResponse: boolean;
   readonly expiresAt: number;
 }
 
 interface ResponseHead {
   readonly status: number;
-  /** Names and values in turn. */
+  /** Names and values, alternating. */
   readonly headers: readonly string[];
 }
 
 /** The error responses that a distribution caches. */
 export interface ErrorCache {
-  /** Sends the cached error for this path. False if there is none: the response is then to come from the origin. */
+  /** Sends the cached error for this path. Returns false if there is none: then the origin must respond. */
   respond(request: IncomingMessage, path: string, response: ServerResponse): boolean;
 }
 
 /**
- * The key is the path alone: the host is the distribution's, and the cache policy adds neither headers nor query. Its
- * maximum TTL is 0, so `max-age` lets an error be cached, but not for longer than the status's minimum TTL.
+ * The cache key is only the path, because the cache policy adds neither headers nor query. The policy's maximum TTL is
+ * 0: with `max-age`, an error is cached, but not for longer than the status's minimum TTL.
  * @param minimumSeconds `ErrorCachingMinTTL` by status
  */
 export function createErrorCache(minimumSeconds: ReadonlyMap<number, number>): ErrorCache {
@@ -46,7 +46,7 @@ export function createErrorCache(minimumSeconds: ReadonlyMap<number, number>): E
     const isCached =
       ALWAYS_CACHED.has(status) ||
       (CACHED_WITH_MAX_AGE.has(status) && /\b(s-maxage|max-age)=/i.test(cacheControl));
-    const isForbidden = HEEDS_NO_STORE.has(status) && /\b(no-store|no-cache|private)\b/i.test(cacheControl);
+    const isForbidden = OBEYS_NO_STORE.has(status) && /\b(no-store|no-cache|private)\b/i.test(cacheControl);
     return isCached && !isForbidden ? (minimumSeconds.get(status) ?? DEFAULT_SECONDS) : 0;
   }
 
@@ -56,12 +56,12 @@ export function createErrorCache(minimumSeconds: ReadonlyMap<number, number>): E
       if (!isHead && request.method !== 'GET') return false;
       const cached = errors.get(path);
       if (cached !== undefined && cached.expiresAt <= Date.now()) errors.delete(path);
-      else if (cached !== undefined && (isHead || !cached.ofHead)) {
+      else if (cached !== undefined && (isHead || !cached.isHeadResponse)) {
         response.writeHead(cached.head.status, [...cached.head.headers]).end(cached.body);
         return true;
       }
       onError(response, secondsOf, (head, body, seconds) => {
-        errors.set(path, { head, body, ofHead: isHead, expiresAt: Date.now() + seconds * 1000 });
+        errors.set(path, { head, body, isHeadResponse: isHead, expiresAt: Date.now() + seconds * 1000 });
       });
       return false;
     },
@@ -71,7 +71,7 @@ export function createErrorCache(minimumSeconds: ReadonlyMap<number, number>): E
 type WriteHead = (status: number, ...rest: unknown[]) => ServerResponse;
 type Write = (chunk?: unknown, ...rest: unknown[]) => unknown;
 
-/** Hands over the response once it is sent, if it is to be cached. */
+/** Calls `cache` with the response when it has been sent, if it must be cached. */
 function onError(
   response: ServerResponse,
   secondsOf: (head: ResponseHead) => number,

@@ -5,9 +5,9 @@ import { callAwsJson } from '../wire/call-aws-json.ts';
 import { type ResponseHeadersPolicy, readResponseHeadersPolicy } from './response-headers-policy.ts';
 
 export interface Distribution {
-  /** In the order in which their patterns are tried; the default behaviour last. */
+  /** In the order in which their patterns are matched. The default behavior is last. */
   readonly behaviors: readonly Behavior[];
-  /** For how long an error of an origin is cached at least, by its status. */
+  /** How many seconds an origin's error is cached at least (`ErrorCachingMinTTL`), by status. */
   readonly errorSeconds: ReadonlyMap<number, number>;
 }
 
@@ -15,7 +15,7 @@ export interface Behavior {
   readonly pattern: RegExp;
   readonly methods: readonly string[];
   readonly origin: Origin;
-  /** The function that sees a request first. */
+  /** The function that runs before the origin gets the request. */
   readonly viewerRequest: ViewerRequest | undefined;
   readonly responseHeaders: ResponseHeadersPolicy | undefined;
 }
@@ -27,7 +27,7 @@ export interface Origin {
 
 type EventHeaders = Record<string, { value: string }>;
 
-/** What a viewer-request function may make of a request's headers. */
+/** A viewer-request function: returns the request's changed headers. */
 export type ViewerRequest = (request: { method: string; uri: string; headers: EventHeaders }) => EventHeaders;
 
 interface BehaviorProperties {
@@ -60,11 +60,14 @@ interface DistributionProperties {
   };
 }
 
-// The managed policies that make a distribution a plain way through: nothing is kept, all but the host is passed on.
+// Managed policies: the distribution caches nothing and forwards all headers except `Host`.
 const CACHING_DISABLED = '4135ea2d-6df8-44a3-9df3-4b5a84be39ad';
 const ALL_VIEWER_EXCEPT_HOST_HEADER = 'b689b0a8-53d0-40ab-baf2-68738e2966ac';
 
-/** Reads behaviours and origins; stops at what would behave differently here. */
+/**
+ * Reads behaviors and origins.
+ * @throws Error for a property that would behave differently here
+ */
 export async function readDistribution(
   resource: TemplateResource,
   resources: readonly TemplateResource[],
@@ -82,7 +85,7 @@ export async function readDistribution(
   for (const { Id, DomainName, OriginPath, OriginCustomHeaders = [] } of config.Origins) {
     if (OriginPath) reject(`the origin path ${OriginPath} cannot run locally`);
     const headers = OriginCustomHeaders.map(
-      async ({ HeaderName, HeaderValue }) => [HeaderName, await revealed(HeaderValue, context)] as const,
+      async ({ HeaderName, HeaderValue }) => [HeaderName, await resolveSecret(HeaderValue, context)] as const,
     );
     origins.set(Id, { domainName: DomainName, customHeaders: await Promise.all(headers) });
   }
@@ -139,7 +142,7 @@ export async function readDistribution(
   };
 }
 
-/** `*` stands for any characters, `?` for one; all others for themselves. */
+/** `*` matches any characters, `?` matches one character. */
 const patternOf = (pattern: string): RegExp => {
   const escaped = pattern
     .replace(/[.+^${}()|[\]\\]/g, '\\$&')
@@ -148,8 +151,8 @@ const patternOf = (pattern: string): RegExp => {
   return new RegExp(`^${escaped.startsWith('/') || escaped.startsWith('.*') ? '' : '/'}${escaped}$`);
 };
 
-/** CloudFormation puts a secret's text where a template names it so. */
-async function revealed(value: string, context: RunContext): Promise<string> {
+/** CloudFormation replaces this reference by the secret's text. */
+async function resolveSecret(value: string, context: RunContext): Promise<string> {
   const [, SecretId] = /^\{\{resolve:secretsmanager:(.+):SecretString:::\}\}$/.exec(value) ?? [];
   if (SecretId === undefined) return value;
   const endpoint = context.endpoints.secretsmanager ?? '';

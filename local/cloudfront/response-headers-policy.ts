@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RunContext } from '../run-context.ts';
 import type { TemplateResource } from '../template/resource-kind.ts';
 
-/** The headers that a distribution puts in place of its origin's. */
+/** Returns the headers that override those of the origin's response. */
 export type ResponseHeadersPolicy = (request: IncomingMessage) => Headers;
 
 interface Items<Item> {
@@ -31,8 +31,9 @@ interface PolicyConfig {
 const KNOWN = new Set(['Name', 'Comment', 'CorsConfig', 'CustomHeadersConfig']);
 
 /**
- * Reads a policy with CORS and custom headers; stops at what would behave differently here. Which header is on which
- * response: understanding-response-headers-policies.html of CloudFront's developer guide.
+ * Reads a policy with CORS and custom headers. Rules: understanding-response-headers-policies.html in CloudFront's
+ * developer guide.
+ * @throws Error for a property that would behave differently here
  */
 export function readResponseHeadersPolicy(
   { logicalId, type, properties }: TemplateResource,
@@ -74,13 +75,13 @@ export function readResponseHeadersPolicy(
 
 type WriteHead = (status: number, headers: string[]) => ServerResponse;
 
-/** Puts headers in place of those of the same name that the response is sent with. */
+/** Replaces headers of the same name when the response's headers are sent. */
 export function overrideHeaders(response: ServerResponse, headers: Headers): void {
   const writeHead = response.writeHead.bind(response) as WriteHead;
   response.writeHead = ((status: number, ...rest: unknown[]) => {
     for (const name of headers.keys()) response.removeHeader(name);
-    const given = pairsOf(rest.at(-1)).filter(([name]) => !headers.has(name));
-    return writeHead(status, [...given, ...headers].flat());
+    const remaining = pairsOf(rest.at(-1)).filter(([name]) => !headers.has(name));
+    return writeHead(status, [...remaining, ...headers].flat());
   }) as typeof response.writeHead;
 }
 

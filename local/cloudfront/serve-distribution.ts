@@ -6,18 +6,18 @@ import type { Behavior, Distribution } from './read-distribution.ts';
 import { overrideHeaders } from './response-headers-policy.ts';
 
 export interface DistributionServer {
-  /** With its port. */
+  /** Host and port. */
   readonly host: string;
   close(): Promise<void>;
 }
 
-// CloudFront's limit for a request's line and headers together.
+// CloudFront's limit for the request line and headers.
 const MAX_HEADER_BYTES = 32 * 1024;
 
-// As long as a viewer's silent connection is kept.
+// The timeout of a client's idle connection.
 const KEEP_ALIVE_MILLISECONDS = 350_000;
 
-/** Passes each request on to the origin of the first behaviour whose pattern its path has, but for errors that it has cached. */
+/** Forwards a request to the origin of the first behavior whose pattern matches its path, unless an error is cached. */
 export async function serveDistribution(
   { behaviors, errorSeconds }: Distribution,
   { options: { port }, origins }: Pick<RunContext, 'options' | 'origins'>,
@@ -29,22 +29,22 @@ export async function serveDistribution(
     const respond = behavior && origins.get(behavior.origin.domainName);
     if (!behavior || !respond) reject(response, 502);
     else if (!behavior.methods.includes(request.method ?? '')) reject(response, 403);
-    // Only HTTP/1.0 can do without; which distribution is asked would be unknown.
+    // Only an HTTP/1.0 request can be without a host. CloudFront could not know its distribution.
     else if (request.headers.host === undefined) reject(response, 400);
     else {
-      // Before the cache, which stores what the origin says.
+      // Before the cache, so that the cache stores the origin's headers.
       if (behavior.responseHeaders) overrideHeaders(response, behavior.responseHeaders(request));
       if (errors.respond(request, path, response)) return;
-      prepare(request, path, behavior);
+      toOriginRequest(request, path, behavior);
       void respond(request, response);
     }
   };
   const server = createServer(
-    // An upload may take as long as its origin lets it.
+    // Without a request timeout: only the origin limits the time of an upload.
     { keepAliveTimeout: KEEP_ALIVE_MILLISECONDS, maxHeaderSize: 4 * MAX_HEADER_BYTES, requestTimeout: 0 },
     serve,
   );
-  // CloudFront takes the header away; Node.js would answer what it does not know by itself.
+  // Without this, Node.js responds with 417 to an unknown `Expect` header. CloudFront removes the header.
   server.on('checkExpectation', serve);
   const { endpoint, close } = await listenOnLoopback(server, port);
   return {
@@ -53,13 +53,13 @@ export async function serveDistribution(
   };
 }
 
-/** As CloudFront refuses by itself: a page, in no envelope. */
+/** CloudFront's own errors are HTML pages, without the service's envelope. */
 function reject(response: ServerResponse, status: number): void {
   response.writeHead(status, { 'Content-Type': 'text/html' }).end('<h1>Error</h1>');
 }
 
-/** Makes of the viewer's request the one that the origin gets: its own host and headers, and what the function set. */
-function prepare(request: IncomingMessage, path: string, { viewerRequest, origin }: Behavior): void {
+/** Changes the client's request for the origin: sets the origin's host and headers, and the headers of the function. */
+function toOriginRequest(request: IncomingMessage, path: string, { viewerRequest, origin }: Behavior): void {
   const set = new Map<string, string>();
   if (viewerRequest) {
     const before = Object.fromEntries(
@@ -73,7 +73,7 @@ function prepare(request: IncomingMessage, path: string, { viewerRequest, origin
     for (const [name, { value }] of Object.entries(after))
       if (before[name]?.value !== value) set.set(name, value);
   }
-  // Last, so that no viewer can name them.
+  // Last, so that a client cannot override them.
   for (const [name, value] of origin.customHeaders) set.set(name.toLowerCase(), value);
   set.set('host', origin.domainName);
 

@@ -2,10 +2,13 @@ import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { lockFile } from './lock-file.ts';
 
-/** What a data folder holds of its lock. */
+/** The files of a data folder's lock. */
 export const lockFiles: readonly string[] = ['lock', 'lock.sqlite', 'lock.sqlite-journal'];
 
-/** Makes the folder this process's own until the returned function is called. */
+/**
+ * Locks the folder for this process. The returned function releases the lock.
+ * @throws Error if another process uses the folder
+ */
 export async function lockDataFolder(folder: string): Promise<() => Promise<void>> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   return lockFile(

@@ -1,35 +1,36 @@
 import { existsSync, rmSync, statSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
-import { setTimeout as after } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { UnreadableState } from './state-file.ts';
 
 /**
- * A killed process owns its locks until the kernel has taken its memory back: 0.1 s for the 300 MB of a run on an idle
- * machine. This is 20 times as long, for a busy one.
+ * A killed process owns its locks until the kernel has freed its memory: 0.1 s for the 300 MB of a run on an idle
+ * machine. The timeout is 20 times as long, for a busy machine.
  */
-const patienceMilliseconds = 2000;
+const lockTimeoutMilliseconds = 2000;
 
 const pollMilliseconds = 20;
 
-/** SQLite's code for a lock that another connection owns, in this process or in another one. */
-const busy = 5;
+/** SQLITE_BUSY: another connection, of this process or another, owns the lock. */
+const sqliteBusy = 5;
 
 /**
- * Makes a lock file this process's own until the returned function is called. The kernel releases the lock when the
- * process ends, however it ends: it is a lock of SQLite, on an empty database beside the file. The file itself names the
- * process.
- * @param inUse what to say when another process has it
+ * Locks a file for this process. The returned function releases the lock. The lock is SQLite's, on an empty database
+ * next to the file, so the kernel releases it when the process ends, also when it is killed. The file contains the
+ * process id.
+ * @param inUse the message of the error if another process owns the lock
+ * @throws Error if another process owns the lock after 2 s
  */
 export async function lockFile(file: string, inUse: (pid: string) => string): Promise<() => Promise<void>> {
-  const stopAt = Date.now() + patienceMilliseconds;
+  const stopAt = Date.now() + lockTimeoutMilliseconds;
   let release = lock(`${file}.sqlite`);
   while (release === undefined && Date.now() < stopAt) {
-    await after(pollMilliseconds);
+    await sleep(pollMilliseconds);
     release = lock(`${file}.sqlite`);
   }
   if (release === undefined) throw new Error(inUse(await ownerOf(file)));
-  await writeFile(file, `${process.pid}\n${await startOf(process.pid)}\n`, { mode: 0o600 });
+  await writeFile(file, `${process.pid}\n${await startTimeOf(process.pid)}\n`, { mode: 0o600 });
   return async () => {
     await rm(file, { force: true });
     release();
@@ -38,10 +39,11 @@ export async function lockFile(file: string, inUse: (pid: string) => string): Pr
 
 function lock(database: string): (() => void) | undefined {
   if (!existsSync(database)) new DatabaseSync(database).close();
-  const found = inodeOf(database);
+  const inode = inodeOf(database);
   const release = openExclusively(database);
-  // The owner before may have removed the file after it was opened here: a lock on that one keeps nobody out.
-  if (release !== undefined && inodeOf(database) === found)
+  // The previous owner may have deleted the file after this process opened it. A lock on a deleted file excludes no
+  // other process.
+  if (release !== undefined && inodeOf(database) === inode)
     return () => {
       rmSync(database);
       release();
@@ -51,8 +53,9 @@ function lock(database: string): (() => void) | undefined {
 }
 
 /**
- * Has a database to itself until the returned function is called; undefined while somebody else has it open, if only to
- * read it.
+ * Opens a database exclusively. The returned function closes it.
+ * @returns undefined if another connection uses it, even if only to read
+ * @throws UnreadableState if the file is not a database
  */
 export function openExclusively(file: string): (() => void) | undefined {
   const database = new DatabaseSync(file, { timeout: 0 });
@@ -61,7 +64,7 @@ export function openExclusively(file: string): (() => void) | undefined {
     return () => database.close();
   } catch (error) {
     database.close();
-    if ((error as { errcode?: number }).errcode === busy) return undefined;
+    if ((error as { errcode?: number }).errcode === sqliteBusy) return undefined;
     throw new UnreadableState(file, (error as Error).message);
   }
 }
@@ -72,9 +75,12 @@ const inodeOf = (file: string): bigint | undefined =>
 const ownerOf = async (file: string): Promise<string> =>
   (await readFile(file, 'utf8').catch(() => '')).split('\n')[0] || 'unknown';
 
-/** When the process began, in ticks: by it the version before tells a process from a later one of the same number. */
-async function startOf(pid: number): Promise<string> {
+/**
+ * The process's start time, in clock ticks since the boot. The previous version of the runner reads it to distinguish a
+ * process from a later one with the same id.
+ */
+async function startTimeOf(pid: number): Promise<string> {
   const status = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  // The 22nd field; the second may hold spaces, so count from behind its closing bracket.
+  // The 22nd field. The second field may contain spaces, so count from its closing bracket.
   return status.slice(status.lastIndexOf(')') + 2).split(' ')[19] ?? '';
 }

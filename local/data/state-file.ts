@@ -1,6 +1,6 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 
-/** A file of the data folder that is torn, or that nobody may read: whoever started the run can mend it, or begin anew. */
+/** A file of the data folder is damaged or not readable. The operator can repair it, or start with an empty folder. */
 export class UnreadableState extends Error {
   constructor(file: string, reason: string) {
     super(`${file} cannot be read: ${reason}`);
@@ -9,9 +9,9 @@ export class UnreadableState extends Error {
 }
 
 /**
- * Reads what an earlier run has left.
- * @param read throws when the text is not what it wrote
- * @returns undefined when there is no such file
+ * Reads a file that an earlier run has written.
+ * @param read parses the text; throws if the text is damaged
+ * @returns undefined if the file does not exist
  * @throws UnreadableState
  */
 export async function readState<State>(
@@ -22,7 +22,7 @@ export async function readState<State>(
     return read(await readFile(file, 'utf8'));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    // JSON.parse quotes what it has read, over several lines if it must, and that may be a secret.
+    // The message of JSON.parse quotes the text, which may be a secret or have several lines.
     throw new UnreadableState(
       file,
       error instanceof SyntaxError ? 'its JSON is damaged' : (error as Error).message,
@@ -30,7 +30,9 @@ export async function readState<State>(
   }
 }
 
-/** Whoever reads the file sees all of it, as it was or as it is now, also after a crash. Only its owner may. */
+/**
+ * Replaces the file atomically: after a crash it has the whole old or the whole new text. Only its owner can read it.
+ */
 export async function writeState(file: string, text: string): Promise<void> {
   await writeFile(`${file}.new`, text, { mode: 0o600, flush: true });
   await rename(`${file}.new`, file);

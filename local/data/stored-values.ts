@@ -3,13 +3,13 @@ import { readState, writeState } from './state-file.ts';
 
 export interface StoredValues {
   get(key: string): string | undefined;
-  /** Seen by `get` at once, on disk when the promise resolves. */
+  /** `get` returns the value at once; it is on disk when the promise resolves. */
   put(key: string, value: string): Promise<void>;
-  /** The value under this key; drawn and stored when there is none yet. */
-  retain(key: string, draw: () => string): Promise<string>;
+  /** The value under this key. If there is none yet, it is generated and stored. */
+  getOrCreate(key: string, generate: () => string): Promise<string>;
 }
 
-/** Values that stay the same over restarts, in a file that only the owner can read. */
+/** Values that stay the same over restarts, in a file that only its owner can read. */
 export async function openStoredValues(dataDir: string, name: string): Promise<StoredValues> {
   const file = path.join(dataDir, `${name}.json`);
   const values = new Map(await readState(file, readValues));
@@ -27,10 +27,10 @@ export async function openStoredValues(dataDir: string, name: string): Promise<S
   return {
     get: (key) => values.get(key),
     put,
-    async retain(key, draw) {
+    async getOrCreate(key, generate) {
       const stored = values.get(key);
       if (stored !== undefined) return stored;
-      const value = draw();
+      const value = generate();
       await put(key, value);
       return value;
     },
@@ -40,9 +40,9 @@ export async function openStoredValues(dataDir: string, name: string): Promise<S
 function readValues(text: string): [key: string, value: string][] {
   const values: unknown = JSON.parse(text);
   if (typeof values !== 'object' || values === null || Array.isArray(values))
-    throw new Error('it has no keys and values');
+    throw new Error('it is not a JSON object');
   return Object.entries(values).map(([key, value]) => {
-    if (typeof value !== 'string') throw new Error(`the value of ${key} is no text`);
+    if (typeof value !== 'string') throw new Error(`the value of ${key} is not a string`);
     return [key, value];
   });
 }

@@ -12,28 +12,28 @@ import { createWriteThrottle } from './write-throttle.ts';
 
 export type Unprocessed = NonNullable<DynamoRequest['RequestItems']>;
 
-/** What may go on to the engine. */
-export interface Admission {
+/** A call that goes to the emulator. */
+export interface AcceptedCall {
   readonly request: DynamoRequest;
-  /** The part of a batch that may not. */
+  /** The part of a batch that does not go to the emulator. */
   readonly unprocessed: Unprocessed | undefined;
-  /** Tells what the call consumed in truth. */
+  /** Corrects the throttle with the write units that the call has consumed. */
   charge(units: number): void;
-  /** The engine has answered. */
+  /** Ends the locks of a transaction. Called when the emulator has responded. */
   release(): void;
 }
 
-/** Decides for every call, before it reaches the engine, whether AWS's tables might have turned it away. */
+/** Checks every call before it reaches the emulator, and rejects calls that AWS's tables might reject. */
 export function createFaults(shapes: ReadonlyMap<string, TableShape>, faults: DynamoFaults) {
   const locks = createTransactionLocks();
   const throttle = createWriteThrottle();
 
   const conflicts = (item: TouchedItem) => faults.transactionConflicts === true && locks.isLocked(item);
-  const overflows = (item: TouchedItem) => faults.throttling === true && !throttle.hasRoomFor(item);
+  const overflows = (item: TouchedItem) => faults.throttling === true && !throttle.takeUnits(item);
   const isOnDemand = ({ tableName }: TouchedItem) => shapes.get(tableName)?.isOnDemand ?? true;
   const throttleError = (item: TouchedItem) =>
     throttled(isOnDemand(item), `arn:aws:dynamodb:us-east-1:000000000000:table/${item.tableName}`);
-  const pass = (request: DynamoRequest, more: Partial<Admission> = {}): Admission => ({
+  const accept = (request: DynamoRequest, more: Partial<AcceptedCall> = {}): AcceptedCall => ({
     request,
     unprocessed: undefined,
     charge: () => {},
@@ -49,11 +49,11 @@ export function createFaults(shapes: ReadonlyMap<string, TableShape>, faults: Dy
     };
     const codes = items.map(codeOf);
     if (codes.some((code) => code !== 'None')) return transactionCanceled(codes);
-    return pass(request, target === 'TransactGetItems' ? {} : { release: locks.lock(items) });
+    return accept(request, target === 'TransactGetItems' ? {} : { release: locks.lock(items) });
   }
 
   function checkBatch(request: DynamoRequest) {
-    const admitted: Unprocessed = {};
+    const accepted: Unprocessed = {};
     const unprocessed: Unprocessed = {};
     let rejectedItem: TouchedItem | undefined;
     for (const [tableName, entries] of Object.entries(request.RequestItems ?? {})) {
@@ -61,26 +61,26 @@ export function createFaults(shapes: ReadonlyMap<string, TableShape>, faults: Dy
         const [item] = touchedItems('BatchWriteItem', { RequestItems: { [tableName]: [entry] } }, shapes);
         const isRejected = item && (conflicts(item) || overflows(item));
         if (isRejected) rejectedItem = item;
-        const side = isRejected ? unprocessed : admitted;
+        const side = isRejected ? unprocessed : accepted;
         side[tableName] = [...(side[tableName] ?? []), entry];
       }
     }
-    // AWS refuses a batch as a whole only when nothing of it could be written.
-    if (rejectedItem && Object.keys(admitted).length === 0) return throttleError(rejectedItem);
-    if (!rejectedItem) return pass(request);
-    return pass({ ...request, RequestItems: admitted }, { unprocessed });
+    // AWS rejects a whole batch only if it could not write any of its items.
+    if (rejectedItem && Object.keys(accepted).length === 0) return throttleError(rejectedItem);
+    if (!rejectedItem) return accept(request);
+    return accept({ ...request, RequestItems: accepted }, { unprocessed });
   }
 
   return {
-    checkLimit(target: string, request: DynamoRequest): Admission | DynamoError {
+    checkCall(target: string, request: DynamoRequest): AcceptedCall | DynamoError {
       if (target === 'BatchWriteItem') return checkBatch(request);
       const items = touchedItems(target, request, shapes);
       if (target.startsWith('Transact')) return checkTransaction(target, request, items);
       const [item] = items;
-      if (!item) return pass(request);
+      if (!item) return accept(request);
       if (conflicts(item)) return transactionConflict;
       if (overflows(item)) return throttleError(item);
-      return pass(request, { charge: (units) => throttle.charge(item, units - item.units) });
+      return accept(request, { charge: (units) => throttle.charge(item, units - item.units) });
     },
   };
 }

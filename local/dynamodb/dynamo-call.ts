@@ -2,11 +2,11 @@
 export interface DynamoCall {
   /** The operation, such as `PutItem`. */
   readonly target: string;
-  /** The table, or tables joined by a comma in the order of their names. */
+  /** The table, or several tables in the order of their names, separated by commas. */
   readonly tableName: string;
   readonly functionName: string | undefined;
   readonly status: number;
   readonly consumed: { readonly readUnits: number; readonly writeUnits: number };
-  /** Milliseconds since the epoch at which the call arrived. */
+  /** Epoch milliseconds when the call arrived. */
   readonly at: number;
 }

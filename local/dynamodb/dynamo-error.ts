@@ -1,4 +1,4 @@
-/** An error as the DynamoDB wire carries it. */
+/** An error response of DynamoDB. */
 export interface DynamoError {
   readonly status: number;
   readonly body: Record<string, unknown>;
@@ -42,7 +42,7 @@ export function transactionCanceled(codes: readonly CancellationCode[]): DynamoE
   };
 }
 
-/** An on-demand table and a provisioned one say it differently. */
+/** On-demand and provisioned tables return different errors. */
 export function throttled(isOnDemand: boolean, tableArn: string): DynamoError {
   const ThrottlingReasons = [{ reason: 'TableWriteKeyRangeThroughputExceeded', resource: tableArn }];
   return {

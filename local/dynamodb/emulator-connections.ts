@@ -9,22 +9,22 @@ export interface EmulatorResponse {
 
 export interface EmulatorConnection {
   readonly socket: Socket;
-  /** One call at a time; the connection is free for another one when the answer is whole. */
+  /** One call at a time. The connection is idle again when the response is complete. */
   exchange(
     request: string | Buffer,
-    onAnswer: (response: EmulatorResponse) => void,
+    onResponse: (response: EmulatorResponse) => void,
     onError: (error: Error) => void,
   ): void;
 }
 
-// Before functions are kept off the run's own ports.
+// Read before `rejectOwnPorts` replaces it.
 const { connect } = Socket.prototype;
 
 const HEAD_END = '\r\n\r\n';
 
 /**
- * Connections to the engine, which are kept. What stands between is HTTP/1.1 as the engine speaks it: each answer is one
- * message whose length its head tells. Node's own client takes twice the processor for that, which is a tenth of a reply.
+ * Persistent connections to the emulator. They read only the HTTP/1.1 that the emulator sends: every response has a
+ * Content-Length. Node's client needs twice the processor time, which would be a tenth of a reply's.
  */
 export function emulatorConnections({ hostname, port }: URL): { take(): EmulatorConnection } {
   const idle: EmulatorConnection[] = [];
@@ -32,7 +32,9 @@ export function emulatorConnections({ hostname, port }: URL): { take(): Emulator
   function open(): EmulatorConnection {
     const socket = new Socket().setNoDelay().setKeepAlive(true);
     Reflect.apply(connect, socket, [Number(port), hostname]);
-    let call: { onAnswer: (response: EmulatorResponse) => void; onError: (error: Error) => void } | undefined;
+    let pending:
+      | { onResponse: (response: EmulatorResponse) => void; onError: (error: Error) => void }
+      | undefined;
     let head:
       | (Omit<EmulatorResponse, 'body'> & { readonly bodyStart: number; readonly end: number })
       | undefined;
@@ -41,56 +43,56 @@ export function emulatorConnections({ hostname, port }: URL): { take(): Emulator
 
     const connection: EmulatorConnection = {
       socket,
-      exchange(request, onAnswer, onError) {
-        call = { onAnswer, onError };
+      exchange(request, onResponse, onError) {
+        pending = { onResponse, onError };
         socket.ref();
         socket.write(request);
       },
     };
 
-    function take(chunk: Buffer): void {
-      if (call === undefined) throw new Error('The engine said more than was asked');
+    function receive(chunk: Buffer): void {
+      if (pending === undefined) throw new Error('The emulator sent unexpected data');
       chunks.push(chunk);
       bytes += chunk.length;
       if (head === undefined) {
-        const received = together(chunks);
+        const received = concatenate(chunks);
         chunks = [received];
         const headEnd = received.indexOf(HEAD_END);
         if (headEnd < 0) return;
         head = readHead(received.toString('latin1', 0, headEnd), headEnd + HEAD_END.length);
       }
       if (bytes < head.end) return;
-      if (bytes > head.end) throw new Error('The engine said more than was asked');
-      const whole = together(chunks);
+      if (bytes > head.end) throw new Error('The emulator sent unexpected data');
+      const response = concatenate(chunks);
       const { status, reason, headers, bodyStart } = head;
-      const { onAnswer } = call;
-      [call, head, chunks, bytes] = [undefined, undefined, [], 0];
-      // What is refused early is answered while it is being written.
+      const { onResponse } = pending;
+      [pending, head, chunks, bytes] = [undefined, undefined, [], 0];
+      // The emulator responds to a rejected request while it is still being written. Such a connection is not reused.
       if (headers.connection?.toLowerCase() === 'close' || socket.writableLength > 0) socket.end();
       else {
         idle.push(connection);
         socket.unref();
       }
-      onAnswer({ status, reason, headers, body: whole.subarray(bodyStart) });
+      onResponse({ status, reason, headers, body: response.subarray(bodyStart) });
     }
 
     socket.on('data', (chunk: Buffer) => {
       try {
-        take(chunk);
+        receive(chunk);
       } catch (error) {
         socket.destroy(error as Error);
       }
     });
     socket.on('error', (error) => {
-      call?.onError(error);
-      call = undefined;
+      pending?.onError(error);
+      pending = undefined;
     });
     socket.on('close', () => {
       const index = idle.indexOf(connection);
       if (index >= 0) idle.splice(index, 1);
-      // As Node's own client names it, by which the SDK knows that another try may help.
-      call?.onError(Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' }));
-      call = undefined;
+      // The same error as Node's client, by which the SDK knows that it can retry.
+      pending?.onError(Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' }));
+      pending = undefined;
     });
     return connection;
   }
@@ -108,12 +110,12 @@ function readHead(text: string, bodyStart: number) {
   }
   const length = headers['content-length'];
   if (status === undefined || length === undefined)
-    throw new Error(`The engine's answer cannot be read: ${first}`);
+    throw new Error(`The emulator's response cannot be read: ${first}`);
   return { status: Number(status), reason, headers, bodyStart, end: bodyStart + Number(length) };
 }
 
-/** Most answers come in one piece. */
-const together = (chunks: readonly Buffer[]): Buffer => {
+/** Copies nothing if there is only one chunk, as in most responses. */
+const concatenate = (chunks: readonly Buffer[]): Buffer => {
   const [only] = chunks;
   return only !== undefined && chunks.length === 1 ? only : Buffer.concat(chunks);
 };

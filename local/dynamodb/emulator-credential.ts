@@ -1,3 +1,3 @@
-/** Some engines keep a database for each key. None looks at signatures. */
-export const forEmulator = (authorization: string): string =>
+/** Replaces the access key, because some emulators have a separate database for each key. None checks signatures. */
+export const withEmulatorCredential = (authorization: string): string =>
   authorization.replace(/Credential=[^/]+/, 'Credential=local');

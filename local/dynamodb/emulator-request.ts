@@ -5,21 +5,21 @@ import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import type { EmulatorConnection, EmulatorResponse } from './emulator-connections.ts';
 
-/** Where a request goes, known when its body is: to the engine, with these headers, or through the wire. */
-export type Way =
+/** Where a request goes: to the emulator, with these headers, or to the wire. Chosen when the body is known. */
+export type Destination =
   | { readonly connection: EmulatorConnection; readonly headers: OutgoingHttpHeaders }
   | { readonly wire: () => ClientRequest };
 
 export interface EmulatorRequestOptions {
   readonly options: RequestOptions;
-  readonly onAnswer: ((response: IncomingMessage) => void) | undefined;
-  readonly chooseWay: (headers: OutgoingHttpHeaders, body: unknown) => Way;
+  readonly onResponse: ((response: IncomingMessage) => void) | undefined;
+  readonly chooseDestination: (headers: OutgoingHttpHeaders, body: unknown) => Destination;
 }
 
-// Where Node's own client tells of its requests.
+// Node's client publishes its requests to this channel.
 const requestStart = channel('http.client.request.start');
 
-/** As much of node:http's ClientRequest as the AWS SDK uses for a request whose body is one piece. */
+/** The part of node:http's ClientRequest that the AWS SDK uses for a request with a string or Buffer as its body. */
 export class EmulatorRequest extends EventEmitter {
   readonly method: string;
   readonly protocol = 'http:';
@@ -27,33 +27,33 @@ export class EmulatorRequest extends EventEmitter {
   readonly path: string;
   socket: Socket | undefined;
   readonly #headers: OutgoingHttpHeaders;
-  readonly #chooseWay: EmulatorRequestOptions['chooseWay'];
-  #throughWire: ClientRequest | undefined;
-  #isOver = false;
+  readonly #chooseDestination: EmulatorRequestOptions['chooseDestination'];
+  #wireRequest: ClientRequest | undefined;
+  #hasEnded = false;
 
-  constructor({ options, onAnswer, chooseWay }: EmulatorRequestOptions) {
+  constructor({ options, onResponse, chooseDestination }: EmulatorRequestOptions) {
     super();
     this.method = options.method ?? 'GET';
     this.host = options.host ?? '';
     this.path = options.path ?? '/';
     this.#headers = options.headers as OutgoingHttpHeaders;
-    this.#chooseWay = chooseWay;
-    if (onAnswer) this.once('response', onAnswer);
+    this.#chooseDestination = chooseDestination;
+    if (onResponse) this.once('response', onResponse);
   }
 
   end(body?: string | Buffer): this {
-    const way = this.#chooseWay(this.#headers, body);
-    if ('wire' in way) this.#pass(way.wire(), body);
+    const destination = this.#chooseDestination(this.#headers, body);
+    if ('wire' in destination) this.#forward(destination.wire(), body);
     else {
       if (requestStart.hasSubscribers) requestStart.publish({ request: this });
-      this.#exchange(way.connection, way.headers, body ?? '');
+      this.#exchange(destination.connection, destination.headers, body ?? '');
     }
     return this;
   }
 
   destroy(error?: Error): this {
-    if (this.#throughWire) this.#throughWire.destroy(error);
-    else if (!this.#isOver) {
+    if (this.#wireRequest) this.#wireRequest.destroy(error);
+    else if (!this.#hasEnded) {
       this.#finish(error);
       this.socket?.destroy();
     }
@@ -66,12 +66,12 @@ export class EmulatorRequest extends EventEmitter {
     return this;
   }
 
-  #pass(request: ClientRequest, body: unknown): void {
-    this.#throughWire = request;
+  #forward(request: ClientRequest, body: unknown): void {
+    this.#wireRequest = request;
     for (const event of ['error', 'socket', 'response', 'close'])
-      request.on(event, (...given: unknown[]) => {
-        if (event === 'socket') this.socket = given[0] as Socket;
-        this.emit(event, ...given);
+      request.on(event, (...args: unknown[]) => {
+        if (event === 'socket') this.socket = args[0] as Socket;
+        this.emit(event, ...args);
       });
     request.end(body);
   }
@@ -90,7 +90,7 @@ export class EmulatorRequest extends EventEmitter {
     exchange(
       typeof body === 'string' ? head + body : Buffer.concat([Buffer.from(head), body]),
       (response) => {
-        if (this.#isOver) return;
+        if (this.#hasEnded) return;
         this.emit('response', asIncomingMessage(response));
         this.#finish();
       },
@@ -99,8 +99,8 @@ export class EmulatorRequest extends EventEmitter {
   }
 
   #finish(error?: Error): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     if (error) this.emit('error', error);
     this.emit('close');
   }

@@ -1,6 +1,6 @@
 import type { AttributeValue, DynamoRequest, Item, TableShape } from './touched-items.ts';
 
-/** What a request says of keys, by table. */
+/** The fields of a request that contain keys. */
 interface KeyedRequest extends DynamoRequest {
   readonly ExpressionAttributeNames?: Readonly<Record<string, string>>;
   readonly ExpressionAttributeValues?: Readonly<Record<string, AttributeValue>>;
@@ -8,7 +8,7 @@ interface KeyedRequest extends DynamoRequest {
   readonly KeyConditionExpression?: string;
 }
 
-/** Values of the partition keys that a request names: what IAM knows as `dynamodb:LeadingKeys`. */
+/** The values of the partition keys in a request: IAM's `dynamodb:LeadingKeys`. */
 export function leadingKeys(
   request: KeyedRequest,
   tableName: string,
@@ -45,7 +45,7 @@ export function leadingKeys(
   return ofItems([request.Item ?? request.Key]);
 }
 
-/** A query's condition holds the partition key equal to a value. */
+/** Reads the partition key's value from a query's condition, which compares it with `=`. */
 function ofCondition(
   { ExpressionAttributeNames = {}, ExpressionAttributeValues = {} }: KeyedRequest,
   condition: string,

@@ -2,7 +2,7 @@ import type { AccessRules, Permission } from '../iam/access-rules.ts';
 import { leadingKeys } from './leading-keys.ts';
 import type { DynamoRequest, TableShape } from './touched-items.ts';
 
-/** What IAM checks of each operation inside a transaction. */
+/** The action that IAM checks for each operation of a transaction. */
 const IN_TRANSACTIONS: Readonly<Record<string, string>> = {
   ConditionCheck: 'ConditionCheckItem',
   Delete: 'DeleteItem',
@@ -11,7 +11,7 @@ const IN_TRANSACTIONS: Readonly<Record<string, string>> = {
   Update: 'UpdateItem',
 };
 
-/** What IAM checks of a call: of a transaction its single operations, of a batch the batch itself, on each table. */
+/** The permissions that IAM checks for a call: for a transaction of each operation, for a batch of each table. */
 export function neededPermissions(
   target: string,
   request: DynamoRequest & { readonly IndexName?: string },

@@ -8,19 +8,19 @@ import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
 import { createFaults, type Unprocessed } from './create-faults.ts';
 import type { DynamoCall } from './dynamo-call.ts';
 import { type DynamoError, internalServerError } from './dynamo-error.ts';
-import { forEmulator } from './emulator-credential.ts';
+import { withEmulatorCredential } from './emulator-credential.ts';
 import { neededPermissions } from './needed-permissions.ts';
 import type { DynamoRequest, TableShape } from './touched-items.ts';
 
 export interface WireOptions {
-  /** Where the engine is. */
+  /** The emulator's URL. */
   readonly emulator: string;
   readonly shapes: ReadonlyMap<string, TableShape>;
   readonly faults: DynamoFaults;
   readonly record: ((call: DynamoCall) => void) | undefined;
   readonly access: Pick<AccessControl, 'rejectionOf' | 'rules'>;
   onOperatorWrite(): void;
-  /** Whether a caller's session token, which for a function is its name, is that of a function. */
+  /** Whether a function has this name. A function sends its name as its session token. */
   isFunction(name: string): boolean;
 }
 
@@ -44,18 +44,18 @@ const WRITES = new Set(['PutItem', 'UpdateItem', 'DeleteItem', 'BatchWriteItem',
 
 const READS = new Set(['GetItem', 'Query', 'Scan', 'BatchGetItem', 'TransactGetItems']);
 
-// These report what they consumed when asked to.
+// These operations can return the consumed capacity.
 const MEASURED = new Set([...WRITES, ...READS]);
 
 /**
- * Stands between functions and engine: lets nobody call what no policy allows, adds the refusals that a single-machine
- * engine lacks, and keeps a record. What it need not look into it passes on as it came.
+ * A proxy between callers and the emulator. It rejects calls that no policy allows, adds errors that an emulator on one
+ * machine does not return, and records calls. Without faults and recording it forwards requests unchanged.
  */
 export async function serveWire(options: WireOptions): Promise<Wire> {
   const { emulator, shapes, faults, record, onOperatorWrite, isFunction, access } = options;
   const agent = new Agent({ keepAlive: true });
   const inspectsRequests = record !== undefined || Object.keys(faults).length > 0;
-  const { checkLimit } = createFaults(shapes, faults);
+  const { checkCall } = createFaults(shapes, faults);
 
   function forward(request: IncomingMessage, body: string | Buffer): Promise<WireResponse> {
     return new Promise((resolve, reject) => {
@@ -71,7 +71,7 @@ export async function serveWire(options: WireOptions): Promise<Wire> {
         method: request.method ?? 'POST',
         headers: {
           ...headers,
-          authorization: forEmulator(authorization),
+          authorization: withEmulatorCredential(authorization),
           'content-length': Buffer.byteLength(body),
         },
       });
@@ -93,7 +93,7 @@ export async function serveWire(options: WireOptions): Promise<Wire> {
     try {
       return await evaluateAndForward(request, target, functionName);
     } finally {
-      // Also when no answer came: the engine may have written all the same.
+      // Also if there was no response: the emulator may have written in any case.
       if (!READS.has(target) && functionName === undefined) onOperatorWrite();
     }
   }
@@ -113,7 +113,7 @@ export async function serveWire(options: WireOptions): Promise<Wire> {
       access.rejectionOf(accessKeyOf(headers), needed);
     if (rejection) return errorResponse({ status: 400, body: deniedAwsJson(rejection) });
     if (!inspectsRequests) return await forward(request, body);
-    const retain = (status: number, capacity: readonly Capacity[]) => {
+    const recordCall = (status: number, capacity: readonly Capacity[]) => {
       const units = capacity.reduce((sum, { CapacityUnits }) => sum + (CapacityUnits ?? 0), 0);
       const consumed = WRITES.has(target)
         ? { readUnits: 0, writeUnits: units }
@@ -122,42 +122,37 @@ export async function serveWire(options: WireOptions): Promise<Wire> {
     };
 
     const rejected = faults.reject?.({ target, functionName, body: input });
-    const admission = rejected ? internalServerError : checkLimit(target, input);
-    if ('status' in admission) {
-      retain(admission.status, []);
-      return errorResponse(admission);
+    const call = rejected ? internalServerError : checkCall(target, input);
+    if ('status' in call) {
+      recordCall(call.status, []);
+      return errorResponse(call);
     }
     try {
       const measured = MEASURED.has(target) && (input.ReturnConsumedCapacity ?? 'NONE') === 'NONE';
-      const outgoing = measured
-        ? { ...admission.request, ReturnConsumedCapacity: 'TOTAL' }
-        : admission.request;
+      const outgoing = measured ? { ...call.request, ReturnConsumedCapacity: 'TOTAL' } : call.request;
       const response = await forward(request, JSON.stringify(outgoing));
       if (!MEASURED.has(target)) {
-        retain(response.status, []);
+        recordCall(response.status, []);
         return response;
       }
       const output = JSON.parse(response.body.toString()) as Record<string, unknown>;
       const capacity = [output.ConsumedCapacity ?? []].flat() as Capacity[];
-      retain(response.status, capacity);
-      admission.charge(capacity.reduce((sum, { CapacityUnits }) => sum + (CapacityUnits ?? 0), 0));
+      recordCall(response.status, capacity);
+      call.charge(capacity.reduce((sum, { CapacityUnits }) => sum + (CapacityUnits ?? 0), 0));
       if (measured) delete output.ConsumedCapacity;
-      if (response.status === 200 && admission.unprocessed) {
-        output.UnprocessedItems = mergeUnprocessed(
-          output.UnprocessedItems as Unprocessed,
-          admission.unprocessed,
-        );
+      if (response.status === 200 && call.unprocessed) {
+        output.UnprocessedItems = mergeUnprocessed(output.UnprocessedItems as Unprocessed, call.unprocessed);
       }
       return jsonResponse(response.status, output, response.headers['x-amzn-requestid']);
     } finally {
-      admission.release();
+      call.release();
     }
   }
 
   const server = createServer(async (request, response) => {
     const { status, headers, body } = await exchange(request).catch(() => errorResponse(internalServerError));
-    const { 'transfer-encoding': _, connection: __, ...stored } = headers;
-    response.writeHead(status, { ...stored, 'content-length': body.length });
+    const { 'transfer-encoding': _, connection: __, ...forwarded } = headers;
+    response.writeHead(status, { ...forwarded, 'content-length': body.length });
     response.end(body);
   });
   const { endpoint, close } = await listenOnLoopback(server);
@@ -178,10 +173,10 @@ function tableNames({ TableName, RequestItems, TransactItems }: DynamoRequest): 
   return [...new Set(names.filter((name) => name !== undefined))].sort().join(',');
 }
 
-function mergeUnprocessed(fromEmulator: Unprocessed | undefined, ours: Unprocessed): Unprocessed {
-  const tables = new Set([...Object.keys(fromEmulator ?? {}), ...Object.keys(ours)]);
+function mergeUnprocessed(fromEmulator: Unprocessed | undefined, fromFaults: Unprocessed): Unprocessed {
+  const tables = new Set([...Object.keys(fromEmulator ?? {}), ...Object.keys(fromFaults)]);
   return Object.fromEntries(
-    [...tables].map((name) => [name, [...(fromEmulator?.[name] ?? []), ...(ours[name] ?? [])]]),
+    [...tables].map((name) => [name, [...(fromEmulator?.[name] ?? []), ...(fromFaults[name] ?? [])]]),
   );
 }
 

@@ -3,34 +3,37 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import path from 'node:path';
-import { setTimeout as after } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { openExclusively } from '../data/lock-file.ts';
 import { claimPort, releasePort } from '../wire/own-ports.ts';
 
 export interface Emulator {
   readonly endpoint: string;
-  /** It is the one that `emulatorConnections` knows to talk to. */
+  /** Whether it is dynoxide, the only emulator that `emulatorConnections` supports. */
   readonly isEmbedded: boolean;
   close(): Promise<void>;
 }
 
-// The engine ends when the pipe to this process breaks, however this process came to its end. The shell waits
-// for the engine, so that an engine that fails by itself is seen as well.
+// The emulator ends when the pipe to this process breaks, however this process ends. The shell waits for the emulator,
+// so that this process also notices if the emulator itself fails.
 const UNTIL_PIPE_BREAKS = `
 exec 3<&0
 "$@" </dev/null &
-engine=$!
-(cat <&3 >/dev/null; kill "$engine" 2>/dev/null) &
+emulator=$!
+(cat <&3 >/dev/null; kill "$emulator" 2>/dev/null) &
 exec 3<&-
-wait "$engine"
+wait "$emulator"
 `;
 
 const START_TIMEOUT_MILLISECONDS = 10_000;
 
-// Between the moment when a port is found free and the engine's start somebody else may take it.
-const PORTS_TO_TRY = 5;
+// Another process may take a free port before the emulator listens on it.
+const MAX_ATTEMPTS = 5;
 
-/** Starts the embedded DynamoDB engine on a free port. */
+/**
+ * Starts the embedded DynamoDB emulator on a free port.
+ * @throws Error if it is not installed, if it does not start within 10 s, or if another program uses the database
+ */
 export async function startDynoxide(databaseFile: string): Promise<Emulator> {
   const binary = findBinary();
   await untilClosed(databaseFile);
@@ -38,11 +41,11 @@ export async function startDynoxide(databaseFile: string): Promise<Emulator> {
     try {
       return await startAt(await findFreePort(), binary, databaseFile);
     } catch (error) {
-      if (attempt === PORTS_TO_TRY || !String(error).includes('already in use')) throw error;
+      if (attempt === MAX_ATTEMPTS || !String(error).includes('already in use')) throw error;
     }
 }
 
-/** The engine of a run that was killed ends a moment after it, and may still be writing until then. */
+/** The emulator of a killed run ends shortly after the run, and may still write until then. */
 async function untilClosed(databaseFile: string): Promise<void> {
   if (!existsSync(databaseFile)) return;
   const stopAt = Date.now() + START_TIMEOUT_MILLISECONDS;
@@ -51,7 +54,7 @@ async function untilClosed(databaseFile: string): Promise<void> {
     if (release) return release();
     if (Date.now() >= stopAt)
       throw new Error(`${databaseFile} is open in another program: close it and start again`);
-    await after(5);
+    await sleep(5);
   }
 }
 
@@ -61,24 +64,24 @@ async function startAt(port: number, binary: string, databaseFile: string): Prom
     ['-c', UNTIL_PIPE_BREAKS, 'sh', binary, 'serve', '--port', String(port), '--db-path', databaseFile],
     {
       stdio: ['pipe', 'pipe', 'pipe'],
-      // A session of its own: Ctrl-C in a terminal reaches this process, which then ends the engine in its turn.
+      // In its own session, so that Ctrl-C reaches this process only, which then ends the emulator after its callers.
       detached: true,
-      // Of Tokio, on which the engine runs. One connection to SQLite does the work, so a second thread adds waits and wakes:
-      // with three calls at once a call took 0.31 ms of processor on two threads, 0.23 ms on one.
+      // The emulator runs on Tokio and has one connection to SQLite, so a second thread only adds context switches:
+      // with three concurrent calls, a call took 0.31 ms of processor time on two threads, 0.23 ms on one.
       env: { ...process.env, TOKIO_WORKER_THREADS: '1' },
     },
   );
   let ended = false;
-  let said = '';
-  const listen = (text: string) => {
-    said = (said + text).slice(-1000);
+  let output = '';
+  const collectOutput = (text: string) => {
+    output = (output + text).slice(-1000);
   };
-  child.stdout.setEncoding('utf8').on('data', listen);
-  child.stderr.setEncoding('utf8').on('data', listen);
+  child.stdout.setEncoding('utf8').on('data', collectOutput);
+  child.stderr.setEncoding('utf8').on('data', collectOutput);
   child.stdin.on('error', () => {});
   const exit = new Promise<void>((resolve) => {
     child.on('error', (error) => {
-      said = String(error);
+      output = String(error);
       ended = true;
       resolve();
     });
@@ -89,15 +92,15 @@ async function startAt(port: number, binary: string, databaseFile: string): Prom
   });
   const endpoint = `http://127.0.0.1:${port}`;
   const stopAt = Date.now() + START_TIMEOUT_MILLISECONDS;
-  // What answers at a port may be somebody else's engine, so ours has to have said that it listens.
-  while (!said.includes('listening on') || !(await responds(endpoint))) {
+  // Another program may respond at the port, so the emulator must also have printed that it listens.
+  while (!output.includes('listening on') || !(await responds(endpoint))) {
     if (!ended && Date.now() < stopAt) {
-      await after(5);
+      await sleep(5);
       continue;
     }
     child.stdin.end();
     throw new Error(
-      `The DynamoDB engine did not start: ${said.trim().replace(/\s*\n\s*/g, ' ') || 'no reason given'}`,
+      `The DynamoDB emulator did not start: ${output.trim().replace(/\s*\n\s*/g, ' ') || 'no reason given'}`,
     );
   }
   claimPort(port);
@@ -119,7 +122,7 @@ function findBinary(): string {
     return path.join(path.dirname(manifest), process.platform === 'win32' ? 'dynoxide.exe' : 'dynoxide');
   } catch {
     throw new Error(
-      `The DynamoDB engine ${name} is not installed: run npm install, or set AWS_ENDPOINT_URL_DYNAMODB to another one`,
+      `The DynamoDB emulator ${name} is not installed: run npm install, or set AWS_ENDPOINT_URL_DYNAMODB to another one`,
     );
   }
 }

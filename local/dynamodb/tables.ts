@@ -15,7 +15,7 @@ interface ResourcePolicyProperties {
   readonly PolicyDocument: unknown;
 }
 
-/** Of a global table: what belongs to one Region. */
+/** The properties of a global table in one Region. */
 interface ReplicaProperties {
   readonly Region?: string;
   readonly ResourcePolicy?: ResourcePolicyProperties;
@@ -36,7 +36,7 @@ interface TableProperties {
   readonly SSESpecification?: KeyProperties;
 }
 
-/** DynamoDB tables. A table that exists is kept as it is. */
+/** DynamoDB tables. A table that exists already is not changed. */
 export const tables: ResourceKind = {
   types: ['AWS::DynamoDB::Table', 'AWS::DynamoDB::GlobalTable'],
 
@@ -63,7 +63,7 @@ export const tables: ResourceKind = {
         ],
       environmentFor: () => ({ AWS_ENDPOINT_URL_DYNAMODB: wire.endpoint }),
       async start() {
-        for (const resource of resources) ruleAccess(resource, arnOf(resource), context);
+        for (const resource of resources) registerAccess(resource, arnOf(resource), context);
       },
       async close() {
         await wire.close();
@@ -73,8 +73,8 @@ export const tables: ResourceKind = {
   },
 };
 
-/** The policy and the key that a table has of its own. */
-function ruleAccess({ logicalId, properties }: TemplateResource, arn: string, context: RunContext): void {
+/** Registers the table's resource-based policy and its encryption key. */
+function registerAccess({ logicalId, properties }: TemplateResource, arn: string, context: RunContext): void {
   const table = context.resolve(properties, logicalId) as TableProperties;
   const replica = table.Replicas?.find(({ Region }) => Region === context.region);
   const policy = table.ResourcePolicy ?? replica?.ResourcePolicy;
@@ -128,8 +128,8 @@ async function startWire(
 }
 
 async function startEmulator({ options }: RunContext): Promise<Emulator> {
-  const given = process.env.AWS_ENDPOINT_URL_DYNAMODB;
-  if (given) return { endpoint: given, isEmbedded: false, close: async () => {} };
+  const endpoint = process.env.AWS_ENDPOINT_URL_DYNAMODB;
+  if (endpoint) return { endpoint, isEmbedded: false, close: async () => {} };
   return await startDynoxide(path.join(options.dataDir, 'dynamodb.sqlite'));
 }
 
@@ -139,14 +139,14 @@ async function createTables(
   nameOf: (resource: TemplateResource) => string,
   context: RunContext,
 ): Promise<void> {
-  // Loaded here: it takes longer than everything else in this file.
+  // A deferred import: it takes longer than everything else in this file.
   const { CreateTableCommand, DynamoDBClient, UpdateTimeToLiveCommand } = await import(
     '@aws-sdk/client-dynamodb'
   );
   const client = new DynamoDBClient({
     endpoint,
     region: context.region,
-    // As `forEmulator` has it. The engine looks at no signature.
+    // The access key of `withEmulatorCredential`. The emulator checks no signatures.
     credentials: { accessKeyId: 'local', secretAccessKey: 'local' },
   });
   const create = async (resource: TemplateResource): Promise<void> => {
@@ -175,7 +175,7 @@ function tableInput(TableName: string, properties: TableProperties): CreateTable
     AttributeDefinitions,
     KeySchema,
     BillingMode: 'PAY_PER_REQUEST',
-    // Only what an index is: capacity and warm throughput have no meaning on one machine.
+    // Without capacity and warm throughput, which have no effect on one machine.
     ...(GlobalSecondaryIndexes && {
       GlobalSecondaryIndexes: GlobalSecondaryIndexes.map(({ IndexName, KeySchema: keys, Projection }) => ({
         IndexName,

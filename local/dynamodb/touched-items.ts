@@ -1,4 +1,4 @@
-/** An attribute value as it stands on the wire. */
+/** An attribute value in DynamoDB JSON. */
 export type AttributeValue = Record<string, unknown>;
 export type Item = Record<string, AttributeValue>;
 
@@ -6,18 +6,18 @@ export interface TableShape {
   readonly partitionKey: string;
   readonly sortKey: string | undefined;
   readonly isOnDemand: boolean;
-  /** Partition keys by the name of a secondary index. */
+  /** The partition key of each secondary index, by the index's name. */
   readonly indexes?: Readonly<Record<string, string>>;
 }
 
-/** One item that a request reads in a transaction or writes. */
+/** An item that a request writes, or reads in a transaction. */
 export interface TouchedItem {
   readonly tableName: string;
-  /** Table and partition key: what a write rate is counted by. */
+  /** Table and partition key. Write rates are limited by it. */
   readonly partition: string;
-  /** Table and full key: what a conflict is about. */
+  /** Table and whole key. Transactions conflict on it. */
   readonly itemKey: string;
-  /** Write units as far as the request shows them: a put by its size, anything else as one. */
+  /** Estimated write units: a put by its size, any other operation as 1, in a transaction twice as many. */
   readonly units: number;
 }
 
@@ -33,10 +33,10 @@ export interface DynamoRequest extends Operation {
   readonly ReturnConsumedCapacity?: string;
 }
 
-// A write of up to this much is one unit; in a transaction it counts twice.
+// A write of up to this size is one unit; in a transaction two.
 const UNIT_BYTES = 1024;
 
-/** The items of a request, in its own order; empty for what neither writes nor is a transaction. */
+/** The items of a request, in its order. Empty if it does not write and is no transaction. */
 export function touchedItems(
   target: string,
   request: DynamoRequest,

@@ -1,11 +1,11 @@
 import type { TouchedItem } from './touched-items.ts';
 
-/** Which items a write transaction is at work on. */
+/** The items of the write transactions in progress. */
 export function createTransactionLocks() {
   const locked = new Set<string>();
   return {
     isLocked: ({ itemKey }: TouchedItem) => locked.has(itemKey),
-    /** Holds the items until the returned function is called. */
+    /** Locks the items until the returned function is called. */
     lock(items: readonly TouchedItem[]): () => void {
       for (const { itemKey } of items) locked.add(itemKey);
       return () => {

@@ -1,8 +1,8 @@
 import type { TouchedItem } from './touched-items.ts';
 
-// What one partition of a table takes. AWS adds burst and adaptive capacity when it has some to spare; one may not
-// count on either, so neither is here.
-const UNITS_A_SECOND = 1000;
+// The limit of one partition of a table, in write units a second. AWS's burst and adaptive capacity are not guaranteed,
+// so they are not emulated.
+const UNITS_PER_SECOND = 1000;
 
 /** A token bucket for every partition key. */
 export function createWriteThrottle(now: () => number = () => performance.now()) {
@@ -10,23 +10,23 @@ export function createWriteThrottle(now: () => number = () => performance.now())
 
   function levelOf(partition: string) {
     const at = now();
-    const known = partitions.get(partition) ?? { units: UNITS_A_SECOND, at };
-    const units = Math.min(UNITS_A_SECOND, known.units + ((at - known.at) / 1000) * UNITS_A_SECOND);
+    const previous = partitions.get(partition) ?? { units: UNITS_PER_SECOND, at };
+    const units = Math.min(UNITS_PER_SECOND, previous.units + ((at - previous.at) / 1000) * UNITS_PER_SECOND);
     const level = { units, at };
     partitions.set(partition, level);
     return level;
   }
 
   return {
-    /** Whether the write fits; if so its units are taken. */
-    hasRoomFor({ partition, units }: TouchedItem): boolean {
+    /** Takes the write's units. Returns false, and takes none, if the bucket is empty. */
+    takeUnits({ partition, units }: TouchedItem): boolean {
       const level = levelOf(partition);
-      // A large item may overdraw, as it may in AWS: what follows then waits the longer.
+      // As in AWS, a large item may take more units than there are. Later writes then wait longer.
       if (level.units < 1) return false;
       level.units -= units;
       return true;
     },
-    /** Corrects what was taken once the engine has told the true figure. */
+    /** Takes the difference between consumed and estimated units, when the emulator has returned the consumed units. */
     charge({ partition }: TouchedItem, units: number): void {
       levelOf(partition).units -= units;
     },

@@ -1,4 +1,4 @@
-/** A REST API as the template describes it, with everything resolved. */
+/** A REST API of the template, without intrinsic functions. */
 export interface ApiModel {
   readonly apiId: string;
   readonly stage: string;
@@ -9,7 +9,7 @@ export interface ApiModel {
   readonly binaryMediaTypes: readonly string[];
   /** By response type, such as UNAUTHORIZED or DEFAULT_4XX. */
   readonly gatewayResponses: ReadonlyMap<string, GatewayResponse>;
-  /** How long a streamed response may stay silent. */
+  /** The maximum time between two writes of a streamed response. */
   readonly streamIdleMilliseconds: number;
 }
 
@@ -40,11 +40,11 @@ export interface FunctionIntegration {
 /** Always the same response, without a body. */
 export interface MockIntegration {
   readonly status: number;
-  /** Names and values in turn. */
+  /** Names and values, alternating. */
   readonly headers: readonly string[];
 }
 
-/** A bucket of so many tokens, into which so many come back in a second. */
+/** A token bucket: `burst` tokens, refilled with `requestsPerSecond`. */
 export interface Throttle {
   readonly requestsPerSecond: number;
   readonly burst: number;
@@ -60,7 +60,7 @@ export interface ApiAuthorizer {
 
 export interface GatewayResponse {
   readonly statusCode: number | undefined;
-  /** Header to `context.x`, `method.request.header.x` or a quoted literal. */
+  /** By header name: `context.x`, `method.request.header.x` or a quoted literal. */
   readonly headers: Readonly<Record<string, string>>;
   /** By content type. */
   readonly templates: Readonly<Record<string, string>>;

@@ -6,7 +6,7 @@ import { GatewayFailure } from './gateway-failure.ts';
 import { type PolicyStatement, policyEffect } from './policy-effect.ts';
 import type { RequestEvent, RequestFacts } from './proxy-event.ts';
 
-/** What an authorizer found: goes into requestContext.authorizer. */
+/** The authorizer's context for the integration: `requestContext.authorizer`. */
 export type AuthorizerContext = Record<string, unknown>;
 
 export type Authorize = (
@@ -17,26 +17,26 @@ export type Authorize = (
 
 export type AuthorizeContext = Pick<RunContext, 'functions' | 'access' | 'options' | 'onOperatorWrite'>;
 
-interface Verdict {
+interface AuthorizerResult {
   readonly principalId: string;
   readonly statements: readonly PolicyStatement[];
   readonly context: Record<string, string | number | boolean>;
 }
 
-/** Calls request authorizers and keeps their verdicts for as long as the template says. */
+/** Calls request authorizers and caches their results for the template's cache time. */
 export function createAuthorize(
   api: ApiModel,
   { functions, access, options, onOperatorWrite }: AuthorizeContext,
 ): Authorize {
-  let cache = new Map<string, { readonly verdict: Verdict; readonly expires: number }>();
-  if (options.promptAuthorizers)
+  let cache = new Map<string, { readonly result: AuthorizerResult; readonly expires: number }>();
+  if (options.clearAuthorizerCacheOnWrite)
     onOperatorWrite.push(() => {
       cache = new Map();
     });
 
   return async (authorizer, event, facts) => {
     const identity = authorizer.identitySources.map((source) => identityValue(source, event, facts));
-    // Without all its identity sources a request is turned away before the function is asked.
+    // If an identity source is missing, API Gateway rejects the request without a call of the function.
     if (identity.some((value) => !value)) throw new GatewayFailure('UNAUTHORIZED');
 
     const resource = `${api.stage}/${facts.httpMethod}${facts.path}`;
@@ -45,8 +45,8 @@ export function createAuthorize(
     const key = JSON.stringify([authorizer.logicalId, ...identity]);
     const cached = cache.get(key);
     const started = performance.now();
-    let verdict: Verdict;
-    if (cached && cached.expires > Date.now()) verdict = cached.verdict;
+    let result: AuthorizerResult;
+    if (cached && cached.expires > Date.now()) result = cached.result;
     else {
       const rejection = access.denialOfService(
         'apigateway.amazonaws.com',
@@ -54,19 +54,19 @@ export function createAuthorize(
         { action: 'lambda:InvokeFunction', resource: authorizer.functionArn },
       );
       if (rejection) throw new GatewayFailure('AUTHORIZER_CONFIGURATION_ERROR');
-      // An answer to a question from before an operator's write is kept where nobody looks any more.
-      const cached = cache;
-      verdict = await send(findFunction({ functions }, authorizer.functionArn), {
+      // If an operator writes during this call, the result goes into the old cache, which is no longer read.
+      const currentCache = cache;
+      result = await send(findFunction({ functions }, authorizer.functionArn), {
         type: 'REQUEST',
         methodArn,
         ...event,
       });
       if (authorizer.cacheSeconds > 0) {
-        cached.set(key, { verdict, expires: Date.now() + authorizer.cacheSeconds * 1000 });
+        currentCache.set(key, { result, expires: Date.now() + authorizer.cacheSeconds * 1000 });
       }
     }
 
-    const effect = policyEffect(verdict.statements, methodArn);
+    const effect = policyEffect(result.statements, methodArn);
     if (effect === 'explicit deny') {
       throw new GatewayFailure(
         'ACCESS_DENIED',
@@ -74,10 +74,10 @@ export function createAuthorize(
       );
     }
     if (effect === 'implicit deny') throw new GatewayFailure('ACCESS_DENIED');
-    const context = Object.entries(verdict.context).map(([name, value]) => [name, String(value)]);
+    const context = Object.entries(result.context).map(([name, value]) => [name, String(value)]);
     return {
       ...Object.fromEntries(context),
-      principalId: verdict.principalId,
+      principalId: result.principalId,
       integrationLatency: Math.round(performance.now() - started),
     };
   };
@@ -108,7 +108,7 @@ function identityValue(source: string, event: RequestEvent, facts: RequestFacts)
   }
 }
 
-async function send(fn: InvokableFunction | undefined, event: unknown): Promise<Verdict> {
+async function send(fn: InvokableFunction | undefined, event: unknown): Promise<AuthorizerResult> {
   const result = await fn?.invoke(JSON.stringify(event));
   if (!result?.succeeded) {
     throw new GatewayFailure(result?.errorMessage === 'Unauthorized' ? 'UNAUTHORIZED' : 'AUTHORIZER_FAILURE');
@@ -126,5 +126,5 @@ async function send(fn: InvokableFunction | undefined, event: unknown): Promise<
   if (typeof response?.principalId !== 'string' || statements.length === 0 || !isFlat) {
     throw new GatewayFailure('AUTHORIZER_CONFIGURATION_ERROR');
   }
-  return { principalId: response.principalId, statements, context: context as Verdict['context'] };
+  return { principalId: response.principalId, statements, context: context as AuthorizerResult['context'] };
 }

@@ -1,12 +1,12 @@
-/** What API Gateway answers by itself, by response type: status, message and the name in x-amzn-ErrorType. */
+/** The gateway's own responses by response type: status, message and x-amzn-ErrorType. */
 const FAILURES = {
   ACCESS_DENIED: [403, 'User is not authorized to access this resource', 'AccessDeniedException'],
   API_CONFIGURATION_ERROR: [500, 'Internal server error', 'InternalServerErrorException'],
   AUTHORIZER_CONFIGURATION_ERROR: [500, null, 'AuthorizerConfigurationException'],
   AUTHORIZER_FAILURE: [500, null, 'AuthorizerConfigurationException'],
-  // No type of its own: a function that failed or answered what is no proxy response.
+  // There is no specific type for a function that failed or returned an invalid proxy response.
   DEFAULT_5XX: [502, 'Internal server error', 'InternalServerErrorException'],
-  // What becomes of a function that Lambda throttles: clients see 500, though AWS lists the type with 504.
+  // Also for a throttled function. Clients get 500, although AWS documents 504 for this type.
   INTEGRATION_FAILURE: [500, 'Internal server error', 'InternalServerErrorException'],
   INTEGRATION_TIMEOUT: [504, 'Endpoint request timed out', 'InternalServerErrorException'],
   MISSING_AUTHENTICATION_TOKEN: [403, 'Missing Authentication Token', 'MissingAuthenticationTokenException'],
@@ -16,13 +16,13 @@ const FAILURES = {
   UNAUTHORIZED: [401, 'Unauthorized', 'UnauthorizedException'],
 } as const;
 
-/** An answer of the gateway itself instead of the function's. */
+/** The gateway responds itself, instead of the function. */
 export class GatewayFailure extends Error {
   override readonly name = 'GatewayFailure';
   readonly responseType: keyof typeof FAILURES;
   readonly status: number;
   readonly errorType: string;
-  /** What $context.error.message gives; AWS has none for a failed authorizer. */
+  /** The value of $context.error.message. AWS has none for a failed authorizer. */
   readonly text: string | null;
 
   constructor(responseType: keyof typeof FAILURES, text?: string) {

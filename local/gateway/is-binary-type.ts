@@ -1,4 +1,4 @@
-/** Whether a content type is among the API's binary media types; parameters such as a boundary do not count. */
+/** Whether a content type is one of the API's binary media types. Parameters such as a boundary are ignored. */
 export function isBinaryType(binaryMediaTypes: readonly string[], contentType: string | undefined): boolean {
   const [type = ''] = (contentType ?? '').toLowerCase().split(';');
   const [family] = type.trim().split('/');

@@ -2,11 +2,11 @@ import type { PathNode } from './api-model.ts';
 
 export interface RouteMatch {
   readonly node: PathNode;
-  /** Decoded; null when the route has none. */
+  /** Decoded; null if the route has none. */
   readonly pathParameters: Record<string, string> | null;
 }
 
-/** Finds the resource for a path below the stage: a fixed part wins over `{name}`, that over `{name+}`. */
+/** Finds the resource for a path below the stage. A fixed part precedes `{name}`, which precedes `{name+}`. */
 export function matchRoute(root: PathNode, path: string): RouteMatch | undefined {
   const trimmed = path.replace(/^\//, '').replace(/\/$/, '');
   const segments = trimmed === '' ? [] : trimmed.split('/');
@@ -45,7 +45,7 @@ function descend(node: PathNode, segments: readonly string[]): Found | undefined
   return greedy && { node: greedy, parameters: [[greedy.pathPart.slice(1, -2), segments.join('/')]] };
 }
 
-/** A broken escape stays as it was sent. */
+/** An invalid escape sequence is not decoded. */
 function decode(text: string): string {
   try {
     return decodeURIComponent(text);

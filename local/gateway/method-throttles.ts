@@ -1,42 +1,44 @@
 import type { Throttle } from './api-model.ts';
 
 export interface MethodSetting {
-  /** `/*` for every resource, else its path behind a slash, with `~1` in place of its own slashes. */
+  /** `/*` for every resource, else a slash and the resource's path with `~1` for each slash. */
   readonly ResourcePath?: string;
   readonly HttpMethod?: string;
   readonly ThrottlingRateLimit?: number;
   readonly ThrottlingBurstLimit?: number;
 }
 
-// API Gateway's own: what an account has for all its APIs in a Region.
+// API Gateway's quota of an account for all APIs in a Region.
 const ACCOUNT: Throttle = { requestsPerSecond: 10_000, burst: 5000 };
 
-/** What a stage's settings let a method take. Its own go before those of the whole stage, and none above the account's. */
+/** A method's throttle. The method's settings override the stage's. The account's quota limits both. */
 export function readThrottle(
   settings: readonly MethodSetting[],
   resourcePath: string,
   httpMethod: string,
 ): Throttle {
   const path = `/${resourcePath.replaceAll('/', '~1')}`;
-  const own = settings.find((setting) => setting.ResourcePath === path && setting.HttpMethod === httpMethod);
-  const stage = settings.find((setting) => setting.ResourcePath === '/*' && setting.HttpMethod === '*');
-  const limitOf = (name: 'ThrottlingRateLimit' | 'ThrottlingBurstLimit', most: number): number =>
-    Math.min(own?.[name] ?? stage?.[name] ?? most, most);
+  const ofMethod = settings.find(
+    (setting) => setting.ResourcePath === path && setting.HttpMethod === httpMethod,
+  );
+  const ofStage = settings.find((setting) => setting.ResourcePath === '/*' && setting.HttpMethod === '*');
+  const limitOf = (name: 'ThrottlingRateLimit' | 'ThrottlingBurstLimit', max: number): number =>
+    Math.min(ofMethod?.[name] ?? ofStage?.[name] ?? max, max);
   return {
     requestsPerSecond: limitOf('ThrottlingRateLimit', ACCOUNT.requestsPerSecond),
     burst: limitOf('ThrottlingBurstLimit', ACCOUNT.burst),
   };
 }
 
-/** Whether a request may go on, which takes a token. Each key, a method, has a bucket of its own. */
+/** Returns a function that takes a token and returns whether there was one. Each key has its own bucket. */
 export function createThrottle(now = () => performance.now()): (key: object, throttle: Throttle) => boolean {
   const buckets = new WeakMap<object, { tokens: number; at: number }>();
   return (key, { requestsPerSecond, burst }) => {
     const at = now();
     const before = buckets.get(key) ?? { tokens: burst, at };
     const tokens = Math.min(burst, before.tokens + ((at - before.at) / 1000) * requestsPerSecond);
-    const goesOn = tokens >= 1;
-    buckets.set(key, { tokens: goesOn ? tokens - 1 : tokens, at });
-    return goesOn;
+    const isAllowed = tokens >= 1;
+    buckets.set(key, { tokens: isAllowed ? tokens - 1 : tokens, at });
+    return isAllowed;
   };
 }

@@ -8,7 +8,7 @@ export interface PolicyStatement {
 
 export type PolicyEffect = 'allow' | 'explicit deny' | 'implicit deny';
 
-/** What an authorizer's policy says of one method. */
+/** The effect of an authorizer's policy on one method. */
 export function policyEffect(statements: readonly PolicyStatement[], methodArn: string): PolicyEffect {
   const matching = statements.filter(
     ({ Action, Resource }) =>

@@ -4,29 +4,29 @@ import type { AddressInfo } from 'node:net';
 import type { ApiModel } from './api-model.ts';
 import type { RouteMatch } from './match-route.ts';
 
-/** What is known of a request before its route. */
+/** The properties of a request that do not depend on its route. */
 export interface RequestFacts {
   readonly requestId: string;
   readonly extendedRequestId: string;
   readonly arrivedAt: number;
   readonly httpMethod: string;
   readonly inStage: boolean;
-  /** Below the stage, as sent. */
+  /** Without the stage, not decoded. */
   readonly path: string;
-  /** With the stage. */
+  /** With the stage, not decoded. */
   readonly stagePath: string;
   readonly query: string;
   readonly headers: Record<string, string>;
   readonly multiValueHeaders: Record<string, string[]>;
   readonly sourceIp: string;
   readonly domainName: string;
-  /** Set when the route is known. */
+  /** Undefined until the route is known. */
   resourcePath: string | undefined;
   headerValue(name: string): string | undefined;
 }
 
-// Meant for the connection, not for the function; the length is that of the body which the event carries.
-const NOT_PASSED_ON = new Set([
+// Headers of the connection, not of the request. The function gets the whole body, so it needs no Content-Length.
+const NOT_FORWARDED = new Set([
   'connection',
   'content-length',
   'expect',
@@ -39,12 +39,12 @@ const NOT_PASSED_ON = new Set([
 export function readRequestFacts(request: IncomingMessage, stage: string): RequestFacts {
   const [stagePath = '/', query = ''] = (request.url ?? '/').split(/\?(.*)/s);
   const inStage = stagePath === `/${stage}` || stagePath.startsWith(`/${stage}/`);
-  // Without a prototype: a client may name a header, or a parameter below, `__proto__`.
+  // Without a prototype, because a client may send a header, or a parameter below, with the name `__proto__`.
   const multiValueHeaders: Record<string, string[]> = Object.create(null);
   const spelling = new Map<string, string>();
   const add = (name: string, value: string) => {
     const lower = name.toLowerCase();
-    if (NOT_PASSED_ON.has(lower)) return;
+    if (NOT_FORWARDED.has(lower)) return;
     const spelled = spelling.get(lower) ?? name;
     spelling.set(lower, spelled);
     multiValueHeaders[spelled] = [...(multiValueHeaders[spelled] ?? []), value];
@@ -90,7 +90,7 @@ export function readRequestFacts(request: IncomingMessage, stage: string): Reque
   };
 }
 
-/** What authorizer and integration are both told. */
+/** The part of the event that authorizer and integration have in common. */
 export function createRequestEvent(api: ApiModel, { node, pathParameters }: RouteMatch, facts: RequestFacts) {
   const single: Record<string, string> = Object.create(null);
   const multiple: Record<string, string[]> = Object.create(null);
@@ -144,7 +144,7 @@ export function createRequestEvent(api: ApiModel, { node, pathParameters }: Rout
 
 export type RequestEvent = ReturnType<typeof createRequestEvent>;
 
-/** The payload for the function. */
+/** The event for a proxy integration. */
 export function createProxyEvent(
   event: RequestEvent,
   authorizer: Record<string, unknown> | undefined,

@@ -4,10 +4,13 @@ import { GatewayFailure } from './gateway-failure.ts';
 // API Gateway's limit for a request.
 const MAX_BODY_BYTES = 10 * 1024 * 1024;
 
-// A body that is too long is read to its end all the same, so that its sender sees the answer; not without limit.
+// A body that is too long is read to its end, so that the client gets the response. This limits how much is read.
 const MAX_DRAINED_BYTES = 200 * 1024 * 1024;
 
-/** The request's body; fails when it is longer than API Gateway takes, after all of it has been received. */
+/**
+ * Reads the request's body.
+ * @throws GatewayFailure REQUEST_TOO_LARGE for more than 10 MiB, after the whole body or 200 MiB of it have arrived
+ */
 export function readBody(request: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -25,6 +28,6 @@ export function readBody(request: IncomingMessage): Promise<Buffer> {
     });
     request.on('end', () => (bytes > MAX_BODY_BYTES ? reject(tooLong()) : resolve(Buffer.concat(chunks))));
     request.on('error', reject);
-    request.on('close', () => reject(new Error('The client left before its request was complete')));
+    request.on('close', () => reject(new Error('The client disconnected before its request was complete')));
   });
 }

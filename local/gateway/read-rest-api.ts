@@ -4,11 +4,11 @@ import type { ApiAuthorizer, ApiMethod, ApiModel, GatewayResponse, PathNode } fr
 import { type MethodSetting, readThrottle } from './method-throttles.ts';
 import { type MockProperties, readMock } from './respond-mock.ts';
 
-// API Gateway's own: 29 s unless the method says otherwise, streamed or not.
+// API Gateway's default, 29 s, for buffered and streamed integrations.
 const DEFAULT_TIMEOUT_MILLISECONDS = 29_000;
 const DEFAULT_AUTHORIZER_CACHE_SECONDS = 300;
 
-// A stream that says nothing is cut after five minutes, at an edge-optimised endpoint after 30 s.
+// API Gateway ends an idle stream after 5 minutes, at an edge-optimized endpoint after 30 s.
 const REGIONAL_IDLE_MILLISECONDS = 5 * 60_000;
 const EDGE_IDLE_MILLISECONDS = 30_000;
 
@@ -36,7 +36,10 @@ interface GatewayResponseProperties {
   readonly StatusCode?: string;
 }
 
-/** Reads routes, authorizers and gateway responses; stops at what would behave differently here. */
+/**
+ * Reads routes, authorizers and gateway responses.
+ * @throws Error for a property that would behave differently here
+ */
 export function readRestApi(resources: readonly TemplateResource[], context: RunContext): ApiModel {
   const ofType = (type: string) =>
     resources.filter((resource) => resource.type === `AWS::ApiGateway::${type}`);

@@ -8,7 +8,7 @@ export interface RenderedResponse {
   readonly body: string;
 }
 
-/** The template's response for this failure, else its DEFAULT_4XX or DEFAULT_5XX, else AWS's own. */
+/** The API's response for this failure, else its DEFAULT_4XX or DEFAULT_5XX, else AWS's default. */
 export function renderGatewayResponse(
   api: ApiModel,
   failure: GatewayFailure,
@@ -45,7 +45,7 @@ export function renderGatewayResponse(
     'application/json',
     undefined,
   ];
-  const own = Object.entries(custom?.headers ?? {})
+  const customHeaders = Object.entries(custom?.headers ?? {})
     .map(([name, source]) => [name, headerValue(source)])
     .filter(([, value]) => value !== '');
   return {
@@ -53,7 +53,7 @@ export function renderGatewayResponse(
     headers: {
       'Content-Type': contentType,
       'x-amzn-ErrorType': failure.errorType,
-      ...Object.fromEntries(own),
+      ...Object.fromEntries(customHeaders),
     },
     body: template === undefined ? JSON.stringify({ message: failure.text }) : fill(template),
   };

@@ -6,7 +6,7 @@ import { isBinaryType } from './is-binary-type.ts';
 import type { RequestFacts } from './proxy-event.ts';
 import { type ProxyHead, responseHeaders, responseStatus } from './response-headers.ts';
 
-// What Lambda returns at most in one piece: 6 MiB and 100 bytes.
+// Lambda's limit for a buffered response: 6 MiB and 100 bytes.
 const MAX_RESPONSE_BYTES = 6_291_556;
 
 interface ProxyResponse extends ProxyHead {
@@ -16,7 +16,7 @@ interface ProxyResponse extends ProxyHead {
 
 const RESPONSE_KEYS = new Set(['statusCode', 'headers', 'multiValueHeaders', 'body', 'isBase64Encoded']);
 
-/** A proxy integration that waits for the whole answer. */
+/** A proxy integration that waits for the whole response. */
 export async function respondBuffered(
   api: ApiModel,
   { timeoutMilliseconds }: FunctionIntegration,
@@ -25,7 +25,7 @@ export async function respondBuffered(
   facts: RequestFacts,
   response: ServerResponse,
 ): Promise<void> {
-  const result = await withinTime(fn.invoke(payload), timeoutMilliseconds);
+  const result = await withTimeout(fn.invoke(payload), timeoutMilliseconds);
   if (!result.succeeded && result.throttle !== undefined) throw new GatewayFailure('INTEGRATION_FAILURE');
   if (!result.succeeded || Buffer.byteLength(result.payload) > MAX_RESPONSE_BYTES) {
     throw new GatewayFailure('DEFAULT_5XX');
@@ -41,8 +41,8 @@ export async function respondBuffered(
   response.end(body);
 }
 
-/** The function goes on when its caller has stopped waiting, as in AWS. */
-async function withinTime<T>(work: Promise<T>, milliseconds: number): Promise<T> {
+/** As in AWS, the function still runs after a timeout. */
+async function withTimeout<T>(work: Promise<T>, milliseconds: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new GatewayFailure('INTEGRATION_TIMEOUT')), milliseconds);
@@ -61,11 +61,11 @@ function readProxyResponse(payload: string, { binaryMediaTypes }: ApiModel, fact
   const headers = isObject ? responseHeaders(response) : undefined;
   const body = isObject ? (response.body ?? '') : undefined;
   const known = isObject && Object.keys(response).every((key) => RESPONSE_KEYS.has(key));
-  // A malformed proxy response: one key too many is enough.
+  // One unknown key makes a proxy response invalid.
   if (!isObject || !known || status === undefined || !headers || typeof body !== 'string') {
     throw new GatewayFailure('DEFAULT_5XX');
   }
-  // Only a client that asks for a binary type gets bytes; others get the base64 text itself.
+  // A client gets bytes only if the first type in its Accept header is binary. Other clients get the base64 text.
   const [accepted] = (facts.headerValue('accept') ?? '*/*').split(',');
   const isBinary = response.isBase64Encoded === true && isBinaryType(binaryMediaTypes, accepted);
   return { status, headers, body: Buffer.from(body, isBinary ? 'base64' : 'utf8') };

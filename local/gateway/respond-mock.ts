@@ -24,7 +24,11 @@ export interface MockProperties {
 
 const JSON_TYPE = 'application/json';
 
-/** Reads a mock integration with one response of static headers, which takes JSON or no type at all. */
+/**
+ * Reads a mock integration with one response of static headers. It accepts requests with JSON or without a content
+ * type.
+ * @throws the error of `reject` for any other mock integration
+ */
 export function readMock(
   { Integration: integration, MethodResponses = [] }: MockProperties,
   reject: (reason: string) => never,

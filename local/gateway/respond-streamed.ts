@@ -4,13 +4,14 @@ import type { ApiModel, FunctionIntegration } from './api-model.ts';
 import { GatewayFailure } from './gateway-failure.ts';
 import { type ProxyHead, responseHeaders, responseStatus } from './response-headers.ts';
 
-// Metadata and body are parted by eight NUL bytes, which must come within the first 16 KB.
+// Eight NUL bytes separate metadata and body. They must be within the first 16 KiB.
 const DELIMITER = Buffer.alloc(8);
 const MAX_METADATA_BYTES = 16 * 1024;
 
 /**
- * A proxy integration that passes the answer on as it is written. Resolves with the end of the response, which may
- * come before the function's. AWS sends such a function one more event that is no proxy event; this gateway does not.
+ * A proxy integration that forwards the response while the function writes it. Resolves when the response has ended;
+ * the function may run longer. After the response, AWS invokes such a function once more, with an event that is not a
+ * proxy event. This gateway does not.
  */
 export function respondStreamed(
   api: ApiModel,
@@ -21,26 +22,26 @@ export function respondStreamed(
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     let metadata: Buffer | undefined = Buffer.alloc(0);
-    // From here on whatever the function writes is thrown away, at once, so that it comes to its own end.
+    // When true, everything that the function writes is acknowledged and dropped, so that the function runs to its end.
     let closed = false;
-    const underWay = new Set<() => void>();
+    const pendingWrites = new Set<() => void>();
 
     const close = (): void => {
       closed = true;
       clearTimeout(deadline);
-      clearTimeout(silence);
-      for (const written of underWay) written();
-      underWay.clear();
+      clearTimeout(idleTimeout);
+      for (const written of pendingWrites) written();
+      pendingWrites.clear();
     };
     const fail = (failure: GatewayFailure): void => {
       if (closed) return;
       close();
-      // Nothing can be said after the head: the connection breaks off, so the client knows.
+      // After the headers there can be no error response, so the connection is broken: the client notices the failure.
       if (response.headersSent) response.destroy();
       reject(failure);
     };
     const deadline = setTimeout(() => fail(new GatewayFailure('INTEGRATION_TIMEOUT')), timeoutMilliseconds);
-    const silence = setTimeout(
+    const idleTimeout = setTimeout(
       () => fail(new GatewayFailure('INTEGRATION_TIMEOUT')),
       api.streamIdleMilliseconds,
     );
@@ -49,12 +50,12 @@ export function respondStreamed(
       resolve();
     });
 
-    function pass(chunk: string | Uint8Array, written: () => void): void {
-      const once = () => {
-        if (underWay.delete(once)) written();
+    function forward(chunk: string | Uint8Array, written: () => void): void {
+      const onWritten = () => {
+        if (pendingWrites.delete(onWritten)) written();
       };
-      underWay.add(once);
-      response.write(chunk, once);
+      pendingWrites.add(onWritten);
+      response.write(chunk, onWritten);
     }
 
     function readMetadata(chunk: string | Uint8Array, written: () => void): void {
@@ -74,7 +75,7 @@ export function respondStreamed(
       const rest = metadata.subarray(end + DELIMITER.length);
       metadata = undefined;
       response.writeHead(head.status, head.headers);
-      if (rest.length > 0) pass(rest, written);
+      if (rest.length > 0) forward(rest, written);
       else {
         response.flushHeaders();
         written();
@@ -84,9 +85,9 @@ export function respondStreamed(
     const sink: ResponseSink = {
       write(chunk, written) {
         if (closed) return written();
-        silence.refresh();
+        idleTimeout.refresh();
         if (metadata) readMetadata(chunk, written);
-        else pass(chunk, written);
+        else forward(chunk, written);
       },
       end() {
         if (metadata) fail(new GatewayFailure('DEFAULT_5XX'));

@@ -1,4 +1,4 @@
-/** The part of a proxy response that both integrations share. */
+/** The part of a proxy response that buffered and streamed integrations have in common. */
 export interface ProxyHead {
   readonly statusCode?: unknown;
   readonly headers?: Record<string, unknown> | null;
@@ -6,7 +6,7 @@ export interface ProxyHead {
   readonly cookies?: readonly unknown[] | null;
 }
 
-// API Gateway sets these itself and passes the function's own on under another name.
+// API Gateway sets these headers itself, and renames the function's.
 const REMAPPED = new Set([
   'connection',
   'content-length',
@@ -17,7 +17,7 @@ const REMAPPED = new Set([
   'www-authenticate',
 ]);
 
-/** Names and values in turn, or undefined when a value is no plain text, number or boolean. */
+/** Names and values, alternating. Undefined if a value is not a string, number or boolean. */
 export function responseHeaders(head: ProxyHead): string[] | undefined {
   const pairs: [string, unknown][] = [];
   const multiple = Object.entries(head.multiValueHeaders ?? {});
@@ -37,7 +37,7 @@ export function responseHeaders(head: ProxyHead): string[] | undefined {
   ]);
 }
 
-/** A status that HTTP knows, or undefined. */
+/** The status, or undefined if it is not between 200 and 599. */
 export function responseStatus(head: ProxyHead): number | undefined {
   const status = Number(head.statusCode);
   return Number.isInteger(status) && status >= 200 && status <= 599 ? status : undefined;

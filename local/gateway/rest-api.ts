@@ -3,7 +3,7 @@ import type { PathNode } from './api-model.ts';
 import { readRestApi } from './read-rest-api.ts';
 import { type RestApiServer, serveRestApi } from './serve-rest-api.ts';
 
-/** One REST API with one stage, at the run's own port. */
+/** One REST API with one stage, at the run's port, or at another port if the template has a distribution. */
 export const restApi: ResourceKind = {
   types: [
     'AWS::ApiGateway::Authorizer',
@@ -22,7 +22,7 @@ export const restApi: ResourceKind = {
         if (resource.type === 'AWS::ApiGateway::Stage') {
           return String(context.resolve(resource.properties.StageName, resource.logicalId));
         }
-        // An API's id has ten lower-case characters; other parts are known by their logical ids.
+        // As in AWS, an API's id has ten lower-case characters. The other resources have their logical ids.
         return resource.type === 'AWS::ApiGateway::RestApi' ? 'localapi00' : resource.logicalId;
       },
       attribute: (resource, name) =>
@@ -35,9 +35,9 @@ export const restApi: ResourceKind = {
         })[name],
       async start() {
         const api = readRestApi(resources, context);
-        server = await serveRestApi(api, context, context.frontDoor ? 0 : context.options.port);
+        server = await serveRestApi(api, context, context.hasDistribution ? 0 : context.options.port);
         context.endpoints.gateway = server.url;
-        context.awaitedByClients.push(...functionsOf(api.root));
+        context.clientFacingFunctions.push(...functionsOf(api.root));
         context.origins.set(`${api.apiId}.execute-api.${context.region}.amazonaws.com`, server.respond);
       },
       async close() {
@@ -47,7 +47,7 @@ export const restApi: ResourceKind = {
   },
 };
 
-/** Authorizers before the methods that they guard. */
+/** The ARNs of the functions, each authorizer before the methods that it protects. */
 const functionsOf = ({ methods, children }: PathNode): string[] => [
   ...[...methods.values()].flatMap(({ authorizer, integration }) => [
     ...(authorizer ? [authorizer.functionArn] : []),

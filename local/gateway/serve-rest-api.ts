@@ -17,18 +17,19 @@ import { respondStreamed } from './respond-streamed.ts';
 
 export interface RestApiServer {
   readonly url: string;
-  /** What the server does with a request, for whoever stands in front of it. */
+  /** Handles a request. The distribution calls it for its origin. */
   readonly respond: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   close(): Promise<void>;
 }
 
-// Lambda's limit for the event of a synchronous call; the body is only part of it, and base64 makes it a third longer.
+// Lambda's limit for the event of a synchronous call. The body is only a part of it, and base64 makes it a third
+// longer.
 const MAX_PAYLOAD_BYTES = 6 * 1024 * 1024;
 
-// API Gateway's limit for the request line and all header values together.
+// API Gateway's limit for the request line and all header values.
 const MAX_HEADER_BYTES = 10_240;
 
-// As long as API Gateway keeps a silent connection.
+// API Gateway's timeout for an idle connection.
 const KEEP_ALIVE_MILLISECONDS = 350_000;
 
 /** Serves a REST API's routes under its stage. */
@@ -39,7 +40,7 @@ export async function serveRestApi(
 ): Promise<RestApiServer> {
   const { functions, serving, access } = context;
   const authorize = createAuthorize(api, context);
-  const goesOn = createThrottle();
+  const isWithinRate = createThrottle();
 
   async function respond(
     request: IncomingMessage,
@@ -47,7 +48,7 @@ export async function serveRestApi(
     facts: RequestFacts,
   ): Promise<void> {
     const receiving = readBody(request);
-    // Looked at below, after the authorizer: until then a failure is not unhandled.
+    // Awaited below. Prevents an unhandled rejection until then.
     receiving.catch(() => {});
     try {
       await serving.promise;
@@ -61,7 +62,7 @@ export async function serveRestApi(
       const method = route?.node.methods.get(facts.httpMethod) ?? route?.node.methods.get('ANY');
       if (!route || !method) throw new GatewayFailure('MISSING_AUTHENTICATION_TOKEN');
       facts.resourcePath = route.node.resourcePath;
-      if (!goesOn(method, method.throttle)) throw new GatewayFailure('THROTTLED');
+      if (!isWithinRate(method, method.throttle)) throw new GatewayFailure('THROTTLED');
       const body = await receiving;
       const event = createRequestEvent(api, route, facts);
       const authorizer = method.authorizer && (await authorize(method.authorizer, event, facts));
@@ -80,7 +81,7 @@ export async function serveRestApi(
       if (integration.streamed) await respondStreamed(api, integration, fn, payload, response);
       else await respondBuffered(api, integration, fn, payload, facts, response);
     } catch (error) {
-      // The answer waits for the whole request: a sender that is still writing would not see it.
+      // The response waits for the whole request: a client that is still sending would not read it.
       await receiving.catch(() => {});
       throw error;
     }
@@ -105,7 +106,7 @@ export async function serveRestApi(
     { keepAliveTimeout: KEEP_ALIVE_MILLISECONDS, maxHeaderSize: 8 * MAX_HEADER_BYTES },
     (request, response) => void serve(request, response),
   );
-  // Node.js would answer what it does not know by itself; in AWS the header goes no further.
+  // Without this, Node.js responds with 417 to an unknown `Expect` header. AWS ignores the header.
   server.on('checkExpectation', (request, response) => void serve(request, response));
   const { endpoint, close } = await listenOnLoopback(server, port);
   return {
@@ -115,7 +116,7 @@ export async function serveRestApi(
   };
 }
 
-/** What a function's permission names the caller by: the method, with the names of path parameters. */
+/** The source ARN in a function's permission: the method, with the names of path parameters instead of their values. */
 function methodArn({ region, accountId, apiId, stage }: ApiModel, { node }: RouteMatch, facts: RequestFacts) {
   return `arn:aws:execute-api:${region}:${accountId}:${apiId}/${stage}/${facts.httpMethod}${node.resourcePath}`;
 }

@@ -4,7 +4,7 @@ import { createEvaluator, type Evaluator, type EvaluatorNotes } from './evaluato
 import { operatorCredentials } from './operator-credentials.ts';
 import { readPolicy } from './read-policy.ts';
 
-/** A role of the template with everything resolved. */
+/** A role of the template, without intrinsic functions. */
 export interface Role {
   readonly logicalId: string;
   readonly name: string;
@@ -15,22 +15,22 @@ export interface Role {
 
 export interface AccessControl extends Evaluator {
   readonly rules: AccessRules;
-  /** Told also by judges in other threads. */
+  /** Evaluators in other threads report to it too. */
   readonly notes: EvaluatorNotes;
-  /** Told of each role that something has assumed. */
+  /** Called for each role that is assumed. */
   readonly onAssumed: ((role: Role) => void)[];
-  /** Finds the template's roles; set by their kind when all kinds are open. */
+  /** Finds the template's roles. The kind of roles sets it when it opens. */
   findRole: (arn: string) => Role | undefined;
-  /** @throws Error when the policy says what cannot be held to here */
+  /** @throws Error if the policy contains something that the runner does not support */
   attachPolicy(resourceArn: string, document: unknown, source: string): void;
   /**
-   * The role in the hands of a function or machine, with credentials that this run has drawn.
-   * @throws Error when there is no such role, or the service may not assume it
+   * The session of a function or state machine with this role. Its credentials are random.
+   * @throws Error if the role does not exist, or if its trust policy does not allow the service
    */
   assume(how: { readonly roleArn: string; readonly service: string; readonly sessionName: string }): Session;
 }
 
-/** Who may do what in a run, by the policies of its template. */
+/** Checks permissions in a run, by the policies of its template. */
 export function createAccessControl(
   { accountId, region }: Pick<AccessRules, 'accountId' | 'region'>,
   notes: EvaluatorNotes,
@@ -62,7 +62,7 @@ export function createAccessControl(
       if (known) return known;
       if (!trusts(role, service)) throw new Error(`the role ${role.name} cannot be assumed by ${service}`);
       const session: Session = {
-        // ASIA begins the access keys of roles.
+        // Access keys of roles start with ASIA.
         accessKeyId: `ASIA${randomBytes(8).toString('hex').toUpperCase()}`,
         secretAccessKey: randomBytes(30).toString('base64url'),
         arn: sessionArn(role, sessionName),
@@ -80,7 +80,10 @@ export function createAccessControl(
   return control;
 }
 
-/** Conditions of a trust narrow who of the service may assume the role; here there is nobody else. */
+/**
+ * Ignores conditions: they restrict which accounts and resources of the service may assume the role. Here are no
+ * others.
+ */
 function trusts({ trust }: Role, service: string): boolean {
   return trust.some(
     ({ effect, actions, principals }) =>

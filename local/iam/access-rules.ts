@@ -1,21 +1,21 @@
 import type { Credentials } from './signature.ts';
 
-/** A statement of a policy, checked, without intrinsics: plain data, so that threads can be given it. */
+/** A checked statement of a policy, without intrinsic functions. Plain data, because it is cloned for threads. */
 export interface PolicyStatement {
-  /** Where it stands, such as `SendMessageRoleDefaultPolicy1[2]`. */
+  /** Its place in the template, such as `SendMessageRoleDefaultPolicy1[2]`. */
   readonly source: string;
   readonly effect: 'Allow' | 'Deny';
   readonly actions?: readonly string[];
   readonly notActions?: readonly string[];
   readonly resources?: readonly string[];
   readonly notResources?: readonly string[];
-  /** Of a resource's policy: `*`, `AWS:` and an ARN, or `Service:` and a name. */
+  /** Only in resource-based policies: `*`, `AWS:` and an ARN, or `Service:` and a name. */
   readonly principals?: readonly string[];
   readonly conditions: readonly PolicyCondition[];
 }
 
 export interface PolicyCondition {
-  /** Without its prefix and suffix, such as StringLike. */
+  /** Such as StringLike, without prefix (`set`) and suffix (`ifExists`). */
   readonly operator: string;
   readonly ifExists: boolean;
   readonly set: 'ForAllValues' | 'ForAnyValue' | undefined;
@@ -24,7 +24,7 @@ export interface PolicyCondition {
   readonly values: readonly string[];
 }
 
-/** A role in the hands of one function or machine. */
+/** The session of one function or state machine with its role. */
 export interface Session {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
@@ -35,43 +35,43 @@ export interface Session {
   readonly statements: readonly PolicyStatement[];
 }
 
-/** All that decides who may do what. */
+/** Everything that decides whether a call is allowed. */
 export interface AccessRules {
   readonly accountId: string;
   readonly region: string;
-  /** Undefined in functions' threads: nobody operates there. */
+  /** Undefined in functions' threads, which never use the operator's credentials. */
   readonly operator: Credentials | undefined;
   /** By access key. */
   readonly sessions: Map<string, Session>;
   /** By the ARN of the bucket, queue, key, secret, table or function. */
   readonly resourcePolicies: Map<string, readonly PolicyStatement[]>;
-  /** The ARN of a bucket, queue, secret or table to that of the customer's key that encrypts it. */
+  /** The ARNs of customer managed keys, by the ARN of the bucket, queue, secret or table that they encrypt. */
   readonly encryptionKeys: Map<string, string>;
 }
 
-/** What is known of a call, by condition keys in lower case. */
+/** The values of a call's condition keys, by key in lower case. */
 export type RequestContext = Readonly<Record<string, string | readonly string[]>>;
 
-/** One action on one resource, as IAM checks it; a call may need several. */
+/** One action on one resource, as IAM checks it. A call may need several. */
 export interface Permission {
   /** Such as `dynamodb:PutItem`. */
   readonly action: string;
-  /** Its ARN; `*` where the service has no resource for the action. */
+  /** The resource's ARN; `*` if the service has no resource for the action. */
   readonly resource: string;
   readonly context?: RequestContext;
 }
 
-/** Why a call is not carried out. */
+/** Why a call is rejected. */
 export interface Denial {
   readonly reason: 'no-credentials' | 'unknown-key' | 'wrong-signature' | 'denied';
   readonly message: string;
 }
 
-/** A permission of a role's statement that let a call through. */
+/** A permission of a role's statement that allowed a call. */
 export interface PermissionUse {
   readonly role: string;
   readonly statement: string;
-  /** As they stand in the statement. */
+  /** As written in the statement. */
   readonly action: string;
   readonly resource: string;
 }

@@ -1,6 +1,6 @@
 import { accessKeyOf } from '../wire/access-key-of.ts';
 import type { AccessRules, Denial } from './access-rules.ts';
-import { isSigned, type SignedRequest, type SigningStyle } from './signature.ts';
+import { hasValidSignature, type SignedRequest, type SigningStyle } from './signature.ts';
 
 export const secretOf = (
   { operator, sessions }: Pick<AccessRules, 'operator' | 'sessions'>,
@@ -10,7 +10,10 @@ export const secretOf = (
     ? operator.secretAccessKey
     : sessions.get(accessKeyId ?? '')?.secretAccessKey;
 
-/** Undefined when the request is signed with the secret of its access key, or has a key that nobody knows, or none. */
+/**
+ * Denies a request with a wrong signature. Undefined if the signature is right, or if the access key is unknown or
+ * missing.
+ */
 export function forgeryOf(
   request: SignedRequest,
   body: string | Buffer,
@@ -18,7 +21,7 @@ export function forgeryOf(
   style: SigningStyle = 'other',
 ): Denial | undefined {
   const secret = secretOf(rules, accessKeyOf(request.headers));
-  if (secret === undefined || isSigned(request, body, secret, style)) return undefined;
+  if (secret === undefined || hasValidSignature(request, body, secret, style)) return undefined;
   return {
     reason: 'wrong-signature',
     message:

@@ -1,14 +1,14 @@
 import type { PolicyCondition, RequestContext } from './access-rules.ts';
 import { matchesPattern } from './matches-pattern.ts';
 
-type Compare = (wanted: string, given: string) => boolean;
+type Compare = (expected: string, actual: string) => boolean;
 
-const equal: Compare = (wanted, given) => wanted === given;
-const equalIgnoringCase: Compare = (wanted, given) => wanted.toLowerCase() === given.toLowerCase();
+const equal: Compare = (expected, actual) => expected === actual;
+const equalIgnoringCase: Compare = (expected, actual) => expected.toLowerCase() === actual.toLowerCase();
 
-/** ArnEquals and ArnLike are the same: both know wildcards, in each of the six parts. */
-const arnLike: Compare = (wanted, given) => {
-  const [patterns, parts] = [partsOf(wanted), partsOf(given)];
+/** ArnEquals and ArnLike behave the same. Both match wildcards in each of the six parts of an ARN. */
+const arnLike: Compare = (expected, actual) => {
+  const [patterns, parts] = [partsOf(expected), partsOf(actual)];
   return (
     patterns.length === parts.length &&
     patterns.every((part, index) => matchesPattern(part, parts[index] ?? ''))
@@ -29,7 +29,7 @@ const OPERATORS: Readonly<Record<string, Compare>> = {
   StringLike: matchesPattern,
 };
 
-/** True when none of the values is the given one; a missing key is none of them either. */
+/** True if no value matches the call's value, or if the call has no value for the key. */
 const NEGATED: Readonly<Record<string, Compare>> = {
   ArnNotEquals: arnLike,
   ArnNotLike: arnLike,
@@ -38,8 +38,8 @@ const NEGATED: Readonly<Record<string, Compare>> = {
   StringNotLike: matchesPattern,
 };
 
-/** What the run knows of a call. A statement with any other key stops the start. */
-const KEYS = [
+/** The supported condition keys. The start fails for a statement with any other key. */
+const SUPPORTED_KEYS = [
   'aws:principalaccount',
   'aws:principalarn',
   'aws:principalisawsservice',
@@ -51,9 +51,9 @@ const KEYS = [
   'kms:viaservice',
   's3:prefix',
 ];
-const KEY_PREFIXES = ['kms:encryptioncontext:'];
+const SUPPORTED_PREFIXES = ['kms:encryptioncontext:'];
 
-/** @throws Error when an operator or a key is not known here */
+/** @throws Error if the runner does not support an operator or a key */
 export function readConditions(block: unknown): PolicyCondition[] {
   return Object.entries((block ?? {}) as Record<string, Record<string, unknown>>).flatMap(
     ([name, entries]) => {
@@ -63,7 +63,7 @@ export function readConditions(block: unknown): PolicyCondition[] {
         throw new Error(`the condition operator ${name} is not known locally`);
       return Object.entries(entries).map(([key, values]) => {
         const lower = key.toLowerCase();
-        if (!KEYS.includes(lower) && !KEY_PREFIXES.some((prefix) => lower.startsWith(prefix)))
+        if (!SUPPORTED_KEYS.includes(lower) && !SUPPORTED_PREFIXES.some((prefix) => lower.startsWith(prefix)))
           throw new Error(`the condition key ${key} is not known locally`);
         return {
           operator,
@@ -77,17 +77,18 @@ export function readConditions(block: unknown): PolicyCondition[] {
   );
 }
 
-/** Whether all conditions hold for a call of which this is known. */
-export function conditionsHold(conditions: readonly PolicyCondition[], context: RequestContext): boolean {
+/** Whether a call with these condition values meets all conditions. */
+export function meetsConditions(conditions: readonly PolicyCondition[], context: RequestContext): boolean {
   return conditions.every(({ operator, ifExists, set, key, values }) => {
-    const given = context[key];
-    if (operator === 'Null') return values.includes(String(given === undefined));
+    const actual = context[key];
+    if (operator === 'Null') return values.includes(String(actual === undefined));
     const negated = NEGATED[operator];
-    if (given === undefined)
+    if (actual === undefined)
       return ifExists || set === 'ForAllValues' || (negated !== undefined && set === undefined);
     const compare = negated ?? OPERATORS[operator] ?? equal;
-    const holds = (one: string) => values.some((wanted) => compare(wanted, one)) !== (negated !== undefined);
-    const all = [given].flat();
-    return set === 'ForAnyValue' ? all.some(holds) : all.every(holds);
+    const matches = (value: string) =>
+      values.some((expected) => compare(expected, value)) !== (negated !== undefined);
+    const all = [actual].flat();
+    return set === 'ForAnyValue' ? all.some(matches) : all.every(matches);
   });
 }

@@ -1,16 +1,16 @@
 import type { Permission } from './access-rules.ts';
 
-/** What a service asks of a customer's key in its caller's name. */
+/** The actions on a customer managed key that a service needs on behalf of its caller. */
 const KEY_ACTIONS: Readonly<Record<string, readonly string[]>> = {
   's3:GetObject': ['kms:Decrypt'],
-  // Of an upload in parts the earlier ones are read again.
+  // Decrypt is needed for multipart uploads: S3 reads the earlier parts.
   's3:PutObject': ['kms:GenerateDataKey', 'kms:Decrypt'],
   'secretsmanager:GetSecretValue': ['kms:Decrypt'],
   'sqs:ReceiveMessage': ['kms:Decrypt'],
   'sqs:SendMessage': ['kms:GenerateDataKey', 'kms:Decrypt'],
 };
 
-/** What a call also needs when a key of the customer's own encrypts its resource. */
+/** The additional permissions that a call needs if a customer managed key encrypts its resource. */
 export function keyUses(
   { action }: Permission,
   keyArn: string | undefined,
@@ -18,7 +18,7 @@ export function keyUses(
 ): readonly Permission[] {
   if (keyArn === undefined) return [];
   const [service = ''] = action.split(':');
-  // DynamoDB opens the table's own key for each who uses the table.
+  // DynamoDB decrypts the table's key for each caller.
   const actions = KEY_ACTIONS[action] ?? (service === 'dynamodb' ? ['kms:Decrypt'] : []);
   const context = { 'kms:viaservice': `${service}.${region}.amazonaws.com` };
   return actions.map((keyAction) => ({ action: keyAction, resource: keyArn, context }));

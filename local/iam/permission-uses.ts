@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { Role } from './access-control.ts';
 import type { PermissionUse } from './access-rules.ts';
 
-/** A line of the notes: a statement that a role has, or a permission of one that let a call through. */
+/** A line of the notes: a statement that a role has, or a permission of a role that allowed a call. */
 export type PermissionNote =
   | {
       readonly kind: 'grant';
@@ -16,10 +16,10 @@ export type PermissionNote =
     }
   | ({ readonly kind: 'use'; readonly stack: string } & PermissionUse);
 
-/** Names the folder in which every run notes which permissions were used: one file a run, so that runs can overlap. */
+/** The variable with the folder to which every run writes its used permissions, to a file of its own. */
 export const PERMISSION_NOTES = 'PERMISSION_NOTES';
 
-/** Notes at once what it is told, so that a run that is killed has noted all. */
+/** Writes each note at once, so that the notes of a killed run are complete. */
 export function openPermissionNotes(stack: string) {
   const folder = process.env[PERMISSION_NOTES];
   if (!folder) return { grant: () => {}, use: () => {} };
@@ -31,7 +31,7 @@ export function openPermissionNotes(stack: string) {
       for (const { source: statement, effect, actions = ['*'], resources = ['*'] } of statements)
         if (effect === 'Allow') write({ kind: 'grant', stack, role, statement, actions, resources });
     },
-    // What a resource's own policy allows belongs to no role.
+    // A permission of a resource-based policy belongs to no role.
     use(use: PermissionUse): void {
       if (use.role !== '') write({ kind: 'use', stack, ...use });
     },

@@ -37,7 +37,7 @@ interface ResourcePolicyProperties {
   readonly ResourcePolicy?: unknown;
 }
 
-/** Roles and policies. A role is read when something first assumes it: one that only a deployment uses, never. */
+/** Roles and policies. A role is read when it is first assumed, so roles that only a deployment uses are never read. */
 export const policies: ResourceKind = {
   types: [ROLE, ...ATTACHED, ...OF_RESOURCES],
 
@@ -66,7 +66,7 @@ export const policies: ResourceKind = {
         const { RoleName, Roles = [] } = read<PolicyProperties>(resource);
         return [RoleName, ...Roles].includes(nameOf(role));
       });
-      const own = resources.filter(({ type }) => type === MANAGED).map(managedArnOf);
+      const ofTemplate = resources.filter(({ type }) => type === MANAGED).map(managedArnOf);
       return [
         ...Policies.flatMap((policy) =>
           readPolicy(policy.PolicyDocument, `${role.logicalId}.${policy.PolicyName}`),
@@ -74,7 +74,9 @@ export const policies: ResourceKind = {
         ...attached.flatMap((policy) =>
           readPolicy(read<PolicyProperties>(policy).PolicyDocument, policy.logicalId),
         ),
-        ...ManagedPolicyArns.filter((arn) => !own.includes(arn)).flatMap((arn) => readManaged(arn, role)),
+        ...ManagedPolicyArns.filter((arn) => !ofTemplate.includes(arn)).flatMap((arn) =>
+          readManaged(arn, role),
+        ),
       ];
     }
 
@@ -84,15 +86,15 @@ export const policies: ResourceKind = {
       const found = known.get(arn);
       if (found || !role) return found;
       const { AssumeRolePolicyDocument } = read<RoleProperties>(role);
-      const made: Role = {
+      const created: Role = {
         logicalId: role.logicalId,
         name: nameOf(role),
         arn,
         trust: readPolicy(AssumeRolePolicyDocument, `${role.logicalId}.AssumeRolePolicyDocument`),
         statements: statementsOf(role),
       };
-      known.set(arn, made);
-      return made;
+      known.set(arn, created);
+      return created;
     };
 
     return {

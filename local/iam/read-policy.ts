@@ -12,12 +12,12 @@ const ELEMENTS = [
   'Sid',
 ];
 
-/** Services whose calls are checked here; what a policy says of any other has no effect on one machine. */
+/** Services whose calls are checked here. Permissions of other services have no effect on one machine. */
 const CHECKED = ['dynamodb', 'kms', 'lambda', 's3', 'secretsmanager', 'sqs', 'ssm', 'states', 'sts'];
 
 /**
- * The statements of a policy, of an identity or of a resource.
- * @throws Error when it says what the run could not hold to
+ * Reads the statements of an identity-based or resource-based policy.
+ * @throws Error if it contains something that the runner does not support
  */
 export function readPolicy(document: unknown, source: string): PolicyStatement[] {
   const { Statement } = document as { Statement?: unknown };
@@ -32,8 +32,8 @@ export function readPolicy(document: unknown, source: string): PolicyStatement[]
 }
 
 function readStatement(entry: Record<string, unknown>, source: string): PolicyStatement {
-  const strange = Object.keys(entry).find((element) => !ELEMENTS.includes(element));
-  if (strange) throw new Error(`${strange} is not known locally`);
+  const unsupported = Object.keys(entry).find((element) => !ELEMENTS.includes(element));
+  if (unsupported) throw new Error(`${unsupported} is not known locally`);
   const { Effect, Condition } = entry;
   if (Effect !== 'Allow' && Effect !== 'Deny') throw new Error(`the effect ${Effect} is not known`);
   const actions = listOf(entry.Action);

@@ -16,13 +16,16 @@ export interface Credentials {
 
 const ALGORITHM = 'AWS4-HMAC-SHA256';
 
-/** How services differ: S3 signs paths as they are sent, and bodies by a header. */
+/** S3 signs the path without a second encoding, and takes the body's hash from a header. */
 export type SigningStyle = 's3' | 'other';
 
 export const isPresigned = ({ url }: Pick<SignedRequest, 'url'>): boolean => /[?&]X-Amz-Algorithm=/.test(url);
 
-/** Whether a presigned address (AWS's signature 4, of which the engine only looks at the time) is as its maker made it. */
-export function isAsSigned({ method, url, headers }: SignedRequest, secretAccessKey: string): boolean {
+/** Whether a presigned URL has a valid AWS Signature Version 4. The emulator checks only its expiry. */
+export function hasValidUrlSignature(
+  { method, url, headers }: SignedRequest,
+  secretAccessKey: string,
+): boolean {
   const [path = '', search = ''] = url.split(/\?(.*)/s);
   const query = [...new URLSearchParams(search)];
   const parameter = (wanted: string): string => query.find(([name]) => name === wanted)?.[1] ?? '';
@@ -43,8 +46,8 @@ export function isAsSigned({ method, url, headers }: SignedRequest, secretAccess
   return isEqual(expected, parameter('X-Amz-Signature'));
 }
 
-/** Whether a request carries, in its Authorization header, the signature of whoever knows the secret. */
-export function isSigned(
+/** Whether a request's Authorization header has a valid AWS Signature Version 4. */
+export function hasValidSignature(
   { method, url, headers }: SignedRequest,
   body: string | Buffer,
   secretAccessKey: string,
@@ -72,7 +75,7 @@ export function isSigned(
   return isEqual(expected, signature);
 }
 
-/** The Authorization header of a request with these headers, `host` and `x-amz-date` among them. */
+/** The Authorization header of a request. Its headers must contain `host` and `x-amz-date`. */
 export function authorizationOf(
   { method, url, headers }: SignedRequest,
   body: string,
@@ -135,7 +138,7 @@ const sha256 = (text: string | Buffer): string => createHash('sha256').update(te
 
 const hmac = (key: string | Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest();
 
-/** As RFC 3986 has it: the one way to write a text that signatures know. */
+/** Encoded as RFC 3986 requires: signatures need one canonical encoding. */
 const encoded = (text: string): string =>
   encodeURIComponent(text).replaceAll(
     /[!'()*]/g,

@@ -8,7 +8,7 @@ const KEY_ID_BYTES = 16;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Version, key id, nonce, tag, and what is encrypted; the context goes with the tag. */
+/** Returns version, key id, nonce, tag and encrypted text. The tag also authenticates the context. */
 export function encrypt(
   keyId: string,
   key: Buffer,
@@ -22,7 +22,7 @@ export function encrypt(
   return Buffer.concat([head, nonce, cipher.getAuthTag(), body]);
 }
 
-/** The id of the key that a ciphertext names, or undefined when it is none of ours. */
+/** The id of a ciphertext's key; undefined if this emulator has not made the ciphertext. */
 export function keyIdOf(ciphertext: Buffer): string | undefined {
   if (ciphertext[0] !== VERSION || ciphertext.length < 1 + KEY_ID_BYTES + NONCE_BYTES + TAG_BYTES) {
     return undefined;
@@ -31,7 +31,7 @@ export function keyIdOf(ciphertext: Buffer): string | undefined {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
-/** Throws when key, context or a byte is another. */
+/** @throws Error if the key, the context or a byte of the ciphertext is wrong */
 export function decrypt(key: Buffer, ciphertext: Buffer, encryptionContext: EncryptionContext): Buffer {
   const afterHead = 1 + KEY_ID_BYTES;
   const afterNonce = afterHead + NONCE_BYTES;
@@ -42,7 +42,7 @@ export function decrypt(key: Buffer, ciphertext: Buffer, encryptionContext: Encr
   return Buffer.concat([decipher.update(ciphertext.subarray(afterTag)), decipher.final()]);
 }
 
-/** The order of a context's entries has no meaning. */
+/** Sorted, because the order of a context's entries has no meaning. */
 function authenticated(head: Buffer, encryptionContext: EncryptionContext): Buffer {
   const entries = Object.entries(encryptionContext).sort(([one], [other]) => (one < other ? -1 : 1));
   return Buffer.concat([head, Buffer.from(JSON.stringify(entries))]);

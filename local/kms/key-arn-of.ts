@@ -1,6 +1,10 @@
 import type { RunContext } from '../run-context.ts';
 
-/** The ARN of a customer's key that a resource names as its own; undefined for keys of AWS, which all may use. */
+/**
+ * The ARN of the customer managed key that encrypts a resource. Undefined for AWS managed keys, which need no
+ * permissions.
+ * @throws Error for a key's alias
+ */
 export function keyArnOf(
   reference: unknown,
   { region, accountId }: Pick<RunContext, 'region' | 'accountId'>,

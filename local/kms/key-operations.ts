@@ -11,12 +11,12 @@ export interface Key {
 
 type Input = Record<string, unknown>;
 
-// KMS's own limit: what is larger gets a data key.
-const PLAINTEXT_BYTES = 4096;
+// KMS's limit of what it encrypts directly.
+const MAX_PLAINTEXT_BYTES = 4096;
 
-const MOST_DATA_KEY_BYTES = 1024;
+const MAX_DATA_KEY_BYTES = 1024;
 
-/** The operations of KMS on symmetric keys; `find` knows ids, ARNs and aliases. */
+/** The operations of KMS on symmetric keys. `find` finds a key by id, ARN or alias. */
 export function keyOperations(
   find: (reference: string) => Key | undefined,
 ): Record<string, AwsJsonOperation> {
@@ -53,8 +53,11 @@ export function keyOperations(
     Encrypt(input) {
       const key = usableKey(input.KeyId);
       const plaintext = bytesOf(input, 'Plaintext');
-      if (plaintext.length < 1 || plaintext.length > PLAINTEXT_BYTES) {
-        throw new AwsJsonError('ValidationException', `Plaintext must have 1 to ${PLAINTEXT_BYTES} bytes`);
+      if (plaintext.length < 1 || plaintext.length > MAX_PLAINTEXT_BYTES) {
+        throw new AwsJsonError(
+          'ValidationException',
+          `Plaintext must have 1 to ${MAX_PLAINTEXT_BYTES} bytes`,
+        );
       }
       const ciphertext = encrypt(key.id, key.material, plaintext, contextOf(input));
       return {
@@ -115,6 +118,6 @@ function dataKeyBytes({ KeySpec, NumberOfBytes }: Input): number {
   if (KeySpec === 'AES_256') return 32;
   if (KeySpec === 'AES_128') return 16;
   const bytes = Number(NumberOfBytes);
-  if (Number.isInteger(bytes) && bytes >= 1 && bytes <= MOST_DATA_KEY_BYTES) return bytes;
+  if (Number.isInteger(bytes) && bytes >= 1 && bytes <= MAX_DATA_KEY_BYTES) return bytes;
   throw new AwsJsonError('ValidationException', `A data key has AES_128, AES_256 or 1 to 1024 bytes`);
 }

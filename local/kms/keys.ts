@@ -25,10 +25,10 @@ const KEY = 'AWS::KMS::Key';
 // AES-256, as in KMS.
 const KEY_BYTES = 32;
 
-/** KMS: symmetric keys, whose material stays in the data folder. */
+/** KMS: symmetric keys. Their key material is stored in the data folder. */
 export const keys: ResourceKind = {
   types: [KEY, 'AWS::KMS::Alias'],
-  // Tables, queues and secrets may name the key that encrypts them.
+  // Tables, queues and secrets may refer to the key that encrypts them.
   opensFirst: true,
 
   async open(resources, context) {
@@ -53,8 +53,8 @@ export const keys: ResourceKind = {
         throw new Error(`${logicalId} (${type}): only symmetric keys for encryption can run locally`);
       }
       const id = idOf(resource);
-      const drawn = await stored.retain(id, () => randomBytes(KEY_BYTES).toString('base64'));
-      const material = Buffer.from(drawn, 'base64');
+      const encoded = await stored.getOrCreate(id, () => randomBytes(KEY_BYTES).toString('base64'));
+      const material = Buffer.from(encoded, 'base64');
       if (material.length !== KEY_BYTES)
         throw new UnreadableState(
           path.join(context.options.dataDir, 'keys.json'),
@@ -117,7 +117,7 @@ export const keys: ResourceKind = {
   },
 };
 
-/** A key without a policy of its own leaves all to the policies of its account. */
+/** KMS's default key policy: it delegates all decisions to the account's policies. */
 const defaultPolicy = ({ accountId }: Pick<RunContext, 'accountId'>) => ({
   Statement: {
     Effect: 'Allow',

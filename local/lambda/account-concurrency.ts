@@ -1,36 +1,36 @@
 import type { InvocationResult, InvokableFunction, ThrottleReason } from './invokable-function.ts';
 
-// What Lambda gives an account, and what of it stays with functions that have no reservation.
+// Lambda's default quota of an account, and the minimum that must stay unreserved.
 const DEFAULT_EXECUTIONS = 1000;
 const UNRESERVED_AT_LEAST = 100;
 
 export interface AccountConcurrency {
-  /** Keeps a reservation for the function. Returns Lambda's rejection when it leaves too little to the others. */
+  /** Reserves executions for a function. Returns Lambda's error message if too few stay unreserved. */
   reserve(functionName: string, executions: number): string | undefined;
-  /** The function, as often at once as account and reservation allow; beyond that Lambda throttles it. */
+  /** Wraps a function: calls above its reservation, or above what the account has unreserved, are throttled. */
   limit<Limited extends InvokableFunction>(target: Limited): Limited;
 }
 
 /**
- * Lambda's own limits: how many executions an account may have at once. They know nothing of threads. A call that waits
- * here for a thread is an execution that AWS would have begun.
+ * Lambda's limits of concurrent executions in an account. A call that waits here for a thread counts as an execution,
+ * because AWS would have started it.
  */
 export function createAccountConcurrency(executions = DEFAULT_EXECUTIONS): AccountConcurrency {
   const reserved = new Map<string, { readonly executions: number; running: number }>();
-  const others = { executions, running: 0 };
+  const unreserved = { executions, running: 0 };
 
   return {
     reserve(functionName, count) {
-      others.executions -= count;
+      unreserved.executions -= count;
       reserved.set(functionName, { executions: count, running: 0 });
-      return others.executions < UNRESERVED_AT_LEAST
+      return unreserved.executions < UNRESERVED_AT_LEAST
         ? `Specified ReservedConcurrentExecutions for function decreases account's UnreservedConcurrentExecution below its minimum value of [${UNRESERVED_AT_LEAST}].`
         : undefined;
     },
     limit(target) {
-      const own = reserved.get(target.functionName);
-      const share = own ?? others;
-      const reason = own
+      const reservation = reserved.get(target.functionName);
+      const share = reservation ?? unreserved;
+      const reason = reservation
         ? 'ReservedFunctionConcurrentInvocationLimitExceeded'
         : 'ConcurrentInvocationLimitExceeded';
       return {

@@ -1,33 +1,33 @@
 import type { EmulatorRoute } from '../dynamodb/emulator-route.ts';
 import type { LoadGauge } from './load-gauge.ts';
 
-/** A function of the template with everything resolved. */
+/** A function of the template, without intrinsic functions. */
 export interface FunctionDefinition {
   readonly logicalId: string;
   readonly functionName: string;
   readonly functionArn: string;
   /** Its versions and aliases. */
   readonly qualifiers: readonly string[];
-  /** Of the session of its role. */
+  /** The access key of its role's session. */
   readonly accessKeyId: string;
   readonly taskRoot: string;
   readonly handler: string;
   readonly timeoutSeconds: number;
   readonly memoryMegabytes: number;
-  /** Where threads keep compiled code for the next ones. */
+  /** Where threads store compiled code for later threads. */
   readonly compileCacheFolder: string;
   readonly environment: Readonly<Record<string, string>>;
-  /** Whether somebody reads what it writes to stdout. */
+  /** Whether a listener receives what the function writes to stdout. */
   readonly hasLogListener: boolean;
-  /** Undefined when every call to DynamoDB is to pass the wire. */
+  /** Undefined if every DynamoDB call must go through the wire. */
   readonly emulatorRoute: EmulatorRoute | undefined;
 }
 
-/** What a thread reports besides the results of its invocations, and to whom. */
+/** Listeners for what a thread reports in addition to the results of its invocations. */
 export interface ThreadEvents {
   onLine(line: string): void;
   onViolation(text: string): void;
   onGone(): void;
-  /** Is to know of the thread as long as it is there. */
+  /** Measures the thread's load while the thread exists. */
   readonly gauge: LoadGauge;
 }

@@ -1,6 +1,6 @@
 import type { RunContext } from '../run-context.ts';
 
-/** What Lambda, and the run, tell a function besides the template's own variables. */
+/** The variables that Lambda and the run set, in addition to the template's. */
 export function functionEnvironment(
   context: RunContext,
   {
@@ -24,10 +24,10 @@ export function functionEnvironment(
     AWS_REGION: context.region,
     LAMBDA_TASK_ROOT: taskRoot,
     TZ: ':UTC',
-    // By the access key the engines know whose role a call is made with.
+    // The emulators identify the role of a call by its access key.
     AWS_ACCESS_KEY_ID: accessKeyId,
     AWS_SECRET_ACCESS_KEY: secretAccessKey,
-    // Goes with every signed call, so that records can name the function.
+    // Sent with every signed call, so that recorded calls name the function.
     AWS_SESSION_TOKEN: functionName,
     ...context.environmentFor(logicalId),
     ...context.options.environment,

@@ -4,58 +4,59 @@ import { createFunctionThread, type FunctionThread } from './function-thread.ts'
 import type { InvocationResult, InvokableFunction, ResponseSink } from './invokable-function.ts';
 
 export interface FunctionPool extends InvokableFunction {
-  /** Loads one thread ahead of the first invocation, and resolves when it is ready. */
+  /** Loads one thread before the first invocation. Resolves when the thread is ready. */
   prewarm(): Promise<void>;
-  /** How long nobody has called: 0 during a call, endless before the first. */
+  /** Milliseconds since the last call ended; 0 while a call runs or waits, Infinity before the first call. */
   quietMilliseconds(): number;
   threads(): readonly FunctionThread[];
-  /** Ends all threads, busy ones too, and tells how many; the next invocation starts a new one. */
+  /** Ends all threads, busy ones too. Returns how many. The next invocation starts a new thread. */
   killThreads(): number;
   close(): Promise<void>;
 }
 
 export interface PoolOptions extends Omit<ThreadEvents, 'onGone'> {
   readonly maxConcurrency: number;
-  /** An invocation has ended, after so long in its thread. */
+  /** Called when an invocation has ended, with the time that it took in its thread. */
   onInvoked(milliseconds: number): void;
 }
 
-interface Waiting {
+interface QueuedCall {
   readonly since: number;
   readonly payload: string;
   readonly sink: ResponseSink | undefined;
   readonly resolve: (result: InvocationResult) => void;
 }
 
-// As long as AWS usually keeps an idle environment warm.
+// AWS usually removes an idle environment after about this time.
 const IDLE_MILLISECONDS = 5 * 60_000;
 
-// A thread that is started begins cold: its first calls cost ten times a warm one's, and it keeps its memory. So a call
-// waits for a warm thread as long as ten short calls take.
+// A new thread is cold: its first calls take ten times as long as a warm thread's, and it occupies memory. So a call
+// waits for a warm thread for the time of ten short calls.
 const WAIT_MILLISECONDS = 100;
 
-// More calls at once than this, when threads compute, would only take from each other, and the next thread to be free is a
-// warm one. When they wait, such as for a model, there is room.
-const CALLS_WITH_LOAD = availableParallelism();
+// If the running calls compute, more concurrent calls than processors slow each other, and the next idle thread will be
+// a warm one. If the running calls wait, such as for a model, more calls can run.
+const MAX_COMPUTING_CALLS = availableParallelism();
 const FULL_LOAD = 0.5 * availableParallelism();
 
-// A thread that starts computes for a while, and its first calls take ten times as long.
+// The idle processors that a new thread needs: it computes while it loads, and its first calls take ten times as long.
 const PROCESSORS_TO_START = Math.min(1, 0.4 * availableParallelism());
 
-// Calls that compute for long may hold all threads: where none has ended for so long, one that waits gets a thread all the
-// same. The first ten requests of a batch take half of it on a cold thread.
-const LONG_WAIT_MILLISECONDS = 1000;
+// Calls that compute for long may occupy all threads. If no call has ended for this time, a call that has waited for
+// this time gets a thread in any case. The first ten requests of a batch take half of this time on a cold thread.
+const STUCK_MILLISECONDS = 1000;
 
-// As long as calls end, each has its turn, but slow ones may be so many that it is late. Calls of a large batch wait for
-// one to two seconds, and would be slower on more threads.
-const LONGEST_WAIT_MILLISECONDS = 3000;
+// Many slow calls may delay a waiting call too much. After this time it runs on an idle thread despite the load, or
+// gets a new thread although no processor is idle. Calls of a large batch wait for 1 to 2 s, and more threads would
+// slow them.
+const MAX_WAIT_MILLISECONDS = 3000;
 
-// Short enough that calls which only wait soon all run, though no more are begun at a look than there is room for. A little
-// longer than the load is known for, since a timer may be early.
+// Each check starts only as many calls as there is room for, so that checks must be frequent. A little longer than the
+// window of the load gauge, 25 ms: a timer may fire early, and the gauge would return the previous load.
 const CHECK_MILLISECONDS = 27;
 
-// What one call did says little of the next; what eight did is soon forgotten when another model is asked.
-const CALLS_REMEMBERED = 8;
+// One call predicts the next one poorly. An average over about eight calls adapts soon, for example to another model.
+const AVERAGED_CALLS = 8;
 
 const SHUT_DOWN: InvocationResult = {
   succeeded: false,
@@ -63,19 +64,22 @@ const SHUT_DOWN: InvocationResult = {
   errorMessage: 'The run has ended',
 };
 
-/** The threads of one function: one invocation a thread, more threads as calls overlap, then a queue. */
+/**
+ * Runs the calls of one function on threads, one call at a time on each. Calls wait in a queue until a thread is idle
+ * or the load allows a new thread.
+ */
 export function createFunctionPool(definition: FunctionDefinition, options: PoolOptions): FunctionPool {
   const threads = new Set<FunctionThread>();
   const idle: { readonly thread: FunctionThread; readonly since: number }[] = [];
-  /** By thread, how many calls it has had: the more, the faster it is. */
+  /** The number of calls of each thread. A thread with more calls is faster. */
   const callsOf = new WeakMap<FunctionThread, number>();
-  const queue: Waiting[] = [];
-  /** Two that load at once would but slow each other. */
+  const queue: QueuedCall[] = [];
+  /** Threads load one after another, because two that load concurrently slow each other. */
   let isStarting = false;
   let closed = false;
   let check: NodeJS.Timeout | undefined;
-  /** How much of their time the last calls computed. */
-  let computing = 1;
+  /** The share of their time that the last calls computed, from 0 to 1. */
+  let averageUtilization = 1;
   let lastEnd = Number.NEGATIVE_INFINITY;
 
   async function startThread(): Promise<void> {
@@ -94,49 +98,51 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     const failure = await thread.loaded;
     isStarting = false;
     if (failure) queue.shift()?.resolve(failure);
-    else release(thread);
+    else markIdle(thread);
     serveQueue();
   }
 
-  /** Gives waiting calls to idle threads, or starts a thread, as far as there is room; and looks again while calls wait. */
+  /** Gives waiting calls to idle threads, or starts a thread, if the load allows it. Checks again while calls wait. */
   function serveQueue(): void {
     clearTimeout(check);
     check = undefined;
-    while (queue.length > 0 && idle.length > 0 && isWorthRunning()) {
+    while (queue.length > 0 && idle.length > 0 && canRunCall()) {
       const next = queue.shift();
       const thread = takeWarmest();
       if (next && thread) void run(thread, next.payload, next.sink).then(next.resolve);
     }
     if (queue.length === 0 || closed) return;
     const isNeeded = idle.length === 0 && !isStarting && threads.size < options.maxConcurrency;
-    if (isNeeded && isWorthAThread()) void startThread();
+    if (isNeeded && canStartThread()) void startThread();
     check = setTimeout(serveQueue, CHECK_MILLISECONDS);
   }
 
-  const waited = (): number => performance.now() - (queue[0]?.since ?? Number.POSITIVE_INFINITY);
+  const oldestWait = (): number => performance.now() - (queue[0]?.since ?? Number.POSITIVE_INFINITY);
 
   const isStuck = (): boolean =>
-    waited() >= LONG_WAIT_MILLISECONDS && performance.now() - lastEnd >= LONG_WAIT_MILLISECONDS;
+    oldestWait() >= STUCK_MILLISECONDS && performance.now() - lastEnd >= STUCK_MILLISECONDS;
 
-  function isWorthRunning(): boolean {
+  function canRunCall(): boolean {
     const running = threads.size - idle.length;
-    const isDue = waited() >= LONGEST_WAIT_MILLISECONDS || isStuck();
-    return running < CALLS_WITH_LOAD || options.gauge.load() < FULL_LOAD || isDue;
+    const isOverdue = oldestWait() >= MAX_WAIT_MILLISECONDS || isStuck();
+    return running < MAX_COMPUTING_CALLS || options.gauge.load() < FULL_LOAD || isOverdue;
   }
 
-  function isWorthAThread(): boolean {
+  function canStartThread(): boolean {
     if (threads.size === 0 || isStuck()) return true;
-    if (waited() >= LONGEST_WAIT_MILLISECONDS && options.gauge.load() < FULL_LOAD) return true;
-    const hasRoom = threads.size < CALLS_WITH_LOAD || options.gauge.load() < FULL_LOAD;
-    return hasRoom && options.gauge.idleProcessors() >= PROCESSORS_TO_START && waited() >= WAIT_MILLISECONDS;
+    if (oldestWait() >= MAX_WAIT_MILLISECONDS && options.gauge.load() < FULL_LOAD) return true;
+    const hasRoom = threads.size < MAX_COMPUTING_CALLS || options.gauge.load() < FULL_LOAD;
+    return (
+      hasRoom && options.gauge.idleProcessors() >= PROCESSORS_TO_START && oldestWait() >= WAIT_MILLISECONDS
+    );
   }
 
-  function release(thread: FunctionThread): void {
+  function markIdle(thread: FunctionThread): void {
     if (!threads.has(thread)) return;
     idle.push({ thread, since: Date.now() });
   }
 
-  /** The one with the most calls behind it; the others can grow idle and end. */
+  /** Takes the idle thread with the most calls, so that the other threads stay idle and end. */
   function takeWarmest(): FunctionThread | undefined {
     let warmest = 0;
     for (const [index, { thread }] of idle.entries())
@@ -147,9 +153,10 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
   const callsTo = (thread: FunctionThread | undefined): number =>
     (thread !== undefined && callsOf.get(thread)) || 0;
 
-  /** A thread that is interrupted while its times are read tells nonsense. */
-  function learn(utilization: number): void {
-    if (utilization >= 0 && utilization <= 1) computing += (utilization - computing) / CALLS_REMEMBERED;
+  /** Ignores values outside of 0 to 1, which Node returns for a thread that is interrupted while its times are read. */
+  function updateAverage(utilization: number): void {
+    if (utilization >= 0 && utilization <= 1)
+      averageUtilization += (utilization - averageUtilization) / AVERAGED_CALLS;
   }
 
   async function run(
@@ -158,14 +165,14 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     sink?: ResponseSink,
   ): Promise<InvocationResult> {
     callsOf.set(thread, callsTo(thread) + 1);
-    if (threads.size - idle.length > CALLS_WITH_LOAD) options.gauge.expect(computing);
+    if (threads.size - idle.length > MAX_COMPUTING_CALLS) options.gauge.expect(averageUtilization);
     const start = performance.now();
     const before = thread.utilization();
     const result = await thread.invoke(payload, sink);
     lastEnd = performance.now();
-    if (result.succeeded) learn(thread.utilization(before).utilization);
+    if (result.succeeded) updateAverage(thread.utilization(before).utilization);
     options.onInvoked(lastEnd - start);
-    release(thread);
+    markIdle(thread);
     serveQueue();
     return result;
   }

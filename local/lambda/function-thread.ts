@@ -9,13 +9,13 @@ import type { MessageFromThread, MessageToThread, ThreadData } from './thread/me
 
 export interface FunctionThread {
   readonly busy: boolean;
-  /** Settles when the function's module has run: with undefined, or with why it could not. */
+  /** Resolves when the function's module has loaded: with undefined, or with the failure. */
   readonly loaded: Promise<InvocationResult | undefined>;
-  /** One at a time, once loaded. */
+  /** One invocation at a time, after `loaded`. */
   invoke(payload: string, sink?: ResponseSink): Promise<InvocationResult>;
-  /** Since it began, or since then: how much of its time it computed. */
+  /** The share of its time that the thread computed, since its start or since an earlier measurement. */
   utilization(since?: EventLoopUtilization): EventLoopUtilization;
-  /** An invocation under way fails. */
+  /** Ends the thread. Its running invocation fails. */
   terminate(): Promise<unknown>;
 }
 
@@ -26,22 +26,23 @@ interface Invocation {
   readonly resolve: (result: InvocationResult) => void;
 }
 
-// AWS gives a cold start 10 s; here dozens of threads may load at once on a few cores.
+// AWS allows 10 s for a cold start. Here, dozens of threads may load concurrently on a few processors.
 const LOAD_TIMEOUT_MILLISECONDS = 60_000;
 
-// V8 would take 48 MB in each of dozens of threads, and give none back: a fourth costs no time that can be measured, and
-// keeps a run of batches at two thirds of the memory.
+// V8's default is 48 MB in each of dozens of threads, which V8 does not return. A quarter of it costs no measurable
+// time and reduces the memory of a run with batches to two thirds.
 const YOUNG_GENERATION_MEGABYTES = 12;
 
-// A quarter of the function's credit: few messages back, and none at all for a short answer.
+// A quarter of what a function may write without an acknowledgement, so that there are few acknowledgements, and none
+// for a short response.
 const ACKNOWLEDGE_FROM_BYTES = 16 * 1024;
 
 export function createFunctionThread(definition: FunctionDefinition, events: ThreadEvents): FunctionThread {
   const timeoutMilliseconds = definition.timeoutSeconds * 1000;
   const worker = new Worker(new URL('./thread/run-handler.ts', import.meta.url), {
     name: definition.functionName,
-    // Read by Node when the thread starts, then taken out of the function's sight: compiled code of an earlier
-    // thread halves the time to load.
+    // Compiled code of an earlier thread halves the load time. Node reads the variable when the thread starts; the
+    // thread then deletes it, so that the function does not see it.
     env: { ...definition.environment, NODE_COMPILE_CACHE: definition.compileCacheFolder },
     argv: [],
     execArgv: [],
@@ -64,7 +65,7 @@ export function createFunctionThread(definition: FunctionDefinition, events: Thr
     } satisfies ThreadData,
   });
   events.gauge.watch(worker);
-  const report = (message: MessageToThread) => worker.postMessage(message);
+  const send = (message: MessageToThread) => worker.postMessage(message);
 
   const loading = Promise.withResolvers<InvocationResult | undefined>();
   let gone = false;
@@ -72,7 +73,7 @@ export function createFunctionThread(definition: FunctionDefinition, events: Thr
   let deadline: NodeJS.Timeout | undefined;
   let unacknowledged = 0;
 
-  function charge(result: InvocationResult): void {
+  function complete(result: InvocationResult): void {
     clearTimeout(deadline);
     clearTimeout(loadTimeout);
     loading.resolve(result);
@@ -82,23 +83,23 @@ export function createFunctionThread(definition: FunctionDefinition, events: Thr
   }
 
   function fail(errorType: string, errorMessage: string): void {
-    charge({ succeeded: false, errorType, errorMessage });
+    complete({ succeeded: false, errorType, errorMessage });
   }
 
   function failAndTerminate(errorType: string, errorMessage: string): void {
-    leave();
+    markGone();
     fail(errorType, errorMessage);
     void worker.terminate();
   }
 
-  function leave(): void {
+  function markGone(): void {
     if (gone) return;
     gone = true;
     events.gauge.forget(worker);
     events.onGone();
   }
 
-  function startClock(): void {
+  function startTimeout(): void {
     deadline = setTimeout(() => {
       const seconds = definition.timeoutSeconds.toFixed(2);
       failAndTerminate('Sandbox.Timedout', `${current?.requestId} Task timed out after ${seconds} seconds`);
@@ -108,7 +109,7 @@ export function createFunctionThread(definition: FunctionDefinition, events: Thr
   function acknowledge(bytes: number): void {
     unacknowledged += bytes;
     if (unacknowledged < ACKNOWLEDGE_FROM_BYTES || gone) return;
-    report({ kind: 'written', bytes: unacknowledged });
+    send({ kind: 'written', bytes: unacknowledged });
     unacknowledged = 0;
   }
 
@@ -155,17 +156,17 @@ export function createFunctionThread(definition: FunctionDefinition, events: Thr
       current.sink.write(payload, () => {});
       current.sink.end();
     }
-    charge({ succeeded: true, payload: payload ?? joinChunks(current?.collected ?? []) });
+    complete({ succeeded: true, payload: payload ?? joinChunks(current?.collected ?? []) });
   }
 
   worker.on('message', receive);
   worker.on('error', (error: Error) => {
-    leave();
+    markGone();
     events.onLine(error.stack ?? String(error));
     fail('Runtime.ExitError', `Error: Runtime exited: ${error.message}`);
   });
   worker.on('exit', (code) => {
-    leave();
+    markGone();
     fail('Runtime.ExitError', `Error: Runtime exited with error: exit status ${code}`);
   });
   passLines(worker.stdout, events.onLine);
@@ -185,8 +186,8 @@ export function createFunctionThread(definition: FunctionDefinition, events: Thr
         current = { requestId: randomUUID(), sink, collected: [], resolve };
         unacknowledged = 0;
         if (gone) return fail('Runtime.ExitError', 'The thread has ended');
-        startClock();
-        report({ kind: 'invoke', requestId: current.requestId, payload });
+        startTimeout();
+        send({ kind: 'invoke', requestId: current.requestId, payload });
       });
     },
     utilization: (since) => worker.performance.eventLoopUtilization(since),

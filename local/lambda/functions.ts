@@ -28,14 +28,15 @@ const FUNCTION = 'AWS::Lambda::Function';
 const VERSION = 'AWS::Lambda::Version';
 const ALIAS = 'AWS::Lambda::Alias';
 
-/** Nothing is ever deployed anew here: a version is the first one. */
+/** A run has no deployments, so each function has one version. */
 const THE_VERSION = '1';
 
-// Room for others beside a hundred streams that one client keeps open: each holds a thread, as it holds an environment in
-// AWS. Few enough that a runaway loop does not take the machine down: a thread that waits for a model has some 18 MB.
+// Enough for 100 open streams of one client and some other calls: a stream occupies a thread, as it occupies an
+// environment in AWS. Few enough that a runaway loop does not exhaust the memory: a thread that waits for a model uses
+// about 18 MB.
 const DEFAULT_MAX_CONCURRENCY = 128;
 
-// Lambda's own defaults.
+// Lambda's defaults.
 const DEFAULT_TIMEOUT_SECONDS = 3;
 const DEFAULT_MEMORY_MEGABYTES = 128;
 
@@ -57,7 +58,7 @@ export const functions: ResourceKind = {
     const qualifierOf = ({ type, properties, logicalId }: TemplateResource): string =>
       type === ALIAS ? String(context.resolve(properties.Name, logicalId)) : THE_VERSION;
     const qualifiedArnOf = (resource: TemplateResource) => `${arnOf(resource)}:${qualifierOf(resource)}`;
-    const ours = resources.filter(({ type }) => type === FUNCTION);
+    const functionResources = resources.filter(({ type }) => type === FUNCTION);
     const invocations = await serveInvocations(
       (reference) => findFunction(context, reference),
       context.access,
@@ -75,14 +76,14 @@ export const functions: ResourceKind = {
       async start() {
         const gauge = createLoadGauge();
         const concurrency = createAccountConcurrency(context.options.accountConcurrency);
-        for (const resource of ours) {
+        for (const resource of functionResources) {
           const { properties, logicalId } = resource;
           const executions = context.resolve(properties.ReservedConcurrentExecutions, logicalId);
           if (executions === undefined) continue;
           const problem = concurrency.reserve(nameOf(resource), Number(executions));
           if (problem !== undefined) throw new Error(`${logicalId} (${FUNCTION}): ${problem}`);
         }
-        for (const resource of ours) {
+        for (const resource of functionResources) {
           const functionName = nameOf(resource);
           const qualifiers = resources
             .filter((other) => other.type !== FUNCTION && nameOf(other) === functionName)
@@ -163,7 +164,7 @@ function defineFunction(
       ...environment,
     },
     hasLogListener: context.options.onLog !== undefined,
-    // By reference, as the rules still grow: a thread gets a copy when it starts.
+    // By reference, because rules are still added. A thread gets a copy when it starts.
     emulatorRoute: context.emulatorRoute && {
       ...context.emulatorRoute,
       rules: { ...rules, operator: undefined, sessions },

@@ -5,22 +5,22 @@ export interface InvokableFunction {
   readonly functionArn: string;
   /** Its versions and aliases. */
   readonly qualifiers: readonly string[];
-  /** By which the engines know its role. */
+  /** The emulators identify its role by this access key. */
   readonly accessKeyId: string;
   readonly timeoutSeconds: number;
-  /** Resolves in every case; what went wrong is in the result. */
+  /** Never rejects: errors are in the result. */
   invoke(payload: string, sink?: ResponseSink): Promise<InvocationResult>;
 }
 
-/** Where a streamed response goes as it is written. Without a sink, what a function streams is its payload. */
+/** Receives a streamed response while the function writes it. Without a sink, the streamed bytes become the payload. */
 export interface ResponseSink {
-  /** `written` is called when the next link has taken the bytes: it paces the function. */
+  /** The sink calls `written` when the bytes have been forwarded. This limits how fast the function writes. */
   write(chunk: string | Uint8Array, written: () => void): void;
-  /** The response is complete; the function may still be at work. */
+  /** The response is complete. The function may still run. */
   end(): void;
 }
 
-/** Why Lambda did not run a function, in the words of its API. */
+/** Why Lambda throttled a call, as in its API. */
 export type ThrottleReason =
   | 'ConcurrentInvocationLimitExceeded'
   | 'ReservedFunctionConcurrentInvocationLimitExceeded';
@@ -31,6 +31,6 @@ export type InvocationResult =
       readonly succeeded: false;
       readonly errorType: string;
       readonly errorMessage: string;
-      /** The function did not run. */
+      /** Set if Lambda throttled the call: the function did not run. */
       readonly throttle?: ThrottleReason;
     };

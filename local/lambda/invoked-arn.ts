@@ -1,6 +1,6 @@
 import type { InvokableFunction } from './invokable-function.ts';
 
-/** What IAM checks when a function is called by this name or ARN: with the version or alias, if it names one. */
+/** The ARN that IAM checks for a call by this name or ARN. It has a qualifier if the reference has one. */
 export function invokedArn({ functionArn }: InvokableFunction, reference: string): string {
   const parts = reference.split(':');
   const [, qualifier] = parts[2] === 'lambda' ? parts.slice(6) : parts;

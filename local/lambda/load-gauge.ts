@@ -2,32 +2,34 @@ import { cpus } from 'node:os';
 import { type EventLoopUtilization, performance } from 'node:perf_hooks';
 import type { Worker } from 'node:worker_threads';
 
-// Long enough that a thread which has just begun to compute is seen, short against what a caller notices.
+// Long enough to detect a thread that has just started to compute, and too short for a caller to notice.
 const WINDOW_MILLISECONDS = 25;
 
-/** How busy threads are: one that computes counts as 1, one that waits for an answer as next to nothing. */
+/**
+ * Measures how busy threads are. A thread that computes counts as 1, a thread that waits for a response as almost 0.
+ */
 export interface LoadGauge {
   watch(worker: Worker): void;
   forget(worker: Worker): void;
-  /** The sum over all threads and the main one, a moment ago. */
+  /** The sum over all threads and the main thread, in the last window of at least 25 ms. */
   load(): number;
-  /** More is to come than was seen: it counts as long as what is seen is older. */
+  /** Adds the load of a call that starts now. It counts until the measured window includes the call. */
   expect(load: number): void;
-  /** How many of the machine's processors nobody used lately; 0 as long as that is not known. Asked again and again. */
+  /** The number of processors that were idle since the previous call; 0 if that call was more than 500 ms ago. */
   idleProcessors(): number;
 }
 
-// To read the processors' times takes a third of a millisecond.
+// Reading the processors' times takes a third of a millisecond, so they are read at most this often.
 const PROCESSOR_WINDOW_MILLISECONDS = 45;
 
-// What was idle longer ago says nothing of now.
+// An average over a longer time says nothing about the load now.
 const STALE_MILLISECONDS = 500;
 
 export function createLoadGauge(): LoadGauge {
   const workers = new Map<Worker, EventLoopUtilization>();
-  let ofMain = performance.eventLoopUtilization();
+  let previousOfMain = performance.eventLoopUtilization();
   let since = performance.now();
-  let known = 0;
+  let lastLoad = 0;
   let expected: { readonly at: number; readonly load: number }[] = [];
   let processors = { at: Number.NEGATIVE_INFINITY, idle: 0 };
   let idleProcessors = 0;
@@ -41,25 +43,25 @@ export function createLoadGauge(): LoadGauge {
     },
     load() {
       const now = performance.now();
-      if (now - since < WINDOW_MILLISECONDS) return known;
+      if (now - since < WINDOW_MILLISECONDS) return lastLoad;
       const window = now - since;
       since = now;
       const main = performance.eventLoopUtilization();
-      known = performance.eventLoopUtilization(main, ofMain).utilization;
-      ofMain = main;
+      lastLoad = performance.eventLoopUtilization(main, previousOfMain).utilization;
+      previousOfMain = main;
       for (const [worker, before] of workers) {
         const { eventLoopUtilization } = worker.performance;
         const current = eventLoopUtilization();
-        known += eventLoopUtilization(current, before).utilization;
+        lastLoad += eventLoopUtilization(current, before).utilization;
         workers.set(worker, current);
       }
-      // Of what began in this window, it has only seen a part.
+      // The window contains only a part of the calls that started in it.
       expected = expected.filter(({ at }) => now - at < window);
-      for (const { at, load } of expected) known += load * (1 - (now - at) / window);
-      return known;
+      for (const { at, load } of expected) lastLoad += load * (1 - (now - at) / window);
+      return lastLoad;
     },
     expect(load) {
-      known += load;
+      lastLoad += load;
       expected.push({ at: performance.now(), load });
     },
     idleProcessors() {
@@ -67,7 +69,7 @@ export function createLoadGauge(): LoadGauge {
       const age = at - processors.at;
       if (age < PROCESSOR_WINDOW_MILLISECONDS) return idleProcessors;
       const times = cpus().map((processor) => processor.times);
-      // What gives way to everybody else takes nothing from us.
+      // Processes of low priority give way to this one, so their time counts as idle.
       const idle = times.reduce((sum, { idle: unused, nice }) => sum + unused + nice, 0);
       idleProcessors = age > STALE_MILLISECONDS ? 0 : (idle - processors.idle) / age;
       processors = { at, idle };

@@ -10,9 +10,9 @@ interface PermissionProperties {
   readonly SourceArn?: string;
 }
 
-const UNDERSTOOD = ['Action', 'FunctionName', 'Principal', 'SourceAccount', 'SourceArn'];
+const SUPPORTED = ['Action', 'FunctionName', 'Principal', 'SourceAccount', 'SourceArn'];
 
-/** What the policies of functions say: who else may call them. */
+/** Resource-based policies of functions: which services and accounts may call them. */
 export const permissions: ResourceKind = {
   types: ['AWS::Lambda::Permission'],
 
@@ -23,13 +23,13 @@ export const permissions: ResourceKind = {
       async start() {
         for (const { logicalId, type, properties } of resources) {
           const resolved = context.resolve(properties, logicalId) as PermissionProperties;
-          const strange = Object.keys(resolved).find((name) => !UNDERSTOOD.includes(name));
-          if (strange) throw new Error(`${logicalId} (${type}): ${strange} is not available locally`);
+          const unsupported = Object.keys(resolved).find((name) => !SUPPORTED.includes(name));
+          if (unsupported) throw new Error(`${logicalId} (${type}): ${unsupported} is not available locally`);
           const { Action, FunctionName, Principal, SourceAccount, SourceArn } = resolved;
-          const called = findFunction(context, FunctionName);
+          const calledFunction = findFunction(context, FunctionName);
           // A function that only a deployment calls does not run here.
-          if (!called) continue;
-          const arn = invokedArn(called, FunctionName);
+          if (!calledFunction) continue;
+          const arn = invokedArn(calledFunction, FunctionName);
           const statement = {
             Effect: 'Allow',
             Action,

@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunContext } from '../run-context.ts';
 
-// Somebody who has not called for so long is not in the middle of something.
+// After this time without a call, no client is probably in the middle of its work.
 const QUIET_MILLISECONDS = 1000;
 
 /**
- * Loads a thread of each function behind the start: first those that requests of clients wait for, one after another,
- * then the others as long as nobody calls, since a thread that loads takes a processor.
+ * Loads one thread of each function after the start, one after another. Functions that client requests wait for are
+ * first. The others load only while no function is called, because a loading thread occupies a processor.
  */
-export async function prewarm({ serving, functions, awaitedByClients }: RunContext): Promise<void> {
+export async function prewarm({ serving, functions, clientFacingFunctions }: RunContext): Promise<void> {
   await serving.promise;
-  for (const arn of awaitedByClients) await functions.get(arn)?.prewarm();
+  for (const arn of clientFacingFunctions) await functions.get(arn)?.prewarm();
   const pools = [...functions.values()];
   for (const pool of pools) {
     for (;;) {

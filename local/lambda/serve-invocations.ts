@@ -22,13 +22,13 @@ export interface InvocationServer {
   close(): Promise<void>;
 }
 
-/** Lambda's own API: Invoke, which waits for the answer. Invocations as events have no queue here. */
+/** Serves Lambda's operation Invoke. Only synchronous calls: there is no queue for asynchronous ones here. */
 export async function serveInvocations(
   find: (reference: string) => InvokableFunction | undefined,
-  evaluate: Pick<AccessControl, 'rejectionOf' | 'rules'>,
+  access: Pick<AccessControl, 'rejectionOf' | 'rules'>,
 ): Promise<InvocationServer> {
   const server = createServer((request, response) => {
-    respond(find, evaluate, request, response).catch((error) =>
+    respond(find, access, request, response).catch((error) =>
       reject(response, 500, 'ServiceException', String(error)),
     );
   });
@@ -42,21 +42,29 @@ async function respond(
   response: ServerResponse,
 ): Promise<void> {
   const reference = decodeURIComponent(INVOKE.exec(request.url ?? '')?.[1] ?? '');
-  const called = request.method === 'POST' ? find(reference) : undefined;
+  const calledFunction = request.method === 'POST' ? find(reference) : undefined;
   const payload = await text(request);
   const { method = '', url = '', headers } = request;
   const rejection =
     forgeryOf({ method, url, headers }, payload, rules) ??
     rejectionOf(accessKeyOf(headers), [
-      { action: 'lambda:InvokeFunction', resource: called ? invokedArn(called, reference) : '*' },
+      {
+        action: 'lambda:InvokeFunction',
+        resource: calledFunction ? invokedArn(calledFunction, reference) : '*',
+      },
     ]);
   if (rejection) return reject(response, 403, DENIALS[rejection.reason], rejection.message);
-  if (called === undefined)
+  if (calledFunction === undefined)
     return reject(response, 404, 'ResourceNotFoundException', `Function not found: ${reference}`);
-  const kind = request.headers['x-amz-invocation-type'] ?? 'RequestResponse';
-  if (kind !== 'RequestResponse')
-    return reject(response, 400, 'InvalidParameterValueException', `${kind} is not available locally`);
-  const result = await called.invoke(payload || '{}');
+  const invocationType = request.headers['x-amz-invocation-type'] ?? 'RequestResponse';
+  if (invocationType !== 'RequestResponse')
+    return reject(
+      response,
+      400,
+      'InvalidParameterValueException',
+      `${invocationType} is not available locally`,
+    );
+  const result = await calledFunction.invoke(payload || '{}');
   if (!result.succeeded && result.throttle !== undefined)
     return send(response, 429, result.errorType, {
       Reason: result.throttle,

@@ -18,15 +18,15 @@ export interface WebFunctionDefinition {
   readonly environment: Readonly<Record<string, string>>;
   readonly timeoutSeconds: number;
   readonly limits: WebFunctionLimits;
-  /** Starts the server ahead of the first request. */
+  /** Starts the server before the first request. */
   readonly prewarm: boolean;
   onLine(line: string): void;
 }
 
 export interface WebFunctionLimits {
-  /** Undefined where the endpoint names no limit. */
+  /** Undefined if the endpoint has no limit. */
   readonly requestsPerSecond: number | undefined;
-  /** At once, in all environments that the endpoint may have; what is more is rejected, not queued. */
+  /** Concurrent requests, over all environments of the endpoint. Further requests are rejected, not queued. */
   readonly concurrency: number;
 }
 
@@ -38,38 +38,33 @@ export interface WebFunctionServer {
 interface Environment {
   readonly worker: Worker;
   readonly port: number;
-  /** Rejects when the server does not listen in time, or ends before. */
+  /** Rejects if the server does not listen in time, or if it ends before. */
   readonly listening: Promise<void>;
 }
 
-// What Lambda gives a server to begin to listen.
+// Lambda's time limit for a server to start listening.
 const START_MILLISECONDS = 10_000;
 
-// About one connection, not what comes over it (RFC 9110, 7.6.1), as is whatever `Connection` names.
-const OF_ONE_CONNECTION = ['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'upgrade'];
+// Headers of a connection, not of the request (RFC 9110, section 7.6.1). Headers that `Connection` names are removed
+// too.
+const HOP_BY_HOP = ['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'upgrade'];
 
-// Taken out of a request before a function sees it; its transfer coding stays, so that its body is sent on as it came.
-const NOT_FORWARDED = new Set([
-  ...OF_ONE_CONNECTION,
-  'expect',
-  'host',
-  'proxy-authenticate',
-  'proxy-authorization',
-]);
+// Removed from a request before the function gets it. Transfer-Encoding stays, so that the body is forwarded unchanged.
+const NOT_FORWARDED = new Set([...HOP_BY_HOP, 'expect', 'host', 'proxy-authenticate', 'proxy-authorization']);
 
-const NOT_RETURNED = new Set([...OF_ONE_CONNECTION, 'proxy-authenticate', 'transfer-encoding']);
+const NOT_RETURNED = new Set([...HOP_BY_HOP, 'proxy-authenticate', 'transfer-encoding']);
 
-/** One environment, started by the first request, and again by the next one after it has ended. */
+/** Serves one environment. The first request starts it. After it has ended, the next request starts a new one. */
 export function startWebFunction(definition: WebFunctionDefinition): WebFunctionServer {
   let environment: Promise<Environment> | undefined;
   const agent = new Agent({ keepAlive: true });
   const { requestsPerSecond, concurrency } = definition.limits;
   const isWithinRate = createThrottle();
-  let underWay = 0;
+  let activeRequests = 0;
 
-  /** Lambda does not say how it counts; here a second's requests may come at once. */
+  /** Lambda does not document how it counts. Here, all requests of a second may come at once. */
   const isThrottled = (): boolean =>
-    underWay >= concurrency ||
+    activeRequests >= concurrency ||
     (requestsPerSecond !== undefined &&
       !isWithinRate(definition, { requestsPerSecond, burst: requestsPerSecond }));
 
@@ -119,13 +114,13 @@ export function startWebFunction(definition: WebFunctionDefinition): WebFunction
   return {
     async respond(request, response) {
       if (isThrottled()) {
-        // Lambda documents the header for its own errors, and not what it says of this one.
+        // Lambda documents this header for its own errors, but not the value for a throttled request.
         response.writeHead(429, { 'lambda-web-error-type': 'Platform.Throttled' }).end();
         return;
       }
-      underWay += 1;
+      activeRequests += 1;
       response.once('close', () => {
-        underWay -= 1;
+        activeRequests -= 1;
       });
       let port: number;
       try {
@@ -134,7 +129,7 @@ export function startWebFunction(definition: WebFunctionDefinition): WebFunction
         response.writeHead(502, { 'lambda-web-error-type': 'Runtime.InitError' }).end();
         return;
       }
-      const passed = openRequest({
+      const outgoing = openRequest({
         agent,
         host: '127.0.0.1',
         port,
@@ -142,25 +137,28 @@ export function startWebFunction(definition: WebFunctionDefinition): WebFunction
         path: request.url,
         headers: headersFor(request, definition.domainName),
       });
-      const timer = setTimeout(() => passed.destroy(new Error('timeout')), definition.timeoutSeconds * 1000);
-      passed.on('response', (respond) => {
-        // A function that answers before it has read a request goes on reading, or says that it will not.
-        const closes = !request.complete && respond.headers.connection === 'close';
+      const timer = setTimeout(
+        () => outgoing.destroy(new Error('timeout')),
+        definition.timeoutSeconds * 1000,
+      );
+      outgoing.on('response', (incoming) => {
+        // A function that responds before it has read the request either reads the rest, or sends `Connection: close`.
+        const closes = !request.complete && incoming.headers.connection === 'close';
         const connection = closes ? ['Connection', 'close'] : [];
-        const headers = passedOn(respond.rawHeaders, NOT_RETURNED);
-        response.writeHead(respond.statusCode ?? 502, [...headers, ...connection]);
-        pipeline(respond, response, () => clearTimeout(timer));
+        const headers = withoutHeaders(incoming.rawHeaders, NOT_RETURNED);
+        response.writeHead(incoming.statusCode ?? 502, [...headers, ...connection]);
+        pipeline(incoming, response, () => clearTimeout(timer));
       });
-      passed.on('error', (error) => {
+      outgoing.on('error', (error) => {
         clearTimeout(timer);
         if (response.headersSent) response.destroy();
         else response.writeHead(error.message === 'timeout' ? 504 : 502).end();
       });
-      // A client that leaves takes its request along.
+      // If the client disconnects, its request to the function is aborted.
       response.on('close', () => {
-        if (!response.writableEnded) passed.destroy();
+        if (!response.writableEnded) outgoing.destroy();
       });
-      pipeline(request, passed, () => {});
+      pipeline(request, outgoing, () => {});
     },
     async close() {
       agent.destroy();
@@ -170,12 +168,16 @@ export function startWebFunction(definition: WebFunctionDefinition): WebFunction
 }
 
 function headersFor(request: IncomingMessage, host: string): string[] {
-  const headers = passedOn(request.rawHeaders, NOT_FORWARDED, /^lambda-web-/);
+  const headers = withoutHeaders(request.rawHeaders, NOT_FORWARDED, /^lambda-web-/);
   return ['Host', host, 'lambda-web-request-id', randomUUID(), ...headers];
 }
 
-/** Names and values in turn. */
-function passedOn(rawHeaders: readonly string[], without: ReadonlySet<string>, reserved?: RegExp): string[] {
+/** Returns names and values, alternating, without these headers and those that `Connection` names. */
+function withoutHeaders(
+  rawHeaders: readonly string[],
+  removed: ReadonlySet<string>,
+  reserved?: RegExp,
+): string[] {
   const headers = rawHeaders.flatMap((name, index) =>
     index % 2 === 0 ? [{ name, lower: name.toLowerCase(), value: rawHeaders[index + 1] ?? '' }] : [],
   );
@@ -188,11 +190,11 @@ function passedOn(rawHeaders: readonly string[], without: ReadonlySet<string>, r
         .map((option) => option.trim()),
     );
   return headers
-    .filter(({ lower }) => !without.has(lower) && !named.includes(lower) && !reserved?.test(lower))
+    .filter(({ lower }) => !removed.has(lower) && !named.includes(lower) && !reserved?.test(lower))
     .flatMap(({ name, value }) => [name, value]);
 }
 
-/** Free at the moment: the thread takes it within milliseconds. */
+/** A port that is free now. The thread listens on it within milliseconds. */
 function findFreePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();

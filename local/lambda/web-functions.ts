@@ -28,14 +28,16 @@ interface EndpointProperties {
 const FUNCTION = 'AWS::Lambda::WebFunction';
 const REVISION = 'AWS::Lambda::WebFunctionRevision';
 const ENDPOINT = 'AWS::Lambda::WebFunctionEndpoint';
-/** A copy of an asset to where a web function reads it; here the asset itself is read. */
+/** Copies an asset to the bucket from which AWS reads a web function's code. Here, the asset itself is read. */
 const CODE_COPY = 'Custom::S3ObjectCopy';
 
-// Lambda's own defaults.
+// Lambda's defaults.
 const DEFAULT_TIMEOUT_SECONDS = 30;
 const DEFAULT_CONCURRENCY = 64;
 
-/** Web functions: HTTP servers, each in one environment, which takes what an endpoint's environments take together. */
+/**
+ * Web functions: HTTP servers, each in one environment, with the capacity of all environments of its endpoint in AWS.
+ */
 export const webFunctions: ResourceKind = {
   types: [FUNCTION, REVISION, ENDPOINT, CODE_COPY],
 

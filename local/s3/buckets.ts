@@ -5,11 +5,11 @@ import { keyArnOf } from '../kms/key-arn-of.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import { claimPort, releasePort } from '../wire/own-ports.ts';
 
-/** What the thread tells. */
+/** Messages from the thread of serve-buckets.ts. */
 export type MessageFromBuckets =
   | { readonly kind: 'listening'; readonly port: number }
   | { readonly kind: 'use'; readonly use: PermissionUse }
-  | { readonly kind: 'refusal'; readonly message: string };
+  | { readonly kind: 'denied'; readonly message: string };
 
 interface BucketProperties {
   readonly BucketEncryption?: {
@@ -42,7 +42,7 @@ export const buckets: ResourceKind = {
     });
     const port = await listening.promise;
     claimPort(port);
-    // An IP address as the endpoint makes every SDK client address buckets by path.
+    // With an IP address as the endpoint, every SDK client addresses buckets by path.
     const endpoint = `http://127.0.0.1:${port}`;
     context.endpoints.s3 = endpoint;
 
@@ -58,7 +58,7 @@ export const buckets: ResourceKind = {
       },
       environmentFor: () => ({
         AWS_ENDPOINT_URL_S3: endpoint,
-        // s3rver stores the framing of a checksummed upload as part of the object.
+        // s3rver would store the framing of an upload with checksums as a part of the object.
         AWS_REQUEST_CHECKSUM_CALCULATION: 'WHEN_REQUIRED',
         AWS_RESPONSE_CHECKSUM_VALIDATION: 'WHEN_REQUIRED',
       }),

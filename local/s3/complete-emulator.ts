@@ -18,7 +18,7 @@ interface StoredObject {
   readonly metadata: unknown;
 }
 
-/** What is replaced of s3rver's store. */
+/** The methods of s3rver's store that are replaced or called here. */
 interface Store {
   getResourcePath(bucket: string, key: string | undefined, resource: string): string;
   putMetadata(bucket: string, key: string, metadata: unknown, md5: string): Promise<void>;
@@ -42,8 +42,9 @@ interface Context {
 }
 
 /**
- * Adds what s3rver lacks: aborting and listing uploads in parts, and tags that come with an object. And makes its writes whole: it answers when a body has
- * been read, not when it is on the disk, and completes an upload whose parts are still on their way there.
+ * Adds what s3rver lacks: it aborts and lists multipart uploads, and stores tags that are sent with an object. It also
+ * makes writes complete: s3rver responds when it has read a body, before the body is on the disk, and completes a
+ * multipart upload while its parts are still being written.
  */
 export function completeEmulator(server: S3rver): void {
   const store = (server as unknown as { store: Store }).store;
@@ -82,10 +83,10 @@ export function completeEmulator(server: S3rver): void {
 
   const tag = async (bucket: string, key: string, tags: string | undefined): Promise<void> => {
     if (tags === undefined) return;
-    await writeFile(store.getResourcePath(bucket, key, 'tagging.xml'), tagging(tags));
+    await writeFile(store.getResourcePath(bucket, key, 'tagging.xml'), taggingXml(tags));
   };
 
-  // Around s3rver's own routes, which know none of these.
+  // Before s3rver's own routes, which support none of this.
   server.middleware.unshift(async (context: Context, next: () => Promise<void>) => {
     const [, bucket = '', ...key] = decodeURIComponent(context.path).split('/');
     const { uploadId, uploads } = context.query;
@@ -105,7 +106,7 @@ export function completeEmulator(server: S3rver): void {
   });
 }
 
-const tagging = (tags: string): string => {
+const taggingXml = (tags: string): string => {
   const entries = [...new URLSearchParams(tags)].map(
     ([name, value]) => `<Tag><Key>${asXml(name)}</Key><Value>${asXml(value)}</Value></Tag>`,
   );

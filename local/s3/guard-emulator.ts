@@ -3,7 +3,7 @@ import type S3rver from 's3rver';
 import type { AccessRules, Denial, Permission } from '../iam/access-rules.ts';
 import { forgeryOf, secretOf } from '../iam/authenticate.ts';
 import { createEvaluator, type Evaluator, type EvaluatorNotes } from '../iam/evaluator.ts';
-import { isAsSigned, isPresigned } from '../iam/signature.ts';
+import { hasValidUrlSignature, isPresigned } from '../iam/signature.ts';
 import { accessKeyOf } from '../wire/access-key-of.ts';
 import { neededPermissions } from './needed-permissions.ts';
 
@@ -29,17 +29,17 @@ const ERRORS: Readonly<Record<Denial['reason'], readonly [code: string, text?: s
 const MISMATCH =
   'The request signature we calculated does not match the signature you provided. Check your key and signing method.';
 
-/** Lets nobody call what no policy allows. Requests wait for the rules, which come when all of the template is read. */
-export function guardEmulator(server: S3rver, arrival: Promise<AccessRules>, notes: EvaluatorNotes): void {
-  const evaluating = arrival.then((rules) => createEvaluator(rules, notes));
+/** Rejects calls that no policy allows. Requests wait for the rules, which are complete when all kinds have started. */
+export function guardEmulator(server: S3rver, rulesReady: Promise<AccessRules>, notes: EvaluatorNotes): void {
+  const evaluatorReady = rulesReady.then((rules) => createEvaluator(rules, notes));
 
   server.middleware.unshift(async (context: Context, next: () => Promise<void>) => {
-    const evaluate = await evaluating;
-    const rules = await arrival;
+    const evaluate = await evaluatorReady;
+    const rules = await rulesReady;
     const needed = neededPermissions(context);
     const accessKeyId = accessKeyOf(context.headers, context.url);
     const secret = isPresigned(context) ? secretOf(rules, accessKeyId) : undefined;
-    if (secret !== undefined && !isAsSigned(context, secret))
+    if (secret !== undefined && !hasValidUrlSignature(context, secret))
       return respond(context, 403, 'SignatureDoesNotMatch', MISMATCH);
     const isOperator = accessKeyId === rules.operator?.accessKeyId;
     const forgery = isPresigned(context) ? undefined : forgeryOf(context, '', rules, 's3');
@@ -47,17 +47,17 @@ export function guardEmulator(server: S3rver, arrival: Promise<AccessRules>, not
     if (!needed && !isOperator) return respond(context, 501, 'NotImplemented', 'Not available locally');
     const rejection = needed && rejectionOf(evaluate, accessKeyId, needed);
     if (rejection) return reject(context, rejection);
-    authenticate(context);
+    replaceAccessKey(context);
     await next().catch((error: { status?: number }) => {
-      const hidden = error.status === 404 ? missingAsDenied(evaluate, accessKeyId, needed) : undefined;
+      const hidden = error.status === 404 ? denialOfMissing(evaluate, accessKeyId, needed) : undefined;
       if (!hidden) throw error;
       reject(context, hidden);
     });
   });
 }
 
-/** The engine knows one key, and does not look at signatures: those of presigned addresses are looked at here. */
-function authenticate(context: Context): void {
+/** The emulator has one access key. It checks no signatures; those of presigned URLs are checked above. */
+function replaceAccessKey(context: Context): void {
   const { authorization } = context.headers;
   if (authorization)
     context.headers.authorization = authorization.replace(/Credential=[^/]+/, 'Credential=S3RVER');
@@ -70,11 +70,11 @@ function rejectionOf(
   needed: readonly Permission[],
 ): Denial | undefined {
   if (accessKeyId !== undefined) return evaluate.rejectionOf(accessKeyId, needed);
-  return evaluate.denialOfAnyone(needed) && { reason: 'no-credentials', message: '' };
+  return evaluate.denialOfAnonymous(needed) && { reason: 'no-credentials', message: '' };
 }
 
-/** Only who may list a bucket is told that it has no such object. */
-function missingAsDenied(
+/** Without the permission ListBucket, S3 returns 403 instead of 404 for a missing object. */
+function denialOfMissing(
   evaluate: Evaluator,
   accessKeyId: string | undefined,
   [first]: readonly Permission[] = [],
@@ -90,7 +90,7 @@ function reject(context: Context, { reason, message }: Denial): void {
 }
 
 function respond(context: Context, status: number, code: string, text: string): void {
-  // The sender of a body reads the answer when all of it is taken.
+  // A client reads the response only after it has sent its whole body.
   context.req.resume();
   context.status = status;
   context.type = 'application/xml';

@@ -1,6 +1,6 @@
 import type { Permission } from '../iam/access-rules.ts';
 
-/** As Koa has it: the path without its query, whose names are cased as they were sent. */
+/** The part of Koa's request that is read here. The path has no query. Names in the query keep their case. */
 interface ObjectRequest {
   readonly method: string;
   readonly path: string;
@@ -8,7 +8,7 @@ interface ObjectRequest {
   readonly headers: Readonly<Record<string, unknown>>;
 }
 
-const OF_OBJECTS: Readonly<Record<string, readonly [query: string | undefined, action: string][]>> = {
+const OBJECT_ACTIONS: Readonly<Record<string, readonly [query: string | undefined, action: string][]>> = {
   GET: [
     ['tagging', 'GetObjectTagging'],
     ['acl', 'GetObjectAcl'],
@@ -25,7 +25,7 @@ const OF_OBJECTS: Readonly<Record<string, readonly [query: string | undefined, a
     ['acl', 'PutObjectAcl'],
     [undefined, 'PutObject'],
   ],
-  // Begins or completes an upload in parts.
+  // Starts or completes a multipart upload.
   POST: [
     ['uploads', 'PutObject'],
     ['uploadId', 'PutObject'],
@@ -38,7 +38,7 @@ const OF_OBJECTS: Readonly<Record<string, readonly [query: string | undefined, a
   ],
 };
 
-const OF_BUCKETS: typeof OF_OBJECTS = {
+const BUCKET_ACTIONS: typeof OBJECT_ACTIONS = {
   GET: [
     ['uploads', 'ListBucketMultipartUploads'],
     ['location', 'GetBucketLocation'],
@@ -52,16 +52,16 @@ const OF_BUCKETS: typeof OF_OBJECTS = {
   DELETE: [[undefined, 'DeleteBucket']],
 };
 
-/** What IAM checks of a call to S3; undefined for one that nothing is known of. */
+/** The permissions that IAM checks for a call to S3. Undefined for an unknown operation. */
 export function neededPermissions({ method, path, query, headers }: ObjectRequest): Permission[] | undefined {
-  // A browser asks before it has anything to sign with.
+  // A browser's preflight request is not signed.
   if (method === 'OPTIONS') return [];
   const [, bucket = '', ...rest] = decodeURIComponent(path).split('/');
   const key = rest.join('/');
   if (bucket === '') return [{ action: 's3:ListAllMyBuckets', resource: '*' }];
   const arn = `arn:aws:s3:::${bucket}`;
-  const lines = (key === '' ? OF_BUCKETS : OF_OBJECTS)[method];
-  const action = lines?.find(([name]) => name === undefined || name in query)?.[1];
+  const actions = (key === '' ? BUCKET_ACTIONS : OBJECT_ACTIONS)[method];
+  const action = actions?.find(([name]) => name === undefined || name in query)?.[1];
   if (action === undefined) return undefined;
   const prefix = query.prefix === undefined ? undefined : { 's3:prefix': String(query.prefix) };
   const needed: Permission = {

@@ -11,7 +11,7 @@ declare module 's3rver' {
 
   export default class S3rver {
     constructor(options: S3rverOptions);
-    /** As every Koa application has it. */
+    /** The middleware of the Koa application. */
     readonly middleware: unknown[];
     run(): Promise<unknown>;
     close(): Promise<void>;

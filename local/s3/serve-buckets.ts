@@ -6,7 +6,7 @@ import type { MessageFromBuckets } from './buckets.ts';
 import { completeEmulator } from './complete-emulator.ts';
 import { guardEmulator } from './guard-emulator.ts';
 
-// The body of a worker thread: objects of tens of megabytes then never hold up the gateway's event loop.
+// The entry point of a worker thread, so that objects of tens of megabytes do not block the gateway's event loop.
 const { directory, buckets } = workerData as { directory: string; buckets: string[] };
 
 const server = new S3rver({
@@ -23,7 +23,7 @@ const send = (message: MessageFromBuckets) => parentPort?.postMessage(message);
 parentPort?.once('message', rules.resolve);
 guardEmulator(server, rules.promise, {
   onUse: (use) => send({ kind: 'use', use }),
-  onDenied: (message) => send({ kind: 'refusal', message }),
+  onDenied: (message) => send({ kind: 'denied', message }),
 });
 const address = (await server.run()) as AddressInfo;
 send({ kind: 'listening', port: address.port });

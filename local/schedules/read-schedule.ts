@@ -13,10 +13,10 @@ export interface Schedule {
 
 export interface ScheduledTarget {
   readonly function: InvokableFunction;
-  /** Asked before each call: why it may not be made. */
+  /** Evaluated before each call. Undefined if the policies allow the call. */
   rejection(): Denial | undefined;
   payload(at: Date): string;
-  /** How long a call that Lambda throttles is repeated. */
+  /** How long a throttled call is retried. */
   readonly eventAgeMilliseconds: number;
 }
 
@@ -34,13 +34,14 @@ interface Target {
   readonly RoleArn?: string;
 }
 
-// Lambda's own, for events of which nothing else is said.
+// Lambda's default maximum age of an event.
 const EVENT_AGE_SECONDS = 6 * 3600;
 
 export const RULE = 'AWS::Events::Rule';
 
-// What is left to chance or to repetition in AWS has no effect here; another property would change what is called when.
-const UNDERSTOOD: Readonly<Record<string, readonly string[]>> = {
+// Some of these properties have no effect here, such as a flexible time window. A property that is not in this list
+// would change which function is called, or when.
+const SUPPORTED: Readonly<Record<string, readonly string[]>> = {
   [RULE]: ['Description', 'Name', 'RoleArn', 'ScheduleExpression', 'State', 'Tags', 'Targets'],
   'AWS::Scheduler::Schedule': [
     'Description',
@@ -54,7 +55,7 @@ const UNDERSTOOD: Readonly<Record<string, readonly string[]>> = {
     'Target',
   ],
 };
-const UNDERSTOOD_OF_TARGETS = ['Arn', 'DeadLetterConfig', 'Id', 'Input', 'RetryPolicy', 'RoleArn'];
+const SUPPORTED_OF_TARGETS = ['Arn', 'DeadLetterConfig', 'Id', 'Input', 'RetryPolicy', 'RoleArn'];
 
 const UNIT_MILLISECONDS: Readonly<Record<string, number>> = {
   minute: 60_000,
@@ -62,7 +63,10 @@ const UNIT_MILLISECONDS: Readonly<Record<string, number>> = {
   day: 86_400_000,
 };
 
-/** Undefined when it is disabled; throws for what would be called at other times or with another input than in AWS. */
+/**
+ * @returns undefined if the schedule is disabled
+ * @throws Error if the time or the input of a call would differ from AWS
+ */
 export function readSchedule(
   { logicalId, type, properties }: TemplateResource,
   arn: string,
@@ -72,28 +76,28 @@ export function readSchedule(
     throw new Error(`${logicalId} (${type}): ${text}`);
   };
   const resolved = context.resolve(properties, logicalId) as ScheduleProperties;
-  const strange = Object.keys(resolved).find((name) => !UNDERSTOOD[type]?.includes(name));
-  if (strange) reject(`${strange} is not available locally`);
+  const unsupported = Object.keys(resolved).find((name) => !SUPPORTED[type]?.includes(name));
+  if (unsupported) reject(`${unsupported} is not available locally`);
   const expression = resolved.ScheduleExpression ?? '';
   const [, count, unit = ''] = /^rate\((\d+) (minute|hour|day)s?\)$/.exec(expression) ?? [];
   const periodMilliseconds = Number(count) * (UNIT_MILLISECONDS[unit] ?? 0);
   if (!(periodMilliseconds > 0)) reject(`"${expression}" is not available locally, only rate(…) is`);
 
   const targets = (resolved.Targets ?? [resolved.Target ?? { Arn: '' }]).map((target) => {
-    const other = Object.keys(target).find((name) => !UNDERSTOOD_OF_TARGETS.includes(name));
-    if (other) reject(`${other} of a target is not available locally`);
-    const called =
+    const unsupportedOfTarget = Object.keys(target).find((name) => !SUPPORTED_OF_TARGETS.includes(name));
+    if (unsupportedOfTarget) reject(`${unsupportedOfTarget} of a target is not available locally`);
+    const calledFunction =
       findFunction(context, target.Arn) ?? reject(`the target ${target.Arn} is no function of the template`);
     const payload = (at: Date) =>
       target.Input === undefined
         ? JSON.stringify(standardEvent(type, arn, at, context))
-        : fillIn(target.Input, arn, at);
+        : replaceKeywords(target.Input, arn, at);
     const { MaximumEventAgeInSeconds = EVENT_AGE_SECONDS } = target.RetryPolicy ?? {};
     const eventAgeMilliseconds = MaximumEventAgeInSeconds * 1000;
-    const needed = { action: 'lambda:InvokeFunction', resource: invokedArn(called, target.Arn) };
+    const needed = { action: 'lambda:InvokeFunction', resource: invokedArn(calledFunction, target.Arn) };
     if (type === RULE)
       return {
-        function: called,
+        function: calledFunction,
         payload,
         eventAgeMilliseconds,
         rejection: () => context.access.denialOfService('events.amazonaws.com', arn, needed),
@@ -104,7 +108,7 @@ export function readSchedule(
       sessionName: logicalId,
     });
     return {
-      function: called,
+      function: calledFunction,
       payload,
       eventAgeMilliseconds,
       rejection: () => context.access.rejectionOf(accessKeyId, [needed]),
@@ -113,7 +117,7 @@ export function readSchedule(
   return resolved.State === 'DISABLED' ? undefined : { periodMilliseconds, targets };
 }
 
-/** What a target without an input of its own is given. */
+/** The event for a target that has no `Input`. */
 function standardEvent(type: string, arn: string, at: Date, { accountId, region }: RunContext) {
   const isRule = type === RULE;
   return {
@@ -122,22 +126,22 @@ function standardEvent(type: string, arn: string, at: Date, { accountId, region 
     'detail-type': 'Scheduled Event',
     source: isRule ? 'aws.events' : 'aws.scheduler',
     account: accountId,
-    time: secondsOf(at),
+    time: formatSeconds(at),
     region,
     resources: [arn],
     detail: isRule ? {} : '{}',
   };
 }
 
-/** The keywords that EventBridge Scheduler replaces in an input. */
-function fillIn(input: string, arn: string, at: Date): string {
+/** Replaces the keywords that EventBridge Scheduler replaces in an input. */
+function replaceKeywords(input: string, arn: string, at: Date): string {
   return input
     .replaceAll('<aws.scheduler.schedule-arn>', arn)
-    .replaceAll('<aws.scheduler.scheduled-time>', secondsOf(at))
+    .replaceAll('<aws.scheduler.scheduled-time>', formatSeconds(at))
     .replaceAll('<aws.scheduler.execution-id>', randomUUID())
     .replaceAll('<aws.scheduler.attempt-number>', '1');
 }
 
-function secondsOf(at: Date): string {
+function formatSeconds(at: Date): string {
   return at.toISOString().replace(/\.\d+Z$/, 'Z');
 }

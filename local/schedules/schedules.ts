@@ -3,17 +3,17 @@ import type { ResourceKind, TemplateResource } from '../template/resource-kind.t
 import { RULE, readSchedule, type Schedule, type ScheduledTarget } from './read-schedule.ts';
 import { systemTimer } from './timer.ts';
 
-// What the first run had to leave alone, such as a lease of 30 s that a killed run held, the second one finds free.
+// Leases of 30 s that a killed run owned have expired by then, so the second run can take what the first run could not.
 const SECOND_RUN_MILLISECONDS = 35_000;
 
-// Node's timers end at 2^31 ms, 24 days.
-const LONGEST_MILLISECONDS = 2 ** 31 - 1;
+// Node's timers take at most 2^31 - 1 ms, 24 days.
+const MAX_TIMER_MILLISECONDS = 2 ** 31 - 1;
 
-// Lambda calls a throttled function ever less often, until the event is too old.
+// Lambda retries a throttled invocation with a growing backoff, until the event is too old.
 const FIRST_BACKOFF_MILLISECONDS = 1000;
-const LONGEST_BACKOFF_MILLISECONDS = 5 * 60_000;
+const MAX_BACKOFF_MILLISECONDS = 5 * 60_000;
 
-/** Schedules of EventBridge that call functions: once at the start, again 35 s later, and by their rate. */
+/** EventBridge schedules that call functions: once at the start, once 35 s later, and at their rate. */
 export const schedules: ResourceKind = {
   types: [RULE, 'AWS::Scheduler::Schedule'],
 
@@ -32,7 +32,7 @@ export const schedules: ResourceKind = {
       async start() {
         for (const resource of resources) {
           const schedule = readSchedule(resource, arnOf(resource), context);
-          if (schedule) stops.push(follow(schedule, context));
+          if (schedule) stops.push(startSchedule(schedule, context));
         }
       },
       async close() {
@@ -42,8 +42,8 @@ export const schedules: ResourceKind = {
   },
 };
 
-/** Returns what ends it. */
-function follow({ periodMilliseconds, targets }: Schedule, context: RunContext): () => void {
+/** Returns a function that stops the schedule. */
+function startSchedule({ periodMilliseconds, targets }: Schedule, context: RunContext): () => void {
   const timer = context.options.timer ?? systemTimer;
   const cancels = new Set<() => void>();
   let stopped = false;
@@ -64,7 +64,7 @@ function follow({ periodMilliseconds, targets }: Schedule, context: RunContext):
         context.options.onLog?.({ functionName: target.function.functionName, line: rejected.message });
         continue;
       }
-      // As AWS does: whether the last one has ended makes no difference.
+      // As in AWS, without waiting for the previous call to end.
       call(target, target.payload(at));
     }
   }
@@ -78,7 +78,7 @@ function follow({ periodMilliseconds, targets }: Schedule, context: RunContext):
     void target.function.invoke(payload).then((result) => {
       if (result.succeeded || stopped) return;
       if (result.throttle !== undefined && age + backoff <= target.eventAgeMilliseconds) {
-        const next = Math.min(2 * backoff, LONGEST_BACKOFF_MILLISECONDS);
+        const next = Math.min(2 * backoff, MAX_BACKOFF_MILLISECONDS);
         after(backoff, () => call(target, payload, age + backoff, next));
         return;
       }
@@ -88,7 +88,7 @@ function follow({ periodMilliseconds, targets }: Schedule, context: RunContext):
   }
 
   function repeat(): void {
-    if (periodMilliseconds > LONGEST_MILLISECONDS) return;
+    if (periodMilliseconds > MAX_TIMER_MILLISECONDS) return;
     after(periodMilliseconds, () => {
       repeat();
       run();

@@ -1,6 +1,6 @@
-/** What schedules are kept by. */
+/** The timers of schedules. */
 export interface Timer {
-  /** Calls once after this time; returns what calls it off. */
+  /** Calls `callback` once after this time. Returns a function that cancels the call. */
   after(milliseconds: number, callback: () => void): () => void;
 }
 

@@ -21,7 +21,7 @@ interface Secret {
   readonly value: string;
 }
 
-/** Secrets Manager: reading only. A value is given, written in the template, or drawn once. */
+/** Secrets Manager, read-only. A value comes from the run's options or from the template, or is generated once. */
 export const secrets: ResourceKind = {
   types: ['AWS::SecretsManager::Secret'],
 
@@ -32,12 +32,12 @@ export const secrets: ResourceKind = {
     for (const { logicalId, properties } of resources) {
       const resolved = context.resolve(properties, logicalId) as SecretProperties;
       const name = resolved.Name ?? context.nameOf(logicalId);
-      // AWS ends an ARN with six random characters; these come from the name, to stay the same.
+      // AWS appends six random characters to an ARN. These are a hash of the name, so that they stay the same.
       const suffix = createHash('sha256').update(name).digest('hex').slice(0, 6);
       const value =
         context.options.secretValues?.[logicalId] ??
         resolved.SecretString ??
-        (await stored.retain(logicalId, () => drawValue(resolved)));
+        (await stored.getOrCreate(logicalId, () => generateValue(resolved)));
       const arn = `arn:aws:secretsmanager:${context.region}:${context.accountId}:secret:${name}-${suffix}`;
       known.set(logicalId, { name, arn, value });
       const key = keyArnOf(resolved.KmsKeyId, context);
@@ -85,7 +85,7 @@ export const secrets: ResourceKind = {
   },
 };
 
-function drawValue({ GenerateSecretString: rules }: SecretProperties): string {
+function generateValue({ GenerateSecretString: rules }: SecretProperties): string {
   const length = rules?.PasswordLength ?? 32;
   const password = randomBytes(length).toString('base64url').slice(0, length);
   if (!rules?.GenerateStringKey) return password;

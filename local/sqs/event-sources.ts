@@ -4,10 +4,10 @@ import { callAwsJson } from '../wire/call-aws-json.ts';
 import { type Poller, pollQueue } from './poll-queue.ts';
 import { readEventSource } from './read-event-source.ts';
 
-/** What Lambda does with a queue in the name of the function's role, and asks for when the mapping is made. */
-const NEEDED = ['ReceiveMessage', 'DeleteMessage', 'GetQueueAttributes'];
+/** Lambda calls these operations with the function's role, and checks their permissions when it creates the mapping. */
+const NEEDED_OPERATIONS = ['ReceiveMessage', 'DeleteMessage', 'GetQueueAttributes'];
 
-/** Lambda's event source mappings of queues: what moves messages from a queue into a function. */
+/** Lambda's event source mappings of queues, which deliver messages from a queue to a function. */
 export const eventSources: ResourceKind = {
   types: ['AWS::Lambda::EventSourceMapping'],
 
@@ -32,7 +32,7 @@ export const eventSources: ResourceKind = {
 async function startPoller(resource: TemplateResource, context: RunContext): Promise<Poller[]> {
   const source = readEventSource(resource, context);
   const { target, queueArn } = source;
-  for (const operation of NEEDED) {
+  for (const operation of NEEDED_OPERATIONS) {
     const rejection = context.access.rejectionOf(target.accessKeyId, [
       { action: `sqs:${operation}`, resource: queueArn },
     ]);

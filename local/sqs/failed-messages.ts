@@ -1,6 +1,9 @@
 import type { InvocationResult } from '../lambda/invokable-function.ts';
 
-/** The ids of the batch that are to be delivered again, after a function that may report single failures or not. */
+/**
+ * The ids of the messages that SQS must redeliver after an invocation.
+ * @param reportsItemFailures whether the event source has ReportBatchItemFailures
+ */
 export function failedMessages(
   result: InvocationResult,
   batch: readonly string[],
@@ -10,11 +13,11 @@ export function failedMessages(
   if (!result.succeeded) return all;
   if (!reportsItemFailures) return new Set();
   const reported = readFailures(result.payload);
-  // As AWS has it: an answer that cannot be right fails the whole batch.
+  // As in AWS, an invalid response fails the whole batch.
   return reported?.every((id) => typeof id === 'string' && all.has(id)) ? new Set(reported as string[]) : all;
 }
 
-/** What the answer lists, or undefined when it has no valid form. Nothing at all is a success. */
+/** The ids in the response; undefined if the response is invalid. An empty response is a success. */
 function readFailures(payload: string): unknown[] | undefined {
   let response: unknown;
   try {

@@ -1,14 +1,14 @@
 export interface FairBacklog<Item> {
   readonly size: number;
   add(group: string, item: Item): void;
-  /** Up to `count` items, one of each group in turn; ends before the first that does not fit. */
+  /** Takes up to `count` items, one of each group in turn. Stops before the first item that does not fit. */
   take(count: number, fits: (item: Item) => boolean): Item[];
   items(): Item[];
 }
 
-/** Items that wait, by group: a group with many does not keep back one with few. */
+/** A queue that is fair to groups: a group with many items does not delay a group with few. */
 export function createFairBacklog<Item>(): FairBacklog<Item> {
-  // The groups in the order of their turns.
+  // In the order of the groups' turns.
   const groups = new Map<string, Item[]>();
   let size = 0;
 

@@ -1,7 +1,7 @@
 import { digestAttributes, type MessageAttribute } from './attributes-digest.ts';
 
-// The engine forgets the group of a message in a standard queue, so it travels as an attribute of the message.
-const STORED_AS = 'runner.MessageGroupId';
+// The emulator drops MessageGroupId in a standard queue, so the group is sent as a message attribute.
+const GROUP_ATTRIBUTE = 'runner.MessageGroupId';
 
 type Attributes = Record<string, MessageAttribute>;
 
@@ -27,48 +27,49 @@ interface Sent {
   MD5OfMessageAttributes?: string;
 }
 
-/** Changes a request on its way to the engine, so that the group is kept; the answer needs what is returned. */
-export function storeGroups(action: string, body: unknown): (response: unknown) => void {
-  if (action === 'SendMessage') return storeGroup(body as Sending);
+/** Changes a request so that the emulator preserves message groups. Call the returned function with the response. */
+export function preserveGroups(action: string, body: unknown): (response: unknown) => void {
+  if (action === 'SendMessage') return preserveGroup(body as Sending);
   if (action === 'SendMessageBatch') {
     const { Entries = [] } = body as { Entries?: (Sending & { Id?: string })[] };
-    const stored = new Map(Entries.map((entry) => [entry.Id, storeGroup(entry)]));
+    const restorers = new Map(Entries.map((entry) => [entry.Id, preserveGroup(entry)]));
     return (response) => {
-      for (const sent of (response as { Successful?: Sent[] }).Successful ?? []) stored.get(sent.Id)?.(sent);
+      for (const sent of (response as { Successful?: Sent[] }).Successful ?? [])
+        restorers.get(sent.Id)?.(sent);
     };
   }
   if (action === 'ReceiveMessage') {
     const request = body as Receiving;
-    const wanted = request.MessageAttributeNames ?? [];
+    const requestedNames = request.MessageAttributeNames ?? [];
     const system = [...(request.AttributeNames ?? []), ...(request.MessageSystemAttributeNames ?? [])];
-    if (wanted.length > 0) request.MessageAttributeNames = [...wanted, STORED_AS];
+    if (requestedNames.length > 0) request.MessageAttributeNames = [...requestedNames, GROUP_ATTRIBUTE];
     const showsGroup = system.includes('All') || system.includes('MessageGroupId');
     return (response) => {
       for (const message of (response as { Messages?: Received[] }).Messages ?? []) {
-        restoreGroup(message, showsGroup, wanted.length > 0);
+        restoreGroup(message, showsGroup, requestedNames.length > 0);
       }
     };
   }
   return () => {};
 }
 
-function storeGroup(message: Sending): (response: unknown) => void {
-  const own = message.MessageAttributes ?? {};
+function preserveGroup(message: Sending): (response: unknown) => void {
+  const attributes = message.MessageAttributes ?? {};
   if (message.MessageGroupId === undefined) return () => {};
   message.MessageAttributes = {
-    ...own,
-    [STORED_AS]: { DataType: 'String', StringValue: message.MessageGroupId },
+    ...attributes,
+    [GROUP_ATTRIBUTE]: { DataType: 'String', StringValue: message.MessageGroupId },
   };
-  return (response) => setDigest(response as Sent, own);
+  return (response) => setDigest(response as Sent, attributes);
 }
 
 function restoreGroup(message: Received, showsGroup: boolean, showsAttributes: boolean): void {
-  const { [STORED_AS]: group, ...own } = message.MessageAttributes ?? {};
+  const { [GROUP_ATTRIBUTE]: group, ...attributes } = message.MessageAttributes ?? {};
   if (group?.StringValue !== undefined && showsGroup) {
     message.Attributes = { ...message.Attributes, MessageGroupId: group.StringValue };
   }
-  // AWS shows the attributes that were asked for, the engine all of them when none was.
-  const shown = showsAttributes ? own : {};
+  // AWS returns only requested attributes. The emulator returns all attributes if none was requested.
+  const shown = showsAttributes ? attributes : {};
   if (Object.keys(shown).length > 0) message.MessageAttributes = shown;
   else delete message.MessageAttributes;
   setDigest(message, shown);

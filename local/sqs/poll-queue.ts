@@ -9,87 +9,91 @@ import type { EventSource } from './read-event-source.ts';
 import { type ReceivedMessage, sqsRecord } from './sqs-record.ts';
 
 export interface Poller {
-  /** Nothing is received or invoked any more; invocations under way end with their function. */
+  /** Stops receiving and invoking. Running invocations end when their function ends. */
   stop(): void;
 }
 
 interface PollOptions {
-  /** Of the function's role. */
+  /** Credentials of the function's role. */
   readonly credentials: Credentials;
   readonly source: EventSource;
   readonly endpoint: string;
   readonly queueUrl: string;
   readonly visibilitySeconds: number;
-  /** Of messages that a function failed; the visibility time-out unless given. */
+  /** Seconds until SQS redelivers failed messages. If undefined, the visibility timeout. */
   readonly redeliverySeconds: number | undefined;
   readonly region: string;
-  /** At least once, as AWS promises and rarely does: a batch comes twice, at the same time or one after the other. */
+  /** Delivers each batch twice, concurrently or one after the other. AWS guarantees only at-least-once delivery. */
   readonly deliverTwice: boolean;
   onFailure(line: string): void;
 }
 
-interface HeldMessages {
+interface BufferedMessage {
   readonly messageId: string;
   readonly receiptHandle: string;
-  /** The event's record. */
+  /** The message's entry in the event's `Records`. */
   readonly json: string;
   readonly bytes: number;
 }
 
-// What SQS gives at once and takes at once.
-const ENTRIES_AT_ONCE = 10;
+// SQS's limit of messages in one call.
+const MAX_ENTRIES = 10;
 
-// SQS's longest poll.
+// SQS's maximum for a long poll.
 const WAIT_SECONDS = 20;
 
-// A connection that broke is made anew at once; more would only be heard more often.
+// One retry restores a broken connection. More frequent retries would only log more failures.
 const RETRY_MILLISECONDS = 1000;
 
-// Between the calls of a function that Lambda throttles: AWS only says that it backs off gradually.
+// The wait between calls of a throttled function. AWS documents only that it backs off gradually.
 const FIRST_BACKOFF_MILLISECONDS = 100;
-const LONGEST_BACKOFF_MILLISECONDS = 10_000;
+const MAX_BACKOFF_MILLISECONDS = 10_000;
 
-// How far behind a long group others are found: some ten thousand messages that carry little more than ids.
-const HELD_BYTES = 64 * 1024 * 1024;
+// Enough to find other groups after a long one: about ten thousand messages that contain little more than ids.
+const MAX_BUFFERED_BYTES = 64 * 1024 * 1024;
 
-// They are kept hidden three times in each visibility time-out, ten by one call: thirty calls a second at most.
-const HELD_PER_SECOND_OF_VISIBILITY = 100;
+// The poller extends the visibility of buffered messages three times in each visibility timeout, ten messages a call.
+// So 100 messages a second of the timeout are at most 30 calls a second.
+const BUFFERED_PER_SECOND_OF_VISIBILITY = 100;
 
-// Lambda's limit for an event, less the frame around the records.
+// Lambda's limit for an event, minus 1 KiB for the JSON around the records.
 const PAYLOAD_BYTES = 6 * 1024 * 1024 - 1024;
 
 /** Moves messages from a queue to a function: long polls, fair batches, deletes after success. */
 export function pollQueue(options: PollOptions): Poller {
   const { source, queueUrl, visibilitySeconds } = options;
   const { target, batchSize, windowSeconds, concurrency } = source;
-  const backlog = createFairBacklog<HeldMessages>();
+  const backlog = createFairBacklog<BufferedMessage>();
   let stopped = false;
-  let heldBytes = 0;
+  let bufferedBytes = 0;
   let running = 0;
   let batches = 0;
-  let room = Promise.withResolvers<void>();
-  let windowIsOver = windowSeconds === 0;
+  let capacity = Promise.withResolvers<void>();
+  let windowHasEnded = windowSeconds === 0;
   let window: NodeJS.Timeout | undefined;
 
   const call = <Output>(operation: string, input: object, credentials = options.credentials) => {
-    const whole = { QueueUrl: queueUrl, ...input };
-    return callAwsJson<Output>(options.endpoint, `AmazonSQS.${operation}`, whole, credentials);
+    const request = { QueueUrl: queueUrl, ...input };
+    return callAwsJson<Output>(options.endpoint, `AmazonSQS.${operation}`, request, credentials);
   };
 
   async function receive(): Promise<void> {
     while (!stopped) {
-      if (heldBytes >= HELD_BYTES || backlog.size >= visibilitySeconds * HELD_PER_SECOND_OF_VISIBILITY) {
-        await room.promise;
+      if (
+        bufferedBytes >= MAX_BUFFERED_BYTES ||
+        backlog.size >= visibilitySeconds * BUFFERED_PER_SECOND_OF_VISIBILITY
+      ) {
+        await capacity.promise;
         continue;
       }
       try {
         const { Messages = [] } = await call<{ Messages?: ReceivedMessage[] }>('ReceiveMessage', {
-          MaxNumberOfMessages: ENTRIES_AT_ONCE,
+          MaxNumberOfMessages: MAX_ENTRIES,
           WaitTimeSeconds: WAIT_SECONDS,
           MessageSystemAttributeNames: ['All'],
           MessageAttributeNames: ['All'],
         });
-        for (const message of Messages) hold(message);
+        for (const message of Messages) buffer(message);
       } catch (error) {
         report(error);
         if (!stopped) await sleep(RETRY_MILLISECONDS);
@@ -98,15 +102,15 @@ export function pollQueue(options: PollOptions): Poller {
     }
   }
 
-  function hold(message: ReceivedMessage): void {
+  function buffer(message: ReceivedMessage): void {
     const json = JSON.stringify(sqsRecord(message, source.queueArn, options.region));
     const bytes = Buffer.byteLength(json) + 1;
     const { MessageId: messageId, ReceiptHandle: receiptHandle } = message;
     backlog.add(message.Attributes?.MessageGroupId ?? '', { messageId, receiptHandle, json, bytes });
-    heldBytes += bytes;
-    if (windowIsOver || window) return;
+    bufferedBytes += bytes;
+    if (windowHasEnded || window) return;
     window = setTimeout(() => {
-      windowIsOver = true;
+      windowHasEnded = true;
       dispatch();
     }, windowSeconds * 1000);
   }
@@ -116,37 +120,37 @@ export function pollQueue(options: PollOptions): Poller {
       !stopped &&
       running < concurrency &&
       backlog.size > 0 &&
-      (windowIsOver || backlog.size >= batchSize)
+      (windowHasEnded || backlog.size >= batchSize)
     ) {
       let bytes = 0;
       const batch = backlog.take(batchSize, (item) => {
         bytes += item.bytes;
         return bytes === item.bytes || bytes <= PAYLOAD_BYTES;
       });
-      for (const item of batch) heldBytes -= item.bytes;
+      for (const item of batch) bufferedBytes -= item.bytes;
       void deliver(batch);
     }
     if (backlog.size === 0) {
       clearTimeout(window);
       window = undefined;
-      windowIsOver = windowSeconds === 0;
+      windowHasEnded = windowSeconds === 0;
     }
-    room.resolve();
-    room = Promise.withResolvers();
+    capacity.resolve();
+    capacity = Promise.withResolvers();
   }
 
-  async function deliver(batch: readonly HeldMessages[]): Promise<void> {
+  async function deliver(batch: readonly BufferedMessage[]): Promise<void> {
     running += 1;
     batches += 1;
     try {
-      // Its time begins now, however long it was held. A queue that is down for a moment stops no call: Lambda has
-      // received the messages.
+      // The visibility timeout starts now, however long the messages were buffered. If this call fails, the function is
+      // invoked in any case: Lambda has received the messages.
       await changeVisibility(batch, visibilitySeconds).catch(report);
       const failed = await invoke(batch, options.deliverTwice ? 2 : 1, batches % 2 === 0);
       const done = batch.filter(({ messageId }) => !failed.has(messageId));
       const retried = batch.filter(({ messageId }) => failed.has(messageId));
       if (options.redeliverySeconds !== undefined) await changeVisibility(retried, options.redeliverySeconds);
-      await inPortions(done, (Entries) => call('DeleteMessageBatch', { Entries }));
+      await inChunks(done, (Entries) => call('DeleteMessageBatch', { Entries }));
     } catch (error) {
       report(error);
     }
@@ -154,26 +158,28 @@ export function pollQueue(options: PollOptions): Poller {
     dispatch();
   }
 
-  /** What failed every time. */
+  /** Returns the ids of the messages that failed in every delivery. */
   async function invoke(
-    batch: readonly HeldMessages[],
-    times: number,
-    together: boolean,
+    batch: readonly BufferedMessage[],
+    deliveries: number,
+    concurrently: boolean,
   ): Promise<ReadonlySet<string>> {
     const payload = `{"Records":[${batch.map(({ json }) => json).join(',')}]}`;
     const ids = batch.map(({ messageId }) => messageId);
-    const once = async () => {
-      const result = await invokeWhenIdle(payload);
+    const deliverOnce = async () => {
+      const result = await invokeWithBackoff(payload);
       if (!result.succeeded && !stopped) options.onFailure(`${result.errorType}: ${result.errorMessage}`);
       return failedMessages(result, ids, source.reportsItemFailures);
     };
-    if (times === 1) return await once();
-    const attempts = together ? await Promise.all([once(), once()]) : [await once(), await once()];
+    if (deliveries === 1) return await deliverOnce();
+    const attempts = concurrently
+      ? await Promise.all([deliverOnce(), deliverOnce()])
+      : [await deliverOnce(), await deliverOnce()];
     return new Set(ids.filter((id) => attempts.every((failed) => failed.has(id))));
   }
 
-  /** Lambda calls a throttled function again until the messages are visible again, and then lets go of them. */
-  async function invokeWhenIdle(payload: string): Promise<InvocationResult> {
+  /** As Lambda does, retries a throttled function until shortly before the messages become visible again. */
+  async function invokeWithBackoff(payload: string): Promise<InvocationResult> {
     const visibleAt = performance.now() + visibilitySeconds * 1000;
     let backoff = FIRST_BACKOFF_MILLISECONDS;
     for (;;) {
@@ -181,13 +187,13 @@ export function pollQueue(options: PollOptions): Poller {
       const isThrottled = !result.succeeded && result.throttle !== undefined;
       if (!isThrottled || stopped || performance.now() + backoff >= visibleAt) return result;
       await sleep(backoff, undefined, { ref: false });
-      backoff = Math.min(2 * backoff, LONGEST_BACKOFF_MILLISECONDS);
+      backoff = Math.min(2 * backoff, MAX_BACKOFF_MILLISECONDS);
     }
   }
 
-  function changeVisibility(items: readonly HeldMessages[], VisibilityTimeout: number): Promise<void> {
-    return inPortions(items, (entries) =>
-      // Lambda keeps the time of messages by itself: the role need not have the permission.
+  function changeVisibility(items: readonly BufferedMessage[], VisibilityTimeout: number): Promise<void> {
+    return inChunks(items, (entries) =>
+      // Lambda does this without the function's role: the role needs no permission for it.
       call(
         'ChangeMessageVisibilityBatch',
         { Entries: entries.map((entry) => ({ ...entry, VisibilityTimeout })) },
@@ -200,14 +206,14 @@ export function pollQueue(options: PollOptions): Poller {
     if (!stopped) options.onFailure(`The event source failed: ${String(error)}`);
   }
 
-  // So that no message comes again while it waits here for its turn.
-  let hiding = false;
+  // Without this, SQS would redeliver messages that are still buffered here.
+  let isExtending = false;
   const extendVisibility = setInterval(
     async () => {
-      if (hiding) return;
-      hiding = true;
+      if (isExtending) return;
+      isExtending = true;
       await changeVisibility(backlog.items(), visibilitySeconds).catch(report);
-      hiding = false;
+      isExtending = false;
     },
     (visibilitySeconds * 1000) / 3,
   );
@@ -218,19 +224,19 @@ export function pollQueue(options: PollOptions): Poller {
       stopped = true;
       clearInterval(extendVisibility);
       clearTimeout(window);
-      room.resolve();
+      capacity.resolve();
     },
   };
 }
 
-async function inPortions(
-  items: readonly HeldMessages[],
+async function inChunks(
+  items: readonly BufferedMessage[],
   send: (entries: { Id: string; ReceiptHandle: string }[]) => Promise<unknown>,
 ): Promise<void> {
-  for (let start = 0; start < items.length; start += ENTRIES_AT_ONCE) {
-    const portion = items.slice(start, start + ENTRIES_AT_ONCE);
+  for (let start = 0; start < items.length; start += MAX_ENTRIES) {
+    const chunk = items.slice(start, start + MAX_ENTRIES);
     await send(
-      portion.map(({ receiptHandle }, index) => ({ Id: String(index), ReceiptHandle: receiptHandle })),
+      chunk.map(({ receiptHandle }, index) => ({ Id: String(index), ReceiptHandle: receiptHandle })),
     );
   }
 }

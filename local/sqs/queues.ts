@@ -3,8 +3,8 @@ import type { ResourceKind, TemplateResource } from '../template/resource-kind.t
 import { callAwsJson } from '../wire/call-aws-json.ts';
 import { serveQueues } from './serve-queues.ts';
 
-// Encryption, tags and who may redrive where have no effect on one machine.
-const PASSED_ON = [
+// The other properties have no effect on one machine: encryption, tags and permissions to redrive.
+const FORWARDED = [
   'ContentBasedDeduplication',
   'DeduplicationScope',
   'DelaySeconds',
@@ -17,7 +17,7 @@ const PASSED_ON = [
   'VisibilityTimeout',
 ];
 
-/** SQS queues, in memory: what is in them ends with the run. */
+/** SQS queues, in memory: their messages are lost when the run ends. */
 export const queues: ResourceKind = {
   types: ['AWS::SQS::Queue'],
 
@@ -32,7 +32,7 @@ export const queues: ResourceKind = {
       `arn:aws:sqs:${context.region}:${context.accountId}:${nameOf(resource)}`;
 
     return {
-      // With the engine's own address, since SDK clients send to the host of a queue's URL.
+      // With the emulator's address, because SDK clients send requests to the host of the queue's URL.
       ref: (resource) => server.urlOf(nameOf(resource)),
       attribute: (resource, name) =>
         ({
@@ -59,9 +59,9 @@ export const queues: ResourceKind = {
 };
 
 function attributesOf(properties: Record<string, unknown>): Record<string, string> {
-  const given = PASSED_ON.filter((name) => properties[name] !== undefined);
+  const defined = FORWARDED.filter((name) => properties[name] !== undefined);
   return Object.fromEntries(
-    given.map((name) => {
+    defined.map((name) => {
       const value = properties[name];
       return [name, typeof value === 'object' ? JSON.stringify(value) : String(value)];
     }),

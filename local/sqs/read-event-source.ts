@@ -3,7 +3,7 @@ import type { InvokableFunction } from '../lambda/invokable-function.ts';
 import type { RunContext } from '../run-context.ts';
 import type { TemplateResource } from '../template/resource-kind.ts';
 
-/** An AWS::Lambda::EventSourceMapping with everything resolved. */
+/** An AWS::Lambda::EventSourceMapping without intrinsic functions. */
 export interface EventSource {
   readonly enabled: boolean;
   readonly queueArn: string;
@@ -24,7 +24,7 @@ interface MappingProperties {
   readonly ScalingConfig?: { readonly MaximumConcurrency?: number };
 }
 
-const UNDERSTOOD = new Set([
+const SUPPORTED = new Set([
   'BatchSize',
   'Enabled',
   'EventSourceArn',
@@ -36,13 +36,13 @@ const UNDERSTOOD = new Set([
   'Tags',
 ]);
 
-// Lambda's default for queues, and the most for which it does not ask for a batching window.
+// Lambda's default for queues. A larger batch size needs a batching window.
 const DEFAULT_BATCH_SIZE = 10;
 
-// Without a limit of its own, a source may take half the threads that a function gets here.
+// An event source without a limit uses at most half of the 128 threads that a function has here.
 const DEFAULT_CONCURRENCY = 64;
 
-/** Refuses, by throwing, what AWS refuses and what cannot run here. */
+/** @throws Error if AWS rejects the mapping, or if it cannot run here */
 export function readEventSource(
   { logicalId, type, properties }: TemplateResource,
   context: RunContext,
@@ -51,8 +51,8 @@ export function readEventSource(
     throw new Error(`${logicalId} (${type}): ${text}`);
   };
   const resolved = context.resolve(properties, logicalId) as MappingProperties;
-  const strange = Object.keys(resolved).find((name) => !UNDERSTOOD.has(name));
-  if (strange) reject(`${strange} is not available locally`);
+  const unsupported = Object.keys(resolved).find((name) => !SUPPORTED.has(name));
+  if (unsupported) reject(`${unsupported} is not available locally`);
 
   const queueArn = resolved.EventSourceArn ?? '';
   if (!queueArn.startsWith('arn:aws:sqs:')) reject('only queues can be event sources locally');
@@ -73,7 +73,7 @@ export function readEventSource(
     target,
     batchSize,
     windowSeconds,
-    // More than the function's threads would wait inside the runner, where their time runs already.
+    // More batches than threads would wait in the runner, while their visibility timeout already runs.
     concurrency: Math.min(limit, context.options.maxConcurrency ?? DEFAULT_CONCURRENCY),
     reportsItemFailures: resolved.FunctionResponseTypes?.includes('ReportBatchItemFailures') ?? false,
   };

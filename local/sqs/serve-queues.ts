@@ -5,7 +5,7 @@ import { forgeryOf } from '../iam/authenticate.ts';
 import { accessKeyOf } from '../wire/access-key-of.ts';
 import { deniedAwsJson } from '../wire/denied-aws-json.ts';
 import { claimPort, portOf, releasePort } from '../wire/own-ports.ts';
-import { storeGroups } from './message-groups.ts';
+import { preserveGroups } from './message-groups.ts';
 
 export interface QueueServer {
   readonly endpoint: string;
@@ -13,7 +13,7 @@ export interface QueueServer {
   close(): Promise<void>;
 }
 
-/** The engine, on 127.0.0.1 alone: by its own start function it would listen on all addresses. */
+/** Starts the emulator on 127.0.0.1 only. Its own start function would listen on all addresses. */
 export async function serveQueues(
   region: string,
   accountId: string,
@@ -23,7 +23,7 @@ export async function serveQueues(
   const app = buildApp({ logger: false, defaultRegion: region });
   let endpoint = '';
   const urlOf = (queueName: string) => `${endpoint}/${accountId}/${queueName}`;
-  // The engine's own host name in queue URLs does not resolve on every machine.
+  // The emulator's host name in queue URLs does not resolve on every machine.
   const ownUrl = (url: string) => urlOf(url.split('/').pop() ?? '');
 
   const arnIn = (body: unknown): string => {
@@ -45,11 +45,11 @@ export async function serveQueues(
     const rejection =
       forgery ??
       rejectionOf(accessKeyOf(headers), [
-        // Each entry of a batch is one such action.
+        // IAM has no batch actions: it checks the action of the entries.
         { action: `sqs:${action.replace(/Batch$/, '')}`, resource: arnIn(request.body) },
       ]);
     if (rejection) return reply.code(400).send(deniedAwsJson(rejection));
-    if (request.body) responding.set(request, storeGroups(action, request.body));
+    if (request.body) responding.set(request, preserveGroups(action, request.body));
   });
   app.addHook('preSerialization', async (request, _reply, payload: unknown) => {
     responding.get(request)?.(payload);

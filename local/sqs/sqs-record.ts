@@ -1,6 +1,6 @@
 import type { MessageAttribute } from './attributes-digest.ts';
 
-/** A message as ReceiveMessage gives it. */
+/** A message as ReceiveMessage returns it. */
 export interface ReceivedMessage {
   readonly MessageId: string;
   readonly ReceiptHandle: string;
@@ -11,7 +11,7 @@ export interface ReceivedMessage {
   readonly MD5OfMessageAttributes?: string;
 }
 
-/** One entry of the event's Records, as Lambda writes it. */
+/** One entry of the `Records` of Lambda's event. */
 export function sqsRecord(message: ReceivedMessage, eventSourceARN: string, awsRegion: string) {
   const attributes = Object.entries(message.MessageAttributes ?? {});
   return {

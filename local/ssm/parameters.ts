@@ -7,9 +7,9 @@ interface Parameter {
   readonly type: string;
   readonly value: string;
   readonly version: number;
-  /** In milliseconds. */
+  /** Epoch milliseconds. */
   readonly modifiedAt: number;
-  /** What the template said when it last said something new. */
+  /** The template's value when it last changed. */
   readonly fromTemplate?: string;
 }
 
@@ -18,10 +18,10 @@ interface ParameterProperties {
   readonly Value: string;
 }
 
-// Of a parameter of the standard tier.
-const VALUE_BYTES = 4096;
+// AWS's limit for a parameter of the standard tier.
+const MAX_VALUE_BYTES = 4096;
 
-/** Parameters of Systems Manager. A value that was put stays until the template says another. */
+/** Parameters of Systems Manager. A value that was put stays until the template's value changes. */
 export const parameters: ResourceKind = {
   types: ['AWS::SSM::Parameter'],
 
@@ -130,8 +130,8 @@ function parameterOperations(
           'A parameter type is required when you create a parameter.',
         );
       }
-      if (typeof Value !== 'string' || Value === '' || Buffer.byteLength(Value) > VALUE_BYTES) {
-        throw new AwsJsonError('ValidationException', `Value must have 1 to ${VALUE_BYTES} bytes`);
+      if (typeof Value !== 'string' || Value === '' || Buffer.byteLength(Value) > MAX_VALUE_BYTES) {
+        throw new AwsJsonError('ValidationException', `Value must have 1 to ${MAX_VALUE_BYTES} bytes`);
       }
       const fromTemplate = known?.fromTemplate;
       const change = {

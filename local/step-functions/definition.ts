@@ -1,4 +1,4 @@
-/** A state machine in Amazon States Language, as far as it is read here; the engine reads the rest. */
+/** The fields of Amazon States Language that are read here. The emulator reads all fields. */
 export interface Definition {
   readonly StartAt: string;
   readonly TimeoutSeconds?: number;
@@ -20,7 +20,9 @@ const INVOKE_AND_WAIT = `${INVOKE}.waitForTaskToken`;
 
 export const waitsForToken = ({ Resource }: State): boolean => Resource === INVOKE_AND_WAIT;
 
-/** A function's ARN as the resource: its input is the state's, its result is the function's. */
+/**
+ * Whether the resource is a function's ARN. Then the function gets the state's input, and its result is the state's.
+ */
 export const callsDirectly = ({ Resource = '' }: State): boolean => Resource.startsWith('arn:aws:lambda:');
 
 export const callsFunction = (state: State): boolean =>

@@ -4,7 +4,7 @@ import { readState, writeState } from '../data/state-file.ts';
 
 export type ExecutionStatus = 'RUNNING' | 'SUCCEEDED' | 'FAILED' | 'TIMED_OUT' | 'ABORTED';
 
-/** An execution as DescribeExecution tells it; times in milliseconds. */
+/** An execution as DescribeExecution returns it. Times are epoch milliseconds. */
 export interface Execution {
   readonly arn: string;
   readonly machineArn: string;
@@ -20,26 +20,30 @@ export interface Execution {
 
 export interface ExecutionLog {
   find(arn: string): Execution | undefined;
-  /** Of one machine, the latest first. */
+  /** The executions of one state machine, the newest first. */
   list(machineArn: string): Execution[];
-  /** Seen by `find` at once, on disk when the promise resolves. */
+  /** `find` returns it at once; it is on disk when the promise resolves. */
   put(execution: Execution): Promise<void>;
-  /** Everything put so far is on disk. */
-  closed(): Promise<void>;
+  /** Resolves when everything put so far is on disk. */
+  flush(): Promise<void>;
 }
 
-// As long as AWS remembers an execution and with it its name.
+// As in AWS, which stores an execution and reserves its name for 90 days.
 const RETENTION_MILLISECONDS = 90 * 24 * 60 * 60 * 1000;
 
-/** The executions of this data folder, one line for each change of one. Those that ran when a run ended are ABORTED. */
+/**
+ * The executions of this data folder, one line for each change of an execution. Executions that were running when an
+ * earlier run ended are ABORTED.
+ * @throws UnreadableState if a line is damaged
+ */
 export async function openExecutionLog(dataDir: string): Promise<ExecutionLog> {
   const file = path.join(dataDir, 'executions.jsonl');
   const executions = new Map<string, Execution>();
   const oldest = Date.now() - RETENTION_MILLISECONDS;
   for (const execution of (await readState(file, readLines)) ?? []) {
-    if (execution.startedAt > oldest) executions.set(execution.arn, interrupted(execution));
+    if (execution.startedAt > oldest) executions.set(execution.arn, abortIfRunning(execution));
   }
-  // Anew and whole, so that no line begins behind one that was left half written.
+  // Rewritten as a whole, so that no line follows an incomplete one.
   const lines = [...executions.values()].map((execution) => `${JSON.stringify(execution)}\n`);
   await writeState(file, lines.join(''));
   let writing = Promise.resolve();
@@ -50,7 +54,7 @@ export async function openExecutionLog(dataDir: string): Promise<ExecutionLog> {
       await appendFile(file, line);
       size += Buffer.byteLength(line);
     } catch (error) {
-      // A full disk may take a part of the line: the next one must not begin after it.
+      // If the disk is full, a part of the line may have been written. The next line must not follow it.
       await truncate(file, size);
       throw error;
     }
@@ -68,13 +72,13 @@ export async function openExecutionLog(dataDir: string): Promise<ExecutionLog> {
       writing = written.catch(() => {});
       return written;
     },
-    closed: () => writing,
+    flush: () => writing,
   };
 }
 
 function readLines(text: string): Execution[] {
   const lines = text.split('\n');
-  // What follows the last line's end is nothing, or what a killed process left half written.
+  // The text after the last line break is empty, or an incomplete line of a killed process.
   return lines.slice(0, -1).map((line, index) => {
     const execution = readLine(line);
     if (execution === undefined) throw new Error(`line ${index + 1} is damaged`);
@@ -91,7 +95,7 @@ function readLine(line: string): Execution | undefined {
   }
 }
 
-function interrupted(execution: Execution): Execution {
+function abortIfRunning(execution: Execution): Execution {
   if (execution.status !== 'RUNNING') return execution;
   return {
     ...execution,

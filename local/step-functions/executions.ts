@@ -17,14 +17,14 @@ export interface Machine {
 
 type Input = Record<string, unknown>;
 
-// As AWS has it: no space, brackets, wildcards, control characters and what means something in an ARN or a URL.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+// As in AWS: no spaces, brackets, wildcards, control characters or characters with a meaning in an ARN or a URL.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: names must not contain them
 const REJECTED_IN_NAMES = /[\s<>{}[\]?*"#%\\^|~`$&,;:/\u0000-\u001f\u007f-\u009f]/;
 
-const MOST_LISTED = 1000;
-const LISTED = 100;
+const MAX_PAGE_SIZE = 1000;
+const DEFAULT_PAGE_SIZE = 100;
 
-/** The operations of Step Functions on the machines given. */
+/** The operations of Step Functions on these state machines. */
 export function createExecutions(
   machines: ReadonlyMap<string, Machine>,
   log: ExecutionLog,
@@ -44,16 +44,16 @@ export function createExecutions(
   async function finish(execution: Execution, { outcome }: RunningExecution): Promise<void> {
     const result = await outcome;
     running.delete(execution.arn);
-    // Cut off by the end of the run: told as ABORTED by the next one.
+    // The end of the run has stopped the execution. The next run marks it as ABORTED.
     if (closed) return;
-    // A stop has noted its own reason already.
+    // StopExecution has stored its own status already.
     const { status } = log.find(execution.arn) ?? execution;
     if (status === 'RUNNING') await log.put({ ...execution, ...result, stoppedAt: Date.now() });
   }
 
   async function start(machine: Machine, execution: Execution): Promise<void> {
     await log.put(execution);
-    // Stopped already, or the run is at its end.
+    // The execution was stopped meanwhile, or the run is ending.
     if (closed || log.find(execution.arn)?.status !== 'RUNNING') return;
     const { name: machineName, role, definition } = machine;
     const run = runExecution(execution, { emulator, definition, machineName, role, tokens, context });
@@ -101,7 +101,7 @@ export function createExecutions(
         .list(String(stateMachineArn))
         .filter(({ status }) => statusFilter === undefined || status === statusFilter);
       const from = Number(nextToken ?? 0);
-      const to = from + Math.min(Number(maxResults) || LISTED, MOST_LISTED);
+      const to = from + Math.min(Number(maxResults) || DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE);
       return {
         executions: found.slice(from, to).map(describe),
         ...(to < found.length && { nextToken: String(to) }),
@@ -143,12 +143,12 @@ export function createExecutions(
     },
   };
 
-  /** What IAM checks of a call: of a task's token, the machine that gave it out. */
+  /** The permissions that IAM checks for a call. For a task token, the resource is the state machine that issued it. */
   function needed(operation: string, { stateMachineArn, executionArn, taskToken }: Input): Permission[] {
     const resource =
       taskToken === undefined
         ? (executionArn ?? stateMachineArn)
-        : [...machines.keys()].find((arn) => tokens.isOf(taskToken, arn));
+        : [...machines.keys()].find((arn) => tokens.wasIssuedBy(taskToken, arn));
     return resource === undefined ? [] : [{ action: `states:${operation}`, resource: String(resource) }];
   }
 
@@ -158,7 +158,7 @@ export function createExecutions(
     async close(): Promise<void> {
       closed = true;
       for (const { stop } of running.values()) stop();
-      await log.closed();
+      await log.flush();
     },
   };
 }

@@ -5,16 +5,19 @@ import { invokedArn } from '../lambda/invoked-arn.ts';
 import type { RunContext } from '../run-context.ts';
 import { TaskError } from './task-error.ts';
 
-/** What a state's Parameters say to `lambda:invoke`. */
+/** The Parameters of a state with the resource `lambda:invoke`. */
 interface Invocation {
   readonly FunctionName?: string;
   readonly Payload?: unknown;
 }
 
-// Of input and output of a state, in UTF-8.
+// Step Functions' limit for a state's input and output, in bytes of UTF-8.
 export const STATE_BYTES = 256 * 1024;
 
-/** The result of `lambda:invoke`, with the function's own in Payload. */
+/**
+ * Returns the result of `lambda:invoke`, with the function's result in `Payload`.
+ * @throws TaskError
+ */
 export async function invokeFunction(
   { FunctionName = '', Payload }: Invocation,
   { accessKeyId }: Session,
@@ -47,7 +50,7 @@ export async function invokeFunction(
   };
 }
 
-/** An error of Lambda rather than of the function. */
+/** An error of Lambda, not of the function. */
 const serviceError = (name: string, message: string, status: number): TaskError =>
   new TaskError(
     `Lambda.${name}`,

@@ -5,18 +5,18 @@ import type { Emulator } from './run-execution.ts';
 
 const MACHINE_FIELDS = ['Comment', 'QueryLanguage', 'StartAt', 'States', 'TimeoutSeconds', 'Version'];
 
-const EVERYWHERE = ['Comment', 'InputPath', 'OutputPath', 'QueryLanguage', 'Type'];
-const GOES_ON = ['End', 'Next'];
+const COMMON = ['Comment', 'InputPath', 'OutputPath', 'QueryLanguage', 'Type'];
+const TRANSITION = ['End', 'Next'];
 
-/** What the engine does as AWS does. Another field would be passed over in silence. */
+/** The fields that the emulator handles as AWS does. It would ignore any other field. */
 const FIELDS: Readonly<Record<string, readonly string[]>> = {
-  Choice: [...EVERYWHERE, 'Choices', 'Default'],
+  Choice: [...COMMON, 'Choices', 'Default'],
   Fail: ['Comment', 'QueryLanguage', 'Type', 'Cause', 'CausePath', 'Error', 'ErrorPath'],
-  Pass: [...EVERYWHERE, ...GOES_ON, 'Parameters', 'Result', 'ResultPath'],
-  Succeed: EVERYWHERE,
+  Pass: [...COMMON, ...TRANSITION, 'Parameters', 'Result', 'ResultPath'],
+  Succeed: COMMON,
   Task: [
-    ...EVERYWHERE,
-    ...GOES_ON,
+    ...COMMON,
+    ...TRANSITION,
     'Catch',
     'Parameters',
     'Resource',
@@ -25,13 +25,17 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
     'Retry',
     'TimeoutSeconds',
   ],
-  Wait: [...EVERYWHERE, ...GOES_ON, 'Seconds', 'SecondsPath', 'Timestamp', 'TimestampPath'],
+  Wait: [...COMMON, ...TRANSITION, 'Seconds', 'SecondsPath', 'Timestamp', 'TimestampPath'],
 };
 
-// Node's timers end at 2^31 ms; AWS's own default, 99,999,999 s, would fire at once. 24 days outlast a run here.
-const LONGEST_SECONDS = Math.floor((2 ** 31 - 1) / 1000);
+// Node's timers take at most 2^31 - 1 ms, 24 days, which is longer than a run. AWS's default, 99,999,999 s, would fire
+// at once.
+const MAX_TIMER_SECONDS = Math.floor((2 ** 31 - 1) / 1000);
 
-/** The definition for the engine; throws for what it would run otherwise than AWS. */
+/**
+ * The definition for the emulator.
+ * @throws Error for what the emulator would run differently from AWS
+ */
 export function readDefinition(
   text: string,
   emulator: Emulator,
@@ -39,20 +43,20 @@ export function readDefinition(
   options: { readonly isChecked: boolean },
 ): Definition {
   const definition = JSON.parse(text) as Definition;
-  const strange = Object.keys(definition).find((field) => !MACHINE_FIELDS.includes(field));
-  if (strange) throw new Error(`${strange} is not available locally`);
+  const unsupported = Object.keys(definition).find((field) => !MACHINE_FIELDS.includes(field));
+  if (unsupported) throw new Error(`${unsupported} is not available locally`);
   const states = Object.entries(definition.States ?? {});
   for (const [name, state] of [['the machine', definition], ...states] as [string, object][]) {
     const { QueryLanguage: language = 'JSONPath' } = state as { QueryLanguage?: string };
     if (language !== 'JSONPath') throw new Error(`${name}: ${language} is not available locally`);
   }
   for (const [name, state] of states) checkState(name, state, context);
-  // Its constructor checks the definition.
+  // The constructor checks the definition.
   if (!options.isChecked) new emulator.StateMachine(definition as never);
   return {
     ...definition,
     ...(definition.TimeoutSeconds !== undefined && {
-      TimeoutSeconds: Math.min(definition.TimeoutSeconds, LONGEST_SECONDS),
+      TimeoutSeconds: Math.min(definition.TimeoutSeconds, MAX_TIMER_SECONDS),
     }),
     States: Object.fromEntries(states.map(([name, state]) => [name, adapt(state)])),
   };
@@ -61,8 +65,8 @@ export function readDefinition(
 function checkState(name: string, state: State, context: RunContext): void {
   const fields = FIELDS[state.Type];
   if (!fields) throw new Error(`the state "${name}": the type ${state.Type} is not available locally`);
-  const strange = Object.keys(state).find((field) => !fields.includes(field));
-  if (strange) throw new Error(`the state "${name}": ${strange} is not available locally`);
+  const unsupported = Object.keys(state).find((field) => !fields.includes(field));
+  if (unsupported) throw new Error(`the state "${name}": ${unsupported} is not available locally`);
   if (state.Type !== 'Task') return;
   if (!callsFunction(state)) {
     throw new Error(
@@ -73,32 +77,32 @@ function checkState(name: string, state: State, context: RunContext): void {
     string,
     unknown
   >;
-  const wanted = callsDirectly(state) ? state.Resource : FunctionName;
-  if (typeof wanted === 'string' && !findFunction(context, wanted)) {
-    throw new Error(`the state "${name}": the function ${wanted} is not in the template`);
+  const functionReference = callsDirectly(state) ? state.Resource : FunctionName;
+  if (typeof functionReference === 'string' && !findFunction(context, functionReference)) {
+    throw new Error(`the state "${name}": the function ${functionReference} is not in the template`);
   }
   if (InvocationType !== 'RequestResponse') {
     throw new Error(`the state "${name}": InvocationType ${InvocationType} is not available locally`);
   }
 }
 
-/** The same meaning in words that the engine takes as AWS does. */
+/** Rewrites a state so that the emulator runs it as AWS does. */
 function adapt(state: State): State {
   const adapted: Record<string, unknown> = withoutWholePath(state);
-  // Without one the engine would end a task after a minute.
+  // Without a timeout, the emulator would end a task after 60 s.
   if (state.Type === 'Task') {
-    adapted.TimeoutSeconds = Math.min(state.TimeoutSeconds ?? LONGEST_SECONDS, LONGEST_SECONDS);
+    adapted.TimeoutSeconds = Math.min(state.TimeoutSeconds ?? MAX_TIMER_SECONDS, MAX_TIMER_SECONDS);
   }
   if (state.Catch) adapted.Catch = state.Catch.map(withoutWholePath);
-  // It overlooks a result of false, 0, null or "".
+  // The emulator ignores a Result of false, 0, null or "".
   if (state.Type === 'Pass' && 'Result' in state && !state.Result) adapted.Parameters = state.Result;
   return adapted as unknown as State;
 }
 
-/** "$" is what a missing ResultPath means, but the engine takes it for a field of that name. */
-function withoutWholePath<Holder extends { readonly ResultPath?: string | null }>(
-  holder: Holder,
+/** Removes a ResultPath of "$", which is the default. The emulator would write to a field with the name "$". */
+function withoutWholePath<Fields extends { readonly ResultPath?: string | null }>(
+  fields: Fields,
 ): Record<string, unknown> {
-  const { ResultPath, ...rest } = holder;
+  const { ResultPath, ...rest } = fields;
   return ResultPath === undefined || ResultPath === '$' ? rest : { ...rest, ResultPath };
 }

@@ -11,11 +11,11 @@ export type Outcome = Pick<Execution, 'status' | 'output' | 'error' | 'cause'>;
 
 export interface RunningExecution {
   readonly outcome: Promise<Outcome>;
-  /** Ends it as ABORTED. */
+  /** Ends the execution as ABORTED. */
   stop(): void;
 }
 
-/** Loaded when the template has a machine: it takes a tenth of a second. */
+/** A deferred import, because it takes 0.1 s: loaded if the template has a state machine. */
 export type Emulator = typeof import('aws-local-stepfunctions');
 
 export interface ExecutionEnvironment {
@@ -27,51 +27,51 @@ export interface ExecutionEnvironment {
   readonly context: RunContext;
 }
 
-/** Interprets the definition once. */
+/** Runs one execution of the definition. */
 export function runExecution(
   execution: Execution,
   { emulator, definition, machineName, role, tokens, context }: ExecutionEnvironment,
 ): RunningExecution {
   const ended = new AbortController();
-  const hasEnded = () => new TaskError('States.Runtime', 'The execution has ended', { isFinal: true });
-  // The engine's timer for it may fire a millisecond early by this clock.
+  const endedError = () => new TaskError('States.Runtime', 'The execution has ended', { isFinal: true });
+  // By this clock, the emulator's timer may fire a millisecond early.
   const deadline = performance.now() + (definition.TimeoutSeconds ?? Infinity) * 1000 - 2;
-  const current = { Name: '', EnteredTime: '', RetryCount: 0 };
-  let drawn: string | undefined;
+  const currentState = { Name: '', EnteredTime: '', RetryCount: 0 };
+  let nextToken: string | undefined;
 
   const contextObject = {
     Execution: { Id: execution.arn, Name: execution.name, RoleArn: role.roleArn, RedriveCount: 0 },
     StateMachine: { Id: execution.machineArn, Name: machineName },
-    State: current,
+    State: currentState,
     Task: {
-      /** Read while a state's Parameters are filled in; the same one until the task has begun. */
+      /** Read while the emulator fills in a state's Parameters. Returns the same token until the task starts. */
       get Token(): string | undefined {
-        const state = definition.States[current.Name];
+        const state = definition.States[currentState.Name];
         if (!state || !waitsForToken(state)) return undefined;
-        drawn ??= tokens.draw(execution.machineArn);
-        return drawn;
+        nextToken ??= tokens.issue(execution.machineArn);
+        return nextToken;
       },
     },
   };
 
   function enter(name: string): void {
     if (context.options.recordCalls) context.calls.push(transitionTo(name));
-    Object.assign(current, { Name: name, EnteredTime: new Date().toISOString(), RetryCount: 0 });
-    drawn = undefined;
+    Object.assign(currentState, { Name: name, EnteredTime: new Date().toISOString(), RetryCount: 0 });
+    nextToken = undefined;
   }
 
-  /** Called by the engine at once when it has filled in the Parameters. */
+  /** The emulator calls this as soon as it has filled in the Parameters. */
   async function runTask(state: State, input: never): Promise<never> {
-    // An end wakes the engine's waits too, and one before a retry would go on with it.
-    if (ended.signal.aborted || performance.now() >= deadline) throw hasEnded();
-    const token = drawn ?? tokens.draw(execution.machineArn);
-    drawn = undefined;
-    current.RetryCount += 1;
+    // When the execution ends, the emulator's waits end too. A wait before a retry would then start the retry.
+    if (ended.signal.aborted || performance.now() >= deadline) throw endedError();
+    const token = nextToken ?? tokens.issue(execution.machineArn);
+    nextToken = undefined;
+    currentState.RetryCount += 1;
     const task = Promise.withResolvers<unknown>();
     const milliseconds = (state.TimeoutSeconds ?? 0) * 1000;
-    // The engine has a timer of its own, which ends the state; this one makes the token stale.
+    // The emulator's timer ends the state. This timer invalidates the token.
     const timeout = setTimeout(() => tokens.close(token), milliseconds);
-    const stop = () => task.reject(hasEnded());
+    const stop = () => task.reject(endedError());
     ended.signal.addEventListener('abort', stop, { once: true });
     if (waitsForToken(state)) {
       tokens.open(token, {
@@ -144,7 +144,7 @@ const transitionTo = (name: string): RecordedCall => ({
   milliseconds: 0,
 });
 
-/** The engine looks a state up when it enters it, and at no other time. */
+/** Calls `enter` when a state is read: the emulator reads a state only when it enters the state. */
 function reportEntry(states: Definition['States'], enter: (name: string) => void): Definition['States'] {
   const observed: Record<string, State> = {};
   for (const [name, state] of Object.entries(states)) {

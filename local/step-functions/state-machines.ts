@@ -17,14 +17,16 @@ interface MachineProperties {
 
 const MACHINE = 'AWS::StepFunctions::StateMachine';
 
-/** Step Functions state machines of the Standard type. Executions end with the run, their names are kept. */
+/** Step Functions state machines of the type STANDARD. Executions end with the run. Their names stay reserved. */
 export const stateMachines: ResourceKind = {
   types: [MACHINE, 'AWS::StepFunctions::StateMachineVersion', 'AWS::StepFunctions::StateMachineAlias'],
 
   async open(resources, context) {
-    const other = resources.find(({ type }) => type !== MACHINE);
-    if (other)
-      throw new Error(`${other.logicalId} (${other.type}): only machines themselves can run locally`);
+    const unsupported = resources.find(({ type }) => type !== MACHINE);
+    if (unsupported)
+      throw new Error(
+        `${unsupported.logicalId} (${unsupported.type}): only machines themselves can run locally`,
+      );
     const nameOf = ({ logicalId, properties }: TemplateResource): string =>
       String(context.resolve(properties.StateMachineName, logicalId) ?? context.nameOf(logicalId));
     const arnOf = (resource: TemplateResource) =>
@@ -47,17 +49,20 @@ export const stateMachines: ResourceKind = {
         ({ Arn: arnOf(resource), Name: nameOf(resource), StateMachineRevisionId: 'INITIAL' })[name],
       environmentFor: () => ({ AWS_ENDPOINT_URL_SFN: server.endpoint }),
       async start() {
-        // A check takes the engine a tenth of a second and more, so what was good at an earlier start is not checked.
+        // The emulator needs 0.1 s or more for a check, so a definition that an earlier start has checked is not
+        // checked.
         const checked = await openStoredValues(context.options.dataDir, 'checked-definitions');
         for (const resource of resources) {
           const arn = arnOf(resource);
           const { text, roleArn } = readProperties(resource, context);
           const digest = createHash('sha256').update(text).digest('hex');
           const isChecked = checked.get(arn) === digest;
-          const definition = naming(resource, () => readDefinition(text, emulator, context, { isChecked }));
+          const definition = withResourceName(resource, () =>
+            readDefinition(text, emulator, context, { isChecked }),
+          );
           if (!isChecked) await checked.put(arn, digest);
           const name = nameOf(resource);
-          const role = naming(resource, () =>
+          const role = withResourceName(resource, () =>
             context.access.assume({ roleArn, service: 'states.amazonaws.com', sessionName: name }),
           );
           machines.set(arn, { arn, name, role, definition });
@@ -73,7 +78,7 @@ export const stateMachines: ResourceKind = {
 
 function readProperties(resource: TemplateResource, context: RunContext) {
   const resolved = context.resolve(resource.properties, resource.logicalId) as MachineProperties;
-  return naming(resource, () => {
+  return withResourceName(resource, () => {
     if (resolved.StateMachineType === 'EXPRESS') throw new Error('EXPRESS is not available locally');
     const text = resolved.DefinitionString ?? (resolved.Definition && JSON.stringify(resolved.Definition));
     if (text === undefined) throw new Error('only a definition in the template itself can be read');
@@ -81,8 +86,8 @@ function readProperties(resource: TemplateResource, context: RunContext) {
   });
 }
 
-/** An error then says of which resource it is. */
-function naming<Result>({ logicalId, type }: TemplateResource, read: () => Result): Result {
+/** Prefixes errors with the resource's name. */
+function withResourceName<Result>({ logicalId, type }: TemplateResource, read: () => Result): Result {
   try {
     return read();
   } catch (error) {

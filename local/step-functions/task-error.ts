@@ -1,6 +1,6 @@
-/** A failed task; its name is what Retry and Catch match, its message becomes the Cause. */
+/** A failed task. Retry and Catch match its name. Its message becomes the Cause. */
 export class TaskError extends Error {
-  /** Read by the engine: States.ALL does not match an error that is neither. */
+  /** Read by the emulator: States.ALL does not match an error that is neither retryable nor catchable. */
   readonly isRetryable: boolean;
   readonly isCatchable: boolean;
 

@@ -1,39 +1,42 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { AwsJsonError } from '../wire/serve-aws-json.ts';
 
-/** What waits for a token's answer. */
+/** A task that waits for its token's callback. */
 export interface WaitingTask {
   succeed(output: unknown): void;
   fail(error: string, cause: string): void;
 }
 
 export interface TaskTokens {
-  draw(machineArn: string): string;
-  /** Whether a token was given out for this machine, in this run or an earlier one. */
-  isOf(token: unknown, machineArn: string): boolean;
+  issue(machineArn: string): string;
+  /** Whether the token is one of this state machine, of this run or an earlier one. */
+  wasIssuedBy(token: unknown, machineArn: string): boolean;
   open(token: string, task: WaitingTask): void;
   close(token: string): void;
-  /** The task that waits; or the error that AWS answers. */
+  /**
+   * The task that waits for this token.
+   * @throws AwsJsonError InvalidToken, TaskTimedOut or TaskDoesNotExist, as in AWS
+   */
   find(token: unknown): WaitingTask;
 }
 
 const RUN_BYTES = 8;
 const MACHINE_BYTES = 8;
 const RANDOM_BYTES = 16;
-const CHECK_BYTES = 8;
+const CHECKSUM_BYTES = 8;
 
-/** Tokens tell by themselves whether they were ever given out and in which run, so closed ones need not be kept. */
+/** A token contains its run and a checksum, so closed tokens need not be stored to return the right error for them. */
 export function createTaskTokens(): TaskTokens {
   const run = randomBytes(RUN_BYTES);
   const waiting = new Map<string, WaitingTask>();
   return {
-    draw(machineArn) {
-      const body = Buffer.concat([run, markOf(machineArn), randomBytes(RANDOM_BYTES)]);
-      return Buffer.concat([body, check(body)]).toString('base64');
+    issue(machineArn) {
+      const body = Buffer.concat([run, machineDigest(machineArn), randomBytes(RANDOM_BYTES)]);
+      return Buffer.concat([body, checksum(body)]).toString('base64');
     },
-    isOf(token, machineArn) {
+    wasIssuedBy(token, machineArn) {
       const bytes = Buffer.from(String(token), 'base64');
-      return bytes.subarray(RUN_BYTES, RUN_BYTES + MACHINE_BYTES).equals(markOf(machineArn));
+      return bytes.subarray(RUN_BYTES, RUN_BYTES + MACHINE_BYTES).equals(machineDigest(machineArn));
     },
     open: (token, task) => void waiting.set(token, task),
     close: (token) => void waiting.delete(token),
@@ -41,10 +44,10 @@ export function createTaskTokens(): TaskTokens {
       const task = waiting.get(String(token));
       if (task) return task;
       const bytes = Buffer.from(String(token), 'base64');
-      const body = bytes.subarray(0, -CHECK_BYTES);
+      const body = bytes.subarray(0, -CHECKSUM_BYTES);
       if (
         body.length !== RUN_BYTES + MACHINE_BYTES + RANDOM_BYTES ||
-        !bytes.subarray(-CHECK_BYTES).equals(check(body))
+        !bytes.subarray(-CHECKSUM_BYTES).equals(checksum(body))
       ) {
         throw new AwsJsonError('InvalidToken', "Invalid Token: 'Invalid token'");
       }
@@ -56,10 +59,10 @@ export function createTaskTokens(): TaskTokens {
   };
 }
 
-function markOf(machineArn: string): Buffer {
+function machineDigest(machineArn: string): Buffer {
   return createHash('sha256').update(machineArn).digest().subarray(0, MACHINE_BYTES);
 }
 
-function check(body: Buffer): Buffer {
-  return createHash('sha256').update('task token').update(body).digest().subarray(0, CHECK_BYTES);
+function checksum(body: Buffer): Buffer {
+  return createHash('sha256').update('task token').update(body).digest().subarray(0, CHECKSUM_BYTES);
 }

@@ -1,12 +1,12 @@
-/** Resource types that change nothing on one machine. A type that is in no list stops the start. */
+/** Resource types without an effect on one machine. The start fails for a type that is neither here nor of a kind. */
 const WITHOUT_EFFECT = [
   'AWS::ApiGateway::Account',
-  'AWS::ApiGateway::Model', // only a request validator uses it, and those are refused
+  'AWS::ApiGateway::Model', // only request validators use it, and the runner rejects those
   'AWS::ApplicationAutoScaling::*',
   'AWS::CDK::Metadata',
   'AWS::CloudWatch::*',
-  'AWS::CodeDeploy::*', // nothing is deployed anew during a run
-  // Of people: what they do here, they do as the operator.
+  'AWS::CodeDeploy::*', // a run has no deployments
+  // Identities of people, who use the operator's credentials here.
   'AWS::IAM::AccessKey',
   'AWS::IAM::Group',
   'AWS::IAM::InstanceProfile',
@@ -14,7 +14,7 @@ const WITHOUT_EFFECT = [
   'AWS::IAM::User',
   'AWS::Lambda::EventInvokeConfig',
   'AWS::Logs::*',
-  'AWS::SNS::*', // only alarms publish; a function that did would find no endpoint
+  'AWS::SNS::*', // only alarms publish; a function that publishes would find no endpoint
   'AWS::Scheduler::ScheduleGroup',
   'Custom::S3AutoDeleteObjects',
 ];

@@ -20,7 +20,10 @@ export interface OpenTemplate {
 const REGION = 'us-east-1';
 const ACCOUNT_ID = '000000000000';
 
-/** Brings every resource of the stack to life: all engines side by side, then what uses them, in order. */
+/**
+ * Opens all resource kinds of the stack concurrently, kinds with `opensFirst` before the others, then starts them one
+ * after another, in the order of `resourceKinds`.
+ */
 export async function openTemplate(
   options: RunOptions,
   { stackName, template, assetFolder }: Assembly,
@@ -41,12 +44,12 @@ export async function openTemplate(
     },
     ref(logicalId) {
       const resource = find(logicalId);
-      return isIdle(resource) ? nameOf(logicalId) : openKindOf(resource).ref(resource);
+      return isIgnored(resource) ? nameOf(logicalId) : openKindOf(resource).ref(resource);
     },
     attribute(logicalId, name) {
       const resource = find(logicalId);
-      // Log groups, alarms: nothing here looks at what these hold.
-      if (isIdle(resource)) return `arn:aws:local:${REGION}:${ACCOUNT_ID}:${logicalId}/${name}`;
+      // Of resources such as log groups and alarms, whose attributes have no effect here.
+      if (isIgnored(resource)) return `arn:aws:local:${REGION}:${ACCOUNT_ID}:${logicalId}/${name}`;
       const value = openKindOf(resource).attribute(resource, name);
       if (value !== undefined) return value;
       throw new Error(`${logicalId} (${resource.type}): the attribute ${name} is not available locally`);
@@ -79,13 +82,13 @@ export async function openTemplate(
     nameOf,
     assetFolder,
     environmentFor: (functionLogicalId) =>
-      recorders.inFront(
+      recorders.redirect(
         Object.assign({}, ...[...opened.values()].map((kind) => kind.environmentFor?.(functionLogicalId))),
       ),
     access,
     functions: new Map(),
     origins: new Map(),
-    frontDoor: false,
+    hasDistribution: false,
     onOperatorWrite: [],
     emulatorRoute: undefined,
     endpoints: {},
@@ -93,12 +96,12 @@ export async function openTemplate(
     violations,
     dynamoCalls: [],
     calls: [],
-    awaitedByClients: [],
+    clientFacingFunctions: [],
   };
 
   function find(logicalId: string): TemplateResource {
     const resource = resources.get(logicalId);
-    if (!resource) throw new Error(`${logicalId} is referred to, but the template does not have it`);
+    if (!resource) throw new Error(`${logicalId} is referenced, but the template does not contain it`);
     return resource;
   }
 
@@ -106,19 +109,20 @@ export async function openTemplate(
     const kind = kindOf(type);
     const open = kind && opened.get(kind);
     if (open) return open;
-    throw new Error(`${logicalId} (${type}) is referred to before it is there`);
+    throw new Error(`${logicalId} (${type}) is referenced before it is open`);
   }
 
-  // Functions that only a deployment calls: nothing here deploys.
-  const providers = new Set(
+  // Functions of custom resources do not run here: only a deployment calls them.
+  const customResourceFunctions = new Set(
     Object.values(template.Resources ?? {}).flatMap(({ Type, Properties }) =>
-      Type.startsWith('Custom::') ? [providerOf(Properties?.ServiceToken)] : [],
+      Type.startsWith('Custom::') ? [functionOf(Properties?.ServiceToken)] : [],
     ),
   );
-  const isIdle = ({ type, logicalId }: TemplateResource) => hasNoEffect(type) || providers.has(logicalId);
+  const isIgnored = ({ type, logicalId }: TemplateResource) =>
+    hasNoEffect(type) || customResourceFunctions.has(logicalId);
 
   for (const [logicalId, entry] of Object.entries(template.Resources ?? {})) {
-    if (!resolver.holds(entry.Condition)) continue;
+    if (!resolver.isMet(entry.Condition)) continue;
     if (!kindOf(entry.Type) && !hasNoEffect(entry.Type)) {
       throw new Error(`${logicalId} (${entry.Type}): this resource type cannot run locally`);
     }
@@ -131,19 +135,19 @@ export async function openTemplate(
   };
 
   const present = resourceKinds.flatMap((kind) => {
-    const own = [...resources.values()].filter(
-      (resource) => kind.types.includes(resource.type) && !isIdle(resource),
+    const ofKind = [...resources.values()].filter(
+      (resource) => kind.types.includes(resource.type) && !isIgnored(resource),
     );
-    return own.length > 0 ? [{ kind, own }] : [];
+    return ofKind.length > 0 ? [{ kind, ofKind }] : [];
   });
   try {
     for (const first of [true, false]) {
       const attempts = await Promise.allSettled(
         present
           .filter(({ kind }) => (kind.opensFirst ?? false) === first)
-          .map(async ({ kind, own }) => {
-            opened.set(kind, await kind.open(own, context));
-            progress(`${own[0]?.type} is ready`);
+          .map(async ({ kind, ofKind }) => {
+            opened.set(kind, await kind.open(ofKind, context));
+            progress(`${ofKind[0]?.type} is ready`);
           }),
       );
       for (const attempt of attempts) if (attempt.status === 'rejected') throw attempt.reason;
@@ -154,7 +158,7 @@ export async function openTemplate(
     progress('The template runs');
     const physicalIds = [...resources.keys()].map((id) => [id, String(context.resolve({ Ref: id }, id))]);
     const outputs = Object.entries(template.Outputs ?? {})
-      .filter(([, output]) => resolver.holds(output.Condition))
+      .filter(([, output]) => resolver.isMet(output.Condition))
       .map(([name, output]) => [name, String(context.resolve(output.Value, name))]);
     return {
       context,
@@ -168,8 +172,8 @@ export async function openTemplate(
   }
 }
 
-/** The function that a custom resource's service token names. */
-const providerOf = (serviceToken: unknown): string | undefined => {
+/** The logical id of the function that a custom resource's service token names. */
+const functionOf = (serviceToken: unknown): string | undefined => {
   const attribute = (serviceToken as { 'Fn::GetAtt'?: readonly string[] } | undefined)?.['Fn::GetAtt'];
   return attribute?.[0];
 };

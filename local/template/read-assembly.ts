@@ -18,7 +18,7 @@ export interface TemplateEntry {
 export interface Assembly {
   readonly stackName: string;
   readonly template: Template;
-  /** Folder of the file asset that is uploaded under this object key. */
+  /** The folder of the file asset with this object key. */
   assetFolder(objectKey: string): string;
 }
 
@@ -38,7 +38,7 @@ interface AssetManifest {
 
 async function readJson<T>(file: string): Promise<T> {
   const value = await readState(file, (text) => JSON.parse(text) as T);
-  if (value === undefined) throw new UnreadableState(file, 'it is not there');
+  if (value === undefined) throw new UnreadableState(file, 'it does not exist');
   return value;
 }
 
@@ -56,10 +56,10 @@ export async function readAssembly(directory: string, wantedStack?: string): Pro
     .filter((stack) => wantedStack === undefined || stack.name === wantedStack);
   const [stack] = stacks;
   if (!stack?.templateFile)
-    throw new Error(`${directory} holds no stack${wantedStack ? ` ${wantedStack}` : ''}`);
+    throw new Error(`${directory} contains no stack${wantedStack ? ` ${wantedStack}` : ''}`);
   if (stacks.length > 1) {
     throw new Error(
-      `${directory} holds several stacks, name one: ${stacks.map(({ name }) => name).join(', ')}`,
+      `${directory} contains several stacks, name one: ${stacks.map(({ name }) => name).join(', ')}`,
     );
   }
 

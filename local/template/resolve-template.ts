@@ -2,7 +2,7 @@ import type { Template } from './read-assembly.ts';
 
 export interface ResolverSources {
   readonly template: Template;
-  /** AWS::Region and its like. */
+  /** By name, such as AWS::Region. */
   readonly pseudoParameters: Readonly<Record<string, string>>;
   ref(logicalId: string): string;
   attribute(logicalId: string, name: string): unknown;
@@ -10,18 +10,18 @@ export interface ResolverSources {
 
 export interface Resolver {
   resolve(value: unknown, logicalId: string): unknown;
-  /** Whether the named condition holds; true for undefined. */
-  holds(condition: string | undefined): boolean;
+  /** Whether the condition of this name is true; true for undefined. */
+  isMet(condition: string | undefined): boolean;
 }
 
-/** Stands for AWS::NoValue: a property or list entry that resolves to it is left out. */
+/** Represents AWS::NoValue: a property or list entry that resolves to it is omitted. */
 const NO_VALUE = Symbol('AWS::NoValue');
 
 type Intrinsic = (argument: unknown, at: string) => unknown;
 
-/** Replaces the intrinsic functions of a CloudFormation template by their values. */
+/** Replaces the intrinsic functions of a CloudFormation template by their results. */
 export function createResolver({ template, pseudoParameters, ref, attribute }: ResolverSources): Resolver {
-  function refer(name: string): unknown {
+  function resolveReference(name: string): unknown {
     if (name === 'AWS::NoValue') return NO_VALUE;
     if (name in pseudoParameters) return pseudoParameters[name];
     const parameter = template.Parameters?.[name];
@@ -41,11 +41,11 @@ export function createResolver({ template, pseudoParameters, ref, attribute }: R
     'Fn::And': (terms, at) => list(terms, at).every((term) => test(term, at)),
     'Fn::Or': (terms, at) => list(terms, at).some((term) => test(term, at)),
     'Fn::Not': (terms, at) => !test(list(terms, at)[0], at),
-    Condition: (name) => holds(String(name)),
+    Condition: (name) => isMet(String(name)),
   };
 
   const intrinsics: Record<string, Intrinsic> = {
-    Ref: (name) => refer(String(name)),
+    Ref: (name) => resolveReference(String(name)),
     'Fn::GetAtt': (argument, at) => {
       const [logicalId, ...name] = typeof argument === 'string' ? argument.split('.') : list(argument, at);
       return attribute(String(logicalId), name.join('.'));
@@ -66,17 +66,17 @@ export function createResolver({ template, pseudoParameters, ref, attribute }: R
     },
     'Fn::Sub': (argument, at) => {
       const [pattern, variables] = Array.isArray(argument) ? argument : [argument, {}];
-      const own = walk(variables, at) as Record<string, unknown>;
-      return String(pattern).replace(/\$\{(!?)([^}]+)\}/g, (whole, literal: string, name: string) => {
-        if (literal) return whole.replace('!', '');
-        if (name in own) return text(own[name], at);
+      const values = walk(variables, at) as Record<string, unknown>;
+      return String(pattern).replace(/\$\{(!?)([^}]+)\}/g, (match, literal: string, name: string) => {
+        if (literal) return match.replace('!', '');
+        if (name in values) return text(values[name], at);
         const [logicalId = '', ...rest] = name.split('.');
-        return text(rest.length > 0 ? attribute(logicalId, rest.join('.')) : refer(name), at);
+        return text(rest.length > 0 ? attribute(logicalId, rest.join('.')) : resolveReference(name), at);
       });
     },
     'Fn::If': (argument, at) => {
       const [condition, yes, no] = list(argument, at);
-      return walk(holds(String(condition)) ? yes : no, at);
+      return walk(isMet(String(condition)) ? yes : no, at);
     },
     'Fn::FindInMap': (argument, at) => {
       const [map, first, second] = list(walk(argument, at), at).map(String);
@@ -92,7 +92,7 @@ export function createResolver({ template, pseudoParameters, ref, attribute }: R
     return Boolean(walk(term, at));
   }
 
-  function holds(name: string | undefined): boolean {
+  function isMet(name: string | undefined): boolean {
     if (name === undefined) return true;
     const condition = template.Conditions?.[name];
     if (condition === undefined) throw new Error(`${name} (condition) is not defined`);
@@ -108,7 +108,7 @@ export function createResolver({ template, pseudoParameters, ref, attribute }: R
     const [only] = entries;
     if (entries.length === 1 && only) {
       const [name, argument] = only;
-      // IAM conditions and Step Functions states also have a lone `Condition` key: only a string is ours.
+      // IAM statements and Step Functions states may have a single key `Condition` too. Only a string is the intrinsic.
       const intrinsic = name === 'Condition' && typeof argument !== 'string' ? undefined : intrinsics[name];
       if (intrinsic) return intrinsic(argument, at);
       if (name.startsWith('Fn::')) throw new Error(`${at}: the intrinsic ${name} is not supported locally`);
@@ -119,7 +119,7 @@ export function createResolver({ template, pseudoParameters, ref, attribute }: R
   }
 
   return {
-    holds,
+    isMet,
     resolve(value, at) {
       const resolved = walk(value, at);
       return resolved === NO_VALUE ? undefined : resolved;

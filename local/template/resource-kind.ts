@@ -1,31 +1,31 @@
 import type { RunContext } from '../run-context.ts';
 
-/** One entry of a template's Resources; its properties still hold intrinsics. */
+/** One entry of a template's Resources. Its properties still contain intrinsic functions. */
 export interface TemplateResource {
   readonly logicalId: string;
   readonly type: string;
   readonly properties: Readonly<Record<string, unknown>>;
 }
 
-/** What knows how to run some resource types here. A new kind is one file and one line in resource-kinds.ts. */
+/** Runs some resource types on this machine. A new kind is one file and one line in resource-kinds.ts. */
 export interface ResourceKind {
   readonly types: readonly string[];
-  /** Opens before the other kinds, which may then refer to its resources while they open. */
+  /** Opens before the other kinds, so that they can refer to its resources while they open. */
   readonly opensFirst?: boolean;
-  /** Called once, and only when the template has resources of these types; kinds open side by side. */
+  /** Called once, and only if the template has resources of these types. Kinds open concurrently. */
   open(resources: readonly TemplateResource[], context: RunContext): Promise<OpenKind>;
 }
 
 export interface OpenKind {
   /** The value of Ref. */
   ref(resource: TemplateResource): string;
-  /** The value of Fn::GetAtt; undefined is reported as an attribute that is not available here. */
+  /** The value of Fn::GetAtt. Undefined fails the start: the attribute is not available here. */
   attribute(resource: TemplateResource, name: string): unknown;
-  /** Variables that every function gets, such as an endpoint's address; may differ per function. */
+  /** Variables for every function, such as an endpoint's URL. They may differ per function. */
   environmentFor?(functionLogicalId: string): Record<string, string>;
-  /** Called when every kind is open: from here on, all references resolve. */
+  /** Called when every kind is open. From here on, all references resolve. */
   start?(): Promise<void>;
-  /** Called when every kind has begun: all rules of access are known. */
+  /** Called when every kind has started. All access rules are known. */
   complete?(): void;
   close?(): Promise<void>;
 }

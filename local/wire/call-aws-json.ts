@@ -1,7 +1,11 @@
 import { operatorCredentials } from '../iam/operator-credentials.ts';
 import { authorizationOf, type Credentials } from '../iam/signature.ts';
 
-/** Calls an operation of a service that speaks AWS's JSON protocol; `target` is, for example, AmazonSQS.SendMessage. */
+/**
+ * Calls an operation of a service with AWS's JSON protocol.
+ * @param target such as `AmazonSQS.SendMessage`
+ * @throws Error if the service responds with an error
+ */
 export async function callAwsJson<Output>(
   endpoint: string,
   target: string,

@@ -7,7 +7,7 @@ const NAMES = {
   'wrong-signature': 'InvalidSignatureException',
 } as const;
 
-/** A refusal as services with AWS's JSON protocol tell it. */
+/** The error body that services with AWS's JSON protocol return for a denied call. */
 export const deniedAwsJson = ({ reason, message }: Denial) => ({
   __type: `com.amazon.coral.service#${NAMES[reason]}`,
   Message: message,

@@ -4,11 +4,14 @@ import { claimPort, releasePort } from './own-ports.ts';
 
 export interface Listening {
   readonly endpoint: string;
-  /** Ends open connections too. */
+  /** Also closes open connections. */
   close(): Promise<void>;
 }
 
-/** @param port any free one unless given */
+/**
+ * @param port 0 takes any free port
+ * @throws Error if the port is in use
+ */
 export async function listenOnLoopback(server: Server, port = 0): Promise<Listening> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
@@ -16,14 +19,14 @@ export async function listenOnLoopback(server: Server, port = 0): Promise<Listen
     );
     server.listen(port, '127.0.0.1', resolve);
   });
-  const { port: own } = server.address() as AddressInfo;
-  claimPort(own);
+  const { port: boundPort } = server.address() as AddressInfo;
+  claimPort(boundPort);
   return {
-    endpoint: `http://127.0.0.1:${own}`,
+    endpoint: `http://127.0.0.1:${boundPort}`,
     close: () =>
       new Promise((resolve) => {
         server.close(() => {
-          releasePort(own);
+          releasePort(boundPort);
           resolve();
         });
         server.closeAllConnections();

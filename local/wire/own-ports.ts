@@ -1,11 +1,12 @@
-/** One element a port, 1 where this process or one of its engines listens: shared with the threads of functions. */
+/**
+ * One element per port: 1 if this process or one of its emulators listens there. Functions' threads share the array.
+ */
 export const ownPorts = new Uint8Array(new SharedArrayBuffer(65_536));
 
 export function claimPort(port: number): void {
   ownPorts[port] = 1;
 }
 
-/** For whoever no longer listens there. */
 export function releasePort(port: number): void {
   ownPorts[port] = 0;
 }

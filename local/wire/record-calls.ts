@@ -10,9 +10,9 @@ import type { RecordedCall } from './recorded-call.ts';
 
 export interface RecordingOptions {
   readonly service: string;
-  /** Where the service is. */
+  /** The service's URL. */
   readonly endpoint: string;
-  readonly retain: (call: RecordedCall) => void;
+  readonly onCall: (call: RecordedCall) => void;
 }
 
 export interface RecordingWire {
@@ -20,8 +20,8 @@ export interface RecordingWire {
   close(): Promise<void>;
 }
 
-/** Stands in front of a service and tells what is asked of it; all bytes pass as they are, so signatures hold. */
-export async function recordCalls({ service, endpoint, retain }: RecordingOptions): Promise<RecordingWire> {
+/** A proxy that records the calls to a service. It forwards all bytes unchanged, so signatures stay valid. */
+export async function recordCalls({ service, endpoint, onCall }: RecordingOptions): Promise<RecordingWire> {
   const agent = new Agent({ keepAlive: true });
   const server = createServer((request, response) => {
     const start = performance.now();
@@ -36,7 +36,7 @@ export async function recordCalls({ service, endpoint, retain }: RecordingOption
     outgoing.on('response', (incoming) => {
       const received = countBytes(incoming);
       incoming.on('end', () =>
-        retain({
+        onCall({
           service,
           operation: operationOf(request),
           name: request.headers['x-amz-security-token']?.toString(),
@@ -45,7 +45,7 @@ export async function recordCalls({ service, endpoint, retain }: RecordingOption
           milliseconds: performance.now() - start,
         }),
       );
-      pass(incoming, response);
+      forward(incoming, response);
     });
     request.on('error', () => outgoing.destroy());
     response.on('close', () => {
@@ -53,9 +53,9 @@ export async function recordCalls({ service, endpoint, retain }: RecordingOption
     });
     request.pipe(outgoing);
   });
-  const { endpoint: own, close } = await listenOnLoopback(server);
+  const { endpoint: recorderEndpoint, close } = await listenOnLoopback(server);
   return {
-    endpoint: own,
+    endpoint: recorderEndpoint,
     async close() {
       await close();
       agent.destroy();
@@ -63,7 +63,7 @@ export async function recordCalls({ service, endpoint, retain }: RecordingOption
   };
 }
 
-function pass(incoming: IncomingMessage, response: ServerResponse): void {
+function forward(incoming: IncomingMessage, response: ServerResponse): void {
   response.writeHead(incoming.statusCode ?? 502, incoming.headers);
   incoming.on('error', () => response.destroy());
   incoming.pipe(response);
@@ -77,15 +77,15 @@ function countBytes(message: IncomingMessage): () => number {
   return () => bytes;
 }
 
-/** AWS's JSON protocols name it in a header, REST protocols by method and path. */
+/** AWS's JSON protocols name the operation in a header, its REST protocols by method and path. */
 function operationOf({ headers, method, url = '/' }: IncomingMessage): string {
   const target = headers['x-amz-target'];
   if (target !== undefined) return String(target).split('.').pop() ?? '';
   const { pathname, searchParams } = new URL(url, 'http://service');
   if (pathname.endsWith('/invocations')) return 'Invoke';
-  const about = ['tagging', 'uploads', 'uploadId', 'delete', 'list-type'].find((name) =>
+  const subresource = ['tagging', 'uploads', 'uploadId', 'delete', 'list-type'].find((name) =>
     searchParams.has(name),
   );
-  const what = pathname.split('/').length > 2 && pathname.split('/')[2] !== '' ? 'object' : 'bucket';
-  return `${method} ${what}${about === undefined ? '' : `?${about}`}`;
+  const resource = pathname.split('/').length > 2 && pathname.split('/')[2] !== '' ? 'object' : 'bucket';
+  return `${method} ${resource}${subresource === undefined ? '' : `?${subresource}`}`;
 }

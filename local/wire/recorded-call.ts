@@ -1,13 +1,13 @@
-/** One request that a function made of a service, or a step that AWS counts: an invocation, a state transition. */
+/** A function's call to a service, or something else that AWS bills: an invocation or a state transition. */
 export interface RecordedCall {
-  /** As in the variable of its endpoint, in lower case: `s3`, `sqs`, `sfn` …; `lambda` also for invocations. */
+  /** As in the variable of the endpoint, in lower case: `s3`, `sqs`, `sfn` …; `lambda` also for invocations. */
   readonly service: string;
-  /** `SendMessageBatch`; of S3 the method with what it is about, `PUT object`, `PUT object?tagging`; `invocation`; `transition`. */
+  /** Such as `SendMessageBatch`; for S3 method and resource, `PUT object?tagging`; or `invocation`, or `transition`. */
   readonly operation: string;
   /** The function that called or was invoked, or the state that was entered. */
   readonly name: string | undefined;
   readonly status: number;
-  /** Of the bodies. */
+  /** Sizes of the bodies. */
   readonly bytes: { readonly sent: number; readonly received: number };
   readonly milliseconds: number;
 }

@@ -9,7 +9,7 @@ import { listenOnLoopback } from './listen-on-loopback.ts';
 /** One operation, from its input to its output. */
 export type AwsJsonOperation = (input: Record<string, unknown>) => unknown;
 
-/** Thrown by an operation: what the SDK turns into the exception of that name. */
+/** Thrown by an operation. The SDK turns it into the exception of this name. */
 export class AwsJsonError extends Error {
   readonly status: number;
 
@@ -25,13 +25,13 @@ export interface AwsJsonServer {
   close(): Promise<void>;
 }
 
-/** Who may call the operations. */
+/** Checks the signature and the permissions of each call. */
 export interface AwsJsonGuard extends Pick<AccessControl, 'rejectionOf' | 'rules'> {
-  /** What IAM checks of a call. */
+  /** The permissions that IAM checks for a call. */
   needed(operation: string, input: Record<string, unknown>): readonly Permission[];
 }
 
-/** A service that speaks AWS's JSON protocol, given its operations by name. */
+/** Serves operations, by name, with AWS's JSON protocol. */
 export async function serveAwsJson(
   operations: Record<string, AwsJsonOperation>,
   { needed, rejectionOf, rules }: AwsJsonGuard,

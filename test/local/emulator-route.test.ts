@@ -3,7 +3,7 @@ import { type AddressInfo, createServer as createSocketServer, type Socket } fro
 import { DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { takeEmulatorRoute } from '#local/dynamodb/emulator-route.ts';
+import { bypassWire } from '#local/dynamodb/emulator-route.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 
 /** A scripted emulator that writes raw bytes: called for each complete request, with its connection. */
@@ -45,7 +45,7 @@ beforeAll(async () => {
   for (const server of [emulator, wire])
     await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   const addressOf = (server: typeof emulator) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  takeEmulatorRoute({
+  bypassWire({
     wire: addressOf(wire),
     emulator: addressOf(emulator),
     shapes: new Map(),
@@ -152,7 +152,7 @@ it('tries again when the connection breaks before an answer, within one, or when
 it.each([
   ['has no length', 'HTTP/1.1 200 OK\r\n\r\n{}', 'cannot be read'],
   ['is not HTTP', 'hello\r\n\r\n', 'cannot be read'],
-  ['is longer than it says', `${http(item)}more`, 'more than was asked'],
+  ['is longer than it says', `${http(item)}more`, 'unexpected data'],
 ])('fails when the answer %s', async (_what, text, message) => {
   respond = (socket) => socket.write(text);
   await expect(get()).rejects.toThrow(message);

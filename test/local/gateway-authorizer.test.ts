@@ -121,7 +121,7 @@ describe('an answer that is cached, when a table is written', () => {
   describe('in a run with prompt authorizers', () => {
     let prompt: FixtureRun;
     beforeAll(async () => {
-      prompt = await startFixture({ promptAuthorizers: true });
+      prompt = await startFixture({ clearAuthorizerCacheOnWrite: true });
     });
     afterAll(() => prompt.close());
 

@@ -17,7 +17,7 @@ beforeAll(async () => {
   wire = await recordCalls({
     service: 's3',
     endpoint: `http://127.0.0.1:${(service.address() as AddressInfo).port}`,
-    retain: (call) => recorded.push(call),
+    onCall: (call) => recorded.push(call),
   });
 });
 afterAll(async () => {
@@ -76,7 +76,7 @@ it('tells refusals too, and cuts the connection of a caller whose service is gon
   recorded.length = 0;
   expect(await send('DELETE', '/bucket/key')).toEqual({ status: 404, recorded: 'answered' });
   expect(recorded[0]?.status).toBe(404);
-  const nowhere = await recordCalls({ service: 's3', endpoint: 'http://127.0.0.1:1', retain: () => {} });
+  const nowhere = await recordCalls({ service: 's3', endpoint: 'http://127.0.0.1:1', onCall: () => {} });
   await expect(fetch(nowhere.endpoint)).rejects.toThrow();
   await nowhere.close();
 });

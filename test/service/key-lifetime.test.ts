@@ -19,7 +19,7 @@ let proxy: DynamoProxy;
 beforeAll(async () => {
   proxy = await startDynamoProxy();
   service = await startService({
-    promptAuthorizers: false,
+    clearAuthorizerCacheOnWrite: false,
     variables: { AWS_ENDPOINT_URL_DYNAMODB: proxy.url },
   });
   proxy.emulator = service.run.endpoints.dynamodb;

@@ -16,7 +16,7 @@ const run = await runTemplate({
   assembly,
   dataDir,
   port: 0,
-  promptAuthorizers: true,
+  clearAuthorizerCacheOnWrite: true,
   onDenied: (message) => console.error(`Access denied. ${message}`),
 });
 const server = createServer((_request, response) => response.end(JSON.stringify(run.violations())));

@@ -22,7 +22,7 @@ export interface ServiceOptions
     | 'recordCalls'
     | 'maxConcurrency'
     | 'onLog'
-    | 'promptAuthorizers'
+    | 'clearAuthorizerCacheOnWrite'
     | 'secretValues'
     | 'timer'
     | 'waitMilliseconds'
@@ -93,7 +93,7 @@ async function startOwnService(options: ServiceOptions): Promise<Service> {
     assembly: inject('assembly'),
     dataDir,
     port: 0,
-    promptAuthorizers: true,
+    clearAuthorizerCacheOnWrite: true,
     onDenied: (message) => console.error(`Access denied. ${message}`),
     ...others,
     ...(variables !== undefined && { environment: variables }),

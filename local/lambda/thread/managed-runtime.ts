@@ -1,9 +1,9 @@
 import type { ResponseStream } from './response-stream.ts';
 
-// The mark that the managed runtime puts on a handler, so that wrappers which look for it find it here too.
+// The managed runtime sets this property on a streaming handler. Wrappers of handlers check it.
 const STREAMING = Symbol.for('aws.lambda.runtime.handler.streaming');
 
-// Metadata and body are parted by eight NUL bytes.
+// Eight NUL bytes separate metadata and body.
 const DELIMITER = '\0'.repeat(8);
 
 export type Handler = (event: unknown, ...rest: unknown[]) => unknown;
@@ -18,7 +18,7 @@ export const awslambda = {
   },
 
   HttpResponseStream: {
-    /** As in AWS, the metadata leaves with the first write: a response without one has no status. */
+    /** As in AWS, the metadata is sent with the first write: a response without a write has no status. */
     from(stream: ResponseStream, metadata: Record<string, unknown>): ResponseStream {
       stream.setContentType('application/vnd.awslambda.http-integration-response');
       stream.prelude = JSON.stringify(metadata) + DELIMITER;

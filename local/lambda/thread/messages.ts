@@ -1,6 +1,6 @@
 import type { EmulatorRoute } from '../../dynamodb/emulator-route.ts';
 
-/** What a thread is told when it is made. */
+/** The worker data of a function's thread. */
 export interface ThreadData {
   readonly taskRoot: string;
   readonly handler: string;
@@ -8,14 +8,14 @@ export interface ThreadData {
   readonly functionArn: string;
   readonly memoryMegabytes: number;
   readonly timeoutMilliseconds: number;
-  /** Whether somebody reads what the function writes to stdout. */
+  /** Whether a listener receives what the function writes to stdout. */
   readonly hasLogListener: boolean;
   readonly emulatorRoute: EmulatorRoute | undefined;
-  /** As `rejectOwnPorts` takes them. */
+  /** For `rejectOwnPorts`. */
   readonly ownPorts: Uint8Array;
 }
 
-/** What a web function's thread is told. */
+/** The worker data of a web function's thread. */
 export interface ServerThreadData {
   /** The module that starts the server. */
   readonly entry: string;
@@ -24,7 +24,7 @@ export interface ServerThreadData {
 
 export type MessageToThread =
   | { readonly kind: 'invoke'; readonly requestId: string; readonly payload: string }
-  /** So many bytes of the streamed response have left: the function may write on. */
+  /** The main thread has forwarded this many bytes of the streamed response: the function may write more. */
   | { readonly kind: 'written'; readonly bytes: number };
 
 export type MessageFromThread =
@@ -32,7 +32,7 @@ export type MessageFromThread =
   | { readonly kind: 'load-failed'; readonly error: ErrorReport }
   | { readonly kind: 'chunk'; readonly chunk: string | Uint8Array<ArrayBuffer>; readonly bytes: number }
   | { readonly kind: 'end' }
-  /** `payload` is missing when the function streamed. */
+  /** Without `payload` if the function streamed its response. */
   | { readonly kind: 'done'; readonly payload?: string }
   | { readonly kind: 'failed'; readonly error: ErrorReport }
   | { readonly kind: 'violation'; readonly text: string }

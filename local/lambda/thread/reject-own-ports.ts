@@ -3,7 +3,7 @@ import process from 'node:process';
 
 const thisMachine = new BlockList();
 thisMachine.addSubnet('127.0.0.0', 8);
-// Both lead to a listener on loopback.
+// Both addresses reach a listener on loopback.
 thisMachine.addAddress('0.0.0.0');
 thisMachine.addAddress('::1', 'ipv6');
 
@@ -13,11 +13,11 @@ const isThisMachine = (address: string): boolean =>
 interface Target {
   readonly host?: string;
   readonly port?: number | string;
-  /** Of a Unix socket. */
+  /** The path of a Unix socket. */
   readonly path?: string | null;
 }
 
-/** What `connect` is given: an object, a port and a host, or a list that Node has made of either. */
+/** The arguments of `connect`: an object, a port and a host, or Node's normalized array of either. */
 function targetOf([first, second]: readonly unknown[]): Target {
   if (Array.isArray(first)) return first[0] as Target;
   if (typeof first === 'object' && first !== null) return first;
@@ -25,31 +25,32 @@ function targetOf([first, second]: readonly unknown[]): Target {
 }
 
 /**
- * From now on this thread connects to no port of the run's own but those that its variables name. In AWS nothing that a
- * function runs on is at an address that it could reach; here a permitted outbound host may be this very machine.
- * @param ports one element a port, 1 where the run listens; it may change
+ * From now on, this thread cannot connect to the run's ports, except to the endpoints in its variables. In AWS, a
+ * function cannot reach the infrastructure that it runs on. Here, an allowed outbound host may be this machine.
+ * @param ports one element per port: 1 if the run listens there; it may change
  */
 export function rejectOwnPorts(ports: Uint8Array): void {
-  const named = new Set(
+  const allowedPorts = new Set(
     Object.entries(process.env)
       .filter(([name]) => name.startsWith('AWS_ENDPOINT_URL'))
       .map(([, url = '']) => Number(URL.parse(url)?.port)),
   );
   const { connect } = Socket.prototype;
-  Socket.prototype.connect = function rejecting(this: Socket, ...given: unknown[]) {
-    const { host = 'localhost', port, path } = targetOf(given);
-    const number = Number(port);
-    if (!path && !named.has(number)) {
+  Socket.prototype.connect = function rejecting(this: Socket, ...args: unknown[]) {
+    const { host = 'localhost', port, path } = targetOf(args);
+    const portNumber = Number(port);
+    if (!path && !allowedPorts.has(portNumber)) {
       const reject = (address: string) => {
-        if (ports[number] === 1 && isThisMachine(address))
+        if (ports[portNumber] === 1 && isThisMachine(address))
           this.destroy(
             Object.assign(new Error(`connect ECONNREFUSED ${address}:${port}`), { code: 'ECONNREFUSED' }),
           );
       };
-      // Not told for an address that was no name. Node connects in the next turn too, after its caller listens for errors.
+      // The event `lookup` is not emitted for an IP address, so it is checked here. In the next tick, when the caller
+      // listens for errors: Node connects in the next tick too.
       process.nextTick(reject, host);
       this.on('lookup', (_error, address) => reject(address));
     }
-    return Reflect.apply(connect, this, given) as Socket;
+    return Reflect.apply(connect, this, args) as Socket;
   } as typeof connect;
 }

@@ -1,6 +1,6 @@
 import type { ErrorReport } from './messages.ts';
 
-/** What Lambda tells a caller of a thrown value. */
+/** The error that Lambda returns to the caller for a thrown value. */
 export function reportError(thrown: unknown): ErrorReport {
   if (!(thrown instanceof Error))
     return { errorType: typeof thrown, errorMessage: String(thrown), trace: [] };

@@ -1,26 +1,26 @@
 import { Writable } from 'node:stream';
 import type { MessageFromThread } from './messages.ts';
 
-// What may be under way between function and client before a write has to wait. As large as a socket's usual
-// buffer, so a single slow reader holds back its own function and nothing else.
+// If this many bytes are in transit between function and client, a write waits. As large as a socket's usual buffer, so
+// that a slow reader delays only its own function.
 const CREDIT_BYTES = 64 * 1024;
 
 type Send = (message: MessageFromThread, transfer?: ArrayBuffer[]) => void;
 
 /**
- * The stream that a streaming handler writes to. The first write of a turn of the event loop goes straight to the main
- * thread, what follows in the same turn together behind it: as with AWS's runtime, whose socket is corked meanwhile.
+ * The stream that a streaming handler writes to. The first write in a turn of the event loop goes to the main thread at
+ * once. The later writes of the same turn follow together, as in AWS's runtime, which corks its socket.
  */
 export class ResponseStream extends Writable {
   contentType: string | undefined;
-  /** Written ahead of the first chunk, in the same message: the response's status and headers. */
+  /** The response's status and headers, sent before the first chunk, in the same message. */
   prelude: string | undefined;
   readonly #send: Send;
-  #underWay = 0;
-  #waiting: (() => void) | undefined;
-  #isGathering = false;
-  #gathered = '';
-  #gatheredBytes = 0;
+  #unacknowledgedBytes = 0;
+  #resumeWriting: (() => void) | undefined;
+  #isBuffering = false;
+  #buffered = '';
+  #bufferedBytes = 0;
 
   constructor(send: Send) {
     super({ decodeStrings: false, defaultEncoding: 'utf8', highWaterMark: CREDIT_BYTES });
@@ -31,12 +31,12 @@ export class ResponseStream extends Writable {
     this.contentType = contentType;
   }
 
-  /** The main thread has passed on this many bytes. */
+  /** Called when the main thread has forwarded this many bytes. */
   credit(bytes: number): void {
-    this.#underWay -= bytes;
-    if (this.#underWay >= CREDIT_BYTES) return;
-    const resume = this.#waiting;
-    this.#waiting = undefined;
+    this.#unacknowledgedBytes -= bytes;
+    if (this.#unacknowledgedBytes >= CREDIT_BYTES) return;
+    const resume = this.#resumeWriting;
+    this.#resumeWriting = undefined;
     resume?.();
   }
 
@@ -44,13 +44,13 @@ export class ResponseStream extends Writable {
     if (this.prelude !== undefined) {
       const prelude = this.prelude;
       this.prelude = undefined;
-      this.#pass(typeof chunk === 'string' && encoding === 'utf8' ? prelude + chunk : prelude);
-      if (typeof chunk !== 'string' || encoding !== 'utf8') this.#pass(chunk, encoding);
+      this.#forward(typeof chunk === 'string' && encoding === 'utf8' ? prelude + chunk : prelude);
+      if (typeof chunk !== 'string' || encoding !== 'utf8') this.#forward(chunk, encoding);
     } else {
-      this.#pass(chunk, encoding);
+      this.#forward(chunk, encoding);
     }
-    if (this.#underWay < CREDIT_BYTES) done();
-    else this.#waiting = done;
+    if (this.#unacknowledgedBytes < CREDIT_BYTES) done();
+    else this.#resumeWriting = done;
   }
 
   override _final(done: () => void): void {
@@ -59,34 +59,34 @@ export class ResponseStream extends Writable {
     done();
   }
 
-  /** Passes on what has been gathered, at once. */
+  /** Sends the buffered text at once. */
   flush(): void {
-    if (this.#gatheredBytes === 0) return;
-    const [chunk, bytes] = [this.#gathered, this.#gatheredBytes];
-    this.#gathered = '';
-    this.#gatheredBytes = 0;
+    if (this.#bufferedBytes === 0) return;
+    const [chunk, bytes] = [this.#buffered, this.#bufferedBytes];
+    this.#buffered = '';
+    this.#bufferedBytes = 0;
     this.#send({ kind: 'chunk', chunk, bytes });
   }
 
-  #pass(chunk: string | Uint8Array, encoding: BufferEncoding = 'utf8'): void {
+  #forward(chunk: string | Uint8Array, encoding: BufferEncoding = 'utf8'): void {
     if (typeof chunk === 'string' && encoding === 'utf8') {
       const bytes = Buffer.byteLength(chunk);
-      this.#underWay += bytes;
-      this.#gathered += chunk;
-      this.#gatheredBytes += bytes;
-      if (this.#isGathering) return;
+      this.#unacknowledgedBytes += bytes;
+      this.#buffered += chunk;
+      this.#bufferedBytes += bytes;
+      if (this.#isBuffering) return;
       this.flush();
-      this.#isGathering = true;
+      this.#isBuffering = true;
       process.nextTick(() => {
-        this.#isGathering = false;
+        this.#isBuffering = false;
         this.flush();
       });
       return;
     }
     this.flush();
-    // A copy of its own: cloning a view would take the whole pool behind it along, and the handler keeps its buffer.
+    // A copy: without it, a message with a view contains the whole buffer pool, and the handler would lose its buffer.
     const copy = new Uint8Array(typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk);
-    this.#underWay += copy.byteLength;
+    this.#unacknowledgedBytes += copy.byteLength;
     if (copy.byteLength > 0)
       this.#send({ kind: 'chunk', chunk: copy, bytes: copy.byteLength }, [copy.buffer]);
   }

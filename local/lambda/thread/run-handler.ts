@@ -5,7 +5,7 @@ import { finished } from 'node:stream/promises';
 import { pathToFileURL } from 'node:url';
 import { getHeapStatistics } from 'node:v8';
 import { parentPort, workerData } from 'node:worker_threads';
-import { takeEmulatorRoute } from '../../dynamodb/emulator-route.ts';
+import { bypassWire } from '../../dynamodb/emulator-route.ts';
 import { awslambda, type Handler, isStreaming } from './managed-runtime.ts';
 import type { MessageFromThread, MessageToThread, ThreadData } from './messages.ts';
 import { rejectOwnPorts } from './reject-own-ports.ts';
@@ -13,7 +13,7 @@ import { reportError } from './report-error.ts';
 import { ResponseStream } from './response-stream.ts';
 import { watchNetwork } from './watch-network.ts';
 
-// Often enough to catch a function that collects buffers, cheap enough not to be seen in a profile.
+// Often enough to detect a function that collects buffers, and so cheap that no profile shows it.
 const MEMORY_SAMPLE_MILLISECONDS = 250;
 
 if (!parentPort) throw new Error('This module is the body of a worker thread');
@@ -21,7 +21,7 @@ const port = parentPort;
 const data = workerData as ThreadData;
 const send = (message: MessageFromThread, transfer?: ArrayBuffer[]) => port.postMessage(message, transfer);
 
-// Loading counts as active: AWS runs a function's module before its first event.
+// Requests are allowed while the module loads: AWS loads a function's module before its first event.
 let active = true;
 let responseStream: ResponseStream | undefined;
 
@@ -34,20 +34,20 @@ watchNetwork((request) => {
       text: `${data.functionName}: ${request} began after the handler had resolved`,
     });
 });
-// Lines that nobody reads would each cost a message to the main thread.
+// Without a listener, output is dropped, because each line would cost a message to the main thread.
 if (!data.hasLogListener)
-  process.stdout.write = (...given: unknown[]) => {
-    const written = given.at(-1);
-    if (typeof written === 'function') queueMicrotask(() => written());
+  process.stdout.write = (...args: unknown[]) => {
+    const callback = args.at(-1);
+    if (typeof callback === 'function') queueMicrotask(() => callback());
     return true;
   };
 rejectOwnPorts(data.ownPorts);
-if (data.emulatorRoute) takeEmulatorRoute(data.emulatorRoute);
+if (data.emulatorRoute) bypassWire(data.emulatorRoute);
 setInterval(sampleMemory, MEMORY_SAMPLE_MILLISECONDS).unref();
 
-/** The heap has its own limit; what Buffers hold outside of it only shows here. */
+/** V8 limits the heap only. This check also counts the memory of Buffers outside of the heap. */
 function sampleMemory(): void {
-  // Not process.memoryUsage: that also asks the system for the whole process, for ten times as long.
+  // process.memoryUsage takes ten times as long, because it also reads the memory of the whole process.
   const { used_heap_size, external_memory } = getHeapStatistics();
   const usedMegabytes = Math.round((used_heap_size + external_memory) / 1024 / 1024);
   if (usedMegabytes > data.memoryMegabytes) send({ kind: 'out-of-memory', usedMegabytes });
@@ -84,7 +84,7 @@ async function stream(handler: Handler, event: unknown, context: object): Promis
   const response = new ResponseStream(send);
   responseStream = response;
   const ended = finished(response);
-  // The handler's own failure is told first; this one is awaited below.
+  // Prevents an unhandled rejection: if the handler fails too, its error is reported, and `ended` is never awaited.
   ended.catch(() => {});
   await handler(event, response, context);
   await ended;
@@ -118,7 +118,7 @@ try {
   });
   active = false;
   send({ kind: 'loaded' });
-  // A thread is ended without notice, so this is the time to write.
+  // The pool terminates a thread without notice, so the compiled code is written now.
   flushCompileCache();
 } catch (error) {
   send({ kind: 'load-failed', error: reportError(error) });

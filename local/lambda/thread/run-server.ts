@@ -4,7 +4,7 @@ import { workerData } from 'node:worker_threads';
 import type { ServerThreadData } from './messages.ts';
 import { rejectOwnPorts } from './reject-own-ports.ts';
 
-// The body of a web function's thread: its module starts a server of its own accord.
+// The entry point of a web function's thread. The function's module starts the server when it is imported.
 delete process.env.NODE_COMPILE_CACHE;
 const { entry, ownPorts } = workerData as ServerThreadData;
 rejectOwnPorts(ownPorts);

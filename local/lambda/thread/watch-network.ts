@@ -3,8 +3,7 @@ import type { ClientRequest } from 'node:http';
 import type { ClientHttp2Stream } from 'node:http2';
 
 /**
- * Calls `onRequest` whenever this thread begins an outgoing HTTP request: by node:http and node:https, by fetch,
- * and by node:http2.
+ * Calls `onRequest` when this thread starts an outgoing HTTP request with node:http, node:https, fetch or node:http2.
  */
 export function watchNetwork(onRequest: (request: string) => void): void {
   subscribe('http.client.request.start', (message) => {
