@@ -32,7 +32,7 @@ export const figures = {
     unit: 's',
   },
   firstStart: { phase: 'start', label: 'start to the first answer, empty data folder', unit: 's' },
-  laterStart: { phase: 'start', label: 'start to the first answer, data folder kept', unit: 's' },
+  secondStart: { phase: 'start', label: 'start to the first answer, data folder kept', unit: 's' },
 
   singleFirstByte: { phase: 'single', label: 'one at a time: first byte', unit: 'ms' },
   singleFirstDelta: { phase: 'single', label: 'one at a time: first delta', unit: 'ms' },

@@ -33,7 +33,7 @@ export async function measureSubject(options: MeasureOptions): Promise<Measured>
 
   const steps: Partial<Record<PhaseName, () => Promise<void>>> = {
     async start() {
-      add({ firstStart, laterStart: await subject.restart() });
+      add({ firstStart, secondStart: await subject.restart() });
     },
     async single() {
       const { replies, ...all } = await send({ count: sizes.single, atOnce: 1, streamed: true });

@@ -151,15 +151,15 @@ test('a worker has one message, twenty work at most, and a workspace has places 
       FunctionResponseTypes: ['ReportBatchItemFailures'],
     }),
   );
-  const placesOf = (id: string, given = resource) =>
+  const slotsOf = (id: string, given = resource) =>
     (given('AWS::Lambda::Function', id).Properties.Environment as { Variables: Record<string, string> })
       .Variables.BATCH_WORKSPACE_PLACES;
   for (const id of ['ProcessBatchItems', 'FailDeadLetters', 'DispatchBatch', 'ReconcileBatches'])
-    expect(placesOf(id)).toBe('15');
+    expect(slotsOf(id)).toBe('15');
   const { resource: of } = synthesize({
     settings: JSON.stringify({ largeUploads: false, batchWorkspaceShare: 0.01 }),
   });
-  expect(placesOf('DispatchBatch', of)).toBe('1');
+  expect(slotsOf('DispatchBatch', of)).toBe('1');
 });
 
 test('times stand in order: lease, a request, its worker', () => {

@@ -181,7 +181,7 @@ describe('a function that is throttled when called by', () => {
     const release = Promise.withResolvers<object>();
     run.script('Scheduled', () => release.promise);
     const lambda = lambdaOf(run.endpoints.lambda);
-    const holding = lambda.send(new InvokeCommand({ FunctionName: run.ref('Scheduled') }));
+    const waiting = lambda.send(new InvokeCommand({ FunctionName: run.ref('Scheduled') }));
     await vi.waitFor(() => expect(run.events('Scheduled')).toHaveLength(1), 10_000);
     const next = () => {
       for (const callback of due.splice(0)) callback();
@@ -191,7 +191,7 @@ describe('a function that is throttled when called by', () => {
     next();
     await vi.waitFor(() => expect(waits).toEqual([1000, 2000]));
     release.resolve({});
-    await holding;
+    await waiting;
     next();
     await vi.waitFor(() => expect(run.events('Scheduled')).toHaveLength(2), 10_000);
     await run.close();

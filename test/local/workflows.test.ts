@@ -90,12 +90,12 @@ describe('a task that waits for its token', () => {
   });
 
   it('goes on by a signal that comes before the function has returned', async () => {
-    const hold = Promise.withResolvers<object>();
-    run.script('Asked', () => hold.promise);
+    const release = Promise.withResolvers<object>();
+    run.script('Asked', () => release.promise);
     const arn = await start('Flow', {});
     await succeed((await requestOf(arn)).token, 'early');
     expect(await output(arn)).toMatchObject({ response: 'early' });
-    hold.resolve({});
+    release.resolve({});
   });
 
   it('is signalled by a function', async () => {
@@ -111,14 +111,14 @@ describe('a task that waits for its token', () => {
     const arn = await start('HurriedFlow', {});
     const { token } = await requestOf(arn);
     const notified = Promise.withResolvers<void>();
-    const hold = Promise.withResolvers<object>();
+    const release = Promise.withResolvers<object>();
     run.script('Told', () => {
       notified.resolve();
-      return hold.promise;
+      return release.promise;
     });
     await notified.promise;
     await expect(succeed(token, 1)).rejects.toMatchObject({ name: 'TaskTimedOut' });
-    hold.resolve({});
+    release.resolve({});
     expect(await output(arn)).toMatchObject({ timeout: { Error: 'States.Timeout' } });
   });
 

@@ -98,9 +98,9 @@ it('counts and results agree at every moment, whatever ends, is cancelled or exp
         await pass(1000 + below(5000));
         const cancelled = await tenant.client.post<BatchResource>(`/batches/${id}/cancel`, undefined);
         if (cancelled.status === 202) {
-          const [atCancel, later] = [countsOf(dataOf(cancelled)), await countsOfResults(id)];
-          expect(later.success).toBeGreaterThanOrEqual(atCancel.success);
-          expect(later.failed).toBeGreaterThanOrEqual(atCancel.failed);
+          const [atCancel, afterwards] = [countsOf(dataOf(cancelled)), await countsOfResults(id)];
+          expect(afterwards.success).toBeGreaterThanOrEqual(atCancel.success);
+          expect(afterwards.failed).toBeGreaterThanOrEqual(atCancel.failed);
         }
         // The running requests end.
         for (const call of openCalls.splice(0)) call.finish();

@@ -22,7 +22,7 @@ let service: Service;
 const down: Record<'dynamodb' | 's3' | 'sqs' | 'sfn', FailingService> = {} as never;
 beforeAll(async () => {
   model = await startScriptedModel();
-  model.onCall = (call) => void respondLater(call);
+  model.onCall = (call) => void respondAfterDelay(call);
   down.dynamodb = await startFailingService(({ headers }) => writes.test(String(headers['x-amz-target'])));
   down.s3 = await startFailingService(({ method }) => method !== 'GET' && method !== 'HEAD');
   down.sqs = await startFailingService();
@@ -49,7 +49,7 @@ afterAll(async () => {
 const replyTo = (message: string): string =>
   Number(message.split(' ')[1]) % 20 === 7 ? `To: ${message} ${'x'.repeat(450_000)}` : `To: ${message}`;
 
-async function respondLater(call: ModelCall): Promise<void> {
+async function respondAfterDelay(call: ModelCall): Promise<void> {
   await pass(150);
   call.chunk(replyTo(call.request.messages.at(-1)?.content ?? ''));
   call.finish();

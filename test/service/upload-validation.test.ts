@@ -229,7 +229,7 @@ describe.each(Object.entries(doors))('through %s', (_door, address) => {
       ['Go, with a last backslash before the dot', String.raw`a\\.txt`, String.raw`a\.txt`],
       ['urllib3', String.raw`a %22b%22 \\ c.txt`, String.raw`a "b" \ c.txt`],
       ['a browser', String.raw`C:\files\a.txt`, String.raw`C:\files\a.txt`],
-    ])('reads a file name as %s writes it', async (_who, written, name) => {
+    ])('reads a file name as %s writes it', async (_client, written, name) => {
       const response = await upload.raw(form(filePart(written, 'Hello')));
       expect(summaryOf(response)).toBe('200/0 success');
       expect(response.body.data).toMatchObject({ original_name: name });

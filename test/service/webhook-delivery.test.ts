@@ -237,7 +237,7 @@ describe('a receiver', () => {
 
   it('that goes on failing is given up after the last attempt', async () => {
     const { calls, url } = await receive(status(503));
-    const exhausted = () => logged.filter((line) => line.includes('"WebhooksGivenUp":1'));
+    const exhausted = () => logged.filter((line) => /"WebhooksExhausted":1.*"WebhooksGivenUp":1/.test(line));
     const before = exhausted().length;
     const batch = await tenant.create({ url });
     expect(await tenant.closed(batch)).toMatchObject({ state: 'exhausted', attempts: 3 });

@@ -10,12 +10,12 @@ function pngChunk(type: string, content: Uint8Array): Buffer {
 
 /**
  * A PNG of the given size in pixels.
- * @param fillRow sets the bytes of row `y`, three for each pixel
+ * @param fillLine sets the bytes of row `y`, three for each pixel
  * @param claimed the size in the header, if it differs from the true one
  */
 export function pngOf(
   { width, height }: { width: number; height: number },
-  fillRow: (row: Buffer, y: number) => void,
+  fillLine: (line: Buffer, y: number) => void,
   claimed = { width, height },
 ): Buffer {
   const header = Buffer.alloc(13);
@@ -24,7 +24,7 @@ export function pngOf(
   header.set([8, 2], 8); // eight bits of red, green and blue
   const rows = Buffer.alloc((width * 3 + 1) * height);
   for (let y = 0; y < height; y += 1)
-    fillRow(rows.subarray(y * (width * 3 + 1) + 1, (y + 1) * (width * 3 + 1)), y);
+    fillLine(rows.subarray(y * (width * 3 + 1) + 1, (y + 1) * (width * 3 + 1)), y);
   return Buffer.concat([
     Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
     pngChunk('IHDR', header),

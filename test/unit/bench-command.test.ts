@@ -44,8 +44,8 @@ it('measures the bare server, writes what it saw, leaves nothing behind, and dra
   expect(runs[0]?.batchSeconds).toHaveLength(20);
   // For each reply, the paced model takes 100 ms and 19 times 10 ms.
   expect(figures.pacedRate).toBeLessThan(16 / 0.29);
-  const tableRows = measured.stdout.split('\n').filter((line) => line.startsWith('| '));
-  expect(tableRows).toHaveLength(own.length + 2);
+  const tableLines = measured.stdout.split('\n').filter((line) => line.startsWith('| '));
+  expect(tableLines).toHaveLength(own.length + 2);
 
   const drawn = await bench('--draw', file, '--into', folder);
   expect(drawn.stdout.trim().split('\n')).toEqual([

@@ -28,8 +28,8 @@ const locked = Object.entries(lock.packages).filter(([path]) => path !== '');
 const nameOf = (path: string): string =>
   path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
 
-/** The rows of a document's tables, as cells. */
-const rowsOf = (text: string): string[][] =>
+/** The lines of a document's tables, as cells. */
+const linesOf = (text: string): string[][] =>
   text
     .split('\n')
     .filter((line) => line.startsWith('|') && !/^\|[ -]+\|/.test(line))
@@ -79,15 +79,15 @@ test('only packages that are allowed by name run scripts when they are installed
 });
 
 describe('docs/dependencies.md', () => {
-  const rows = rowsOf(ours);
-  const named = rows.flatMap(([cell = '']) => namesIn(cell));
+  const lines = linesOf(ours);
+  const named = lines.flatMap(([cell = '']) => namesIn(cell));
   const covers = (name: string, dependency: string): boolean =>
     name.endsWith('/*') ? dependency.startsWith(name.slice(0, -1)) : name === dependency;
 
   test('has every dependency, with its licence and a reason', () => {
     for (const dependency of Object.keys(declared))
       expect([dependency, named.some((name) => covers(name, dependency))]).toEqual([dependency, true]);
-    for (const [cell, licence = '', reason = ''] of rows)
+    for (const [cell, licence = '', reason = ''] of lines)
       expect([cell, licence.length > 2, reason.length > 10]).toEqual([cell, true, true]);
   });
 
@@ -130,7 +130,7 @@ function licenceOf(path: string, { license }: Locked): string {
 }
 
 describe('licences', () => {
-  const exceptions = rowsOf(licences);
+  const exceptions = linesOf(licences);
   const isException = (path: string): boolean =>
     exceptions.some(([cell = '']) =>
       [...cell.matchAll(/`([^`]+)`/g)].some(([, pattern = '']) =>

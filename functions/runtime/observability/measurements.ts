@@ -1,6 +1,12 @@
 import { Metrics } from '@aws-lambda-powertools/metrics';
 import { environment } from '#runtime/environment/environment.ts';
-import { type MetricDimension, type MetricName, metrics, serviceDimension } from './metric-names.ts';
+import {
+  type Metric,
+  type MetricDimension,
+  type MetricName,
+  metrics,
+  serviceDimension,
+} from './metric-names.ts';
 
 /** Values for the dimensions of the metric. */
 export type Dimensions<Name extends MetricName> = Record<
@@ -47,8 +53,11 @@ export class Measurements {
       for (const set of sets)
         if (set.length > 0)
           client.addDimensions(Object.fromEntries(set.map((name) => [name, dimensionValues[name] ?? ''])));
-      for (const [name, value] of summed(values))
-        client.addMetric(metrics[name].name, metrics[name].unit, value);
+      for (const [key, value] of summed(values)) {
+        const { name, formerName, unit }: Metric = metrics[key];
+        client.addMetric(name, unit, value);
+        if (formerName !== undefined) client.addMetric(formerName, unit, value);
+      }
       client.publishStoredMetrics();
     }
   }

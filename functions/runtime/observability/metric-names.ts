@@ -7,9 +7,11 @@
  * (the workspace, the request, the chat, the batch) are fields of the same log line, such as `workspace_id` and
  * `request_id`, for Logs Insights.
  */
-interface Metric {
+export interface Metric {
   /** The name in CloudWatch. */
   name: string;
+  /** Its name before this release, emitted as well: an operator's own alarms and dashboards have one release to follow. */
+  formerName?: string;
   unit: 'Count' | 'Milliseconds' | 'Seconds' | 'Bytes';
   /** The dimension sets. */
   dimensions: readonly (readonly MetricDimension[])[];
@@ -47,7 +49,7 @@ export const metrics = {
   /** Requests that got an error, 4xx or 5xx. Only those with `error_code` 10005 are failures of the service. */
   errors: { name: 'Errors', unit: 'Count', dimensions: [['route'], ['error_code']] },
   /** Keys that the authorizer rejected. Rejections from the gateway's cache are not counted. */
-  rejectedKeys: { name: 'RefusedKeys', unit: 'Count', dimensions: one('reason') },
+  rejectedKeys: { name: 'RejectedKeys', formerName: 'RefusedKeys', unit: 'Count', dimensions: one('reason') },
   /** Requests without the distribution's secret. The web function of uploads closes their connections unread. */
   requestsWithoutOriginSecret: { name: 'Strangers', unit: 'Count', dimensions: [[]] },
 
@@ -78,7 +80,12 @@ export const metrics = {
   batchRequestsDone: { name: 'BatchRequestsDone', unit: 'Count', dimensions: [[]] },
   batchRequestsFailed: { name: 'BatchRequestsFailed', unit: 'Count', dimensions: [[]] },
   /** Batch items returned to the queue, because the model was busy or the chat was in use. */
-  batchRequestsDelayed: { name: 'BatchRequestsPutOff', unit: 'Count', dimensions: [[]] },
+  batchRequestsDelayed: {
+    name: 'BatchRequestsDelayed',
+    formerName: 'BatchRequestsPutOff',
+    unit: 'Count',
+    dimensions: [[]],
+  },
   /** From the creation of a batch to its end: one value for each ended batch. */
   batchAge: { name: 'BatchAge', unit: 'Seconds', dimensions: one('status') },
 
@@ -86,7 +93,12 @@ export const metrics = {
   overdueBatches: { name: 'OverdueBatches', unit: 'Count', dimensions: [[]] },
 
   /** Webhooks whose last delivery attempt failed. */
-  webhooksExhausted: { name: 'WebhooksGivenUp', unit: 'Count', dimensions: [[]] },
+  webhooksExhausted: {
+    name: 'WebhooksExhausted',
+    formerName: 'WebhooksGivenUp',
+    unit: 'Count',
+    dimensions: [[]],
+  },
   webhookAttempts: { name: 'WebhookAttempts', unit: 'Count', dimensions: one('outcome') },
 
   /** Usage writes that failed after all retries. The figures of `agentctl usage` lack these turns or invocations. */

@@ -22,8 +22,8 @@ export function databaseText(file: string): string {
           .prepare(`SELECT * FROM ${quotedName(name)} ORDER BY 1, 2`)
           .all()
           .map(
-            (row) =>
-              `INSERT INTO ${quotedName(name)} VALUES (${Object.values(row).map(quotedValue).join(', ')});`,
+            (record) =>
+              `INSERT INTO ${quotedName(name)} VALUES (${Object.values(record).map(quotedValue).join(', ')});`,
           ),
       );
     const statements = schema.map(({ sql }) => `${String(sql).replace(/\s+/g, ' ')};`);

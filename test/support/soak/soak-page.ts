@@ -50,7 +50,7 @@ const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
 const duration = (seconds: number): string =>
   seconds < 120 ? `${Math.round(seconds)} seconds` : `${Math.round(seconds / 60)} minutes`;
 
-const table = (head: string[], rows: (string | number)[][]): string =>
-  [head, head.map((_, index) => (index === 0 ? '---' : '---:')), ...rows]
+const table = (head: string[], lines: (string | number)[][]): string =>
+  [head, head.map((_, index) => (index === 0 ? '---' : '---:')), ...lines]
     .map((cells) => `| ${cells.join(' | ')} |`)
     .join('\n');

@@ -76,7 +76,7 @@ export function dynamoBatchTransitions(table: Table, clock: Clock): BatchTransit
     claimItems: (batch, claims, lease) => claimItems(table, clock, batch, claims, lease),
 
     renewItemLease: (batch, item, until) =>
-      holds(() =>
+      meetsCondition(() =>
         table.update({
           Key: keys.batchItem(batch.workspaceId, batch.id, item.position),
           UpdateExpression: 'SET lease = :until',
@@ -234,7 +234,7 @@ const claimIsCurrent = (attempt: number) => ({
   ExpressionAttributeValues: { ':attempt': attempt, ':processing': 'processing' } as Item,
 });
 
-async function holds(write: () => Promise<unknown>): Promise<boolean> {
+async function meetsCondition(write: () => Promise<unknown>): Promise<boolean> {
   try {
     await write();
     return true;
