@@ -20,11 +20,11 @@ afterAll(async () => {
   await model.close();
 });
 
-const noise = (row: Buffer): void => {
-  randomFillSync(row);
+const noise = (line: Buffer): void => {
+  randomFillSync(line);
 };
-const red = (row: Buffer): void => {
-  for (let at = 0; at < row.length; at += 3) row[at] = 255;
+const red = (line: Buffer): void => {
+  for (let at = 0; at < line.length; at += 3) line[at] = 255;
 };
 
 /** The image in the model's last request. */

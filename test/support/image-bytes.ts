@@ -22,13 +22,13 @@ export function pngOf(
   header.writeUInt32BE(claimed.width, 0);
   header.writeUInt32BE(claimed.height, 4);
   header.set([8, 2], 8); // eight bits of red, green and blue
-  const rows = Buffer.alloc((width * 3 + 1) * height);
+  const lines = Buffer.alloc((width * 3 + 1) * height);
   for (let y = 0; y < height; y += 1)
-    fillLine(rows.subarray(y * (width * 3 + 1) + 1, (y + 1) * (width * 3 + 1)), y);
+    fillLine(lines.subarray(y * (width * 3 + 1) + 1, (y + 1) * (width * 3 + 1)), y);
   return Buffer.concat([
     Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
     pngChunk('IHDR', header),
-    pngChunk('IDAT', deflateSync(rows, { level: 1 })),
+    pngChunk('IDAT', deflateSync(lines, { level: 1 })),
     pngChunk('IEND', Buffer.alloc(0)),
   ]);
 }
