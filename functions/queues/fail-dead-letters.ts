@@ -21,7 +21,7 @@ const fail = failBatchItems({
   replySettings: replySettings(),
 });
 
-/** Ends the requests of batches that the queue has given up. */
+/** Fails the batch requests of dead letters. */
 export const handler = observed(async ({ Records }: SQSEvent): Promise<SQSBatchResponse> => {
   const outcomes = await Promise.allSettled(
     Records.map(({ body }) => fail(JSON.parse(body) as QueuedRequests)),

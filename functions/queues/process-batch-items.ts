@@ -40,7 +40,7 @@ const process = processBatchItems({
   workspaces: workspaces(),
 });
 
-/** Does requests of batches. A message with some that it could not handle stays in the queue. */
+/** Processes requests of batches. If it could not handle some of a message, the queue delivers that message again. */
 export const handler = observed(async ({ Records }: SQSEvent): Promise<SQSBatchResponse> => {
   const failures = await Promise.all(
     Records.map(async ({ messageId, body, attributes }) => {

@@ -25,7 +25,7 @@ const reconcile = reconcileBatches({
   replySettings: replySettings(),
 });
 
-/** Takes up what crashes and outages have left of batches and webhooks. */
+/** Repairs batches and webhooks after crashes and outages. */
 export const handler = observed(async (_event: unknown): Promise<void> => {
   const { overdue } = await reconcile();
   measurements.add('overdueBatches', overdue, {});

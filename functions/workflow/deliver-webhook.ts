@@ -23,7 +23,7 @@ const deliver = deliverWebhook({
   webhookSource,
 });
 
-/** Makes the next attempt to deliver a batch's event, if it is due, and says when to come back. */
+/** Makes the next delivery attempt for a batch's event if it is due, and returns when to call again. */
 export const handler = observed(async (owner: DeliveryOwner): Promise<DeliveryProgress> => {
   const progress = await deliver(owner);
   if (progress.isGivenUp) measurements.add('webhooksExhausted', 1, {});

@@ -7,10 +7,10 @@ import { summarize } from './statistics.ts';
 export function memoryTable({ runs }: Pick<Report, 'runs'>): string | undefined {
   const entries = runs.flatMap(({ memory = [] }) => memory);
   if (entries.length === 0) return undefined;
-  const rows = [...Map.groupBy(entries, ({ part }) => part)].map(([part, samples]) => [
+  const lines = [...Map.groupBy(entries, ({ part }) => part)].map(([part, samples]) => [
     part,
     formatNumber(summarize(samples.map(({ threads }) => threads)).median),
     formatNumber(summarize(samples.map(({ megabytes }) => megabytes)).median),
   ]);
-  return markdownTable([['memory of the service after the run', 'threads', 'MB'], ...rows]);
+  return markdownTable([['memory of the service after the run', 'threads', 'MB'], ...lines]);
 }

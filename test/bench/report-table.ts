@@ -13,7 +13,7 @@ export function reportTable({ runs }: Pick<Report, 'runs'>): string {
     runs.find((one) => one.run === run && one.subject === subject)?.figures[figure];
   const runNumbers = [...new Set(runs.map(({ run }) => run))];
 
-  const rows = figureNames.flatMap((figure) => {
+  const lines = figureNames.flatMap((figure) => {
     const summaries = present.map((subject) =>
       summaryOf(runNumbers.map((run) => figureOf(run, subject, figure))),
     );
@@ -31,7 +31,7 @@ export function reportTable({ runs }: Pick<Report, 'runs'>): string {
   );
   const heads = ['median (least to greatest)', ...counts];
   if (present.length === subjectNames.length) heads.push('service / bare');
-  return markdownTable([heads, ...rows]);
+  return markdownTable([heads, ...lines]);
 }
 
 const summaryOf = (values: readonly (number | undefined)[]): Summary | undefined => {

@@ -1,26 +1,20 @@
 import { planChats } from '#adapters/dynamo/chats/plan-chats.ts';
-import { backOff } from '#adapters/dynamo/table/back-off.ts';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import {
-  failedConditions,
-  type Item,
-  isConflict,
-  type Table,
-  type Write,
-} from '#adapters/dynamo/table/table.ts';
+import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
+import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { Batch, BatchItem } from '#domain/batches/batch.ts';
 import type { BatchTransitions, Claim, ClaimedItem } from '#domain/batches/batch-transitions.ts';
 import type { Clock } from '#domain/platform/clock.ts';
 import { storedBatchItem } from './batch-item.ts';
 
-/** Two hundred workers of one workspace are twenty transactions at once, each of which takes some milliseconds. */
+/** Twenty workers of one workspace make twenty concurrent transactions, each of which takes some milliseconds. */
 const attemptsToClaim = 60;
 
 type Lease = Parameters<BatchTransitions['claimItems']>[2];
 
 /**
- * One transaction takes up to ten requests, and makes the chats that they need. Its first write is the check that the
- * batch has not been stopped: the stop is an update of the same item, so one of the two comes first for everyone.
+ * One transaction claims up to ten requests and creates the chats that they need. Its first write checks that the batch
+ * accepts work. A stop updates the same item, so either the claim or the stop comes first.
  */
 export async function claimItems(
   table: Table,
@@ -29,22 +23,19 @@ export async function claimItems(
   claims: readonly Claim[],
   lease: Lease,
 ): Promise<ClaimedItem[]> {
+  if (claims.length === 0) return [];
   let wanted = claims;
-  for (let attempt = 1; wanted.length > 0; attempt += 1) {
-    const { claimedItems, writes } = await plan(table, clock, batch, wanted, lease);
-    try {
-      await table.transact(writes);
-      return claimedItems;
-    } catch (error) {
-      const [stopped, ...items] = failedConditions(error);
-      if (stopped === true) return [];
-      const left = wanted.filter((_, index) => items[index] !== true);
-      if (left.length === wanted.length && (!isConflict(error) || attempt === attemptsToClaim)) throw error;
-      wanted = left;
-    }
-    await backOff(attempt);
-  }
-  return [];
+  return transactWithRetry<ClaimedItem[]>(table, {
+    attempts: attemptsToClaim,
+    plan: async () => {
+      const { claimedItems, writes } = await plan(table, clock, batch, wanted, lease);
+      return { writes, result: claimedItems };
+    },
+    onConditionFailed: ([isStopped, ...isTaken]) => {
+      wanted = isStopped === true ? [] : wanted.filter((_, index) => isTaken[index] !== true);
+      return wanted.length === 0 ? { result: [] } : undefined;
+    },
+  });
 }
 
 async function plan(
@@ -112,7 +103,7 @@ const claimed = (
   lostAttempts: (before?.lostAttempts ?? 0) + (before?.status === 'processing' ? 1 : 0),
   leaseUntil,
   chatId: chatId ?? before?.chatId ?? null,
-  // A chat of its own holds the request's message in its first place.
+  // In a chat that was created for it, the message of the request is the first one.
   messagePosition: chatId === null ? (before?.messagePosition ?? null) : 1,
   error: null,
   incomplete: null,

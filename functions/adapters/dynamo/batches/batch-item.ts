@@ -26,7 +26,7 @@ export const batchOf = (item: Item): Batch => ({
   id: item.id as string,
   workspaceId: item.workspace_id as string,
   agentId: item.agent_id as string,
-  // Of a batch from before usage was counted.
+  // Batches of versions without usage have none.
   apiKeyId: (item.api_key_id as string | undefined) ?? 'unknown',
   status: item.status as BatchStatus,
   total: item.total as number,
@@ -49,7 +49,7 @@ export const batchOf = (item: Item): Batch => ({
   slots: (item.places as number | undefined) ?? 0,
 });
 
-/** Written at every claim and end: short names and no texts keep it one write unit. */
+/** Written at every claim and end. Short names and no texts keep it at one write unit. */
 export const storedBatchItem = (
   { workspaceId, id }: Pick<Batch, 'workspaceId' | 'id'>,
   item: BatchItem,

@@ -5,18 +5,18 @@ import type { Batch, BatchRequest, ManifestEntry } from '#domain/batches/batch.t
 /** Ten texts of 1 KB in one item cost 11 write units; one by one, with keys and names, they would cost 20. */
 const requestsPerGroup = 10;
 
-/** A group's texts beyond it are kept one by one. An item has 400 KB, and the rest of ten requests at most 80. */
+/** Texts of a larger group have an item each. An item has at most 400 KB, and the rest of ten requests at most 80. */
 const groupTextBytes = 300_000;
 
 /** Custom ids have up to 1 KB each. */
 const manifestBytes = 300_000;
 
-/** After the batch's end its texts are in its chats: what was never begun has failed. */
+/** After the end of a batch its texts are in its chats; requests that were not started have failed. */
 const retentionAfterExpirySeconds = 30 * 24 * 60 * 60;
 
 type Owner = Pick<Batch, 'workspaceId' | 'id' | 'expiresAt'>;
 
-/** Everything that is stored of the requests of a new batch. */
+/** All items of the requests of a new batch. */
 export function requestItems(batch: Owner, requests: readonly BatchRequest[]): Item[] {
   const ttl = Math.floor(Date.parse(batch.expiresAt) / 1000) + retentionAfterExpirySeconds;
   const items: Item[] = manifestItems(batch, requests);

@@ -1,7 +1,7 @@
 import { appending, readHead, readIds } from '#adapters/dynamo/table/id-lists.ts';
 import { batchItemPartitions, keys } from '#adapters/dynamo/table/keys.ts';
 import type { Table } from '#adapters/dynamo/table/table.ts';
-import { writeTogether } from '#adapters/dynamo/table/write-together.ts';
+import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { type Batch, isOpen } from '#domain/batches/batch.ts';
 import type { BatchStore } from '#domain/batches/batch-store.ts';
 import type { Clock } from '#domain/platform/clock.ts';
@@ -22,7 +22,7 @@ export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
 
     async create(batch, requests, checkLimit) {
       await table.putAll(requestItems(batch, requests));
-      return writeTogether(table, async () => {
+      return transactIfFirst(table, async () => {
         const head = await readHead<string>(table, keys.batchList(batch.workspaceId, 'all'));
         // Read after the head: a batch that is created meanwhile changes the head, and this is planned anew.
         if (checkLimit !== null)

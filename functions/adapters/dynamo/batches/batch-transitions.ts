@@ -3,7 +3,7 @@ import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { appending, readHead } from '#adapters/dynamo/table/id-lists.ts';
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
-import { writeTogether } from '#adapters/dynamo/table/write-together.ts';
+import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { deliveryItem } from '#adapters/dynamo/webhooks/delivery-store.ts';
 import { webhookEntry } from '#adapters/dynamo/webhooks/webhook-entry.ts';
 import type { BatchStatus } from '#contract/batch-statuses.ts';
@@ -32,7 +32,7 @@ export function dynamoBatchTransitions(table: Table, clock: Clock): BatchTransit
     }
   };
 
-  const transact = (plan: () => Promise<(TableName: string) => Write[]>) => writeTogether(table, plan);
+  const transact = (plan: () => Promise<(TableName: string) => Write[]>) => transactIfFirst(table, plan);
 
   const saveItem = (batch: Batch, item: BatchItem): Promise<boolean> =>
     putItem(table, storedBatchItem(batch, item), claimIsCurrent(item.attempt));
@@ -244,7 +244,7 @@ async function meetsCondition(write: () => Promise<unknown>): Promise<boolean> {
   }
 }
 
-/** False when the condition does not hold; a row that stands there already is this write, whose answer got lost. */
+/** False if the condition fails. A stored item that equals this one is this write, whose response was lost. */
 async function putItem(
   table: Table,
   item: Item,

@@ -8,7 +8,7 @@ import type {
   WebhookEntry,
 } from '#domain/batches/reconciliation-index.ts';
 
-/** Sixteen checks at once take a page of this size in two rounds; a longer page would be read in vain at the deadline. */
+/** Sixteen concurrent checks need two rounds for a page. Most of a longer page would be read in vain at the deadline. */
 const webhooksPerPage = 32;
 
 export function dynamoReconciliationIndex(table: Table): ReconciliationIndex {
@@ -31,7 +31,7 @@ export function dynamoReconciliationIndex(table: Table): ReconciliationIndex {
           ExpressionAttributeValues: { ':groups': groups, ':at': at },
         });
       } catch (error) {
-        // The batch has ended meanwhile.
+        // The batch has ended since it was read.
         if (!(error instanceof ConditionalCheckFailedException)) throw error;
       }
     },

@@ -1,65 +1,55 @@
-import { backOff } from '#adapters/dynamo/table/back-off.ts';
-import { keys } from '#adapters/dynamo/table/keys.ts';
-import { isConflict, type Table, type Write } from '#adapters/dynamo/table/table.ts';
+import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
+import type { Table } from '#adapters/dynamo/table/table.ts';
+import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
+import type { FeedbackType } from '#contract/feedback.ts';
+import type { Chat } from '#domain/chats/chat.ts';
 import type { FeedbackStore } from '#domain/chats/feedback-store.ts';
 
-/** Enough for a hundred users who rate one message in the same moment. */
+/** Enough for a hundred users who rate one message at the same time. */
 const attempts = 200;
 
-export function dynamoFeedbackStore(table: Table): FeedbackStore {
-  return {
-    async record(chat, position, feedback) {
-      const key = keys.feedback(chat.workspaceId, chat.id, position, feedback.externalUserId);
-      const countsKey = keys.feedbackCounts(chat.workspaceId, chat.id, position);
-      for (let attempt = 1; ; attempt += 1) {
-        const previous = (await table.get(key))?.type as string | undefined;
-        const put = (TableName: string): Write => ({
-          Put: {
-            TableName,
-            Item: {
-              ...key,
-              type: feedback.type,
-              ...(feedback.content !== null && { content: feedback.content }),
-              created_at: feedback.createdAt,
-            },
-            ...(previous === undefined
-              ? { ConditionExpression: 'attribute_not_exists(pk)' }
-              : {
-                  ConditionExpression: '#type = :earlier',
-                  ExpressionAttributeNames: { '#type': 'type' },
-                  ExpressionAttributeValues: { ':earlier': previous },
-                }),
-          },
-        });
-        try {
-          await table.transact((TableName) =>
-            previous === feedback.type
-              ? [put(TableName)]
-              : [
-                  put(TableName),
-                  {
-                    Update: {
-                      TableName,
-                      Key: countsKey,
-                      UpdateExpression: `ADD #type :one${previous === undefined ? '' : ', #earlier :minusOne'}`,
-                      ExpressionAttributeNames: {
-                        '#type': feedback.type,
-                        ...(previous !== undefined && { '#earlier': previous }),
-                      },
-                      ExpressionAttributeValues: {
-                        ':one': 1,
-                        ...(previous !== undefined && { ':minusOne': -1 }),
-                      },
-                    },
-                  },
-                ],
-          );
-          return;
-        } catch (error) {
-          if (!isConflict(error) || attempt === attempts) throw error;
-        }
-        await backOff(attempt);
-      }
-    },
-  };
-}
+export const dynamoFeedbackStore = (table: Table): FeedbackStore => ({
+  record: (chat, position, feedback) =>
+    transactWithRetry(table, {
+      attempts,
+      plan: async () => {
+        const key = keys.feedback(chat.workspaceId, chat.id, position, feedback.externalUserId);
+        const previous = (await table.get(key))?.type as FeedbackType | undefined;
+        return {
+          writes: (TableName) => [
+            { Put: { TableName, ...putOf(key, feedback, previous) } },
+            ...(previous === feedback.type
+              ? []
+              : [{ Update: { TableName, ...countOf(chat, position, feedback, previous) } }]),
+          ],
+          result: undefined,
+        };
+      },
+    }),
+});
+
+type Feedback = Parameters<FeedbackStore['record']>[2];
+
+/** Replaces the feedback that was read; the condition fails if it has changed since. */
+const putOf = (key: Key, feedback: Feedback, previous: FeedbackType | undefined) => ({
+  Item: {
+    ...key,
+    type: feedback.type,
+    ...(feedback.content !== null && { content: feedback.content }),
+    created_at: feedback.createdAt,
+  },
+  ...(previous === undefined
+    ? { ConditionExpression: 'attribute_not_exists(pk)' }
+    : {
+        ConditionExpression: '#type = :previous',
+        ExpressionAttributeNames: { '#type': 'type' },
+        ExpressionAttributeValues: { ':previous': previous },
+      }),
+});
+
+const countOf = (chat: Chat, position: number, { type }: Feedback, previous: FeedbackType | undefined) => ({
+  Key: keys.feedbackCounts(chat.workspaceId, chat.id, position),
+  UpdateExpression: `ADD #type :one${previous === undefined ? '' : ', #previous :minusOne'}`,
+  ExpressionAttributeNames: { '#type': type, ...(previous !== undefined && { '#previous': previous }) },
+  ExpressionAttributeValues: { ':one': 1, ...(previous !== undefined && { ':minusOne': -1 }) },
+});

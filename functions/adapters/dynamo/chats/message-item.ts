@@ -3,7 +3,10 @@ import type { Item } from '#adapters/dynamo/table/table.ts';
 import type { ReasoningStep, ReplyError, TokenUsage } from '#contract/message.ts';
 import { type Incomplete, isReplyPosition, type Message } from '#domain/chats/message.ts';
 
-/** All but the texts. Times as milliseconds and usage as four numbers: a short message with its attributes is one write unit (1 KB). */
+/**
+ * All attributes but the texts. Times are milliseconds and the usage is four numbers, so a short message is one write
+ * unit (1 KB).
+ */
 export const attributesOf = (message: Message): Item => ({
   position: message.position,
   at: Date.parse(message.createdAt),
@@ -22,14 +25,14 @@ export const attributesOf = (message: Message): Item => ({
   }),
 });
 
-/** The parts of a message that may be too large for its item. */
+/** Texts of a message that may be too large for its item. */
 export const textsOf = (message: Message): { content: string; steps?: string } => ({
   content: message.content,
   ...(message.role === 'assistant' &&
     message.reasoningSteps.length > 0 && { steps: JSON.stringify(message.reasoningSteps) }),
 });
 
-/** A stored message: its item, and its texts from wherever they are kept. */
+/** A stored message, from its item and its texts. */
 export function messageOf(
   item: Item,
   workspaceId: string,

@@ -2,15 +2,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { marshall } from '@aws-sdk/util-dynamodb';
-import { backOff } from '#adapters/dynamo/table/back-off.ts';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import {
-  failedConditions,
-  type Item,
-  isConflict,
-  type Table,
-  type Write,
-} from '#adapters/dynamo/table/table.ts';
+import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
+import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { idempotencyWrites } from '#adapters/dynamo/workspaces/idempotency-store.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import type { ContentStore } from '#domain/chats/content-store.ts';
@@ -21,28 +15,28 @@ import { NotStorable } from '#domain/platform/not-storable.ts';
 import { attributesOf, messageOf, textsOf } from './message-item.ts';
 import { releasing } from './release-lease.ts';
 
-/** What content and steps may have together in an item of 400 KB; the rest is for the message's other attributes. */
+/** Bytes of content and steps in an item, which has at most 400 KB with the other attributes of the message. */
 const inlineBytes = 300_000;
 
-/** Others that write the same items in the same moment are few: who settles the same turn, or makes the same request. */
+/** Few functions write the same items at the same time: those that close one turn, or repeat one request. */
 const attemptsToWrite = 20;
 
-/** Messages asked for at once when a history is read backwards: more than most windows need, one page. */
+/** Messages of one query when a history is read backwards: one page, more than most windows need. */
 const messagesPerRead = 50;
 
-/** Of a window: 60,000 characters hold as many messages of 60, which is little; each may have files and steps. */
+/** Messages of a window: 60,000 characters are 1,000 messages of 60 characters. Each may have files and steps. */
 const messagesOfWindow = 1000;
 
 /**
- * Characters of steps, as JSON, that a window holds: models see only earlier forms of them, of some 2,000. Of messages
- * before that there are none.
+ * Characters of reasoning steps in a window, as JSON. Models get only previews of them, about 2,000 characters. Messages
+ * before this limit have no steps.
  */
 const stepsOfWindow = 1_000_000;
 
-/** Of a page of messages: some megabytes each, when they are long. */
+/** Large texts that are read concurrently for a page: some megabytes each. */
 const largeTextsAtOnce = 4;
 
-/** @param contents asked for when a text is too large for its item, or was */
+/** @param contents called only for texts that are too large for their items */
 export function dynamoMessageStore(table: Table, contents: () => ContentStore): MessageStore {
   const textOf = async (item: Item, attribute: 'content' | 'steps'): Promise<string | undefined> => {
     const name = item[`${attribute}_name`] as string | undefined;
@@ -53,7 +47,7 @@ export function dynamoMessageStore(table: Table, contents: () => ContentStore): 
     return messageOf(item, workspaceId, { content, steps });
   };
 
-  /** Undefined when its text is longer; without its steps when they are. */
+  /** Undefined if the text is longer; without the steps if those are. */
   const readUpTo = async (
     { workspaceId }: Pick<Chat, 'workspaceId'>,
     item: Item,
@@ -72,7 +66,7 @@ export function dynamoMessageStore(table: Table, contents: () => ContentStore): 
     return { message, stepCharacters: steps?.length ?? most.steps };
   };
 
-  /** A message's item. What is too large for it goes to the content store, the longer of content and steps first. */
+  /** The item of a message. What is too large for it goes to the content store: the longer of content and steps first. */
   const itemOf = async (chat: Chat, message: Message): Promise<{ item: Item; names: string[] }> => {
     const texts = textsOf(message);
     const longestFirst = Object.entries(texts)
@@ -96,20 +90,13 @@ export function dynamoMessageStore(table: Table, contents: () => ContentStore): 
     return { item, names };
   };
 
-  /** Writes all or nothing. @returns which write's condition did not hold, from 0; undefined when all did */
-  const failedConditionOf = async (writes: (TableName: string) => Write[]): Promise<number | undefined> => {
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        await table.transact(writes);
-        return undefined;
-      } catch (error) {
-        const failed = failedConditions(error).indexOf(true);
-        if (failed >= 0) return failed;
-        if (!isConflict(error) || attempt === attemptsToWrite) throw error;
-      }
-      await backOff(attempt);
-    }
-  };
+  /** @returns index of the write whose condition failed; undefined if the transaction is done */
+  const failedConditionOf = (writes: (TableName: string) => Write[]): Promise<number | undefined> =>
+    transactWithRetry<number | undefined>(table, {
+      attempts: attemptsToWrite,
+      plan: async () => ({ writes, result: undefined }),
+      onConditionFailed: (failed) => ({ result: failed.indexOf(true) }),
+    });
 
   const pagesBetween = (
     chat: Pick<Chat, 'workspaceId' | 'id'>,
@@ -129,17 +116,17 @@ export function dynamoMessageStore(table: Table, contents: () => ContentStore): 
   const pagesBackFrom = (chat: Pick<Chat, 'workspaceId' | 'id'>, last: number) =>
     pagesBetween(chat, { first: 1, last, ascending: false, limit: messagesPerRead });
 
-  /** The messages at positions up to one, newest first. */
+  /** The messages up to a position, newest first. */
   async function* pagesBack(
     chat: Pick<Chat, 'workspaceId' | 'id'>,
     upTo: number | Promise<number>,
   ): AsyncGenerator<Item[]> {
-    // What finds upTo out is what others wait for: its request is made and signed, which computes, before this one.
+    // The lease is on the critical path: its request is built and signed, which takes processor time, before this one.
     if (typeof upTo !== 'number') await nextTurn();
     let pages = pagesBackFrom(chat, typeof upTo === 'number' ? upTo : lastPosition);
     let [page, last] = await together(pages.next(), upTo);
     if (last === 0) return;
-    // Positions are dense and messages stay as they are: who sees the last one sees all before it.
+    // Positions have no gaps and messages do not change: a read that has the last one has all before it.
     if (!page.value?.some(({ position }: Item) => (position as number) >= last)) {
       pages = pagesBackFrom(chat, last);
       page = await pages.next();
@@ -223,17 +210,17 @@ export function dynamoMessageStore(table: Table, contents: () => ContentStore): 
   };
 }
 
-/** DynamoDB's answers to an item that is too large, too deep, or no text: they are the same each time. */
+/** DynamoDB's errors for an item that is too large, too deep, or not valid text. A retry gets the same error. */
 const isRejected = (error: unknown): boolean =>
   error instanceof Error && ['ValidationException', 'SerializationException'].includes(error.name);
 
-/** Both, and neither goes on behind the other's failure. */
+/** Waits for both, also if one fails: nothing may run after the function's end. */
 async function together<One, Other>(one: Promise<One>, other: Other | Promise<Other>): Promise<[One, Other]> {
   await Promise.allSettled([one, other]);
   return Promise.all([one, other]);
 }
 
-/** A message that is small enough for its item, at a free place. */
+/** The write of a message that fits into its item, on the condition that the position is free. */
 const putting = (TableName: string, chat: Chat, message: Message): Write => ({
   Put: {
     TableName,
@@ -246,7 +233,7 @@ const putting = (TableName: string, chat: Chat, message: Message): Write => ({
   },
 });
 
-/** Whether the item in the way is the one to be stored: DynamoDB's answer got lost, and the SDK sent it once more. */
+/** Whether the stored item is this write: the response was lost, and the SDK retried the write. */
 const isSame = (stored: ConditionalCheckFailedException['Item'], item: Item): boolean =>
   isDeepStrictEqual(stored, marshall(item, { removeUndefinedValues: true }));
 
@@ -260,7 +247,7 @@ interface RatedItem {
   counts: Record<string, number>;
 }
 
-/** Parts of a page in each of which few texts must be fetched from where large ones are kept. */
+/** Splits a page into parts with few texts from the content store each. */
 function* withFewLargeTexts(page: readonly RatedItem[]): Generator<RatedItem[]> {
   let part: RatedItem[] = [];
   let large = 0;
@@ -276,7 +263,7 @@ function* withFewLargeTexts(page: readonly RatedItem[]): Generator<RatedItem[]> 
   if (part.length > 0) yield part;
 }
 
-/** Joins messages with the feedback counts that stand beside them, also across the pages of a query. */
+/** Joins messages with their feedback counts, which follow them, also across pages of a query. */
 async function* rated(pages: AsyncIterable<Item[]>, ascending: boolean): AsyncGenerator<RatedItem[]> {
   let waitingMessage: RatedItem | undefined;
   let waitingCounts: Record<string, number> = {};
@@ -298,6 +285,6 @@ async function* rated(pages: AsyncIterable<Item[]>, ascending: boolean): AsyncGe
   if (waitingMessage !== undefined) yield [waitingMessage];
 }
 
-/** Types that nobody gives any more are left out. */
+/** Without types that no user gives any more. */
 const countsOf = ({ pk, sk, ...counts }: Item): Record<string, number> =>
   Object.fromEntries(Object.entries(counts as Record<string, number>).filter(([, count]) => count > 0));

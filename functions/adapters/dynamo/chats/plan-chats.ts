@@ -7,13 +7,13 @@ import { lastChatId } from '#domain/chats/message.ts';
 import type { Clock } from '#domain/platform/clock.ts';
 import { chatItem } from './chat-item.ts';
 
-/** The lists that a chat is in, besides that of the whole workspace, which is its dense ids themselves. */
+/** The lists of a chat. The list of the whole workspace needs none: its ids have no gaps. */
 const listsOf = ({ agentId, externalUserId }: NewChat): ChatListKind[] =>
   externalUserId === null ? [{ agentId }] : [{ agentId }, { externalUserId }, { agentId, externalUserId }];
 
 /**
- * Chats as they would be created now, and the writes that create them, unless another comes first: they hold only if no
- * chat of the workspace was created since they were planned.
+ * Plans chats and the writes that create them. The writes fail if another chat of the workspace was created since they
+ * were planned.
  */
 export async function planChats(
   table: Table,
@@ -41,7 +41,7 @@ export async function planChats(
     throw new Error(`Workspace ${workspaceId} is full: it holds at most ${lastChatId} chats`);
   const newest = (counter?.newest_created_at as string | undefined) ?? '';
   const now = clock.now().toISOString();
-  // Clocks of two functions may differ; creation times still rise with the ids.
+  // The clocks of two functions may differ, but creation times must ascend with the ids.
   const createdAt = now.localeCompare(newest) > 0 ? now : newest;
   const chats = newChats.map(
     (newChat, index): Chat => ({

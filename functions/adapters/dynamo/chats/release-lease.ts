@@ -8,7 +8,7 @@ export interface Release {
   ExpressionAttributeValues: Record<string, unknown>;
 }
 
-/** The update that frees a chat and sets its count, if the lease is still the holder's. */
+/** The update that releases the chat lease and sets the count, on the condition that the lease is still this one. */
 export const releasing = (chat: Chat, leaseId: string, messageCount: number): Release => ({
   Key: keys.chat(chat.workspaceId, chat.id),
   UpdateExpression: 'SET message_count = :count REMOVE lease_id, lease_until',

@@ -1,6 +1,6 @@
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table } from '#adapters/dynamo/table/table.ts';
-import { writeTogether } from '#adapters/dynamo/table/write-together.ts';
+import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { Audit } from '#adapters/dynamo/workspaces/audit-log.ts';
 import type { DeliveryStore } from '#domain/webhooks/delivery-store.ts';
 import type { DeliveryAttempt, DeliveryOwner, WebhookDelivery } from '#domain/webhooks/webhook-delivery.ts';
@@ -28,7 +28,7 @@ export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
         status: null,
         failure: null,
       };
-      const isStarted = await writeTogether(table, async () => (TableName) => [
+      const isStarted = await transactIfFirst(table, async () => (TableName) => [
         { Put: { TableName, Item: deliveryItem(started), ...ifUnchanged(delivery) } },
         { Put: { TableName, Item: attemptItem(delivery, attempt) } },
       ]);
@@ -36,7 +36,7 @@ export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
     },
 
     async end(delivery, attempt, next) {
-      const isCurrent = await writeTogether(table, async () => (TableName) => [
+      const isCurrent = await transactIfFirst(table, async () => (TableName) => [
         { Put: { TableName, Item: deliveryItem({ ...delivery, ...next }), ...ifUnchanged(delivery) } },
         { Put: { TableName, Item: attemptItem(delivery, attempt) } },
       ]);
@@ -45,7 +45,7 @@ export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
 
     async exhaust(delivery) {
       const exhausted: WebhookDelivery = { ...delivery, state: 'exhausted' };
-      await writeTogether(table, async () => (TableName) => [
+      await transactIfFirst(table, async () => (TableName) => [
         { Put: { TableName, Item: deliveryItem(exhausted), ...ifUnchanged(delivery) } },
       ]);
     },
@@ -58,7 +58,7 @@ export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
         attempts: 0,
         nextAt: at,
       };
-      const isDone = await writeTogether(table, async () => (TableName) => [
+      const isDone = await transactIfFirst(table, async () => (TableName) => [
         { Put: { TableName, Item: deliveryItem(restarted), ...ifUnchanged(delivery) } },
         { Put: { TableName, Item: webhookEntry(delivery, at) } },
         ...audit(TableName, {
