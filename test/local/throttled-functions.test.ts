@@ -198,7 +198,7 @@ describe('a function that is throttled when called by', () => {
   });
 
   it('a workflow fails the task in Lambda’s words', async () => {
-    const run = await startBackground({ assembly: await reserve('Background', { RequestedTask: 0 }) });
+    const run = await startBackground({ assembly: await reserve('Background', { Asked: 0 }) });
     const sfn = new SFNClient(clientOptions(run.endpoints.sfn));
     const { executionArn } = await sfn.send(
       new StartExecutionCommand({ stateMachineArn: run.ref('Endless'), input: '{}' }),

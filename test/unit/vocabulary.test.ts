@@ -60,6 +60,7 @@ const allowed: Readonly<Record<string, string>> = {
   again: 'option of agentctl',
   earlier_batches: 'field of the JSON output of agentctl',
   BatchesDispatcherWakes: 'logical id',
+  Asked: 'logical id of a fixture',
   BATCH_WORKSPACE_PLACES: 'environment variable',
   ANSWERS_PREFLIGHTS: 'environment variable',
   answer: 'field of a frozen fixture',

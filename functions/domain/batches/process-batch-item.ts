@@ -53,82 +53,120 @@ export const processBatchItem =
   async (
     batch: Batch,
     claimed: ClaimedItem,
-    { agent, attachments }: Prepared,
+    prepared: Prepared,
     spend: (calls: readonly CountedCall[]) => void,
   ): Promise<ItemEnd> => {
-    const { request } = claimed;
-    let { item } = claimed;
-    const leaseId = chatLeaseOf(batch, request.position);
-    const stop = new AbortController();
+    const attempt: Attempt = { ...prepared, ...claimed, batch, stop: new AbortController() };
     const renew = (until: number): Promise<boolean> => {
-      item = { ...item, leaseUntil: until };
-      return services.batches.renewItemLease(batch, item, until);
+      attempt.item = { ...attempt.item, leaseUntil: until };
+      return services.batches.renewItemLease(batch, attempt.item, until);
     };
-    const lease = renewLeases(services, renew, stop);
+    const lease = renewLeases(services, renew, attempt.stop);
     try {
-      const previous = await readStoredReply(services, batch, claimed, agent);
+      const previous = await readStoredReply(services, batch, claimed, prepared.agent);
       if (previous !== undefined) {
         spend(previous.calls);
-        return ended(services, item, previous);
+        return ended(services, attempt.item, previous);
       }
-
-      const chat = claimed.newChat ?? (await takeChat(services, batch, claimed));
-      if (chat === undefined) return { type: 'retry', item, retryAfter: undefined };
-      const position = chat.messageCount + 1;
-      if (position + 1 > lastPosition) {
-        await services.chats.releaseLease(chat, leaseId, chat.messageCount);
-        return rejected(services, item, `The chat is full: it holds ${lastPosition - 1} messages`);
-      }
-      if (item.chatId !== chat.id || item.messagePosition !== position) {
-        item = { ...item, chatId: chat.id, messagePosition: position };
-        if (!(await services.batches.assignChat(batch, item))) return { type: 'lease-lost' };
-      }
-      const characters = agent.definition.meta.max_history_characters;
-      const history = await services.messages.recent(
-        chat,
-        chat.messageCount,
-        characters ?? services.replySettings.historyCharacters,
-      );
-      const budget = new ReplyBudget(services.replySettings.limits);
-      const { reply, error } = await collectReply(services)(
-        { agent, chat, history, message: request.message, attachments, budget },
-        { emit: () => undefined, stop, deadline: services.batchSettings.item },
-      );
+      const chat = await openChat(services, attempt);
+      if ('type' in chat) return chat;
+      const { reply, error } = await makeReply(services, attempt, chat);
       spend(reply.calls);
-      if (error instanceof ReplyAborted && error.kind === 'lease-lost') return { type: 'lease-lost' };
-      if (error !== undefined) {
-        const waits = isPassing(error, reply);
-        item = { ...item, brokenReplies: item.brokenReplies + (waits ? 0 : 1) };
-        if (waits || (isBroken(error) && item.brokenReplies < brokenRepliesAtMost)) {
-          const retryAfter = error instanceof ModelFailure ? error.retryAfter : undefined;
-          if (request.historyId === null) return { type: 'retry', item, retryAfter };
-          // While the retry waits, users may send to an existing chat. A chat that was created for the request is
-          // unknown to them.
-          await services.chats.releaseLease(chat, leaseId, chat.messageCount);
-          return { type: 'retry', item: { ...item, messagePosition: null }, retryAfter };
-        }
-      }
-      const turn = { chat, position, message: request.message, attachments, agent };
-      const stored = await storeTurn(services, turn, reply).catch((error: unknown) => {
-        if (error instanceof NotStorable) return error;
-        throw error;
-      });
-      if (stored instanceof NotStorable) {
-        services.log.error('A reply was not stored', { batchId: batch.id, chatId: chat.id, error: stored });
-        await closeAbandonedTurn(services)(chat, notStored);
-        return failed(services, item, notStored);
-      }
-      if (stored === undefined) {
-        await closeAbandonedTurn(services)(chat);
-        return { type: 'retry', item: { ...item, messagePosition: null }, retryAfter: undefined };
-      }
-      await services.chats.releaseLease(chat, leaseId, position + 1);
-      return ended(services, item, stored);
+      const failure =
+        error === undefined ? undefined : await endAfterFailure(services, attempt, chat, reply, error);
+      return failure ?? (await storeResult(services, attempt, chat, reply));
     } finally {
       lease.stop();
       await lease.finished();
     }
   };
+
+interface Attempt extends Prepared, ClaimedItem {
+  batch: Batch;
+  /** With the newest lease and chat. */
+  item: BatchItem;
+  stop: AbortController;
+}
+
+/** The chat under the lease of the request, with room for a turn, assigned to the item; or why there is none. */
+async function openChat(services: ProcessItemServices, attempt: Attempt): Promise<Chat | ItemEnd> {
+  const { batch, request } = attempt;
+  const chat = attempt.newChat ?? (await takeChat(services, batch, attempt));
+  if (chat === undefined) return { type: 'retry', item: attempt.item, retryAfter: undefined };
+  const position = chat.messageCount + 1;
+  if (position + 1 > lastPosition) {
+    await services.chats.releaseLease(chat, chatLeaseOf(batch, request.position), chat.messageCount);
+    return rejected(services, attempt.item, `The chat is full: it holds ${lastPosition - 1} messages`);
+  }
+  if (attempt.item.chatId === chat.id && attempt.item.messagePosition === position) return chat;
+  attempt.item = { ...attempt.item, chatId: chat.id, messagePosition: position };
+  return (await services.batches.assignChat(batch, attempt.item)) ? chat : { type: 'lease-lost' };
+}
+
+async function makeReply(
+  services: ProcessItemServices,
+  { agent, attachments, request, stop }: Attempt,
+  chat: Chat,
+): Promise<{ reply: Reply; error: unknown }> {
+  const history = await services.messages.recent(
+    chat,
+    chat.messageCount,
+    agent.definition.meta.max_history_characters ?? services.replySettings.historyCharacters,
+  );
+  const budget = new ReplyBudget(services.replySettings.limits);
+  return collectReply(services)(
+    { agent, chat, history, message: request.message, attachments, budget },
+    { emit: () => undefined, stop, deadline: services.batchSettings.item },
+  );
+}
+
+/** The end of an attempt whose reply failed; undefined if the failed reply is the result of the request. */
+async function endAfterFailure(
+  services: ProcessItemServices,
+  attempt: Attempt,
+  chat: Chat,
+  reply: Reply,
+  error: unknown,
+): Promise<ItemEnd | undefined> {
+  if (error instanceof ReplyAborted && error.kind === 'lease-lost') return { type: 'lease-lost' };
+  const waits = isPassing(error, reply);
+  const { batch, request, item } = attempt;
+  attempt.item = { ...item, brokenReplies: item.brokenReplies + (waits ? 0 : 1) };
+  if (!waits && (!isBroken(error) || attempt.item.brokenReplies >= brokenRepliesAtMost)) return undefined;
+  const retryAfter = error instanceof ModelFailure ? error.retryAfter : undefined;
+  if (request.historyId === null) return { type: 'retry', item: attempt.item, retryAfter };
+  // While the retry waits, users may send to an existing chat. A chat that was created for the request is unknown to
+  // them.
+  await services.chats.releaseLease(chat, chatLeaseOf(batch, request.position), chat.messageCount);
+  return { type: 'retry', item: { ...attempt.item, messagePosition: null }, retryAfter };
+}
+
+/** Stores message and reply, and releases the chat lease. */
+async function storeResult(
+  services: ProcessItemServices,
+  attempt: Attempt,
+  chat: Chat,
+  reply: Reply,
+): Promise<ItemEnd> {
+  const { batch, request, agent, attachments } = attempt;
+  const position = chat.messageCount + 1;
+  const turn = { chat, position, message: request.message, attachments, agent };
+  const stored = await storeTurn(services, turn, reply).catch((error: unknown) => {
+    if (error instanceof NotStorable) return error;
+    throw error;
+  });
+  if (stored instanceof NotStorable) {
+    services.log.error('A reply was not stored', { batchId: batch.id, chatId: chat.id, error: stored });
+    await closeAbandonedTurn(services)(chat, notStored);
+    return failed(services, attempt.item, notStored);
+  }
+  if (stored === undefined) {
+    await closeAbandonedTurn(services)(chat);
+    return { type: 'retry', item: { ...attempt.item, messagePosition: null }, retryAfter: undefined };
+  }
+  await services.chats.releaseLease(chat, chatLeaseOf(batch, request.position), position + 1);
+  return ended(services, attempt.item, stored);
+}
 
 /** The reply that an earlier attempt has stored, or that closed its abandoned turn. */
 async function readStoredReply(
