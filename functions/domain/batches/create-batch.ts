@@ -50,45 +50,14 @@ export const createBatch =
     const made = previous && (await awaitBatch(services, workspaceId, previous.batchId));
     if (made !== undefined) return { batch: asCreated(made), replayed: true };
 
-    // Concurrent reads, checked in a fixed order: of several errors, always the same one is reported.
-    const checks = await Promise.allSettled([
-      rejectUnpublishedAgents(services, workspaceId, body, requests),
-      rejectForeignHistories(services, workspaceId, requests),
-      rejectUnknownFiles(services, workspaceId, requests),
-      rejectForbiddenWebhook(services, body),
-      rejectOneTooMany(services, workspaceId, mostOpen),
-    ]);
-    for (const check of checks) if (check.status === 'rejected') throw check.reason;
-
+    await checkRequests(services, { workspaceId, body, requests, mostOpen });
     const drawn = services.identifiers.uuid();
     const id = previous?.batchId ?? (await reserveId(services, key, drawn));
     if (previous === undefined && id !== drawn) {
       const meanwhile = await awaitBatch(services, workspaceId, id);
       if (meanwhile !== undefined) return { batch: asCreated(meanwhile), replayed: true };
     }
-    const now = services.clock.now();
-    const batch: Batch = {
-      id,
-      workspaceId,
-      agentId: body.agent_id,
-      apiKeyId,
-      status: 'in_progress',
-      total: requests.length,
-      completed: 0,
-      failed: 0,
-      createdAt: now.toISOString(),
-      expiresAt: new Date(now.getTime() + services.batchSettings.timeout).toISOString(),
-      completedAt: null,
-      cancelledAt: null,
-      stop: null,
-      webhook: await encryptedWebhook(services, body, { workspaceId, batchId: id }),
-      executionNumber: 1,
-      taskToken: null,
-      dispatchedAt: null,
-      sentAt: null,
-      groupsSent: 0,
-      slots: 0,
-    };
+    const batch = await newBatch(services, { id, workspaceId, apiKeyId, body });
     // Counted once more, because several requests may have passed the first check concurrently.
     const checkLimit = mostOpen === null ? null : rejectAt(mostOpen);
     if (!(await services.batches.create(batch, requests, checkLimit))) {
@@ -104,6 +73,60 @@ export const createBatch =
     }
     return { batch, replayed: false };
   };
+
+/** The reads are concurrent and checked in a fixed order: of several errors, always the same one is reported. */
+async function checkRequests(
+  services: CreateServices,
+  {
+    workspaceId,
+    body,
+    requests,
+    mostOpen,
+  }: { workspaceId: string; body: CreateBatchBody; requests: BatchRequest[]; mostOpen: number | null },
+): Promise<void> {
+  const checks = await Promise.allSettled([
+    rejectUnpublishedAgents(services, workspaceId, body, requests),
+    rejectForeignHistories(services, workspaceId, requests),
+    rejectUnknownFiles(services, workspaceId, requests),
+    rejectForbiddenWebhook(services, body),
+    rejectOneTooMany(services, workspaceId, mostOpen),
+  ]);
+  for (const check of checks) if (check.status === 'rejected') throw check.reason;
+}
+
+async function newBatch(
+  services: CreateServices,
+  {
+    id,
+    workspaceId,
+    apiKeyId,
+    body,
+  }: { id: string; workspaceId: string; apiKeyId: string; body: CreateBatchBody },
+): Promise<Batch> {
+  const now = services.clock.now();
+  return {
+    id,
+    workspaceId,
+    agentId: body.agent_id,
+    apiKeyId,
+    status: 'in_progress',
+    total: body.requests.length,
+    completed: 0,
+    failed: 0,
+    createdAt: now.toISOString(),
+    expiresAt: new Date(now.getTime() + services.batchSettings.timeout).toISOString(),
+    completedAt: null,
+    cancelledAt: null,
+    stop: null,
+    webhook: await encryptedWebhook(services, body, { workspaceId, batchId: id }),
+    executionNumber: 1,
+    taskToken: null,
+    dispatchedAt: null,
+    sentAt: null,
+    groupsSent: 0,
+    slots: 0,
+  };
+}
 
 /** Retry-After, seconds. A batch of few requests takes some seconds; how long the others take is unknown. */
 const recheckSeconds = 30;

@@ -1,4 +1,5 @@
 import type { PlatformServices } from '#domain/platform/services.ts';
+import type { Batch } from './batch.ts';
 import { isNothingLeft, openRequests } from './open-requests.ts';
 import { requeueAll } from './requeue-all.ts';
 import { groupMessages, groupsLeft, slotsOf } from './send-requests.ts';
@@ -25,19 +26,27 @@ export const dispatchBatch =
       await services.batchWorkflow.completeTaskCallback(input.taskToken);
       return;
     }
-    if (batch.stop === null && batch.dispatchedAt === null) {
-      const groups = Math.min(await slotsOf(services, batch), groupsLeft(batch));
-      // If this call dies after the write, its retry sends the groups.
-      const started = batch.groupsSent > 0 ? batch : await services.batches.enqueueFirst(batch, groups);
-      await services.batchQueue.send(groupMessages(started, 0, started.groupsSent));
-      await services.batches.markFirstEnqueued(started, services.clock.now().toISOString());
-      return;
-    }
-    const left = await openRequests(services, batch);
-    // Requests of a stopped batch with an expired lease are no reason to wait: the workflow fails them.
-    const now = services.clock.now().getTime();
-    const isAbandoned = batch.stop !== null && left.processing.every(({ leaseUntil }) => leaseUntil < now);
-    if (isAbandoned || isNothingLeft(batch, left))
-      await services.batchWorkflow.completeTaskCallback(input.taskToken);
-    else if (batch.stop === null && batch.slots <= 0) await requeueAll(services)(batch, left, 'unclaimed');
+    if (batch.stop === null && batch.dispatchedAt === null) await enqueueFirst(services, batch);
+    else await checkAfterDispatch(services, batch, input.taskToken);
   };
+
+async function enqueueFirst(services: DispatchServices, batch: Batch): Promise<void> {
+  const groups = Math.min(await slotsOf(services, batch), groupsLeft(batch));
+  // If this call dies after the write, its retry sends the groups.
+  const started = batch.groupsSent > 0 ? batch : await services.batches.enqueueFirst(batch, groups);
+  await services.batchQueue.send(groupMessages(started, 0, started.groupsSent));
+  await services.batches.markFirstEnqueued(started, services.clock.now().toISOString());
+}
+
+async function checkAfterDispatch(
+  services: DispatchServices,
+  batch: Batch,
+  taskToken: string,
+): Promise<void> {
+  const left = await openRequests(services, batch);
+  // Requests of a stopped batch with an expired lease are no reason to wait: the workflow fails them.
+  const now = services.clock.now().getTime();
+  const isAbandoned = batch.stop !== null && left.processing.every(({ leaseUntil }) => leaseUntil < now);
+  if (isAbandoned || isNothingLeft(batch, left)) await services.batchWorkflow.completeTaskCallback(taskToken);
+  else if (batch.stop === null && batch.slots <= 0) await requeueAll(services)(batch, left, 'unclaimed');
+}

@@ -26,40 +26,51 @@ const attempts = 5;
 export const findReplay =
   (services: ReplayServices) =>
   async (checked: CheckedSend): Promise<Replay | undefined> => {
-    const { previous, workspace, apiKeyId } = checked;
+    const { previous } = checked;
     if (previous === undefined) return undefined;
-    const { chatId, position } = previous;
     for (let attempt = 1; attempt <= attempts; attempt += 1) {
-      const chat = await services.chats.get(workspace.id, chatId);
-      if (chat === undefined) throw new Error(`The chat ${chatId} of an idempotency record is missing`);
-      const { user, reply } = await messagesOf(services, chat, position);
-      if (reply !== undefined) return { reply };
-      const now = services.clock.now().getTime();
-      if (chat.lease !== null && chat.lease.until > now) throw replyInProgress();
-      const agent = await requirePublishedAgent(services)(checked);
-      const history = await services.messages.recent(
-        chat,
-        position - 1,
-        agent.definition.meta.max_history_characters ?? services.replySettings.historyCharacters,
-      );
-      const lease: Lease = { id: services.identifiers.uuid(), until: now + services.replySettings.lease };
-      if (chat.messageCount !== position - 1 || !(await services.chats.takeOverLease(chat, lease))) continue;
-      return {
-        turn: {
-          apiKeyId,
-          chat: { ...chat, lease },
-          lease,
-          agent,
-          position,
-          message: user.content,
-          attachments: user.attachments,
-          history,
-          makesTitle: position === 1 && workspace.titlesEnabled,
-        },
-      };
+      const replay = await replyOrTurn(services, checked, previous);
+      if (replay !== 'retry') return replay;
     }
     throw replyInProgress();
   };
+
+/** @returns `retry` if another function has changed the turn since it was read */
+async function replyOrTurn(
+  services: ReplayServices,
+  checked: CheckedSend,
+  { chatId, position }: NonNullable<CheckedSend['previous']>,
+): Promise<Replay | 'retry'> {
+  const { workspace, apiKeyId } = checked;
+  const chat = await services.chats.get(workspace.id, chatId);
+  if (chat === undefined) throw new Error(`The chat ${chatId} of an idempotency record is missing`);
+  const { user, reply } = await messagesOf(services, chat, position);
+  if (reply !== undefined) return { reply };
+  const now = services.clock.now().getTime();
+  if (chat.lease !== null && chat.lease.until > now) throw replyInProgress();
+  const agent = await requirePublishedAgent(services)(checked);
+  const history = await services.messages.recent(
+    chat,
+    position - 1,
+    agent.definition.meta.max_history_characters ?? services.replySettings.historyCharacters,
+  );
+  const lease: Lease = { id: services.identifiers.uuid(), until: now + services.replySettings.lease };
+  const isOpen = chat.messageCount === position - 1;
+  if (!isOpen || !(await services.chats.takeOverLease(chat, lease))) return 'retry';
+  return {
+    turn: {
+      apiKeyId,
+      chat: { ...chat, lease },
+      lease,
+      agent,
+      position,
+      message: user.content,
+      attachments: user.attachments,
+      history,
+      makesTitle: position === 1 && workspace.titlesEnabled,
+    },
+  };
+}
 
 async function messagesOf(services: ReplayServices, chat: Chat, position: number) {
   const range = { first: position, last: position + 1, ascending: true };
