@@ -19,7 +19,14 @@ export default defineConfig({
     maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
     projects: [
-      { test: { name: 'unit', include: ['test/unit/**/*.test.ts'] } },
+      {
+        test: {
+          name: 'unit',
+          include: ['test/unit/**/*.test.ts', 'test/stores/**/*.test.ts'],
+          provide: { stores: 'memory' },
+        },
+      },
+      { test: { name: 'stores', include: ['test/stores/**/*.test.ts'], provide: { stores: 'dynamodb' } } },
       {
         test: {
           name: 'infra',

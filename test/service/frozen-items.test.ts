@@ -26,9 +26,9 @@ import {
 import { listLength, listsId } from '#support/frozen/every-kind.ts';
 import { currentItems } from '#support/frozen/freeze-items.ts';
 import type { FrozenItem } from '#support/frozen/frozen-item.ts';
-import { type OpenTable, openTable } from '#support/frozen/open-table.ts';
 import { readFrozenItems } from '#support/frozen/read-frozen.ts';
 import { type Stores, storesOn } from '#support/frozen/stores.ts';
+import { type OpenTable, openTable } from '#support/open-table.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
 

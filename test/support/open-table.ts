@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +12,7 @@ import { itemClientSettings, optimizedClient } from '#adapters/dynamo/table/item
 import { dynamoTable, type Table } from '#adapters/dynamo/table/table.ts';
 import { startDynoxide } from '#local/dynamodb/start-dynoxide.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
-import type { FrozenItem } from './frozen-item.ts';
+import type { FrozenItem } from './frozen/frozen-item.ts';
 
 export interface OpenTable {
   table: Table;
@@ -22,12 +23,17 @@ export interface OpenTable {
   close(): Promise<void>;
 }
 
-const TableName = 'Frozen';
-
-/** Starts the DynamoDB emulator with only the data table: stores need no service. */
-export async function openTable(): Promise<OpenTable> {
-  const folder = await mkdtemp(join(tmpdir(), 'frozen-table-'));
-  const emulator = await startDynoxide(join(folder, 'dynamodb.sqlite'));
+/**
+ * Creates the data table alone, in an engine of its own: stores need no service.
+ * @param endpoint an engine that runs already, such as DynamoDB Local
+ */
+export async function openTable(endpoint?: string): Promise<OpenTable> {
+  const TableName = `Data-${randomUUID()}`;
+  const folder = await mkdtemp(join(tmpdir(), 'data-table-'));
+  const emulator =
+    endpoint === undefined
+      ? await startDynoxide(join(folder, 'dynamodb.sqlite'))
+      : { endpoint, close: async () => undefined };
   const settings = { endpoint: emulator.endpoint, region: 'us-east-1', credentials: operatorCredentials };
   const client = new DynamoDBClient(settings);
   const storeClient = optimizedClient(new DynamoDBClient({ ...itemClientSettings, ...settings }));

@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { IdempotencyKey } from '#domain/platform/idempotency-record.ts';
+import { type OpenStores, openStores } from '#support/open-stores.ts';
+
+let opened: OpenStores;
+let idempotency: OpenStores['stores']['idempotency'];
+beforeAll(async () => {
+  opened = await openStores();
+  ({ idempotency } = opened.stores);
+});
+afterAll(() => opened.close());
+
+const hour = 60 * 60 * 1000;
+const keyOf = (hash: string, changes: Partial<IdempotencyKey> = {}): IdempotencyKey => ({
+  workspaceId: 'ws_1',
+  hash,
+  fingerprint: 'first request',
+  at: opened.clock.now().getTime(),
+  ...changes,
+});
+
+describe('an idempotency key', () => {
+  it('keeps the work of its first request', async () => {
+    const key = keyOf('first');
+    const first = { fingerprint: 'first request', work: { is: 'batch', batchId: 'batch-1' } };
+    expect(await idempotency.find(key)).toBeUndefined();
+    expect(await idempotency.store(key, { is: 'batch', batchId: 'batch-1' })).toEqual(first);
+    const repeated = { ...key, fingerprint: 'second request' };
+    expect(await idempotency.store(repeated, { is: 'batch', batchId: 'batch-2' })).toEqual(first);
+    expect(await idempotency.find(repeated)).toEqual(first);
+  });
+
+  it('is free again 24 hours after its first request', async () => {
+    const key = keyOf('expiring');
+    await idempotency.store(key, { is: 'batch', batchId: 'batch-1' });
+    expect(await idempotency.find({ ...key, at: key.at + 24 * hour - 1000 })).toBeDefined();
+    const late = { ...key, at: key.at + 24 * hour };
+    expect(await idempotency.find(late)).toBeUndefined();
+    expect(await idempotency.store(late, { is: 'batch', batchId: 'batch-2' })).toMatchObject({
+      work: { batchId: 'batch-2' },
+    });
+  });
+
+  it('belongs to one workspace', async () => {
+    await idempotency.store(keyOf('shared'), { is: 'batch', batchId: 'batch-1' });
+    expect(await idempotency.find(keyOf('shared', { workspaceId: 'ws_2' }))).toBeUndefined();
+  });
+
+  it('is taken by one of many requests', async () => {
+    const records = await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        idempotency.store(keyOf('raced'), { is: 'batch', batchId: `batch-${index}` }),
+      ),
+    );
+    expect(records).toEqual(records.map(() => records[0]));
+  });
+});

@@ -1,0 +1,41 @@
+import { inject } from 'vitest';
+import type { PlatformServices } from '#domain/platform/services.ts';
+import { dynamoStores } from './dynamo-stores.ts';
+import { type ManualClock, manualClock } from './manual-clock.ts';
+import { memoryStores } from './memory-stores/memory-stores.ts';
+import { openTable } from './open-table.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** The stores that the tests of test/stores examine. */
+    stores: 'memory' | 'dynamodb';
+  }
+}
+
+export type Stores = Pick<PlatformServices, 'idempotency'>;
+
+/** What the stores take from the process. */
+export interface StoreSettings {
+  clock: ManualClock;
+  /** Who changes: a name in the audit log. */
+  actor: () => string;
+}
+
+export interface OpenStores {
+  stores: Stores;
+  clock: ManualClock;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the stores that this run of the tests examines: in memory, on the emulator, or on the engine at
+ * `AWS_ENDPOINT_URL_DYNAMODB`.
+ */
+export async function openStores(): Promise<OpenStores> {
+  const clock = manualClock();
+  const settings = { clock, actor: () => 'tester' };
+  if (inject('stores') === 'memory')
+    return { stores: memoryStores(settings), clock, close: async () => undefined };
+  const { table, close } = await openTable(process.env.AWS_ENDPOINT_URL_DYNAMODB);
+  return { stores: dynamoStores(table, settings), clock, close };
+}
