@@ -34,7 +34,7 @@ export async function readPreparedJson(bytes: AsyncIterable<Uint8Array>, bounds:
   const parser = new PreparedParser();
   for await (const chunk of bytes) {
     parser.add(decoder.decode(chunk, { stream: true }));
-    if (parser.meets(bounds)) return parser.beginning(bounds.start);
+    if (parser.meets(bounds)) return parser.startOf(bounds.start);
   }
   return parser.end();
 }
@@ -83,7 +83,7 @@ class PreparedParser {
     return this.length > whole || (characters > whole && this.length >= start);
   }
 
-  beginning(characters: number): Read {
+  startOf(characters: number): Read {
     const total = this.fields?.characters;
     return {
       type: 'beginning',
