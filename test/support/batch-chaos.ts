@@ -5,7 +5,7 @@ import { expect } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import { useLocalTable } from '../../bin/operator.ts';
 import { checkChats, checkEnded, requestsOf } from './batches.ts';
-import { clientOf } from './client.ts';
+import { type Client, clientOf } from './client.ts';
 import { startKillableService } from './killed-service.ts';
 import { dataOf } from './open-tenant.ts';
 import { type ModelCall, startScriptedModel } from './scripted-model.ts';
@@ -94,18 +94,7 @@ export async function runChaos(options: ChaosOptions): Promise<void> {
       await new Promise((resolve) => setTimeout(resolve, 200));
       batch = await read();
     }
-    expect(batch).toMatchObject({ status: 'completed', completed_requests: options.requests });
-    const results = await persistently(() => checkEnded(client(), batch, requests));
-    const inHistory = (index: number): boolean => requests[index]?.history_id !== undefined;
-    const chained = requests.filter((_, index) => inHistory(index)).map(({ message }) => String(message));
-    const history = await persistently(() => historyOf(client(), chatId));
-    expect(contentsOf(history)).toEqual(chained.flatMap((message) => [message, `To: ${message}`]));
-    await checkChats(
-      { ...client(), get: (path, given) => persistently(() => client().get(path, given)) },
-      requests,
-      results,
-      chatId,
-    );
+    await checkBatch(client(), batch, requests, chatId);
     await checkEvent(receiver, batch);
     console.log(`${options.requests} requests took ${calls} calls of the model`);
   } finally {
@@ -113,6 +102,27 @@ export async function runChaos(options: ChaosOptions): Promise<void> {
     await Promise.all([model.close(), receiver.close()]);
     await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   }
+}
+
+/** @param chatId of the chat that some of the requests continue */
+async function checkBatch(
+  client: Client,
+  batch: BatchResource,
+  requests: ReturnType<typeof requestsOf>,
+  chatId: number,
+): Promise<void> {
+  expect(batch).toMatchObject({ status: 'completed', completed_requests: requests.length });
+  const results = await persistently(() => checkEnded(client, batch, requests));
+  const inHistory = (index: number): boolean => requests[index]?.history_id !== undefined;
+  const chained = requests.filter((_, index) => inHistory(index)).map(({ message }) => String(message));
+  const history = await persistently(() => historyOf(client, chatId));
+  expect(contentsOf(history)).toEqual(chained.flatMap((message) => [message, `To: ${message}`]));
+  await checkChats(
+    { ...client, get: (path, given) => persistently(() => client.get(path, given)) },
+    requests,
+    results,
+    chatId,
+  );
 }
 
 /** The webhook is retried until the receiver accepts it. Each attempt has the same event id and body, and is signed. */

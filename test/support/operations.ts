@@ -1,11 +1,11 @@
 import type { BatchResource } from '#contract/batch.ts';
 import type { OperationCalls, OperationName } from '../../bin/cost/operations.ts';
 import { batchThat, endOf, requestsOf, submit } from './batches.ts';
-import { clientOf } from './client.ts';
+import { type Client, clientOf } from './client.ts';
 import { dataOf } from './open-tenant.ts';
 import { callsOf } from './operation-calls.ts';
 import type { ModelCall, ScriptedModel } from './scripted-model.ts';
-import { createTenant, type Service } from './service.ts';
+import { createTenant, type Service, type Tenant } from './service.ts';
 import { createChat, send } from './turns.ts';
 import { uploaderOf } from './upload.ts';
 import type { WebhookReceiver } from './webhook-receiver.ts';
@@ -17,6 +17,13 @@ const limits = { reads: '500/s', sends: '500/s', batches: '500/s', uploads: '500
 
 /** The number of chats, and of results, on the pages that are read. */
 const pageLength = 50;
+
+interface Measured {
+  service: Service;
+  model: ScriptedModel;
+  client: Client;
+  tenant: Tenant;
+}
 
 /**
  * Measures the calls to AWS of each operation of the interface, on a run that records its calls and is otherwise idle.
@@ -91,47 +98,47 @@ export async function measureOperations(
   }
   return {
     ...(measured as Record<keyof typeof works, OperationCalls>),
-    'get-batch, open': await measureOpen(),
-    'cancel-batch': await measureCancel(),
+    'get-batch, open': await measureOpen({ service, model, client, tenant }),
+    'cancel-batch': await measureCancel({ service, model, client, tenant }),
     'batch of 50': manyRequests,
   };
+}
 
-  /** For a batch in which all requests but the last one have ended. */
-  async function measureOpen(): Promise<OperationCalls> {
-    const { onCall } = model;
-    const pendingCall = Promise.withResolvers<ModelCall>();
-    model.onCall = (call) =>
-      call.request.messages.at(-1)?.content === `Message ${pageLength - 1}`
-        ? pendingCall.resolve(call)
-        : onCall(call);
-    const { id } = await submit(client, tenant, requestsOf(pageLength));
-    const call = await pendingCall.promise;
-    await batchThat(client, id, ({ completed_requests }) => completed_requests === pageLength - 1);
-    const calls = await callsOf(service, () => client.get(`/batches/${id}`), /^(?!.*GetBatch)/);
-    model.onCall = onCall;
-    call.finish();
-    await endOf(client, id);
-    return calls;
-  }
+/** For a batch in which all requests but the last one have ended. */
+async function measureOpen({ service, model, client, tenant }: Measured): Promise<OperationCalls> {
+  const { onCall } = model;
+  const pendingCall = Promise.withResolvers<ModelCall>();
+  model.onCall = (call) =>
+    call.request.messages.at(-1)?.content === `Message ${pageLength - 1}`
+      ? pendingCall.resolve(call)
+      : onCall(call);
+  const { id } = await submit(client, tenant, requestsOf(pageLength));
+  const call = await pendingCall.promise;
+  await batchThat(client, id, ({ completed_requests }) => completed_requests === pageLength - 1);
+  const calls = await callsOf(service, () => client.get(`/batches/${id}`), /^(?!.*GetBatch)/);
+  model.onCall = onCall;
+  call.finish();
+  await endOf(client, id);
+  return calls;
+}
 
-  /**
-   * For a batch whose only request is still running. Completing the task callback and closing the batch are not
-   * counted: every batch has them.
-   */
-  async function measureCancel(): Promise<OperationCalls> {
-    const { onCall } = model;
-    const pendingCall = Promise.withResolvers<ModelCall>();
-    model.onCall = pendingCall.resolve;
-    const { id } = await submit(client, tenant, requestsOf(1));
-    const call = await pendingCall.promise;
-    model.onCall = onCall;
-    const cancelled = await callsOf(
-      service,
-      () => client.post(`/batches/${id}/cancel`, undefined),
-      /^(?!.*CancelBatch)/,
-    );
-    call.finish();
-    await endOf(client, id, 120);
-    return cancelled;
-  }
+/**
+ * For a batch whose only request is still running. Completing the task callback and closing the batch are not
+ * counted: every batch has them.
+ */
+async function measureCancel({ service, model, client, tenant }: Measured): Promise<OperationCalls> {
+  const { onCall } = model;
+  const pendingCall = Promise.withResolvers<ModelCall>();
+  model.onCall = pendingCall.resolve;
+  const { id } = await submit(client, tenant, requestsOf(1));
+  const call = await pendingCall.promise;
+  model.onCall = onCall;
+  const cancelled = await callsOf(
+    service,
+    () => client.post(`/batches/${id}/cancel`, undefined),
+    /^(?!.*CancelBatch)/,
+  );
+  call.finish();
+  await endOf(client, id, 120);
+  return cancelled;
 }

@@ -66,11 +66,8 @@ function openCall({ method, path, headers, text }: ReceivedRequest, response: Se
   const finish = (reason: string, usage: ModelUsage | null = usualUsage) => {
     const total = usage && { ...usage, total_tokens: usage.prompt_tokens + usage.completion_tokens };
     if (!request.stream) {
-      const choices = [{ index: 0, message: plainMessage(said), finish_reason: reason }];
-      response.writeHead(200, { 'Content-Type': 'application/json' });
-      response.end(
-        JSON.stringify({ ...header, object: 'chat.completion', choices, ...(total && { usage: total }) }),
-      );
+      const completion = { ...plainCompletion(said, reason), ...header, ...(total && { usage: total }) };
+      response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(completion));
       return;
     }
     chunk({ choices: [{ index: 0, delta: {}, finish_reason: reason }] });
@@ -121,6 +118,11 @@ function openCall({ method, path, headers, text }: ReceivedRequest, response: Se
     gone: goneOf(response),
   };
 }
+
+const plainCompletion = (said: SaidSoFar, reason: string) => ({
+  object: 'chat.completion',
+  choices: [{ index: 0, message: plainMessage(said), finish_reason: reason }],
+});
 
 const plainMessage = ({ text, reasoning, toolCalls }: SaidSoFar) => ({
   role: 'assistant',

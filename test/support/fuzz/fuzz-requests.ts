@@ -51,72 +51,113 @@ const weigh = <Value>(...entries: [number, fc.Arbitrary<Value>][]): fc.Arbitrary
 const oneOf = <Value>(cheap: readonly Value[], expensive: readonly (() => Value)[]): fc.Arbitrary<Value> =>
   weigh([39, fc.constantFrom(...cheap)], [1, fc.constantFrom(...expensive).map((make) => make())]);
 
+/** Makes valid inputs of routes, and requests with them. */
+interface Source {
+  apiKey: string;
+  /** Valid inputs of one of these routes. */
+  some: (names: readonly RouteName[]) => fc.Arbitrary<Parts>;
+  request: (parts: Parts, what: string, changes?: Changes) => FuzzRequest;
+}
+
+type Changes = Partial<FuzzRequest> & { text?: string };
+
 /** Requests of every route of the route table, for a client with this key. */
 export function fuzzRequests(apiKey: string, known: readonly Known[]): fc.Arbitrary<FuzzRequest> {
-  const partsOf = (name: RouteName): fc.Arbitrary<Parts> => {
-    const route: Route = routes[name];
-    const node = route.method === 'POST' && !route.multipart ? inputNode(route.body) : {};
-    const hasBody = node.type !== undefined;
-    return fc.constantFrom(...known).chain((ids) =>
-      fc.record({
-        name: fc.constant(name),
-        route: fc.constant(route),
-        parameters: valid(inputNode(route.parameters), ids) as fc.Arbitrary<Record<string, unknown>>,
-        query: valid(inputNode(route.query), ids).map(pairsOf),
-        headers: valid(inputNode(route.headers), ids).map((given) =>
-          pairsOf(given).map(([header, value]): [string, string] => [
-            header,
-            Buffer.from(value).toString('latin1'),
-          ]),
-        ),
-        body: hasBody
-          ? valid(node, ids).filter((body) => route.body.safeParse(body).success)
-          : fc.constant(undefined),
-        node: fc.constant(node),
-      }),
+  const source: Source = {
+    apiKey,
+    some: (names) => fc.constantFrom(...names).chain((name) => partsOf(name, known)),
+    request: (parts, what, changes) => requestOf(apiKey, parts, what, changes),
+  };
+  return weigh(
+    [8, untouched(source)],
+    [50, changedBody(source)],
+    [8, changedText(source)],
+    [8, changedParameters(source)],
+    [12, changedQuery(source)],
+    [10, changedHeaders(source)],
+    [6, changedLine(source)],
+    [10, forms(source)],
+    [2, noHttp(source)],
+  )
+    .chain((made) =>
+      weigh([5, fc.constant('front' as const)], [1, fc.constant('gateway' as const)]).map((door) => ({
+        ...made,
+        door,
+      })),
+    )
+    .chain((made) =>
+      made.framing === 'length'
+        ? weigh([6, fc.constant('length' as const)], [1, fc.constant('chunked' as const)]).map((framing) => ({
+            ...made,
+            framing,
+          }))
+        : fc.constant(made),
     );
-  };
-  const request = (
-    parts: Parts,
-    what: string,
-    changes: Partial<FuzzRequest> & { text?: string } = {},
-  ): FuzzRequest => {
-    const { text = parts.body === undefined ? '' : write(parts.body, undefined, unchanged), ...others } =
-      changes;
-    return {
-      route: parts.name,
-      what,
-      door: 'front',
-      method: parts.route.method,
-      target: targetOf(parts),
-      headers: [
-        ['x-api-key', apiKey],
-        ...(parts.body === undefined ? [] : [['Content-Type', 'application/json'] as const]),
-        ...parts.headers,
-      ],
-      body: Buffer.from(text),
-      framing: parts.body === undefined ? 'none' : 'length',
-      ...others,
-    };
-  };
-  const expectedOf = (parts: Parts, text?: string): Pick<FuzzRequest, 'expected'> => ({
-    expected: {
-      parameters: Object.fromEntries(
-        Object.entries(parts.parameters).map(([key, value]) => [key, String(value)]),
+}
+
+function partsOf(name: RouteName, known: readonly Known[]): fc.Arbitrary<Parts> {
+  const route: Route = routes[name];
+  const node = route.method === 'POST' && !route.multipart ? inputNode(route.body) : {};
+  const hasBody = node.type !== undefined;
+  return fc.constantFrom(...known).chain((ids) =>
+    fc.record({
+      name: fc.constant(name),
+      route: fc.constant(route),
+      parameters: valid(inputNode(route.parameters), ids) as fc.Arbitrary<Record<string, unknown>>,
+      query: valid(inputNode(route.query), ids).map(pairsOf),
+      headers: valid(inputNode(route.headers), ids).map((given) =>
+        pairsOf(given).map(([header, value]): [string, string] => [
+          header,
+          Buffer.from(value).toString('latin1'),
+        ]),
       ),
-      query: Object.fromEntries(parts.query),
-      headers: Object.fromEntries(parts.headers),
-      body: text ?? (parts.body === undefined ? '' : JSON.stringify(parts.body)),
-    },
-  });
-  const names = Object.keys(routes) as RouteName[];
-  const json = names.filter((name) => inputTypeOf(name) === 'object');
-  const plain = names.filter((name) => !('multipart' in routes[name]));
-  const some = (from: readonly RouteName[]) => fc.constantFrom(...from).chain(partsOf);
+      body: hasBody
+        ? valid(node, ids).filter((body) => route.body.safeParse(body).success)
+        : fc.constant(undefined),
+      node: fc.constant(node),
+    }),
+  );
+}
 
-  const untouched = some(plain).map((parts) => request(parts, 'nothing', expectedOf(parts)));
+function requestOf(apiKey: string, parts: Parts, what: string, changes: Changes = {}): FuzzRequest {
+  const { text = parts.body === undefined ? '' : write(parts.body, undefined, unchanged), ...others } =
+    changes;
+  return {
+    route: parts.name,
+    what,
+    door: 'front',
+    method: parts.route.method,
+    target: targetOf(parts),
+    headers: [
+      ['x-api-key', apiKey],
+      ...(parts.body === undefined ? [] : [['Content-Type', 'application/json'] as const]),
+      ...parts.headers,
+    ],
+    body: Buffer.from(text),
+    framing: parts.body === undefined ? 'none' : 'length',
+    ...others,
+  };
+}
 
-  const changedBody = some(json).chain((parts) =>
+const expectedOf = (parts: Parts, text?: string): Pick<FuzzRequest, 'expected'> => ({
+  expected: {
+    parameters: Object.fromEntries(
+      Object.entries(parts.parameters).map(([key, value]) => [key, String(value)]),
+    ),
+    query: Object.fromEntries(parts.query),
+    headers: Object.fromEntries(parts.headers),
+    body: text ?? (parts.body === undefined ? '' : JSON.stringify(parts.body)),
+  },
+});
+
+const names = Object.keys(routes) as RouteName[];
+const plain = names.filter((name) => !('multipart' in routes[name]));
+
+const untouched = ({ some, request }: Source): fc.Arbitrary<FuzzRequest> =>
+  some(plain).map((parts) => request(parts, 'nothing', expectedOf(parts)));
+
+const changedBody = ({ some, request }: Source): fc.Arbitrary<FuzzRequest> =>
+  some(names.filter((name) => inputTypeOf(name) === 'object')).chain((parts) =>
     fc
       .constantFrom(...places(parts.node, parts.body))
       .chain(({ path, node }: { path: Path; node: SchemaNode }) => {
@@ -131,7 +172,8 @@ export function fuzzRequests(apiKey: string, known: readonly Known[]): fc.Arbitr
       }),
   );
 
-  const changedText = some(json).chain((parts) => {
+const changedText = ({ some, request }: Source): fc.Arbitrary<FuzzRequest> =>
+  some(names.filter((name) => inputTypeOf(name) === 'object')).chain((parts) => {
     const text = JSON.stringify(parts.body);
     return fc.constantFrom(...wrappedTexts(text)).map(([what, body, headers = []]) => {
       const made = request(parts, what, { body });
@@ -143,7 +185,8 @@ export function fuzzRequests(apiKey: string, known: readonly Known[]): fc.Arbitr
     });
   });
 
-  const changedParameters = some(plain.filter((name) => routes[name].path.includes('{'))).chain((parts) =>
+const changedParameters = ({ some, request }: Source): fc.Arbitrary<FuzzRequest> =>
+  some(plain.filter((name) => routes[name].path.includes('{'))).chain((parts) =>
     fc.constantFrom(...Object.keys(parts.parameters)).chain((key) =>
       oneOf(hostileTexts, longTexts).map((value) => {
         const changed = { ...parts, parameters: { ...parts.parameters, [key]: value } };
@@ -158,7 +201,8 @@ export function fuzzRequests(apiKey: string, known: readonly Known[]): fc.Arbitr
     ),
   );
 
-  const changedQuery = some(plain).chain((parts) => {
+const changedQuery = ({ some, request }: Source): fc.Arbitrary<FuzzRequest> =>
+  some(plain).chain((parts) => {
     const keys = [...Object.keys(parts.route.query.shape), 'unknown', '__proto__', 'constructor', ''];
     return fc.constantFrom(...keys).chain((key) =>
       weigh(
@@ -185,7 +229,8 @@ export function fuzzRequests(apiKey: string, known: readonly Known[]): fc.Arbitr
     );
   });
 
-  const changedHeaders = some(plain).chain((parts) =>
+const changedHeaders = ({ apiKey, some, request }: Source): fc.Arbitrary<FuzzRequest> =>
+  some(plain).chain((parts) =>
     oneOf(hostileHeaders(apiKey), longHeaders).map(([what, headers]) => {
       const made = request(parts, `headers: ${what}`);
       const own = new Set(headers.map(([name]) => name.toLowerCase()));
@@ -196,7 +241,8 @@ export function fuzzRequests(apiKey: string, known: readonly Known[]): fc.Arbitr
     }),
   );
 
-  const changedLine = some(names).chain((parts) =>
+const changedLine = ({ some, request }: Source): fc.Arbitrary<FuzzRequest> =>
+  some(names).chain((parts) =>
     weigh(
       [1, fc.constantFrom(...methods).map((method) => request(parts, `method ${method}`, { method }))],
       [
@@ -208,7 +254,8 @@ export function fuzzRequests(apiKey: string, known: readonly Known[]): fc.Arbitr
     ),
   );
 
-  const forms = hostileForm().map(
+const forms = ({ apiKey }: Source): fc.Arbitrary<FuzzRequest> =>
+  hostileForm().map(
     ({ what, contentType, body }): FuzzRequest => ({
       route: 'upload-file',
       what: `form: ${what}`,
@@ -224,7 +271,8 @@ export function fuzzRequests(apiKey: string, known: readonly Known[]): fc.Arbitr
     }),
   );
 
-  const noHttp = some(plain).chain((parts) =>
+const noHttp = ({ some, request }: Source): fc.Arbitrary<FuzzRequest> =>
+  some(plain).chain((parts) =>
     fc.constantFrom(...brokenHttp).map(([what, headers, ends]) => {
       const made = request(parts, `HTTP: ${what}`, {
         isNoHttp: true,
@@ -234,33 +282,6 @@ export function fuzzRequests(apiKey: string, known: readonly Known[]): fc.Arbitr
       return { ...made, headers: [...made.headers, ...headers] };
     }),
   );
-
-  return weigh(
-    [8, untouched],
-    [50, changedBody],
-    [8, changedText],
-    [8, changedParameters],
-    [12, changedQuery],
-    [10, changedHeaders],
-    [6, changedLine],
-    [10, forms],
-    [2, noHttp],
-  )
-    .chain((made) =>
-      weigh([5, fc.constant('front' as const)], [1, fc.constant('gateway' as const)]).map((door) => ({
-        ...made,
-        door,
-      })),
-    )
-    .chain((made) =>
-      made.framing === 'length'
-        ? weigh([6, fc.constant('length' as const)], [1, fc.constant('chunked' as const)]).map((framing) => ({
-            ...made,
-            framing,
-          }))
-        : fc.constant(made),
-    );
-}
 
 const unchanged: Change = { kind: 'remove' };
 const inputTypeOf = (name: RouteName): string | undefined => {

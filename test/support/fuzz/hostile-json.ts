@@ -156,9 +156,7 @@ export function write(value: unknown, at: Path | undefined, change: Change): str
   if (here && change.kind === 'replace') return change.text;
   if (Array.isArray(value)) {
     const items = value.flatMap((item, index) => membersOf(item, at, index, change).map(({ text }) => text));
-    const all =
-      here && change.kind === 'copy' ? Array.from({ length: change.times }, () => items).flat() : items;
-    return `[${(here && change.kind === 'copy' ? all.slice(0, Math.max(change.times, items.length)) : all).join()}]`;
+    return `[${(here && change.kind === 'copy' ? copies(items, change.times) : items).join()}]`;
   }
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   const keys = Object.keys(value);
@@ -173,6 +171,12 @@ export function write(value: unknown, at: Path | undefined, change: Change): str
   if (here && change.kind === 'add') members.unshift(change.members);
   return `{${members.join()}}`;
 }
+
+/** The items again and again, up to `times` of them. */
+const copies = (items: readonly string[], times: number): string[] =>
+  Array.from({ length: times }, () => items)
+    .flat()
+    .slice(0, Math.max(times, items.length));
 
 function membersOf(
   value: unknown,

@@ -96,42 +96,8 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const log = new SoakLog();
   try {
     useLocalTable(service.stores.outputs.DataTableName ?? '', service.stores.endpoints.dynamodb);
-    let markers = 0;
-    const world: SoakWorld = {
-      service,
-      log,
-      random,
-      marker: () => {
-        markers += 1;
-        return `#${options.seed.toString(36)}-${markers}#`;
-      },
-    };
-    const tenants = [
-      await createTenant({ model: 'openai:test' }),
-      await createTenant({ model: 'openai:test', titles: false, whitelist: ['user-1', 'user-3', 'user-5'] }),
-    ] as const;
-    const end = performance.now() + options.seconds * 1000;
-    const hasEnded = (): boolean => performance.now() > end;
-    const batches: SoakBatches = { submitted: 0, requests: 0, cancelled: 0, webhooks: 0 };
-    const repeat = async (work: () => Promise<void>): Promise<void> => {
-      while (!hasEnded()) {
-        await work();
-        await sleep(random() * pause);
-      }
-    };
-    const users = Array.from(
-      { length: options.users },
-      (_, index) => new SoakUser(world, tenants[index % 2 === 0 ? 0 : 1], `user-${index}`),
-    );
-    const samples = new Map<string, MemorySample[]>();
-    const [threads] = await Promise.all([
-      sampleMemory(service, samples, { hasEnded, warmUp: options.warmUp, seconds: options.seconds }),
-      ...users.map((user) => repeat(() => user.act())),
-      ...Array.from({ length: Math.ceil(options.users / 3) }, () =>
-        repeat(() => log.record('batch', () => doBatch(world, tenants[0], receiver, batches))),
-      ),
-      killFunctions(service, log, { every: options.killEvery, hasEnded, random }),
-    ]);
+    const world: SoakWorld = { service, log, random, marker: markersOf(options.seed) };
+    const { batches, samples, threads } = await load(service, world, receiver, options);
     const problems = await finalProblems(service, options.closing);
     const { violations } = await service.check();
     await options.afterCheck?.(service.stores);
@@ -155,6 +121,52 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
     await Promise.all([model.close(), receiver.close()]);
     await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   }
+}
+
+/** @returns a function that makes texts by which a run finds its messages again */
+function markersOf(seed: number): () => string {
+  let markers = 0;
+  return () => {
+    markers += 1;
+    return `#${seed.toString(36)}-${markers}#`;
+  };
+}
+
+/** Users and batches, while functions are killed and memory is measured. */
+async function load(
+  service: SoakService,
+  world: SoakWorld,
+  receiver: WebhookReceiver,
+  options: SoakOptions,
+): Promise<{ batches: SoakBatches; samples: Map<string, MemorySample[]>; threads: number }> {
+  const { log, random } = world;
+  const tenants = [
+    await createTenant({ model: 'openai:test' }),
+    await createTenant({ model: 'openai:test', titles: false, whitelist: ['user-1', 'user-3', 'user-5'] }),
+  ] as const;
+  const end = performance.now() + options.seconds * 1000;
+  const hasEnded = (): boolean => performance.now() > end;
+  const batches: SoakBatches = { submitted: 0, requests: 0, cancelled: 0, webhooks: 0 };
+  const repeat = async (work: () => Promise<void>): Promise<void> => {
+    while (!hasEnded()) {
+      await work();
+      await sleep(random() * pause);
+    }
+  };
+  const users = Array.from(
+    { length: options.users },
+    (_, index) => new SoakUser(world, tenants[index % 2 === 0 ? 0 : 1], `user-${index}`),
+  );
+  const samples = new Map<string, MemorySample[]>();
+  const [threads] = await Promise.all([
+    sampleMemory(service, samples, { hasEnded, warmUp: options.warmUp, seconds: options.seconds }),
+    ...users.map((user) => repeat(() => user.act())),
+    ...Array.from({ length: Math.ceil(options.users / 3) }, () =>
+      repeat(() => log.record('batch', () => doBatch(world, tenants[0], receiver, batches))),
+    ),
+    killFunctions(service, log, { every: options.killEvery, hasEnded, random }),
+  ]);
+  return { batches, samples, threads };
 }
 
 async function killFunctions(

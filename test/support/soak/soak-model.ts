@@ -14,16 +14,13 @@ export function respondByWishes(model: ScriptedModel, random: () => number): { f
   model.onCall = (call) => {
     // A soak has hundreds of thousands of calls, which would fill the memory.
     model.calls.length = 0;
-    const text = JSON.stringify(call.request.messages.at(-1)?.content ?? '');
-    const marker = text.match(/#[\w-]+#/g)?.at(-1) ?? '#none#';
-    const wish = (text.match(/Say|Stumble|Throttle|Break off/g)?.at(-1) ?? 'Say') as Wish;
+    const { marker, wish } = readMessage(call);
     const attempted = (attempts.get(marker) ?? 0) + 1;
-    if (wish === 'Stumble' || wish === 'Throttle') attempts.set(marker, attempted);
-    // A reply makes three calls before it fails, so two failures do not show in a chat. Throttling lasts longer, so a
-    // batch retries the request.
-    if ((wish === 'Stumble' && attempted < 3) || (wish === 'Throttle' && attempted <= 4)) {
+    const failure = failures[wish];
+    if (failure !== undefined && attempted <= failure.times) {
+      attempts.set(marker, attempted);
       failed += 1;
-      call.fail(wish === 'Stumble' ? 503 : 429);
+      call.fail(failure.status);
       return;
     }
     attempts.delete(marker);
@@ -31,6 +28,23 @@ export function respondByWishes(model: ScriptedModel, random: () => number): { f
     void respond(call, wish, marker, random);
   };
   return { failed: () => failed };
+}
+
+/**
+ * A reply makes three calls before it fails, so two failures do not show in a chat. Throttling lasts longer, so a batch
+ * retries the request.
+ */
+const failures: Partial<Record<Wish, { status: number; times: number }>> = {
+  Stumble: { status: 503, times: 2 },
+  Throttle: { status: 429, times: 4 },
+};
+
+function readMessage(call: ModelCall): { marker: string; wish: Wish } {
+  const text = JSON.stringify(call.request.messages.at(-1)?.content ?? '');
+  return {
+    marker: text.match(/#[\w-]+#/g)?.at(-1) ?? '#none#',
+    wish: (text.match(/Say|Stumble|Throttle|Break off/g)?.at(-1) ?? 'Say') as Wish,
+  };
 }
 
 async function respond(call: ModelCall, wish: Wish, marker: string, random: () => number): Promise<void> {
