@@ -34,8 +34,9 @@ const IDLE_MILLISECONDS = 5 * 60_000;
 // waits for a warm thread for the time of ten short calls.
 const WAIT_MILLISECONDS = 100;
 
-// If the running calls compute, more concurrent calls than processors slow each other, and the next idle thread will be
-// a warm one. If the running calls wait, such as for a model, more calls can run.
+// If the running calls compute, more calls than processors slow each other, so it is better to wait for the next idle
+// thread, which is warm. If the running calls wait, such as for a model, more calls can run. Measured load below half of
+// the processors means that they wait.
 const MAX_COMPUTING_CALLS = availableParallelism();
 const FULL_LOAD = 0.5 * availableParallelism();
 
@@ -43,7 +44,8 @@ const FULL_LOAD = 0.5 * availableParallelism();
 const PROCESSORS_TO_START = Math.min(1, 0.4 * availableParallelism());
 
 // Calls that compute for long may occupy all threads. If no call has ended for this time, a call that has waited for
-// this time gets a thread in any case. The first ten requests of a batch take half of this time on a cold thread.
+// this time gets a new thread in any case. It is twice the time that a cold thread needs for the first ten requests of
+// a batch.
 const STUCK_MILLISECONDS = 1000;
 
 // Many slow calls may delay a waiting call too much. After this time it runs on an idle thread despite the load, or

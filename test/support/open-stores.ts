@@ -17,7 +17,7 @@ export type Stores = Pick<PlatformServices, 'idempotency'>;
 /** What the stores take from the process. */
 export interface StoreSettings {
   clock: ManualClock;
-  /** Who changes: a name in the audit log. */
+  /** Returns the name of the operator who makes a change, for the audit log. */
   actor: () => string;
 }
 

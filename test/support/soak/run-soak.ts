@@ -57,7 +57,8 @@ export interface SoakReport {
 }
 
 /**
- * The functions that are killed. Others respond to clients before anything is stored, so clients would have to retry.
+ * The functions that are killed. After the death of any other function its client would have to send the request again,
+ * because nothing is stored that another function could finish.
  */
 const killed = [
   ...['ProcessBatchItems', 'ProcessBatchItems', 'ProcessBatchItems', 'SendMessage', 'SendMessage'],
