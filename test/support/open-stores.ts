@@ -1,5 +1,9 @@
 import { inject } from 'vitest';
+import type { AgentServices } from '#domain/agents/services.ts';
+import type { FileServices } from '#domain/files/services.ts';
+import type { KnowledgeServices } from '#domain/knowledge/services.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
+import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import { dynamoStores } from './dynamo-stores.ts';
 import { type ManualClock, manualClock } from './manual-clock.ts';
 import { memoryStores } from './memory-stores/memory-stores.ts';
@@ -12,7 +16,11 @@ declare module 'vitest' {
   }
 }
 
-export type Stores = Pick<PlatformServices, 'idempotency'>;
+export type Stores = Pick<AgentServices, 'agents'> &
+  Pick<FileServices, 'fileIndex'> &
+  Pick<KnowledgeServices, 'knowledge'> &
+  Pick<PlatformServices, 'idempotency'> &
+  Pick<WorkspaceServices, 'apiKeys' | 'auditLog' | 'rateBuckets' | 'usage' | 'workspaces'>;
 
 /** What the stores take from the process. */
 export interface StoreSettings {
