@@ -247,12 +247,11 @@ describe('a published agent', () => {
 });
 
 it('the audit log has each change of an agent, but no text of its prompt', async () => {
-  const created = { ...fullDefinition, unified_tools: [], meta: {} };
-  const agent = await create({ definition: created });
+  const agent = await create({ definition: fullDefinition });
   const { workspaceId, id: target } = agent;
   await opened.clock.advance(1000);
   const definition = {
-    ...created,
+    ...fullDefinition,
     name: 'Cook',
     llm_model: 'demo',
     system_prompt: 'You are kind to everybody.',

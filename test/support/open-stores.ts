@@ -36,7 +36,7 @@ export interface OpenStores {
 }
 
 /**
- * Opens the stores that this run of the tests examines: in memory, on the emulator, or on the engine at
+ * Opens the stores that this run of the tests examines: in memory, on the emulator, or on the emulator at
  * `AWS_ENDPOINT_URL_DYNAMODB`.
  */
 export async function openStores(): Promise<OpenStores> {
