@@ -1,4 +1,5 @@
 import { inject } from 'vitest';
+import type { ChatServices } from '#domain/chats/services.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { dynamoStores } from './dynamo-stores.ts';
 import { type ManualClock, manualClock } from './manual-clock.ts';
@@ -12,7 +13,8 @@ declare module 'vitest' {
   }
 }
 
-export type Stores = Pick<PlatformServices, 'idempotency'>;
+export type Stores = Pick<PlatformServices, 'idempotency'> &
+  Pick<ChatServices, 'chats' | 'messages' | 'feedback'>;
 
 /** What the stores take from the process. */
 export interface StoreSettings {
