@@ -1,5 +1,6 @@
 import { inject } from 'vitest';
 import type { AgentServices } from '#domain/agents/services.ts';
+import type { ChatServices } from '#domain/chats/services.ts';
 import type { FileServices } from '#domain/files/services.ts';
 import type { KnowledgeServices } from '#domain/knowledge/services.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
@@ -17,6 +18,7 @@ declare module 'vitest' {
 }
 
 export type Stores = Pick<AgentServices, 'agents'> &
+  Pick<ChatServices, 'chats' | 'feedback' | 'messages'> &
   Pick<FileServices, 'fileIndex'> &
   Pick<KnowledgeServices, 'knowledge'> &
   Pick<PlatformServices, 'idempotency'> &

@@ -122,7 +122,8 @@ export function dynamoMessageStore(table: Table, contents: () => ContentStore): 
     upTo: number | Promise<number>,
   ): AsyncGenerator<Item[]> {
     // The lease is on the critical path: its request is built and signed, which takes processor time, before this one.
-    if (typeof upTo !== 'number') await nextTurn();
+    // The race also handles a rejection in the meantime.
+    if (typeof upTo !== 'number') await Promise.race([nextTurn(), upTo]);
     let pages = pagesBackFrom(chat, typeof upTo === 'number' ? upTo : lastPosition);
     let [page, last] = await together(pages.next(), upTo);
     if (last === 0) return;
