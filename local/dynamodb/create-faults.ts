@@ -84,11 +84,8 @@ interface BatchWrite {
   readonly item: TouchedItem | undefined;
 }
 
-function batchWrites(
-  { RequestItems = {} }: DynamoRequest,
-  shapes: ReadonlyMap<string, TableShape>,
-): BatchWrite[] {
-  return Object.entries(RequestItems).flatMap(([tableName, entries]) =>
+function batchWrites(request: DynamoRequest, shapes: ReadonlyMap<string, TableShape>): BatchWrite[] {
+  return Object.entries(request.RequestItems ?? {}).flatMap(([tableName, entries]) =>
     entries.map((entry) => {
       const [item] = touchedItems('BatchWriteItem', { RequestItems: { [tableName]: [entry] } }, shapes);
       return { tableName, entry, item };
