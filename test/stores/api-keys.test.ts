@@ -77,6 +77,15 @@ describe('an API key', () => {
     expect(await stores.apiKeys.list(newId('ws'))).toEqual([]);
   });
 
+  it('is revoked by one of many callers', async () => {
+    const key = await put();
+    await opened.clock.advance(1000);
+    const days = Array.from({ length: 10 }, (_, index) => `2027-02-0${index}T00:00:00.000Z`);
+    const revoked = await Promise.all(days.map((at) => stores.apiKeys.revoke(key.id, at)));
+    expect(revoked).toEqual(days.map(() => revoked[0]));
+    expect(await actionsOf(key)).toEqual(['key created', 'key revoked']);
+  });
+
   it('is revoked once', async () => {
     const key = await put();
     const revoked = { ...key, revokedAt: '2027-02-01T00:00:00.000Z' };
