@@ -146,6 +146,8 @@ describe('a title', () => {
   it('is started with the first text, and has the budget of the reply', async () => {
     const { reply, finishing } = await play();
     reply.startCall()();
+    const step = { id: 'step-1', type: 'consultant_search_web', content: '', args: {} };
+    reply.emit({ type: 'step start', step });
     await memory.clock.advance(1000);
     expect(memory.model.titles).toEqual([]);
     reply.text('Hel');
@@ -236,6 +238,7 @@ describe('a title', () => {
     const finishing = memory.finish(await memory.start(memory.inputOf(chat, 'Hi'))).then(() => {
       isFinished = true;
     });
+    await memory.clock.advance(0);
     await memory.clock.advance(5000);
     expect(isFinished).toBe(false);
     renaming.resolve();
