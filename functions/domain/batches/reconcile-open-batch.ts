@@ -44,32 +44,42 @@ const overdueAfterMilliseconds = 15 * 60 * 1000;
  */
 export const reconcileOpenBatch =
   (services: ReconcileServices) =>
-  async (entry: OpenBatchEntry, level: QueueDepth, onOverdue: () => void): Promise<void> => {
+  async (entry: OpenBatchEntry, depth: QueueDepth, onOverdue: () => void): Promise<void> => {
     const batch = await services.batches.get(entry.workspaceId, entry.batchId);
     // The transaction that creates a batch becomes visible item by item, so the batch may follow its entry.
     if (batch === undefined) return;
     if (!isOpen(batch)) return removeEnded(services, entry);
     const now = services.clock.now().getTime();
     if (now - Date.parse(batch.expiresAt) > overdueAfterMilliseconds) onOverdue();
-
-    const left = await openRequests(services, batch);
-    const needsEnd = batch.stop !== null || isNothingLeft(batch, left) || now >= Date.parse(batch.expiresAt);
-    // Step Functions describes only 15 executions a second, and workers need no execution before the end. Without a
-    // message in the queue there are no workers: the leases are those of a process that has ended.
-    const isWorkedOn = level !== 'empty' && left.processing.some(({ leaseUntil }) => leaseUntil > now);
-    const isTakenUp = (needsEnd || !isWorkedOn) && (await restartExecution(services)(batch));
-    if (needsEnd) return completeTaskCallback(services)(batch);
-    // The execution enqueues the first requests.
-    if (batch.dispatchedAt === null) return;
-    // What ended the execution may have ended the queue. The new execution may be the first to enqueue requests.
-    const isRequeued = isTakenUp && (await requeueAll(services)(batch, left, 'all'));
-    await requeueLost(services, batch, {
-      ready: isRequeued ? [] : left.ready,
-      processing: left.processing,
-      groups: lostGroups(services, batch, entry, level),
-    });
-    await services.reconciliationIndex.saveCheck(entry, { groups: batch.groupsSent, at: now });
+    await repair(services, batch, entry, depth);
   };
+
+/** Restarts a lost execution, and then completes the wait of a batch that needs its end, or requeues lost requests. */
+async function repair(
+  services: ReconcileServices,
+  batch: Batch,
+  entry: OpenBatchEntry,
+  depth: QueueDepth,
+): Promise<void> {
+  const now = services.clock.now().getTime();
+  const left = await openRequests(services, batch);
+  const needsEnd = batch.stop !== null || isNothingLeft(batch, left) || now >= Date.parse(batch.expiresAt);
+  // Step Functions describes only 15 executions a second, and workers need no execution before the end. Without a
+  // message in the queue there are no workers: the leases are those of a process that has ended.
+  const isWorkedOn = depth !== 'empty' && left.processing.some(({ leaseUntil }) => leaseUntil > now);
+  const isTakenUp = (needsEnd || !isWorkedOn) && (await restartExecution(services)(batch));
+  if (needsEnd) return completeTaskCallback(services)(batch);
+  // The execution enqueues the first requests.
+  if (batch.dispatchedAt === null) return;
+  // What ended the execution may have ended the queue. The new execution may be the first to enqueue requests.
+  const isRequeued = isTakenUp && (await requeueAll(services)(batch, left, 'all'));
+  await requeueLost(services, batch, {
+    ready: isRequeued ? [] : left.ready,
+    processing: left.processing,
+    groups: lostGroups(services, batch, entry, depth),
+  });
+  await services.reconciliationIndex.saveCheck(entry, { groups: batch.groupsSent, at: now });
+}
 
 /** The entry is older than the entries of webhooks, or was read before its batch ended. */
 async function removeEnded(services: ReconcileServices, entry: OpenBatchEntry): Promise<void> {
@@ -89,10 +99,10 @@ function lostGroups(
   { clock, replySettings: { lease } }: ReconcileServices,
   batch: Batch,
   { lastCheck }: OpenBatchEntry,
-  level: QueueDepth,
+  depth: QueueDepth,
 ): number {
   const now = clock.now().getTime();
-  if (level === 'filled') {
+  if (depth === 'filled') {
     const lastEnqueued = Date.parse(batch.sentAt ?? batch.dispatchedAt ?? batch.createdAt);
     return now - lastEnqueued > unclaimedLeasesInFilledQueue * lease ? batch.groupsSent : 0;
   }
