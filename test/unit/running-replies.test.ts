@@ -7,7 +7,7 @@ import type { ScriptedReply } from '#support/scripted-runtime.ts';
 let memory: MemoryChat;
 let chat: Chat;
 beforeEach(async () => {
-  memory = openMemoryChat();
+  memory = await openMemoryChat();
   chat = await memory.createChat();
 });
 
@@ -122,9 +122,7 @@ it('what still runs at an abort ends with it: steps have failed, calls have an u
 });
 
 describe('a title', () => {
-  beforeEach(() => {
-    memory.workspace.titlesEnabled = true;
-  });
+  beforeEach(() => memory.changeWorkspace({ titlesEnabled: true }));
 
   it('is made for the first message of a chat alone, and stored and emitted', async () => {
     await memory.clock.advance(1000);
@@ -137,7 +135,7 @@ describe('a title', () => {
   });
 
   it('is not made in a workspace without titles', async () => {
-    memory.workspace.titlesEnabled = false;
+    await memory.changeWorkspace({ titlesEnabled: false });
     await memory.talk(chat, 'Hi');
     expect(memory.model.titles).toEqual([]);
     expect((await memory.read(chat)).name).toBe('A chat');
