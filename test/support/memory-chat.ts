@@ -1,7 +1,6 @@
-import { agentDefinition } from '#contract/agent.ts';
+import { type AgentDefinition, agentDefinition } from '#contract/agent.ts';
 import type { StreamEventBody } from '#contract/events.ts';
-import type { Agent, AgentVersion } from '#domain/agents/agent.ts';
-import type { AgentServices } from '#domain/agents/services.ts';
+import type { Agent } from '#domain/agents/agent.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import type { NewChat } from '#domain/chats/chat-store.ts';
 import type { SendInput } from '#domain/chats/check-send.ts';
@@ -9,22 +8,16 @@ import type { Reply } from '#domain/chats/gather-reply.ts';
 import type { Message } from '#domain/chats/message.ts';
 import { finishTurn, type StartedTurn, startTurn } from '#domain/chats/send-turn.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
-import type { FileServices } from '#domain/files/services.ts';
-import type { StoredFile } from '#domain/files/stored-file.ts';
 import type { IdempotencyKey } from '#domain/platform/idempotency-record.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
-import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { Use } from '#domain/workspaces/usage.ts';
-import type { Workspace } from '#domain/workspaces/workspace.ts';
+import type { WorkspaceChanges } from '#domain/workspaces/workspace-store.ts';
 import { type ManualClock, manualClock } from './manual-clock.ts';
 import { memoryStores } from './memory-stores/memory-stores.ts';
+import type { Stores } from './open-stores.ts';
 import { type ScriptedRuntime, scriptedRuntime } from './scripted-runtime.ts';
 
-export type MemoryServices = ChatServices &
-  PlatformServices &
-  Pick<AgentServices, 'agents'> &
-  Pick<FileServices, 'fileIndex'> &
-  Pick<WorkspaceServices, 'workspaces' | 'usage'>;
+export type MemoryServices = Stores & ChatServices & PlatformServices;
 
 export type RunningTurn = Extract<StartedTurn, { turn: object }>;
 
@@ -40,15 +33,12 @@ export interface MemoryChat {
   services: MemoryServices;
   clock: ManualClock;
   model: ScriptedRuntime;
-  /** A test changes its fields. */
-  workspace: Workspace;
-  listedUsers: Set<string>;
-  /** The published version of `agent-1`; `agent-2` has one too, `draft-agent` has none. A test changes its definition. */
-  agent: AgentVersion;
-  files: Map<string, StoredFile>;
   uses: Use[];
   /** Levels and messages. */
   logged: string[];
+  changeWorkspace(changes: WorkspaceChanges): Promise<unknown>;
+  /** Publishes a version with these changes, of an agent that may be new. */
+  publish(agentId: string, changes?: Partial<AgentDefinition>): Promise<void>;
   createChat(changes?: Partial<NewChat>): Promise<Chat>;
   inputOf(chat: Chat, message: string, changes?: Partial<SendInput>): SendInput;
   keyOf(hash: string, changes?: Partial<IdempotencyKey>): IdempotencyKey;
@@ -74,31 +64,44 @@ const unused = (): never => {
   throw new Error('No decision about chats calls this');
 };
 
-/** One workspace with published agents, whose model a test plays. Everything is in memory. */
-export function openMemoryChat(): MemoryChat {
+/**
+ * One workspace with the published agents `agent-1` and `agent-2`, and `draft-agent`, which has no version. A test plays
+ * their model. Everything is in memory.
+ */
+export async function openMemoryChat(): Promise<MemoryChat> {
   const clock = manualClock();
   const model = scriptedRuntime();
+  const stores = memoryStores({ clock, actor: () => 'tester' });
   const createdAt = clock.now().toISOString();
-  const workspace: Workspace = {
+  await stores.workspaces.put({
     ...{ id: workspaceId, name: 'A workspace', enabled: true, whitelistEnabled: false, titlesEnabled: false },
     ...{ limits: 'default', ownLimits: {}, createdAt },
-  };
-  const versionOf = (agentId: string): AgentVersion => ({
-    ...{ id: `version-of-${agentId}`, agentId, workspaceId, number: 1 },
-    definition: agentDefinition.parse({ name: agentId, llm_model: 'openai:test' }),
-    ...{ publishedAt: createdAt, agentCreatedAt: createdAt },
   });
-  const agent = versionOf('agent-1');
-  const versions = new Map([agent, versionOf('agent-2')].map((version) => [version.agentId, version]));
-  const drafts = new Set([...versions.keys(), 'draft-agent']);
-  const listedUsers = new Set<string>();
-  const files = new Map<string, StoredFile>();
+  const createAgent = async (agentId: string): Promise<Agent> => {
+    const agent: Agent = {
+      ...{ id: agentId, workspaceId, publishState: 'draft', newestVersion: 0, publishedVersionId: null },
+      definition: agentDefinition.parse({ name: agentId, llm_model: 'openai:test' }),
+      ...{ publishedAt: null, createdAt, updatedAt: createdAt, revision: 1 },
+    };
+    await stores.agents.create(agent);
+    return agent;
+  };
+  const publish: MemoryChat['publish'] = async (agentId, changes) => {
+    const agent = (await stores.agents.get(workspaceId, agentId)) ?? (await createAgent(agentId));
+    await stores.agents.save(agent, {
+      ...{ id: `version-of-${agentId}`, agentId, workspaceId, number: 1 },
+      definition: { ...agent.definition, ...changes },
+      ...{ publishedAt: createdAt, agentCreatedAt: createdAt },
+    });
+  };
+  for (const agentId of ['agent-1', 'agent-2']) await publish(agentId);
+  await createAgent('draft-agent');
   const uses: Use[] = [];
   const logged: string[] = [];
   let uuids = 0;
   const logAs = (level: string) => (message: string) => void logged.push(`${level}: ${message}`);
   const services: MemoryServices = {
-    ...memoryStores({ clock, actor: () => 'tester' }),
+    ...stores,
     clock,
     agentRuntime: model,
     identifiers: {
@@ -119,25 +122,18 @@ export function openMemoryChat(): MemoryChat {
       ...{ streamTimeout: 90_000, lease: 60_000, historyCharacters: 1000, attachedFiles: 2 },
       limits: { modelCalls: 50, toolUses: 30, toolsAtOnce: 4, replyBytes: 1_000_000 },
     },
-    agents: {
-      get: async (_, agentId) => (drafts.has(agentId) ? ({ id: agentId } as Agent) : undefined),
-      published: async (_, agentId) => versions.get(agentId),
-      ...{ listPublished: unused, list: unused, workspaceOf: unused, create: unused, save: unused },
+    usage: {
+      ...stores.usage,
+      async add(use, day) {
+        uses.push(use);
+        await stores.usage.add(use, day);
+      },
     },
-    fileIndex: {
-      put: unused,
-      get: async (_, uuid) => files.get(uuid),
-    },
-    workspaces: {
-      get: async (id) => (id === workspaceId ? { ...workspace } : undefined),
-      isListed: async (_, user) => listedUsers.has(user),
-      ...{ put: unused, update: unused, list: unused, addToWhitelist: unused, removeFromWhitelist: unused },
-    },
-    usage: { add: async (use) => void uses.push(use), between: unused },
   };
 
   const memoryChat: MemoryChat = {
-    ...{ services, clock, model, workspace, listedUsers, agent, files, uses, logged },
+    ...{ services, clock, model, uses, logged, publish },
+    changeWorkspace: (changes) => stores.workspaces.update(workspaceId, changes),
     createChat: (changes) =>
       services.chats.create({
         ...{ workspaceId, agentId: 'agent-1', name: 'A chat', externalUserId: null },

@@ -7,7 +7,7 @@ import { replyMessage, userMessage } from '#support/messages.ts';
 let memory: MemoryChat;
 let chat: Chat;
 beforeEach(async () => {
-  memory = openMemoryChat();
+  memory = await openMemoryChat();
   chat = await memory.createChat();
 });
 

@@ -8,8 +8,8 @@ import type { IdempotencyKey } from '#domain/platform/idempotency-record.ts';
 import { type MemoryChat, openMemoryChat, workspaceId } from '#support/memory-chat.ts';
 
 let memory: MemoryChat;
-beforeEach(() => {
-  memory = openMemoryChat();
+beforeEach(async () => {
+  memory = await openMemoryChat();
 });
 
 const unlimited = async () => undefined;
@@ -21,7 +21,7 @@ const messageOf = (promise: Promise<unknown>) =>
     () => 'done',
     (error: Error) => error.message,
   );
-const whitelist = () => Object.assign(memory.workspace, { whitelistEnabled: true });
+const whitelist = (whitelistEnabled: boolean) => memory.changeWorkspace({ whitelistEnabled });
 
 describe('creating a chat', () => {
   const fields = { workspaceId, agentId: 'agent-1', name: 'A chat', externalUserId: 'ann' };
@@ -44,9 +44,9 @@ describe('creating a chat', () => {
     await memory.services.idempotency.store(otherKey, { is: 'chat', chatId: 9, createdAt: '' });
     const used = memory.keyOf('used');
     const unknown = { agentId: 'unknown-agent' };
-    whitelist();
+    await whitelist(true);
     expect(await messageOf(create(unknown, used, limited))).toContain('is not on the whitelist');
-    memory.listedUsers.add('ann');
+    await memory.services.workspaces.addToWhitelist(workspaceId, ['ann']);
     expect(await messageOf(create(unknown, used, limited))).toContain('was used for another request');
     expect(await messageOf(create(unknown, null, limited))).toBe('Agent not found');
     expect(await messageOf(create({}, null, limited))).toBe('Rate limit exceeded');
@@ -112,9 +112,9 @@ describe('listing messages', () => {
   it('is rejected for the first of its faults', async () => {
     const other = await memory.createChat({ externalUserId: 'bob' });
     const unknown = { chatId: 999 };
-    whitelist();
+    await whitelist(true);
     expect(await messageOf(list(unknown))).toContain('is not on the whitelist');
-    Object.assign(memory.workspace, { whitelistEnabled: false });
+    await whitelist(false);
     expect(await messageOf(list({ ...unknown, externalUserId: undefined }))).toContain('is required');
     expect(await messageOf(list(unknown))).toBe('Chat not found');
     expect(await messageOf(list({ chatId: other.id }))).toBe('Chat not found');
@@ -163,9 +163,9 @@ describe('feedback', () => {
   it('is rejected for the first of its faults, and records nothing', async () => {
     const other = await memory.createChat({ externalUserId: 'bob' });
     const unknownMessage = { messageId: messageId(chat.id, 3) };
-    whitelist();
+    await whitelist(true);
     expect(await messageOf(rate({ chatId: 999 }, limited))).toContain('is not on the whitelist');
-    Object.assign(memory.workspace, { whitelistEnabled: false });
+    await whitelist(false);
     expect(await messageOf(rate({ chatId: 999 }, limited))).toBe('Chat not found');
     expect(await messageOf(rate({ chatId: other.id }, limited))).toBe('Chat not found');
     expect(await messageOf(rate(unknownMessage, limited))).toBe('Message not found');

@@ -9,7 +9,7 @@ import { type MemoryChat, openMemoryChat, workspaceId } from '#support/memory-ch
 let memory: MemoryChat;
 let chat: Chat;
 beforeEach(async () => {
-  memory = openMemoryChat();
+  memory = await openMemoryChat();
   chat = await memory.createChat({ externalUserId: 'ann' });
 });
 
@@ -38,7 +38,7 @@ const faults = {
   },
   unlistedUser: {
     error: 'external_user_id is not on the whitelist of this workspace',
-    cause: () => Object.assign(memory.workspace, { whitelistEnabled: true }),
+    cause: () => memory.changeWorkspace({ whitelistEnabled: true }),
   },
   tooManyFiles: {
     error: 'attached_file_uuids must have at most 2 elements',
@@ -75,16 +75,16 @@ const faults = {
   },
   file: {
     error: 'attached_file_uuids[1] is not a file of this workspace',
-    cause({ input }) {
-      memory.files.set('stored', fileOf('stored'));
+    async cause({ input }) {
+      await memory.services.fileIndex.put(fileOf('stored'));
       input.attachedFileUuids = ['stored', 'unknown'];
     },
   },
   expiredFile: {
     error: 'attached_file_uuids[0] has expired: an ephemeral file is kept for 24 hours',
-    cause({ input }) {
+    async cause({ input }) {
       const expiresAt = memory.clock.now().toISOString();
-      memory.files.set('expired', fileOf('expired', { scope: 'ephemeral', expiresAt }));
+      await memory.services.fileIndex.put(fileOf('expired', { scope: 'ephemeral', expiresAt }));
       input.attachedFileUuids = ['expired'];
     },
   },
@@ -164,13 +164,13 @@ describe.each([
 });
 
 it('a send needs a user in whitelist mode, who is on the list', async () => {
-  memory.workspace.whitelistEnabled = true;
+  await memory.changeWorkspace({ whitelistEnabled: true });
   const { input } = newSend();
   await expect(memory.send({ ...input, externalUserId: undefined })).rejects.toMatchObject({
     kind: 'clientNotAllowed',
     message: 'external_user_id is required in whitelist mode',
   });
-  memory.listedUsers.add('ann');
+  await memory.services.workspaces.addToWhitelist(workspaceId, ['ann']);
   expect(await memory.send(input)).toHaveProperty('turn');
 });
 
@@ -193,7 +193,7 @@ it('writes nothing and calls no model before the rate limit is checked', async (
 });
 
 it('attaches each file once, in the given order', async () => {
-  for (const uuid of ['one', 'two']) memory.files.set(uuid, fileOf(uuid));
+  for (const uuid of ['one', 'two']) await memory.services.fileIndex.put(fileOf(uuid));
   const attachedFileUuids = ['two', 'one'];
   const { turn } = await memory.start({ ...newSend().input, attachedFileUuids });
   expect(turn.attachments.map(({ uuid }) => uuid)).toEqual(attachedFileUuids);

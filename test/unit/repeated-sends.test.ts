@@ -7,7 +7,7 @@ import { delayedCall, type MemoryChat, openMemoryChat } from '#support/memory-ch
 let memory: MemoryChat;
 let chat: Chat;
 beforeEach(async () => {
-  memory = openMemoryChat();
+  memory = await openMemoryChat();
   chat = await memory.createChat();
 });
 
@@ -64,7 +64,7 @@ describe('a repeated send', () => {
     await memory.finish(await memory.start(input(), options()));
     const awaitRateLimit = () => Promise.reject(new Error('Rate limit exceeded'));
     await expect(memory.send(input(), { ...options(), awaitRateLimit })).rejects.toThrow('Rate limit');
-    memory.workspace.whitelistEnabled = true;
+    await memory.changeWorkspace({ whitelistEnabled: true });
     await expect(memory.send(input(), options())).rejects.toMatchObject({ kind: 'clientNotAllowed' });
   });
 
@@ -95,7 +95,7 @@ describe('a repeated send', () => {
 describe('a repeated send whose function has died', () => {
   it('continues its turn under a new lease, and the model gets the same', async () => {
     await memory.talk(chat, 'Before');
-    memory.files.set('file', {
+    await memory.services.fileIndex.put({
       ...{ uuid: 'file', workspaceId: chat.workspaceId, name: 'a.txt', contentType: 'text/plain', size: 1 },
       ...{ scope: 'persistent', createdAt: memory.clock.now().toISOString(), expiresAt: null },
     });
@@ -120,7 +120,7 @@ describe('a repeated send whose function has died', () => {
   });
 
   it('has the title of a first turn', async () => {
-    memory.workspace.titlesEnabled = true;
+    await memory.changeWorkspace({ titlesEnabled: true });
     await memory.start(input(), options());
     await memory.clock.advance(60_000);
     expect((await memory.start(input(), options())).turn.makesTitle).toBe(true);

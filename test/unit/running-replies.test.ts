@@ -7,7 +7,7 @@ import type { ScriptedReply } from '#support/scripted-runtime.ts';
 let memory: MemoryChat;
 let chat: Chat;
 beforeEach(async () => {
-  memory = openMemoryChat();
+  memory = await openMemoryChat();
   chat = await memory.createChat();
 });
 
@@ -122,9 +122,7 @@ it('what still runs at an abort ends with it: steps have failed, calls have an u
 });
 
 describe('a title', () => {
-  beforeEach(() => {
-    memory.workspace.titlesEnabled = true;
-  });
+  beforeEach(() => memory.changeWorkspace({ titlesEnabled: true }));
 
   it('is made for the first message of a chat alone, and stored and emitted', async () => {
     await memory.clock.advance(1000);
@@ -137,7 +135,7 @@ describe('a title', () => {
   });
 
   it('is not made in a workspace without titles', async () => {
-    memory.workspace.titlesEnabled = false;
+    await memory.changeWorkspace({ titlesEnabled: false });
     await memory.talk(chat, 'Hi');
     expect(memory.model.titles).toEqual([]);
     expect((await memory.read(chat)).name).toBe('A chat');
@@ -146,6 +144,8 @@ describe('a title', () => {
   it('is started with the first text, and has the budget of the reply', async () => {
     const { reply, finishing } = await play();
     reply.startCall()();
+    const step = { id: 'step-1', type: 'consultant_search_web', content: '', args: {} };
+    reply.emit({ type: 'step start', step });
     await memory.clock.advance(1000);
     expect(memory.model.titles).toEqual([]);
     reply.text('Hel');
@@ -236,6 +236,7 @@ describe('a title', () => {
     const finishing = memory.finish(await memory.start(memory.inputOf(chat, 'Hi'))).then(() => {
       isFinished = true;
     });
+    await memory.clock.advance(0);
     await memory.clock.advance(5000);
     expect(isFinished).toBe(false);
     renaming.resolve();

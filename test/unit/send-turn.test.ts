@@ -9,7 +9,7 @@ import { usageOfCall } from '#support/scripted-runtime.ts';
 let memory: MemoryChat;
 let chat: Chat;
 beforeEach(async () => {
-  memory = openMemoryChat();
+  memory = await openMemoryChat();
   chat = await memory.createChat();
 });
 
@@ -69,7 +69,7 @@ describe('a turn', () => {
     { stage: 20, agent: 0, messages: 0 },
   ])('gives the model the characters of the stage, $stage, or of the agent, $agent', async (most) => {
     memory.services.replySettings.historyCharacters = most.stage;
-    memory.agent.definition.meta = { max_history_characters: most.agent };
+    await memory.publish('agent-1', { meta: { max_history_characters: most.agent } });
     for (const message of ['First', 'First', 'Last']) await memory.talk(chat, message);
     expect(memory.model.replies[2]?.request.history).toHaveLength(most.messages);
   });

@@ -8,7 +8,7 @@ import { replyMessage } from '#support/messages.ts';
 let memory: MemoryChat;
 let chat: Chat;
 beforeEach(async () => {
-  memory = openMemoryChat();
+  memory = await openMemoryChat();
   chat = await memory.createChat();
 });
 
