@@ -1,8 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { findFunction } from '../lambda/find-function.ts';
+import type { InvokableFunction } from '../lambda/invokable-function.ts';
 import type { RunContext } from '../run-context.ts';
 import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
-import type { ApiModel } from './api-model.ts';
+import type { ApiMethod, ApiModel } from './api-model.ts';
 import { type AuthorizeContext, createAuthorize } from './authorize.ts';
 import { GatewayFailure } from './gateway-failure.ts';
 import { isBinaryType } from './is-binary-type.ts';
@@ -52,15 +53,9 @@ export async function serveRestApi(
     receiving.catch(() => {});
     try {
       await serving.promise;
-      if (headerBytes(request) > MAX_HEADER_BYTES) {
-        throw new GatewayFailure(
-          'REQUEST_TOO_LARGE',
-          `HTTP header is larger than ${MAX_HEADER_BYTES} bytes.`,
-        );
-      }
-      const route = facts.inStage ? matchRoute(api.root, facts.path) : undefined;
-      const method = route?.node.methods.get(facts.httpMethod) ?? route?.node.methods.get('ANY');
-      if (!route || !method) throw new GatewayFailure('MISSING_AUTHENTICATION_TOKEN');
+      checkHeaderBytes(request);
+      const route = matchMethod(api, facts);
+      const { method } = route;
       facts.resourcePath = route.node.resourcePath;
       if (!isWithinRate(method, method.throttle)) throw new GatewayFailure('THROTTLED');
       const body = await receiving;
@@ -71,13 +66,7 @@ export async function serveRestApi(
       const isBinary = isBinaryType(api.binaryMediaTypes, facts.headerValue('content-type'));
       const payload = JSON.stringify(createProxyEvent(event, authorizer, body, isBinary));
       if (Buffer.byteLength(payload) > MAX_PAYLOAD_BYTES) throw new GatewayFailure('REQUEST_TOO_LARGE');
-      const fn = findFunction({ functions }, integration.functionArn);
-      if (!fn) throw new GatewayFailure('DEFAULT_5XX');
-      const rejection = access.denialOfService('apigateway.amazonaws.com', methodArn(api, route, facts), {
-        action: 'lambda:InvokeFunction',
-        resource: integration.functionArn,
-      });
-      if (rejection) throw new GatewayFailure('API_CONFIGURATION_ERROR');
+      const fn = findIntegrated(integration.functionArn, methodArn(api, route, facts));
       if (integration.streamed) await respondStreamed(api, integration, fn, payload, response);
       else await respondBuffered(api, integration, fn, payload, facts, response);
     } catch (error) {
@@ -85,6 +74,18 @@ export async function serveRestApi(
       await receiving.catch(() => {});
       throw error;
     }
+  }
+
+  /** The integration's function, if its resource-based policy allows the method to invoke it. */
+  function findIntegrated(functionArn: string, sourceArn: string): InvokableFunction {
+    const fn = findFunction({ functions }, functionArn);
+    if (!fn) throw new GatewayFailure('DEFAULT_5XX');
+    const rejection = access.denialOfService('apigateway.amazonaws.com', sourceArn, {
+      action: 'lambda:InvokeFunction',
+      resource: functionArn,
+    });
+    if (rejection) throw new GatewayFailure('API_CONFIGURATION_ERROR');
+    return fn;
   }
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -95,13 +96,10 @@ export async function serveRestApi(
       await respond(request, response, facts);
     } catch (error) {
       if (response.headersSent || response.destroyed) return;
-      const failure = error instanceof GatewayFailure ? error : new GatewayFailure('DEFAULT_5XX');
-      const { status, headers, body } = renderGatewayResponse(api, failure, facts);
-      const connection = request.complete ? {} : { Connection: 'close' };
-      response.writeHead(status, { ...headers, ...connection, 'Content-Length': Buffer.byteLength(body) });
-      response.end(body);
+      sendFailure(api, error, facts, request, response);
     }
   }
+
   const server = createServer(
     { keepAliveTimeout: KEEP_ALIVE_MILLISECONDS, maxHeaderSize: 8 * MAX_HEADER_BYTES },
     (request, response) => void serve(request, response),
@@ -116,12 +114,40 @@ export async function serveRestApi(
   };
 }
 
+/** @throws GatewayFailure MISSING_AUTHENTICATION_TOKEN if the API has no such route or method */
+function matchMethod(
+  { root }: ApiModel,
+  { inStage, path, httpMethod }: RequestFacts,
+): RouteMatch & { readonly method: ApiMethod } {
+  const route = inStage ? matchRoute(root, path) : undefined;
+  const method = route?.node.methods.get(httpMethod) ?? route?.node.methods.get('ANY');
+  if (!route || !method) throw new GatewayFailure('MISSING_AUTHENTICATION_TOKEN');
+  return { node: route.node, pathParameters: route.pathParameters, method };
+}
+
+/** Sends the gateway response of a failure. */
+function sendFailure(
+  api: ApiModel,
+  error: unknown,
+  facts: RequestFacts,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
+  const failure = error instanceof GatewayFailure ? error : new GatewayFailure('DEFAULT_5XX');
+  const { status, headers, body } = renderGatewayResponse(api, failure, facts);
+  const connection = request.complete ? {} : { Connection: 'close' };
+  response.writeHead(status, { ...headers, ...connection, 'Content-Length': Buffer.byteLength(body) });
+  response.end(body);
+}
+
 /** The source ARN in a function's permission: the method, with the names of path parameters instead of their values. */
 function methodArn({ region, accountId, apiId, stage }: ApiModel, { node }: RouteMatch, facts: RequestFacts) {
   return `arn:aws:execute-api:${region}:${accountId}:${apiId}/${stage}/${facts.httpMethod}${node.resourcePath}`;
 }
 
-function headerBytes({ method = '', url = '', rawHeaders }: IncomingMessage): number {
+function checkHeaderBytes({ method = '', url = '', rawHeaders }: IncomingMessage): void {
   const values = rawHeaders.filter((_, index) => index % 2 === 1);
-  return values.reduce((sum, value) => sum + value.length, `${method} ${url} HTTP/1.1`.length);
+  const bytes = values.reduce((sum, value) => sum + value.length, `${method} ${url} HTTP/1.1`.length);
+  if (bytes > MAX_HEADER_BYTES)
+    throw new GatewayFailure('REQUEST_TOO_LARGE', `HTTP header is larger than ${MAX_HEADER_BYTES} bytes.`);
 }

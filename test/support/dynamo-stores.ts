@@ -1,8 +1,37 @@
+import { dynamoAgentStore } from '#adapters/dynamo/agents/agent-store.ts';
+import { dynamoChatStore } from '#adapters/dynamo/chats/chat-store.ts';
+import { dynamoFeedbackStore } from '#adapters/dynamo/chats/feedback-store.ts';
+import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
+import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
+import { dynamoKnowledgeTable } from '#adapters/dynamo/knowledge/knowledge-table.ts';
 import type { Table } from '#adapters/dynamo/table/table.ts';
+import { dynamoApiKeyStore } from '#adapters/dynamo/workspaces/api-key-store.ts';
+import { auditBy, dynamoAuditLog } from '#adapters/dynamo/workspaces/audit-log.ts';
 import { dynamoIdempotencyStore } from '#adapters/dynamo/workspaces/idempotency-store.ts';
+import { dynamoRateBucketStore } from '#adapters/dynamo/workspaces/rate-bucket-store.ts';
+import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
+import { dynamoWorkspaceStore } from '#adapters/dynamo/workspaces/workspace-store.ts';
+import { knowledgeStore } from '#adapters/knowledge/knowledge-store.ts';
+import { memoryContentStore } from './memory-stores/content-store.ts';
+import { memoryIndexObjects } from './memory-stores/knowledge-stores.ts';
 import type { StoreSettings, Stores } from './open-stores.ts';
 
 /** The stores of production, on a table of an emulator. */
-export function dynamoStores(table: Table, _settings: StoreSettings): Stores {
-  return { idempotency: dynamoIdempotencyStore(table) };
+export function dynamoStores(table: Table, { clock, actor }: StoreSettings): Stores {
+  const audit = auditBy(clock, actor);
+  const contents = memoryContentStore();
+  return {
+    agents: dynamoAgentStore(table, audit),
+    apiKeys: dynamoApiKeyStore(table, audit),
+    auditLog: dynamoAuditLog(table),
+    chats: dynamoChatStore(table, clock),
+    feedback: dynamoFeedbackStore(table),
+    fileIndex: dynamoFileIndex(table),
+    idempotency: dynamoIdempotencyStore(table),
+    knowledge: knowledgeStore(dynamoKnowledgeTable(table, audit), memoryIndexObjects()),
+    messages: dynamoMessageStore(table, () => contents),
+    rateBuckets: dynamoRateBucketStore(table),
+    usage: dynamoUsageStore(table, () => 400),
+    workspaces: dynamoWorkspaceStore(table, audit),
+  };
 }

@@ -66,8 +66,9 @@ function openCall({ method, path, headers, text }: ReceivedRequest, response: Se
   const finish = (reason: string, usage: ModelUsage | null = usualUsage) => {
     const total = usage && { ...usage, total_tokens: usage.prompt_tokens + usage.completion_tokens };
     if (!request.stream) {
-      const completion = { ...plainCompletion(said, reason), ...header, ...(total && { usage: total }) };
-      response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(completion));
+      const choices = [{ index: 0, message: plainMessage(said), finish_reason: reason }];
+      const reply = { ...header, object: 'chat.completion', choices, ...(total && { usage: total }) };
+      sendJson(response, 200, reply);
       return;
     }
     chunk({ choices: [{ index: 0, delta: {}, finish_reason: reason }] });
@@ -112,17 +113,21 @@ function openCall({ method, path, headers, text }: ReceivedRequest, response: Se
     },
     reset: () => response.destroy(),
     fail(status, extraHeaders = {}, message = `scripted ${status}`) {
-      response.writeHead(status, { 'Content-Type': 'application/json', ...extraHeaders });
-      response.end(JSON.stringify({ error: { message, type: 'scripted' } }));
+      sendJson(response, status, { error: { message, type: 'scripted' } }, extraHeaders);
     },
     gone: goneOf(response),
   };
 }
 
-const plainCompletion = (said: SaidSoFar, reason: string) => ({
-  object: 'chat.completion',
-  choices: [{ index: 0, message: plainMessage(said), finish_reason: reason }],
-});
+function sendJson(
+  response: ServerResponse,
+  status: number,
+  body: object,
+  headers: Record<string, string> = {},
+): void {
+  response.writeHead(status, { 'Content-Type': 'application/json', ...headers });
+  response.end(JSON.stringify(body));
+}
 
 const plainMessage = ({ text, reasoning, toolCalls }: SaidSoFar) => ({
   role: 'assistant',

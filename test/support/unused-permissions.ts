@@ -12,7 +12,6 @@ export interface UntestablePermission {
 }
 
 type Grant = Extract<PermissionNote, { kind: 'grant' }>;
-type IsUsed = (role: string, action: string, resource: string) => boolean;
 
 /**
  * Finds the permissions of a stack that no run has used, by the notes in a folder, as `ROLE: ACTION on RESOURCE`. It
@@ -23,65 +22,66 @@ export function findUnusedPermissions(
   stack: RegExp,
   untestable: readonly UntestablePermission[],
 ) {
-  const own = readNotes(folder).filter((note) => stack.test(note.stack));
-  const grants = new Map<string, Grant>();
-  for (const note of own)
-    if (note.kind === 'grant')
-      grants.set(JSON.stringify([note.role, note.actions.toSorted(), note.resources.toSorted()]), note);
+  const notes = readNotes(folder).filter((note) => stack.test(note.stack));
+  const grants = distinctGrants(notes);
   // By role, action and resource, because the numbers of statements differ between settings.
-  const uses = new Set(
-    own.flatMap((note) => (note.kind === 'use' ? [`${note.role} ${note.action} ${note.resource}`] : [])),
+  const used = new Set(
+    notes.flatMap((note) => (note.kind === 'use' ? [`${note.role} ${note.action} ${note.resource}`] : [])),
   );
-  const isUsed: IsUsed = (role, action, resource) => uses.has(`${role} ${action} ${resource}`);
+  const isUsed = (role: string, action: string, resource: string) =>
+    used.has(`${role} ${action} ${resource}`);
 
-  const unused = new Set<string>();
   const matched = new Set<UntestablePermission>();
-  for (const grant of grants.values()) {
-    const tested = grant.actions.filter((action) => {
-      const exception = untestable.find((entry) => isException(entry, action, grant, isUsed));
-      if (exception) matched.add(exception);
-      return !exception;
-    });
-    for (const permission of unusedOf(grant, tested, isUsed)) unused.add(permission);
-  }
+  const isTestable = ({ role, resources }: Grant, action: string): boolean => {
+    const exception = untestable.find(
+      ({ action: pattern, insteadOf }) =>
+        pattern.test(action) &&
+        (insteadOf === undefined || resources.every((resource) => isUsed(role, insteadOf, resource))),
+    );
+    if (exception) matched.add(exception);
+    return !exception;
+  };
+  const unused = grants.flatMap((grant) => {
+    const tested = grant.actions.filter((action) => isTestable(grant, action));
+    return [...unusedActions(grant, tested, isUsed), ...unusedResources(grant, tested, isUsed)];
+  });
   return {
-    grants: grants.size,
-    unused: [...unused].toSorted(),
+    grants: grants.length,
+    unused: [...new Set(unused)].toSorted(),
     needless: untestable.filter((entry) => !matched.has(entry)).map(({ action }) => String(action)),
   };
 }
 
-function readNotes(folder: string): PermissionNote[] {
-  return readdirSync(folder).flatMap((file) =>
+const readNotes = (folder: string): PermissionNote[] =>
+  readdirSync(folder).flatMap((file) =>
     readFileSync(join(folder, file), 'utf8')
       .split('\n')
       .filter(Boolean)
       .map((line) => JSON.parse(line) as PermissionNote),
   );
+
+function distinctGrants(notes: readonly PermissionNote[]): Grant[] {
+  const grants = new Map<string, Grant>();
+  for (const note of notes)
+    if (note.kind === 'grant')
+      grants.set(JSON.stringify([note.role, note.actions.toSorted(), note.resources.toSorted()]), note);
+  return [...grants.values()];
 }
 
-const isException = (
-  { action: pattern, insteadOf }: UntestablePermission,
-  action: string,
-  { role, resources }: Grant,
-  isUsed: IsUsed,
-): boolean =>
-  pattern.test(action) &&
-  (insteadOf === undefined || resources.every((resource) => isUsed(role, insteadOf, resource)));
+type IsUsed = (role: string, action: string, resource: string) => boolean;
 
-/** Actions of a grant that were used on none of its resources, and resources on which none of its actions was used. */
-function unusedOf({ role, resources }: Grant, actions: readonly string[], isUsed: IsUsed): string[] {
-  const unusedActions = actions.filter(
-    (action) => !resources.some((resource) => isUsed(role, action, resource)),
-  );
-  const needsEach = actions.length > 0 && resources.length > 1;
-  const unusedResources = needsEach
-    ? resources.filter((resource) => !actions.some((action) => isUsed(role, action, resource)))
-    : [];
-  return [
-    ...unusedActions.map((action) => `${nameOf(role)}: ${action} on ${resources.map(shortened).join(', ')}`),
-    ...unusedResources.map((resource) => `${nameOf(role)}: ${actions.join(', ')} on ${shortened(resource)}`),
-  ];
+/** Actions that are used on none of the grant's resources. */
+const unusedActions = ({ role, resources }: Grant, actions: readonly string[], isUsed: IsUsed): string[] =>
+  actions
+    .filter((action) => !resources.some((resource) => isUsed(role, action, resource)))
+    .map((action) => `${nameOf(role)}: ${action} on ${resources.map(shortened).join(', ')}`);
+
+/** Resources on which none of these actions is used, if the grant has several. */
+function unusedResources({ role, resources }: Grant, actions: readonly string[], isUsed: IsUsed): string[] {
+  if (actions.length === 0 || resources.length === 1) return [];
+  return resources
+    .filter((resource) => !actions.some((action) => isUsed(role, action, resource)))
+    .map((resource) => `${nameOf(role)}: ${actions.join(', ')} on ${shortened(resource)}`);
 }
 
 const nameOf = (role: string): string => role.replace(/(Role)?[0-9A-F]{8}$/, '');

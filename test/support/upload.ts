@@ -26,7 +26,7 @@ export function uploaderOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<T
     checkResponse({ method: 'POST', path, ...result });
     return result;
   };
-  const open = (headers: OutgoingHttpHeaders): ClientRequest =>
+  const openUpload = (headers: OutgoingHttpHeaders) =>
     request(service.baseUrl + path, {
       method: 'POST',
       headers: {
@@ -60,41 +60,21 @@ export function uploaderOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<T
       }),
     /** Streams a file of so many bytes, then `data`. The body is never in memory as a whole. */
     large(bytes: number, { data }: { data?: string } = {}) {
-      return this.raw(largeForm(bytes, data));
+      return this.raw(streamedForm(bytes, data));
     },
     /** Sends the body only after the service has responded with 100 Continue. */
-    expecting: (body: Uint8Array): Promise<{ continued: boolean; status: number | undefined }> =>
-      new Promise((resolve, reject) => {
-        let continued = false;
-        const sending = open({ 'Content-Length': body.length, Expect: '100-continue' });
-        sending.on('continue', () => {
-          continued = true;
-          sending.end(body);
-        });
-        sending.on('response', (response) => {
-          response.resume();
-          resolve({ continued, status: response.statusCode });
-        });
-        sending.on('error', reject);
-        sending.flushHeaders();
-      }),
+    expecting: (body: Uint8Array) =>
+      sendAfterContinue(openUpload({ 'Content-Length': body.length, Expect: '100-continue' }), body),
     /** Sends `bytes` and closes the connection when `ready` resolves, before the body is complete. */
     leaveWhen: (
       ready: () => Promise<unknown>,
       { bytes, contentLength }: { bytes: Uint8Array; contentLength: number },
-    ): Promise<void> =>
-      new Promise((resolve, reject) => {
-        const sending = open({ 'Content-Length': contentLength });
-        sending.on('error', () => {});
-        sending.on('close', () => resolve());
-        sending.write(bytes);
-        ready().then(() => sending.destroy(), reject);
-      }),
+    ) => sendUntil(ready, openUpload({ 'Content-Length': contentLength }), bytes),
   };
 }
 
 /** A form with a file of so many bytes, then `data`. */
-function largeForm(bytes: number, data: string | undefined): ReadableStream<Uint8Array> {
+function streamedForm(bytes: number, data: string | undefined): ReadableStream<Uint8Array> {
   const head = [
     `Content-Disposition: form-data; name="file"; filename="large.txt"`,
     'Content-Type: text/plain',
@@ -116,6 +96,34 @@ function largeForm(bytes: number, data: string | undefined): ReadableStream<Uint
       left -= size;
       controller.enqueue(chunk.subarray(0, size));
     },
+  });
+}
+
+function sendAfterContinue(
+  sending: ClientRequest,
+  body: Uint8Array,
+): Promise<{ continued: boolean; status: number | undefined }> {
+  return new Promise((resolve, reject) => {
+    let continued = false;
+    sending.on('continue', () => {
+      continued = true;
+      sending.end(body);
+    });
+    sending.on('response', (response) => {
+      response.resume();
+      resolve({ continued, status: response.statusCode });
+    });
+    sending.on('error', reject);
+    sending.flushHeaders();
+  });
+}
+
+function sendUntil(ready: () => Promise<unknown>, sending: ClientRequest, bytes: Uint8Array): Promise<void> {
+  return new Promise((resolve, reject) => {
+    sending.on('error', () => {});
+    sending.on('close', () => resolve());
+    sending.write(bytes);
+    ready().then(() => sending.destroy(), reject);
   });
 }
 

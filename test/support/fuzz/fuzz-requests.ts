@@ -51,33 +51,36 @@ const weigh = <Value>(...entries: [number, fc.Arbitrary<Value>][]): fc.Arbitrary
 const oneOf = <Value>(cheap: readonly Value[], expensive: readonly (() => Value)[]): fc.Arbitrary<Value> =>
   weigh([39, fc.constantFrom(...cheap)], [1, fc.constantFrom(...expensive).map((make) => make())]);
 
-/** Makes valid inputs of routes, and requests with them. */
-interface Source {
-  apiKey: string;
-  /** Valid inputs of one of these routes. */
-  some: (names: readonly RouteName[]) => fc.Arbitrary<Parts>;
-  request: (parts: Parts, what: string, changes?: Changes) => FuzzRequest;
+/** What the generators of requests share. */
+interface RequestMaker {
+  readonly apiKey: string;
+  /** Valid parts of a request of one of these routes. */
+  some(names: readonly RouteName[]): fc.Arbitrary<Parts>;
+  /** The request with these parts, and then these changes. */
+  request(parts: Parts, what: string, changes?: Partial<FuzzRequest> & { text?: string }): FuzzRequest;
 }
 
-type Changes = Partial<FuzzRequest> & { text?: string };
+const routeNames = Object.keys(routes) as RouteName[];
+const jsonRoutes = routeNames.filter((name) => inputNodeOf(name).type === 'object');
+const plainRoutes = routeNames.filter((name) => !('multipart' in routes[name]));
 
 /** Requests of every route of the route table, for a client with this key. */
 export function fuzzRequests(apiKey: string, known: readonly Known[]): fc.Arbitrary<FuzzRequest> {
-  const source: Source = {
+  const maker: RequestMaker = {
     apiKey,
-    some: (names) => fc.constantFrom(...names).chain((name) => partsOf(name, known)),
+    some: (names) => fc.constantFrom(...names).chain((name) => validParts(name, known)),
     request: (parts, what, changes) => requestOf(apiKey, parts, what, changes),
   };
   return weigh(
-    [8, untouched(source)],
-    [50, changedBody(source)],
-    [8, changedText(source)],
-    [8, changedParameters(source)],
-    [12, changedQuery(source)],
-    [10, changedHeaders(source)],
-    [6, changedLine(source)],
-    [10, forms(source)],
-    [2, noHttp(source)],
+    [8, untouchedRequest(maker)],
+    [50, changedBody(maker)],
+    [8, changedText(maker)],
+    [8, changedParameters(maker)],
+    [12, changedQuery(maker)],
+    [10, changedHeaders(maker)],
+    [6, changedLine(maker)],
+    [10, hostileFormUpload(maker)],
+    [2, brokenRequest(maker)],
   )
     .chain((made) =>
       weigh([5, fc.constant('front' as const)], [1, fc.constant('gateway' as const)]).map((door) => ({
@@ -95,9 +98,10 @@ export function fuzzRequests(apiKey: string, known: readonly Known[]): fc.Arbitr
     );
 }
 
-function partsOf(name: RouteName, known: readonly Known[]): fc.Arbitrary<Parts> {
+/** Valid parts of a request of this route. */
+function validParts(name: RouteName, known: readonly Known[]): fc.Arbitrary<Parts> {
   const route: Route = routes[name];
-  const node = route.method === 'POST' && !route.multipart ? inputNode(route.body) : {};
+  const node = inputNodeOf(name);
   const hasBody = node.type !== undefined;
   return fc.constantFrom(...known).chain((ids) =>
     fc.record({
@@ -119,7 +123,12 @@ function partsOf(name: RouteName, known: readonly Known[]): fc.Arbitrary<Parts> 
   );
 }
 
-function requestOf(apiKey: string, parts: Parts, what: string, changes: Changes = {}): FuzzRequest {
+function requestOf(
+  apiKey: string,
+  parts: Parts,
+  what: string,
+  changes: Partial<FuzzRequest> & { text?: string } = {},
+): FuzzRequest {
   const { text = parts.body === undefined ? '' : write(parts.body, undefined, unchanged), ...others } =
     changes;
   return {
@@ -150,14 +159,13 @@ const expectedOf = (parts: Parts, text?: string): Pick<FuzzRequest, 'expected'> 
   },
 });
 
-const names = Object.keys(routes) as RouteName[];
-const plain = names.filter((name) => !('multipart' in routes[name]));
+function untouchedRequest({ some, request }: RequestMaker): fc.Arbitrary<FuzzRequest> {
+  return some(plainRoutes).map((parts) => request(parts, 'nothing', expectedOf(parts)));
+}
 
-const untouched = ({ some, request }: Source): fc.Arbitrary<FuzzRequest> =>
-  some(plain).map((parts) => request(parts, 'nothing', expectedOf(parts)));
-
-const changedBody = ({ some, request }: Source): fc.Arbitrary<FuzzRequest> =>
-  some(names.filter((name) => inputTypeOf(name) === 'object')).chain((parts) =>
+/** One location of the JSON body is changed. */
+function changedBody({ some, request }: RequestMaker): fc.Arbitrary<FuzzRequest> {
+  return some(jsonRoutes).chain((parts) =>
     fc
       .constantFrom(...places(parts.node, parts.body))
       .chain(({ path, node }: { path: Path; node: SchemaNode }) => {
@@ -171,9 +179,11 @@ const changedBody = ({ some, request }: Source): fc.Arbitrary<FuzzRequest> =>
         });
       }),
   );
+}
 
-const changedText = ({ some, request }: Source): fc.Arbitrary<FuzzRequest> =>
-  some(names.filter((name) => inputTypeOf(name) === 'object')).chain((parts) => {
+/** The JSON text is wrapped, or sent as something else. */
+function changedText({ some, request }: RequestMaker): fc.Arbitrary<FuzzRequest> {
+  return some(jsonRoutes).chain((parts) => {
     const text = JSON.stringify(parts.body);
     return fc.constantFrom(...wrappedTexts(text)).map(([what, body, headers = []]) => {
       const made = request(parts, what, { body });
@@ -184,9 +194,10 @@ const changedText = ({ some, request }: Source): fc.Arbitrary<FuzzRequest> =>
       };
     });
   });
+}
 
-const changedParameters = ({ some, request }: Source): fc.Arbitrary<FuzzRequest> =>
-  some(plain.filter((name) => routes[name].path.includes('{'))).chain((parts) =>
+function changedParameters({ some, request }: RequestMaker): fc.Arbitrary<FuzzRequest> {
+  return some(plainRoutes.filter((name) => routes[name].path.includes('{'))).chain((parts) =>
     fc.constantFrom(...Object.keys(parts.parameters)).chain((key) =>
       oneOf(hostileTexts, longTexts).map((value) => {
         const changed = { ...parts, parameters: { ...parts.parameters, [key]: value } };
@@ -200,9 +211,10 @@ const changedParameters = ({ some, request }: Source): fc.Arbitrary<FuzzRequest>
       }),
     ),
   );
+}
 
-const changedQuery = ({ some, request }: Source): fc.Arbitrary<FuzzRequest> =>
-  some(plain).chain((parts) => {
+function changedQuery({ some, request }: RequestMaker): fc.Arbitrary<FuzzRequest> {
+  return some(plainRoutes).chain((parts) => {
     const keys = [...Object.keys(parts.route.query.shape), 'unknown', '__proto__', 'constructor', ''];
     return fc.constantFrom(...keys).chain((key) =>
       weigh(
@@ -228,9 +240,10 @@ const changedQuery = ({ some, request }: Source): fc.Arbitrary<FuzzRequest> =>
       ),
     );
   });
+}
 
-const changedHeaders = ({ apiKey, some, request }: Source): fc.Arbitrary<FuzzRequest> =>
-  some(plain).chain((parts) =>
+function changedHeaders({ some, request, apiKey }: RequestMaker): fc.Arbitrary<FuzzRequest> {
+  return some(plainRoutes).chain((parts) =>
     oneOf(hostileHeaders(apiKey), longHeaders).map(([what, headers]) => {
       const made = request(parts, `headers: ${what}`);
       const own = new Set(headers.map(([name]) => name.toLowerCase()));
@@ -240,9 +253,11 @@ const changedHeaders = ({ apiKey, some, request }: Source): fc.Arbitrary<FuzzReq
       };
     }),
   );
+}
 
-const changedLine = ({ some, request }: Source): fc.Arbitrary<FuzzRequest> =>
-  some(names).chain((parts) =>
+/** Another method, or another way to write the path. */
+function changedLine({ some, request }: RequestMaker): fc.Arbitrary<FuzzRequest> {
+  return some(routeNames).chain((parts) =>
     weigh(
       [1, fc.constantFrom(...methods).map((method) => request(parts, `method ${method}`, { method }))],
       [
@@ -253,9 +268,10 @@ const changedLine = ({ some, request }: Source): fc.Arbitrary<FuzzRequest> =>
       ],
     ),
   );
+}
 
-const forms = ({ apiKey }: Source): fc.Arbitrary<FuzzRequest> =>
-  hostileForm().map(
+function hostileFormUpload({ apiKey }: RequestMaker): fc.Arbitrary<FuzzRequest> {
+  return hostileForm().map(
     ({ what, contentType, body }): FuzzRequest => ({
       route: 'upload-file',
       what: `form: ${what}`,
@@ -270,9 +286,10 @@ const forms = ({ apiKey }: Source): fc.Arbitrary<FuzzRequest> =>
       framing: 'length',
     }),
   );
+}
 
-const noHttp = ({ some, request }: Source): fc.Arbitrary<FuzzRequest> =>
-  some(plain).chain((parts) =>
+function brokenRequest({ some, request }: RequestMaker): fc.Arbitrary<FuzzRequest> {
+  return some(plainRoutes).chain((parts) =>
     fc.constantFrom(...brokenHttp).map(([what, headers, ends]) => {
       const made = request(parts, `HTTP: ${what}`, {
         isNoHttp: true,
@@ -282,12 +299,15 @@ const noHttp = ({ some, request }: Source): fc.Arbitrary<FuzzRequest> =>
       return { ...made, headers: [...made.headers, ...headers] };
     }),
   );
+}
 
 const unchanged: Change = { kind: 'remove' };
-const inputTypeOf = (name: RouteName): string | undefined => {
+
+/** The schema of the route's JSON body; empty if it has none. */
+function inputNodeOf(name: RouteName): SchemaNode {
   const route: Route = routes[name];
-  return route.method === 'POST' && !route.multipart ? inputNode(route.body).type : undefined;
-};
+  return route.method === 'POST' && !route.multipart ? inputNode(route.body) : {};
+}
 
 const describe = (change: Change): string =>
   change.kind === 'replace' ? `${change.text.slice(0, 60)} (${change.text.length})` : JSON.stringify(change);

@@ -98,7 +98,11 @@ export const hostileQueries = (key: string): string[] => {
 
 type Headers = [what: string, headers: [string, string][]];
 
-export const hostileHeaders = (apiKey: string): Headers[] => [...hostileKeys(apiKey), ...otherHostileHeaders];
+export const hostileHeaders = (apiKey: string): Headers[] => [
+  ...hostileKeys(apiKey),
+  ...hostileValues,
+  ...connectionHeaders,
+];
 
 const hostileKeys = (apiKey: string): Headers[] => [
   ...[
@@ -131,7 +135,8 @@ const hostileKeys = (apiKey: string): Headers[] => [
   ['another spelling', [['X-API-KEY', apiKey]]],
 ];
 
-const otherHostileHeaders: readonly Headers[] = [
+/** Names that are not the service's own, and values that do not fit their names. */
+const hostileValues: readonly Headers[] = [
   ['__proto__', [['__proto__', 'x']]],
   [
     'constructor',
@@ -167,6 +172,10 @@ const otherHostileHeaders: readonly Headers[] = [
     (value): Headers => [`Accept ${value}`, [['Accept', value]]],
   ),
   ['Accept-Encoding', [['Accept-Encoding', 'gzip, br, zstd, identity;q=0']]],
+];
+
+/** Headers by which servers and proxies change how they process a request. */
+const connectionHeaders: readonly Headers[] = [
   ['Expect', [['Expect', '100-continue']]],
   ['Expect of something else', [['Expect', '200-ok']]],
   [

@@ -5,6 +5,7 @@ import type { IdempotencyStore } from '#domain/platform/idempotency-store.ts';
 export interface MemoryIdempotencyStore extends IdempotencyStore {
   /** For the transactions of other stores. False, and nothing stored, if the key is in use. */
   add(key: IdempotencyKey, work: Work): boolean;
+  findNow(key: IdempotencyKey): IdempotencyRecord | undefined;
 }
 
 export function memoryIdempotencyStore(): MemoryIdempotencyStore {
@@ -23,6 +24,7 @@ export function memoryIdempotencyStore(): MemoryIdempotencyStore {
   };
   return {
     add,
+    findNow,
     find: async (key) => findNow(key),
     async store(key, work) {
       add(key, work);

@@ -57,7 +57,8 @@ export interface SoakReport {
 }
 
 /**
- * The functions that are killed. Others respond to clients before anything is stored, so clients would have to retry.
+ * The functions that are killed. After the death of any other function its client would have to send the request again,
+ * because nothing is stored that another function could finish.
  */
 const killed = [
   ...['ProcessBatchItems', 'ProcessBatchItems', 'ProcessBatchItems', 'SendMessage', 'SendMessage'],
@@ -77,12 +78,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const model = await startScriptedModel();
   const { failed } = respondByWishes(model, random);
   const receiver = await startWebhookReceiver();
-  let rejected = 0;
-  receiver.responses.push((response, call, number) => {
-    const code = random() < 0.2 ? 500 : 200;
-    if (code === 500) rejected += 1;
-    status(code)(response, call, number);
-  });
+  const { rejected } = rejectSomeWebhooks(receiver, random);
   const service = await startSoakService({
     assembly: options.assembly,
     dataDir: join(folder, 'data'),
@@ -96,11 +92,12 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const log = new SoakLog();
   try {
     useLocalTable(service.stores.outputs.DataTableName ?? '', service.stores.endpoints.dynamodb);
-    const world: SoakWorld = { service, log, random, marker: markersOf(options.seed) };
-    const { batches, samples, threads } = await load(service, world, receiver, options);
+    const world = { service, log, random, marker: createMarkers(options.seed) };
+    const { batches, samples, threads } = await runLoad(world, receiver, options);
     const problems = await finalProblems(service, options.closing);
     const { violations } = await service.check();
     await options.afterCheck?.(service.stores);
+    const events = checkEvents(receiver, batches, log);
     return {
       seed: options.seed,
       seconds: options.seconds,
@@ -108,7 +105,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
       kills: killsOf(log),
       modelFailures: failed(),
       batches,
-      webhooks: { calls: receiver.calls.length, rejected, events: checkEvents(receiver, batches, log) },
+      webhooks: { calls: receiver.calls.length, rejected: rejected(), events },
       memory: Object.fromEntries([...samples].map(([part, taken]) => [part, trendOf(taken)])),
       threads,
       excused: log.excused,
@@ -123,8 +120,18 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   }
 }
 
-/** @returns a function that makes texts by which a run finds its messages again */
-function markersOf(seed: number): () => string {
+/** One delivery in five is rejected. */
+function rejectSomeWebhooks(receiver: WebhookReceiver, random: () => number): { rejected: () => number } {
+  let rejected = 0;
+  receiver.responses.push((response, call, number) => {
+    const code = random() < 0.2 ? 500 : 200;
+    if (code === 500) rejected += 1;
+    status(code)(response, call, number);
+  });
+  return { rejected: () => rejected };
+}
+
+function createMarkers(seed: number): () => string {
   let markers = 0;
   return () => {
     markers += 1;
@@ -132,27 +139,26 @@ function markersOf(seed: number): () => string {
   };
 }
 
-/** Users and batches, while functions are killed and memory is measured. */
-async function load(
-  service: SoakService,
-  world: SoakWorld,
+/** Users chat and submit batches while functions are killed and memory is measured. */
+async function runLoad(
+  world: SoakWorld & { service: SoakService },
   receiver: WebhookReceiver,
   options: SoakOptions,
-): Promise<{ batches: SoakBatches; samples: Map<string, MemorySample[]>; threads: number }> {
-  const { log, random } = world;
+) {
+  const { service, log, random } = world;
   const tenants = [
     await createTenant({ model: 'openai:test' }),
     await createTenant({ model: 'openai:test', titles: false, whitelist: ['user-1', 'user-3', 'user-5'] }),
   ] as const;
   const end = performance.now() + options.seconds * 1000;
   const hasEnded = (): boolean => performance.now() > end;
-  const batches: SoakBatches = { submitted: 0, requests: 0, cancelled: 0, webhooks: 0 };
   const repeat = async (work: () => Promise<void>): Promise<void> => {
     while (!hasEnded()) {
       await work();
       await sleep(random() * pause);
     }
   };
+  const batches: SoakBatches = { submitted: 0, requests: 0, cancelled: 0, webhooks: 0 };
   const users = Array.from(
     { length: options.users },
     (_, index) => new SoakUser(world, tenants[index % 2 === 0 ? 0 : 1], `user-${index}`),

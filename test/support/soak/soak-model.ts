@@ -14,37 +14,37 @@ export function respondByWishes(model: ScriptedModel, random: () => number): { f
   model.onCall = (call) => {
     // A soak has hundreds of thousands of calls, which would fill the memory.
     model.calls.length = 0;
-    const { marker, wish } = readMessage(call);
-    const attempted = (attempts.get(marker) ?? 0) + 1;
-    const failure = failures[wish];
-    if (failure !== undefined && attempted <= failure.times) {
-      attempts.set(marker, attempted);
-      failed += 1;
-      call.fail(failure.status);
-      return;
+    const { marker, wish } = readWish(call);
+    const attempt = (attempts.get(marker) ?? 0) + 1;
+    const status = statusAt(wish, attempt);
+    if (status !== undefined || wish === 'Break off') failed += 1;
+    if (status === undefined) {
+      attempts.delete(marker);
+      void respond(call, wish, marker, random);
+    } else {
+      attempts.set(marker, attempt);
+      call.fail(status);
     }
-    attempts.delete(marker);
-    if (wish === 'Break off') failed += 1;
-    void respond(call, wish, marker, random);
   };
   return { failed: () => failed };
 }
 
-/**
- * A reply makes three calls before it fails, so two failures do not show in a chat. Throttling lasts longer, so a batch
- * retries the request.
- */
-const failures: Partial<Record<Wish, { status: number; times: number }>> = {
-  Stumble: { status: 503, times: 2 },
-  Throttle: { status: 429, times: 4 },
-};
-
-function readMessage(call: ModelCall): { marker: string; wish: Wish } {
-  const text = JSON.stringify(call.request.messages.at(-1)?.content ?? '');
+function readWish({ request }: ModelCall): { marker: string; wish: Wish } {
+  const text = JSON.stringify(request.messages.at(-1)?.content ?? '');
   return {
     marker: text.match(/#[\w-]+#/g)?.at(-1) ?? '#none#',
     wish: (text.match(/Say|Stumble|Throttle|Break off/g)?.at(-1) ?? 'Say') as Wish,
   };
+}
+
+/**
+ * The HTTP error at this attempt. A reply makes three calls before it fails, so two failures do not show in a chat.
+ * Throttling lasts longer, so a batch retries the request.
+ */
+function statusAt(wish: Wish, attempt: number): number | undefined {
+  if (wish === 'Stumble' && attempt < 3) return 503;
+  if (wish === 'Throttle' && attempt <= 4) return 429;
+  return undefined;
 }
 
 async function respond(call: ModelCall, wish: Wish, marker: string, random: () => number): Promise<void> {

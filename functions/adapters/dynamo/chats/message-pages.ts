@@ -36,7 +36,8 @@ export async function* pagesBack(
   upTo: number | Promise<number>,
 ): AsyncGenerator<Item[]> {
   // The lease is on the critical path: its request is built and signed, which takes processor time, before this one.
-  if (typeof upTo !== 'number') await nextTurn();
+  // The race also handles a rejection in the meantime.
+  if (typeof upTo !== 'number') await Promise.race([nextTurn(), upTo]);
   let pages = pagesBackFrom(table, chat, typeof upTo === 'number' ? upTo : lastPosition);
   let [page, last] = await together(pages.next(), upTo);
   if (last === 0) return;

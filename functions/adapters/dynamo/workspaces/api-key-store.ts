@@ -1,6 +1,7 @@
 import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import { failedConditions, type Item, type Table, type Write } from '#adapters/dynamo/table/table.ts';
+import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
+import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { ApiKey } from '#domain/workspaces/api-key.ts';
 import type { ApiKeyStore } from '#domain/workspaces/api-key-store.ts';
 import type { Audit } from './audit-log.ts';
@@ -98,14 +99,14 @@ const revoke =
   async (keyId, at) => {
     const key = await byId(table, keyId);
     if (key === undefined || key.revokedAt !== null) return key;
-    await table.transact((TableName) => [
+    const isRevoked = await transactIfFirst(table, async () => (TableName) => [
       {
         Update: {
           TableName,
           Key: keys.apiKey(key.hash),
           UpdateExpression: 'SET revoked_at = :at',
-          ConditionExpression: 'attribute_exists(pk)',
-          ExpressionAttributeValues: { ':at': at },
+          ConditionExpression: 'revoked_at = :never',
+          ExpressionAttributeValues: { ':at': at, ':never': null },
         },
       },
       ...audit(TableName, {
@@ -113,39 +114,33 @@ const revoke =
         changes: { revoked_at: at },
       }),
     ]);
-    return { ...key, revokedAt: at };
+    // Otherwise another caller has revoked it in the meantime.
+    return isRevoked ? { ...key, revokedAt: at } : byHash(table, key.hash);
   };
 
 const replace =
   (table: Table, audit: Audit): ApiKeyStore['replace'] =>
-  async (old, expiresAt, key) => {
-    try {
-      await table.transact((TableName) => [
-        {
-          Update: {
-            TableName,
-            Key: keys.apiKey(old.hash),
-            UpdateExpression: 'SET expires_at = :then',
-            ConditionExpression: 'revoked_at = :never AND expires_at = :read',
-            ExpressionAttributeValues: { ':then': expiresAt, ':never': null, ':read': old.expiresAt },
-          },
+  (old, expiresAt, key) =>
+    transactIfFirst(table, async () => (TableName) => [
+      {
+        Update: {
+          TableName,
+          Key: keys.apiKey(old.hash),
+          UpdateExpression: 'SET expires_at = :then',
+          ConditionExpression: 'revoked_at = :never AND expires_at = :read',
+          ExpressionAttributeValues: { ':then': expiresAt, ':never': null, ':read': old.expiresAt },
         },
-        ...keyPuts(TableName, key),
-        ...audit(TableName, {
-          ...{ action: 'key rotated', workspaceId: old.workspaceId, target: old.id },
-          changes: {
-            ends: { from: old.expiresAt, to: expiresAt },
-            new_key_id: key.id,
-            ...auditedFields(key),
-          },
-        }),
-      ]);
-      return true;
-    } catch (error) {
-      if (failedConditions(error)[0] === true) return false;
-      throw error;
-    }
-  };
+      },
+      ...keyPuts(TableName, key),
+      ...audit(TableName, {
+        ...{ action: 'key rotated', workspaceId: old.workspaceId, target: old.id },
+        changes: {
+          ends: { from: old.expiresAt, to: expiresAt },
+          new_key_id: key.id,
+          ...auditedFields(key),
+        },
+      }),
+    ]);
 
 const markUsed =
   (table: Table): ApiKeyStore['markUsed'] =>

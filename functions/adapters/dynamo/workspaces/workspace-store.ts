@@ -1,5 +1,6 @@
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
-import { failedConditions, type Item, type Table, type Write } from '#adapters/dynamo/table/table.ts';
+import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
+import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import {
   formatOpenBatches,
   formatRateLimit,
@@ -108,25 +109,13 @@ const update =
     const changed = Object.entries(itemOf(changes)).filter(([, value]) => value !== undefined);
     const before = await get(table, workspaceId);
     if (before === undefined || changed.length === 0) return before;
-    try {
-      await table.transact((TableName) => [
-        {
-          Update: {
-            TableName,
-            Key: keys.workspace(workspaceId),
-            ConditionExpression: 'attribute_exists(pk)',
-            ...setOrRemove(changed),
-          },
-        },
-        ...audit(TableName, {
-          ...{ action: 'workspace updated', workspaceId, target: workspaceId },
-          changes: changesOf(before, changes),
-        }),
-      ]);
-    } catch (error) {
-      if (failedConditions(error)[0] === true) return undefined;
-      throw error;
-    }
+    await transactIfFirst(table, async () => (TableName) => [
+      { Update: { TableName, Key: keys.workspace(workspaceId), ...setOrRemove(changed) } },
+      ...audit(TableName, {
+        ...{ action: 'workspace updated', workspaceId, target: workspaceId },
+        changes: changesOf(before, changes),
+      }),
+    ]);
     return get(table, workspaceId);
   };
 
@@ -179,7 +168,7 @@ const changeWhitelist =
     const distinct = [...new Set(externalUserIds)];
     for (let first = 0; first < distinct.length; first += usersPerTransaction) {
       const users = distinct.slice(first, first + usersPerTransaction);
-      await table.transact((TableName) => [
+      await transactIfFirst(table, async () => (TableName) => [
         ...users.map((user) => write(TableName, keys.whitelistEntry(workspaceId, user))),
         ...audit(TableName, { action, workspaceId, target: workspaceId, changes: { users } }),
       ]);
