@@ -1,6 +1,8 @@
 import { inject } from 'vitest';
+import type { BatchServices } from '#domain/batches/services.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
+import type { WebhookServices } from '#domain/webhooks/services.ts';
 import { dynamoStores } from './dynamo-stores.ts';
 import { type ManualClock, manualClock } from './manual-clock.ts';
 import { memoryStores } from './memory-stores/memory-stores.ts';
@@ -14,7 +16,9 @@ declare module 'vitest' {
 }
 
 export type Stores = Pick<PlatformServices, 'idempotency'> &
-  Pick<ChatServices, 'chats' | 'messages' | 'feedback'>;
+  Pick<ChatServices, 'chats' | 'messages' | 'feedback'> &
+  Pick<BatchServices, 'batches' | 'reconciliationIndex'> &
+  Pick<WebhookServices, 'deliveries' | 'webhookSource'>;
 
 /** What the stores take from the process. */
 export interface StoreSettings {
