@@ -1,0 +1,106 @@
+/**
+ * `npm run test:dynamodb-local [-- ARGUMENTS OF VITEST]`: runs tests on AWS's own DynamoDB Local instead of the embedded
+ * emulator; without arguments, the tests of the stores. Needs Java 17 and Maven, and without them says that it was
+ * skipped.
+ */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync, readFileSync, renameSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const pom = resolve(import.meta.dirname, 'pom.xml');
+const root = resolve(import.meta.dirname, '../../..');
+const startMilliseconds = 60_000;
+
+async function runTests(chosen: string[]): Promise<number> {
+  const port = await freePort();
+  const engine = startEngine(downloaded(), port);
+  const endpoint = `http://127.0.0.1:${port}`;
+  try {
+    await untilReady(engine, endpoint);
+    const tests = spawn(
+      process.execPath,
+      [
+        resolve(root, 'node_modules/vitest/vitest.mjs'),
+        'run',
+        ...(chosen.length > 0 ? chosen : ['--project', 'stores']),
+      ],
+      { cwd: root, env: { ...process.env, AWS_ENDPOINT_URL_DYNAMODB: endpoint }, stdio: 'inherit' },
+    );
+    const [code] = await once(tests, 'exit');
+    return code ?? 1;
+  } finally {
+    engine.kill();
+  }
+}
+
+/** @returns the folder of the engine's libraries, which is filled once for each version of the pom */
+function downloaded(): string {
+  const version = createHash('sha256').update(readFileSync(pom)).digest('hex').slice(0, 12);
+  const folder = resolve(root, `node_modules/.cache/dynamodb-local-${version}`);
+  if (existsSync(folder)) return folder;
+  const { status } = spawnSync(
+    'mvn',
+    ['-q', '-B', '-f', pom, 'dependency:copy-dependencies', `-DoutputDirectory=${folder}-${process.pid}`],
+    { stdio: ['ignore', 'inherit', 'inherit'] },
+  );
+  if (status !== 0) throw new Error('Maven could not download DynamoDB Local');
+  renameSync(`${folder}-${process.pid}`, folder);
+  return folder;
+}
+
+function startEngine(folder: string, port: number): ChildProcess {
+  return spawn(
+    'java',
+    [
+      `-Djava.library.path=${folder}`,
+      '-cp',
+      `${folder}/*`,
+      'com.amazonaws.services.dynamodbv2.local.main.ServerRunner',
+      '-inMemory',
+      '-sharedDb',
+      '-disableTelemetry',
+      '-port',
+      String(port),
+    ],
+    // It writes a file into its working directory.
+    { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] },
+  );
+}
+
+async function untilReady(engine: ChildProcess, endpoint: string): Promise<void> {
+  const stopAt = Date.now() + startMilliseconds;
+  while (engine.exitCode === null && Date.now() < stopAt) {
+    // It answers calls without a signature with an error, which is answer enough.
+    if (
+      await fetch(endpoint).then(
+        () => true,
+        () => false,
+      )
+    )
+      return;
+    await sleep(100);
+  }
+  throw new Error('DynamoDB Local did not start');
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as { port: number };
+  await new Promise((closed) => probe.close(closed));
+  return port;
+}
+
+const missing = [
+  ['java', '-version'],
+  ['mvn', '--version'],
+].filter(([program = '', argument = '']) => spawnSync(program, [argument]).status !== 0);
+if (missing.length > 0)
+  console.log(
+    `DynamoDB Local: skipped, because ${missing.map(([program]) => program).join(' and ')} cannot run`,
+  );
+else process.exitCode = await runTests(process.argv.slice(2));
