@@ -38,7 +38,7 @@ export function sqsBatchQueue(client: SQSClient, url: string): BatchQueue {
       await Promise.all(Array.from({ length: callsAtOnce }, sendNext));
     },
 
-    async level(): Promise<QueueDepth> {
+    async depth(): Promise<QueueDepth> {
       const { Attributes = {} } = await client.send(
         new GetQueueAttributesCommand({
           QueueUrl: url,

@@ -24,7 +24,7 @@ function world(options: {
     state.now += milliseconds;
   };
   const services = {
-    batchQueue: { level: async () => 'drained' },
+    batchQueue: { depth: async () => 'drained' },
     batches: {
       async get(_workspaceId: string, id: string) {
         check(id);

@@ -17,5 +17,5 @@ export type QueueDepth = 'filled' | 'drained' | 'empty';
 export interface BatchQueue {
   /** @param delay seconds, at most 900 */
   send(messages: readonly QueuedRequests[], delay?: number): Promise<void>;
-  level(): Promise<QueueDepth>;
+  depth(): Promise<QueueDepth>;
 }

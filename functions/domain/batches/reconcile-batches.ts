@@ -25,7 +25,7 @@ export const reconcileBatches = (services: ReconcileServices) => async (): Promi
   const { batchQueue, clock, log, reconciliationIndex } = services;
   const end = clock.now().getTime() + runMilliseconds;
   const entries = await openBatchesFromCursor(services);
-  const level = entries.length === 0 ? 'drained' : await batchQueue.level();
+  const depth = entries.length === 0 ? 'drained' : await batchQueue.depth();
   const checked = new Set<OpenBatchEntry>();
   let overdue = 0;
 
@@ -41,7 +41,7 @@ export const reconcileBatches = (services: ReconcileServices) => async (): Promi
   const checkOpen = (entry: OpenBatchEntry): Check =>
     logged(entry, async () => {
       checked.add(entry);
-      await reconcileOpenBatch(services)(entry, level, () => {
+      await reconcileOpenBatch(services)(entry, depth, () => {
         overdue += 1;
       });
     });

@@ -44,7 +44,7 @@ const overdueAfterMilliseconds = 15 * 60 * 1000;
  */
 export const reconcileOpenBatch =
   (services: ReconcileServices) =>
-  async (entry: OpenBatchEntry, level: QueueDepth, onOverdue: () => void): Promise<void> => {
+  async (entry: OpenBatchEntry, depth: QueueDepth, onOverdue: () => void): Promise<void> => {
     const batch = await services.batches.get(entry.workspaceId, entry.batchId);
     // The transaction that creates a batch becomes visible item by item, so the batch may follow its entry.
     if (batch === undefined) return;
@@ -56,7 +56,7 @@ export const reconcileOpenBatch =
     const needsEnd = batch.stop !== null || isNothingLeft(batch, left) || now >= Date.parse(batch.expiresAt);
     // Step Functions describes only 15 executions a second, and workers need no execution before the end. Without a
     // message in the queue there are no workers: the leases are those of a process that has ended.
-    const isWorkedOn = level !== 'empty' && left.processing.some(({ leaseUntil }) => leaseUntil > now);
+    const isWorkedOn = depth !== 'empty' && left.processing.some(({ leaseUntil }) => leaseUntil > now);
     const isTakenUp = (needsEnd || !isWorkedOn) && (await restartExecution(services)(batch));
     if (needsEnd) return completeTaskCallback(services)(batch);
     // The execution enqueues the first requests.
@@ -66,7 +66,7 @@ export const reconcileOpenBatch =
     await requeueLost(services, batch, {
       ready: isRequeued ? [] : left.ready,
       processing: left.processing,
-      groups: lostGroups(services, batch, entry, level),
+      groups: lostGroups(services, batch, entry, depth),
     });
     await services.reconciliationIndex.saveCheck(entry, { groups: batch.groupsSent, at: now });
   };
@@ -89,10 +89,10 @@ function lostGroups(
   { clock, replySettings: { lease } }: ReconcileServices,
   batch: Batch,
   { lastCheck }: OpenBatchEntry,
-  level: QueueDepth,
+  depth: QueueDepth,
 ): number {
   const now = clock.now().getTime();
-  if (level === 'filled') {
+  if (depth === 'filled') {
     const lastEnqueued = Date.parse(batch.sentAt ?? batch.dispatchedAt ?? batch.createdAt);
     return now - lastEnqueued > unclaimedLeasesInFilledQueue * lease ? batch.groupsSent : 0;
   }
