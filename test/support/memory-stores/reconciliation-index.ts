@@ -12,6 +12,8 @@ export interface MemoryReconciliationIndex {
   addWebhook(entry: WebhookEntry): void;
 }
 
+const compare = (one: string, other: string): number => (one < other ? -1 : Number(one > other));
+
 export function memoryReconciliationIndex(): MemoryReconciliationIndex {
   const openBatches = new Map<string, OpenBatchEntry>();
   const webhooks = new Map<string, WebhookEntry>();
@@ -25,7 +27,7 @@ export function memoryReconciliationIndex(): MemoryReconciliationIndex {
 
   const reconciliationIndex: ReconciliationIndex = {
     openBatches: async () =>
-      structuredClone([...openBatches.values()]).sort((one, other) => (one.batchId < other.batchId ? -1 : 1)),
+      structuredClone([...openBatches.values()]).sort((one, other) => compare(one.batchId, other.batchId)),
     async saveCheck({ batchId }, { groups, at }) {
       const entry = openBatches.get(batchId);
       if (entry !== undefined) entry.lastCheck = { groups, at };
@@ -38,7 +40,9 @@ export function memoryReconciliationIndex(): MemoryReconciliationIndex {
       const due = [...webhooks.values()].filter(
         (entry) => entry.workspaceId === workspaceId && entry.due < until,
       );
-      yield* structuredClone(due).sort((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1));
+      const byDue = (one: WebhookEntry, other: WebhookEntry): number =>
+        one.due === other.due ? compare(one.batchId, other.batchId) : compare(one.due, other.due);
+      yield* structuredClone(due).sort(byDue);
     },
     putWebhook: async (entry) => addWebhook(entry),
     async moveWebhook(entry, due) {
