@@ -11,7 +11,7 @@ export interface EmulatorConnection {
   ): void;
 }
 
-// Read before `rejectOwnPorts` replaces it.
+// Read before `rejectRunnerPorts` replaces it.
 const { connect } = Socket.prototype;
 
 /**

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AccessControl } from '../iam/access-control.ts';
 import type { Denial } from '../iam/access-rules.ts';
-import { forgeryOf } from '../iam/authenticate.ts';
+import { checkSignature } from '../iam/authenticate.ts';
 import { accessKeyOf } from '../wire/access-key-of.ts';
 import { deniedAwsJson } from '../wire/denied-aws-json.ts';
 import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
@@ -62,7 +62,7 @@ export async function serveWire(options: WireOptions): Promise<Wire> {
   ): Denial | undefined {
     const needed = neededPermissions(target, input, shapes, access.rules);
     return (
-      forgeryOf({ method, url, headers }, body, access.rules) ??
+      checkSignature({ method, url, headers }, body, access.rules) ??
       access.rejectionOf(accessKeyOf(headers), needed)
     );
   }

@@ -9,7 +9,12 @@ import { GatewayFailure } from './gateway-failure.ts';
 import { isBinaryType } from './is-binary-type.ts';
 import { matchRoute, type RouteMatch } from './match-route.ts';
 import { createThrottle } from './method-throttles.ts';
-import { createProxyEvent, createRequestEvent, type RequestFacts, readRequestFacts } from './proxy-event.ts';
+import {
+  createProxyEvent,
+  createRequestEvent,
+  type GatewayRequest,
+  readGatewayRequest,
+} from './proxy-event.ts';
 import { readBody } from './read-body.ts';
 import { renderGatewayResponse } from './render-gateway-response.ts';
 import { respondBuffered } from './respond-buffered.ts';
@@ -46,7 +51,7 @@ export async function serveRestApi(
   async function respond(
     request: IncomingMessage,
     response: ServerResponse,
-    facts: RequestFacts,
+    gatewayRequest: GatewayRequest,
   ): Promise<void> {
     const receiving = readBody(request);
     // Awaited below. Prevents an unhandled rejection until then.
@@ -54,21 +59,21 @@ export async function serveRestApi(
     try {
       await serving.promise;
       checkHeaderBytes(request);
-      const route = matchMethod(api, facts);
+      const route = matchMethod(api, gatewayRequest);
       const { method } = route;
-      facts.resourcePath = route.node.resourcePath;
+      gatewayRequest.resourcePath = route.node.resourcePath;
       if (!isWithinRate(method, method.throttle)) throw new GatewayFailure('THROTTLED');
       const body = await receiving;
-      const event = createRequestEvent(api, route, facts);
-      const authorizer = method.authorizer && (await authorize(method.authorizer, event, facts));
+      const event = createRequestEvent(api, route, gatewayRequest);
+      const authorizer = method.authorizer && (await authorize(method.authorizer, event, gatewayRequest));
       const { integration } = method;
-      if (!('functionArn' in integration)) return respondMock(integration, facts, response);
-      const isBinary = isBinaryType(api.binaryMediaTypes, facts.headerValue('content-type'));
+      if (!('functionArn' in integration)) return respondMock(integration, gatewayRequest, response);
+      const isBinary = isBinaryType(api.binaryMediaTypes, gatewayRequest.headerValue('content-type'));
       const payload = JSON.stringify(createProxyEvent(event, authorizer, body, isBinary));
       if (Buffer.byteLength(payload) > MAX_PAYLOAD_BYTES) throw new GatewayFailure('REQUEST_TOO_LARGE');
-      const fn = findIntegrated(integration.functionArn, methodArn(api, route, facts));
+      const fn = findIntegrated(integration.functionArn, methodArn(api, route, gatewayRequest));
       if (integration.streamed) await respondStreamed(api, integration, fn, payload, response);
-      else await respondBuffered(api, integration, fn, payload, facts, response);
+      else await respondBuffered(api, integration, fn, payload, gatewayRequest, response);
     } catch (error) {
       // The response waits for the whole request: a client that is still sending would not read it.
       await receiving.catch(() => {});
@@ -89,14 +94,14 @@ export async function serveRestApi(
   }
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const facts = readRequestFacts(request, api.stage);
-    response.setHeader('x-amzn-RequestId', facts.requestId);
-    response.setHeader('x-amz-apigw-id', facts.extendedRequestId);
+    const gatewayRequest = readGatewayRequest(request, api.stage);
+    response.setHeader('x-amzn-RequestId', gatewayRequest.requestId);
+    response.setHeader('x-amz-apigw-id', gatewayRequest.extendedRequestId);
     try {
-      await respond(request, response, facts);
+      await respond(request, response, gatewayRequest);
     } catch (error) {
       if (response.headersSent || response.destroyed) return;
-      sendFailure(api, error, facts, request, response);
+      sendFailure(api, error, gatewayRequest, request, response);
     }
   }
 
@@ -117,7 +122,7 @@ export async function serveRestApi(
 /** @throws GatewayFailure MISSING_AUTHENTICATION_TOKEN if the API has no such route or method */
 function matchMethod(
   { root }: ApiModel,
-  { inStage, path, httpMethod }: RequestFacts,
+  { inStage, path, httpMethod }: GatewayRequest,
 ): RouteMatch & { readonly method: ApiMethod } {
   const route = inStage ? matchRoute(root, path) : undefined;
   const method = route?.node.methods.get(httpMethod) ?? route?.node.methods.get('ANY');
@@ -129,20 +134,24 @@ function matchMethod(
 function sendFailure(
   api: ApiModel,
   error: unknown,
-  facts: RequestFacts,
+  gatewayRequest: GatewayRequest,
   request: IncomingMessage,
   response: ServerResponse,
 ): void {
   const failure = error instanceof GatewayFailure ? error : new GatewayFailure('DEFAULT_5XX');
-  const { status, headers, body } = renderGatewayResponse(api, failure, facts);
+  const { status, headers, body } = renderGatewayResponse(api, failure, gatewayRequest);
   const connection = request.complete ? {} : { Connection: 'close' };
   response.writeHead(status, { ...headers, ...connection, 'Content-Length': Buffer.byteLength(body) });
   response.end(body);
 }
 
 /** The source ARN in a function's permission: the method, with the names of path parameters instead of their values. */
-function methodArn({ region, accountId, apiId, stage }: ApiModel, { node }: RouteMatch, facts: RequestFacts) {
-  return `arn:aws:execute-api:${region}:${accountId}:${apiId}/${stage}/${facts.httpMethod}${node.resourcePath}`;
+function methodArn(
+  { region, accountId, apiId, stage }: ApiModel,
+  { node }: RouteMatch,
+  gatewayRequest: GatewayRequest,
+) {
+  return `arn:aws:execute-api:${region}:${accountId}:${apiId}/${stage}/${gatewayRequest.httpMethod}${node.resourcePath}`;
 }
 
 function checkHeaderBytes({ method = '', url = '', rawHeaders }: IncomingMessage): void {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { EventLoopUtilization } from 'node:perf_hooks';
 import { Worker } from 'node:worker_threads';
-import { ownPorts } from '../wire/own-ports.ts';
+import { runnerPorts } from '../wire/runner-ports.ts';
 import type { FunctionDefinition, ThreadEvents } from './function-definition.ts';
 import type { InvocationResult, ResponseSink } from './invokable-function.ts';
 import { passLines } from './pass-lines.ts';
@@ -221,7 +221,7 @@ function startWorker(definition: FunctionDefinition): Worker {
       timeoutMilliseconds: definition.timeoutSeconds * 1000,
       hasLogListener: definition.hasLogListener,
       emulatorRoute: definition.emulatorRoute,
-      ownPorts,
+      runnerPorts,
     } satisfies ThreadData,
   });
 }

@@ -1,7 +1,7 @@
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import { claimPort, ownPorts, releasePort } from '../wire/own-ports.ts';
+import { claimPort, releasePort, runnerPorts } from '../wire/runner-ports.ts';
 import { passLines } from './pass-lines.ts';
 import type { ServerThreadData } from './thread/messages.ts';
 import type { WebFunctionDefinition } from './web-function-definition.ts';
@@ -53,7 +53,7 @@ function startWorker(definition: WebFunctionDefinition, port: number): Worker {
     execArgv: [],
     stdout: true,
     stderr: true,
-    workerData: { entry: definition.entry, ownPorts } satisfies ServerThreadData,
+    workerData: { entry: definition.entry, runnerPorts } satisfies ServerThreadData,
   });
   passLines(worker.stdout, definition.onLine);
   passLines(worker.stderr, definition.onLine);

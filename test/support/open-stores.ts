@@ -1,9 +1,11 @@
 import { inject } from 'vitest';
 import type { AgentServices } from '#domain/agents/services.ts';
+import type { BatchServices } from '#domain/batches/services.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import type { FileServices } from '#domain/files/services.ts';
 import type { KnowledgeServices } from '#domain/knowledge/services.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
+import type { WebhookServices } from '#domain/webhooks/services.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import { dynamoStores } from './dynamo-stores.ts';
 import { type ManualClock, manualClock } from './manual-clock.ts';
@@ -18,10 +20,12 @@ declare module 'vitest' {
 }
 
 export type Stores = Pick<AgentServices, 'agents'> &
+  Pick<BatchServices, 'batches' | 'reconciliationIndex'> &
   Pick<ChatServices, 'chats' | 'feedback' | 'messages'> &
   Pick<FileServices, 'fileIndex'> &
   Pick<KnowledgeServices, 'knowledge'> &
   Pick<PlatformServices, 'idempotency'> &
+  Pick<WebhookServices, 'deliveries' | 'webhookSource'> &
   Pick<WorkspaceServices, 'apiKeys' | 'auditLog' | 'rateBuckets' | 'usage' | 'workspaces'>;
 
 /** What the stores take from the process. */

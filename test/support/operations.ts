@@ -1,6 +1,6 @@
 import type { BatchResource } from '#contract/batch.ts';
 import type { OperationCalls, OperationName } from '../../bin/cost/operations.ts';
-import { batchThat, endOf, requestsOf, submit } from './batches.ts';
+import { requestsOf, submit, waitForBatch, waitForBatchEnd } from './batches.ts';
 import { type Client, clientOf } from './client.ts';
 import { dataOf } from './open-tenant.ts';
 import { callsOf } from './operation-calls.ts';
@@ -52,7 +52,7 @@ export async function measureOperations(
   const run = async (count: number, fields: Record<string, unknown> = {}): Promise<BatchResource> => {
     const body = { agent_id: tenant.agentId, requests: requestsOf(count), ...fields };
     const { id } = dataOf(await client.post<BatchResource>('/batches', body));
-    return endOf(client, id, 120);
+    return waitForBatchEnd(client, id, 120);
   };
   const measurement: Measurement = { service, model, hook, tenant, client, run };
   await run(1);
@@ -126,11 +126,11 @@ async function measureOpen({ service, model, tenant, client }: Measurement): Pro
       : onCall(call);
   const { id } = await submit(client, tenant, requestsOf(pageLength));
   const call = await pendingCall.promise;
-  await batchThat(client, id, ({ completed_requests }) => completed_requests === pageLength - 1);
+  await waitForBatch(client, id, ({ completed_requests }) => completed_requests === pageLength - 1);
   const calls = await callsOf(service, () => client.get(`/batches/${id}`), /^(?!.*GetBatch)/);
   model.onCall = onCall;
   call.finish();
-  await endOf(client, id);
+  await waitForBatchEnd(client, id);
   return calls;
 }
 
@@ -151,6 +151,6 @@ async function measureCancel({ service, model, tenant, client }: Measurement): P
     /^(?!.*CancelBatch)/,
   );
   call.finish();
-  await endOf(client, id, 120);
+  await waitForBatchEnd(client, id, 120);
   return cancelled;
 }

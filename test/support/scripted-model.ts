@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import {
+  CollectedReply,
   fragmentsOf,
   goneOf,
   type ModelCall,
   type ModelUsage,
   type ReceivedRequest,
-  SaidSoFar,
   type ScriptedModel,
   type StreamError,
   serveModel,
@@ -48,7 +48,7 @@ function openCall({ method, path, headers, text }: ReceivedRequest, response: Se
   if (method !== 'POST' || path !== '/v1/chat/completions')
     throw new Error(`No such route: ${method} ${path}`);
   const request = JSON.parse(text) as ModelCall['request'];
-  const said = new SaidSoFar();
+  const said = new CollectedReply();
   const header = { id: 'c1', created: 1, model: request.model };
   const open = () => {
     if (!response.headersSent)
@@ -129,7 +129,7 @@ function sendJson(
   response.end(JSON.stringify(body));
 }
 
-const plainMessage = ({ text, reasoning, toolCalls }: SaidSoFar) => ({
+const plainMessage = ({ text, reasoning, toolCalls }: CollectedReply) => ({
   role: 'assistant',
   content: text === '' ? null : text,
   ...(reasoning !== '' && { reasoning_content: reasoning }),

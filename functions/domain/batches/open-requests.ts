@@ -13,8 +13,8 @@ interface ReadyRequest {
 export interface OpenRequests {
   completed: number;
   failed: number;
-  /** Waiting for a retry, or failed. */
-  unanswered: BatchItem[];
+  /** Waiting for a retry, or failed, with the chat that they may own. */
+  unanswered: Pick<BatchItem, 'position' | 'chatId'>[];
   /** Claimed; the lease may have expired. */
   processing: BatchItem[];
   /** Neither ended nor claimed, and without an unfinished request before them in the same history. */
@@ -50,7 +50,13 @@ export async function openRequests(
   return {
     completed: items.filter(({ status }) => status === 'success').length,
     failed: items.filter(({ status }) => status === 'failed').length,
-    unanswered: items.filter(({ status }) => status === 'waiting' || status === 'failed'),
+    unanswered: items
+      .filter(({ status }) => status === 'waiting' || status === 'failed')
+      // A worker takes the lease of a history before it stores the chat with the item.
+      .map(({ position, chatId }) => ({
+        position,
+        chatId: chatId ?? manifest[position]?.historyId ?? null,
+      })),
     processing: items.filter(({ status }) => status === 'processing'),
     ready,
     waiting: waiting.length,

@@ -9,7 +9,7 @@ import { reconcileWebhook } from './reconcile-webhook.ts';
 import type { OpenBatchEntry } from './reconciliation-index.ts';
 import { requeueAll } from './requeue-all.ts';
 import { restartExecution } from './restart-execution.ts';
-import { messagesFor } from './send-requests.ts';
+import { groupsLeft, messagesFor } from './send-requests.ts';
 import type { BatchServices } from './services.ts';
 
 export type ReconcileServices = Pick<
@@ -73,11 +73,10 @@ async function repair(
   if (batch.dispatchedAt === null) return;
   // What ended the execution may have ended the queue. The new execution may be the first to enqueue requests.
   const isRequeued = isTakenUp && (await requeueAll(services)(batch, left, 'all'));
-  await requeueLost(services, batch, {
-    ready: isRequeued ? [] : left.ready,
-    processing: left.processing,
-    groups: lostGroups(services, batch, entry, depth),
-  });
+  const groups = lostGroups(services, batch, entry, depth);
+  const ready = isRequeued ? [] : left.ready;
+  await requeueLost(services, batch, { ready, processing: left.processing, groups });
+  if (!isRequeued && hasLostSlots(batch, left, groups)) await requeueAll(services)(batch, left, 'unclaimed');
   await services.reconciliationIndex.saveCheck(entry, { groups: batch.groupsSent, at: now });
 }
 
@@ -108,6 +107,17 @@ function lostGroups(
   }
   return lastCheck !== null && now - lastCheck.at >= unclaimedLeases * lease ? lastCheck.groups : 0;
 }
+
+/**
+ * Whether no message of the batch is left although request groups are: each slot belongs to a worker that died between
+ * the end of its last request and the next request group.
+ * @param groups number of first groups that were enqueued so long ago that their unclaimed requests are lost
+ */
+const hasLostSlots = (batch: Batch, { ready, processing }: OpenRequests, groups: number): boolean =>
+  groups === batch.groupsSent &&
+  groupsLeft(batch) > 0 &&
+  processing.length === 0 &&
+  ready.every(({ position, due }) => due === null && position >= groups * requestsPerGroup);
 
 /**
  * Requeues requests that have lost their worker. A request that has lost two workers gets a message of its own, because

@@ -7,7 +7,7 @@ import { type Batch, type BatchItem, chatLeaseOf } from './batch.ts';
  */
 export const releaseChats =
   (services: CloseTurnServices) =>
-  async (batch: Batch, items: readonly BatchItem[]): Promise<void> => {
+  async (batch: Batch, items: readonly Pick<BatchItem, 'position' | 'chatId'>[]): Promise<void> => {
     await Promise.all(
       items.map(async ({ chatId, position }) => {
         if (chatId === null) return;

@@ -13,7 +13,7 @@ import { startWebhookReceiver, status, type WebhookReceiver } from '../webhook-r
 import { type MemorySample, type MemoryTrend, trendOf } from './memory-trend.ts';
 import { doBatch, type SoakBatches } from './soak-batches.ts';
 import { SoakLog } from './soak-log.ts';
-import { respondByWishes } from './soak-model.ts';
+import { respondAsRequested } from './soak-model.ts';
 import { SoakUser, type SoakWorld } from './soak-user.ts';
 import { type SoakService, startSoakService } from './start-soak-service.ts';
 
@@ -76,7 +76,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const random = seededRandom(options.seed);
   const folder = await mkdtemp(join(tmpdir(), 'soak-'));
   const model = await startScriptedModel();
-  const { failed } = respondByWishes(model, random);
+  const { failed } = respondAsRequested(model, random);
   const receiver = await startWebhookReceiver();
   const { rejected } = rejectSomeWebhooks(receiver, random);
   const service = await startSoakService({

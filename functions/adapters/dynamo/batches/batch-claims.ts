@@ -47,24 +47,18 @@ async function plan(
 ): Promise<{ claimedItems: ClaimedItem[]; writes: (TableName: string) => Write[] }> {
   const now = clock.now();
   const until = now.getTime() + lease.milliseconds;
-  const withChats = claims.flatMap(({ request, newChat }) =>
-    newChat === null
-      ? []
-      : [
-          {
-            ...newChat,
-            position: request.position,
-            lease: {
-              id: lease.chat.idOf(request.position),
-              until: now.getTime() + lease.chat.milliseconds,
-            },
-          },
-        ],
+  const withChats = claims.flatMap(({ request: { position }, newChat }) =>
+    newChat === null ? [] : [{ position, newChat }],
   );
+  const chatLeaseUntil = now.getTime() + lease.chat.milliseconds;
+  const newChats = withChats.map(({ position, newChat }) => ({
+    ...newChat,
+    lease: { id: lease.chat.idOf(position), until: chatLeaseUntil },
+  }));
   const planned =
-    withChats.length === 0
+    newChats.length === 0
       ? { chats: [], writes: () => [] }
-      : await planChats(table, clock, batch.workspaceId, withChats);
+      : await planChats(table, clock, batch.workspaceId, newChats);
   const chatAt = new Map(withChats.map(({ position }, index) => [position, planned.chats[index]]));
   const claimedItems = claims.map(({ request, item }): ClaimedItem => {
     const newChat = chatAt.get(request.position) ?? null;

@@ -1,0 +1,229 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { batchStatuses } from '#contract/batch-statuses.ts';
+import type { Batch } from '#domain/batches/batch.ts';
+import { type OpenStores, openStores } from '#support/open-stores.ts';
+import { sampleBatch, sampleRequest, sampleRequests } from '#support/sample-batches.ts';
+
+let opened: OpenStores;
+let batches: OpenStores['stores']['batches'];
+beforeAll(async () => {
+  opened = await openStores();
+  ({ batches } = opened.stores);
+});
+afterAll(() => opened.close());
+
+const newBatch = (changes: Partial<Batch> = {}): Batch => sampleBatch(opened.clock.now(), changes);
+
+async function create(changes: Partial<Batch> = {}): Promise<Batch> {
+  const batch = newBatch(changes);
+  expect(await batches.create(batch, sampleRequests(batch.total), null)).toBe(true);
+  return batch;
+}
+
+const end = async (batch: Batch): Promise<void> => {
+  const completedAt = opened.clock.now().toISOString();
+  const final = {
+    status: 'completed',
+    completed: batch.total,
+    failed: 0,
+    completedAt,
+    cancelledAt: null,
+  } as const;
+  expect(await batches.complete(batch, final, null)).toBe(true);
+};
+
+describe('a new batch', () => {
+  it('is stored with everything that it has', async () => {
+    const webhook = { url: 'https://example.com/hook', events: ['completed' as const], secret: 'encrypted' };
+    for (const batch of [await create(), await create({ webhook })])
+      expect(await batches.get(batch.workspaceId, batch.id)).toEqual(batch);
+  });
+
+  it('belongs to one workspace', async () => {
+    const { id } = await create();
+    expect(await batches.get('ws_other', id)).toBeUndefined();
+    expect(await batches.countOpen('ws_other')).toBe(0);
+  });
+
+  it('has no items until a worker claims its requests', async () => {
+    const batch = await create();
+    expect(await batches.allItems(batch)).toEqual([]);
+    expect(await batches.items(batch, [2, 0])).toEqual([undefined, undefined]);
+  });
+
+  it('is created once, by one of many calls', async () => {
+    const batch = newBatch();
+    const outcomes = await Promise.all(
+      Array.from({ length: 5 }, () => batches.create(batch, sampleRequests(3), null)),
+    );
+    expect(outcomes.filter(Boolean)).toHaveLength(1);
+    const cancelled = await batches.cancel(batch, opened.clock.now().toISOString());
+    expect(await batches.create(batch, sampleRequests(3), null)).toBe(false);
+    expect(await batches.get(batch.workspaceId, batch.id)).toEqual(cancelled);
+    expect(await batches.page(batch.workspaceId, {}, { limit: 10, offset: 0 })).toMatchObject({ total: 1 });
+  });
+
+  it('can be found by its id alone if it has a webhook', async () => {
+    const withWebhook = await create({ webhook: { url: 'https://example.com', events: [], secret: null } });
+    expect(await batches.workspaceOf(withWebhook.id)).toBe(withWebhook.workspaceId);
+    expect(await batches.workspaceOf((await create()).id)).toBeUndefined();
+  });
+});
+
+describe('the limit of open batches', () => {
+  const rejectAt = (most: number) => (open: number) => {
+    if (open >= most) throw new Error(`${open} are open`);
+  };
+
+  it('is checked with the number of other open batches of the workspace', async () => {
+    const { workspaceId } = await create();
+    await create();
+    const second = newBatch({ workspaceId });
+    await expect(batches.create(second, sampleRequests(3), rejectAt(1))).rejects.toThrow('1 are open');
+    expect(await batches.get(workspaceId, second.id)).toBeUndefined();
+    expect(await batches.create(second, sampleRequests(3), rejectAt(2))).toBe(true);
+    expect(await batches.countOpen(workspaceId)).toBe(2);
+  });
+
+  it('does not count the batch itself, nor batches that have ended', async () => {
+    const first = await create();
+    expect(await batches.create(first, sampleRequests(3), rejectAt(1))).toBe(false);
+    await end(first);
+    const second = newBatch({ workspaceId: first.workspaceId });
+    expect(await batches.create(second, sampleRequests(3), rejectAt(1))).toBe(true);
+  });
+
+  it('holds for calls at the same time', async () => {
+    const workspaceId = newBatch().workspaceId;
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 6 }, () =>
+        batches.create(newBatch({ workspaceId }), sampleRequests(3), rejectAt(2)),
+      ),
+    );
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
+    expect(await batches.countOpen(workspaceId)).toBe(2);
+  });
+});
+
+describe('the requests of a batch', () => {
+  it.each([1, 11, 1000])('are read in the order of the given positions: %i requests', async (total) => {
+    const batch = await create({ total });
+    const requests = sampleRequests(total);
+    const positions = [...requests.keys()].reverse();
+    expect(await batches.requests(batch, positions)).toEqual(requests.toReversed());
+    expect(await batches.manifest(batch)).toEqual(
+      requests.map(({ customId, historyId, next }) => ({ customId, historyId, next })),
+    );
+    expect(await batches.requests(batch, [total, total + 10])).toEqual([]);
+  });
+
+  it('have everything that the client sent', async () => {
+    const requests = [
+      sampleRequest(0, {
+        ...{
+          agentId: 'other agent',
+          externalUserId: 'user',
+          name: 'A name',
+          attachedFileUuids: ['one', 'two'],
+        },
+        ...{ historyId: 7, next: 1 },
+      }),
+      sampleRequest(1, { historyId: 7, previous: 0, customId: 'ключ', message: '🙂' }),
+    ];
+    const batch = newBatch({ total: 2 });
+    await batches.create(batch, requests, null);
+    expect(await batches.requests(batch, [0, 1])).toEqual(requests);
+    expect(await batches.manifest(batch)).toEqual([
+      { customId: 'request 0', historyId: 7, next: 1 },
+      { customId: 'ключ', historyId: 7, next: null },
+    ]);
+  });
+
+  it('may have large texts and long custom ids', async () => {
+    const requests = sampleRequests(400).map((request) => ({
+      ...request,
+      // A thousand bytes each: the manifest of 400 requests does not fit into one item.
+      customId: `${request.position} ${'🙂'.repeat(250)}`,
+      message: request.position < 4 ? 'ä'.repeat(128 * 1024) : request.message,
+    }));
+    const batch = newBatch({ total: 400 });
+    await batches.create(batch, requests, null);
+    const positions = [...requests.keys()];
+    expect(await batches.requests(batch, positions)).toEqual(requests);
+    expect((await batches.manifest(batch)).map(({ customId }) => customId)).toEqual(
+      requests.map(({ customId }) => customId),
+    );
+  });
+});
+
+describe('the list of batches', () => {
+  it('has the newest first, in pages', async () => {
+    const { workspaceId } = newBatch();
+    const ids: string[] = [];
+    for (let index = 0; index < 5; index += 1) {
+      await opened.clock.advance(1000);
+      ids.unshift((await create({ workspaceId })).id);
+    }
+    const page = async (limit: number, offset: number) => {
+      const { total, batches: found } = await batches.page(workspaceId, {}, { limit, offset });
+      return [total, found.map(({ id }) => id)];
+    };
+    expect(await page(10, 0)).toEqual([5, ids]);
+    expect(await page(2, 0)).toEqual([5, ids.slice(0, 2)]);
+    expect(await page(2, 3)).toEqual([5, ids.slice(3)]);
+    expect(await page(2, 5)).toEqual([5, []]);
+  });
+
+  it('has each batch under its status', async () => {
+    const { workspaceId } = newBatch();
+    const at = opened.clock.now().toISOString();
+    const [completed, failed, cancelled, cancelling, inProgress] = [
+      await create({ workspaceId }),
+      await create({ workspaceId }),
+      await create({ workspaceId }),
+      await create({ workspaceId }),
+      await create({ workspaceId }),
+    ];
+    await end(completed);
+    await batches.markFailed(failed, at);
+    const counts = { completed: 1, failed: 2 };
+    await batches.complete(
+      { ...failed, stop: { reason: 'failed', at } },
+      { ...counts, status: 'failed', completedAt: at, cancelledAt: null },
+      null,
+    );
+    const stopped = await batches.cancel(cancelled, at);
+    await batches.complete(
+      stopped ?? cancelled,
+      { ...counts, status: 'cancelled', completedAt: null, cancelledAt: at },
+      null,
+    );
+    await batches.cancel(cancelling, at);
+    const expected = {
+      in_progress: inProgress,
+      completed,
+      failed,
+      cancelling,
+      cancelled,
+    };
+    for (const status of batchStatuses) {
+      const { total, batches: found } = await batches.page(workspaceId, { status }, { limit: 10, offset: 0 });
+      expect([status, total, found.map(({ id }) => id)]).toEqual([status, 1, [expected[status].id]]);
+      expect(found[0]?.status).toBe(status);
+      expect(await batches.page(workspaceId, { status }, { limit: 10, offset: 1 })).toEqual({
+        total: 1,
+        batches: [],
+      });
+    }
+    expect(await batches.countOpen(workspaceId)).toBe(2);
+    expect((await batches.page(workspaceId, {}, { limit: 10, offset: 0 })).total).toBe(5);
+  });
+
+  it('has more batches than fit into one item of it', async () => {
+    const { workspaceId } = newBatch();
+    const created: Batch[] = [];
+    for (let index = 0; index < 105; index += 1) created.unshift(await create({ workspaceId, total: 1 }));
+    const { total, batches: found } = await batches.page(workspaceId, {}, { limit: 10, offset: 98 });
+    expect([total, found]).toEqual([105, created.slice(98)]);
+  });
+});

@@ -1,0 +1,92 @@
+import { type Batch, type BatchItem, type BatchRequest, isOpen } from '#domain/batches/batch.ts';
+import type { BatchStore } from '#domain/batches/batch-store.ts';
+import type { Clock } from '#domain/platform/clock.ts';
+import { memoryBatchTransitions } from './batch-transitions.ts';
+import type { MemoryChatStores } from './chat-stores.ts';
+import type { MemoryReconciliationIndex } from './reconciliation-index.ts';
+import type { MemoryDeliveryStore } from './webhook-stores.ts';
+
+export interface StoredBatch {
+  batch: Batch;
+  requests: BatchRequest[];
+  items: Map<number, BatchItem>;
+}
+
+export function memoryBatchStore({
+  clock,
+  chats,
+  deliveries,
+  index,
+}: {
+  clock: Clock;
+  chats: Pick<MemoryChatStores, 'add'>;
+  deliveries: Pick<MemoryDeliveryStore, 'add'>;
+  index: MemoryReconciliationIndex;
+}): BatchStore {
+  /** In order of creation. */
+  const stored = new Map<string, StoredBatch>();
+  /** In order of their ends. */
+  const ended: StoredBatch[] = [];
+  const nameOf = (workspaceId: string, batchId: string): string => JSON.stringify([workspaceId, batchId]);
+  const find = ({ workspaceId, id }: Pick<Batch, 'workspaceId' | 'id'>): StoredBatch => {
+    const found = stored.get(nameOf(workspaceId, id));
+    if (found === undefined) throw new Error(`The batch ${id} is missing`);
+    return found;
+  };
+  /** Newest first. */
+  const openBatches = (workspaceId: string): Batch[] =>
+    [...stored.values()]
+      .map(({ batch }) => batch)
+      .filter((batch) => batch.workspaceId === workspaceId && isOpen(batch))
+      .sort((one, other) => (one.id < other.id ? -1 : 1))
+      .sort((one, other) => other.createdAt.localeCompare(one.createdAt));
+
+  return {
+    ...memoryBatchTransitions({
+      clock,
+      chats,
+      find,
+      onEnd(batch, delivery) {
+        ended.push(find(batch));
+        index.deleteOpenBatch(batch.id);
+        if (delivery === null) return;
+        deliveries.add(delivery);
+        index.addWebhook({ workspaceId: batch.workspaceId, batchId: batch.id, due: delivery.nextAt });
+      },
+    }),
+
+    async create(batch, requests, checkLimit) {
+      const { workspaceId, id } = batch;
+      checkLimit?.(openBatches(workspaceId).filter((open) => open.id !== id).length);
+      if (stored.has(nameOf(workspaceId, id))) return false;
+      stored.set(
+        nameOf(workspaceId, id),
+        structuredClone({ batch, requests: [...requests], items: new Map() }),
+      );
+      index.addOpenBatch({ workspaceId, batchId: id });
+      return true;
+    },
+    countOpen: async (workspaceId) => openBatches(workspaceId).length,
+    get: async (workspaceId, batchId) => structuredClone(stored.get(nameOf(workspaceId, batchId))?.batch),
+    async page(workspaceId, { status }, { limit, offset }) {
+      const listed = (status === undefined ? [...stored.values()] : ended)
+        .map(({ batch }) => batch)
+        .filter((batch) => batch.workspaceId === workspaceId)
+        .reverse();
+      const all = status !== undefined && isOpen({ status }) ? openBatches(workspaceId) : listed;
+      const matching = all.filter((batch) => status === undefined || batch.status === status);
+      return { total: matching.length, batches: structuredClone(matching.slice(offset, offset + limit)) };
+    },
+    manifest: async (batch) =>
+      find(batch).requests.map(({ customId, historyId, next }) => ({ customId, historyId, next })),
+    requests: async (batch, positions) =>
+      structuredClone(positions.flatMap((position) => find(batch).requests[position] ?? [])),
+    items: async (batch, positions) =>
+      structuredClone(positions.map((position) => find(batch).items.get(position))),
+    allItems: async (batch) => structuredClone([...find(batch).items.values()]),
+    async workspaceOf(batchId) {
+      const found = [...stored.values()].find(({ batch }) => batch.id === batchId && batch.webhook !== null);
+      return found?.batch.workspaceId;
+    },
+  };
+}

@@ -1,0 +1,68 @@
+import { randomUUID } from 'node:crypto';
+import type { Batch, BatchRequest } from '#domain/batches/batch.ts';
+import type { Claim } from '#domain/batches/batch-transitions.ts';
+import type { WebhookDelivery } from '#domain/webhooks/webhook-delivery.ts';
+
+const day = 24 * 60 * 60 * 1000;
+
+/** A batch as it is created. */
+export const sampleBatch = (now: Date, changes: Partial<Batch> = {}): Batch => ({
+  id: randomUUID(),
+  workspaceId: `ws_${randomUUID()}`,
+  agentId: 'agent',
+  apiKeyId: 'key',
+  status: 'in_progress',
+  total: 3,
+  completed: 0,
+  failed: 0,
+  createdAt: now.toISOString(),
+  expiresAt: new Date(now.getTime() + day).toISOString(),
+  completedAt: null,
+  cancelledAt: null,
+  stop: null,
+  webhook: null,
+  executionNumber: 1,
+  taskToken: null,
+  dispatchedAt: null,
+  sentAt: null,
+  groupsSent: 0,
+  slots: 0,
+  ...changes,
+});
+
+export const sampleRequest = (position: number, changes: Partial<BatchRequest> = {}): BatchRequest => ({
+  position,
+  customId: `request ${position}`,
+  message: `Question ${position}`,
+  agentId: 'agent',
+  externalUserId: null,
+  name: `request ${position}`,
+  attachedFileUuids: [],
+  historyId: null,
+  next: null,
+  previous: null,
+  ...changes,
+});
+
+export const sampleRequests = (count: number): BatchRequest[] =>
+  Array.from({ length: count }, (_, position) => sampleRequest(position));
+
+/** The first claim of a request, which creates its chat. */
+export const firstClaim = ({ workspaceId }: Batch, request: BatchRequest): Claim => ({
+  request,
+  item: undefined,
+  newChat: {
+    workspaceId,
+    agentId: request.agentId,
+    name: request.name,
+    externalUserId: request.externalUserId,
+  },
+});
+
+export const sampleDelivery = (
+  { workspaceId, id }: Pick<Batch, 'workspaceId' | 'id'>,
+  nextAt: string,
+): WebhookDelivery => ({
+  ...{ workspaceId, batchId: id, body: '{"event":"batch.completed"}', state: 'pending' },
+  ...{ round: 1, attempts: 0, allAttempts: 0, nextAt },
+});

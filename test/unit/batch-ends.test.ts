@@ -1,0 +1,331 @@
+import { describe, expect, it } from 'vitest';
+import { advanceBatch } from '#domain/batches/advance-batch.ts';
+import type { Batch } from '#domain/batches/batch.ts';
+import { cancelBatch } from '#domain/batches/cancel-batch.ts';
+import { type BatchWorld, batchWorld } from '#support/batch-world/batch-world.ts';
+
+const allowed = async (): Promise<void> => undefined;
+const cancel = (world: BatchWorld, { id }: Pick<Batch, 'id'>) =>
+  cancelBatch(world.services)('ws_1', id, allowed);
+
+const untilStatus = (world: BatchWorld, batch: Batch, status: Batch['status'], hours = 1) =>
+  world.runUntil(async () => (await world.read(batch)).status === status, hours);
+
+const outcomesOf = async (world: BatchWorld, batch: Batch) =>
+  (await world.results(batch)).map(({ status, error_code, error_message, processed_at }) => [
+    status,
+    ...(error_code === null ? [] : [error_code, error_message, processed_at]),
+  ]);
+
+const start = '2027-01-31T12:00:00.000Z';
+const afterSeconds = (seconds: number) => new Date(Date.parse(start) + seconds * 1000).toISOString();
+const cancelledAt = (seconds: number) => ['failed', 499, 'The batch was cancelled', afterSeconds(seconds)];
+const timedOutAt = (seconds: number) => [
+  'failed',
+  408,
+  'The batch timed out before the request was processed',
+  afterSeconds(seconds),
+];
+const brokenAt = (seconds: number) => [
+  'failed',
+  500,
+  'The batch could not be carried through',
+  afterSeconds(seconds),
+];
+const success = ['success'];
+
+/** A batch with one request in work, of two slots with ten requests each. `work` ends with the model's silence. */
+async function withRequestInWork(total = 25, settings: Parameters<typeof batchWorld>[0] = {}) {
+  const world = batchWorld(settings);
+  world.model.replyTo = (message) => (message === 'Question 0' ? 'silence' : message);
+  const batch = await world.create(total);
+  await world.workflow.step(world.functions);
+  const work = world.deliver(1);
+  await world.clock.advance(1000);
+  return { world, batch, work };
+}
+
+describe('a cancelled batch', () => {
+  it('fails all requests if none was started', async () => {
+    const world = batchWorld();
+    const batch = await world.create(12);
+    const cancelled = await cancel(world, batch);
+    expect(cancelled).toMatchObject({ status: 'cancelling', completed: 0, failed: 12, cancelledAt: null });
+    await world.run();
+    expect(await world.read(batch)).toMatchObject({
+      ...{ status: 'cancelled', completed: 0, failed: 12, completedAt: null, cancelledAt: start },
+    });
+    expect(await outcomesOf(world, batch)).toEqual(Array.from({ length: 12 }, () => cancelledAt(0)));
+    expect(world.model.calls).toEqual([]);
+  });
+
+  it('ends the requests in work, and starts no other', async () => {
+    const { world, batch, work } = await withRequestInWork();
+    expect(await cancel(world, batch)).toMatchObject({ status: 'cancelling', completed: 9, failed: 15 });
+    await world.workflow.step(world.functions);
+    expect((await world.results(batch)).map(({ status }) => status)).toEqual([
+      ...['processing', ...Array.from({ length: 9 }, () => 'success')],
+      ...Array.from({ length: 15 }, () => 'failed'),
+    ]);
+    await world.advanceDuring(work, 10_000);
+    await untilStatus(world, batch, 'cancelled');
+    // A silent model is retried, but a stopped batch retries nothing.
+    expect(await outcomesOf(world, batch)).toEqual([
+      cancelledAt(1),
+      ...Array.from({ length: 9 }, () => success),
+      ...Array.from({ length: 15 }, () => cancelledAt(1)),
+    ]);
+    expect(await world.read(batch)).toMatchObject({ completed: 9, failed: 16 });
+    expect(world.model.calls).toHaveLength(10);
+    const { chats } = await world.stores.chats.page(
+      { workspaceId: 'ws_1' },
+      { limit: 20, offset: 0, ascending: true },
+    );
+    expect(chats.filter(({ lease }) => lease !== null)).toEqual([]);
+  });
+
+  it('lets the reply of a request in work be a success', async () => {
+    const world = batchWorld();
+    const batch = await world.create(1);
+    await world.workflow.step(world.functions);
+    world.model.replyTo = (message) => {
+      void cancel(world, batch);
+      return message;
+    };
+    await world.run();
+    await untilStatus(world, batch, 'cancelled');
+    expect(await outcomesOf(world, batch)).toEqual([success]);
+    expect(await world.read(batch)).toMatchObject({ status: 'cancelled', completed: 1, failed: 0 });
+  });
+
+  it('does not wait for a worker that has died: its request fails when its lease has ended', async () => {
+    const world = batchWorld();
+    const batch = await world.create(2);
+    await world.workflow.step(world.functions);
+    world.state.killer = { diesAfter: (write) => write === 'batches.claimItems' };
+    await world.deliver();
+    world.state.killer = null;
+    await cancel(world, batch);
+    await untilStatus(world, batch, 'cancelled');
+    expect(await outcomesOf(world, batch)).toEqual([cancelledAt(0), cancelledAt(0)]);
+    expect(world.clock.now().getTime() - Date.parse(start)).toBeLessThanOrEqual(60_000);
+    expect(await world.stores.chats.get('ws_1', 1)).toMatchObject({ lease: null });
+  });
+
+  it('releases the chats of requests that waited for a retry', async () => {
+    const world = batchWorld();
+    const chat = { workspaceId: 'ws_1', agentId: 'agent', name: 'History', externalUserId: null };
+    await world.stores.chats.create(chat);
+    world.model.replyTo = () => new Error('Broken');
+    const batch = await world.create([{ history_id: 1 }, {}]);
+    await world.run();
+    expect(await world.stores.chats.get('ws_1', 2)).toMatchObject({ lease: { id: 'batch:batch-001:1' } });
+    await cancel(world, batch);
+    await world.run();
+    expect((await world.read(batch)).status).toBe('cancelled');
+    for (const id of [1, 2]) expect(await world.stores.chats.get('ws_1', id)).toMatchObject({ lease: null });
+  });
+
+  it('is cancelled by the reconciler if the callback of its workflow was not completed', async () => {
+    const world = batchWorld();
+    const batch = await world.create(2);
+    await world.workflow.step(world.functions);
+    const { completeTaskCallback } = world.workflow;
+    world.workflow.completeTaskCallback = async () => {
+      throw new Error('Step Functions is unavailable');
+    };
+    expect(await cancel(world, batch)).toMatchObject({ status: 'cancelling' });
+    world.workflow.completeTaskCallback = completeTaskCallback;
+    await untilStatus(world, batch, 'cancelled');
+  });
+
+  it('cannot be cancelled once more, nor after its end', async () => {
+    const world = batchWorld();
+    const batch = await world.create(2);
+    const message = (status: string) => `Only a batch in progress can be cancelled; this one is ${status}`;
+    const outcomes = await Promise.allSettled([cancel(world, batch), cancel(world, batch)]);
+    expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    await expect(cancel(world, batch)).rejects.toMatchObject({
+      ...{ kind: 'badRequest', message: message('cancelling') },
+    });
+    await world.run();
+    await expect(cancel(world, batch)).rejects.toThrow(message('cancelled'));
+    const completed = await world.create(1);
+    await world.run();
+    await expect(cancel(world, completed)).rejects.toThrow(message('completed'));
+    expect(await world.read(completed)).toMatchObject({ status: 'completed', stop: null });
+  });
+
+  it('must exist, and be within the rate limit', async () => {
+    const world = batchWorld();
+    await expect(cancel(world, { id: 'unknown' })).rejects.toMatchObject({ kind: 'notFound' });
+    const batch = await world.create(1);
+    const reject = async () => {
+      throw new Error('Too many requests');
+    };
+    await expect(cancelBatch(world.services)('ws_1', batch.id, reject)).rejects.toThrow('Too many requests');
+    await expect(cancelBatch(world.services)('ws_2', batch.id, allowed)).rejects.toThrow('Batch not found');
+    expect(await world.read(batch)).toEqual(batch);
+  });
+
+  it('that ends at the same time ends as cancelled', async () => {
+    const world = batchWorld();
+    const batch = await world.create(1);
+    await world.workflow.step(world.functions);
+    await world.deliver();
+    const { complete } = world.stores.batches;
+    let isFirst = true;
+    world.services.batches.complete = async (read, final, delivery) => {
+      if (isFirst) await cancel(world, batch);
+      isFirst = false;
+      return complete(read, final, delivery);
+    };
+    await world.run();
+    expect(await world.read(batch)).toMatchObject({ status: 'cancelled', completed: 1, failed: 0 });
+  });
+});
+
+describe('an expired batch', () => {
+  const timeout = 60_000;
+  const afterTimeout = async (world: BatchWorld) => world.clock.advance(timeout);
+
+  it('fails the requests that were not started, and ends as completed', async () => {
+    const world = batchWorld({ timeout });
+    world.state.reconciles = false;
+    world.model.replyTo = (message) => (message === 'Question 0' ? new Error('Broken') : message);
+    const batch = await world.create(2);
+    // No worker is free.
+    await world.workflow.step(world.functions);
+    await afterTimeout(world);
+    await world.workflow.step(world.functions);
+    await world.run();
+    expect(await world.read(batch)).toMatchObject({
+      ...{ status: 'completed', completed: 0, failed: 2, stop: { reason: 'expired', at: afterSeconds(60) } },
+    });
+    expect(await outcomesOf(world, batch)).toEqual([timedOutAt(60), timedOutAt(60)]);
+    expect(world.model.calls).toEqual([]);
+  });
+
+  it('waits for the requests in work', async () => {
+    const { world, batch, work } = await withRequestInWork(12, { timeout });
+    await world.clock.advance(timeout);
+    // The end of the wait, and the check of the batch.
+    await world.workflow.step(world.functions);
+    await world.workflow.step(world.functions);
+    expect((await world.results(batch))[0]?.status).toBe('processing');
+    expect((await world.read(batch)).status).toBe('in_progress');
+    await world.advanceDuring(work, 10_000);
+    await untilStatus(world, batch, 'completed');
+    expect(await outcomesOf(world, batch)).toEqual([
+      timedOutAt(61),
+      ...Array.from({ length: 9 }, () => success),
+      timedOutAt(61),
+      timedOutAt(61),
+    ]);
+    expect(await world.read(batch)).toMatchObject({ completed: 9, failed: 3 });
+  });
+
+  it('starts no request before anything has marked it', async () => {
+    const world = batchWorld({ timeout });
+    const batch = await world.create(2);
+    await world.workflow.step(world.functions);
+    await afterTimeout(world);
+    await world.deliver();
+    expect(world.model.calls).toEqual([]);
+    expect(await world.stores.batches.allItems(batch)).toEqual([]);
+  });
+
+  it('stays in progress until then, and can be cancelled: its results keep their reason', async () => {
+    const { world, batch, work } = await withRequestInWork(12, { timeout });
+    await world.clock.advance(timeout);
+    await world.workflow.step(world.functions);
+    await world.workflow.step(world.functions);
+    const expired = await world.read(batch);
+    expect(expired).toMatchObject({ status: 'in_progress', stop: { reason: 'expired' } });
+    expect(await cancel(world, batch)).toMatchObject({ status: 'cancelling', stop: expired.stop });
+    await world.advanceDuring(work, 10_000);
+    await untilStatus(world, batch, 'cancelled');
+    expect((await outcomesOf(world, batch)).slice(10)).toEqual([timedOutAt(61), timedOutAt(61)]);
+  });
+
+  it('that was cancelled before ends as cancelled', async () => {
+    const { world, batch, work } = await withRequestInWork(12, { timeout });
+    await cancel(world, batch);
+    await world.advanceDuring(work, 10_000);
+    await untilStatus(world, batch, 'cancelled');
+    expect((await outcomesOf(world, batch)).slice(10)).toEqual([cancelledAt(1), cancelledAt(1)]);
+  });
+});
+
+describe('a batch of a disabled workspace', () => {
+  it('fails, with the requests that have no result', async () => {
+    const world = batchWorld({ slots: 1 });
+    const webhook = { url: 'https://example.com/hook', events: ['failed' as const] };
+    const batch = await world.create(12, { webhook });
+    await world.workflow.step(world.functions);
+    await world.deliver();
+    world.state.workspace.enabled = false;
+    await world.run();
+    expect(await world.read(batch)).toMatchObject({ status: 'failed', completed: 10, failed: 2 });
+    expect((await outcomesOf(world, batch)).slice(9)).toEqual([success, brokenAt(0), brokenAt(0)]);
+    expect(world.state.calls.map(({ body }) => JSON.parse(body).event)).toEqual(['batch.failed']);
+    expect(world.state.endedBatches).toEqual(['failed']);
+  });
+});
+
+describe('a batch whose workflow cannot go on', () => {
+  it('fails, also the requests in work, whose workers cannot change it any more', async () => {
+    const { world, batch, work } = await withRequestInWork(12);
+    expect(await world.functions.fail({ workspaceId: 'ws_1', batchId: batch.id })).toEqual({
+      webhook: false,
+    });
+    const failed = await world.read(batch);
+    expect(failed).toMatchObject({ status: 'failed', completed: 9, failed: 3, completedAt: afterSeconds(1) });
+    const outcomes = await outcomesOf(world, batch);
+    expect(outcomes).toEqual([
+      brokenAt(1),
+      ...Array.from({ length: 9 }, () => success),
+      brokenAt(1),
+      brokenAt(1),
+    ]);
+    await world.advanceDuring(work, 10_000);
+    await world.run();
+    expect(await world.read(batch)).toEqual(failed);
+    expect(await outcomesOf(world, batch)).toEqual(outcomes);
+    expect(await world.stores.chats.get('ws_1', 1)).toMatchObject({ lease: null });
+  });
+
+  it('does not change a batch that has ended', async () => {
+    const world = batchWorld();
+    const batch = await world.create(1);
+    await world.run();
+    const ended = await world.read(batch);
+    await world.functions.fail({ workspaceId: 'ws_1', batchId: batch.id });
+    expect(await world.read(batch)).toEqual(ended);
+  });
+
+  it('is cancelled if its client has cancelled it before', async () => {
+    const { world, batch, work } = await withRequestInWork(2);
+    await cancel(world, batch);
+    await world.functions.fail({ workspaceId: 'ws_1', batchId: batch.id });
+    expect(await world.read(batch)).toMatchObject({ status: 'cancelled', completed: 1, failed: 1 });
+    await world.advanceDuring(work, 10_000);
+  });
+});
+
+describe('advanceBatch', () => {
+  it('says what the workflow must wait for', async () => {
+    const { world, batch, work } = await withRequestInWork(2);
+    const phase = async () =>
+      (await advanceBatch(world.services)({ workspaceId: 'ws_1', batchId: batch.id })).stage;
+    expect(await phase()).toBe('wait');
+    await cancel(world, batch);
+    expect(await phase()).toBe('finish');
+    await world.advanceDuring(work, 10_000);
+    expect(await phase()).toBe('over');
+    expect(await phase()).toBe('over');
+    expect(world.state.endedBatches).toEqual(['cancelled']);
+    const unknown = advanceBatch(world.services)({ workspaceId: 'ws_1', batchId: 'unknown' });
+    await expect(unknown).rejects.toThrow('There is no batch unknown');
+  });
+});

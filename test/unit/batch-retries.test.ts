@@ -1,0 +1,247 @@
+import { describe, expect, it } from 'vitest';
+import type { Batch } from '#domain/batches/batch.ts';
+import { ModelFailure } from '#domain/platform/model-failure.ts';
+import { NotStorable } from '#domain/platform/not-storable.ts';
+import { type BatchWorld, batchWorld } from '#support/batch-world/batch-world.ts';
+
+const untilEnd = (world: BatchWorld, batch: Batch, hours = 1) =>
+  world.runUntil(async () => (await world.read(batch)).status === 'completed', hours);
+
+/** Seconds from the start of the world to each call of the model. */
+function timesOfCalls(world: BatchWorld): number[] {
+  const start = world.clock.now().getTime();
+  const times: number[] = [];
+  const { replyTo } = world.model;
+  world.model.replyTo = (message, attempt) => {
+    times.push((world.clock.now().getTime() - start) / 1000);
+    return replyTo(message, attempt);
+  };
+  return times;
+}
+
+const throttled = (retryAfter?: number) => new ModelFailure('throttled', 'Too many calls', retryAfter);
+
+describe('a request whose model is busy', () => {
+  it('is retried when it is due, after waits of up to five minutes', async () => {
+    const world = batchWorld();
+    world.state.reconciles = false;
+    world.model.replyTo = (message, attempt) => (attempt <= 9 ? throttled() : message);
+    const times = timesOfCalls(world);
+    const batch = await world.create(1);
+    await untilEnd(world, batch, 2);
+    const waits = times.slice(1).map((time, index) => time - (times[index] ?? 0));
+    // The first group waits a quarter less than 5, 10, 20 …
+    expect(waits).toEqual([4, 8, 15, 30, 60, 120, 225, 225, 225]);
+    expect(await world.results(batch)).toMatchObject([{ status: 'success', response_content: 'Question 0' }]);
+  });
+
+  it('waits as long as the provider asks, but not longer than the queue can delay a message', async () => {
+    const world = batchWorld();
+    world.state.reconciles = false;
+    world.model.replyTo = (message, attempt) =>
+      [throttled(60_000), throttled(3_600_000), throttled(1)][attempt - 1] ?? message;
+    const times = timesOfCalls(world);
+    await untilEnd(world, await world.create(1));
+    expect(times).toEqual([0, 60, 960, 975]);
+  });
+
+  it('is retried until the batch expires, and has timed out then', async () => {
+    const world = batchWorld({ timeout: 3_600_000 });
+    world.model.replyTo = () => new ModelFailure('unavailable', 'Down');
+    const batch = await world.create(1);
+    await untilEnd(world, batch, 2);
+    expect(await world.read(batch)).toMatchObject({ completed: 0, failed: 1, stop: { reason: 'expired' } });
+    expect(await world.results(batch)).toMatchObject([{ status: 'failed', error_code: 408 }]);
+    expect(world.model.calls.length).toBeGreaterThan(12);
+    // The chat of the request is open to other senders.
+    expect(await world.stores.chats.get('ws_1', 1)).toMatchObject({ lease: null, messageCount: 0 });
+  });
+
+  it('is not retried earlier by a second message', async () => {
+    const world = batchWorld();
+    world.model.replyTo = (message, attempt) => (attempt === 1 ? throttled() : message);
+    const batch = await world.create(1);
+    await world.run();
+    expect((await world.results(batch))[0]).toMatchObject({ status: 'pending', processed_at: null });
+    await world.queue.send(world.queue.messages.map(({ body }) => body));
+    await world.run();
+    expect(world.model.calls).toHaveLength(1);
+    await untilEnd(world, batch);
+    expect(world.model.calls).toHaveLength(2);
+  });
+
+  it('keeps its slot for three attempts, and gives it to other requests then', async () => {
+    const world = batchWorld({ slots: 1 });
+    world.state.reconciles = false;
+    world.model.replyTo = (message, attempt) =>
+      message === 'Question 0' && attempt <= 4 ? throttled() : message;
+    const batch = await world.create(11);
+    await world.runUntil(async () => (await world.stores.batches.items(batch, [0]))[0]?.attempt === 3);
+    expect(world.model.calls).not.toContain('Question 10');
+    expect(await world.read(batch)).toMatchObject({ slots: 1, groupsSent: 1 });
+    await world.runUntil(() => world.model.calls.includes('Question 10'));
+    expect(world.model.calls.filter((message) => message === 'Question 0')).toHaveLength(4);
+    await untilEnd(world, batch);
+    expect(await world.read(batch)).toMatchObject({ completed: 11, slots: 0 });
+  });
+
+  it('is retried with those of its group in one message', async () => {
+    const world = batchWorld();
+    world.model.replyTo = (message, attempt) => (attempt === 1 ? throttled() : message);
+    await world.create(10);
+    await world.run();
+    expect(world.queue.messages.map(({ body }) => body.positions)).toEqual([[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]]);
+  });
+
+  it('opens its history to other senders while it waits', async () => {
+    const world = batchWorld();
+    const chat = { workspaceId: 'ws_1', agentId: 'agent', name: 'History', externalUserId: null };
+    await world.stores.chats.create(chat);
+    world.model.replyTo = (message, attempt) => (attempt === 1 ? throttled() : message);
+    const batch = await world.create([{ history_id: 1 }]);
+    await world.run();
+    expect(await world.stores.chats.get('ws_1', 1)).toMatchObject({ lease: null });
+    await untilEnd(world, batch);
+    expect(await world.stores.chats.get('ws_1', 1)).toMatchObject({ lease: null, messageCount: 2 });
+  });
+
+  it('may have a model that is silent: its attempt ends at the idle timeout', async () => {
+    const world = batchWorld();
+    world.model.replyTo = (message, attempt) => (attempt === 1 ? 'silence' : message);
+    const times = timesOfCalls(world);
+    const batch = await world.create(1);
+    await world.workflow.step(world.functions);
+    await world.advanceDuring(world.deliver(), 1000);
+    await untilEnd(world, batch);
+    expect(times[1]).toBeGreaterThanOrEqual(94);
+    expect(await world.read(batch)).toMatchObject({ completed: 1 });
+  });
+});
+
+describe('a reply that the model breaks off', () => {
+  const broken = { text: 'Half a', error: new Error('Connection reset') };
+
+  it.each([1, 2])('is made once more: %i times', async (times) => {
+    const world = batchWorld();
+    world.model.replyTo = (message, attempt) => (attempt <= times ? broken : message);
+    const batch = await world.create(1);
+    await untilEnd(world, batch);
+    expect(await world.results(batch)).toMatchObject([{ status: 'success', response_content: 'Question 0' }]);
+    expect(world.model.calls).toHaveLength(times + 1);
+  });
+
+  it('is the result of the request at the third time, and is stored with its error', async () => {
+    const world = batchWorld();
+    world.model.replyTo = () => broken;
+    const batch = await world.create(1);
+    await untilEnd(world, batch);
+    expect(await world.results(batch)).toMatchObject([
+      {
+        ...{ status: 'failed', error_code: 500, error_message: 'The model could not complete the reply' },
+        ...{ response_content: null, response_usage: null, message_id: null, history_id: 1 },
+      },
+    ]);
+    expect(world.model.calls).toHaveLength(3);
+    const chat = await world.stores.chats.get('ws_1', 1);
+    if (chat === undefined) throw new Error('The chat is missing');
+    expect(chat).toMatchObject({ lease: null, messageCount: 2 });
+    const pages = world.stores.messages.range(chat, { first: 2, last: 2, ascending: true });
+    expect((await Array.fromAsync(pages)).flat()).toMatchObject([{ message: { content: 'Half a' } }]);
+    // The tokens of all attempts are counted.
+    expect(world.state.uses.flatMap(({ calls }) => calls)).toHaveLength(3);
+  });
+
+  it('is counted apart from a busy model', async () => {
+    const world = batchWorld();
+    world.model.replyTo = (message, attempt) => {
+      if (attempt > 8) return message;
+      return [3, 6].includes(attempt) ? broken : throttled();
+    };
+    const batch = await world.create(1);
+    await untilEnd(world, batch);
+    expect(await world.read(batch)).toMatchObject({ completed: 1 });
+  });
+});
+
+describe('a request that the model does not accept', () => {
+  it.each([
+    ['refused', 'The model refused the request'],
+    ['tooLong', 'The message is too long for the model'],
+  ] as const)('fails at once: %s', async (kind, message) => {
+    const world = batchWorld();
+    world.model.replyTo = () => new ModelFailure(kind, 'No');
+    const batch = await world.create(1);
+    await world.run();
+    expect(await world.results(batch)).toMatchObject([
+      { status: 'failed', error_code: 500, error_message: message },
+    ]);
+    expect(world.model.calls).toHaveLength(1);
+  });
+});
+
+describe('a reply that cannot be stored', () => {
+  it('fails the request, and the chat says why', async () => {
+    const world = batchWorld();
+    const { put } = world.stores.messages;
+    world.services.messages.put = async (chat, message) => {
+      if (message.role === 'assistant') throw new NotStorable('Too deep');
+      return put(chat, message);
+    };
+    const batch = await world.create(1);
+    await world.run();
+    expect(await world.results(batch)).toMatchObject([
+      { status: 'failed', error_code: 500, error_message: 'The reply could not be stored' },
+    ]);
+    expect(await world.stores.chats.get('ws_1', 1)).toMatchObject({ lease: null, messageCount: 2 });
+  });
+
+  it('because of an outage is stored by the next attempt', async () => {
+    const world = batchWorld();
+    const { put } = world.stores.messages;
+    let failures = 0;
+    world.services.messages.put = async (chat, message) => {
+      failures += 1;
+      if (failures < 3) throw new Error('The table is unavailable');
+      return put(chat, message);
+    };
+    const batch = await world.create(1);
+    await untilEnd(world, batch);
+    expect(await world.read(batch)).toMatchObject({ completed: 1, failed: 0 });
+  });
+});
+
+describe('a request that kills its worker', () => {
+  it('fails after ten lost attempts, and takes no other request with it', async () => {
+    const world = batchWorld({ atOnce: 1 });
+    // The worker dies at its first message after it has called the model with this request.
+    world.state.killer = {
+      diesAfter: (write) => write === 'messages.put' && world.model.calls.at(-1) === 'Question 1',
+    };
+    const batch = await world.create(2);
+    await untilEnd(world, batch, 10);
+    const results = await world.results(batch);
+    expect(results.map(({ status }) => status)).toEqual(['success', 'failed']);
+    expect(results[1]).toMatchObject({
+      error_code: 500,
+      error_message: 'The request could not be processed',
+    });
+  });
+
+  it('fails as a dead letter if it dies before each claim', async () => {
+    const world = batchWorld();
+    world.state.reconciles = false;
+    const batch = await world.create(1);
+    await world.workflow.step(world.functions);
+    const { get } = world.services.workspaces;
+    world.services.workspaces.get = async () => {
+      throw new Error('The table is unavailable');
+    };
+    await world.runUntil(() => world.queue.messages.length === 0, 6);
+    expect(await world.read(batch)).toMatchObject({ completed: 0, failed: 1, slots: 0 });
+    world.services.workspaces.get = get;
+    await untilEnd(world, batch);
+    expect(await world.results(batch)).toMatchObject([
+      { status: 'failed', error_code: 500, error_message: 'The request could not be processed' },
+    ]);
+  });
+});

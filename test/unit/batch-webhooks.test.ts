@@ -1,0 +1,334 @@
+import { describe, expect, it } from 'vitest';
+import type { Batch } from '#domain/batches/batch.ts';
+import { cancelBatch } from '#domain/batches/cancel-batch.ts';
+import { resendWebhook } from '#domain/batches/resend-webhook.ts';
+import { OutboundFailure } from '#domain/platform/outbound-failure.ts';
+import { isRightSignature, standardSignature } from '#domain/webhooks/sign-webhook.ts';
+import { type BatchWorld, batchWorld } from '#support/batch-world/batch-world.ts';
+
+const url = 'https://example.com/hook';
+type Events = ('completed' | 'failed' | 'cancelled')[];
+
+const createWith = (world: BatchWorld, events: Events, secret?: string): Promise<Batch> =>
+  world.create(1, { webhook: { url, events, ...(secret !== undefined && { secret }) } });
+
+const ownerOf = ({ workspaceId, id }: Batch) => ({ workspaceId, batchId: id });
+
+const deliveryOf = async (world: BatchWorld, batch: Batch) => {
+  const delivery = await world.stores.deliveries.get(ownerOf(batch));
+  if (delivery === undefined) throw new Error('The delivery is missing');
+  return delivery;
+};
+
+const untilState = (world: BatchWorld, batch: Batch, state: string, hours = 40) =>
+  world.runUntil(async () => (await world.stores.deliveries.get(ownerOf(batch)))?.state === state, hours);
+
+/** Seconds between the calls. */
+const waits = ({ state: { calls } }: BatchWorld): number[] =>
+  calls.slice(1).map(({ at }, index) => (at - (calls[index]?.at ?? 0)) / 1000);
+
+const failing = { status: 500, retryAfter: null };
+
+describe('the event of a batch', () => {
+  it.each(['completed', 'failed', 'cancelled'] as const)(
+    'is sent if the webhook wants it: %s',
+    async (event) => {
+      for (const events of [[event], ['completed', 'failed', 'cancelled'], []] as Events[]) {
+        const world = batchWorld();
+        const batch = await createWith(world, events);
+        if (event === 'cancelled') await cancelBatch(world.services)('ws_1', batch.id, async () => undefined);
+        if (event === 'failed') world.state.workspace.enabled = false;
+        await world.run();
+        expect((await world.read(batch)).status).toBe(event);
+        expect(world.state.calls.map((call) => [call.url, JSON.parse(call.body)])).toEqual(
+          events.length === 0
+            ? []
+            : [
+                [
+                  url,
+                  {
+                    ...{ event: `batch.${event}`, timestamp: '2027-01-31T12:00:00.000Z' },
+                    data: {
+                      ...{ id: batch.id, status: event, total_requests: 1 },
+                      completed_requests: event === 'completed' ? 1 : 0,
+                      failed_requests: event === 'completed' ? 0 : 1,
+                    },
+                  },
+                ],
+              ],
+        );
+      }
+    },
+  );
+
+  it('is not sent if the webhook wants others', async () => {
+    const world = batchWorld();
+    const batch = await createWith(world, ['failed', 'cancelled']);
+    await world.run();
+    expect((await world.read(batch)).status).toBe('completed');
+    expect(world.state.calls).toEqual([]);
+    expect(await world.stores.deliveries.get(ownerOf(batch))).toBeUndefined();
+  });
+
+  it('is signed with the secret of the batch', async () => {
+    const world = batchWorld();
+    const batch = await createWith(world, ['completed'], 'whsec_c2VjcmV0');
+    await world.clock.advance(1500);
+    await world.run();
+    const [call] = world.state.calls;
+    if (call === undefined) throw new Error('The webhook was not called');
+    const timestamp = String(Math.floor(call.at / 1000));
+    const eventId = `evt_${batch.id}`;
+    const signed = { secret: 'whsec_c2VjcmV0', timestamp, body: call.body };
+    expect(call.headers).toEqual({
+      'Content-Type': 'application/json',
+      'X-Service-Event-Id': eventId,
+      'X-Service-Timestamp': timestamp,
+      'X-Service-Signature': expect.stringMatching(/^sha256=[\da-f]{64}$/),
+      'webhook-id': eventId,
+      'webhook-timestamp': timestamp,
+      'webhook-signature': standardSignature({ ...signed, eventId }),
+    });
+    expect(isRightSignature(call.headers['X-Service-Signature'] ?? '', signed)).toBe(true);
+    expect(isRightSignature(call.headers['X-Service-Signature'] ?? '', { ...signed, body: '{}' })).toBe(
+      false,
+    );
+  });
+
+  it('has no signature without a secret', async () => {
+    const world = batchWorld();
+    await createWith(world, ['completed']);
+    await world.run();
+    expect(Object.keys(world.state.calls[0]?.headers ?? {}).sort()).toEqual([
+      'Content-Type',
+      'X-Service-Event-Id',
+      'webhook-id',
+      'webhook-timestamp',
+    ]);
+  });
+});
+
+describe('a delivery', () => {
+  it.each([200, 204, 299])('ends with a response of %i', async (status) => {
+    const world = batchWorld();
+    world.state.receive = () => ({ status, retryAfter: null });
+    const batch = await createWith(world, ['completed']);
+    await world.run();
+    expect(await deliveryOf(world, batch)).toMatchObject({ state: 'delivered', attempts: 1 });
+  });
+
+  it('is retried by its schedule, with the same event and a new signature, until it is exhausted', async () => {
+    const world = batchWorld();
+    world.state.receive = () => failing;
+    const batch = await createWith(world, ['completed'], 'secret');
+    await untilState(world, batch, 'exhausted');
+    const schedule = [5, 300, 1800, 7200, 18_000, 36_000, 36_000];
+    const ratios = waits(world).map((wait, index) => wait / (schedule[index] ?? 0));
+    expect(ratios).toHaveLength(7);
+    // Whole seconds of the workflow, with a jitter of a tenth.
+    for (const ratio of ratios) {
+      expect(ratio).toBeGreaterThanOrEqual(0.9);
+      expect(ratio).toBeLessThanOrEqual(1.3);
+    }
+    const { calls } = world.state;
+    expect(new Set(calls.map(({ body }) => body)).size).toBe(1);
+    expect(new Set(calls.map(({ headers }) => headers['X-Service-Event-Id'])).size).toBe(1);
+    expect(new Set(calls.map(({ headers }) => headers['X-Service-Signature'])).size).toBe(8);
+    const attempts = await world.stores.deliveries.attempts(ownerOf(batch));
+    expect(attempts.map(({ number, status }) => [number, status])).toEqual(
+      Array.from({ length: 8 }, (_, index) => [index + 1, 500]),
+    );
+    expect([...world.workflow.executions.values()].map(({ state }) => state)).toEqual(['ended']);
+  });
+
+  it('is retried after a redirect, and after a failure without a response', async () => {
+    const world = batchWorld();
+    world.state.receive = (attempt) =>
+      [{ status: 302, retryAfter: null }, new OutboundFailure('timeout')][attempt - 1] ?? {
+        ...{ status: 200, retryAfter: null },
+      };
+    const batch = await createWith(world, ['completed']);
+    await untilState(world, batch, 'delivered');
+    const attempts = await world.stores.deliveries.attempts(ownerOf(batch));
+    expect(attempts.map(({ status, failure }) => [status, failure])).toEqual([
+      [302, null],
+      [null, 'It took too long'],
+      [200, null],
+    ]);
+  });
+
+  it('ends with a response of 410', async () => {
+    const world = batchWorld();
+    world.state.receive = () => ({ status: 410, retryAfter: 5 });
+    const batch = await createWith(world, ['completed']);
+    await world.run();
+    expect(await deliveryOf(world, batch)).toMatchObject({ state: 'gone', attempts: 1 });
+  });
+
+  it('waits longer if the receiver asks for it, up to the longest delay, and never shorter', async () => {
+    const world = batchWorld();
+    const seconds = [60, 1, 500_000];
+    world.state.receive = (attempt) => {
+      const retryAfter = seconds[attempt - 1];
+      return retryAfter === undefined
+        ? { status: 200, retryAfter: null }
+        : { status: 503, retryAfter: retryAfter * 1000 };
+    };
+    const batch = await createWith(world, ['completed']);
+    await untilState(world, batch, 'delivered');
+    const [first, second = 0, third] = waits(world);
+    expect([first, third]).toEqual([60, 36_000]);
+    expect(second).toBeGreaterThanOrEqual(270);
+  });
+
+  it('counts an attempt whose function died, and goes on after twice the time of the receiver', async () => {
+    const world = batchWorld();
+    world.state.killer = {
+      diesAfter: (write) => write === 'webhookSender.post' && world.state.calls.length === 1,
+    };
+    const batch = await createWith(world, ['completed']);
+    await untilState(world, batch, 'delivered');
+    expect(waits(world)[0]).toBeGreaterThanOrEqual(30 + 4.5);
+    expect(waits(world)[0]).toBeLessThanOrEqual(30 + 6.5);
+    const attempts = await world.stores.deliveries.attempts(ownerOf(batch));
+    expect(attempts.map(({ status }) => status)).toEqual([null, 200]);
+  });
+
+  it('is exhausted if the function of its last attempt died', async () => {
+    const world = batchWorld();
+    world.state.receive = () => failing;
+    world.state.killer = {
+      diesAfter: (write) => write === 'webhookSender.post' && world.state.calls.length === 8,
+    };
+    const batch = await createWith(world, ['completed']);
+    await untilState(world, batch, 'exhausted');
+    expect(world.state.calls).toHaveLength(8);
+  });
+
+  it('does not count a secret that cannot be decrypted as an attempt', async () => {
+    const world = batchWorld();
+    const { decrypt } = world.services.secretCipher;
+    let failures = 0;
+    world.services.secretCipher.decrypt = async (secret, owner) => {
+      failures += 1;
+      if (failures < 4) throw new Error('KMS is unavailable');
+      return decrypt(secret, owner);
+    };
+    const batch = await createWith(world, ['completed'], 'secret');
+    await untilState(world, batch, 'delivered');
+    expect(await deliveryOf(world, batch)).toMatchObject({ attempts: 1, allAttempts: 1 });
+  });
+
+  it('makes one attempt of several callers, and none before it is due', async () => {
+    const world = batchWorld();
+    world.state.receive = () => failing;
+    const batch = await createWith(world, ['completed']);
+    await world.runUntil(async () => (await world.read(batch)).status === 'completed');
+    expect(world.state.calls).toHaveLength(1);
+    expect((await world.functions.deliver(ownerOf(batch))).state).toBe('waiting');
+    await world.clock.advance(6000);
+    const progress = await Promise.all([
+      world.functions.deliver(ownerOf(batch)),
+      world.functions.deliver(ownerOf(batch)),
+    ]);
+    expect(world.state.calls).toHaveLength(2);
+    expect(progress.map(({ state }) => state)).toEqual(['waiting', 'waiting']);
+    expect(progress.map(({ seconds }) => seconds)).toContain(1);
+  });
+
+  it('of a batch without one is over', async () => {
+    const world = batchWorld();
+    const batch = await world.create(1);
+    await world.run();
+    const over = { state: 'settled', seconds: 0 };
+    expect(await world.functions.deliver(ownerOf(batch))).toEqual(over);
+    expect(await world.functions.deliver({ workspaceId: 'ws_1', batchId: 'unknown' })).toEqual(over);
+  });
+});
+
+describe('a delivery without an execution', () => {
+  it('gets one from the reconciler when an attempt is overdue, and leaves the index at its end', async () => {
+    const world = batchWorld();
+    world.state.receive = (attempt) => (attempt < 3 ? failing : { status: 200, retryAfter: null });
+    const batch = await createWith(world, ['completed']);
+    await world.runUntil(() => world.state.calls.length === 1);
+    for (const execution of world.workflow.executions.values()) execution.state = 'ended';
+    await untilState(world, batch, 'delivered');
+    expect((await world.read(batch)).executionNumber).toBe(2);
+    expect([...world.workflow.executions.keys()]).toEqual(['batch-001-1', 'batch-001-2']);
+    const { reconciliationIndex } = world.stores;
+    await world.runUntil(
+      async () => (await Array.fromAsync(reconciliationIndex.workspacesWithWebhooks())).length === 0,
+    );
+    // A reconciler that meets a running execution starts no other.
+    expect((await world.read(batch)).executionNumber).toBe(2);
+  });
+
+  it('is found by the entry of its open batch if its own is missing', async () => {
+    const world = batchWorld();
+    world.state.receive = () => failing;
+    const batch = await createWith(world, ['completed']);
+    await world.runUntil(() => world.state.calls.length === 1);
+    for (const execution of world.workflow.executions.values()) execution.state = 'ended';
+    const { reconciliationIndex } = world.stores;
+    const entries = await Array.fromAsync(reconciliationIndex.webhooksDue('ws_1', '2100'));
+    for (const entry of entries) await reconciliationIndex.removeWebhook(entry);
+    reconciliationIndex.openBatches = async () => [{ ...ownerOf(batch), lastCheck: null }];
+    world.services.reconciliationIndex.openBatches = reconciliationIndex.openBatches;
+    world.state.receive = () => ({ status: 200, retryAfter: null });
+    await untilState(world, batch, 'delivered', 1);
+  });
+});
+
+describe('a resend', () => {
+  const resend = (world: BatchWorld, batch: Batch) => resendWebhook(world.services)(ownerOf(batch));
+
+  it.each(['delivered', 'gone', 'exhausted'] as const)('starts a new schedule after %s', async (state) => {
+    const world = batchWorld();
+    const status = { delivered: 200, gone: 410, exhausted: 500 }[state];
+    world.state.receive = () => ({ status, retryAfter: null });
+    const batch = await createWith(world, ['completed'], 'secret');
+    await untilState(world, batch, state);
+    const before = world.state.calls.length;
+    world.state.receive = (attempt) => (attempt === before + 1 ? failing : { status: 200, retryAfter: null });
+    expect(await resend(world, batch)).toMatchObject({ state: 'pending', round: 2, attempts: 0 });
+    await untilState(world, batch, 'delivered');
+    const { calls } = world.state;
+    expect(calls).toHaveLength(before + 2);
+    expect(new Set(calls.map(({ body, headers }) => `${headers['webhook-id']} ${body}`)).size).toBe(1);
+    expect((await world.read(batch)).executionNumber).toBe(2);
+    const attempts = await world.stores.deliveries.attempts(ownerOf(batch));
+    expect(attempts.map(({ round }) => round).slice(-3)).toEqual(before === 1 ? [1, 2, 2] : [1, 2, 2]);
+    expect(attempts.map(({ number }) => number)).toEqual(calls.map((_, index) => index + 1));
+  });
+
+  it('is made by one of two operators', async () => {
+    const world = batchWorld();
+    const batch = await createWith(world, ['completed']);
+    await world.run();
+    const outcomes = await Promise.allSettled([resend(world, batch), resend(world, batch)]);
+    expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    await world.run();
+    expect(world.state.calls).toHaveLength(2);
+  });
+
+  it('is continued by the reconciler if its execution was not started', async () => {
+    const world = batchWorld();
+    const batch = await createWith(world, ['completed']);
+    await world.run();
+    world.state.killer = { diesAfter: (write) => write === 'deliveries.restart' };
+    await expect(world.invoke((ports) => resendWebhook(ports)(ownerOf(batch)))).rejects.toThrow();
+    world.state.killer = null;
+    await world.runUntil(() => world.state.calls.length === 2);
+  });
+
+  it.each([
+    ['has not ended', ['completed']],
+    ['has ended with an event that its webhook does not want', ['failed']],
+  ] as [string, Events][])('needs an event: the batch %s', async (state, events) => {
+    const world = batchWorld();
+    const batch = await createWith(world, events);
+    if (state !== 'has not ended') await world.run();
+    await expect(resend(world, batch)).rejects.toThrow('Nothing to send');
+  });
+});
