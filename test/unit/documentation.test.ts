@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 
 const projectFolder = join(import.meta.dirname, '..', '..');
@@ -26,4 +26,19 @@ test('every source file that the documentation names is there', () => {
       !/[*]|NAME/.test(path) && !tracked.some((file) => file === path || file.endsWith(`/${path}`)),
   );
   expect(lost.map(({ document, path }) => `${document}: ${path}`)).toEqual([]);
+});
+
+/** The targets of a document's links to other files of the project, without their anchors. */
+const linkedIn = (document: string): string[] =>
+  [...readFileSync(join(projectFolder, document), 'utf8').matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)]
+    .map(([, target = '']) => target)
+    .filter((target) => !/^[a-z]+:/.test(target));
+
+test('every link of the documentation to a file leads to one', () => {
+  const linked = documents.flatMap((document) => linkedIn(document).map((target) => ({ document, target })));
+  expect(linked.length).toBeGreaterThan(50);
+  const lost = linked.filter(
+    ({ document, target }) => !existsSync(join(projectFolder, dirname(document), target)),
+  );
+  expect(lost.map(({ document, target }) => `${document}: ${target}`)).toEqual([]);
 });
