@@ -26,6 +26,7 @@ export default defineConfig({
           provide: { stores: 'memory' },
         },
       },
+      { test: { name: 'adapters', include: ['test/adapters/**/*.test.ts'] } },
       { test: { name: 'stores', include: ['test/stores/**/*.test.ts'], provide: { stores: 'dynamodb' } } },
       {
         test: {

@@ -213,7 +213,8 @@ export class Alarms extends Construct {
         period: fiveMinutes,
       }),
       threshold: 1,
-      // The fourth period contains the last run: FILL may do nothing for a metric without any data.
+      // The alarm looks at four periods, and three without a run raise it. The other period still contains a run:
+      // CloudWatch's FILL may do nothing for a metric without any data.
       periods: [3, 4],
       isMinimum: true,
     });

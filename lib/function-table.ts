@@ -28,7 +28,7 @@ interface Access {
   batchSettings?: true;
   webhooks?: 'accepted' | 'called';
   stageLimits?: true;
-  /** The function counts usage. */
+  /** The function adds to the workspace's usage counts, so it gets the setting for how long they are kept. */
   usage?: true;
 }
 
@@ -132,7 +132,7 @@ const nonRouteProperties: Readonly<Record<NonRouteName, FunctionProperties>> = {
   },
   'reconcile-batches': {
     description: 'Resumes batches and webhooks that crashes and outages have interrupted',
-    // A run may take until the next run, one minute later. It starts no check after 45 s.
+    // The next run begins one minute later. After 45 s, a run starts to check no further batch or webhook.
     timeoutSeconds: 60,
   },
 };

@@ -2,7 +2,6 @@ import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Annotations, CfnOutput, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib/core';
 import type { Construct } from 'constructs';
-import { formatLimits } from '#contract/rate-limits.ts';
 import { routes } from '#contract/routes.ts';
 import { variables } from '#runtime/environment/variables.ts';
 import { Alarms } from './alarms.ts';
@@ -17,12 +16,10 @@ import { Distribution } from './distribution.ts';
 import { FileBucket } from './file-bucket.ts';
 import { webAclArnOf } from './firewall-stack.ts';
 import type { FunctionBundles } from './function-bundles.ts';
-import type { FunctionName } from './function-names.ts';
-import { access, propertiesOf, updatedItemsOf } from './function-table.ts';
 import { createProviderKey } from './provider-key.ts';
 import { RestApi } from './rest-api.ts';
 import { Rollout } from './rollout.ts';
-import { ServiceFunction } from './service-function.ts';
+import { type Resources, ServiceFunctions, stageLimitsOf } from './service-functions.ts';
 import type { Settings } from './settings.ts';
 import type { Stage } from './stage.ts';
 import { UploadServer } from './upload-server.ts';
@@ -32,95 +29,89 @@ import { Webhooks } from './webhooks.ts';
 /** The stack with the distribution's alarm reads this output. */
 export const distributionIdOutput = 'DistributionId';
 
+interface StackProps {
+  stage: Stage;
+  bundles: FunctionBundles;
+}
+
 /**
  * The whole service. Each part is created after the parts that it needs: data first, then functions, then the gateway.
  */
 export class ServiceStack extends Stack {
-  constructor(scope: Construct, id: string, props: { stage: Stage; bundles: FunctionBundles }) {
+  constructor(scope: Construct, id: string, props: StackProps) {
     const { settings, name: stageName } = props.stage;
     super(scope, id, {
       stackName: `agent-service-${stageName}`,
       description: 'Chats with published AI agents, and batches of messages to them',
       terminationProtection: settings.production,
     });
-    const table = new DataTables(this, 'Tables', settings).data;
-    const content = new ContentBucket(this, 'Content', settings);
-    const files = new FileBucket(this, 'Files', settings);
-    const openAiApiKey = createProviderKey(this, 'OpenAiApiKey', {
-      description: 'The key for the address that speaks OpenAI chat completions',
-      production: settings.production,
-    });
-    const webAccess = new WebAccess(this, 'WebAccess', settings);
-    const webhooks = new Webhooks(this, 'Webhooks', settings);
-
+    const resources = this.createResources(settings);
     const concurrency = planConcurrency(settings);
     if (concurrency.warning !== undefined)
       Annotations.of(this).addWarningV2('agent-service:nothing-reserved', concurrency.warning);
-    const stageLimits = formatLimits({ ...settings.rateLimits, openBatches: settings.openBatches });
-    const originSecret = settings.largeUploads ? this.createOriginSecret() : undefined;
-    // With a distribution, its response headers policy sets the allowed origins.
-    const corsOrigin = settings.largeUploads ? undefined : settings.corsOrigins[0];
-
-    let prepareAttachment: ServiceFunction | undefined;
-    const preparer = (): ServiceFunction => {
-      prepareAttachment ??= createFunction('prepare-attachment');
-      return prepareAttachment;
-    };
-    const functions = new Map<FunctionName, ServiceFunction>();
-    const createFunction = (name: FunctionName): ServiceFunction => {
-      const handler = new ServiceFunction(this, pascalCase(name), {
-        ...propertiesOf(name),
-        codeFolder: props.bundles.folderOf(name),
-        reservedExecutions: concurrency.reserved.get(name),
-        settings,
-      });
-      functions.set(name, handler);
-      const needs = access[name];
-      handler.usesTable(table, needs.table);
-      const updated = updatedItemsOf(name);
-      if (updated.length > 0) handler.updatesItems(table, updated);
-      if (needs.content !== undefined) handler.usesObjects(content, needs.content, variables.contentBucket);
-      if (needs.files !== undefined) handler.usesObjects(files, needs.files, variables.fileBucket);
-      if (needs.links && originSecret !== undefined)
-        handler.readsSecret(originSecret, variables.originSecret);
-      if (needs.model) {
-        handler.invokesModels(settings.bedrockModels);
-        handler.queriesKnowledgeBases(settings.bedrockKnowledgeBases);
-        handler.readsSecret(openAiApiKey, variables.openAiApiKeySecret);
-        handler.addEnvironment(variables.openAiBaseUrl, settings.openAiBaseUrl);
-        webAccess.passTo(handler);
-        handler.invokes(preparer(), variables.prepareAttachmentFunction);
-      }
-      if (needs.model || needs.replySettings) {
-        handler.addEnvironment(variables.streamTimeoutSeconds, String(settings.streamTimeoutSeconds));
-        handler.addEnvironment(variables.leaseSeconds, String(settings.leaseSeconds));
-        handler.addEnvironment(variables.plainReplySeconds, String(settings.plainReplySeconds));
-        handler.addEnvironment(variables.historyCharacters, String(settings.historyCharacters));
-        handler.addEnvironment(variables.attachedFiles, String(settings.attachedFiles));
-        handler.addEnvironment(variables.replyBytes, String(settings.replyBytes));
-        handler.addEnvironment(variables.replyModelCalls, String(settings.replyModelCalls));
-        handler.addEnvironment(variables.replyToolUses, String(settings.replyToolUses));
-        handler.addEnvironment(variables.replyToolsAtOnce, String(settings.replyToolsAtOnce));
-      }
-      if (needs.usage) handler.addEnvironment(variables.usageDays, String(settings.usageDays));
-      if (needs.webhooks === 'accepted') webhooks.areAcceptedBy(handler);
-      if (needs.webhooks === 'called') webhooks.areCalledBy(handler);
-      if (needs.batchSettings) {
-        handler.addEnvironment(variables.batchTimeoutSeconds, String(settings.batchTimeoutSeconds));
-        handler.addEnvironment(variables.batchItemSeconds, String(settings.batchItemSeconds));
-      }
-      if (needs.stageLimits) handler.addEnvironment(variables.stageLimits, stageLimits);
-      return handler;
-    };
+    const functions = new ServiceFunctions(this, {
+      bundles: props.bundles,
+      concurrency,
+      resources,
+      settings,
+    });
     const workflow = new BatchWorkflow(this, 'Batches', {
-      functionOf: createFunction,
+      functionOf: (name) => functions.create(name),
       concurrency,
       settings,
     });
-    const api = new RestApi(this, 'Api', {
-      authorizer: createFunction('authorize-request'),
+    const api = this.createApi(settings, { functions, workflow, originSecret: resources.originSecret });
+    const alarms = this.watch(settings, { functions, table: resources.table, workflow, api });
+    const baseAddress = this.createDistribution(props, { resources, api, alarms }) ?? api.baseAddress;
+
+    expireLogsOfBucketEmptier(this, settings);
+    new CfnOutput(this, 'BaseAddress', { value: baseAddress });
+    new CfnOutput(this, 'AlarmTopicArn', { value: alarms.topic.topicArn });
+    new CfnOutput(this, 'BatchWorkflowArn', { value: workflow.machine.stateMachineArn });
+    new CfnOutput(this, 'DataTableName', { value: resources.table.tableName });
+    new CfnOutput(this, 'ContentBucketName', { value: resources.content.bucketName });
+    new CfnOutput(this, 'FileBucketName', { value: resources.files.bucketName });
+    new CfnOutput(this, 'OpenAiApiKeySecretArn', { value: resources.openAiApiKey.secretArn });
+    new CfnOutput(this, 'BedrockKnowledgeBases', { value: JSON.stringify(settings.bedrockKnowledgeBases) });
+    new CfnOutput(this, 'BedrockModels', { value: JSON.stringify(settings.bedrockModels) });
+    acknowledgeRegions(this, settings.bedrockModels);
+    for (const bucket of ['ContentBucket', 'FileBucket'])
+      Validations.of(this).acknowledge({
+        id: `AwsSolutions-IAM5[Resource::<${bucket}.Arn>/*]`,
+        reason: 'Object keys are made at run time, and the bucket contains no other objects.',
+      });
+  }
+
+  /** What functions read and write, and the keys that they use. */
+  private createResources(settings: Settings): Resources {
+    return {
+      table: new DataTables(this, 'Tables', settings).data,
+      content: new ContentBucket(this, 'Content', settings),
+      files: new FileBucket(this, 'Files', settings),
+      openAiApiKey: createProviderKey(this, 'OpenAiApiKey', {
+        description: 'The key for the address that speaks OpenAI chat completions',
+        production: settings.production,
+      }),
+      webAccess: new WebAccess(this, 'WebAccess', settings),
+      webhooks: new Webhooks(this, 'Webhooks', settings),
+      originSecret: settings.largeUploads ? this.createOriginSecret() : undefined,
+    };
+  }
+
+  private createApi(
+    settings: Settings,
+    {
+      functions,
+      workflow,
+      originSecret,
+    }: { functions: ServiceFunctions; workflow: BatchWorkflow; originSecret: Secret | undefined },
+  ): RestApi {
+    // With a distribution, its response headers policy sets the allowed origins.
+    const corsOrigin = settings.largeUploads ? undefined : settings.corsOrigins[0];
+    return new RestApi(this, 'Api', {
+      authorizer: functions.create('authorize-request'),
       handlerOf: (name) => {
-        const handler = createFunction(name);
+        const handler = functions.create(name);
         if (name === 'create-batch') handler.starts(workflow.machine);
         if (name === 'cancel-batch') handler.completesCallbacksOf(workflow.machine);
         if (corsOrigin !== undefined) handler.addEnvironment(variables.corsOrigin, corsOrigin);
@@ -133,50 +124,6 @@ export class ServiceStack extends Stack {
       corsOrigin,
       settings,
     });
-
-    const alarms = this.watch(settings, { functions, table, workflow, api });
-
-    let baseAddress = api.baseAddress;
-    if (originSecret !== undefined) {
-      const codeFolder = props.bundles.folderOf('receive-uploads');
-      const uploads = new UploadServer(this, 'Uploads', {
-        codeFolder,
-        table,
-        files,
-        originSecret,
-        stageLimits,
-        settings,
-      });
-      const distribution = new Distribution(this, 'Front', {
-        apiDomainName: api.domainName,
-        uploads: { domainName: uploads.domainName, path: api.basePath + routes['upload-file'].path },
-        originSecret,
-        corsOrigins: settings.corsOrigins,
-        domain: settings.domain,
-        webAclArn: settings.firewall === undefined ? undefined : webAclArnOf(props.stage),
-      });
-      alarms.watchDistribution(distribution.distributionId);
-      alarms.watchUploads();
-      new CfnOutput(this, distributionIdOutput, { value: distribution.distributionId });
-      baseAddress = `https://${distribution.domainName}${api.basePath}`;
-    }
-
-    expireLogsOfBucketEmptier(this, settings);
-    new CfnOutput(this, 'BaseAddress', { value: baseAddress });
-    new CfnOutput(this, 'AlarmTopicArn', { value: alarms.topic.topicArn });
-    new CfnOutput(this, 'BatchWorkflowArn', { value: workflow.machine.stateMachineArn });
-    new CfnOutput(this, 'DataTableName', { value: table.tableName });
-    new CfnOutput(this, 'ContentBucketName', { value: content.bucketName });
-    new CfnOutput(this, 'FileBucketName', { value: files.bucketName });
-    new CfnOutput(this, 'OpenAiApiKeySecretArn', { value: openAiApiKey.secretArn });
-    new CfnOutput(this, 'BedrockKnowledgeBases', { value: JSON.stringify(settings.bedrockKnowledgeBases) });
-    new CfnOutput(this, 'BedrockModels', { value: JSON.stringify(settings.bedrockModels) });
-    acknowledgeRegions(this, settings.bedrockModels);
-    for (const bucket of ['ContentBucket', 'FileBucket'])
-      Validations.of(this).acknowledge({
-        id: `AwsSolutions-IAM5[Resource::<${bucket}.Arn>/*]`,
-        reason: 'Object keys are made at run time, and the bucket contains no other objects.',
-      });
   }
 
   /** Creates the alarms, the dashboard, and the roll-out, which rolls back if an alarm goes off. */
@@ -187,23 +134,13 @@ export class ServiceStack extends Stack {
       table,
       workflow,
       api,
-    }: {
-      functions: ReadonlyMap<FunctionName, ServiceFunction>;
-      table: TableV2;
-      workflow: BatchWorkflow;
-      api: RestApi;
-    },
+    }: { functions: ServiceFunctions; table: TableV2; workflow: BatchWorkflow; api: RestApi },
   ): Alarms {
-    const functionOf = (name: FunctionName): ServiceFunction => {
-      const handler = functions.get(name);
-      if (handler === undefined) throw new Error(`The function ${name} was not created`);
-      return handler;
-    };
     const alarms = new Alarms(this, 'Alarms', settings);
     const gatewayErrors = alarms.watchGateway(api);
     const rollout =
       settings.rollout === 'AllAtOnce' ? undefined : new Rollout(this, 'Rollout', settings.rollout);
-    for (const [name, handler] of functions) {
+    for (const [name, handler] of functions.created) {
       // The authorizer has no alarm: it throws for every unknown key, and Lambda counts that as an error. For its real
       // failures the gateway responds with 500, which the alarm for gateway errors counts.
       const own = name === 'authorize-request' ? [] : [alarms.watchFunction(handler)];
@@ -211,17 +148,53 @@ export class ServiceStack extends Stack {
     }
     alarms.watchConcurrency();
     alarms.watchTable(table);
-    alarms.watchBatches(workflow, functionOf('reconcile-batches'));
+    alarms.watchBatches(workflow, functions.get('reconcile-batches'));
     alarms.watchReplies();
     const { address } = new Dashboard(this, 'Dashboard', {
       api,
       table,
       batches: workflow,
-      functions: [...functions.values()],
-      repliers: [functionOf('send-message'), functionOf('process-batch-items')],
+      functions: [...functions.created.values()],
+      repliers: [functions.get('send-message'), functions.get('process-batch-items')],
     });
     new CfnOutput(this, 'DashboardAddress', { value: address });
     return alarms;
+  }
+
+  /**
+   * Creates the server for large uploads, and the distribution in front of it and of the gateway.
+   * @returns the base address of the distribution; undefined if the settings allow no large uploads
+   */
+  private createDistribution(
+    { stage, bundles }: StackProps,
+    {
+      resources: { table, files, originSecret },
+      api,
+      alarms,
+    }: { resources: Resources; api: RestApi; alarms: Alarms },
+  ): string | undefined {
+    if (originSecret === undefined) return undefined;
+    const { settings } = stage;
+    const uploads = new UploadServer(this, 'Uploads', {
+      codeFolder: bundles.folderOf('receive-uploads'),
+      table,
+      files,
+      originSecret,
+      stageLimits: stageLimitsOf(settings),
+      settings,
+    });
+    const distribution = new Distribution(this, 'Front', {
+      apiDomainName: api.domainName,
+      uploads: { domainName: uploads.domainName, path: api.basePath + routes['upload-file'].path },
+      originSecret,
+      corsOrigins: settings.corsOrigins,
+      domain: settings.domain,
+      webAclArn: settings.firewall === undefined ? undefined : webAclArnOf(stage),
+    });
+    alarms.watchDistribution(distribution.distributionId);
+    alarms.watchUploads();
+    new CfnOutput(this, distributionIdOutput, { value: distribution.distributionId });
+    return `https://${distribution.domainName}${api.basePath}`;
   }
 
   /** The secret that the distribution sends to its origins, and that they check. */
@@ -239,6 +212,3 @@ export class ServiceStack extends Stack {
     return secret;
   }
 }
-
-const pascalCase = (name: string): string =>
-  name.replaceAll(/(?:^|-)([a-z])/g, (_match, letter: string) => letter.toUpperCase());

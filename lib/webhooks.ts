@@ -25,7 +25,7 @@ export class Webhooks extends Construct {
     pinLogicalId(this.key, 'WebhookKey');
   }
 
-  /** For a function that checks the addresses of webhooks and encrypts their secrets. */
+  /** Gives a function what it needs to accept webhooks: it checks their addresses and encrypts their secrets. */
   areAcceptedBy(handler: ServiceFunction): void {
     handler.encryptsWith(this.key, variables.webhookKey);
     this.configure(handler);

@@ -26,66 +26,66 @@ export function agentCommands(report: Report): Command {
     .description('create a draft from agent.json')
     .requiredOption('--workspace <workspace>', 'the workspace of the agent')
     .requiredOption('--file <file>', 'name, description, system_prompt, llm_model, …')
-    .action(
-      report(async ({ workspace, file }: { workspace: string; file: string }) => {
-        const definition = await readDefinition(file, workspace);
-        return resultOf(await createAgent(services())({ workspaceId: workspace, definition }));
-      }),
-    );
+    .action(report(create));
   group
     .command('update')
     .description('replace the draft by agent.json; the published version stays active')
     .argument('<agent>')
     .requiredOption('--file <file>', 'the complete new content')
-    .action(
-      report(async (agentId: string, { file }: { file: string }) => {
-        const { workspaceId } = await findAgent(services())(agentId);
-        const definition = await readDefinition(file, workspaceId);
-        return resultOf(await updateAgent(services())({ agentId, definition }));
-      }),
-    );
+    .action(report(update));
   group
     .command('publish')
     .description('publish the draft as a new version, which then replies')
     .argument('<agent>')
-    .action(
-      report(async (agentId: string) => {
-        const draft = await findAgent(services())(agentId);
-        rejectUnlistedModel(`agent ${agentId}`, draft.definition.llm_model);
-        rejectUnlistedKnowledgeBases(`agent ${agentId}`, draft.definition);
-        const version = await publishAgent(services())(agentId);
-        return {
-          json: { agent_id: version.agentId, version: version.number, version_id: version.id },
-          lines: [`${version.agentId}  version ${version.number}`],
-        };
-      }),
-    );
+    .action(report(publish));
   group
     .command('unpublish')
     .description('stop the agent from replying')
     .argument('<agent>')
-    .action(report(async (agentId: string) => resultOf(await unpublishAgent(services())(agentId))));
-  group
-    .command('get')
-    .description('show the draft')
-    .argument('<agent>')
-    .action(
-      report(async (agentId: string) => {
-        const resource = agentResource(await findAgent(services())(agentId));
-        return { json: resource, lines: [JSON.stringify(resource, null, 2)] };
-      }),
-    );
+    .action(report(unpublish));
+  group.command('get').description('show the draft').argument('<agent>').action(report(get));
   group
     .command('list')
     .description('list the agents of a workspace')
     .requiredOption('--workspace <workspace>', 'the workspace of the agents')
-    .action(
-      report(async ({ workspace }: { workspace: string }) => {
-        const all = await agents().list(workspace);
-        return { json: { agents: all.map(agentResource) }, lines: all.map(lineOf) };
-      }),
-    );
+    .action(report(list));
   return group;
+}
+
+async function create({ workspace, file }: { workspace: string; file: string }): Promise<Result> {
+  const definition = await readDefinition(file, workspace);
+  return resultOf(await createAgent(services())({ workspaceId: workspace, definition }));
+}
+
+async function update(agentId: string, { file }: { file: string }): Promise<Result> {
+  const { workspaceId } = await findAgent(services())(agentId);
+  const definition = await readDefinition(file, workspaceId);
+  return resultOf(await updateAgent(services())({ agentId, definition }));
+}
+
+async function publish(agentId: string): Promise<Result> {
+  const draft = await findAgent(services())(agentId);
+  rejectUnlistedModel(`agent ${agentId}`, draft.definition.llm_model);
+  rejectUnlistedKnowledgeBases(`agent ${agentId}`, draft.definition);
+  const version = await publishAgent(services())(agentId);
+  return {
+    json: { agent_id: version.agentId, version: version.number, version_id: version.id },
+    lines: [`${version.agentId}  version ${version.number}`],
+  };
+}
+
+async function unpublish(agentId: string): Promise<Result> {
+  return resultOf(await unpublishAgent(services())(agentId));
+}
+
+async function get(agentId: string): Promise<Result> {
+  const resource = agentResource(await findAgent(services())(agentId));
+  return { json: resource, lines: [JSON.stringify(resource, null, 2)] };
+}
+
+async function list({ workspace }: { workspace: string }): Promise<Result> {
+  const all = await agents().list(workspace);
+  return { json: { agents: all.map(agentResource) }, lines: all.map(lineOf) };
 }
 
 /**

@@ -80,10 +80,7 @@ interface RetryOptions {
 }
 
 /** An HTTP client of the service that behaves as the specification recommends (section 8). */
-export function httpClient(
-  { baseUrl, key }: ServiceAddress,
-  { attempts, waitsForRateLimit, log }: RetryOptions,
-): HttpClient {
+export function httpClient({ baseUrl, key }: ServiceAddress, retryOptions: RetryOptions): HttpClient {
   const open: HttpClient['open'] = async (path, call = {}) => {
     const response = await fetchResponse(baseUrl + path, key, call);
     if (response.ok) return response;
@@ -98,23 +95,30 @@ export function httpClient(
     return readEnvelope<Data>(text, baseUrl);
   };
 
-  const withRetries: HttpClient['withRetries'] = async (attempt, shouldRetry = () => true) => {
-    let failures = 0;
-    for (let retry = 1; ; retry += 1) {
-      try {
-        return await attempt();
-      } catch (error) {
-        if (!(error instanceof TemporaryFailure) || !shouldRetry(error)) throw error;
-        if (error.outcome !== 'rate-limited' || !waitsForRateLimit) failures += 1;
-        if (failures === attempts) throw new Error(`${error.message}; gave up after ${attempts} attempts`);
-        const seconds = retryDelay(retry, error.retryAfter);
-        log(`${error.message}; trying again in ${seconds.toFixed(1)} s`);
-        await pause(seconds * 1000);
-      }
-    }
-  };
+  const withRetries: HttpClient['withRetries'] = (attempt, shouldRetry = () => true) =>
+    retryTemporaryFailures(attempt, shouldRetry, retryOptions);
 
   return { open, once, withRetries, sendRequest: (path, call) => withRetries(() => once(path, call)) };
+}
+
+async function retryTemporaryFailures<Value>(
+  attempt: () => Promise<Value>,
+  shouldRetry: (failure: TemporaryFailure) => boolean,
+  { attempts, waitsForRateLimit, log }: RetryOptions,
+): Promise<Value> {
+  let failures = 0;
+  for (let retry = 1; ; retry += 1) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!(error instanceof TemporaryFailure) || !shouldRetry(error)) throw error;
+      if (error.outcome !== 'rate-limited' || !waitsForRateLimit) failures += 1;
+      if (failures === attempts) throw new Error(`${error.message}; gave up after ${attempts} attempts`);
+      const seconds = retryDelay(retry, error.retryAfter);
+      log(`${error.message}; trying again in ${seconds.toFixed(1)} s`);
+      await pause(seconds * 1000);
+    }
+  }
 }
 
 async function fetchResponse(

@@ -4,7 +4,7 @@ import { createApiKey } from '#domain/workspaces/create-api-key.ts';
 import { rotateApiKey } from '#domain/workspaces/rotate-api-key.ts';
 import { apiKeys, clock, workspaces } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
-import type { Report } from './result.ts';
+import type { Report, Result } from './result.ts';
 import { textTable } from './text-table.ts';
 
 export function keyCommands(report: Report): Command {
@@ -15,24 +15,7 @@ export function keyCommands(report: Report): Command {
     .requiredOption('--workspace <workspace>', 'whose key it is')
     .option('--name <name>', 'a name for operators')
     .option('--expires <date>', 'when it stops working, such as 2027-01-31 or 2027-01-31T12:00:00Z', readDate)
-    .action(
-      report(async (options: { workspace: string; name?: string; expires?: Date }) => {
-        const services = { apiKeys: apiKeys(), clock, identifiers, workspaces: workspaces() };
-        const { key, apiKey } = await createApiKey(services)({
-          workspaceId: options.workspace,
-          name: options.name ?? null,
-          expiresAt: options.expires ?? null,
-        });
-        return {
-          json: { key_id: key.id, api_key: apiKey },
-          lines: [
-            `Key  ${key.id}`,
-            `API key  ${apiKey}`,
-            'Store it now: the service does not store it and cannot show it again.',
-          ],
-        };
-      }),
-    );
+    .action(report(create));
   group
     .command('rotate')
     .description('create a key that replaces another; the old key stays valid for a while')
@@ -44,56 +27,62 @@ export function keyCommands(report: Report): Command {
       readTime('24h'),
     )
     .option('--expires <date>', 'when the new key stops working; by default never', readDate)
-    .action(
-      report(async (keyId: string, options: { overlap: number; expires?: Date }) => {
-        const services = { apiKeys: apiKeys(), clock, identifiers };
-        const { key, apiKey, old } = await rotateApiKey(services)({
-          keyId,
-          overlap: options.overlap,
-          expiresAt: options.expires ?? null,
-        });
-        return {
-          json: { key_id: key.id, api_key: apiKey, old: jsonOf(old) },
-          lines: [
-            `Key  ${key.id}`,
-            `API key  ${apiKey}`,
-            'Store it now: the service does not store it and cannot show it again.',
-            `Old key  ${old.id} works until ${old.expiresAt}`,
-          ],
-        };
-      }),
-    );
+    .action(report(rotate));
   group
     .command('list')
     .description('list the keys of a workspace')
     .requiredOption('--workspace <workspace>', 'whose keys')
-    .action(
-      report(async ({ workspace }: { workspace: string }) => {
-        const all = await apiKeys().list(workspace);
-        return {
-          json: { keys: all.map(jsonOf) },
-          lines:
-            all.length === 0
-              ? ['No keys']
-              : textTable(
-                  ['key', 'shows as', 'state', 'created', 'expires', 'last used', 'name'],
-                  all.map(cellsOf),
-                ),
-        };
-      }),
-    );
+    .action(report(list));
   group
     .command('revoke')
     .description('revoke a key; the service rejects it after the authorizer’s cache time at the latest')
     .argument('<key-id>')
-    .action(
-      report(async (keyId: string) => {
-        const key = await apiKeys().revoke(keyId, clock.now().toISOString());
-        if (key === undefined) throw new Error(`Key ${keyId} not found`);
-        return { json: jsonOf(key), lines: [cellsOf(key).join('  ')] };
-      }),
-    );
+    .action(report(revoke));
   return group;
+}
+
+async function create(options: { workspace: string; name?: string; expires?: Date }): Promise<Result> {
+  const services = { apiKeys: apiKeys(), clock, identifiers, workspaces: workspaces() };
+  const { key, apiKey } = await createApiKey(services)({
+    workspaceId: options.workspace,
+    name: options.name ?? null,
+    expiresAt: options.expires ?? null,
+  });
+  return { json: { key_id: key.id, api_key: apiKey }, lines: linesOfNew(key, apiKey) };
+}
+
+async function rotate(keyId: string, options: { overlap: number; expires?: Date }): Promise<Result> {
+  const services = { apiKeys: apiKeys(), clock, identifiers };
+  const { key, apiKey, old } = await rotateApiKey(services)({
+    keyId,
+    overlap: options.overlap,
+    expiresAt: options.expires ?? null,
+  });
+  return {
+    json: { key_id: key.id, api_key: apiKey, old: jsonOf(old) },
+    lines: [...linesOfNew(key, apiKey), `Old key  ${old.id} works until ${old.expiresAt}`],
+  };
+}
+
+const linesOfNew = (key: ApiKey, apiKey: string): string[] => [
+  `Key  ${key.id}`,
+  `API key  ${apiKey}`,
+  'Store it now: the service does not store it and cannot show it again.',
+];
+
+async function list({ workspace }: { workspace: string }): Promise<Result> {
+  const all = await apiKeys().list(workspace);
+  const columns = ['key', 'shows as', 'state', 'created', 'expires', 'last used', 'name'];
+  return {
+    json: { keys: all.map(jsonOf) },
+    lines: all.length === 0 ? ['No keys'] : textTable(columns, all.map(cellsOf)),
+  };
+}
+
+async function revoke(keyId: string): Promise<Result> {
+  const key = await apiKeys().revoke(keyId, clock.now().toISOString());
+  if (key === undefined) throw new Error(`Key ${keyId} not found`);
+  return { json: jsonOf(key), lines: [cellsOf(key).join('  ')] };
 }
 
 function readDate(text: string): Date {

@@ -34,17 +34,7 @@ export function workspaceCommands(report: Report): Command {
     .description('create a workspace')
     .requiredOption('--name <name>', 'a name for operators')
     .option('--whitelist', 'only listed external users may chat', false)
-    .action(
-      report(async ({ name, whitelist }: { name: string; whitelist: boolean }) =>
-        resultOf(
-          await createWorkspace({ clock, identifiers, workspaces: workspaces() })({
-            name,
-            whitelistEnabled: whitelist,
-            limits: 'default',
-          }),
-        ),
-      ),
-    );
+    .action(report(create));
   group
     .command('update')
     .description('change a workspace')
@@ -65,37 +55,36 @@ export function workspaceCommands(report: Report): Command {
     )
     .addOption(onOff('--enabled <on|off>', 'off: the service rejects every request with 403'))
     .addOption(onOff('--titles <on|off>', 'name chats by their first message'))
-    .action(
-      report(async (workspaceId: string, options: UpdateOptions) => {
-        const changes = changesOf(options);
-        if (Object.keys(changes).length === 0)
-          throw new Error('Nothing to change: give --whitelist, --limits, --limit, --enabled or --titles');
-        const workspace = await workspaces().update(workspaceId, changes);
-        if (workspace === undefined) throw new Error(`Workspace ${workspaceId} not found`);
-        return resultOf(workspace);
-      }),
-    );
-  group
-    .command('get')
-    .description('show a workspace')
-    .argument('<workspace>')
-    .action(
-      report(async (workspaceId: string) => {
-        const workspace = await workspaces().get(workspaceId);
-        if (workspace === undefined) throw new Error(`Workspace ${workspaceId} not found`);
-        return resultOf(workspace);
-      }),
-    );
-  group
-    .command('list')
-    .description('list workspaces')
-    .action(
-      report(async () => {
-        const all = await workspaces().list();
-        return { json: { workspaces: all.map(jsonOf) }, lines: all.map(lineOf) };
-      }),
-    );
+    .action(report(update));
+  group.command('get').description('show a workspace').argument('<workspace>').action(report(get));
+  group.command('list').description('list workspaces').action(report(list));
   return group;
+}
+
+async function create({ name, whitelist }: { name: string; whitelist: boolean }): Promise<Result> {
+  const services = { clock, identifiers, workspaces: workspaces() };
+  return resultOf(await createWorkspace(services)({ name, whitelistEnabled: whitelist, limits: 'default' }));
+}
+
+async function update(workspaceId: string, options: UpdateOptions): Promise<Result> {
+  const changes = changesOf(options);
+  if (Object.keys(changes).length === 0)
+    throw new Error('Nothing to change: give --whitelist, --limits, --limit, --enabled or --titles');
+  return resultOf(found(workspaceId, await workspaces().update(workspaceId, changes)));
+}
+
+async function get(workspaceId: string): Promise<Result> {
+  return resultOf(found(workspaceId, await workspaces().get(workspaceId)));
+}
+
+function found(workspaceId: string, workspace: Workspace | undefined): Workspace {
+  if (workspace === undefined) throw new Error(`Workspace ${workspaceId} not found`);
+  return workspace;
+}
+
+async function list(): Promise<Result> {
+  const all = await workspaces().list();
+  return { json: { workspaces: all.map(jsonOf) }, lines: all.map(lineOf) };
 }
 
 const limitNames = [...rateClasses, 'open-batches'] as const;

@@ -131,8 +131,8 @@ async function start(options: Options): Promise<RunningTemplate> {
     port: options.port,
     prewarm: true,
     clearAuthorizerCacheOnWrite: true,
-    // The concurrency quota belongs to the account and is not in the template. Setting and runner have the same
-    // default.
+    // The concurrency quota belongs to the account and is not in the template. Without the setting, the runner's
+    // default applies, which is also the setting's default.
     ...(typeof settings.accountConcurrency === 'number' && {
       accountConcurrency: settings.accountConcurrency,
     }),

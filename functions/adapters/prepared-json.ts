@@ -29,47 +29,76 @@ const maxFieldCharacters = 200_000;
  * Parses what `preparedJson` wrote while it arrives, and stops as soon as the bounds are met: a text may have 20
  * million characters.
  */
-export async function readPreparedJson(
-  bytes: AsyncIterable<Uint8Array>,
-  { whole, start }: TextBounds,
-): Promise<Read> {
+export async function readPreparedJson(bytes: AsyncIterable<Uint8Array>, bounds: TextBounds): Promise<Read> {
   const decoder = new TextDecoder();
-  let fields: { type: 'text'; characters?: number; pageOffsets?: number[] } | undefined;
-  let unread = '';
-  const segments: string[] = [];
-  let length = 0;
-  let hasEnded = false;
-  const startOf = (characters: number | undefined): Read => ({
-    type: 'beginning',
-    text: startOfText(segments.join(''), start),
-    ...(characters !== undefined && { characters }),
-  });
-
+  const parser = new PreparedParser();
   for await (const chunk of bytes) {
-    unread += decoder.decode(chunk, { stream: true });
-    if (fields === undefined) {
-      const end = unread.indexOf(textField) + textField.length;
-      if (end >= textField.length) {
-        fields = JSON.parse(`${unread.slice(0, end)}"}`) as typeof fields;
-        unread = unread.slice(end);
-      }
-    }
-    if (fields !== undefined && !hasEnded) {
-      const found = textIn(unread);
-      ({ rest: unread, hasEnded } = found);
-      segments.push(found.text);
-      length += found.text.length;
-      const { characters } = fields as { characters?: number };
-      if (length > whole || (characters !== undefined && characters > whole && length >= start))
-        return startOf(characters);
-    } else if (unread.length > maxFieldCharacters)
+    parser.add(decoder.decode(chunk, { stream: true }));
+    if (parser.meets(bounds)) return parser.startOf(bounds.start);
+  }
+  return parser.end();
+}
+
+interface Fields {
+  type: 'text';
+  characters?: number;
+  pageOffsets?: number[];
+}
+
+class PreparedParser {
+  /** The fields before the text; undefined until they have arrived, and if the attachment is no text. */
+  private fields: Fields | undefined;
+  private readonly segments: string[] = [];
+  private length = 0;
+  private hasEnded = false;
+  private unread = '';
+
+  add(json: string): void {
+    this.unread += json;
+    this.fields ??= this.takeFields();
+    if (this.fields !== undefined && !this.hasEnded) this.takeText();
+    else if (this.unread.length > maxFieldCharacters)
       throw new Error('A prepared attachment has an unknown format');
   }
-  if (fields === undefined) return JSON.parse(unread) as PreparedAttachment;
-  if (!hasEnded) throw new Error('A prepared attachment ended within its text');
-  const rest = JSON.parse(`{"type":"text"${unread}`) as Pick<typeof fields, 'pageOffsets'>;
-  const { pageOffsets = [] } = { ...fields, ...rest };
-  return { type: 'text', text: segments.join('').toWellFormed(), pageOffsets };
+
+  private takeFields(): Fields | undefined {
+    const end = this.unread.indexOf(textField) + textField.length;
+    if (end < textField.length) return undefined;
+    const fields = JSON.parse(`${this.unread.slice(0, end)}"}`) as Fields;
+    this.unread = this.unread.slice(end);
+    return fields;
+  }
+
+  private takeText(): void {
+    const { text, rest, hasEnded } = textIn(this.unread);
+    this.unread = rest;
+    this.hasEnded = hasEnded;
+    this.segments.push(text);
+    this.length += text.length;
+  }
+
+  /** Whether the text is too long, and its start has arrived. */
+  meets({ whole, start }: TextBounds): boolean {
+    const characters = this.fields?.characters ?? 0;
+    return this.length > whole || (characters > whole && this.length >= start);
+  }
+
+  startOf(characters: number): Read {
+    const total = this.fields?.characters;
+    return {
+      type: 'beginning',
+      text: startOfText(this.segments.join(''), characters),
+      ...(total !== undefined && { characters: total }),
+    };
+  }
+
+  end(): Read {
+    if (this.fields === undefined) return JSON.parse(this.unread) as PreparedAttachment;
+    if (!this.hasEnded) throw new Error('A prepared attachment ended within its text');
+    const rest = JSON.parse(`{"type":"text"${this.unread}`) as Pick<Fields, 'pageOffsets'>;
+    const { pageOffsets = [] } = { ...this.fields, ...rest };
+    return { type: 'text', text: this.segments.join('').toWellFormed(), pageOffsets };
+  }
 }
 
 /** The text up to its closing quotation mark, or up to the last complete escape sequence. */

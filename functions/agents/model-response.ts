@@ -34,48 +34,79 @@ export async function readModelResponse(
   listener: { text: (delta: string) => void; toolCall: (call: LanguageModelV4ToolCall) => object },
 ): Promise<ModelResponse> {
   const { parts, wasCut } = withinBytes(wellFormedParts(stream), bounds);
-  const content: Content = [];
-  const open = new Map<string, LanguageModelV4TextPart | LanguageModelV4ReasoningPart>();
+  const blocks = new Blocks();
   let finish: Extract<LanguageModelV4StreamPart, { type: 'finish' }> | undefined;
   for await (const part of parts)
     switch (part.type) {
       case 'text-start':
-      case 'reasoning-start': {
-        const type = part.type === 'text-start' ? 'text' : 'reasoning';
-        const block = { type, text: '', ...optionsOf(part) } as const;
-        open.set(`${type} ${part.id}`, block);
-        content.push(block);
+        blocks.start('text', part);
         break;
-      }
+      case 'reasoning-start':
+        blocks.start('reasoning', part);
+        break;
       case 'text-delta':
+        blocks.append('text', part);
+        if (part.delta !== '') listener.text(part.delta);
+        break;
       case 'reasoning-delta':
+        blocks.append('reasoning', part);
+        break;
       case 'text-end':
-      case 'reasoning-end': {
-        const [type, at] = part.type.split('-');
-        const block = open.get(`${type} ${part.id}`);
-        // The end of a reasoning block may carry the provider's signature. The provider requires it in the next call.
-        if (block !== undefined) Object.assign(block, optionsOf(part));
-        if (at !== 'delta' || !('delta' in part) || part.delta === '') break;
-        if (block !== undefined) block.text += part.delta;
-        if (type === 'text') listener.text(part.delta);
+        blocks.addOptions('text', part);
         break;
-      }
-      case 'tool-call': {
-        const { toolCallId, toolName } = part;
-        const input = listener.toolCall(part);
-        content.push({ type: 'tool-call', toolCallId, toolName, input, ...optionsOf(part) });
+      case 'reasoning-end':
+        blocks.addOptions('reasoning', part);
         break;
-      }
+      case 'tool-call':
+        blocks.addToolCall(part, listener.toolCall(part));
+        break;
       case 'finish':
         finish = part;
     }
   if (wasCut()) return { content: [], finishReason: 'bytes', usage: unknownUsage };
   if (finish === undefined) throw new ModelFailure('failed', 'The model ended its reply without a finish');
   return {
-    content: content.filter((block) => !('text' in block) || block.text !== '' || block.providerOptions),
+    content: blocks.content(),
     finishReason: finish.finishReason.unified,
     usage: usageOf(finish.usage),
   };
+}
+
+type BlockType = 'text' | 'reasoning';
+type BlockPart = { id: string } & Pick<LanguageModelV4ToolCall, 'providerMetadata'>;
+
+/** The blocks of the assistant message, in the order in which they start. */
+class Blocks {
+  private readonly all: Content = [];
+  private readonly open = new Map<string, LanguageModelV4TextPart | LanguageModelV4ReasoningPart>();
+
+  start(type: BlockType, part: BlockPart): void {
+    const block = { type, text: '', ...optionsOf(part) } as const;
+    this.open.set(`${type} ${part.id}`, block);
+    this.all.push(block);
+  }
+
+  append(type: BlockType, part: BlockPart & { delta: string }): void {
+    const block = this.addOptions(type, part);
+    if (block !== undefined) block.text += part.delta;
+  }
+
+  /** The end of a reasoning block may carry the provider's signature. The provider requires it in the next call. */
+  addOptions(type: BlockType, part: BlockPart) {
+    const block = this.open.get(`${type} ${part.id}`);
+    if (block !== undefined) Object.assign(block, optionsOf(part));
+    return block;
+  }
+
+  addToolCall(call: LanguageModelV4ToolCall, input: object): void {
+    const { toolCallId, toolName } = call;
+    this.all.push({ type: 'tool-call', toolCallId, toolName, input, ...optionsOf(call) });
+  }
+
+  /** Without empty blocks. */
+  content(): Content {
+    return this.all.filter((block) => !('text' in block) || block.text !== '' || block.providerOptions);
+  }
 }
 
 const optionsOf = ({ providerMetadata }: Pick<LanguageModelV4ToolCall, 'providerMetadata'>) =>

@@ -17,18 +17,23 @@ export function withinBytes(
 ): { parts: AsyncIterable<LanguageModelV4StreamPart>; wasCut: () => boolean } {
   const remaining = { ...bounds };
   let wasCut = false;
+  const upToBounds = (part: LanguageModelV4StreamPart): LanguageModelV4StreamPart | undefined => {
+    if (!('delta' in part) || typeof part.delta !== 'string') return part;
+    const kind = part.type === 'text-delta' ? 'text' : 'other';
+    const bytes = Buffer.from(part.delta);
+    wasCut = bytes.length > remaining[kind];
+    if (wasCut)
+      return part.type === 'text-delta'
+        ? { ...part, delta: wholeCharacters(bytes.subarray(0, remaining.text)) }
+        : undefined;
+    remaining[kind] -= bytes.length;
+    return part;
+  };
   async function* parts(): AsyncGenerator<LanguageModelV4StreamPart> {
     for await (const part of stream) {
-      if ('delta' in part && typeof part.delta === 'string') {
-        const kind = part.type === 'text-delta' ? 'text' : 'other';
-        const bytes = Buffer.from(part.delta);
-        wasCut = bytes.length > remaining[kind];
-        if (wasCut && part.type === 'text-delta')
-          yield { ...part, delta: wholeCharacters(bytes.subarray(0, remaining.text)) };
-        if (wasCut) return;
-        remaining[kind] -= bytes.length;
-      }
-      yield part;
+      const fitting = upToBounds(part);
+      if (fitting !== undefined) yield fitting;
+      if (wasCut) return;
     }
   }
   return { parts: parts(), wasCut: () => wasCut };

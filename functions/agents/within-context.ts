@@ -11,7 +11,7 @@ export class PreviousMessages {
     this.messages = messages;
   }
 
-  /** Returns false if no message is left to remove. */
+  /** Removes the older half, the second time all messages. Returns false if there was no message to remove. */
   shorten(): boolean {
     if (this.messages.length === 0) return false;
     const half = this.isHalved ? [] : this.messages.slice(Math.ceil(this.messages.length / 2));

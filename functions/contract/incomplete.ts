@@ -8,6 +8,7 @@ export const incomplete = z.string().meta({
 });
 
 /**
- * The header with the same value in the JSON response to a send: its `data` is a string and has no room for the field.
+ * The response header with the value of `incomplete`, for a JSON response to a send. There `data` is a string, so the
+ * body has no place for the field.
  */
 export const incompleteHeader = 'x-reply-incomplete';

@@ -4,7 +4,7 @@ export const platformLimits = {
   addressAndHeaders: '10 KB',
   /** The request payload of a Lambda function. API Gateway itself accepts 10 MB. */
   jsonBody: '6 MB',
-  /** The same payload: base64 leaves three quarters of it for the form. */
+  /** A form in the request payload of a Lambda function: base64 leaves three quarters of the 6 MB for it. */
   gatewayUpload: '4.5 MB',
   /** A streamed response of a Lambda function. */
   response: '200 MB',

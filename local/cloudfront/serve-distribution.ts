@@ -27,17 +27,20 @@ export async function serveDistribution(
     const [path = '/'] = (request.url ?? '/').split('?');
     const behavior = behaviors.find(({ pattern }) => pattern.test(path));
     const respond = behavior && origins.get(behavior.origin.domainName);
-    if (!behavior || !respond) reject(response, 502);
-    else if (!behavior.methods.includes(request.method ?? '')) reject(response, 403);
-    // Only an HTTP/1.0 request can be without a host. CloudFront could not know its distribution.
-    else if (request.headers.host === undefined) reject(response, 400);
-    else {
-      // Before the cache, so that the cache stores the origin's headers.
-      if (behavior.responseHeaders) overrideHeaders(response, behavior.responseHeaders(request));
-      if (errors.respond(request, path, response)) return;
-      toOriginRequest(request, path, behavior);
-      void respond(request, response);
+    if (!behavior || !respond) {
+      reject(response, 502);
+      return;
     }
+    const rejectedStatus = statusOfRejection(request, behavior);
+    if (rejectedStatus !== undefined) {
+      reject(response, rejectedStatus);
+      return;
+    }
+    // Before the cache, so that the cache stores the origin's headers.
+    if (behavior.responseHeaders) overrideHeaders(response, behavior.responseHeaders(request));
+    if (errors.respond(request, path, response)) return;
+    toOriginRequest(request, path, behavior);
+    void respond(request, response);
   };
   const server = createServer(
     // Without a request timeout: only the origin limits the time of an upload.
@@ -51,6 +54,12 @@ export async function serveDistribution(
     host: new URL(endpoint).host,
     close,
   };
+}
+
+function statusOfRejection({ method = '', headers }: IncomingMessage, { methods }: Behavior) {
+  if (!methods.includes(method)) return 403;
+  // Only an HTTP/1.0 request can be without a host. CloudFront could not know its distribution.
+  return headers.host === undefined ? 400 : undefined;
 }
 
 /** CloudFront's own errors are HTML pages, without the service's envelope. */

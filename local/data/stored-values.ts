@@ -2,6 +2,7 @@ import path from 'node:path';
 import { readState, writeState } from './state-file.ts';
 
 export interface StoredValues {
+  readonly file: string;
   get(key: string): string | undefined;
   /** `get` returns the value at once; it is on disk when the promise resolves. */
   put(key: string, value: string): Promise<void>;
@@ -25,6 +26,7 @@ export async function openStoredValues(dataDir: string, name: string): Promise<S
   }
 
   return {
+    file,
     get: (key) => values.get(key),
     put,
     async getOrCreate(key, generate) {

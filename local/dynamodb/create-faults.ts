@@ -53,22 +53,14 @@ export function createFaults(shapes: ReadonlyMap<string, TableShape>, faults: Dy
   }
 
   function checkBatch(request: DynamoRequest) {
-    const accepted: Unprocessed = {};
-    const unprocessed: Unprocessed = {};
-    let rejectedItem: TouchedItem | undefined;
-    for (const [tableName, entries] of Object.entries(request.RequestItems ?? {})) {
-      for (const entry of entries) {
-        const [item] = touchedItems('BatchWriteItem', { RequestItems: { [tableName]: [entry] } }, shapes);
-        const isRejected = item && (conflicts(item) || overflows(item));
-        if (isRejected) rejectedItem = item;
-        const side = isRejected ? unprocessed : accepted;
-        side[tableName] = [...(side[tableName] ?? []), entry];
-      }
-    }
-    // AWS rejects a whole batch only if it could not write any of its items.
-    if (rejectedItem && Object.keys(accepted).length === 0) return throttleError(rejectedItem);
+    const writes = batchWrites(request, shapes);
+    const rejected = writes.filter(({ item }) => item && (conflicts(item) || overflows(item)));
+    const accepted = writes.filter((write) => !rejected.includes(write));
+    const rejectedItem = rejected.at(-1)?.item;
     if (!rejectedItem) return accept(request);
-    return accept({ ...request, RequestItems: accepted }, { unprocessed });
+    // AWS rejects a whole batch only if it could not write any of its items.
+    if (accepted.length === 0) return throttleError(rejectedItem);
+    return accept({ ...request, RequestItems: byTable(accepted) }, { unprocessed: byTable(rejected) });
   }
 
   return {
@@ -83,4 +75,26 @@ export function createFaults(shapes: ReadonlyMap<string, TableShape>, faults: Dy
       return accept(request, { charge: (units) => throttle.charge(item, units - item.units) });
     },
   };
+}
+
+/** One entry of a BatchWriteItem call. The item is undefined if its table is not in the template. */
+interface BatchWrite {
+  readonly tableName: string;
+  readonly entry: NonNullable<Unprocessed[string]>[number];
+  readonly item: TouchedItem | undefined;
+}
+
+function batchWrites(request: DynamoRequest, shapes: ReadonlyMap<string, TableShape>): BatchWrite[] {
+  return Object.entries(request.RequestItems ?? {}).flatMap(([tableName, entries]) =>
+    entries.map((entry) => {
+      const [item] = touchedItems('BatchWriteItem', { RequestItems: { [tableName]: [entry] } }, shapes);
+      return { tableName, entry, item };
+    }),
+  );
+}
+
+function byTable(writes: readonly BatchWrite[]): Unprocessed {
+  const entries: Unprocessed = {};
+  for (const { tableName, entry } of writes) entries[tableName] = [...(entries[tableName] ?? []), entry];
+  return entries;
 }

@@ -1,11 +1,5 @@
 import { Socket } from 'node:net';
-
-export interface EmulatorResponse {
-  readonly status: number;
-  readonly reason: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Buffer;
-}
+import { createResponseReader, type EmulatorResponse } from './emulator-response.ts';
 
 export interface EmulatorConnection {
   readonly socket: Socket;
@@ -17,14 +11,12 @@ export interface EmulatorConnection {
   ): void;
 }
 
-// Read before `rejectOwnPorts` replaces it.
+// Read before `rejectRunnerPorts` replaces it.
 const { connect } = Socket.prototype;
 
-const HEAD_END = '\r\n\r\n';
-
 /**
- * Persistent connections to the emulator. They read only the HTTP/1.1 that the emulator sends: every response has a
- * Content-Length. Node's client needs twice the processor time, which would be a tenth of a reply's.
+ * Persistent connections to the emulator. Node's client needs twice the processor time, which would be a tenth of a
+ * reply's.
  */
 export function emulatorConnections({ hostname, port }: URL): { take(): EmulatorConnection } {
   const idle: EmulatorConnection[] = [];
@@ -35,11 +27,7 @@ export function emulatorConnections({ hostname, port }: URL): { take(): Emulator
     let pending:
       | { onResponse: (response: EmulatorResponse) => void; onError: (error: Error) => void }
       | undefined;
-    let head:
-      | (Omit<EmulatorResponse, 'body'> & { readonly bodyStart: number; readonly end: number })
-      | undefined;
-    let chunks: Buffer[] = [];
-    let bytes = 0;
+    const read = createResponseReader();
 
     const connection: EmulatorConnection = {
       socket,
@@ -52,28 +40,17 @@ export function emulatorConnections({ hostname, port }: URL): { take(): Emulator
 
     function receive(chunk: Buffer): void {
       if (pending === undefined) throw new Error('The emulator sent unexpected data');
-      chunks.push(chunk);
-      bytes += chunk.length;
-      if (head === undefined) {
-        const received = concatenate(chunks);
-        chunks = [received];
-        const headEnd = received.indexOf(HEAD_END);
-        if (headEnd < 0) return;
-        head = readHead(received.toString('latin1', 0, headEnd), headEnd + HEAD_END.length);
-      }
-      if (bytes < head.end) return;
-      if (bytes > head.end) throw new Error('The emulator sent unexpected data');
-      const response = concatenate(chunks);
-      const { status, reason, headers, bodyStart } = head;
+      const response = read(chunk);
+      if (response === undefined) return;
       const { onResponse } = pending;
-      [pending, head, chunks, bytes] = [undefined, undefined, [], 0];
+      pending = undefined;
       // The emulator responds to a rejected request while it is still being written. Such a connection is not reused.
-      if (headers.connection?.toLowerCase() === 'close' || socket.writableLength > 0) socket.end();
+      if (response.headers.connection?.toLowerCase() === 'close' || socket.writableLength > 0) socket.end();
       else {
         idle.push(connection);
         socket.unref();
       }
-      onResponse({ status, reason, headers, body: response.subarray(bodyStart) });
+      onResponse(response);
     }
 
     socket.on('data', (chunk: Buffer) => {
@@ -99,23 +76,3 @@ export function emulatorConnections({ hostname, port }: URL): { take(): Emulator
 
   return { take: () => idle.pop() ?? open() };
 }
-
-function readHead(text: string, bodyStart: number) {
-  const [first = '', ...lines] = text.split('\r\n');
-  const [, status, reason = ''] = /^HTTP\/1\.1 (\d{3}) ?(.*)$/.exec(first) ?? [];
-  const headers: Record<string, string> = {};
-  for (const line of lines) {
-    const colon = line.indexOf(':');
-    headers[line.slice(0, colon).toLowerCase()] = line.slice(colon + 1).trim();
-  }
-  const length = headers['content-length'];
-  if (status === undefined || length === undefined)
-    throw new Error(`The emulator's response cannot be read: ${first}`);
-  return { status: Number(status), reason, headers, bodyStart, end: bodyStart + Number(length) };
-}
-
-/** Copies nothing if there is only one chunk, as in most responses. */
-const concatenate = (chunks: readonly Buffer[]): Buffer => {
-  const [only] = chunks;
-  return only !== undefined && chunks.length === 1 ? only : Buffer.concat(chunks);
-};

@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openExclusively } from '../data/lock-file.ts';
-import { claimPort, releasePort } from '../wire/own-ports.ts';
+import { claimPort, releasePort } from '../wire/runner-ports.ts';
 
 export interface Emulator {
   readonly endpoint: string;

@@ -4,7 +4,7 @@ import type { RunContext } from '../run-context.ts';
 import type { ApiAuthorizer, ApiModel } from './api-model.ts';
 import { GatewayFailure } from './gateway-failure.ts';
 import { type PolicyStatement, policyEffect } from './policy-effect.ts';
-import type { RequestEvent, RequestFacts } from './proxy-event.ts';
+import type { GatewayRequest, RequestEvent } from './proxy-event.ts';
 
 /** The authorizer's context for the integration: `requestContext.authorizer`. */
 export type AuthorizerContext = Record<string, unknown>;
@@ -12,7 +12,7 @@ export type AuthorizerContext = Record<string, unknown>;
 export type Authorize = (
   authorizer: ApiAuthorizer,
   event: RequestEvent,
-  facts: RequestFacts,
+  gatewayRequest: GatewayRequest,
 ) => Promise<AuthorizerContext>;
 
 export type AuthorizeContext = Pick<RunContext, 'functions' | 'access' | 'options' | 'onOperatorWrite'>;
@@ -34,12 +34,12 @@ export function createAuthorize(
       cache = new Map();
     });
 
-  return async (authorizer, event, facts) => {
-    const identity = authorizer.identitySources.map((source) => identityValue(source, event, facts));
+  return async (authorizer, event, gatewayRequest) => {
+    const identity = authorizer.identitySources.map((source) => identityValue(source, event, gatewayRequest));
     // If an identity source is missing, API Gateway rejects the request without a call of the function.
     if (identity.some((value) => !value)) throw new GatewayFailure('UNAUTHORIZED');
 
-    const resource = `${api.stage}/${facts.httpMethod}${facts.path}`;
+    const resource = `${api.stage}/${gatewayRequest.httpMethod}${gatewayRequest.path}`;
     const apiArn = `arn:aws:execute-api:${api.region}:${api.accountId}:${api.apiId}`;
     const methodArn = `${apiArn}/${resource}`;
     const key = JSON.stringify([authorizer.logicalId, ...identity]);
@@ -83,13 +83,17 @@ export function createAuthorize(
   };
 }
 
-function identityValue(source: string, event: RequestEvent, facts: RequestFacts): string | undefined {
+function identityValue(
+  source: string,
+  event: RequestEvent,
+  gatewayRequest: GatewayRequest,
+): string | undefined {
   const [, kind, name = ''] =
     /^(method\.request\.header|method\.request\.querystring|stageVariables|context)\.(.+)$/.exec(source) ??
     [];
   switch (kind) {
     case 'method.request.header':
-      return facts.headerValue(name);
+      return gatewayRequest.headerValue(name);
     case 'method.request.querystring':
       return event.queryStringParameters?.[name];
     case 'stageVariables':

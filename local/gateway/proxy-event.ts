@@ -5,7 +5,7 @@ import type { ApiModel } from './api-model.ts';
 import type { RouteMatch } from './match-route.ts';
 
 /** The properties of a request that do not depend on its route. */
-export interface RequestFacts {
+export interface GatewayRequest {
   readonly requestId: string;
   readonly extendedRequestId: string;
   readonly arrivedAt: number;
@@ -36,7 +36,7 @@ const NOT_FORWARDED = new Set([
   'upgrade',
 ]);
 
-export function readRequestFacts(request: IncomingMessage, stage: string): RequestFacts {
+export function readGatewayRequest(request: IncomingMessage, stage: string): GatewayRequest {
   const [stagePath = '/', query = ''] = (request.url ?? '/').split(/\?(.*)/s);
   const inStage = stagePath === `/${stage}` || stagePath.startsWith(`/${stage}/`);
   // Without a prototype, because a client may send a header, or a parameter below, with the name `__proto__`.
@@ -91,20 +91,24 @@ export function readRequestFacts(request: IncomingMessage, stage: string): Reque
 }
 
 /** The part of the event that authorizer and integration have in common. */
-export function createRequestEvent(api: ApiModel, { node, pathParameters }: RouteMatch, facts: RequestFacts) {
+export function createRequestEvent(
+  api: ApiModel,
+  { node, pathParameters }: RouteMatch,
+  gatewayRequest: GatewayRequest,
+) {
   const single: Record<string, string> = Object.create(null);
   const multiple: Record<string, string[]> = Object.create(null);
-  for (const [name, value] of new URLSearchParams(facts.query)) {
+  for (const [name, value] of new URLSearchParams(gatewayRequest.query)) {
     single[name] = value;
     multiple[name] = [...(multiple[name] ?? []), value];
   }
   const hasQuery = Object.keys(single).length > 0;
   return {
     resource: node.resourcePath,
-    path: facts.path,
-    httpMethod: facts.httpMethod,
-    headers: facts.headers,
-    multiValueHeaders: facts.multiValueHeaders,
+    path: gatewayRequest.path,
+    httpMethod: gatewayRequest.httpMethod,
+    headers: gatewayRequest.headers,
+    multiValueHeaders: gatewayRequest.multiValueHeaders,
     queryStringParameters: hasQuery ? single : null,
     multiValueQueryStringParameters: hasQuery ? multiple : null,
     pathParameters,
@@ -112,10 +116,10 @@ export function createRequestEvent(api: ApiModel, { node, pathParameters }: Rout
     requestContext: {
       accountId: api.accountId,
       apiId: api.apiId,
-      domainName: facts.domainName,
-      domainPrefix: facts.domainName.split('.')[0],
-      extendedRequestId: facts.extendedRequestId,
-      httpMethod: facts.httpMethod,
+      domainName: gatewayRequest.domainName,
+      domainPrefix: gatewayRequest.domainName.split('.')[0],
+      extendedRequestId: gatewayRequest.extendedRequestId,
+      httpMethod: gatewayRequest.httpMethod,
       identity: {
         accessKey: null,
         accountId: null,
@@ -125,16 +129,16 @@ export function createRequestEvent(api: ApiModel, { node, pathParameters }: Rout
         cognitoIdentityId: null,
         cognitoIdentityPoolId: null,
         principalOrgId: null,
-        sourceIp: facts.sourceIp,
+        sourceIp: gatewayRequest.sourceIp,
         user: null,
-        userAgent: facts.headerValue('user-agent') ?? null,
+        userAgent: gatewayRequest.headerValue('user-agent') ?? null,
         userArn: null,
       },
-      path: facts.stagePath,
+      path: gatewayRequest.stagePath,
       protocol: 'HTTP/1.1',
-      requestId: facts.requestId,
-      requestTime: formatRequestTime(facts.arrivedAt),
-      requestTimeEpoch: facts.arrivedAt,
+      requestId: gatewayRequest.requestId,
+      requestTime: formatRequestTime(gatewayRequest.arrivedAt),
+      requestTimeEpoch: gatewayRequest.arrivedAt,
       resourceId: node.resourceId,
       resourcePath: node.resourcePath,
       stage: api.stage,

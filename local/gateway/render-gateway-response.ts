@@ -1,6 +1,6 @@
 import type { ApiModel } from './api-model.ts';
 import type { GatewayFailure } from './gateway-failure.ts';
-import type { RequestFacts } from './proxy-event.ts';
+import type { GatewayRequest } from './proxy-event.ts';
 
 export interface RenderedResponse {
   readonly status: number;
@@ -12,24 +12,24 @@ export interface RenderedResponse {
 export function renderGatewayResponse(
   api: ApiModel,
   failure: GatewayFailure,
-  facts: RequestFacts,
+  gatewayRequest: GatewayRequest,
 ): RenderedResponse {
   const family = failure.status < 500 ? 'DEFAULT_4XX' : 'DEFAULT_5XX';
   const custom = api.gatewayResponses.get(failure.responseType) ?? api.gatewayResponses.get(family);
   const variables: Record<string, string | undefined> = {
     'context.apiId': api.apiId,
-    'context.domainName': facts.domainName,
+    'context.domainName': gatewayRequest.domainName,
     'context.error.message': failure.text ?? 'null',
     'context.error.messageString': JSON.stringify(failure.text),
     'context.error.responseType': failure.responseType,
     'context.error.validationErrorString': '',
-    'context.extendedRequestId': facts.extendedRequestId,
-    'context.httpMethod': facts.httpMethod,
-    'context.identity.sourceIp': facts.sourceIp,
-    'context.path': facts.stagePath,
-    'context.requestId': facts.requestId,
-    'context.requestTimeEpoch': String(facts.arrivedAt),
-    'context.resourcePath': facts.resourcePath,
+    'context.extendedRequestId': gatewayRequest.extendedRequestId,
+    'context.httpMethod': gatewayRequest.httpMethod,
+    'context.identity.sourceIp': gatewayRequest.sourceIp,
+    'context.path': gatewayRequest.stagePath,
+    'context.requestId': gatewayRequest.requestId,
+    'context.requestTimeEpoch': String(gatewayRequest.arrivedAt),
+    'context.resourcePath': gatewayRequest.resourcePath,
     'context.stage': api.stage,
   };
   const fill = (template: string) =>
@@ -38,7 +38,7 @@ export function renderGatewayResponse(
     const literal = /^'(.*)'$/.exec(source)?.[1];
     if (literal !== undefined) return literal;
     const header = /^method\.request\.header\.(.+)$/.exec(source)?.[1];
-    return (header ? facts.headerValue(header) : variables[source]) ?? '';
+    return (header ? gatewayRequest.headerValue(header) : variables[source]) ?? '';
   };
 
   const [contentType, template] = Object.entries(custom?.templates ?? {})[0] ?? [

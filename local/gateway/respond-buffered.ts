@@ -3,7 +3,7 @@ import type { InvokableFunction } from '../lambda/invokable-function.ts';
 import type { ApiModel, FunctionIntegration } from './api-model.ts';
 import { GatewayFailure } from './gateway-failure.ts';
 import { isBinaryType } from './is-binary-type.ts';
-import type { RequestFacts } from './proxy-event.ts';
+import type { GatewayRequest } from './proxy-event.ts';
 import { type ProxyHead, responseHeaders, responseStatus } from './response-headers.ts';
 
 // Lambda's limit for a buffered response: 6 MiB and 100 bytes.
@@ -22,7 +22,7 @@ export async function respondBuffered(
   { timeoutMilliseconds }: FunctionIntegration,
   fn: InvokableFunction,
   payload: string,
-  facts: RequestFacts,
+  gatewayRequest: GatewayRequest,
   response: ServerResponse,
 ): Promise<void> {
   const result = await withTimeout(fn.invoke(payload), timeoutMilliseconds);
@@ -30,7 +30,7 @@ export async function respondBuffered(
   if (!result.succeeded || Buffer.byteLength(result.payload) > MAX_RESPONSE_BYTES) {
     throw new GatewayFailure('DEFAULT_5XX');
   }
-  const { status, headers, body } = readProxyResponse(result.payload, api, facts);
+  const { status, headers, body } = readProxyResponse(result.payload, api, gatewayRequest);
   const hasType = headers.some((name, index) => index % 2 === 0 && name.toLowerCase() === 'content-type');
   response.writeHead(status, [
     ...headers,
@@ -54,7 +54,7 @@ async function withTimeout<T>(work: Promise<T>, milliseconds: number): Promise<T
   }
 }
 
-function readProxyResponse(payload: string, { binaryMediaTypes }: ApiModel, facts: RequestFacts) {
+function readProxyResponse(payload: string, { binaryMediaTypes }: ApiModel, gatewayRequest: GatewayRequest) {
   const response = JSON.parse(payload) as ProxyResponse | null;
   const isObject = typeof response === 'object' && response !== null && !Array.isArray(response);
   const status = isObject ? responseStatus(response) : undefined;
@@ -66,7 +66,7 @@ function readProxyResponse(payload: string, { binaryMediaTypes }: ApiModel, fact
     throw new GatewayFailure('DEFAULT_5XX');
   }
   // A client gets bytes only if the first type in its Accept header is binary. Other clients get the base64 text.
-  const [accepted] = (facts.headerValue('accept') ?? '*/*').split(',');
+  const [accepted] = (gatewayRequest.headerValue('accept') ?? '*/*').split(',');
   const isBinary = response.isBase64Encoded === true && isBinaryType(binaryMediaTypes, accepted);
   return { status, headers, body: Buffer.from(body, isBinary ? 'base64' : 'utf8') };
 }

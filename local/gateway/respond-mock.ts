@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { MockIntegration } from './api-model.ts';
 import { GatewayFailure } from './gateway-failure.ts';
-import type { RequestFacts } from './proxy-event.ts';
+import type { GatewayRequest } from './proxy-event.ts';
 
 export interface MockProperties {
   readonly Integration: {
@@ -58,10 +58,10 @@ export function readMock(
 
 export function respondMock(
   { status, headers }: MockIntegration,
-  facts: RequestFacts,
+  gatewayRequest: GatewayRequest,
   response: ServerResponse,
 ): void {
-  const [type = ''] = (facts.headerValue('content-type') ?? JSON_TYPE).split(';');
+  const [type = ''] = (gatewayRequest.headerValue('content-type') ?? JSON_TYPE).split(';');
   if (type.trim().toLowerCase() !== JSON_TYPE) throw new GatewayFailure('UNSUPPORTED_MEDIA_TYPE');
   response.writeHead(status, ['Content-Type', JSON_TYPE, ...headers]).end();
 }

@@ -21,7 +21,8 @@ export function respondStreamed(
   response: ServerResponse,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    let metadata: Buffer | undefined = Buffer.alloc(0);
+    /** Undefined when the metadata has been read. */
+    let readMetadata: MetadataReader | undefined = createMetadataReader();
     // When true, everything that the function writes is acknowledged and dropped, so that the function runs to its end.
     let closed = false;
     const pendingWrites = new Set<() => void>();
@@ -58,39 +59,29 @@ export function respondStreamed(
       response.write(chunk, onWritten);
     }
 
-    function readMetadata(chunk: string | Uint8Array, written: () => void): void {
-      metadata = Buffer.concat([metadata ?? DELIMITER, Buffer.from(chunk as Uint8Array)]);
-      const end = metadata.indexOf(DELIMITER);
-      if (end < 0 || end > MAX_METADATA_BYTES) {
-        if (metadata.length > MAX_METADATA_BYTES) fail(new GatewayFailure('DEFAULT_5XX'));
-        written();
-        return;
-      }
-      const head = readHead(metadata.subarray(0, end));
-      if (!head) {
-        fail(new GatewayFailure('DEFAULT_5XX'));
-        written();
-        return;
-      }
-      const rest = metadata.subarray(end + DELIMITER.length);
-      metadata = undefined;
-      response.writeHead(head.status, head.headers);
-      if (rest.length > 0) forward(rest, written);
-      else {
+    function start(read: MetadataReader, chunk: string | Uint8Array, written: () => void): void {
+      const metadata = read(chunk);
+      if (typeof metadata === 'object') {
+        readMetadata = undefined;
+        response.writeHead(metadata.status, metadata.headers);
+        if (metadata.rest.length > 0) {
+          forward(metadata.rest, written);
+          return;
+        }
         response.flushHeaders();
-        written();
-      }
+      } else if (metadata === 'invalid') fail(new GatewayFailure('DEFAULT_5XX'));
+      written();
     }
 
     const sink: ResponseSink = {
       write(chunk, written) {
         if (closed) return written();
         idleTimeout.refresh();
-        if (metadata) readMetadata(chunk, written);
+        if (readMetadata) start(readMetadata, chunk, written);
         else forward(chunk, written);
       },
       end() {
-        if (metadata) fail(new GatewayFailure('DEFAULT_5XX'));
+        if (readMetadata) fail(new GatewayFailure('DEFAULT_5XX'));
         else if (!closed) response.end();
       },
     };
@@ -101,7 +92,30 @@ export function respondStreamed(
   });
 }
 
-function readHead(metadata: Buffer): { status: number; headers: string[] } | undefined {
+interface Head {
+  readonly status: number;
+  /** Names and values, alternating. */
+  readonly headers: string[];
+}
+
+/** Reads the metadata, which may come in several chunks. `rest` is the part of the body in the same chunk. */
+type MetadataReader = (
+  chunk: string | Uint8Array,
+) => (Head & { readonly rest: Buffer }) | 'incomplete' | 'invalid';
+
+function createMetadataReader(): MetadataReader {
+  let received: Buffer = Buffer.alloc(0);
+  return (chunk) => {
+    received = Buffer.concat([received, Buffer.from(chunk as Uint8Array)]);
+    const end = received.indexOf(DELIMITER);
+    if (end < 0 || end > MAX_METADATA_BYTES)
+      return received.length > MAX_METADATA_BYTES ? 'invalid' : 'incomplete';
+    const head = readHead(received.subarray(0, end));
+    return head ? { ...head, rest: received.subarray(end + DELIMITER.length) } : 'invalid';
+  };
+}
+
+function readHead(metadata: Buffer): Head | undefined {
   try {
     const head = { statusCode: 200, ...(JSON.parse(metadata.toString()) as ProxyHead) };
     const status = responseStatus(head);

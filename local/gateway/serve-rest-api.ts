@@ -1,14 +1,20 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { findFunction } from '../lambda/find-function.ts';
+import type { InvokableFunction } from '../lambda/invokable-function.ts';
 import type { RunContext } from '../run-context.ts';
 import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
-import type { ApiModel } from './api-model.ts';
+import type { ApiMethod, ApiModel } from './api-model.ts';
 import { type AuthorizeContext, createAuthorize } from './authorize.ts';
 import { GatewayFailure } from './gateway-failure.ts';
 import { isBinaryType } from './is-binary-type.ts';
 import { matchRoute, type RouteMatch } from './match-route.ts';
 import { createThrottle } from './method-throttles.ts';
-import { createProxyEvent, createRequestEvent, type RequestFacts, readRequestFacts } from './proxy-event.ts';
+import {
+  createProxyEvent,
+  createRequestEvent,
+  type GatewayRequest,
+  readGatewayRequest,
+} from './proxy-event.ts';
 import { readBody } from './read-body.ts';
 import { renderGatewayResponse } from './render-gateway-response.ts';
 import { respondBuffered } from './respond-buffered.ts';
@@ -45,41 +51,29 @@ export async function serveRestApi(
   async function respond(
     request: IncomingMessage,
     response: ServerResponse,
-    facts: RequestFacts,
+    gatewayRequest: GatewayRequest,
   ): Promise<void> {
     const receiving = readBody(request);
     // Awaited below. Prevents an unhandled rejection until then.
     receiving.catch(() => {});
     try {
       await serving.promise;
-      if (headerBytes(request) > MAX_HEADER_BYTES) {
-        throw new GatewayFailure(
-          'REQUEST_TOO_LARGE',
-          `HTTP header is larger than ${MAX_HEADER_BYTES} bytes.`,
-        );
-      }
-      const route = facts.inStage ? matchRoute(api.root, facts.path) : undefined;
-      const method = route?.node.methods.get(facts.httpMethod) ?? route?.node.methods.get('ANY');
-      if (!route || !method) throw new GatewayFailure('MISSING_AUTHENTICATION_TOKEN');
-      facts.resourcePath = route.node.resourcePath;
+      checkHeaderBytes(request);
+      const route = matchMethod(api, gatewayRequest);
+      const { method } = route;
+      gatewayRequest.resourcePath = route.node.resourcePath;
       if (!isWithinRate(method, method.throttle)) throw new GatewayFailure('THROTTLED');
       const body = await receiving;
-      const event = createRequestEvent(api, route, facts);
-      const authorizer = method.authorizer && (await authorize(method.authorizer, event, facts));
+      const event = createRequestEvent(api, route, gatewayRequest);
+      const authorizer = method.authorizer && (await authorize(method.authorizer, event, gatewayRequest));
       const { integration } = method;
-      if (!('functionArn' in integration)) return respondMock(integration, facts, response);
-      const isBinary = isBinaryType(api.binaryMediaTypes, facts.headerValue('content-type'));
+      if (!('functionArn' in integration)) return respondMock(integration, gatewayRequest, response);
+      const isBinary = isBinaryType(api.binaryMediaTypes, gatewayRequest.headerValue('content-type'));
       const payload = JSON.stringify(createProxyEvent(event, authorizer, body, isBinary));
       if (Buffer.byteLength(payload) > MAX_PAYLOAD_BYTES) throw new GatewayFailure('REQUEST_TOO_LARGE');
-      const fn = findFunction({ functions }, integration.functionArn);
-      if (!fn) throw new GatewayFailure('DEFAULT_5XX');
-      const rejection = access.denialOfService('apigateway.amazonaws.com', methodArn(api, route, facts), {
-        action: 'lambda:InvokeFunction',
-        resource: integration.functionArn,
-      });
-      if (rejection) throw new GatewayFailure('API_CONFIGURATION_ERROR');
+      const fn = findIntegrated(integration.functionArn, methodArn(api, route, gatewayRequest));
       if (integration.streamed) await respondStreamed(api, integration, fn, payload, response);
-      else await respondBuffered(api, integration, fn, payload, facts, response);
+      else await respondBuffered(api, integration, fn, payload, gatewayRequest, response);
     } catch (error) {
       // The response waits for the whole request: a client that is still sending would not read it.
       await receiving.catch(() => {});
@@ -87,21 +81,30 @@ export async function serveRestApi(
     }
   }
 
+  /** The integration's function, if its resource-based policy allows the method to invoke it. */
+  function findIntegrated(functionArn: string, sourceArn: string): InvokableFunction {
+    const fn = findFunction({ functions }, functionArn);
+    if (!fn) throw new GatewayFailure('DEFAULT_5XX');
+    const rejection = access.denialOfService('apigateway.amazonaws.com', sourceArn, {
+      action: 'lambda:InvokeFunction',
+      resource: functionArn,
+    });
+    if (rejection) throw new GatewayFailure('API_CONFIGURATION_ERROR');
+    return fn;
+  }
+
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const facts = readRequestFacts(request, api.stage);
-    response.setHeader('x-amzn-RequestId', facts.requestId);
-    response.setHeader('x-amz-apigw-id', facts.extendedRequestId);
+    const gatewayRequest = readGatewayRequest(request, api.stage);
+    response.setHeader('x-amzn-RequestId', gatewayRequest.requestId);
+    response.setHeader('x-amz-apigw-id', gatewayRequest.extendedRequestId);
     try {
-      await respond(request, response, facts);
+      await respond(request, response, gatewayRequest);
     } catch (error) {
       if (response.headersSent || response.destroyed) return;
-      const failure = error instanceof GatewayFailure ? error : new GatewayFailure('DEFAULT_5XX');
-      const { status, headers, body } = renderGatewayResponse(api, failure, facts);
-      const connection = request.complete ? {} : { Connection: 'close' };
-      response.writeHead(status, { ...headers, ...connection, 'Content-Length': Buffer.byteLength(body) });
-      response.end(body);
+      sendFailure(api, error, gatewayRequest, request, response);
     }
   }
+
   const server = createServer(
     { keepAliveTimeout: KEEP_ALIVE_MILLISECONDS, maxHeaderSize: 8 * MAX_HEADER_BYTES },
     (request, response) => void serve(request, response),
@@ -116,12 +119,44 @@ export async function serveRestApi(
   };
 }
 
-/** The source ARN in a function's permission: the method, with the names of path parameters instead of their values. */
-function methodArn({ region, accountId, apiId, stage }: ApiModel, { node }: RouteMatch, facts: RequestFacts) {
-  return `arn:aws:execute-api:${region}:${accountId}:${apiId}/${stage}/${facts.httpMethod}${node.resourcePath}`;
+/** @throws GatewayFailure MISSING_AUTHENTICATION_TOKEN if the API has no such route or method */
+function matchMethod(
+  { root }: ApiModel,
+  { inStage, path, httpMethod }: GatewayRequest,
+): RouteMatch & { readonly method: ApiMethod } {
+  const route = inStage ? matchRoute(root, path) : undefined;
+  const method = route?.node.methods.get(httpMethod) ?? route?.node.methods.get('ANY');
+  if (!route || !method) throw new GatewayFailure('MISSING_AUTHENTICATION_TOKEN');
+  return { node: route.node, pathParameters: route.pathParameters, method };
 }
 
-function headerBytes({ method = '', url = '', rawHeaders }: IncomingMessage): number {
+/** Sends the gateway response of a failure. */
+function sendFailure(
+  api: ApiModel,
+  error: unknown,
+  gatewayRequest: GatewayRequest,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
+  const failure = error instanceof GatewayFailure ? error : new GatewayFailure('DEFAULT_5XX');
+  const { status, headers, body } = renderGatewayResponse(api, failure, gatewayRequest);
+  const connection = request.complete ? {} : { Connection: 'close' };
+  response.writeHead(status, { ...headers, ...connection, 'Content-Length': Buffer.byteLength(body) });
+  response.end(body);
+}
+
+/** The source ARN in a function's permission: the method, with the names of path parameters instead of their values. */
+function methodArn(
+  { region, accountId, apiId, stage }: ApiModel,
+  { node }: RouteMatch,
+  gatewayRequest: GatewayRequest,
+) {
+  return `arn:aws:execute-api:${region}:${accountId}:${apiId}/${stage}/${gatewayRequest.httpMethod}${node.resourcePath}`;
+}
+
+function checkHeaderBytes({ method = '', url = '', rawHeaders }: IncomingMessage): void {
   const values = rawHeaders.filter((_, index) => index % 2 === 1);
-  return values.reduce((sum, value) => sum + value.length, `${method} ${url} HTTP/1.1`.length);
+  const bytes = values.reduce((sum, value) => sum + value.length, `${method} ${url} HTTP/1.1`.length);
+  if (bytes > MAX_HEADER_BYTES)
+    throw new GatewayFailure('REQUEST_TOO_LARGE', `HTTP header is larger than ${MAX_HEADER_BYTES} bytes.`);
 }

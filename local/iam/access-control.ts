@@ -19,7 +19,7 @@ export interface AccessControl extends Evaluator {
   readonly notes: EvaluatorNotes;
   /** Called for each role that is assumed. */
   readonly onAssumed: ((role: Role) => void)[];
-  /** Finds the template's roles. The kind of roles sets it when it opens. */
+  /** Finds a role of the template. The resource kind of roles (local/iam/policies.ts) sets this function. */
   findRole: (arn: string) => Role | undefined;
   /** @throws Error if the policy contains something that the runner does not support */
   attachPolicy(resourceArn: string, document: unknown, source: string): void;

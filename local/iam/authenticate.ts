@@ -14,7 +14,7 @@ export const secretOf = (
  * Denies a request with a wrong signature. Undefined if the signature is right, or if the access key is unknown or
  * missing.
  */
-export function forgeryOf(
+export function checkSignature(
   request: SignedRequest,
   body: string | Buffer,
   rules: Pick<AccessRules, 'operator' | 'sessions'>,

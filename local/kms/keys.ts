@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
-import path from 'node:path';
 import { UnreadableState } from '../data/state-file.ts';
-import { openStoredValues } from '../data/stored-values.ts';
+import { openStoredValues, type StoredValues } from '../data/stored-values.ts';
+import type { Permission } from '../iam/access-rules.ts';
 import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import { serveAwsJson } from '../wire/serve-aws-json.ts';
@@ -32,58 +32,26 @@ export const keys: ResourceKind = {
   opensFirst: true,
 
   async open(resources, context) {
-    const stored = await openStoredValues(context.options.dataDir, 'keys');
+    const materials = await openStoredValues(context.options.dataDir, 'keys');
     const idOf = ({ logicalId }: TemplateResource): string => {
       const digest = createHash('sha256').update(context.nameOf(logicalId)).digest('hex').slice(0, 32);
       return digest.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
     };
-    const arnOf = (resource: TemplateResource) =>
-      `arn:aws:kms:${context.region}:${context.accountId}:key/${idOf(resource)}`;
+    const keyArn = (id: string) => `arn:aws:kms:${context.region}:${context.accountId}:key/${id}`;
+    const arnOf = (resource: TemplateResource) => keyArn(idOf(resource));
     const aliasOf = ({ logicalId, properties }: TemplateResource): string =>
       String(context.resolve(properties.AliasName, logicalId));
 
     const known = new Map<string, Key>();
     for (const resource of resources.filter(({ type }) => type === KEY)) {
-      const { logicalId, type, properties } = resource;
-      const { Enabled, KeySpec, KeyUsage } = properties as KeyProperties;
-      if (
-        (KeySpec ?? 'SYMMETRIC_DEFAULT') !== 'SYMMETRIC_DEFAULT' ||
-        (KeyUsage ?? 'ENCRYPT_DECRYPT') !== 'ENCRYPT_DECRYPT'
-      ) {
-        throw new Error(`${logicalId} (${type}): only symmetric keys for encryption can run locally`);
-      }
-      const id = idOf(resource);
-      const encoded = await stored.getOrCreate(id, () => randomBytes(KEY_BYTES).toString('base64'));
-      const material = Buffer.from(encoded, 'base64');
-      if (material.length !== KEY_BYTES)
-        throw new UnreadableState(
-          path.join(context.options.dataDir, 'keys.json'),
-          `the key ${id} is damaged`,
-        );
-      const key = { id, arn: arnOf(resource), enabled: Enabled ?? true, material };
-      known.set(id, key).set(key.arn, key);
+      const key = await openKey(resource, { id: idOf(resource), arn: arnOf(resource) }, materials);
+      known.set(key.id, key).set(key.arn, key);
     }
     const find = (reference: string) => known.get(reference);
     const server = await serveAwsJson(keyOperations(find), {
       rejectionOf: context.access.rejectionOf,
       rules: context.access.rules,
-      needed(operation, { KeyId, CiphertextBlob, EncryptionContext }) {
-        const reference =
-          CiphertextBlob === undefined
-            ? String(KeyId)
-            : (keyIdOf(Buffer.from(String(CiphertextBlob), 'base64')) ?? String(KeyId));
-        const entries = Object.entries((EncryptionContext ?? {}) as Record<string, string>);
-        return [
-          {
-            action: `kms:${operation}`,
-            resource:
-              find(reference)?.arn ?? `arn:aws:kms:${context.region}:${context.accountId}:key/${reference}`,
-            context: Object.fromEntries(
-              entries.map(([name, value]) => [`kms:encryptioncontext:${name.toLowerCase()}`, value]),
-            ),
-          },
-        ];
-      },
+      needed: (operation, input) => [neededPermission(operation, input, find, keyArn)],
     });
     context.endpoints.kms = server.endpoint;
 
@@ -126,3 +94,46 @@ const defaultPolicy = ({ accountId }: Pick<RunContext, 'accountId'>) => ({
     Resource: '*',
   },
 });
+
+/**
+ * Opens a key of the template. At its first start, its key material is created.
+ * @throws Error if the key would behave differently here, UnreadableState if its stored key material is damaged
+ */
+async function openKey(
+  { logicalId, type, properties }: TemplateResource,
+  { id, arn }: Pick<Key, 'id' | 'arn'>,
+  materials: StoredValues,
+): Promise<Key> {
+  const {
+    Enabled = true,
+    KeySpec = 'SYMMETRIC_DEFAULT',
+    KeyUsage = 'ENCRYPT_DECRYPT',
+  } = properties as KeyProperties;
+  if (KeySpec !== 'SYMMETRIC_DEFAULT' || KeyUsage !== 'ENCRYPT_DECRYPT')
+    throw new Error(`${logicalId} (${type}): only symmetric keys for encryption can run locally`);
+  const encoded = await materials.getOrCreate(id, () => randomBytes(KEY_BYTES).toString('base64'));
+  const material = Buffer.from(encoded, 'base64');
+  if (material.length !== KEY_BYTES) throw new UnreadableState(materials.file, `the key ${id} is damaged`);
+  return { id, arn, enabled: Enabled, material };
+}
+
+/** The permission that IAM checks for a call. A ciphertext names its key. */
+function neededPermission(
+  operation: string,
+  { KeyId, CiphertextBlob, EncryptionContext }: Readonly<Record<string, unknown>>,
+  find: (reference: string) => Key | undefined,
+  keyArn: (id: string) => string,
+): Permission {
+  const ofCiphertext =
+    CiphertextBlob === undefined ? undefined : keyIdOf(Buffer.from(String(CiphertextBlob), 'base64'));
+  const reference = ofCiphertext ?? String(KeyId);
+  const entries = Object.entries((EncryptionContext ?? {}) as Record<string, string>).map(([name, value]) => [
+    `kms:encryptioncontext:${name.toLowerCase()}`,
+    value,
+  ]);
+  return {
+    action: `kms:${operation}`,
+    resource: find(reference)?.arn ?? keyArn(reference),
+    context: Object.fromEntries(entries),
+  };
+}

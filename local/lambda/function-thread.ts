@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { EventLoopUtilization } from 'node:perf_hooks';
 import { Worker } from 'node:worker_threads';
-import { ownPorts } from '../wire/own-ports.ts';
+import { runnerPorts } from '../wire/runner-ports.ts';
 import type { FunctionDefinition, ThreadEvents } from './function-definition.ts';
 import type { InvocationResult, ResponseSink } from './invokable-function.ts';
 import { passLines } from './pass-lines.ts';
@@ -37,9 +37,169 @@ const YOUNG_GENERATION_MEGABYTES = 12;
 // for a short response.
 const ACKNOWLEDGE_FROM_BYTES = 16 * 1024;
 
-export function createFunctionThread(definition: FunctionDefinition, events: ThreadEvents): FunctionThread {
-  const timeoutMilliseconds = definition.timeoutSeconds * 1000;
-  const worker = new Worker(new URL('./thread/run-handler.ts', import.meta.url), {
+export const createFunctionThread = (definition: FunctionDefinition, events: ThreadEvents): FunctionThread =>
+  new WorkerThread(definition, events);
+
+class WorkerThread implements FunctionThread {
+  readonly #definition: FunctionDefinition;
+  readonly #events: ThreadEvents;
+  readonly #worker: Worker;
+  readonly #loading = Promise.withResolvers<InvocationResult | undefined>();
+  readonly #loadTimeout: NodeJS.Timeout;
+  #hasEnded = false;
+  #current: Invocation | undefined;
+  #deadline: NodeJS.Timeout | undefined;
+  #unacknowledged = 0;
+
+  constructor(definition: FunctionDefinition, events: ThreadEvents) {
+    this.#definition = definition;
+    this.#events = events;
+    this.#worker = startWorker(definition);
+    events.gauge.watch(this.#worker);
+    this.#worker.on('message', (message: MessageFromThread) => this.#receive(message));
+    this.#worker.on('error', (error: Error) => {
+      this.#markEnded();
+      events.onLine(error.stack ?? String(error));
+      this.#fail('Runtime.ExitError', `Error: Runtime exited: ${error.message}`);
+    });
+    this.#worker.on('exit', (code) => {
+      this.#markEnded();
+      this.#fail('Runtime.ExitError', `Error: Runtime exited with error: exit status ${code}`);
+    });
+    passLines(this.#worker.stdout, events.onLine);
+    passLines(this.#worker.stderr, events.onLine);
+    this.#loadTimeout = setTimeout(() => {
+      this.#failAndTerminate('Runtime.InitTimeout', `${definition.functionName} did not load in time`);
+    }, LOAD_TIMEOUT_MILLISECONDS);
+  }
+
+  get busy(): boolean {
+    return this.#current !== undefined;
+  }
+
+  get loaded(): Promise<InvocationResult | undefined> {
+    return this.#loading.promise;
+  }
+
+  invoke(payload: string, sink?: ResponseSink): Promise<InvocationResult> {
+    if (this.#current)
+      throw new Error(`A thread of ${this.#definition.functionName} was given a second invocation`);
+    return new Promise((resolve) => {
+      const requestId = randomUUID();
+      this.#current = { requestId, sink, collected: [], resolve };
+      this.#unacknowledged = 0;
+      if (this.#hasEnded) return this.#fail('Runtime.ExitError', 'The thread has ended');
+      this.#startTimeout(requestId);
+      this.#send({ kind: 'invoke', requestId, payload });
+    });
+  }
+
+  utilization(since?: EventLoopUtilization): EventLoopUtilization {
+    return this.#worker.performance.eventLoopUtilization(since);
+  }
+
+  terminate(): Promise<unknown> {
+    this.#failAndTerminate('Runtime.ExitError', 'The thread was terminated');
+    return this.#worker.terminate();
+  }
+
+  #send(message: MessageToThread): void {
+    this.#worker.postMessage(message);
+  }
+
+  #startTimeout(requestId: string): void {
+    const { timeoutSeconds } = this.#definition;
+    this.#deadline = setTimeout(() => {
+      const text = `${requestId} Task timed out after ${timeoutSeconds.toFixed(2)} seconds`;
+      this.#failAndTerminate('Sandbox.Timedout', text);
+    }, timeoutSeconds * 1000);
+  }
+
+  #receive(message: MessageFromThread): void {
+    switch (message.kind) {
+      case 'chunk':
+        if (this.#current?.sink)
+          this.#current.sink.write(message.chunk, () => this.#acknowledge(message.bytes));
+        else {
+          this.#current?.collected.push(message.chunk);
+          this.#acknowledge(message.bytes);
+        }
+        break;
+      case 'end':
+        this.#current?.sink?.end();
+        break;
+      case 'done':
+        this.#succeed(message.payload);
+        break;
+      case 'failed':
+        this.#fail(message.error.errorType, message.error.errorMessage);
+        break;
+      case 'loaded':
+        clearTimeout(this.#loadTimeout);
+        this.#loading.resolve(undefined);
+        break;
+      case 'load-failed':
+        this.#events.onLine(`${message.error.errorType}: ${message.error.errorMessage}`);
+        this.#failAndTerminate(message.error.errorType, message.error.errorMessage);
+        break;
+      case 'violation':
+        this.#events.onViolation(message.text);
+        break;
+      case 'out-of-memory': {
+        const { functionName, memoryMegabytes } = this.#definition;
+        const text = `${functionName} held ${message.usedMegabytes} MB of ${memoryMegabytes} MB`;
+        this.#events.onViolation(text);
+        this.#failAndTerminate('Runtime.OutOfMemory', text);
+        break;
+      }
+    }
+  }
+
+  #acknowledge(bytes: number): void {
+    this.#unacknowledged += bytes;
+    if (this.#unacknowledged < ACKNOWLEDGE_FROM_BYTES || this.#hasEnded) return;
+    this.#send({ kind: 'written', bytes: this.#unacknowledged });
+    this.#unacknowledged = 0;
+  }
+
+  #succeed(payload: string | undefined): void {
+    const { sink, collected = [] } = this.#current ?? {};
+    if (payload !== undefined && sink) {
+      sink.write(payload, () => {});
+      sink.end();
+    }
+    this.#complete({ succeeded: true, payload: payload ?? joinChunks(collected) });
+  }
+
+  #fail(errorType: string, errorMessage: string): void {
+    this.#complete({ succeeded: false, errorType, errorMessage });
+  }
+
+  #failAndTerminate(errorType: string, errorMessage: string): void {
+    this.#markEnded();
+    this.#fail(errorType, errorMessage);
+    void this.#worker.terminate();
+  }
+
+  #complete(result: InvocationResult): void {
+    clearTimeout(this.#deadline);
+    clearTimeout(this.#loadTimeout);
+    this.#loading.resolve(result);
+    const invocation = this.#current;
+    this.#current = undefined;
+    invocation?.resolve(result);
+  }
+
+  #markEnded(): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#events.gauge.forget(this.#worker);
+    this.#events.onGone();
+  }
+}
+
+function startWorker(definition: FunctionDefinition): Worker {
+  return new Worker(new URL('./thread/run-handler.ts', import.meta.url), {
     name: definition.functionName,
     // Compiled code of an earlier thread halves the load time. Node reads the variable when the thread starts; the
     // thread then deletes it, so that the function does not see it.
@@ -58,144 +218,12 @@ export function createFunctionThread(definition: FunctionDefinition, events: Thr
       functionName: definition.functionName,
       functionArn: definition.functionArn,
       memoryMegabytes: definition.memoryMegabytes,
-      timeoutMilliseconds,
+      timeoutMilliseconds: definition.timeoutSeconds * 1000,
       hasLogListener: definition.hasLogListener,
       emulatorRoute: definition.emulatorRoute,
-      ownPorts,
+      runnerPorts,
     } satisfies ThreadData,
   });
-  events.gauge.watch(worker);
-  const send = (message: MessageToThread) => worker.postMessage(message);
-
-  const loading = Promise.withResolvers<InvocationResult | undefined>();
-  let gone = false;
-  let current: Invocation | undefined;
-  let deadline: NodeJS.Timeout | undefined;
-  let unacknowledged = 0;
-
-  function complete(result: InvocationResult): void {
-    clearTimeout(deadline);
-    clearTimeout(loadTimeout);
-    loading.resolve(result);
-    const invocation = current;
-    current = undefined;
-    invocation?.resolve(result);
-  }
-
-  function fail(errorType: string, errorMessage: string): void {
-    complete({ succeeded: false, errorType, errorMessage });
-  }
-
-  function failAndTerminate(errorType: string, errorMessage: string): void {
-    markGone();
-    fail(errorType, errorMessage);
-    void worker.terminate();
-  }
-
-  function markGone(): void {
-    if (gone) return;
-    gone = true;
-    events.gauge.forget(worker);
-    events.onGone();
-  }
-
-  function startTimeout(): void {
-    deadline = setTimeout(() => {
-      const seconds = definition.timeoutSeconds.toFixed(2);
-      failAndTerminate('Sandbox.Timedout', `${current?.requestId} Task timed out after ${seconds} seconds`);
-    }, timeoutMilliseconds);
-  }
-
-  function acknowledge(bytes: number): void {
-    unacknowledged += bytes;
-    if (unacknowledged < ACKNOWLEDGE_FROM_BYTES || gone) return;
-    send({ kind: 'written', bytes: unacknowledged });
-    unacknowledged = 0;
-  }
-
-  function receive(message: MessageFromThread): void {
-    switch (message.kind) {
-      case 'chunk':
-        if (current?.sink) current.sink.write(message.chunk, () => acknowledge(message.bytes));
-        else {
-          current?.collected.push(message.chunk);
-          acknowledge(message.bytes);
-        }
-        break;
-      case 'end':
-        current?.sink?.end();
-        break;
-      case 'done':
-        finish(message.payload);
-        break;
-      case 'failed':
-        fail(message.error.errorType, message.error.errorMessage);
-        break;
-      case 'loaded':
-        clearTimeout(loadTimeout);
-        loading.resolve(undefined);
-        break;
-      case 'load-failed':
-        events.onLine(`${message.error.errorType}: ${message.error.errorMessage}`);
-        failAndTerminate(message.error.errorType, message.error.errorMessage);
-        break;
-      case 'violation':
-        events.onViolation(message.text);
-        break;
-      case 'out-of-memory': {
-        const text = `${definition.functionName} held ${message.usedMegabytes} MB of ${definition.memoryMegabytes} MB`;
-        events.onViolation(text);
-        failAndTerminate('Runtime.OutOfMemory', text);
-        break;
-      }
-    }
-  }
-
-  function finish(payload: string | undefined): void {
-    if (payload !== undefined && current?.sink) {
-      current.sink.write(payload, () => {});
-      current.sink.end();
-    }
-    complete({ succeeded: true, payload: payload ?? joinChunks(current?.collected ?? []) });
-  }
-
-  worker.on('message', receive);
-  worker.on('error', (error: Error) => {
-    markGone();
-    events.onLine(error.stack ?? String(error));
-    fail('Runtime.ExitError', `Error: Runtime exited: ${error.message}`);
-  });
-  worker.on('exit', (code) => {
-    markGone();
-    fail('Runtime.ExitError', `Error: Runtime exited with error: exit status ${code}`);
-  });
-  passLines(worker.stdout, events.onLine);
-  passLines(worker.stderr, events.onLine);
-  const loadTimeout = setTimeout(() => {
-    failAndTerminate('Runtime.InitTimeout', `${definition.functionName} did not load in time`);
-  }, LOAD_TIMEOUT_MILLISECONDS);
-
-  return {
-    get busy() {
-      return current !== undefined;
-    },
-    loaded: loading.promise,
-    invoke(payload, sink) {
-      if (current) throw new Error(`A thread of ${definition.functionName} was given a second invocation`);
-      return new Promise((resolve) => {
-        current = { requestId: randomUUID(), sink, collected: [], resolve };
-        unacknowledged = 0;
-        if (gone) return fail('Runtime.ExitError', 'The thread has ended');
-        startTimeout();
-        send({ kind: 'invoke', requestId: current.requestId, payload });
-      });
-    },
-    utilization: (since) => worker.performance.eventLoopUtilization(since),
-    terminate() {
-      failAndTerminate('Runtime.ExitError', 'The thread was terminated');
-      return worker.terminate();
-    },
-  };
 }
 
 function joinChunks(chunks: readonly (string | Uint8Array)[]): string {

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { text } from 'node:stream/consumers';
 import type { AccessControl } from '../iam/access-control.ts';
 import type { Denial } from '../iam/access-rules.ts';
-import { forgeryOf } from '../iam/authenticate.ts';
+import { checkSignature } from '../iam/authenticate.ts';
 import { accessKeyOf } from '../wire/access-key-of.ts';
 import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
 import type { InvokableFunction } from './invokable-function.ts';
@@ -46,7 +46,7 @@ async function respond(
   const payload = await text(request);
   const { method = '', url = '', headers } = request;
   const rejection =
-    forgeryOf({ method, url, headers }, payload, rules) ??
+    checkSignature({ method, url, headers }, payload, rules) ??
     rejectionOf(accessKeyOf(headers), [
       {
         action: 'lambda:InvokeFunction',

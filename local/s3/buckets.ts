@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import type { PermissionUse } from '../iam/access-rules.ts';
 import { keyArnOf } from '../kms/key-arn-of.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
-import { claimPort, releasePort } from '../wire/own-ports.ts';
+import { claimPort, releasePort } from '../wire/runner-ports.ts';
 
 /** Messages from the thread of serve-buckets.ts. */
 export type MessageFromBuckets =

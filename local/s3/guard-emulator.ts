@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type S3rver from 's3rver';
 import type { AccessRules, Denial, Permission } from '../iam/access-rules.ts';
-import { forgeryOf, secretOf } from '../iam/authenticate.ts';
+import { checkSignature, secretOf } from '../iam/authenticate.ts';
 import { createEvaluator, type Evaluator, type EvaluatorNotes } from '../iam/evaluator.ts';
 import { hasValidUrlSignature, isPresigned } from '../iam/signature.ts';
 import { accessKeyOf } from '../wire/access-key-of.ts';
@@ -42,7 +42,7 @@ export function guardEmulator(server: S3rver, rulesReady: Promise<AccessRules>, 
     if (secret !== undefined && !hasValidUrlSignature(context, secret))
       return respond(context, 403, 'SignatureDoesNotMatch', MISMATCH);
     const isOperator = accessKeyId === rules.operator?.accessKeyId;
-    const forgery = isPresigned(context) ? undefined : forgeryOf(context, '', rules, 's3');
+    const forgery = isPresigned(context) ? undefined : checkSignature(context, '', rules, 's3');
     if (forgery) return reject(context, forgery);
     if (!needed && !isOperator) return respond(context, 501, 'NotImplemented', 'Not available locally');
     const rejection = needed && rejectionOf(evaluate, accessKeyId, needed);

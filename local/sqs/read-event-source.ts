@@ -53,28 +53,45 @@ export function readEventSource(
   const resolved = context.resolve(properties, logicalId) as MappingProperties;
   const unsupported = Object.keys(resolved).find((name) => !SUPPORTED.has(name));
   if (unsupported) reject(`${unsupported} is not available locally`);
-
-  const queueArn = resolved.EventSourceArn ?? '';
-  if (!queueArn.startsWith('arn:aws:sqs:')) reject('only queues can be event sources locally');
-  if (queueArn.endsWith('.fifo')) reject('FIFO queues cannot be event sources locally');
-  const target =
-    findFunction(context, resolved.FunctionName ?? '') ??
-    reject(`the function ${resolved.FunctionName} is not in the template`);
-  const batchSize = resolved.BatchSize ?? DEFAULT_BATCH_SIZE;
-  const windowSeconds = resolved.MaximumBatchingWindowInSeconds ?? 0;
-  if (batchSize > DEFAULT_BATCH_SIZE && windowSeconds === 0) {
-    reject('MaximumBatchingWindowInSeconds must be greater than 0 when BatchSize is greater than 10');
-  }
-  const limit = resolved.ScalingConfig?.MaximumConcurrency ?? DEFAULT_CONCURRENCY;
-  if (limit < 2 || limit > 1000) reject('MaximumConcurrency must be between 2 and 1000');
   return {
     enabled: resolved.Enabled ?? true,
-    queueArn,
-    target,
-    batchSize,
-    windowSeconds,
-    // More batches than threads would wait in the runner, while their visibility timeout already runs.
-    concurrency: Math.min(limit, context.options.maxConcurrency ?? DEFAULT_CONCURRENCY),
+    queueArn: readQueueArn(resolved, reject),
+    target:
+      findFunction(context, resolved.FunctionName ?? '') ??
+      reject(`the function ${resolved.FunctionName} is not in the template`),
+    ...readBatching(resolved, reject),
+    concurrency: readConcurrency(resolved, context.options.maxConcurrency, reject),
     reportsItemFailures: resolved.FunctionResponseTypes?.includes('ReportBatchItemFailures') ?? false,
   };
+}
+
+type Reject = (text: string) => never;
+
+function readQueueArn({ EventSourceArn: queueArn = '' }: MappingProperties, reject: Reject): string {
+  if (!queueArn.startsWith('arn:aws:sqs:')) reject('only queues can be event sources locally');
+  if (queueArn.endsWith('.fifo')) reject('FIFO queues cannot be event sources locally');
+  return queueArn;
+}
+
+function readBatching(
+  {
+    BatchSize: batchSize = DEFAULT_BATCH_SIZE,
+    MaximumBatchingWindowInSeconds: windowSeconds = 0,
+  }: MappingProperties,
+  reject: Reject,
+): Pick<EventSource, 'batchSize' | 'windowSeconds'> {
+  if (batchSize > DEFAULT_BATCH_SIZE && windowSeconds === 0)
+    reject('MaximumBatchingWindowInSeconds must be greater than 0 when BatchSize is greater than 10');
+  return { batchSize, windowSeconds };
+}
+
+function readConcurrency(
+  { ScalingConfig }: MappingProperties,
+  threads: number | undefined,
+  reject: Reject,
+): number {
+  const limit = ScalingConfig?.MaximumConcurrency ?? DEFAULT_CONCURRENCY;
+  if (limit < 2 || limit > 1000) reject('MaximumConcurrency must be between 2 and 1000');
+  // More batches than threads would wait in the runner, while their visibility timeout already runs.
+  return Math.min(limit, threads ?? DEFAULT_CONCURRENCY);
 }

@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { AccessControl } from '../iam/access-control.ts';
-import { forgeryOf } from '../iam/authenticate.ts';
+import { checkSignature } from '../iam/authenticate.ts';
 import { accessKeyOf } from '../wire/access-key-of.ts';
 import { deniedAwsJson } from '../wire/denied-aws-json.ts';
-import { claimPort, portOf, releasePort } from '../wire/own-ports.ts';
+import { claimPort, portOf, releasePort } from '../wire/runner-ports.ts';
 import { preserveGroups } from './message-groups.ts';
 
 export interface QueueServer {
@@ -41,7 +41,7 @@ export async function serveQueues(
   app.addHook('preHandler', async (request, reply) => {
     const action = String(request.headers['x-amz-target']).split('.').pop() ?? '';
     const { method, url, headers } = request;
-    const forgery = forgeryOf({ method, url, headers }, bodies.get(request) ?? '', rules);
+    const forgery = checkSignature({ method, url, headers }, bodies.get(request) ?? '', rules);
     const rejection =
       forgery ??
       rejectionOf(accessKeyOf(headers), [

@@ -1,11 +1,7 @@
-import type { Session } from '../iam/access-rules.ts';
-import type { RunContext } from '../run-context.ts';
 import type { RecordedCall } from '../wire/recorded-call.ts';
-import { callsDirectly, type Definition, type State, waitsForToken } from './definition.ts';
+import { createCurrentTask, type TaskEnvironment } from './current-task.ts';
+import type { Definition, State } from './definition.ts';
 import type { Execution } from './execution-log.ts';
-import { invokeFunction } from './invoke-function.ts';
-import { TaskError } from './task-error.ts';
-import type { TaskTokens } from './task-tokens.ts';
 
 export type Outcome = Pick<Execution, 'status' | 'output' | 'error' | 'cause'>;
 
@@ -18,84 +14,22 @@ export interface RunningExecution {
 /** A deferred import, because it takes 0.1 s: loaded if the template has a state machine. */
 export type Emulator = typeof import('aws-local-stepfunctions');
 
-export interface ExecutionEnvironment {
+export interface ExecutionEnvironment extends TaskEnvironment {
   readonly emulator: Emulator;
-  readonly definition: Definition;
   readonly machineName: string;
-  readonly role: Session;
-  readonly tokens: TaskTokens;
-  readonly context: RunContext;
 }
 
 /** Runs one execution of the definition. */
-export function runExecution(
-  execution: Execution,
-  { emulator, definition, machineName, role, tokens, context }: ExecutionEnvironment,
-): RunningExecution {
+export function runExecution(execution: Execution, environment: ExecutionEnvironment): RunningExecution {
+  const { emulator, definition, machineName, role, context } = environment;
   const ended = new AbortController();
-  const endedError = () => new TaskError('States.Runtime', 'The execution has ended', { isFinal: true });
-  // By this clock, the emulator's timer may fire a millisecond early.
-  const deadline = performance.now() + (definition.TimeoutSeconds ?? Infinity) * 1000 - 2;
-  const currentState = { Name: '', EnteredTime: '', RetryCount: 0 };
-  let nextToken: string | undefined;
-
-  const contextObject = {
-    Execution: { Id: execution.arn, Name: execution.name, RoleArn: role.roleArn, RedriveCount: 0 },
-    StateMachine: { Id: execution.machineArn, Name: machineName },
-    State: currentState,
-    Task: {
-      /** Read while the emulator fills in a state's Parameters. Returns the same token until the task starts. */
-      get Token(): string | undefined {
-        const state = definition.States[currentState.Name];
-        if (!state || !waitsForToken(state)) return undefined;
-        nextToken ??= tokens.issue(execution.machineArn);
-        return nextToken;
-      },
-    },
-  };
+  const task = createCurrentTask(execution, environment, ended.signal);
 
   function enter(name: string): void {
     if (context.options.recordCalls) context.calls.push(transitionTo(name));
-    Object.assign(currentState, { Name: name, EnteredTime: new Date().toISOString(), RetryCount: 0 });
-    nextToken = undefined;
+    task.enter(name);
   }
 
-  /** The emulator calls this as soon as it has filled in the Parameters. */
-  async function runTask(state: State, input: never): Promise<never> {
-    // When the execution ends, the emulator's waits end too. A wait before a retry would then start the retry.
-    if (ended.signal.aborted || performance.now() >= deadline) throw endedError();
-    const token = nextToken ?? tokens.issue(execution.machineArn);
-    nextToken = undefined;
-    currentState.RetryCount += 1;
-    const task = Promise.withResolvers<unknown>();
-    const milliseconds = (state.TimeoutSeconds ?? 0) * 1000;
-    // The emulator's timer ends the state. This timer invalidates the token.
-    const timeout = setTimeout(() => tokens.close(token), milliseconds);
-    const stop = () => task.reject(endedError());
-    ended.signal.addEventListener('abort', stop, { once: true });
-    if (waitsForToken(state)) {
-      tokens.open(token, {
-        succeed: task.resolve,
-        fail: (error, cause) => task.reject(new TaskError(error, cause)),
-      });
-    }
-    const call = callsDirectly(state)
-      ? invokeFunction({ FunctionName: state.Resource ?? '', Payload: input }, role, context)
-      : invokeFunction(input, role, context);
-    call.then((result) => {
-      if (waitsForToken(state)) return;
-      task.resolve(callsDirectly(state) ? (result as { Payload: unknown }).Payload : result);
-    }, task.reject);
-    try {
-      return (await task.promise) as never;
-    } finally {
-      clearTimeout(timeout);
-      tokens.close(token);
-      ended.signal.removeEventListener('abort', stop);
-    }
-  }
-
-  const states = Object.entries(definition.States);
   const machine = new emulator.StateMachine(
     { ...definition, States: reportEntry(definition.States, enter) } as never,
     {
@@ -103,12 +37,17 @@ export function runExecution(
     },
   );
   const run = machine.run(JSON.parse(execution.input), {
-    context: contextObject,
+    context: {
+      Execution: { Id: execution.arn, Name: execution.name, RoleArn: role.roleArn, RedriveCount: 0 },
+      StateMachine: { Id: execution.machineArn, Name: machineName },
+      State: task.currentState,
+      Task: task.contextObject,
+    },
     overrides: {
       taskResourceLocalHandlers: Object.fromEntries(
-        states
+        Object.entries(definition.States)
           .filter(([, { Type }]) => Type === 'Task')
-          .map(([name, state]) => [name, (input) => runTask(state, input as never)]),
+          .map(([name, state]) => [name, (input) => task.run(state, input as never)]),
       ),
       waitTimeOverrides: { ...context.options.waitMilliseconds },
       retryIntervalOverrides: { ...context.options.waitMilliseconds },
@@ -117,13 +56,7 @@ export function runExecution(
   const outcome = run.result
     .then(
       (output): Outcome => ({ status: 'SUCCEEDED', output: JSON.stringify(output) }),
-      (error: Error): Outcome => {
-        if (error instanceof emulator.ExecutionAbortedError) return { status: 'ABORTED' };
-        if (error instanceof emulator.ExecutionTimeoutError)
-          return { status: 'TIMED_OUT', error: 'States.Timeout' };
-        const cause = error.cause instanceof Error ? error.cause : error;
-        return { status: 'FAILED', error: cause.name, cause: cause.message };
-      },
+      (error: Error) => failedOutcome(error, emulator),
     )
     .finally(() => ended.abort());
   return {
@@ -133,6 +66,13 @@ export function runExecution(
       run.abort();
     },
   };
+}
+
+function failedOutcome(error: Error, { ExecutionAbortedError, ExecutionTimeoutError }: Emulator): Outcome {
+  if (error instanceof ExecutionAbortedError) return { status: 'ABORTED' };
+  if (error instanceof ExecutionTimeoutError) return { status: 'TIMED_OUT', error: 'States.Timeout' };
+  const cause = error.cause instanceof Error ? error.cause : error;
+  return { status: 'FAILED', error: cause.name, cause: cause.message };
 }
 
 const transitionTo = (name: string): RecordedCall => ({

@@ -4,7 +4,8 @@ import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import { serveAwsJson } from '../wire/serve-aws-json.ts';
 import { openExecutionLog } from './execution-log.ts';
-import { createExecutions, type Machine } from './executions.ts';
+import { createExecutions } from './executions.ts';
+import type { Machine } from './machine.ts';
 import { readDefinition } from './read-definition.ts';
 
 interface MachineProperties {

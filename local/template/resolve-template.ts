@@ -1,3 +1,4 @@
+import { createIntrinsics } from './intrinsics.ts';
 import type { Template } from './read-assembly.ts';
 
 export interface ResolverSources {
@@ -17,10 +18,16 @@ export interface Resolver {
 /** Represents AWS::NoValue: a property or list entry that resolves to it is omitted. */
 const NO_VALUE = Symbol('AWS::NoValue');
 
-type Intrinsic = (argument: unknown, at: string) => unknown;
-
 /** Replaces the intrinsic functions of a CloudFormation template by their results. */
 export function createResolver({ template, pseudoParameters, ref, attribute }: ResolverSources): Resolver {
+  const intrinsics = createIntrinsics({
+    mappings: template.Mappings,
+    resolve: walk,
+    reference: resolveReference,
+    attribute,
+    isMet,
+  });
+
   function resolveReference(name: string): unknown {
     if (name === 'AWS::NoValue') return NO_VALUE;
     if (name in pseudoParameters) return pseudoParameters[name];
@@ -33,108 +40,40 @@ export function createResolver({ template, pseudoParameters, ref, attribute }: R
     return ref(name);
   }
 
-  const conditions: Record<string, Intrinsic> = {
-    'Fn::Equals': (pair, at) => {
-      const [left, right] = list(walk(pair, at), at);
-      return String(left) === String(right);
-    },
-    'Fn::And': (terms, at) => list(terms, at).every((term) => test(term, at)),
-    'Fn::Or': (terms, at) => list(terms, at).some((term) => test(term, at)),
-    'Fn::Not': (terms, at) => !test(list(terms, at)[0], at),
-    Condition: (name) => isMet(String(name)),
-  };
-
-  const intrinsics: Record<string, Intrinsic> = {
-    Ref: (name) => resolveReference(String(name)),
-    'Fn::GetAtt': (argument, at) => {
-      const [logicalId, ...name] = typeof argument === 'string' ? argument.split('.') : list(argument, at);
-      return attribute(String(logicalId), name.join('.'));
-    },
-    'Fn::Join': (argument, at) => {
-      const [separator, parts] = list(argument, at);
-      return list(walk(parts, at), at)
-        .map((part) => text(part, at))
-        .join(String(separator));
-    },
-    'Fn::Split': (argument, at) => {
-      const [separator, source] = list(argument, at);
-      return text(walk(source, at), at).split(String(separator));
-    },
-    'Fn::Select': (argument, at) => {
-      const [index, source] = list(argument, at);
-      return list(walk(source, at), at)[Number(walk(index, at))];
-    },
-    'Fn::Sub': (argument, at) => {
-      const [pattern, variables] = Array.isArray(argument) ? argument : [argument, {}];
-      const values = walk(variables, at) as Record<string, unknown>;
-      return String(pattern).replace(/\$\{(!?)([^}]+)\}/g, (match, literal: string, name: string) => {
-        if (literal) return match.replace('!', '');
-        if (name in values) return text(values[name], at);
-        const [logicalId = '', ...rest] = name.split('.');
-        return text(rest.length > 0 ? attribute(logicalId, rest.join('.')) : resolveReference(name), at);
-      });
-    },
-    'Fn::If': (argument, at) => {
-      const [condition, yes, no] = list(argument, at);
-      return walk(isMet(String(condition)) ? yes : no, at);
-    },
-    'Fn::FindInMap': (argument, at) => {
-      const [map, first, second] = list(walk(argument, at), at).map(String);
-      const found = template.Mappings?.[map ?? '']?.[first ?? '']?.[second ?? ''];
-      if (found === undefined) throw new Error(`${at}: no entry ${map}.${first}.${second} in Mappings`);
-      return found;
-    },
-    'Fn::Base64': (source, at) => Buffer.from(text(walk(source, at), at)).toString('base64'),
-    ...conditions,
-  };
-
-  function test(term: unknown, at: string): boolean {
-    return Boolean(walk(term, at));
-  }
-
   function isMet(name: string | undefined): boolean {
     if (name === undefined) return true;
     const condition = template.Conditions?.[name];
     if (condition === undefined) throw new Error(`${name} (condition) is not defined`);
-    return test(condition, name);
+    return Boolean(walk(condition, name));
   }
 
   function walk(value: unknown, at: string): unknown {
-    if (Array.isArray(value)) {
-      return value.map((entry) => walk(entry, at)).filter((entry) => entry !== NO_VALUE);
-    }
+    if (Array.isArray(value)) return value.map((entry) => walk(entry, at)).filter(isValue);
     if (typeof value !== 'object' || value === null) return value;
-    const entries = Object.entries(value);
-    const [only] = entries;
-    if (entries.length === 1 && only) {
-      const [name, argument] = only;
-      // IAM statements and Step Functions states may have a single key `Condition` too. Only a string is the intrinsic.
-      const intrinsic = name === 'Condition' && typeof argument !== 'string' ? undefined : intrinsics[name];
-      if (intrinsic) return intrinsic(argument, at);
-      if (name.startsWith('Fn::')) throw new Error(`${at}: the intrinsic ${name} is not supported locally`);
-    }
-    return Object.fromEntries(
-      entries.map(([key, entry]) => [key, walk(entry, at)]).filter(([, entry]) => entry !== NO_VALUE),
-    );
+    const [name, argument] = calledIntrinsic(value) ?? [];
+    const intrinsic = name === undefined ? undefined : intrinsics[name];
+    if (intrinsic) return intrinsic(argument, at);
+    if (name?.startsWith('Fn::')) throw new Error(`${at}: the intrinsic ${name} is not supported locally`);
+    const entries = Object.entries(value).map(([key, entry]) => [key, walk(entry, at)]);
+    return Object.fromEntries(entries.filter(([, entry]) => isValue(entry)));
   }
 
   return {
     isMet,
     resolve(value, at) {
       const resolved = walk(value, at);
-      return resolved === NO_VALUE ? undefined : resolved;
+      return isValue(resolved) ? resolved : undefined;
     },
   };
 }
 
-function list(value: unknown, at: string): unknown[] {
-  if (!Array.isArray(value))
-    throw new Error(`${at}: an intrinsic expects a list, got ${JSON.stringify(value)}`);
-  return value;
-}
+const isValue = (resolved: unknown): boolean => resolved !== NO_VALUE;
 
-function text(value: unknown, at: string): string {
-  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
-    return String(value);
-  throw new Error(`${at}: an intrinsic expects text, got ${JSON.stringify(value)}`);
+/** The name and argument of an object that may be a call of an intrinsic function. */
+function calledIntrinsic(value: object): [name: string, argument: unknown] | undefined {
+  const [only, ...others] = Object.entries(value);
+  if (only === undefined || others.length > 0) return undefined;
+  const [name, argument] = only;
+  // IAM statements and Step Functions states may have a single key `Condition` too. Only a string is the intrinsic.
+  return name === 'Condition' && typeof argument !== 'string' ? undefined : [name, argument];
 }

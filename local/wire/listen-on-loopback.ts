@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { claimPort, releasePort } from './own-ports.ts';
+import { claimPort, releasePort } from './runner-ports.ts';
 
 export interface Listening {
   readonly endpoint: string;

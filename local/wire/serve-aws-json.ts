@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AccessControl } from '../iam/access-control.ts';
 import type { Permission } from '../iam/access-rules.ts';
-import { forgeryOf } from '../iam/authenticate.ts';
+import { checkSignature } from '../iam/authenticate.ts';
 import { accessKeyOf } from './access-key-of.ts';
 import { deniedAwsJson } from './denied-aws-json.ts';
 import { listenOnLoopback } from './listen-on-loopback.ts';
@@ -47,7 +47,7 @@ export async function serveAwsJson(
         const input = JSON.parse(text) as Record<string, unknown>;
         const { method = '', url = '', headers } = request;
         const rejection =
-          forgeryOf({ method, url, headers }, text, rules) ??
+          checkSignature({ method, url, headers }, text, rules) ??
           rejectionOf(accessKeyOf(headers), needed(target, input));
         if (rejection) return [400, deniedAwsJson(rejection)];
         return [200, await operation(input)];

@@ -44,45 +44,10 @@ interface RequestToSend {
 }
 
 /** The benchmark's client: plain `node:http` with keep-alive, so that the client itself adds little to a figure. */
-export function loadClientOf({ baseUrl, apiKey, agentId }: Target) {
+export function loadClientOf(target: Target) {
+  const { agentId } = target;
   const agent = new Agent({ keepAlive: true });
-
-  /** Returns the response's body. @throws Error with the response unless its status is 2xx */
-  function exchange({ method, path, json, form, onText }: RequestToSend): Promise<string> {
-    const { promise, resolve, reject } = Promise.withResolvers<string>();
-    const body = form?.body ?? (json === undefined ? undefined : JSON.stringify(json));
-    const type = form ? `multipart/form-data; boundary=${form.boundary}` : 'application/json';
-    const call = httpRequest(baseUrl + path, {
-      method,
-      agent,
-      headers: {
-        'x-api-key': apiKey,
-        ...(body !== undefined && { 'Content-Type': type, 'Content-Length': Buffer.byteLength(body) }),
-      },
-    });
-    call.setTimeout(idleSeconds * 1000, () =>
-      call.destroy(new Error(`${method} ${path} was idle for ${idleSeconds} s`)),
-    );
-    call.on('error', reject);
-    call.on('response', (response) => {
-      const { statusCode = 0 } = response;
-      const isGood = statusCode >= 200 && statusCode < 300;
-      let text = '';
-      response
-        .setEncoding('utf8')
-        .on('data', (chunk: string) => {
-          if (isGood && onText !== undefined) onText(chunk);
-          else text += chunk;
-        })
-        .on('end', () => {
-          if (isGood) resolve(text);
-          else reject(new Error(`${method} ${path} got the response ${statusCode}: ${text.slice(0, 300)}`));
-        })
-        .on('error', reject);
-    });
-    call.end(body);
-    return promise;
-  }
+  const exchange = createExchange(target, agent);
   const send = async <Value>(method: string, path: string, json?: unknown): Promise<Value> =>
     JSON.parse(await exchange({ method, path, ...(json !== undefined && { json }) })) as Value;
 
@@ -125,15 +90,9 @@ export function loadClientOf({ baseUrl, apiKey, agentId }: Target) {
 
     /** @returns milliseconds until the response was complete */
     async upload(content: Buffer): Promise<number> {
-      const boundary = `bench-${randomUUID()}`;
-      const head = `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="bench.txt"\r\nContent-Type: text/plain\r\n\r\n`;
-      const body = Buffer.concat([Buffer.from(head), content, Buffer.from(`\r\n--${boundary}--\r\n`)]);
+      const form = formOf(content);
       const start = performance.now();
-      const response = await exchange({
-        method: 'POST',
-        path: '/chats/upload-file',
-        form: { body, boundary },
-      });
+      const response = await exchange({ method: 'POST', path: '/chats/upload-file', form });
       const took = performance.now() - start;
       const { size } = (JSON.parse(response) as { data: { size: number } }).data;
       if (size !== content.length) throw new Error(`Only ${size} of ${content.length} bytes have arrived`);
@@ -163,6 +122,52 @@ export function loadClientOf({ baseUrl, apiKey, agentId }: Target) {
     },
 
     close: () => agent.destroy(),
+  };
+}
+
+function formOf(content: Buffer): { body: Buffer; boundary: string } {
+  const boundary = `bench-${randomUUID()}`;
+  const head = `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="bench.txt"\r\nContent-Type: text/plain\r\n\r\n`;
+  const body = Buffer.concat([Buffer.from(head), content, Buffer.from(`\r\n--${boundary}--\r\n`)]);
+  return { body, boundary };
+}
+
+/** Returns a function that sends a request and returns the response's body, or throws unless its status is 2xx. */
+function createExchange({ baseUrl, apiKey }: Target, agent: Agent) {
+  return ({ method, path, json, form, onText }: RequestToSend): Promise<string> => {
+    const { promise, resolve, reject } = Promise.withResolvers<string>();
+    const body = form?.body ?? (json === undefined ? undefined : JSON.stringify(json));
+    const type = form ? `multipart/form-data; boundary=${form.boundary}` : 'application/json';
+    const call = httpRequest(baseUrl + path, {
+      method,
+      agent,
+      headers: {
+        'x-api-key': apiKey,
+        ...(body !== undefined && { 'Content-Type': type, 'Content-Length': Buffer.byteLength(body) }),
+      },
+    });
+    call.setTimeout(idleSeconds * 1000, () =>
+      call.destroy(new Error(`${method} ${path} was idle for ${idleSeconds} s`)),
+    );
+    call.on('error', reject);
+    call.on('response', (response) => {
+      const { statusCode = 0 } = response;
+      const isGood = statusCode >= 200 && statusCode < 300;
+      let text = '';
+      response
+        .setEncoding('utf8')
+        .on('data', (chunk: string) => {
+          if (isGood && onText !== undefined) onText(chunk);
+          else text += chunk;
+        })
+        .on('end', () => {
+          if (isGood) resolve(text);
+          else reject(new Error(`${method} ${path} got the response ${statusCode}: ${text.slice(0, 300)}`));
+        })
+        .on('error', reject);
+    });
+    call.end(body);
+    return promise;
   };
 }
 

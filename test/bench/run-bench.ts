@@ -12,7 +12,7 @@ import { type Provider, startProvider } from './provider.ts';
 import { type Report, type SubjectName, subjectNames } from './report.ts';
 import { reportTable } from './report-table.ts';
 import { seedingNote } from './seeded-pages.ts';
-import { fullSizes, quickSizes } from './sizes.ts';
+import { fullSizes, quickSizes, type Sizes } from './sizes.ts';
 import { startBare } from './start-bare.ts';
 import { startService } from './start-service.ts';
 import type { StartedSubject, SubjectOptions } from './subject.ts';
@@ -83,7 +83,6 @@ const readNames =
 
 async function measure(options: Options): Promise<void> {
   const sizes = options.quick ? quickSizes : fullSizes;
-  const runs = options.quick ? 1 : options.runs;
   const report: Report = {
     format: 1,
     madeAt: new Date().toISOString(),
@@ -97,48 +96,68 @@ async function measure(options: Options): Promise<void> {
       console.error(`functions: ${line}`),
     );
     console.log(`${functionTable(report.functions)}\n`);
-    if (options.out !== undefined) await writeFile(options.out, `${JSON.stringify(report)}\n`);
+    await writeReport(report, options);
     if (options.only.length === 1) return;
   }
-  const folder = await mkdtemp(join(tmpdir(), 'service-bench-'));
-  const ending = endOnSignals();
-  // One provider for all runs: its address is in the template, so the template is synthesized only once.
-  const provider = await startProvider();
-  try {
-    const synthesis = options.subjects.includes('service')
-      ? await synthesisOf(provider, join(folder, 'assembly'))
-      : undefined;
-    for (let run = 1; run <= runs; run += 1)
-      // The order alternates between runs, so that no server is always the first.
-      for (const name of run % 2 === 1 ? options.subjects : options.subjects.toReversed()) {
-        const log = (line: string) => console.error(`run ${run}, ${name}: ${line}`);
-        const own = join(folder, `${name}-${run}`);
-        await mkdir(own);
-        const started = await starters[name]({ folder: own, model: provider.url });
-        try {
-          log(`first response after ${started.firstStart.toFixed(1)} s`);
-          const phases = new Set(options.only);
-          const measured = await ending.unless(measureSubject({ started, provider, sizes, phases, log }));
-          if (run === 1 && name === 'service' && synthesis !== undefined && phases.has('start'))
-            measured.figures.synthesis = synthesis;
-          report.runs.push({ run, subject: name, ...measured });
-        } finally {
-          await started.subject.close();
-        }
-        await rm(own, { recursive: true, force: true });
-        if (options.out !== undefined) await writeFile(options.out, `${JSON.stringify(report)}\n`);
-      }
-  } finally {
-    ending.stop();
-    await provider.close();
-    await rm(folder, { recursive: true, force: true, maxRetries: 3 });
-  }
+  await measureRuns(report, sizes, options);
   const tables = [reportTable(report), memoryTable(report)].filter((table) => table !== undefined);
   console.log([...tables, report.notes.join('\n')].join('\n\n'));
   const errors = report.runs.flatMap((run) =>
     run.errors.map((error) => `run ${run.run}, ${run.subject}: ${error}`),
   );
   if (errors.length > 0) throw new Error(`${errors.length} errors:\n${errors.slice(0, 20).join('\n')}`);
+}
+
+async function writeReport(report: Report, { out }: Options): Promise<void> {
+  if (out !== undefined) await writeFile(out, `${JSON.stringify(report)}\n`);
+}
+
+/** Measures each server as often as requested, and adds each run to the report. */
+async function measureRuns(report: Report, sizes: Sizes, options: Options): Promise<void> {
+  const { subjects } = options;
+  const runs = options.quick ? 1 : options.runs;
+  const folder = await mkdtemp(join(tmpdir(), 'service-bench-'));
+  const ending = endOnSignals();
+  // One provider for all runs: its address is in the template, so the template is synthesized only once.
+  const provider = await startProvider();
+  const phases = new Set(options.only);
+  try {
+    const synthesis = subjects.includes('service')
+      ? await synthesisOf(provider, join(folder, 'assembly'))
+      : undefined;
+    for (let run = 1; run <= runs; run += 1)
+      // The order alternates between runs, so that no server is always the first.
+      for (const name of run % 2 === 1 ? subjects : subjects.toReversed()) {
+        const log = (line: string) => console.error(`run ${run}, ${name}: ${line}`);
+        const own = join(folder, `${name}-${run}`);
+        const measured = await measureRun(name, own, { provider, sizes, phases, log, ending });
+        if (run === 1 && name === 'service' && synthesis !== undefined && phases.has('start'))
+          measured.figures.synthesis = synthesis;
+        report.runs.push({ run, subject: name, ...measured });
+        await writeReport(report, options);
+      }
+  } finally {
+    ending.stop();
+    await provider.close();
+    await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+  }
+}
+
+/** Starts a server with its data in this folder, and measures it. */
+async function measureRun(
+  name: SubjectName,
+  folder: string,
+  { ending, ...how }: Omit<Parameters<typeof measureSubject>[0], 'started'> & { ending: Ending },
+): ReturnType<typeof measureSubject> {
+  await mkdir(folder);
+  const started = await starters[name]({ folder, model: how.provider.url });
+  try {
+    how.log(`first response after ${started.firstStart.toFixed(1)} s`);
+    return await ending.unless(measureSubject({ started, ...how }));
+  } finally {
+    await started.subject.close();
+    await rm(folder, { recursive: true, force: true });
+  }
 }
 
 /** Seconds by which the first `npm start` on a machine is slower than the next ones. */

@@ -1,8 +1,8 @@
 import { randomFillSync } from 'node:crypto';
 import { imageSize } from 'image-size';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { lastPrompt, openAttaching, readings } from '#support/attaching.ts';
-import { endOf, submit } from '#support/batches.ts';
+import { countPreparedFiles, lastPrompt, openAttachmentChat } from '#support/attaching.ts';
+import { submit, waitForBatchEnd } from '#support/batches.ts';
 import { fileBucketOf } from '#support/file-bucket.ts';
 import { pngOf } from '#support/image-bytes.ts';
 import { gif } from '#support/sample-files.ts';
@@ -35,7 +35,7 @@ function shown(): { mediaType: string; bytes: Buffer } {
   return { mediaType, bytes: Buffer.from(data, 'base64') };
 }
 
-const seeing = () => openAttaching(service, { meta: { vision: true } });
+const seeing = () => openAttachmentChat(service, { meta: { vision: true } });
 
 // The first turn of a run starts its functions, and decoders are compiled at their first use.
 describe('an image that is too large for models', { timeout: 60_000 }, () => {
@@ -46,7 +46,7 @@ describe('an image that is too large for models', { timeout: 60_000 }, () => {
   ])('%s is made smaller, once', async (_how, size, pixels, expected) => {
     const chat = await seeing();
     const file = await chat.upload('a.png', pngOf(size, pixels), 'image/png');
-    const before = readings(service);
+    const before = countPreparedFiles(service);
     await chat.send('What is it?', file);
     const { mediaType, bytes } = shown();
     expect(mediaType).toBe('image/jpeg');
@@ -54,7 +54,7 @@ describe('an image that is too large for models', { timeout: 60_000 }, () => {
     expect(imageSize(bytes)).toMatchObject({ ...expected, type: 'jpg' });
     await chat.send('Are you sure?');
     expect(shown().bytes).toEqual(bytes);
-    expect(readings(service) - before).toBe(1);
+    expect(countPreparedFiles(service) - before).toBe(1);
   });
 
   it.each<[why: string, name: string, bytes: () => Buffer, reason: string]>([
@@ -95,7 +95,7 @@ it('an image is shown to batches that go on with its chat, and both are told whe
   const sendInBatch = async (): Promise<void> => {
     const requests = [{ custom_id: 'a', message: 'And now?', history_id: chat.chatId }];
     const { id } = await submit(chat.client, chat, requests);
-    expect(await endOf(chat.client, id)).toMatchObject({ completed_requests: 1 });
+    expect(await waitForBatchEnd(chat.client, id)).toMatchObject({ completed_requests: 1 });
   };
   await chat.send('What is it?', file);
   expect(shown().bytes).toEqual(image);

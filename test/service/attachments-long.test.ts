@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { lastPrompt, openAttaching } from '#support/attaching.ts';
+import { lastPrompt, openAttachmentChat } from '#support/attaching.ts';
 import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
 import { type Service, startService } from '#support/service.ts';
 
@@ -23,7 +23,7 @@ afterAll(async () => {
 it('a chat goes on whose two messages attach texts of 38 MB', {
   timeout: isSoak ? 1_800_000 : 120_000,
 }, async () => {
-  const chat = await openAttaching(service);
+  const chat = await openAttachmentChat(service);
   const text = Buffer.from('Слово и слово. '.repeat(characters / 15));
   for (const message of ['One', 'Two']) {
     const files: string[] = [];

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import { lastPrompt, openAttaching, readings } from '#support/attaching.ts';
-import { endOf, submit } from '#support/batches.ts';
+import { countPreparedFiles, lastPrompt, openAttachmentChat } from '#support/attaching.ts';
+import { submit, waitForBatchEnd } from '#support/batches.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { pdfOf, presentation } from '#support/office-documents.ts';
 import { docx } from '#support/sample-files.ts';
@@ -35,30 +35,30 @@ describe('the text of an attached file reaches the model', { timeout: 60_000 }, 
     ['a.docx', `${openXml}.wordprocessingml.document`, docx(fact)],
     ['a.pptx', `${openXml}.presentationml.presentation`, presentation([['Ferries'], [fact]], 'Speak up')],
   ])('%s, and again with a follow-up', async (name, type, content) => {
-    const chat = await openAttaching(service);
+    const chat = await openAttachmentChat(service);
     const file = await chat.upload(name, content, type);
-    const before = readings(service);
+    const before = countPreparedFiles(service);
     expect(await chat.send('When does it leave?', file)).toBe('Hello');
     expect(lastPrompt(model)).toContain(fact);
     expect(lastPrompt(model)).toContain(name);
     expect(lastPrompt(model)).not.toContain('track()');
     await chat.send('And which day?');
     expect(lastPrompt(model).split(fact)).toHaveLength(2);
-    expect(readings(service) - before).toBe(1);
+    expect(countPreparedFiles(service) - before).toBe(1);
   });
 
   it('of a request of a batch', async () => {
-    const batch = await openAttaching(service);
+    const batch = await openAttachmentChat(service);
     const file = await batch.upload('a.pdf', pdfOf([[fact]]), 'application/pdf');
     const submitted = await submit(batch.client, batch, [
       { custom_id: 'one', message: 'When does it leave?', attached_file_uuids: [file] },
     ]);
-    expect(await endOf(batch.client, submitted.id)).toMatchObject({ completed_requests: 1 });
+    expect(await waitForBatchEnd(batch.client, submitted.id)).toMatchObject({ completed_requests: 1 });
     expect(lastPrompt(model)).toContain(fact);
   });
 
   it('once, when two messages attach it', async () => {
-    const chat = await openAttaching(service);
+    const chat = await openAttachmentChat(service);
     const file = await chat.upload('a.txt', fact, 'text/plain');
     await chat.send('One', file);
     await chat.send('Two', file);
@@ -98,7 +98,7 @@ describe('a document that is too long for the prompt', { timeout: 60_000 }, () =
     `The beginning of the report. ${filler.repeat(lines)} ${fact}. ${filler.repeat(lines)}`;
 
   it('is begun there and searched by a tool that the agent need not have', async () => {
-    const chat = await openAttaching(service);
+    const chat = await openAttachmentChat(service);
     const file = await chat.upload('report.md', report(1200), 'text/markdown');
     await whileSearching('ferry Aegina', async (found) => {
       for (const attached of [[file], []]) {
@@ -122,7 +122,7 @@ describe('a document that is too long for the prompt', { timeout: 60_000 }, () =
   });
 
   it('leaves its place to those that fit, the newest first', async () => {
-    const chat = await openAttaching(service);
+    const chat = await openAttachmentChat(service);
     const [older, newer, short] = [
       await chat.upload('older.txt', `older ${report(500)}`, 'text/plain'),
       await chat.upload('newer.txt', `newer ${report(500)}`, 'text/plain'),
@@ -136,7 +136,7 @@ describe('a document that is too long for the prompt', { timeout: 60_000 }, () =
   });
 
   it('tells the page of what is found in a PDF', async () => {
-    const chat = await openAttaching(service);
+    const chat = await openAttachmentChat(service);
     const lines = Array.from({ length: 50 }, () => filler);
     const pages = Array.from({ length: 40 }, (_, index) => (index === 29 ? [fact] : lines));
     const file = await chat.upload('report.pdf', pdfOf(pages), 'application/pdf');
@@ -149,7 +149,7 @@ describe('a document that is too long for the prompt', { timeout: 60_000 }, () =
 });
 
 it('tells the model of a file that is gone by a follow-up', async () => {
-  const chat = await openAttaching(service);
+  const chat = await openAttachmentChat(service);
   const file = await chat.upload('gone.txt', fact, 'text/plain', { scope: 'ephemeral' });
   await chat.send('When does it leave?', file);
   await endDay(chat, file);
@@ -168,4 +168,4 @@ async function endDay({ workspaceId, chatId }: Chat, uuid: string): Promise<void
   await table.change(key, { files: [{ ...file, ...past }] });
 }
 
-type Chat = Awaited<ReturnType<typeof openAttaching>>;
+type Chat = Awaited<ReturnType<typeof openAttachmentChat>>;

@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import type { UploadedFile } from '#contract/message.ts';
-import { checkChats, checkEnded, endOf, type RequestFields, requestsOf, submit } from '#support/batches.ts';
+import {
+  checkChats,
+  checkEnded,
+  type RequestFields,
+  requestsOf,
+  submit,
+  waitForBatchEnd,
+} from '#support/batches.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import {
   createDraftAgent,
@@ -46,7 +53,7 @@ it('takes a batch in with 202, in progress, nothing counted yet', async () => {
     cancelled_at: null,
   });
   expect(Date.parse(body.data.expires_at) - Date.parse(body.data.created_at)).toBe(24 * 3600 * 1000);
-  const ended = await endOf(tenant.client, body.data.id);
+  const ended = await waitForBatchEnd(tenant.client, body.data.id);
   expect(ended).toMatchObject({ status: 'completed', completed_requests: 1, cancelled_at: null });
   expect(Date.parse(ended.completed_at ?? '')).toBeGreaterThanOrEqual(Date.parse(ended.created_at));
 });
@@ -208,7 +215,7 @@ describe('refuses, naming the request and the field,', () => {
     for (const [fields, code, message] of wrong)
       expect(summaryOf(await postOne(fields))).toBe(`${code} requests[0].${message}`);
     const taken = dataOf(await postOne({ history_id: owned, external_user_id: 'ada' }));
-    expect(await endOf(tenant.client, taken.id)).toMatchObject({ completed_requests: 1 });
+    expect(await waitForBatchEnd(tenant.client, taken.id)).toMatchObject({ completed_requests: 1 });
   });
 
   it('a body that is no JSON, no object, or of another type', async () => {
@@ -235,7 +242,7 @@ describe('whitelist mode', () => {
     expect(summaryOf(await post({ requests: unknown }, listed))).toMatch(/^403\/14103 /);
     expect(await batchesIn(listed)).toBe(0);
     const requests = users('ada', 'bob');
-    const batch = await endOf(listed.client, dataOf(await post({ requests }, listed)).id);
+    const batch = await waitForBatchEnd(listed.client, dataOf(await post({ requests }, listed)).id);
     await checkEnded(listed.client, batch, requests);
     expect(batch.completed_requests).toBe(2);
   });
@@ -251,7 +258,7 @@ it('takes 1000 requests of the longest fields', async () => {
   expect(batch.total_requests).toBe(1000);
   const response = await other.client.post<BatchResource>(`/batches/${batch.id}/cancel`, undefined);
   expect([202, 400]).toContain(response.status);
-  await checkEnded(other.client, await endOf(other.client, batch.id), requests);
+  await checkEnded(other.client, await waitForBatchEnd(other.client, batch.id), requests);
 });
 
 it('takes a body of nearly 6 MB, and names the limit to a larger one', { timeout: 90_000 }, async () => {
@@ -259,7 +266,7 @@ it('takes a body of nearly 6 MB, and names the limit to a larger one', { timeout
   const requests = requestsOf(23, (index) => ({ message: `${index}`.padEnd(256 * 1024, 'x') }));
   expect(JSON.stringify(requests).length).toBeLessThan(6 * 1024 * 1024);
   const batch = await submit(other.client, other, requests);
-  const results = await checkEnded(other.client, await endOf(other.client, batch.id), requests);
+  const results = await checkEnded(other.client, await waitForBatchEnd(other.client, batch.id), requests);
   await checkChats(other.client, requests, results);
   const larger = await post({ requests: requestsOf(25, () => ({ message: 'x'.repeat(256 * 1024) })) }, other);
   expect(summaryOf(larger)).toMatch(/^400\/10006 .*6 MB/);
@@ -267,7 +274,7 @@ it('takes a body of nearly 6 MB, and names the limit to a larger one', { timeout
 
 it('shows a batch to its own workspace alone', async () => {
   const batch = await submit(tenant.client, tenant, requestsOf(1));
-  await endOf(tenant.client, batch.id);
+  await waitForBatchEnd(tenant.client, batch.id);
   const other = await openTenant(service);
   for (const [method, path] of [
     ['get', `/batches/${batch.id}`],
@@ -297,7 +304,7 @@ it('gives every kind of request its own chat, agent, name, user and files, and c
     { custom_id: 'first', message: 'Four', history_id: history },
     { custom_id: 'second', message: 'Five', history_id: history },
   ];
-  const batch = await endOf(own.client, (await submit(own.client, own, requests)).id);
+  const batch = await waitForBatchEnd(own.client, (await submit(own.client, own, requests)).id);
   const results = await checkEnded(own.client, batch, requests);
   expect(results.map(({ status }) => status)).toEqual(Array(5).fill('success'));
   const chats = dataOf(
@@ -332,5 +339,5 @@ it('may be done by a tenant without a whitelist for users that nobody knows', as
   const { workspaceId } = await createTenant();
   expect(workspaceId).not.toBe(tenant.workspaceId);
   const batch = dataOf(await postOne({ external_user_id: 'never seen' }));
-  expect(await endOf(tenant.client, batch.id)).toMatchObject({ completed_requests: 1 });
+  expect(await waitForBatchEnd(tenant.client, batch.id)).toMatchObject({ completed_requests: 1 });
 });

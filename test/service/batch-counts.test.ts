@@ -1,7 +1,15 @@
 import { setTimeout as pass } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
-import { batchAt, checkEnded, endOf, requestsOf, resultsOf, submit, tally } from '#support/batches.ts';
+import {
+  batchAt,
+  checkEnded,
+  requestsOf,
+  resultsOf,
+  submit,
+  tally,
+  waitForBatchEnd,
+} from '#support/batches.ts';
 import { dataOf, type OpenTenant, openTenant } from '#support/open-tenant.ts';
 import { quickTimer } from '#support/quick-timer.ts';
 import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
@@ -110,7 +118,7 @@ it('counts and results agree at every moment, whatever ends, is cancelled or exp
       }, 10_000);
       try {
         const checks = await watching;
-        const ended = await endOf(tenant.client, id);
+        const ended = await waitForBatchEnd(tenant.client, id);
         const results = await checkEnded(tenant.client, ended, requests);
         return `${ended.status} ${JSON.stringify(tally(results))} in ${checks} looks`;
       } finally {

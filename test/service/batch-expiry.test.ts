@@ -2,14 +2,14 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import {
   batchAt,
-  batchThat,
   checkChats,
   checkEnded,
-  endOf,
   requestsOf,
   resultsOf,
   submit,
   tally,
+  waitForBatch,
+  waitForBatchEnd,
 } from '#support/batches.ts';
 import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { quickTimer } from '#support/quick-timer.ts';
@@ -56,7 +56,7 @@ it('at its expiry what was not begun fails with 408, what was finishes, and the 
     call.chunk('Late');
     call.finish();
   }
-  const ended = await endOf(tenant.client, batch.id);
+  const ended = await waitForBatchEnd(tenant.client, batch.id);
   expect(ended).toMatchObject({
     status: 'completed',
     completed_requests: processing,
@@ -80,7 +80,7 @@ it('a batch that has expired and is still in progress can be cancelled, and its 
     tenant,
     requestsOf(30, (index) => ({ message: `Hold ${index}` })),
   );
-  await batchThat(client, batch.id, ({ failed_requests }) => failed_requests > 0);
+  await waitForBatch(client, batch.id, ({ failed_requests }) => failed_requests > 0);
   const processing = openCalls.length;
   const cancel = await client.post<BatchResource>(`/batches/${batch.id}/cancel`, undefined);
   expect(cancel.status).toBe(202);
@@ -96,7 +96,7 @@ it('a batch that has expired and is still in progress can be cancelled, and its 
     call.chunk('Late');
     call.finish();
   }
-  const ended = await endOf(client, batch.id);
+  const ended = await waitForBatchEnd(client, batch.id);
   expect(ended).toMatchObject({ status: 'cancelled', completed_at: null, completed_requests: processing });
   expect(ended.cancelled_at).not.toBeNull();
   expect(tally(await resultsOf(client, batch.id))).toEqual({
@@ -111,7 +111,7 @@ it('what a worker has left lying at the expiry fails too, so that the batch ends
   await vi.waitUntil(() => openCalls.length === 3, { timeout: 30_000 });
   await vi.waitUntil(() => Date.now() > Date.parse(batch.expires_at), { timeout: 30_000 });
   service.run.killWorkers('ProcessBatchItems');
-  const ended = await endOf(tenant.client, batch.id);
+  const ended = await waitForBatchEnd(tenant.client, batch.id);
   expect(ended).toMatchObject({ status: 'completed', completed_requests: 0, failed_requests: 3 });
   expect(tally(await resultsOf(tenant.client, batch.id))).toEqual({ 'failed 408': 3 });
   openCalls.splice(0);

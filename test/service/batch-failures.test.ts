@@ -1,6 +1,14 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { queueRequest } from '#support/batch-queue.ts';
-import { checkChats, checkEnded, endOf, requestsOf, resultsOf, submit, tally } from '#support/batches.ts';
+import {
+  checkChats,
+  checkEnded,
+  requestsOf,
+  resultsOf,
+  submit,
+  tally,
+  waitForBatchEnd,
+} from '#support/batches.ts';
 import { type DynamoProxy, startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
@@ -68,7 +76,7 @@ it.concurrent('a model that is down for a while costs time, and no request', asy
   const upAt = Date.now() + 10_000;
   scripts.set('Down', (call) => (Date.now() < upAt ? call.fail(503) : respond(call)));
   const requests = requestsOf(50, (index) => ({ message: `Down ${index}` }));
-  const batch = await endOf(tenant.client, (await submit(tenant.client, tenant, requests)).id, 100);
+  const batch = await waitForBatchEnd(tenant.client, (await submit(tenant.client, tenant, requests)).id, 100);
   expect(batch).toMatchObject({ status: 'completed', completed_requests: 50 });
   const results = await checkEnded(tenant.client, batch, requests);
   await checkChats(tenant.client, requests, results);
@@ -84,7 +92,7 @@ it.concurrent('a provider that asks to wait is asked again no sooner', async () 
     else respond(call);
   });
   const requests = requestsOf(20, (index) => ({ message: `Throttled ${index}` }));
-  const batch = await endOf(tenant.client, (await submit(tenant.client, tenant, requests)).id, 100);
+  const batch = await waitForBatchEnd(tenant.client, (await submit(tenant.client, tenant, requests)).id, 100);
   expect(batch).toMatchObject({ status: 'completed', completed_requests: 20 });
   for (const [first = 0, second = 0, ...others] of calls.values()) {
     expect(second - first).toBeGreaterThanOrEqual(20_900);
@@ -105,7 +113,7 @@ it.concurrent('a reply that breaks off three times is given up, and stands in it
     { custom_id: 'broken', message: 'Break off' },
     { custom_id: 'whole', message: 'Hello?' },
   ];
-  const batch = await endOf(tenant.client, (await submit(tenant.client, tenant, requests)).id, 100);
+  const batch = await waitForBatchEnd(tenant.client, (await submit(tenant.client, tenant, requests)).id, 100);
   expect(batch).toMatchObject({ status: 'completed', completed_requests: 1, failed_requests: 1 });
   expect(broken).toBe(3);
   const [result] = await checkEnded(tenant.client, batch, requests);
@@ -127,7 +135,7 @@ it.concurrent('a reply that breaks off twice is had the third time, and stands o
     setTimeout(() => call.reset(), 50);
   });
   const requests = [{ custom_id: 'stumbles', message: 'Stumble' }];
-  const batch = await endOf(tenant.client, (await submit(tenant.client, tenant, requests)).id, 100);
+  const batch = await waitForBatchEnd(tenant.client, (await submit(tenant.client, tenant, requests)).id, 100);
   const results = await checkEnded(tenant.client, batch, requests);
   expect(results[0]?.response_content).toBe('Hello');
   await checkChats(tenant.client, requests, results);
@@ -152,7 +160,7 @@ it.concurrent('a request that the queue gives up fails, unless it is over or bei
   await expect.poll(statuses, { timeout: 30_000 }).toEqual(['success', 'processing', 'failed']);
   down = false;
   for (const call of calls) respond(call);
-  const results = await checkEnded(tenant.client, await endOf(tenant.client, batch.id), requests);
+  const results = await checkEnded(tenant.client, await waitForBatchEnd(tenant.client, batch.id), requests);
   expect(tally(results)).toEqual({ success: 2, 'failed 500': 1 });
   expect(results[2]?.error_message).toBe('The request could not be processed');
 });
@@ -187,7 +195,11 @@ it.concurrent('a request that the queue gives up hands on its place and its hist
   await failWaiting(0);
   await expect.poll(statusOf(1), { timeout: 30_000 }).toBe('success');
   down = false;
-  const results = await checkEnded(tenant.client, await endOf(tenant.client, batch.id, 100), requests);
+  const results = await checkEnded(
+    tenant.client,
+    await waitForBatchEnd(tenant.client, batch.id, 100),
+    requests,
+  );
   expect(tally(results)).toEqual({ success: 39, 'failed 500': 2 });
 });
 
@@ -202,7 +214,7 @@ it.concurrent.each([
     const requests = requestsOf(2, (index) => (index === 0 ? { history_id: chatId } : {}));
     failing.set(tenant.workspaceId, name);
     const { id } = await submit(tenant.client, tenant, requests);
-    const batch = await endOf(tenant.client, id, 100);
+    const batch = await waitForBatchEnd(tenant.client, id, 100);
     expect(batch).toMatchObject({ status: 'failed', completed_at: expect.any(String) });
     const results = await checkEnded(tenant.client, batch, requests);
     expect(tally(results)).toEqual(ends);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as pass } from 'node:timers/promises';
 import { expect, it, vi } from 'vitest';
-import { checkChats, checkEnded, endOf, requestsOf, submit } from '#support/batches.ts';
+import { checkChats, checkEnded, requestsOf, submit, waitForBatchEnd } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
 import { startCommand, startProgram } from '#support/command.ts';
 import { startScriptedModel } from '#support/scripted-model.ts';
@@ -75,7 +75,7 @@ it.runIf(process.env.SOAK !== undefined)(
         run = start();
         await run.printed('Ctrl-C ends it.');
       }
-      const ended = await endOf(await client(), id, 75);
+      const ended = await waitForBatchEnd(await client(), id, 75);
       console.log(
         `The batch ended ${((performance.now() - restarted) / 1000).toFixed(1)} s after the last restart`,
       );

@@ -3,14 +3,14 @@ import type { BatchResource } from '#contract/batch.ts';
 import { unpublishAgent } from '#domain/agents/unpublish-agent.ts';
 import {
   batchAt,
-  batchThat,
   checkChats,
   checkEnded,
-  endOf,
   requestsOf,
   resultsOf,
   submit,
   tally,
+  waitForBatch,
+  waitForBatchEnd,
 } from '#support/batches.ts';
 import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
@@ -66,7 +66,7 @@ it('a cancel in the middle fails at once what was not begun, lets what was finis
     'Only a batch in progress can be cancelled; this one is cancelling',
   );
   for (const call of calls.slice(5)) respond(call);
-  const ended = await endOf(tenant.client, batch.id);
+  const ended = await waitForBatchEnd(tenant.client, batch.id);
   expect(ended).toMatchObject({ status: 'cancelled', completed_requests: 40, failed_requests: 60 });
   expect([ended.completed_at, ended.cancelled_at === null]).toEqual([null, false]);
   const results = await checkEnded(tenant.client, ended, requests);
@@ -90,9 +90,12 @@ it('a cancel of what has nothing in flight is final without further ado', async 
     tenant,
     requestsOf(3, () => ({ history_id: chatId })),
   );
-  await batchThat(tenant.client, batch.id, () => true);
+  await waitForBatch(tenant.client, batch.id, () => true);
   dataOf(await cancel(tenant.client, batch.id));
-  expect(await endOf(tenant.client, batch.id)).toMatchObject({ status: 'cancelled', failed_requests: 3 });
+  expect(await waitForBatchEnd(tenant.client, batch.id)).toMatchObject({
+    status: 'cancelled',
+    failed_requests: 3,
+  });
   if (call) respond(call);
   await sending;
   expect(await historyOf(tenant.client, chatId)).toHaveLength(2);
@@ -108,7 +111,7 @@ it('a cancel that races with the last requests leaves one final state, and count
     // The cancellation comes between the replies and the batch's end.
     await new Promise((resolve) => setTimeout(resolve, round * 8));
     const { status } = await cancel(tenant.client, batch.id);
-    const ended = await endOf(tenant.client, batch.id);
+    const ended = await waitForBatchEnd(tenant.client, batch.id);
     expect(ended.status).toBe(status === 202 ? 'cancelled' : 'completed');
     expect(ended.completed_requests).toBe(2);
     await checkEnded(tenant.client, ended, requests);
@@ -138,7 +141,7 @@ it('requests of one history run in input order, one at a time, beside others', a
     index % 2 === 0 ? { message: `Chained ${index}`, history_id: chatId } : {},
   );
   const batch = await submit(tenant.client, tenant, requests);
-  const ended = await endOf(tenant.client, batch.id);
+  const ended = await waitForBatchEnd(tenant.client, batch.id);
   model.onCall = onCall;
   expect(ended).toMatchObject({ status: 'completed', completed_requests: 40 });
   const chained = requests.filter(({ history_id }) => history_id !== undefined).map(({ message }) => message);
@@ -172,7 +175,7 @@ it('a history that someone else uses meanwhile gets both, each in its place and 
     await new Promise((resolve) => setTimeout(resolve, 300));
   }
   model.onCall = onCall;
-  const results = await checkEnded(tenant.client, await endOf(tenant.client, batch.id), requests);
+  const results = await checkEnded(tenant.client, await waitForBatchEnd(tenant.client, batch.id), requests);
   expect(results.map(({ response_content }) => response_content)).toEqual(
     requests.map(({ message }) => `To: ${message}`),
   );
@@ -205,7 +208,7 @@ it('what has become invalid since fails with 400, and nothing else with it', asy
   await operator().workspaces.removeFromWhitelist(tenant.workspaceId, ['bob']);
   for (const call of calls) respond(call);
   for (const call of await takeOpenCalls(21)) respond(call);
-  const results = await checkEnded(tenant.client, await endOf(tenant.client, batch.id), requests);
+  const results = await checkEnded(tenant.client, await waitForBatchEnd(tenant.client, batch.id), requests);
   expect(tally(results)).toEqual({ success: 61, 'failed 400': 2 });
   expect(results.slice(-2)).toMatchObject([
     { custom_id: 'agent', error_message: 'Agent version not found', history_id: null },
@@ -226,7 +229,7 @@ it('a batch of a workspace that is switched off fails as a whole', async () => {
     timeout: 30_000,
   });
   await operator().workspaces.update(tenant.workspaceId, { enabled: true });
-  const ended = await endOf(tenant.client, batch.id);
+  const ended = await waitForBatchEnd(tenant.client, batch.id);
   expect(tally(await checkEnded(tenant.client, ended, requests))).toEqual({ success: 40, 'failed 500': 20 });
   expect(openCalls).toHaveLength(0);
 });
@@ -262,10 +265,10 @@ it('a workspace has at most ten open batches, however many are submitted at once
   const responding = setInterval(() => openCalls.splice(0).forEach((call) => void respond(call)), 20);
   try {
     for (const id of [...created, own.body.data.id])
-      expect((await endOf(client, id)).status).toBe('completed');
+      expect((await waitForBatchEnd(client, id)).status).toBe('completed');
     const after = await create('once they have ended');
     expect(after.status).toBe(202);
-    await endOf(client, after.body.data.id);
+    await waitForBatchEnd(client, after.body.data.id);
   } finally {
     clearInterval(responding);
   }

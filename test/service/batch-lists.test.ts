@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { BatchResource, BatchResultResource } from '#contract/batch.ts';
-import { endOf, requestsOf, resultsOf, submit } from '#support/batches.ts';
+import { requestsOf, resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
 import type { ApiResponse } from '#support/client.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
@@ -25,7 +25,7 @@ beforeAll(async () => {
   tenant = await openTenant(service, { model: 'openai:test' });
   const { client } = tenant;
   const ended = async (requests: Record<string, unknown>[]) =>
-    endOf(client, (await submit(client, tenant, requests)).id);
+    waitForBatchEnd(client, (await submit(client, tenant, requests)).id);
   const mixed = requestsOf(25, (index) => (index % 5 === 2 ? { message: 'Refuse me' } : {}));
   const first = await ended(mixed);
   const second = await ended(requestsOf(1));
@@ -37,7 +37,7 @@ beforeAll(async () => {
   await vi.waitUntil(() => openCalls.length === 1, { timeout: 20_000 });
   dataOf(await client.post(`/batches/${cancelled.id}/cancel`, undefined));
   for (const call of openCalls.splice(0)) call.finish();
-  await endOf(client, cancelled.id);
+  await waitForBatchEnd(client, cancelled.id);
   const open = await submit(
     client,
     tenant,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { checkChats, checkEnded, endOf, requestsOf, submit } from '#support/batches.ts';
+import { checkChats, checkEnded, requestsOf, submit, waitForBatchEnd } from '#support/batches.ts';
 import { type DynamoProxy, startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import { quickTimer } from '#support/quick-timer.ts';
@@ -55,7 +55,7 @@ it('writes whose answers are lost are done once, and nobody loses what is his', 
   const { lost } = loseEvery(3);
   const requests = requestsOf(24, (index) => (index % 6 === 0 ? { history_id: chatId } : {}));
   const calls = model.calls.length;
-  const batch = await endOf(tenant.client, (await submit(tenant.client, tenant, requests)).id, 100);
+  const batch = await waitForBatchEnd(tenant.client, (await submit(tenant.client, tenant, requests)).id, 100);
   expect(batch).toMatchObject({ status: 'completed', completed_requests: 24 });
   for (const target of writes) expect(lost.get(target), target).toBeGreaterThan(0);
   const results = await checkEnded(tenant.client, batch, requests);
@@ -76,7 +76,11 @@ it('a task of the workflow that fails says so in a line of its own, and every li
       body: '{"__type":"ValidationException","message":"No such key","Item":{"text":{"S":"canary-row"}}}',
     };
   };
-  const batch = await endOf(tenant.client, (await submit(tenant.client, tenant, requestsOf(2))).id, 100);
+  const batch = await waitForBatchEnd(
+    tenant.client,
+    (await submit(tenant.client, tenant, requestsOf(2))).id,
+    100,
+  );
   expect(batch).toMatchObject({ status: 'completed', completed_requests: 2 });
   expect(rejected).toBe(1);
   const linesOf = (name: string) =>

@@ -1,6 +1,13 @@
 import { setTimeout as pass } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { batchThat, checkChats, checkEnded, endOf, requestsOf, submit } from '#support/batches.ts';
+import {
+  checkChats,
+  checkEnded,
+  requestsOf,
+  submit,
+  waitForBatch,
+  waitForBatchEnd,
+} from '#support/batches.ts';
 import { type FailingService, startFailingService } from '#support/failing-service.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
@@ -72,12 +79,12 @@ it.each(outages.map((names) => [names.join(', '), names] as const))(
     const tenant = await openTenant(service, { model: 'openai:test', titles: false });
     const requests = requestsOf(requestCount);
     const { id } = await submit(tenant.client, tenant, requests);
-    await batchThat(tenant.client, id, ({ completed_requests }) => completed_requests >= startOf(names));
+    await waitForBatch(tenant.client, id, ({ completed_requests }) => completed_requests >= startOf(names));
     for (const name of names) Object.assign(down[name], { isDown: true, rejected: 0 });
     await pass(outageSeconds * 1000);
     for (const name of names) down[name].isDown = false;
     const end = performance.now();
-    const batch = await endOf(tenant.client, id, endSeconds);
+    const batch = await waitForBatchEnd(tenant.client, id, endSeconds);
     console.log(
       `${names.join(', ')}: ${names.map((name) => down[name].rejected).join(', ')} calls met the outage;`,
       `the batch ended ${((performance.now() - end) / 1000).toFixed(1)} s after it`,

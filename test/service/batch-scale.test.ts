@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
-import { checkChats, checkEnded, endOf, requestsOf, resultsOf, submit } from '#support/batches.ts';
+import { checkChats, checkEnded, requestsOf, resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
 import { type Service, startService } from '#support/service.ts';
@@ -37,13 +37,13 @@ it('1000 requests are taken in at once, end once each, and cost twelve write uni
   const tenant = await openTenant(service, { model: 'openai:test' });
   const requests = requestsOf(1000, (index) => ({ message: `Message ${index} `.padEnd(1000, 'x') }));
   // Starts the functions' first threads.
-  await endOf(tenant.client, (await submit(tenant.client, tenant, requestsOf(1))).id);
+  await waitForBatchEnd(tenant.client, (await submit(tenant.client, tenant, requestsOf(1))).id);
   const before = service.run.dynamoCalls().length;
   const calls = model.calls.length;
   const start = performance.now();
   const batch = await submit(tenant.client, tenant, requests);
   const accepted = performance.now() - start;
-  const ended = await endOf(tenant.client, batch.id, 170);
+  const ended = await waitForBatchEnd(tenant.client, batch.id, 170);
   const took = performance.now() - start;
   expect(ended).toMatchObject({ status: 'completed', completed_requests: 1000, failed_requests: 0 });
   expect(model.calls.length - calls).toBe(1000);
@@ -81,7 +81,7 @@ it('a thousand results of 10 KB come in one page', async () => {
   const tenant = await openTenant(service, { model: 'openai:test' });
   reply = 'ä'.repeat(5000);
   const requests = requestsOf(count);
-  const batch = await endOf(tenant.client, (await submit(tenant.client, tenant, requests)).id, 170);
+  const batch = await waitForBatchEnd(tenant.client, (await submit(tenant.client, tenant, requests)).id, 170);
   const start = performance.now();
   const results = await resultsOf(tenant.client, batch.id);
   console.log(`${count} results of 10 KB in one page after ${Math.round(performance.now() - start)} ms`);
@@ -96,7 +96,7 @@ it('requests of one history end in their order', async () => {
   const count = isSoak ? 1000 : 100;
   const requests = requestsOf(count, () => ({ history_id: chatId }));
   const start = performance.now();
-  const batch = await endOf(tenant.client, (await submit(tenant.client, tenant, requests)).id, 170);
+  const batch = await waitForBatchEnd(tenant.client, (await submit(tenant.client, tenant, requests)).id, 170);
   console.log(`${count} requests of one history ended after ${Math.round(performance.now() - start)} ms`);
   expect(batch).toMatchObject({ status: 'completed', completed_requests: count });
   expect(contentsOf(await historyOf(tenant.client, chatId))).toEqual(
@@ -112,14 +112,14 @@ it.runIf(isSoak)('a workspace with much to do hardly delays another', async () =
   const timeOf = async (): Promise<number> => {
     const start = performance.now();
     const requests = requestsOf(10);
-    const batch = await endOf(other.client, (await submit(other.client, other, requests)).id);
+    const batch = await waitForBatchEnd(other.client, (await submit(other.client, other, requests)).id);
     expect(batch.completed_requests).toBe(10);
     return performance.now() - start;
   };
   // The model is slow, so that the number of workers is the bottleneck and not this machine's processors.
   replyMilliseconds = 2000;
   // Starts a thread for every worker.
-  await endOf(busy.client, (await submit(busy.client, busy, requestsOf(400))).id, 100);
+  await waitForBatchEnd(busy.client, (await submit(busy.client, busy, requestsOf(400))).id, 100);
   const alone = await timeOf();
   const large = await Promise.all(
     Array.from({ length: 10 }, () => submit(busy.client, busy, requestsOf(1000))),
@@ -131,13 +131,13 @@ it.runIf(isSoak)('a workspace with much to do hardly delays another', async () =
   expect(withLoad).toBeLessThan(Math.max(3 * alone, 2000));
   replyMilliseconds = 0;
   for (const { id } of large) await busy.client.post(`/batches/${id}/cancel`, undefined);
-  for (const { id } of large) expect((await endOf(busy.client, id)).status).toBe('cancelled');
+  for (const { id } of large) expect((await waitForBatchEnd(busy.client, id)).status).toBe('cancelled');
 });
 
 it.runIf(isSoak)('300 requests in chats of their own have one turn each', async () => {
   const tenant = await openTenant(service, { model: 'openai:test' });
   const requests = requestsOf(300);
-  const batch = await endOf(tenant.client, (await submit(tenant.client, tenant, requests)).id, 170);
+  const batch = await waitForBatchEnd(tenant.client, (await submit(tenant.client, tenant, requests)).id, 170);
   const results = await checkEnded(tenant.client, batch, requests);
   await checkChats(tenant.client, requests, results);
 });

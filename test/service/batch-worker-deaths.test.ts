@@ -9,11 +9,11 @@ import {
   batchAt,
   checkChats,
   checkEnded,
-  endOf,
   requestsOf,
   resultsOf,
   submit,
   tally,
+  waitForBatchEnd,
 } from '#support/batches.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { type DynamoProxy, startDynamoProxy } from '#support/dynamo-proxy.ts';
@@ -137,7 +137,7 @@ async function endOfReconciled(
     await reconcileTogether();
     await new Promise((resolve) => setTimeout(resolve, 700));
   }
-  return endOf(client, id, 1);
+  return waitForBatchEnd(client, id, 1);
 }
 
 const isOpen = ({ status }: BatchResource): boolean => ['in_progress', 'cancelling'].includes(status);
@@ -213,7 +213,7 @@ it('a workspace never holds all workers, however much it has to do', async () =>
   await vi.waitUntil(() => openCalls.length >= 30, { timeout: 60_000 });
   // The fourth worker serves the other workspace, while no request of the first workspace has ended.
   const small = await submit(other.client, other, requestsOf(10));
-  expect((await endOf(other.client, small.id)).completed_requests).toBe(10);
+  expect((await waitForBatchEnd(other.client, small.id)).completed_requests).toBe(10);
   expect(openCalls).toHaveLength(30);
   let most = 0;
   while ((await batchAt(busy.client, large.id)).status === 'in_progress') {
@@ -221,7 +221,7 @@ it('a workspace never holds all workers, however much it has to do', async () =>
     for (const call of openCalls.splice(0)) respond(call);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  expect((await endOf(busy.client, large.id)).completed_requests).toBe(100);
+  expect((await waitForBatchEnd(busy.client, large.id)).completed_requests).toBe(100);
   expect(most).toBeLessThanOrEqual(30);
 });
 
@@ -241,7 +241,7 @@ it('a request whose file has expired meanwhile fails with 400 and says so', asyn
   await vi.waitUntil(async () => (await item())?.status === 'waiting', { timeout: 60_000 });
   await table.change(keys.file(tenant.workspaceId, uuid), { expires_at: new Date().toISOString() });
   isDown = false;
-  const ended = await endOf(tenant.client, batch.id);
+  const ended = await waitForBatchEnd(tenant.client, batch.id);
   const results = await resultsOf(tenant.client, ended.id);
   expect(results.map(({ status, error_code }) => [status, error_code])).toEqual([
     ['failed', 400],
@@ -337,7 +337,7 @@ it('a request whose worker fails each time ends as failed with its last attempt'
   await expect.poll(() => failures, { timeout: 30_000 }).toBe(2);
   expect(await table.read(key)).toMatchObject({ status: 'processing', lost: 9 });
   await failRepeatedly(9);
-  const ended = await endOf(tenant.client, batch.id);
+  const ended = await waitForBatchEnd(tenant.client, batch.id);
   const [result] = await checkEnded(tenant.client, ended, requests);
   expect(result).toMatchObject({ error_code: 500, error_message: 'The request could not be processed' });
   expect(failures).toBe(2);
@@ -381,6 +381,6 @@ it('undelivered webhooks of one workspace do not keep a dead worker of another f
     for (const call of openCalls.splice(0)) respond(call);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  expect((await endOf(other.client, batch.id)).completed_requests).toBe(1);
+  expect((await waitForBatchEnd(other.client, batch.id)).completed_requests).toBe(1);
   expect((await run).FunctionError).toBeUndefined();
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import type { UploadedFile } from '#contract/message.ts';
-import { endOf } from '#support/batches.ts';
+import { waitForBatchEnd } from '#support/batches.ts';
 import type { ApiResponse } from '#support/client.ts';
 import { exchange } from '#support/fuzz/raw-exchange.ts';
 import { dataOf, type OpenTenant, openTenant } from '#support/open-tenant.ts';
@@ -139,7 +139,10 @@ it.each<[string, Dialect]>([
     agent_id,
     requests: [{ custom_id: 'one', message: 'Hi', ...nothing, agent_id: null, name: null }],
   });
-  expect(await endOf(tenant.client, batch.id)).toMatchObject({ status: 'completed', completed_requests: 1 });
+  expect(await waitForBatchEnd(tenant.client, batch.id)).toMatchObject({
+    status: 'completed',
+    completed_requests: 1,
+  });
 });
 
 it('what is not UTF-8 in a JSON body becomes U+FFFD', async () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, it, vi } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
-import { checkEnded, endOf, tally } from '#support/batches.ts';
+import { checkEnded, tally, waitForBatchEnd } from '#support/batches.ts';
 import { type Client, clientOf } from '#support/client.ts';
 import { type RunningCommand, startCommand } from '#support/command.ts';
 import type { FrozenFolder } from '#support/frozen/freeze-data-folder.ts';
@@ -59,7 +59,7 @@ afterAll(async () => {
 
 it('ends the open batch of an earlier version whole and exact, each request once', async () => {
   const { id, requests } = frozen.batches.open;
-  const batch = await endOf(client, id, 110);
+  const batch = await waitForBatchEnd(client, id, 110);
   expect(batch.status).toBe('completed');
   const results = await checkEnded(client, batch, requests);
   // One request had failed before the upgrade.
@@ -75,7 +75,7 @@ it('ends the open batch of an earlier version whole and exact, each request once
 
 it('ends a batch that was cancelled before, whatever its dead worker had in hand', async () => {
   const { id, requests } = frozen.batches.cancelling;
-  const batch = await endOf(client, id, 110);
+  const batch = await waitForBatchEnd(client, id, 110);
   expect(batch).toMatchObject({ status: 'cancelled', failed_requests: requests.length });
   expect(tally(await checkEnded(client, batch, requests))).toEqual({ 'failed 499': requests.length });
   expect((await send(client, frozen, Number(requests[0]?.history_id), 'Go on')).status).toBe(200);
@@ -83,7 +83,7 @@ it('ends a batch that was cancelled before, whatever its dead worker had in hand
 
 it('delivers the webhook of a batch that had ended, in the words and under the secret of then', async () => {
   const [call] = await receiver.called(1);
-  const batch = await endOf(client, frozen.batches.undelivered.id);
+  const batch = await waitForBatchEnd(client, frozen.batches.undelivered.id);
   expect(call?.payload).toEqual({
     event: 'batch.completed',
     timestamp: batch.completed_at,

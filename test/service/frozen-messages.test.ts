@@ -10,7 +10,7 @@ import { createApiKey } from '#domain/workspaces/create-api-key.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { batches } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
-import { batchAt, checkEnded, endOf, tally } from '#support/batches.ts';
+import { batchAt, checkEnded, tally, waitForBatchEnd } from '#support/batches.ts';
 import { type Client, clientOf } from '#support/client.ts';
 import { startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { missingFields } from '#support/frozen/compare-json.ts';
@@ -92,7 +92,7 @@ describe('what an earlier version has sent', () => {
       (await batches().items(unstarted, body.positions)).map((item) => item?.status);
     await expect.poll(statuses, { timeout: 60_000 }).toEqual(body.positions.map(() => 'success'));
     await runFrozenWorkflow(unstarted);
-    const ended = await endOf(client, unstarted.id, 60);
+    const ended = await waitForBatchEnd(client, unstarted.id, 60);
     expect(tally(await checkEnded(client, ended, customIds))).toEqual({ success: unstarted.total });
   });
 
@@ -163,7 +163,7 @@ describe('what an earlier version has sent', () => {
       }),
     );
     sfn.destroy();
-    const ended = await endOf(client, unstarted.id, 60);
+    const ended = await waitForBatchEnd(client, unstarted.id, 60);
     expect(tally(await checkEnded(client, ended, customIds))).toEqual({ success: unstarted.total });
   });
 

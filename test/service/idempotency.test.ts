@@ -3,7 +3,7 @@ import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import type { ChatResource } from '#contract/chat.ts';
-import { endOf } from '#support/batches.ts';
+import { waitForBatchEnd } from '#support/batches.ts';
 import type { ApiResponse } from '#support/client.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { type DynamoProxy, type ProxiedCall, startDynamoProxy } from '#support/dynamo-proxy.ts';
@@ -266,7 +266,7 @@ it('answers a batch and a chat as they were made, whatever has become of them', 
   if (batchRequest === undefined || chatRequest === undefined) throw new Error('No such route');
   const batch = await postWithKey<BatchResource>(tenant, batchRequest, 'batch');
   const chat = await postWithKey<ChatResource>(tenant, chatRequest, 'chat');
-  expect(await endOf(tenant.client, batch.body.data.id)).toMatchObject({ completed_requests: 1 });
+  expect(await waitForBatchEnd(tenant.client, batch.body.data.id)).toMatchObject({ completed_requests: 1 });
   dataOf(await tenant.send(chat.body.data, { message: 'Hello' }));
   expect((await postWithKey(tenant, batchRequest, 'batch')).body).toEqual(batch.body);
   expect((await postWithKey(tenant, chatRequest, 'chat')).body).toEqual(chat.body);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { checkEnded, endOf, submit } from '#support/batches.ts';
+import { checkEnded, submit, waitForBatchEnd } from '#support/batches.ts';
 import { type Client, clientOf } from '#support/client.ts';
 import { type DynamoProxy, type ProxiedCall, startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { fileBucketOf } from '#support/file-bucket.ts';
@@ -248,7 +248,7 @@ describe('a reply that the table will never take', () => {
   it('fails its request of a batch after one call of the model', async () => {
     const { scripted, sending } = await open();
     const requests = [{ custom_id: 'one', message: 'Hi' }];
-    const batch = await endOf(sending, (await submit(sending, scripted, requests)).id);
+    const batch = await waitForBatchEnd(sending, (await submit(sending, scripted, requests)).id);
     const [result] = await checkEnded(sending, batch, requests);
     expect(result).toMatchObject({ status: 'failed', error_code: 500, error_message: reason });
     expect(model.calls).toHaveLength(1);

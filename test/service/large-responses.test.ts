@@ -5,7 +5,7 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import type { MessageResource } from '#contract/message.ts';
 import { queueRequest } from '#support/batch-queue.ts';
-import { checkEnded, endOf, resultsOf, submit } from '#support/batches.ts';
+import { checkEnded, resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
 import { type Client, clientOf } from '#support/client.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { countLargeTexts } from '#support/file-bucket.ts';
@@ -265,7 +265,7 @@ describe('a large reply', () => {
           ({ operation, name: by }) => operation === 'DELETE object' && by?.includes('ProcessBatchItems'),
         );
     await expect.poll(deleted, { timeout: 20_000 }).toHaveLength(1);
-    const ended = await endOf(own.client, batch.id);
+    const ended = await waitForBatchEnd(own.client, batch.id);
     await checkEnded(own.client, ended, requests);
     expect(await contents()).toEqual(['Quick', large]);
     expect(await countLargeTexts(service, own.workspaceId)).toBe(1);

@@ -1,7 +1,7 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type MetricName, metrics, serviceDimension } from '#runtime/observability/metric-names.ts';
-import { endOf } from '#support/batches.ts';
+import { waitForBatchEnd } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
 import { type MetricLine, readMetricLine } from '#support/metric-lines.ts';
 import { dataOf, summaryOf } from '#support/open-tenant.ts';
@@ -131,7 +131,7 @@ it('tells what turns, uploads, batches and webhooks take and cost, and no text, 
     { url: `${receiver.url}?canary-query`, secret: 'canary-secret' },
     'canary-request',
   );
-  await endOf(client, batch.id);
+  await waitForBatchEnd(client, batch.id);
   expect(await tenant.closed(batch)).toMatchObject({ state: 'delivered', attempts: 2 });
   expect(summaryOf(await clientOf(service, { apiKey: 'ak_canary' }).get('/chats'))).toContain('400/10001');
   await client.post('/chats', { name: 'canary-chat', agent_id: 'canary-agent' });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { checkEnded, endOf, submit } from '#support/batches.ts';
+import { checkEnded, submit, waitForBatchEnd } from '#support/batches.ts';
 import { type Client, clientOf } from '#support/client.ts';
 import type { ModelCall, ScriptedModel } from '#support/model-server.ts';
 import { startScriptedBedrock } from '#support/scripted-bedrock.ts';
@@ -344,7 +344,7 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
       const name = 'a request that never fits';
       const calls = script(name, (call) => call.fail(400, {}, 'Input is too long for requested model.'));
       const requests = [{ custom_id: 'one', message: name }];
-      const batch = await endOf(client, (await submit(client, tenant, requests)).id);
+      const batch = await waitForBatchEnd(client, (await submit(client, tenant, requests)).id);
       expect(await checkEnded(client, batch, requests)).toMatchObject([
         { status: 'failed', error_code: 500, error_message: tooLong },
       ]);
@@ -372,7 +372,7 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
     expect(respond).toMatchObject({ status: 200, body: { data: 'One, two', error_code: 0 } });
     expect(respond.headers.get('x-reply-incomplete')).toBe(cut);
     const requests = [{ custom_id: 'one', message: 'to the limit' }];
-    const batch = await endOf(client, (await submit(client, tenant, requests)).id);
+    const batch = await waitForBatchEnd(client, (await submit(client, tenant, requests)).id);
     expect(await checkEnded(client, batch, requests)).toMatchObject([
       { status: 'success', response_content: 'One, two', incomplete: cut },
     ]);

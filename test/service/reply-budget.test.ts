@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { StreamEvent } from '#contract/events.ts';
 import type { ReasoningStep } from '#contract/message.ts';
-import { endOf, resultsOf, submit } from '#support/batches.ts';
+import { resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
 import { type Client, clientOf } from '#support/client.ts';
 import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
 import {
@@ -172,7 +172,7 @@ describe('a reply', { timeout: 60_000 }, () => {
     const agentId = await agentWith({ unified_tools: [fetchTool], meta: { max_steps: 50 } });
     model.onCall = greedy();
     const { id } = await submit(client, { agentId }, [{ custom_id: 'one', message: 'go' }]);
-    await endOf(client, id);
+    await waitForBatchEnd(client, id);
     expect(await resultsOf(client, id)).toMatchObject([{ status: 'success', response_content: 'Enough.' }]);
     expect(web.received).toHaveLength(limits.toolUses);
   });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { StreamEvent } from '#contract/events.ts';
-import { checkEnded, endOf, submit } from '#support/batches.ts';
+import { checkEnded, submit, waitForBatchEnd } from '#support/batches.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
 import { type AgentFields, createPublishedAgent, type Service, startService } from '#support/service.ts';
@@ -108,7 +108,7 @@ describe('a half of a character in what a model says', () => {
     expect((await tenant.history(chat))[1]?.content).toBe(whole);
 
     const requests = [{ custom_id: 'half', message: 'Hi' }];
-    const batch = await endOf(tenant.client, (await submit(tenant.client, tenant, requests)).id);
+    const batch = await waitForBatchEnd(tenant.client, (await submit(tenant.client, tenant, requests)).id);
     const [result] = await checkEnded(tenant.client, batch, requests);
     expect(result).toMatchObject({ status: 'success', response_content: whole });
   });
@@ -212,13 +212,13 @@ describe('a reply as long as a reply may be', () => {
       expect(response.headers.get('x-reply-incomplete')).toBe('max_output_tokens');
     }
     const requests = [{ custom_id: 'long', message: 'Hi' }];
-    const batch = await endOf(tenant.client, (await submit(tenant.client, tenant, requests)).id);
+    const batch = await waitForBatchEnd(tenant.client, (await submit(tenant.client, tenant, requests)).id);
     const [result] = await checkEnded(tenant.client, batch, requests);
     expect(result).toMatchObject({
       ...{ status: 'success', response_content: longest, incomplete: 'max_output_tokens' },
     });
     say('Short');
-    const short = await endOf(tenant.client, (await submit(tenant.client, tenant, requests)).id);
+    const short = await waitForBatchEnd(tenant.client, (await submit(tenant.client, tenant, requests)).id);
     expect(await checkEnded(tenant.client, short, requests)).toMatchObject([{ incomplete: null }]);
   });
 

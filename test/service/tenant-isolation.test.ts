@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type * as z from 'zod';
 import type { ChatResource } from '#contract/chat.ts';
 import { type Route, type RouteName, routes } from '#contract/routes.ts';
-import { endOf } from '#support/batches.ts';
+import { waitForBatchEnd } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
 import { furnishWorkspace } from '#support/furnish-workspace.ts';
 import { write } from '#support/fuzz/hostile-json.ts';
@@ -97,7 +97,7 @@ describe('an id of another workspace', () => {
         text: expect.stringContaining('"error_code":0'),
       });
     const batches = dataOf(await owner.tenant.client.get<{ id: string }[]>('/batches'));
-    for (const { id } of batches) await endOf(owner.tenant.client, id);
+    for (const { id } of batches) await waitForBatchEnd(owner.tenant.client, id);
     before = await everythingOf(owner);
   }, 180_000);
 

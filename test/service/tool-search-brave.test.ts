@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { endOf, resultsOf, submit } from '#support/batches.ts';
+import { resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
 import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
 import { createTenant, type Service, startService } from '#support/service.ts';
@@ -78,7 +78,7 @@ it('a request of a batch searches with the key as well', async () => {
   const client = clientOf(service, tenant);
   const message = JSON.stringify({ name: type, arguments: { query: 'batch' } });
   const { id } = await submit(client, tenant, [{ custom_id: 'a', message }]);
-  expect(await endOf(client, id)).toMatchObject({ completed_requests: 1 });
+  expect(await waitForBatchEnd(client, id)).toMatchObject({ completed_requests: 1 });
   const [result] = await resultsOf(client, id);
   expect(result?.response_content).toContain('https://site.test/1');
   expect(brave.received.at(-1)).toContain('q=batch');

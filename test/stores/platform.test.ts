@@ -34,9 +34,9 @@ describe('an idempotency key', () => {
     const key = keyOf('expiring');
     await idempotency.store(key, { is: 'batch', batchId: 'batch-1' });
     expect(await idempotency.find({ ...key, at: key.at + 24 * hour - 1000 })).toBeDefined();
-    const late = { ...key, at: key.at + 24 * hour };
-    expect(await idempotency.find(late)).toBeUndefined();
-    expect(await idempotency.store(late, { is: 'batch', batchId: 'batch-2' })).toMatchObject({
+    const afterExpiry = { ...key, at: key.at + 24 * hour };
+    expect(await idempotency.find(afterExpiry)).toBeUndefined();
+    expect(await idempotency.store(afterExpiry, { is: 'batch', batchId: 'batch-2' })).toMatchObject({
       work: { batchId: 'batch-2' },
     });
   });

@@ -11,7 +11,7 @@ export const lastPrompt = (model: ScriptedModel): string =>
   JSON.stringify(model.calls.at(-1)?.request.messages);
 
 /** A tenant whose agent uses the scripted model, and a chat with it. */
-export async function openAttaching(service: Service, agent: AgentFields = {}) {
+export async function openAttachmentChat(service: Service, agent: AgentFields = {}) {
   const tenant = await createTenant({ model: 'openai:test', titles: false, agent });
   const client = clientOf(service, tenant);
   const chatId = await createChat(client, tenant);
@@ -37,7 +37,7 @@ export async function openAttaching(service: Service, agent: AgentFields = {}) {
 }
 
 /** How many files were prepared for models: each invocation of PrepareAttachment makes one GetItem. */
-export const readings = ({ run }: Pick<Service, 'run'>): number =>
+export const countPreparedFiles = ({ run }: Pick<Service, 'run'>): number =>
   run
     .dynamoCalls()
     .filter(({ functionName, target }) => functionName?.includes('PrepareAttachment') && target === 'GetItem')

@@ -1,16 +1,17 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import { useLocalTable } from '../../bin/operator.ts';
-import { checkChats, checkEnded, requestsOf } from './batches.ts';
-import { clientOf } from './client.ts';
+import { checkChats, checkEnded, type RequestFields, requestsOf } from './batches.ts';
+import { type Client, clientOf } from './client.ts';
 import { startKillableService } from './killed-service.ts';
 import { dataOf } from './open-tenant.ts';
-import { type ModelCall, startScriptedModel } from './scripted-model.ts';
+import { type ModelCall, type ScriptedModel, startScriptedModel } from './scripted-model.ts';
 import { seededRandom } from './seeded-random.ts';
-import { createTenant } from './service.ts';
+import { createTenant, type Tenant } from './service.ts';
 import { contentsOf, createChat, historyOf } from './turns.ts';
 import { expectedSignature, startWebhookReceiver, status, type WebhookReceiver } from './webhook-receiver.ts';
 
@@ -25,6 +26,9 @@ export interface ChaosOptions {
   seconds: number;
 }
 
+/** How often a client polls a batch, in milliseconds. */
+const pollEvery = 200;
+
 /**
  * Runs a batch while everything breaks, and checks that the outcome is as if nothing had happened. The service is
  * killed and restarted, and its workers are killed in between. Every message is delivered twice. The table rejects one
@@ -37,17 +41,7 @@ export async function runChaos(options: ChaosOptions): Promise<void> {
   const model = await startScriptedModel();
   // The first two deliveries fail.
   const receiver = await startWebhookReceiver(status(500), status(503), status(200));
-  let calls = 0;
-  model.onCall = (call) => {
-    calls += 1;
-    if (calls % 3 === 0) failOneWay(call, random());
-    else {
-      call.chunk(`To: ${call.request.messages.at(-1)?.content}`);
-      call.finish();
-    }
-  };
-  // The last run kills no workers: messages that a killed worker had not started stay hidden for a long visibility
-  // timeout.
+  failEveryThirdCall(model, random);
   const start = (isLast = false) =>
     startKillableService({
       assembly: options.assembly,
@@ -58,6 +52,8 @@ export async function runChaos(options: ChaosOptions): Promise<void> {
         WEBHOOK_RETRY_SECONDS: Array(30).fill(1).join(','),
       },
       seed: Math.floor(random() * 2 ** 31),
+      // The last run kills no workers: messages that a killed worker had not started stay hidden for a long visibility
+      // timeout.
       killsWorkersAfter: isLast ? 0 : Math.floor(options.life * (0.4 + random() * 0.3)),
     });
   let service = await start();
@@ -65,54 +61,91 @@ export async function runChaos(options: ChaosOptions): Promise<void> {
     useLocalTable(service.tableName, service.dynamodb);
     const tenant = await persistently(() => createTenant({ model: 'openai:test', titles: false }));
     const client = () => clientOf({ baseUrl: `${service.url}/v1` }, tenant);
-    const chatId = await persistently(() => createChat(client(), tenant));
-    // One request in ten continues the same chat.
-    const requests = requestsOf(options.requests, (index) =>
-      index % 10 === 3 ? { history_id: chatId } : {},
-    );
-    const { id } = await persistently(async () =>
-      dataOf(
-        await client().post<BatchResource>('/batches', {
-          agent_id: tenant.agentId,
-          requests,
-          webhook: { url: receiver.url, secret: 'chaos' },
-        }),
-      ),
-    );
+    const submitted = await submitBatch(client, tenant, options.requests, receiver);
     const end = performance.now() + options.seconds * 1000;
-    const read = () => persistently(async () => dataOf(await client().get<BatchResource>(`/batches/${id}`)));
+    const read = () =>
+      persistently(async () => dataOf(await client().get<BatchResource>(`/batches/${submitted.id}`)));
     for (let kill = 0; kill < options.kills; kill += 1) {
-      await new Promise((resolve) => setTimeout(resolve, options.life * (0.75 + random() / 2)));
+      await sleep(options.life * (0.75 + random() / 2));
       await service.kill();
       service = await start(kill === options.kills - 1);
       const { completed_requests, failed_requests, status } = await read();
       console.log(`after kill ${kill + 1}: ${status}, ${completed_requests} + ${failed_requests}`);
     }
-    let batch = await read();
-    while (batch.status === 'in_progress') {
-      if (performance.now() > end) throw new Error(`The batch did not end: ${JSON.stringify(batch)}`);
-      await new Promise((resolve) => setTimeout(resolve, 200));
-      batch = await read();
-    }
+    const batch = await readEnded(read, end);
     expect(batch).toMatchObject({ status: 'completed', completed_requests: options.requests });
-    const results = await persistently(() => checkEnded(client(), batch, requests));
-    const inHistory = (index: number): boolean => requests[index]?.history_id !== undefined;
-    const chained = requests.filter((_, index) => inHistory(index)).map(({ message }) => String(message));
-    const history = await persistently(() => historyOf(client(), chatId));
-    expect(contentsOf(history)).toEqual(chained.flatMap((message) => [message, `To: ${message}`]));
-    await checkChats(
-      { ...client(), get: (path, given) => persistently(() => client().get(path, given)) },
-      requests,
-      results,
-      chatId,
-    );
+    await checkOutcome(client, batch, submitted);
     await checkEvent(receiver, batch);
-    console.log(`${options.requests} requests took ${calls} calls of the model`);
+    console.log(`${options.requests} requests took ${model.calls.length} calls of the model`);
   } finally {
     await service.kill();
     await Promise.all([model.close(), receiver.close()]);
     await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   }
+}
+
+function failEveryThirdCall(model: ScriptedModel, random: () => number): void {
+  let calls = 0;
+  model.onCall = (call) => {
+    calls += 1;
+    if (calls % 3 === 0) failOneWay(call, random());
+    else {
+      call.chunk(`To: ${call.request.messages.at(-1)?.content}`);
+      call.finish();
+    }
+  };
+}
+
+interface SubmittedBatch {
+  id: string;
+  requests: RequestFields[];
+  /** The chat that one request in ten continues. */
+  chatId: number;
+}
+
+/** A client of the service that runs now. */
+type CurrentClient = () => Client;
+
+async function submitBatch(
+  client: CurrentClient,
+  tenant: Tenant,
+  count: number,
+  { url }: WebhookReceiver,
+): Promise<SubmittedBatch> {
+  const chatId = await persistently(() => createChat(client(), tenant));
+  const requests = requestsOf(count, (index) => (index % 10 === 3 ? { history_id: chatId } : {}));
+  const body = { agent_id: tenant.agentId, requests, webhook: { url, secret: 'chaos' } };
+  const { id } = await persistently(async () => dataOf(await client().post<BatchResource>('/batches', body)));
+  return { id, requests, chatId };
+}
+
+async function readEnded(read: () => Promise<BatchResource>, end: number): Promise<BatchResource> {
+  for (;;) {
+    const batch = await read();
+    if (batch.status !== 'in_progress') return batch;
+    if (performance.now() > end) throw new Error(`The batch did not end: ${JSON.stringify(batch)}`);
+    await sleep(pollEvery);
+  }
+}
+
+/** Checks results and chats: each request has one reply, and requests that continue a chat do so one after another. */
+async function checkOutcome(
+  client: CurrentClient,
+  batch: BatchResource,
+  { requests, chatId }: SubmittedBatch,
+): Promise<void> {
+  const results = await persistently(() => checkEnded(client(), batch, requests));
+  const chained = requests.flatMap(({ history_id, message }) =>
+    history_id === undefined ? [] : [String(message)],
+  );
+  const history = await persistently(() => historyOf(client(), chatId));
+  expect(contentsOf(history)).toEqual(chained.flatMap((message) => [message, `To: ${message}`]));
+  await checkChats(
+    { ...client(), get: (path, given) => persistently(() => client().get(path, given)) },
+    requests,
+    results,
+    chatId,
+  );
 }
 
 /** The webhook is retried until the receiver accepts it. Each attempt has the same event id and body, and is signed. */
@@ -143,6 +176,6 @@ async function persistently<Result>(send: () => Promise<Result>): Promise<Result
       return await send();
     } catch (error) {
       if (attempt === 10) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 100 * attempt));
+      await sleep(100 * attempt);
     }
 }

@@ -31,7 +31,7 @@ export const batchAt = async (client: Client, id: string): Promise<BatchResource
   dataOf(await client.get<BatchResource>(`/batches/${id}`));
 
 /** Polls a batch until `is` returns true. Fails if its counters ever exceed its total. */
-export async function batchThat(
+export async function waitForBatch(
   client: Client,
   id: string,
   is: (batch: BatchResource) => boolean,
@@ -52,8 +52,8 @@ export async function batchThat(
 const hasEnded = ({ status }: BatchResource): boolean => !['in_progress', 'cancelling'].includes(status);
 
 /** Waits until a batch has ended, and checks that its counters then add up to its total. */
-export async function endOf(client: Client, id: string, seconds?: number): Promise<BatchResource> {
-  const batch = await batchThat(client, id, hasEnded, seconds);
+export async function waitForBatchEnd(client: Client, id: string, seconds?: number): Promise<BatchResource> {
+  const batch = await waitForBatch(client, id, hasEnded, seconds);
   expect(batch.completed_requests + batch.failed_requests).toBe(batch.total_requests);
   return batch;
 }

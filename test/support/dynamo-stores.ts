@@ -1,28 +1,46 @@
+import { dynamoAgentStore } from '#adapters/dynamo/agents/agent-store.ts';
 import { dynamoBatchStore } from '#adapters/dynamo/batches/batch-store.ts';
 import { dynamoReconciliationIndex } from '#adapters/dynamo/batches/reconciliation-index.ts';
 import { dynamoChatStore } from '#adapters/dynamo/chats/chat-store.ts';
 import { dynamoFeedbackStore } from '#adapters/dynamo/chats/feedback-store.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
+import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
+import { dynamoKnowledgeTable } from '#adapters/dynamo/knowledge/knowledge-table.ts';
 import type { Table } from '#adapters/dynamo/table/table.ts';
 import { dynamoDeliveryStore } from '#adapters/dynamo/webhooks/delivery-store.ts';
-import { auditBy } from '#adapters/dynamo/workspaces/audit-log.ts';
+import { dynamoApiKeyStore } from '#adapters/dynamo/workspaces/api-key-store.ts';
+import { auditBy, dynamoAuditLog } from '#adapters/dynamo/workspaces/audit-log.ts';
 import { dynamoIdempotencyStore } from '#adapters/dynamo/workspaces/idempotency-store.ts';
+import { dynamoRateBucketStore } from '#adapters/dynamo/workspaces/rate-bucket-store.ts';
+import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
+import { dynamoWorkspaceStore } from '#adapters/dynamo/workspaces/workspace-store.ts';
+import { knowledgeStore } from '#adapters/knowledge/knowledge-store.ts';
 import { memoryContentStore } from './memory-stores/content-store.ts';
+import { memoryIndexObjects } from './memory-stores/knowledge-stores.ts';
 import type { StoreSettings, Stores } from './open-stores.ts';
 import { webhookSourceOf } from './webhook-source.ts';
 
 /** The stores of production, on a table of an emulator. */
 export function dynamoStores(table: Table, { clock, actor }: StoreSettings): Stores {
+  const audit = auditBy(clock, actor);
   const contents = memoryContentStore();
   const batches = dynamoBatchStore(table, clock);
   return {
-    idempotency: dynamoIdempotencyStore(table),
-    chats: dynamoChatStore(table, clock),
-    messages: dynamoMessageStore(table, () => contents),
-    feedback: dynamoFeedbackStore(table),
+    agents: dynamoAgentStore(table, audit),
+    apiKeys: dynamoApiKeyStore(table, audit),
+    auditLog: dynamoAuditLog(table),
     batches,
+    chats: dynamoChatStore(table, clock),
+    deliveries: dynamoDeliveryStore(table, audit),
+    feedback: dynamoFeedbackStore(table),
+    fileIndex: dynamoFileIndex(table),
+    idempotency: dynamoIdempotencyStore(table),
+    knowledge: knowledgeStore(dynamoKnowledgeTable(table, audit), memoryIndexObjects()),
+    messages: dynamoMessageStore(table, () => contents),
+    rateBuckets: dynamoRateBucketStore(table),
     reconciliationIndex: dynamoReconciliationIndex(table),
-    deliveries: dynamoDeliveryStore(table, auditBy(clock, actor)),
+    usage: dynamoUsageStore(table, () => 400),
     webhookSource: webhookSourceOf(batches),
+    workspaces: dynamoWorkspaceStore(table, audit),
   };
 }

@@ -1,4 +1,4 @@
-import { endOf, requestsOf, submit } from './batches.ts';
+import { requestsOf, submit, waitForBatchEnd } from './batches.ts';
 import { dataOf, openTenant } from './open-tenant.ts';
 import type { Service } from './service.ts';
 import { uploaderOf } from './upload.ts';
@@ -31,6 +31,6 @@ export async function furnishWorkspace(
     tenant,
     requestsOf(2, () => ({ message: `${marker} request` })),
   );
-  await endOf(tenant.client, batch.id);
+  await waitForBatchEnd(tenant.client, batch.id);
   return { tenant, chats, fileUuid: file.uuid, batchId: batch.id };
 }

@@ -5,15 +5,15 @@ import { createInterface } from 'node:readline';
 import { processesNaming } from './command.ts';
 import type { RunningService, RunServiceOptions } from './run-service.ts';
 
-/** Starts the service in its own process, which only `kill` ends. */
+/** Starts the service in its own process, which ends with `kill`, or with the process that started it. */
 export async function startKillableService(options: RunServiceOptions) {
-  // The variable is for the operator's stores. With it, the service would use that address instead of its own emulator.
+  // The test process sets AWS_ENDPOINT_URL_DYNAMODB to read tables. The service must start an emulator of its own.
   const { AWS_ENDPOINT_URL_DYNAMODB: _, ...environment } = process.env;
   const child = spawn(
     process.execPath,
     [join(import.meta.dirname, 'run-service.ts'), JSON.stringify(options)],
     {
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: ['pipe', 'pipe', 'inherit'],
       env: environment,
     },
   );

@@ -159,7 +159,7 @@ export function* fragmentsOf(
 }
 
 /** Collects a reply, for a response without a stream. */
-export class SaidSoFar {
+export class CollectedReply {
   text = '';
   reasoning = '';
   readonly toolCalls: (ScriptedToolCall & { id: string })[] = [];

@@ -1,8 +1,12 @@
 import { inject } from 'vitest';
+import type { AgentServices } from '#domain/agents/services.ts';
 import type { BatchServices } from '#domain/batches/services.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
+import type { FileServices } from '#domain/files/services.ts';
+import type { KnowledgeServices } from '#domain/knowledge/services.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import type { WebhookServices } from '#domain/webhooks/services.ts';
+import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import { dynamoStores } from './dynamo-stores.ts';
 import { type ManualClock, manualClock } from './manual-clock.ts';
 import { memoryStores } from './memory-stores/memory-stores.ts';
@@ -15,15 +19,19 @@ declare module 'vitest' {
   }
 }
 
-export type Stores = Pick<PlatformServices, 'idempotency'> &
-  Pick<ChatServices, 'chats' | 'messages' | 'feedback'> &
+export type Stores = Pick<AgentServices, 'agents'> &
   Pick<BatchServices, 'batches' | 'reconciliationIndex'> &
-  Pick<WebhookServices, 'deliveries' | 'webhookSource'>;
+  Pick<ChatServices, 'chats' | 'feedback' | 'messages'> &
+  Pick<FileServices, 'fileIndex'> &
+  Pick<KnowledgeServices, 'knowledge'> &
+  Pick<PlatformServices, 'idempotency'> &
+  Pick<WebhookServices, 'deliveries' | 'webhookSource'> &
+  Pick<WorkspaceServices, 'apiKeys' | 'auditLog' | 'rateBuckets' | 'usage' | 'workspaces'>;
 
 /** What the stores take from the process. */
 export interface StoreSettings {
   clock: ManualClock;
-  /** Who changes: a name in the audit log. */
+  /** Returns the name of the operator who makes a change, for the audit log. */
   actor: () => string;
 }
 
@@ -34,7 +42,7 @@ export interface OpenStores {
 }
 
 /**
- * Opens the stores that this run of the tests examines: in memory, on the emulator, or on the engine at
+ * Opens the stores that this run of the tests examines: in memory, on the emulator, or on the emulator at
  * `AWS_ENDPOINT_URL_DYNAMODB`.
  */
 export async function openStores(): Promise<OpenStores> {

@@ -24,8 +24,8 @@ export interface OpenTable {
 }
 
 /**
- * Creates the data table alone, in an engine of its own: stores need no service.
- * @param endpoint an engine that runs already, such as DynamoDB Local
+ * Creates the data table alone, in an emulator of its own: stores need no service.
+ * @param endpoint an emulator that runs already, such as DynamoDB Local
  */
 export async function openTable(endpoint?: string): Promise<OpenTable> {
   const TableName = `Data-${randomUUID()}`;

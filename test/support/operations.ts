@@ -1,11 +1,11 @@
 import type { BatchResource } from '#contract/batch.ts';
 import type { OperationCalls, OperationName } from '../../bin/cost/operations.ts';
-import { batchThat, endOf, requestsOf, submit } from './batches.ts';
-import { clientOf } from './client.ts';
+import { requestsOf, submit, waitForBatch, waitForBatchEnd } from './batches.ts';
+import { type Client, clientOf } from './client.ts';
 import { dataOf } from './open-tenant.ts';
 import { callsOf } from './operation-calls.ts';
 import type { ModelCall, ScriptedModel } from './scripted-model.ts';
-import { createTenant, type Service } from './service.ts';
+import { createTenant, type Service, type Tenant } from './service.ts';
 import { createChat, send } from './turns.ts';
 import { uploaderOf } from './upload.ts';
 import type { WebhookReceiver } from './webhook-receiver.ts';
@@ -17,6 +17,25 @@ const limits = { reads: '500/s', sends: '500/s', batches: '500/s', uploads: '500
 
 /** The number of chats, and of results, on the pages that are read. */
 const pageLength = 50;
+
+/** What operations are measured with. */
+interface Measurement {
+  readonly service: Service;
+  readonly model: ScriptedModel;
+  readonly hook: Pick<WebhookReceiver, 'url' | 'calls' | 'called'>;
+  readonly tenant: Tenant;
+  readonly client: Client;
+  /** Runs a batch of so many requests to its end. */
+  run(count: number, fields?: Record<string, unknown>): Promise<BatchResource>;
+}
+
+/** Operations that need a batch in a certain state. */
+type Prepared = 'get-batch, open' | 'cancel-batch' | 'batch of 50';
+
+type Works = Record<Exclude<OperationName, Prepared>, () => Promise<unknown>>;
+
+/** How often a client polls is not part of a batch's cost. */
+const polls = /GetBatch/;
 
 /**
  * Measures the calls to AWS of each operation of the interface, on a run that records its calls and is otherwise idle.
@@ -30,12 +49,12 @@ export async function measureOperations(
 ): Promise<Record<OperationName, OperationCalls>> {
   const tenant = await createTenant({ model: 'openai:test', limits });
   const client = clientOf(service, tenant);
-  const agent = { agent_id: tenant.agentId };
   const run = async (count: number, fields: Record<string, unknown> = {}): Promise<BatchResource> => {
-    const body = { ...agent, requests: requestsOf(count), ...fields };
+    const body = { agent_id: tenant.agentId, requests: requestsOf(count), ...fields };
     const { id } = dataOf(await client.post<BatchResource>('/batches', body));
-    return endOf(client, id, 120);
+    return waitForBatchEnd(client, id, 120);
   };
+  const measurement: Measurement = { service, model, hook, tenant, client, run };
   await run(1);
   let batch!: BatchResource;
   const manyRequests = await callsOf(
@@ -43,27 +62,36 @@ export async function measureOperations(
     async () => {
       batch = await run(pageLength);
     },
-    /GetBatch/,
+    polls,
   );
+  const works = await prepareWorks(measurement, batch);
+  const measured: Partial<Record<OperationName, OperationCalls>> = {};
+  for (const [name, work] of Object.entries(works) as [OperationName, () => Promise<unknown>][]) {
+    if (name !== 'send-message, first of a chat') await work();
+    measured[name] = await callsOf(service, work, name.startsWith('batch of') ? polls : undefined);
+  }
+  return {
+    ...(measured as Record<keyof Works, OperationCalls>),
+    'get-batch, open': await measureOpen(measurement),
+    'cancel-batch': await measureCancel(measurement),
+    'batch of 50': manyRequests,
+  };
+}
+
+/** Creates a chat with two turns, and returns one call of each operation. */
+async function prepareWorks(
+  { service, hook, tenant, client, run }: Measurement,
+  batch: BatchResource,
+): Promise<Works> {
   const stream = async (chatId: number) =>
-    (await client.stream(chatId, { message: 'How are you?', ...agent, ...user })).all();
+    (await client.stream(chatId, { message: 'How are you?', agent_id: tenant.agentId, ...user })).all();
   const chatId = await createChat(client, tenant, user);
   await stream(chatId);
   await send(client, tenant, chatId, 'And now?', user);
   const history = `/chats/${chatId}/messages`;
   const [, reply] = dataOf(await client.get<{ id: number }[]>(`${history}?external_user_id=ada`));
   let fresh = chatId;
-  const upload = () => uploaderOf(service, tenant).file('a.txt', 'x'.repeat(1024 * 1024));
-
-  const webhook = { url: hook.url, secret: 'secret' };
-  const runWithWebhook = async () => {
-    const called = hook.called(hook.calls.length + 1);
-    await run(10, { webhook });
-    await called;
-  };
-
-  type Prepared = 'get-batch, open' | 'cancel-batch' | 'batch of 50';
-  const works: Record<Exclude<OperationName, Prepared>, () => Promise<unknown>> = {
+  return {
     'list-published-agents': () => client.get('/chats/published-agents'),
     'create-chat': async () => {
       fresh = await createChat(client, tenant, user);
@@ -73,65 +101,56 @@ export async function measureOperations(
     'send-message, plain': () => send(client, tenant, chatId, 'And now?', user),
     'list-chats': () => client.get(`/chats?limit=${pageLength}`),
     'list-messages': () => client.get(`${history}?limit=4&external_user_id=ada`),
-    'upload-file': upload,
+    'upload-file': () => uploaderOf(service, tenant).file('a.txt', 'x'.repeat(1024 * 1024)),
     'record-feedback': () =>
       client.post(`${history}/${reply?.id}/feedbacks`, { ...user, type: 'sys_helpful' }),
     'list-batches': () => client.get('/batches'),
     'get-batch': () => client.get(`/batches/${batch.id}`),
     'list-batch-results': () => client.get(`/batches/${batch.id}/results?limit=${pageLength}`),
     'batch of 10': () => run(10),
-    'batch of 10, with a webhook': runWithWebhook,
+    'batch of 10, with a webhook': async () => {
+      const called = hook.called(hook.calls.length + 1);
+      await run(10, { webhook: { url: hook.url, secret: 'secret' } });
+      await called;
+    },
   };
-  const measured: Partial<Record<OperationName, OperationCalls>> = {};
-  for (const [name, work] of Object.entries(works) as [OperationName, () => Promise<unknown>][]) {
-    if (name !== 'send-message, first of a chat') await work();
-    // How often a client polls is not part of the batch's cost.
-    const leftOut = name.startsWith('batch of') ? /GetBatch/ : undefined;
-    measured[name] = await callsOf(service, work, leftOut);
-  }
-  return {
-    ...(measured as Record<keyof typeof works, OperationCalls>),
-    'get-batch, open': await measureOpen(),
-    'cancel-batch': await measureCancel(),
-    'batch of 50': manyRequests,
-  };
+}
 
-  /** For a batch in which all requests but the last one have ended. */
-  async function measureOpen(): Promise<OperationCalls> {
-    const { onCall } = model;
-    const pendingCall = Promise.withResolvers<ModelCall>();
-    model.onCall = (call) =>
-      call.request.messages.at(-1)?.content === `Message ${pageLength - 1}`
-        ? pendingCall.resolve(call)
-        : onCall(call);
-    const { id } = await submit(client, tenant, requestsOf(pageLength));
-    const call = await pendingCall.promise;
-    await batchThat(client, id, ({ completed_requests }) => completed_requests === pageLength - 1);
-    const calls = await callsOf(service, () => client.get(`/batches/${id}`), /^(?!.*GetBatch)/);
-    model.onCall = onCall;
-    call.finish();
-    await endOf(client, id);
-    return calls;
-  }
+/** For a batch in which all requests but the last one have ended. */
+async function measureOpen({ service, model, tenant, client }: Measurement): Promise<OperationCalls> {
+  const { onCall } = model;
+  const pendingCall = Promise.withResolvers<ModelCall>();
+  model.onCall = (call) =>
+    call.request.messages.at(-1)?.content === `Message ${pageLength - 1}`
+      ? pendingCall.resolve(call)
+      : onCall(call);
+  const { id } = await submit(client, tenant, requestsOf(pageLength));
+  const call = await pendingCall.promise;
+  await waitForBatch(client, id, ({ completed_requests }) => completed_requests === pageLength - 1);
+  const calls = await callsOf(service, () => client.get(`/batches/${id}`), /^(?!.*GetBatch)/);
+  model.onCall = onCall;
+  call.finish();
+  await waitForBatchEnd(client, id);
+  return calls;
+}
 
-  /**
-   * For a batch whose only request is still running. Completing the task callback and closing the batch are not
-   * counted: every batch has them.
-   */
-  async function measureCancel(): Promise<OperationCalls> {
-    const { onCall } = model;
-    const pendingCall = Promise.withResolvers<ModelCall>();
-    model.onCall = pendingCall.resolve;
-    const { id } = await submit(client, tenant, requestsOf(1));
-    const call = await pendingCall.promise;
-    model.onCall = onCall;
-    const cancelled = await callsOf(
-      service,
-      () => client.post(`/batches/${id}/cancel`, undefined),
-      /^(?!.*CancelBatch)/,
-    );
-    call.finish();
-    await endOf(client, id, 120);
-    return cancelled;
-  }
+/**
+ * For a batch whose only request is still running. Completing the task callback and closing the batch are not
+ * counted: every batch has them.
+ */
+async function measureCancel({ service, model, tenant, client }: Measurement): Promise<OperationCalls> {
+  const { onCall } = model;
+  const pendingCall = Promise.withResolvers<ModelCall>();
+  model.onCall = pendingCall.resolve;
+  const { id } = await submit(client, tenant, requestsOf(1));
+  const call = await pendingCall.promise;
+  model.onCall = onCall;
+  const cancelled = await callsOf(
+    service,
+    () => client.post(`/batches/${id}/cancel`, undefined),
+    /^(?!.*CancelBatch)/,
+  );
+  call.finish();
+  await waitForBatchEnd(client, id, 120);
+  return cancelled;
 }

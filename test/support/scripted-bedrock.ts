@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { EventStreamCodec } from '@smithy/core/event-streams';
 import { fromUtf8, toUtf8 } from '@smithy/core/serde';
 import {
+  CollectedReply,
   fragmentsOf,
   goneOf,
   type ModelCall,
@@ -9,7 +10,6 @@ import {
   type ModelRequest,
   type ModelUsage,
   type ReceivedRequest,
-  SaidSoFar,
   type ScriptedModel,
   type StreamError,
   serveModel,
@@ -63,7 +63,7 @@ function openCall({ method, path, headers, text }: ReceivedRequest, response: Se
   requireSignature(headers);
   const body = JSON.parse(text) as ConverseBody;
   const stream = route[2] === 'converse-stream';
-  const said = new SaidSoFar();
+  const said = new CollectedReply();
   const events = stream ? openEvents(response) : undefined;
   const finish = (stopReason: string, usage: ModelUsage | null = usualUsage) => {
     const tokens = usage && {
@@ -161,7 +161,7 @@ function openEvents(response: ServerResponse) {
       send('contentBlockDelta', { contentBlockIndex: index, delta });
     },
     /** Bedrock closes each block before it opens the next one, so the calls' fragments are not interleaved. */
-    toolBlocks(calls: ReturnType<SaidSoFar['call']>): void {
+    toolBlocks(calls: ReturnType<CollectedReply['call']>): void {
       for (const call of calls) {
         const { index } = nextBlock('tool');
         const toolUse = { toolUseId: call.id, name: call.name };
@@ -173,7 +173,7 @@ function openEvents(response: ServerResponse) {
   };
 }
 
-function plainContent({ text, reasoning, toolCalls }: SaidSoFar): unknown[] {
+function plainContent({ text, reasoning, toolCalls }: CollectedReply): unknown[] {
   return [
     ...(reasoning === '' ? [] : [{ reasoningContent: { reasoningText: { text: reasoning } } }]),
     ...(text === '' ? [] : [{ text }]),

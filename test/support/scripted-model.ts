@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import {
+  CollectedReply,
   fragmentsOf,
   goneOf,
   type ModelCall,
   type ModelUsage,
   type ReceivedRequest,
-  SaidSoFar,
   type ScriptedModel,
   type StreamError,
   serveModel,
@@ -48,7 +48,7 @@ function openCall({ method, path, headers, text }: ReceivedRequest, response: Se
   if (method !== 'POST' || path !== '/v1/chat/completions')
     throw new Error(`No such route: ${method} ${path}`);
   const request = JSON.parse(text) as ModelCall['request'];
-  const said = new SaidSoFar();
+  const said = new CollectedReply();
   const header = { id: 'c1', created: 1, model: request.model };
   const open = () => {
     if (!response.headersSent)
@@ -67,10 +67,8 @@ function openCall({ method, path, headers, text }: ReceivedRequest, response: Se
     const total = usage && { ...usage, total_tokens: usage.prompt_tokens + usage.completion_tokens };
     if (!request.stream) {
       const choices = [{ index: 0, message: plainMessage(said), finish_reason: reason }];
-      response.writeHead(200, { 'Content-Type': 'application/json' });
-      response.end(
-        JSON.stringify({ ...header, object: 'chat.completion', choices, ...(total && { usage: total }) }),
-      );
+      const reply = { ...header, object: 'chat.completion', choices, ...(total && { usage: total }) };
+      sendJson(response, 200, reply);
       return;
     }
     chunk({ choices: [{ index: 0, delta: {}, finish_reason: reason }] });
@@ -115,14 +113,23 @@ function openCall({ method, path, headers, text }: ReceivedRequest, response: Se
     },
     reset: () => response.destroy(),
     fail(status, extraHeaders = {}, message = `scripted ${status}`) {
-      response.writeHead(status, { 'Content-Type': 'application/json', ...extraHeaders });
-      response.end(JSON.stringify({ error: { message, type: 'scripted' } }));
+      sendJson(response, status, { error: { message, type: 'scripted' } }, extraHeaders);
     },
     gone: goneOf(response),
   };
 }
 
-const plainMessage = ({ text, reasoning, toolCalls }: SaidSoFar) => ({
+function sendJson(
+  response: ServerResponse,
+  status: number,
+  body: object,
+  headers: Record<string, string> = {},
+): void {
+  response.writeHead(status, { 'Content-Type': 'application/json', ...headers });
+  response.end(JSON.stringify(body));
+}
+
+const plainMessage = ({ text, reasoning, toolCalls }: CollectedReply) => ({
   role: 'assistant',
   content: text === '' ? null : text,
   ...(reasoning !== '' && { reasoning_content: reasoning }),

@@ -46,7 +46,7 @@ export interface Service {
 const givenEmulator = process.env.AWS_ENDPOINT_URL_DYNAMODB;
 
 /**
- * Starts the whole service on this machine. The operator's stores use the table of a test file's first service. Without
+ * Starts the whole service on this machine. `operator()` uses the table of a test file's first service. Without
  * options it joins the service that all such files share: a start costs as much as a hundred requests.
  */
 export const startService = (options?: ServiceOptions): Promise<Service> =>

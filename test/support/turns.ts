@@ -37,7 +37,7 @@ export const send = (
 
 /**
  * The whole history, oldest first. It also checks that the history is consistent: the total is the number of messages,
- * roles alternate from a user's message on, both messages of a turn share a group, and ids rise.
+ * roles alternate and begin with `user`, both messages of a turn have the same `group_id`, and ids rise.
  */
 export async function historyOf(
   client: Pick<Client, 'get'>,

@@ -22,48 +22,66 @@ export function findUnusedPermissions(
   stack: RegExp,
   untestable: readonly UntestablePermission[],
 ) {
-  const notes = readdirSync(folder).flatMap((file) =>
+  const notes = readNotes(folder).filter((note) => stack.test(note.stack));
+  const grants = distinctGrants(notes);
+  // By role, action and resource, because the numbers of statements differ between settings.
+  const used = new Set(
+    notes.flatMap((note) => (note.kind === 'use' ? [`${note.role} ${note.action} ${note.resource}`] : [])),
+  );
+  const isUsed = (role: string, action: string, resource: string) =>
+    used.has(`${role} ${action} ${resource}`);
+
+  const matched = new Set<UntestablePermission>();
+  const isTestable = ({ role, resources }: Grant, action: string): boolean => {
+    const exception = untestable.find(
+      ({ action: pattern, insteadOf }) =>
+        pattern.test(action) &&
+        (insteadOf === undefined || resources.every((resource) => isUsed(role, insteadOf, resource))),
+    );
+    if (exception) matched.add(exception);
+    return !exception;
+  };
+  const unused = grants.flatMap((grant) => {
+    const tested = grant.actions.filter((action) => isTestable(grant, action));
+    return [...unusedActions(grant, tested, isUsed), ...unusedResources(grant, tested, isUsed)];
+  });
+  return {
+    grants: grants.length,
+    unused: [...new Set(unused)].toSorted(),
+    needless: untestable.filter((entry) => !matched.has(entry)).map(({ action }) => String(action)),
+  };
+}
+
+const readNotes = (folder: string): PermissionNote[] =>
+  readdirSync(folder).flatMap((file) =>
     readFileSync(join(folder, file), 'utf8')
       .split('\n')
       .filter(Boolean)
       .map((line) => JSON.parse(line) as PermissionNote),
   );
-  const own = notes.filter((note) => stack.test(note.stack));
+
+function distinctGrants(notes: readonly PermissionNote[]): Grant[] {
   const grants = new Map<string, Grant>();
-  for (const note of own)
+  for (const note of notes)
     if (note.kind === 'grant')
       grants.set(JSON.stringify([note.role, note.actions.toSorted(), note.resources.toSorted()]), note);
-  // By role, action and resource, because the numbers of statements differ between settings.
-  const used = new Set(
-    own.flatMap((note) => (note.kind === 'use' ? [`${note.role} ${note.action} ${note.resource}`] : [])),
-  );
+  return [...grants.values()];
+}
 
-  const unused = new Set<string>();
-  const matched = new Set<UntestablePermission>();
-  for (const { role, actions, resources } of grants.values()) {
-    const tested = actions.filter((action) => {
-      const exception = untestable.find(
-        ({ action: pattern, insteadOf }) =>
-          pattern.test(action) &&
-          (insteadOf === undefined ||
-            resources.every((resource) => used.has(`${role} ${insteadOf} ${resource}`))),
-      );
-      if (exception) matched.add(exception);
-      return !exception;
-    });
-    for (const action of tested)
-      if (!resources.some((resource) => used.has(`${role} ${action} ${resource}`)))
-        unused.add(`${nameOf(role)}: ${action} on ${resources.map(shortened).join(', ')}`);
-    if (tested.length === 0 || resources.length === 1) continue;
-    for (const resource of resources)
-      if (!tested.some((action) => used.has(`${role} ${action} ${resource}`)))
-        unused.add(`${nameOf(role)}: ${tested.join(', ')} on ${shortened(resource)}`);
-  }
-  return {
-    grants: grants.size,
-    unused: [...unused].toSorted(),
-    needless: untestable.filter((entry) => !matched.has(entry)).map(({ action }) => String(action)),
-  };
+type IsUsed = (role: string, action: string, resource: string) => boolean;
+
+/** Actions that are used on none of the grant's resources. */
+const unusedActions = ({ role, resources }: Grant, actions: readonly string[], isUsed: IsUsed): string[] =>
+  actions
+    .filter((action) => !resources.some((resource) => isUsed(role, action, resource)))
+    .map((action) => `${nameOf(role)}: ${action} on ${resources.map(shortened).join(', ')}`);
+
+/** Resources on which none of these actions is used, if the grant has several. */
+function unusedResources({ role, resources }: Grant, actions: readonly string[], isUsed: IsUsed): string[] {
+  if (actions.length === 0 || resources.length === 1) return [];
+  return resources
+    .filter((resource) => !actions.some((action) => isUsed(role, action, resource)))
+    .map((resource) => `${nameOf(role)}: ${actions.join(', ')} on ${shortened(resource)}`);
 }
 
 const nameOf = (role: string): string => role.replace(/(Role)?[0-9A-F]{8}$/, '');

@@ -1,4 +1,4 @@
-import { request } from 'node:http';
+import { type ClientRequest, type OutgoingHttpHeaders, request } from 'node:http';
 import type { UploadedFile } from '#contract/message.ts';
 import { checkResponse } from './check-response.ts';
 import type { ApiResponse } from './client.ts';
@@ -26,6 +26,15 @@ export function uploaderOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<T
     checkResponse({ method: 'POST', path, ...result });
     return result;
   };
+  const openUpload = (headers: OutgoingHttpHeaders) =>
+    request(service.baseUrl + path, {
+      method: 'POST',
+      headers: {
+        'x-api-key': apiKey,
+        'Content-Type': `multipart/form-data; boundary=${boundary}`,
+        ...headers,
+      },
+    });
   return {
     send,
     /** Uploads a form, as a browser does. */
@@ -50,75 +59,72 @@ export function uploaderOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<T
         ...(body instanceof ReadableStream && { duplex: 'half' }),
       }),
     /** Streams a file of so many bytes, then `data`. The body is never in memory as a whole. */
-    async large(bytes: number, { data }: { data?: string } = {}) {
-      const head = [
-        `Content-Disposition: form-data; name="file"; filename="large.txt"`,
-        'Content-Type: text/plain',
-      ];
-      const [before, after] = [part(head, '').subarray(0, -2), data === undefined ? '' : dataPart(data)];
-      const chunk = Buffer.alloc(64 * 1024, 'x');
-      let left = bytes;
-      const segments = [
-        before,
-        ...Array.from({ length: Math.ceil(bytes / chunk.length) }, () => undefined),
-        Buffer.concat([Buffer.from('\r\n'), Buffer.from(after), Buffer.from(`--${boundary}--\r\n`)]),
-      ].values();
-      const body = new ReadableStream<Uint8Array>({
-        pull(controller) {
-          const { done, value } = segments.next();
-          if (done === true) return controller.close();
-          if (value !== undefined) return controller.enqueue(value);
-          const size = Math.min(left, chunk.length);
-          left -= size;
-          controller.enqueue(chunk.subarray(0, size));
-        },
-      });
-      return this.raw(body);
+    large(bytes: number, { data }: { data?: string } = {}) {
+      return this.raw(streamedForm(bytes, data));
     },
     /** Sends the body only after the service has responded with 100 Continue. */
-    expecting: (body: Uint8Array): Promise<{ continued: boolean; status: number | undefined }> =>
-      new Promise((resolve, reject) => {
-        let continued = false;
-        const sending = request(service.baseUrl + path, {
-          method: 'POST',
-          headers: {
-            'x-api-key': apiKey,
-            'Content-Type': `multipart/form-data; boundary=${boundary}`,
-            'Content-Length': body.length,
-            Expect: '100-continue',
-          },
-        });
-        sending.on('continue', () => {
-          continued = true;
-          sending.end(body);
-        });
-        sending.on('response', (response) => {
-          response.resume();
-          resolve({ continued, status: response.statusCode });
-        });
-        sending.on('error', reject);
-        sending.flushHeaders();
-      }),
+    expecting: (body: Uint8Array) =>
+      sendAfterContinue(openUpload({ 'Content-Length': body.length, Expect: '100-continue' }), body),
     /** Sends `bytes` and closes the connection when `ready` resolves, before the body is complete. */
     leaveWhen: (
       ready: () => Promise<unknown>,
       { bytes, contentLength }: { bytes: Uint8Array; contentLength: number },
-    ): Promise<void> =>
-      new Promise((resolve, reject) => {
-        const sending = request(service.baseUrl + path, {
-          method: 'POST',
-          headers: {
-            'x-api-key': apiKey,
-            'Content-Type': `multipart/form-data; boundary=${boundary}`,
-            'Content-Length': contentLength,
-          },
-        });
-        sending.on('error', () => {});
-        sending.on('close', () => resolve());
-        sending.write(bytes);
-        ready().then(() => sending.destroy(), reject);
-      }),
+    ) => sendUntil(ready, openUpload({ 'Content-Length': contentLength }), bytes),
   };
+}
+
+/** A form with a file of so many bytes, then `data`. */
+function streamedForm(bytes: number, data: string | undefined): ReadableStream<Uint8Array> {
+  const head = [
+    `Content-Disposition: form-data; name="file"; filename="large.txt"`,
+    'Content-Type: text/plain',
+  ];
+  const [before, after] = [part(head, '').subarray(0, -2), data === undefined ? '' : dataPart(data)];
+  const chunk = Buffer.alloc(64 * 1024, 'x');
+  let left = bytes;
+  const segments = [
+    before,
+    ...Array.from({ length: Math.ceil(bytes / chunk.length) }, () => undefined),
+    Buffer.concat([Buffer.from('\r\n'), Buffer.from(after), Buffer.from(`--${boundary}--\r\n`)]),
+  ].values();
+  return new ReadableStream<Uint8Array>({
+    pull(controller) {
+      const { done, value } = segments.next();
+      if (done === true) return controller.close();
+      if (value !== undefined) return controller.enqueue(value);
+      const size = Math.min(left, chunk.length);
+      left -= size;
+      controller.enqueue(chunk.subarray(0, size));
+    },
+  });
+}
+
+function sendAfterContinue(
+  sending: ClientRequest,
+  body: Uint8Array,
+): Promise<{ continued: boolean; status: number | undefined }> {
+  return new Promise((resolve, reject) => {
+    let continued = false;
+    sending.on('continue', () => {
+      continued = true;
+      sending.end(body);
+    });
+    sending.on('response', (response) => {
+      response.resume();
+      resolve({ continued, status: response.statusCode });
+    });
+    sending.on('error', reject);
+    sending.flushHeaders();
+  });
+}
+
+function sendUntil(ready: () => Promise<unknown>, sending: ClientRequest, bytes: Uint8Array): Promise<void> {
+  return new Promise((resolve, reject) => {
+    sending.on('error', () => {});
+    sending.on('close', () => resolve());
+    sending.write(bytes);
+    ready().then(() => sending.destroy(), reject);
+  });
 }
 
 export const boundary = 'the-boundary';

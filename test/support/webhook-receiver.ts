@@ -97,7 +97,7 @@ async function readCall(request: IncomingMessage): Promise<WebhookCall> {
   };
 }
 
-/** Specification, section 6.2, computed without the service's own code. */
+/** The signature as section 6.2 of the service's specification defines it, computed without the service's code. */
 export function expectedSignature(secret: string, call: WebhookCall): string {
   const hash = createHmac('sha256', Buffer.from(secret, 'utf8'));
   return `sha256=${hash.update(Buffer.from(`${call.headers['x-service-timestamp']}.${call.body}`)).digest('hex')}`;

@@ -18,7 +18,7 @@ const handlers = { rooms: ['contract', 'domain', 'runtime'] };
 
 const rooms: Readonly<Record<string, Room>> = {
   contract: { folder: 'functions/contract', rooms: [], packages: ['zod'] },
-  domain: { folder: 'functions/domain', rooms: ['contract'], packages: ['zod', 'node:crypto'] },
+  domain: { folder: 'functions/domain', rooms: ['contract'], packages: ['zod', 'node:crypto', 'node:util'] },
   agents: { folder: 'functions/agents', rooms: ['contract', 'domain'] },
   adapters: { folder: 'functions/adapters', rooms: ['contract', 'domain'] },
   runtime: { folder: 'functions/runtime', rooms: ['contract', 'domain', 'agents', 'adapters'] },

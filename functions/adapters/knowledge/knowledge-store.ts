@@ -39,28 +39,35 @@ export function knowledgeStore(table: KnowledgeTable, objects: IndexObjects): Kn
     }
   };
 
+  /** False if another change was stored meanwhile. */
+  const attemptChange = async (
+    ...[workspaceId, decide]: Parameters<KnowledgeStore['change']>
+  ): Promise<boolean> => {
+    // Reads the head first: a change stored after this read fails the write by the revision's condition.
+    const before = await newest(workspaceId, read);
+    const change = decide(await table.documents(workspaceId));
+    const index = (before?.index ?? KnowledgeIndex.empty()).changed(change);
+    const { object, bytes } = await index.serialize();
+    const objectName = await objects.put(workspaceId, object);
+    const moved = await table.move(
+      workspaceId,
+      before?.head.revision ?? 0,
+      { objectName, indexBytes: bytes },
+      change,
+    );
+    const unused = moved ? before?.head.objectName : objectName;
+    // The change has succeeded or failed by now. An object that cannot be deleted only costs storage.
+    if (unused !== undefined) await objects.delete(unused).catch(() => undefined);
+    return moved;
+  };
+
   return {
     list: (workspaceId) => table.documents(workspaceId),
 
     async change(workspaceId, decide) {
       for (let attempt = 1; attempt <= maxChangeAttempts; attempt += 1) {
         if (attempt > 1) await backOff(attempt);
-        // Reads the head first: a change stored after this read fails the write by the revision's condition.
-        const before = await newest(workspaceId, read);
-        const change = decide(await table.documents(workspaceId));
-        const index = (before?.index ?? KnowledgeIndex.empty()).changed(change);
-        const { object, bytes } = await index.serialize();
-        const objectName = await objects.put(workspaceId, object);
-        const moved = await table.move(
-          workspaceId,
-          before?.head.revision ?? 0,
-          { objectName, indexBytes: bytes },
-          change,
-        );
-        const unused = moved ? before?.head.objectName : objectName;
-        // The change has succeeded or failed by now. An object that cannot be deleted only costs storage.
-        if (unused !== undefined) await objects.delete(unused).catch(() => undefined);
-        if (moved) return;
+        if (await attemptChange(workspaceId, decide)) return;
       }
       throw new Error('Others keep changing the documents of this workspace; nothing was changed');
     },

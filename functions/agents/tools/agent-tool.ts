@@ -47,7 +47,7 @@ export interface ToolUse<Config> {
   attachments: readonly StoredFile[];
   /** The chain of agents: the reply's agent first, the agent that uses the tool last. */
   agents: readonly AgentVersion[];
-  /** Aborts with the reply, or at the tool's timeout. */
+  /** Aborts when the reply is aborted, or at the tool's timeout. */
   signal: AbortSignal;
   /** Runs another agent with this message and returns its text. */
   callAgent(

@@ -30,66 +30,86 @@ export const chatPassages =
   (services: Services): LookupSource =>
   async ({ chat, attachments, signal }) => {
     const last = chat.messageCount;
-    const passages: SourcedPassage[] = [];
-    const tooLong: string[] = [];
-    const filesSeen = new Set<string>();
-    let charactersLeft = searchLimits.characters;
-    let searched = 0;
-
-    const addFiles = async (files: readonly StoredFile[]): Promise<void> => {
-      for (const file of files.filter(({ uuid }) => !filesSeen.has(uuid))) {
-        filesSeen.add(file.uuid);
-        if (filesSeen.size > searchLimits.files) continue;
-        const bounds = { whole: charactersLeft, start: 0 };
-        const content = await services.attachments().read(file, bounds, signal);
-        if (content.type === 'beginning') tooLong.push(JSON.stringify(file.name));
-        if (content.type !== 'text') continue;
-        charactersLeft -= content.text.length;
-        const source = { type: 'file', file_uuid: file.uuid, name: file.name };
-        for (const { text, offset, page } of splitText(content.text, content.pageOffsets))
-          passages.push({ text, offset, source: { ...source, ...(page !== undefined && { page }) } });
-      }
-    };
-    /** Returns false if a limit is reached. */
-    const addMessage = (message: Message): boolean => {
-      if (searched === searchLimits.messages || message.content.length > charactersLeft) return false;
-      searched += 1;
-      charactersLeft -= message.content.length;
-      const source = {
-        type: 'message',
-        message_id: messageId(chat.id, message.position),
-        role: message.role,
-        created_at: message.createdAt,
-      };
-      for (const passage of splitText(message.content)) passages.push({ ...passage, source });
-      return true;
-    };
-
-    await addFiles(attachments);
+    const search = new ChatSearch(chat.id, services.attachments, signal);
+    await search.addFiles(attachments);
     for await (const page of services.messages().range(chat, { first: 1, last, ascending: false }))
       for (const { message } of page) {
         signal.throwIfAborted();
-        if (!addMessage(message))
+        if (!search.addMessage(message))
           return {
-            passages,
-            notes: [
-              ...notesOn(tooLong, filesSeen.size),
-              `Only the newest ${searched} of ${last} earlier messages were searched`,
-            ],
+            passages: search.passages,
+            notes: [...search.notesOnFiles(), search.noteOnMessages(last)],
           };
-        if (message.role === 'user') await addFiles(message.attachments);
+        if (message.role === 'user') await search.addFiles(message.attachments);
       }
-    return { passages, notes: notesOn(tooLong, filesSeen.size) };
+    return { passages: search.passages, notes: search.notesOnFiles() };
   };
 
-function notesOn(tooLong: readonly string[], files: number): string[] {
-  const named = tooLong.slice(0, namesShown).map((name) => `${name} was not searched: it is too long`);
-  const unnamed = tooLong.length - named.length;
-  return [
-    ...named,
-    ...(unnamed > 0 ? [`${unnamed} more files were not searched: they are too long`] : []),
-    ...(files > searchLimits.files
-      ? [`Of ${files} files only the newest ${searchLimits.files} were searched`]
-      : []),
-  ];
+/** Collects the passages of messages and files up to the limits. */
+class ChatSearch {
+  readonly passages: SourcedPassage[] = [];
+  private readonly chatId: number;
+  private readonly attachments: Services['attachments'];
+  private readonly signal: AbortSignal;
+  private readonly tooLong: string[] = [];
+  private readonly filesSeen = new Set<string>();
+  private charactersLeft = searchLimits.characters;
+  private searched = 0;
+
+  constructor(chatId: number, attachments: Services['attachments'], signal: AbortSignal) {
+    this.chatId = chatId;
+    this.attachments = attachments;
+    this.signal = signal;
+  }
+
+  /** Reads files that were not read before. */
+  async addFiles(files: readonly StoredFile[]): Promise<void> {
+    for (const file of files.filter(({ uuid }) => !this.filesSeen.has(uuid))) {
+      this.filesSeen.add(file.uuid);
+      if (this.filesSeen.size <= searchLimits.files) await this.addFile(file);
+    }
+  }
+
+  private async addFile(file: StoredFile): Promise<void> {
+    const bounds = { whole: this.charactersLeft, start: 0 };
+    const content = await this.attachments().read(file, bounds, this.signal);
+    if (content.type === 'beginning') this.tooLong.push(JSON.stringify(file.name));
+    if (content.type !== 'text') return;
+    this.charactersLeft -= content.text.length;
+    const source = { type: 'file', file_uuid: file.uuid, name: file.name };
+    for (const { text, offset, page } of splitText(content.text, content.pageOffsets))
+      this.passages.push({ text, offset, source: { ...source, ...(page !== undefined && { page }) } });
+  }
+
+  /** Returns false if a limit is reached. */
+  addMessage(message: Message): boolean {
+    if (this.searched === searchLimits.messages || message.content.length > this.charactersLeft) return false;
+    this.searched += 1;
+    this.charactersLeft -= message.content.length;
+    const source = {
+      type: 'message',
+      message_id: messageId(this.chatId, message.position),
+      role: message.role,
+      created_at: message.createdAt,
+    };
+    for (const passage of splitText(message.content)) this.passages.push({ ...passage, source });
+    return true;
+  }
+
+  noteOnMessages(total: number): string {
+    return `Only the newest ${this.searched} of ${total} earlier messages were searched`;
+  }
+
+  notesOnFiles(): string[] {
+    const { tooLong, filesSeen } = this;
+    const named = tooLong.slice(0, namesShown).map((name) => `${name} was not searched: it is too long`);
+    const unnamed = tooLong.length - named.length;
+    return [
+      ...named,
+      ...(unnamed > 0 ? [`${unnamed} more files were not searched: they are too long`] : []),
+      ...(filesSeen.size > searchLimits.files
+        ? [`Of ${filesSeen.size} files only the newest ${searchLimits.files} were searched`]
+        : []),
+    ];
+  }
 }

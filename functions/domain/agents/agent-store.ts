@@ -6,6 +6,7 @@ export interface AgentStore {
   published(workspaceId: string, agentId: string): Promise<AgentVersion | undefined>;
   /** In order of creation, in pages. */
   listPublished(workspaceId: string): AsyncIterable<AgentVersion[]>;
+  /** In order of creation. */
   list(workspaceId: string): Promise<Agent[]>;
   /** The workspace of an agent. For operators: they name an agent without its workspace. */
   workspaceOf(agentId: string): Promise<string | undefined>;

@@ -24,17 +24,20 @@ export const advanceBatch =
     for (;;) {
       const batch = await read(services, input);
       if (!isOpen(batch)) return { batch, stage: 'over' };
-      if (batch.stop === null && services.clock.now().toISOString() >= batch.expiresAt) {
-        await services.batches.markExpired(batch, services.clock.now().toISOString());
+      const now = services.clock.now().toISOString();
+      if (batch.stop === null && now >= batch.expiresAt) {
+        await services.batches.markExpired(batch, now);
         continue;
       }
       if (batch.stop !== null) await failAbandoned(services, batch);
       const left = await openRequests(services, batch);
-      if (!isNothingLeft(batch, left)) return { batch, stage: batch.stop === null ? 'wait' : 'finish' };
+      if (!isNothingLeft(batch, left)) return { batch, stage: phaseOf(batch) };
       // Does nothing if the batch was stopped or completed meanwhile.
       await closeBatch(services, batch, left);
     }
   };
+
+const phaseOf = (openBatch: Batch): BatchPhase => (openBatch.stop === null ? 'wait' : 'finish');
 
 /** Ends a batch whose workflow cannot go on. Requests without a result have failed. */
 export const failBatch =

@@ -73,9 +73,9 @@ export interface BatchRequest {
   name: string;
   attachedFileUuids: string[];
   historyId: number | null;
-  /** The next request of the same history, which starts after this one; null if there is none. */
+  /** The request that starts after this one in the same chat (`history_id`); null if there is none. */
   next: number | null;
-  /** The request before it in the same history. */
+  /** The request that comes before this one in the same chat (`history_id`); null if there is none. */
   previous: number | null;
 }
 

@@ -48,29 +48,19 @@ export const createBatch =
     ]);
     const previous = previousWork(stored, key, 'batch');
     const made = previous && (await awaitBatch(services, workspaceId, previous.batchId));
-    if (made !== undefined) return { batch: asCreated(made), replayed: true };
+    if (made !== undefined) return replayOf(made);
 
     await checkRequests(services, { workspaceId, body, requests, mostOpen });
     const drawn = services.identifiers.uuid();
     const id = previous?.batchId ?? (await reserveId(services, key, drawn));
     if (previous === undefined && id !== drawn) {
       const meanwhile = await awaitBatch(services, workspaceId, id);
-      if (meanwhile !== undefined) return { batch: asCreated(meanwhile), replayed: true };
+      if (meanwhile !== undefined) return replayOf(meanwhile);
     }
     const batch = await newBatch(services, { id, workspaceId, apiKeyId, body });
-    // Counted once more, because several requests may have passed the first check concurrently.
-    const checkLimit = mostOpen === null ? null : rejectAt(mostOpen);
-    if (!(await services.batches.create(batch, requests, checkLimit))) {
-      const first = await services.batches.get(workspaceId, id);
-      if (first === undefined) throw new Error(`The batch ${id} is there and is not`);
-      return { batch: asCreated(first), replayed: true };
-    }
-    try {
-      await services.batchWorkflow.start(batch);
-    } catch (error) {
-      // The batch is stored; the reconciler starts its execution.
-      services.log.warn('The workflow of a batch was not started', { batchId: batch.id, error });
-    }
+    const first = await storeBatch(services, batch, requests, mostOpen);
+    if (first !== undefined) return replayOf(first);
+    await startWorkflow(services, batch);
     return { batch, replayed: false };
   };
 
@@ -174,14 +164,41 @@ async function awaitBatch(
 }
 
 /** The batch as the first response had it. */
-const asCreated = (batch: Batch): Batch => ({
-  ...batch,
-  status: 'in_progress',
-  completed: 0,
-  failed: 0,
-  completedAt: null,
-  cancelledAt: null,
+const replayOf = (batch: Batch): { batch: Batch; replayed: true } => ({
+  batch: {
+    ...batch,
+    status: 'in_progress',
+    completed: 0,
+    failed: 0,
+    completedAt: null,
+    cancelledAt: null,
+  },
+  replayed: true,
 });
+
+/** @returns the batch with this id that another request has stored; undefined if there was none */
+async function storeBatch(
+  services: CreateServices,
+  batch: Batch,
+  requests: readonly BatchRequest[],
+  mostOpen: number | null,
+): Promise<Batch | undefined> {
+  // Counted once more, because several requests may have passed the first check concurrently.
+  const checkLimit = mostOpen === null ? null : rejectAt(mostOpen);
+  if (await services.batches.create(batch, requests, checkLimit)) return undefined;
+  const first = await services.batches.get(batch.workspaceId, batch.id);
+  if (first === undefined) throw new Error(`The batch ${batch.id} is there and is not`);
+  return first;
+}
+
+async function startWorkflow({ batchWorkflow, log }: CreateServices, batch: Batch): Promise<void> {
+  try {
+    await batchWorkflow.start(batch);
+  } catch (error) {
+    // The batch is stored; the reconciler starts its execution.
+    log.warn('The workflow of a batch was not started', { batchId: batch.id, error });
+  }
+}
 
 /** Requests that continue the same history form a chain, in input order. */
 function requestsOf(body: CreateBatchBody): BatchRequest[] {

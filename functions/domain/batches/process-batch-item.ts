@@ -32,7 +32,7 @@ export type ItemEnd =
   | { type: 'retry'; item: BatchItem; retryAfter: number | undefined }
   | { type: 'lease-lost' };
 
-/** The third reply that the model breaks off is the result of the request. */
+/** How many incomplete replies a request may get. The last of them becomes its result, without a further retry. */
 const brokenRepliesAtMost = 3;
 
 /** Milliseconds. The chat lease outlives a reply, so only the batch item lease, which is shorter, is renewed. */

@@ -51,26 +51,34 @@ export const reconcileOpenBatch =
     if (!isOpen(batch)) return removeEnded(services, entry);
     const now = services.clock.now().getTime();
     if (now - Date.parse(batch.expiresAt) > overdueAfterMilliseconds) onOverdue();
-
-    const left = await openRequests(services, batch);
-    const needsEnd = batch.stop !== null || isNothingLeft(batch, left) || now >= Date.parse(batch.expiresAt);
-    // Step Functions describes only 15 executions a second, and workers need no execution before the end. Without a
-    // message in the queue there are no workers: the leases are those of a process that has ended.
-    const isWorkedOn = depth !== 'empty' && left.processing.some(({ leaseUntil }) => leaseUntil > now);
-    const isTakenUp = (needsEnd || !isWorkedOn) && (await restartExecution(services)(batch));
-    if (needsEnd) return completeTaskCallback(services)(batch);
-    // The execution enqueues the first requests.
-    if (batch.dispatchedAt === null) return;
-    // What ended the execution may have ended the queue. The new execution may be the first to enqueue requests.
-    const isRequeued = isTakenUp && (await requeueAll(services)(batch, left, 'all'));
-    const groups = lostGroups(services, batch, entry, depth);
-    await requeueLost(services, batch, {
-      ...{ ready: isRequeued ? [] : left.ready, processing: left.processing, groups },
-    });
-    if (!isRequeued && hasLostSlots(batch, left, groups))
-      await requeueAll(services)(batch, left, 'unclaimed');
-    await services.reconciliationIndex.saveCheck(entry, { groups: batch.groupsSent, at: now });
+    await repair(services, batch, entry, depth);
   };
+
+/** Restarts a lost execution, and then completes the wait of a batch that needs its end, or requeues lost requests. */
+async function repair(
+  services: ReconcileServices,
+  batch: Batch,
+  entry: OpenBatchEntry,
+  depth: QueueDepth,
+): Promise<void> {
+  const now = services.clock.now().getTime();
+  const left = await openRequests(services, batch);
+  const needsEnd = batch.stop !== null || isNothingLeft(batch, left) || now >= Date.parse(batch.expiresAt);
+  // Step Functions describes only 15 executions a second, and workers need no execution before the end. Without a
+  // message in the queue there are no workers: the leases are those of a process that has ended.
+  const isWorkedOn = depth !== 'empty' && left.processing.some(({ leaseUntil }) => leaseUntil > now);
+  const isTakenUp = (needsEnd || !isWorkedOn) && (await restartExecution(services)(batch));
+  if (needsEnd) return completeTaskCallback(services)(batch);
+  // The execution enqueues the first requests.
+  if (batch.dispatchedAt === null) return;
+  // What ended the execution may have ended the queue. The new execution may be the first to enqueue requests.
+  const isRequeued = isTakenUp && (await requeueAll(services)(batch, left, 'all'));
+  const groups = lostGroups(services, batch, entry, depth);
+  const ready = isRequeued ? [] : left.ready;
+  await requeueLost(services, batch, { ready, processing: left.processing, groups });
+  if (!isRequeued && hasLostSlots(batch, left, groups)) await requeueAll(services)(batch, left, 'unclaimed');
+  await services.reconciliationIndex.saveCheck(entry, { groups: batch.groupsSent, at: now });
+}
 
 /** The entry is older than the entries of webhooks, or was read before its batch ended. */
 async function removeEnded(services: ReconcileServices, entry: OpenBatchEntry): Promise<void> {

@@ -45,7 +45,7 @@ export interface ChatStore {
   ): Promise<{ taken: true; chat: Chat } | { taken: false; chat: Chat | undefined }>;
   /** Replaces the lease of an abandoned turn. False if the chat or its lease has changed since it was read. */
   takeOverLease(chat: Chat, lease: Lease): Promise<boolean>;
-  /** Which of the two messages of the open turn, the one after `messageCount`, are stored. */
+  /** Which messages of the open turn are stored. They have the two positions after `messageCount`. */
   openTurn(chat: Chat): Promise<{ user: boolean; reply: boolean }>;
   /** False if the chat has another lease now. */
   renewLease(chat: Chat, leaseId: string, until: number): Promise<boolean>;

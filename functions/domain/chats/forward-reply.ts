@@ -7,7 +7,7 @@ import type { ChatServices } from './services.ts';
 import type { RunningReply } from './start-reply.ts';
 import type { Turn } from './turn.ts';
 
-/** Where a client's events go. Never fails: a client that is gone or slow delays nothing. */
+/** Sends a reply's events to the client. Never fails, and never waits for a client that is gone or slow. */
 export interface ReplySink {
   emit(event: StreamEventBody): void;
   /** Called after the last event. */

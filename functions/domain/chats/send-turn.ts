@@ -5,7 +5,7 @@ import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
 import { acquireChatLease } from './acquire-chat-lease.ts';
 import { checkSend, type SendInput } from './check-send.ts';
 import { closeAbandonedTurn } from './close-abandoned-turn.ts';
-import { findReplay } from './find-replay.ts';
+import { findReplay, type Replay } from './find-replay.ts';
 import { forwardReply, type ReplySink } from './forward-reply.ts';
 import type { Reply } from './gather-reply.ts';
 import { type AssistantMessage, messageId, type UserMessage } from './message.ts';
@@ -49,7 +49,7 @@ export const startTurn =
     let checked = await checkSend(services)(input, key, awaitRateLimit);
     for (let attempt = 1; attempt <= attempts; attempt += 1) {
       const replay = await findReplay(services)(checked);
-      if (replay !== undefined) return 'reply' in replay ? replay : start(services, replay.turn, deadline());
+      if (replay !== undefined) return resume(services, replay, deadline);
       const turn = await acquireChatLease(services)(checked);
       if (turn === 'retry') continue;
       const started = start(services, turn, deadline());
@@ -61,6 +61,9 @@ export const startTurn =
     }
     throw replyInProgress();
   };
+
+const resume = (services: StartServices, replay: Replay, deadline: () => number): StartedTurn =>
+  'reply' in replay ? replay : start(services, replay.turn, deadline());
 
 const start = (services: StartServices, turn: Turn, deadline: number) => ({
   turn,

@@ -22,6 +22,6 @@ export interface ReplySettings {
   historyCharacters: number;
   /** Files that a message may attach. */
   attachedFiles: number;
-  /** Limits of one reply, together with the agents that it calls. */
+  /** Limits of one reply. What other agents do for the reply counts too. */
   limits: ReplyLimits;
 }

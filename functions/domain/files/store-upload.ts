@@ -7,7 +7,7 @@ import { countUsage } from '#domain/workspaces/count-usage.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { KeyOwner } from '#domain/workspaces/usage.ts';
 import { describeWrongContent, describeWrongFile, typeFor } from './check-upload.ts';
-import { bytesToDetect } from './content-detector.ts';
+import { bytesToDetect, type ContentDetector } from './content-detector.ts';
 import type { FileWriter } from './file-store.ts';
 import type { FileServices } from './services.ts';
 import type { StoredFile } from './stored-file.ts';
@@ -28,6 +28,15 @@ interface Received {
   writer: FileWriter | undefined;
 }
 
+/** What is known of the form so far. */
+interface Form {
+  file?: Received;
+  /** The text of the part `data`. */
+  data?: string;
+  /** Why the form is rejected, apart from its file and its data. */
+  wrong?: string;
+}
+
 /**
  * Stores the file of a form while it arrives. A bad form is read to its end before the error is thrown: so the error
  * contains the file's size, and the client, still sending, can receive it. Nothing of a failed upload stays stored.
@@ -37,28 +46,11 @@ interface Received {
 export const storeUpload =
   (services: UploadServices) =>
   async (caller: KeyOwner, parts: AsyncIterable<UploadPart>): Promise<StoredFile> => {
-    const form: { file?: Received; scope: UploadScope; data?: string; wrong?: string } = {
-      scope: 'persistent',
-    };
+    const form: Form = {};
     try {
-      for await (const part of parts)
-        if (part.kind === 'data') {
-          if (form.data !== undefined) form.wrong ??= 'data is given more than once';
-          form.data = part.text;
-        } else if (form.file === undefined) {
-          form.file = describe(services, part);
-          await receive(services, caller.workspaceId, form.file, part.content);
-        } else {
-          form.wrong ??= 'file is given more than once';
-          for await (const _bytes of part.content);
-        }
-      const data = readData(form.data);
-      if ('scope' in data) form.scope = data.scope;
-      else form.wrong ??= data.wrong;
-      if (form.file === undefined) throw new ServiceError('badRequest', form.wrong ?? 'file is required');
-      const wrong = form.file.wrong ?? form.wrong;
-      if (wrong !== undefined) throw new ServiceError('badRequest', wrong);
-      return await finish(services, caller, form.file, form.scope);
+      for await (const part of parts) await readPart(services, caller.workspaceId, form, part);
+      const { file, scope } = requireValid(form);
+      return await finish(services, caller, file, scope);
     } catch (error) {
       await form.file?.writer
         ?.abort()
@@ -68,20 +60,48 @@ export const storeUpload =
     }
   };
 
+/** Stores the content of the first file. Parts that are given more than once are read too. */
+async function readPart(
+  services: UploadServices,
+  workspaceId: string,
+  form: Form,
+  part: UploadPart,
+): Promise<void> {
+  if (part.kind === 'data') {
+    if (form.data !== undefined) form.wrong ??= 'data is given more than once';
+    form.data = part.text;
+  } else if (form.file === undefined) {
+    form.file = describe(services, part);
+    await receive(services, workspaceId, form.file, part.content);
+  } else {
+    form.wrong ??= 'file is given more than once';
+    for await (const _bytes of part.content);
+  }
+}
+
+/** @throws badRequest with the first reason, those of the file before those of the form */
+function requireValid(form: Form): { file: Received; scope: UploadScope } {
+  const { file } = form;
+  const data = readData(form.data);
+  const wrong = file?.wrong ?? form.wrong ?? data.wrong;
+  if (file === undefined) throw new ServiceError('badRequest', wrong ?? 'file is required');
+  if (wrong !== undefined) throw new ServiceError('badRequest', wrong);
+  return { file, scope: data.scope };
+}
+
 /** The error of a failed upload (specification, section 2.7). */
-function failureOf(error: unknown, { file, data }: { file?: Received; data?: string }): ServiceError {
+function failureOf(error: unknown, { file, data }: Form): ServiceError {
   const [kind, message] =
     error instanceof ServiceError
       ? [error.kind, error.message]
       : (['serverError', 'An upload failed'] as const);
-  const read = readData(data);
   return new ServiceError(kind, message, {
     cause: error,
     data: {
       original_name: file?.name ?? '',
       content_type: file?.contentType ?? '',
       size: file?.size ?? 0,
-      scope: 'scope' in read ? read.scope : 'persistent',
+      scope: readData(data).scope,
       error_msg: message,
     },
   });
@@ -107,43 +127,70 @@ async function receive(
   file: Received,
   content: AsyncIterable<Uint8Array>,
 ): Promise<void> {
-  const start = new Uint8Array(bytesToDetect);
-  let wrongContent: string | undefined;
-  const check = (length: number) => {
-    const bytes = start.subarray(0, length);
-    wrongContent = describeWrongContent(file.contentType, bytes, services.contentDetector.detect(bytes));
-  };
+  const start = new ContentStart(services.contentDetector, file.contentType);
   for await (const bytes of content) {
-    if (file.size < bytesToDetect) {
-      start.set(bytes.subarray(0, bytesToDetect - file.size), file.size);
-      if (file.size + bytes.length >= bytesToDetect) check(bytesToDetect);
-    }
+    start.add(bytes);
     file.size += bytes.length;
-    const isWrong = file.wrong ?? wrongContent;
-    if (isWrong !== undefined) continue;
+    if ((file.wrong ?? start.wrong) !== undefined) continue;
     if (file.size > limits.fileBytes) file.wrong = uploadFailures.tooLarge;
     else {
       file.writer ??= services.files.start({ workspaceId, ...file });
       await file.writer.write(bytes);
     }
   }
-  if (file.size > 0 && file.size < bytesToDetect) check(file.size);
+  start.end();
   if (file.size > limits.fileBytes) file.wrong ??= uploadFailures.tooLarge;
   if (file.size === 0) file.wrong ??= uploadFailures.empty;
-  file.wrong ??= wrongContent;
+  file.wrong ??= start.wrong;
 }
 
-function readData(text: string | undefined): { scope: UploadScope } | { wrong: string } {
-  if (text === undefined || text.trim() === '') return { scope: 'persistent' };
+/** The first bytes of a file. They are checked as soon as they are enough to detect its content type. */
+class ContentStart {
+  /** Why the content does not fit the content type. */
+  wrong: string | undefined;
+  private readonly detector: ContentDetector;
+  private readonly contentType: string;
+  private readonly bytes = new Uint8Array(bytesToDetect);
+  private length = 0;
+
+  constructor(detector: ContentDetector, contentType: string) {
+    this.detector = detector;
+    this.contentType = contentType;
+  }
+
+  add(bytes: Uint8Array): void {
+    if (this.length === bytesToDetect) return;
+    const first = bytes.subarray(0, bytesToDetect - this.length);
+    this.bytes.set(first, this.length);
+    this.length += first.length;
+    if (this.length === bytesToDetect) this.check();
+  }
+
+  /** Checks a file that is shorter. */
+  end(): void {
+    if (this.length > 0 && this.length < bytesToDetect) this.check();
+  }
+
+  private check(): void {
+    const bytes = this.bytes.subarray(0, this.length);
+    this.wrong = describeWrongContent(this.contentType, bytes, this.detector.detect(bytes));
+  }
+}
+
+/** The scope is `persistent` if the data is missing or wrong. */
+function readData(text: string | undefined): { scope: UploadScope; wrong?: string } {
+  const scope = 'persistent';
+  if (text === undefined || text.trim() === '') return { scope };
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    return { wrong: 'data is not valid JSON' };
+    return { scope, wrong: 'data is not valid JSON' };
   }
   const parsed = uploadData.safeParse(value ?? {});
   if (parsed.success) return parsed.data;
   return {
+    scope,
     wrong: parsed.error.issues.some(({ path }) => path[0] === 'scope')
       ? 'data.scope must be one of persistent, ephemeral'
       : 'data must be a JSON object',

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 export type AuditAction =
   | 'workspace created'
   | 'workspace updated'
@@ -26,12 +27,16 @@ export interface AuditEntry {
   changes: Record<string, unknown>;
 }
 
-/** Each field that differs, with its old and its new value. */
+/** What a store returns for a value: no undefined members. */
+const storedForm = (value: unknown): unknown =>
+  value === undefined ? undefined : JSON.parse(JSON.stringify(value));
+
+/** Each field that differs, with its old and its new value. The table does not keep the order of an object's members. */
 export function changesOf(before: object, after: object): Record<string, { from: unknown; to: unknown }> {
   const old = before as Record<string, unknown>;
   return Object.fromEntries(
     Object.entries(after)
-      .filter(([name, value]) => JSON.stringify(old[name]) !== JSON.stringify(value))
+      .filter(([name, value]) => !isDeepStrictEqual(storedForm(old[name]), storedForm(value)))
       .map(([name, value]) => [name, { from: old[name] ?? null, to: value }]),
   );
 }

@@ -14,6 +14,7 @@ export interface WorkspaceStore {
   put(workspace: Workspace): Promise<void>;
   /** @returns the changed workspace; undefined if the id is unknown */
   update(workspaceId: string, changes: WorkspaceChanges): Promise<Workspace | undefined>;
+  /** Sorted by id. */
   list(): Promise<Workspace[]>;
   addToWhitelist(workspaceId: string, externalUserIds: string[]): Promise<void>;
   removeFromWhitelist(workspaceId: string, externalUserIds: string[]): Promise<void>;

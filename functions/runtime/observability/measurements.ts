@@ -42,24 +42,28 @@ export class Measurements {
   publish(properties: Readonly<Record<string, string | undefined>>): void {
     const groups = [...this.#groups.values()];
     this.#groups.clear();
-    for (const { dimensions, sets, values } of groups) {
+    for (const group of groups) {
       client ??= new Metrics({
         namespace: environment('metricsNamespace'),
         serviceName: serviceDimension.service,
       });
       for (const [name, value] of Object.entries(properties))
         if (value !== undefined) client.addMetadata(name, value);
-      const dimensionValues: Partial<Record<string, string>> = dimensions;
-      for (const set of sets)
-        if (set.length > 0)
-          client.addDimensions(Object.fromEntries(set.map((name) => [name, dimensionValues[name] ?? ''])));
-      for (const [key, value] of summed(values)) {
-        const { name, formerName, unit }: Metric = metrics[key];
-        client.addMetric(name, unit, value);
-        if (formerName !== undefined) client.addMetric(formerName, unit, value);
-      }
+      addGroup(client, group);
       client.publishStoredMetrics();
     }
+  }
+}
+
+function addGroup(client: Metrics, { dimensions, sets, values }: Group): void {
+  const dimensionValues: Partial<Record<string, string>> = dimensions;
+  for (const set of sets)
+    if (set.length > 0)
+      client.addDimensions(Object.fromEntries(set.map((name) => [name, dimensionValues[name] ?? ''])));
+  for (const [key, value] of summed(values)) {
+    const { name, formerName, unit }: Metric = metrics[key];
+    client.addMetric(name, unit, value);
+    if (formerName !== undefined) client.addMetric(formerName, unit, value);
   }
 }
 

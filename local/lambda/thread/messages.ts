@@ -11,15 +11,15 @@ export interface ThreadData {
   /** Whether a listener receives what the function writes to stdout. */
   readonly hasLogListener: boolean;
   readonly emulatorRoute: EmulatorRoute | undefined;
-  /** For `rejectOwnPorts`. */
-  readonly ownPorts: Uint8Array;
+  /** For `rejectRunnerPorts`. */
+  readonly runnerPorts: Uint8Array;
 }
 
 /** The worker data of a web function's thread. */
 export interface ServerThreadData {
   /** The module that starts the server. */
   readonly entry: string;
-  readonly ownPorts: Uint8Array;
+  readonly runnerPorts: Uint8Array;
 }
 
 export type MessageToThread =

@@ -8,7 +8,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { bypassWire } from '../../dynamodb/emulator-route.ts';
 import { awslambda, type Handler, isStreaming } from './managed-runtime.ts';
 import type { MessageFromThread, MessageToThread, ThreadData } from './messages.ts';
-import { rejectOwnPorts } from './reject-own-ports.ts';
+import { rejectRunnerPorts } from './reject-runner-ports.ts';
 import { reportError } from './report-error.ts';
 import { ResponseStream } from './response-stream.ts';
 import { watchNetwork } from './watch-network.ts';
@@ -41,7 +41,7 @@ if (!data.hasLogListener)
     if (typeof callback === 'function') queueMicrotask(() => callback());
     return true;
   };
-rejectOwnPorts(data.ownPorts);
+rejectRunnerPorts(data.runnerPorts);
 if (data.emulatorRoute) bypassWire(data.emulatorRoute);
 setInterval(sampleMemory, MEMORY_SAMPLE_MILLISECONDS).unref();
 

@@ -17,10 +17,10 @@ const startMilliseconds = 60_000;
 
 async function runTests(chosen: string[]): Promise<number> {
   const port = await freePort();
-  const engine = startEngine(downloaded(), port);
+  const dynamoDbLocal = startDynamoDbLocal(downloaded(), port);
   const endpoint = `http://127.0.0.1:${port}`;
   try {
-    await untilReady(engine, endpoint);
+    await untilReady(dynamoDbLocal, endpoint);
     const tests = spawn(
       process.execPath,
       [
@@ -33,11 +33,11 @@ async function runTests(chosen: string[]): Promise<number> {
     const [code] = await once(tests, 'exit');
     return code ?? 1;
   } finally {
-    engine.kill();
+    dynamoDbLocal.kill();
   }
 }
 
-/** @returns the folder of the engine's libraries, which is filled once for each version of the pom */
+/** @returns the folder of its libraries, which is filled once for each version of the pom */
 function downloaded(): string {
   const version = createHash('sha256').update(readFileSync(pom)).digest('hex').slice(0, 12);
   const folder = resolve(root, `node_modules/.cache/dynamodb-local-${version}`);
@@ -52,7 +52,7 @@ function downloaded(): string {
   return folder;
 }
 
-function startEngine(folder: string, port: number): ChildProcess {
+function startDynamoDbLocal(folder: string, port: number): ChildProcess {
   return spawn(
     'java',
     [
@@ -71,9 +71,9 @@ function startEngine(folder: string, port: number): ChildProcess {
   );
 }
 
-async function untilReady(engine: ChildProcess, endpoint: string): Promise<void> {
+async function untilReady(dynamoDbLocal: ChildProcess, endpoint: string): Promise<void> {
   const stopAt = Date.now() + startMilliseconds;
-  while (engine.exitCode === null && Date.now() < stopAt) {
+  while (dynamoDbLocal.exitCode === null && Date.now() < stopAt) {
     // It answers calls without a signature with an error, which is answer enough.
     if (
       await fetch(endpoint).then(

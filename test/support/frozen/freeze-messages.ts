@@ -7,7 +7,7 @@ import { createApiKey } from '#domain/workspaces/create-api-key.ts';
 import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
 import { synthesize } from '../../../bin/local/synthesize.ts';
 import { useLocalTable } from '../../../bin/operator.ts';
-import { endOf, submit } from '../batches.ts';
+import { submit, waitForBatchEnd } from '../batches.ts';
 import { type Client, clientOf } from '../client.ts';
 import { type DynamoProxy, startDynamoProxy } from '../dynamo-proxy.ts';
 import { dataOf } from '../open-tenant.ts';
@@ -136,7 +136,7 @@ async function sendMessages({ run, tenant, client, calls, sent }: World): Promis
     ...(index >= 5 && index <= 6 && { history_id: chat.id }),
   }));
   const { id } = await submit(client, tenant, requests);
-  await endOf(client, id, 120);
+  await waitForBatchEnd(client, id, 120);
 
   // A worker that is killed while it runs three requests.
   const runningCalls: ModelCall[] = [];
@@ -156,7 +156,7 @@ async function sendMessages({ run, tenant, client, calls, sent }: World): Promis
   await allRunning.promise;
   hasDied = true;
   run.killWorkers('ProcessBatchItems');
-  await endOf(client, interrupted.id, 120);
+  await waitForBatchEnd(client, interrupted.id, 120);
 }
 
 function eventsOf(sent: readonly FrozenMessage[]): FrozenMessages['events'] {
@@ -201,7 +201,7 @@ async function recordWorkflow(
     invoke,
     awaitTask: () => untilCounted(carried),
   });
-  await endOf(client, carried.id, 10);
+  await waitForBatchEnd(client, carried.id, 10);
 
   // The outputs for a batch that is still open, and for one that fails.
   const open = await createUnstarted(tenant, webhook);

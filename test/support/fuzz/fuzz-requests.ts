@@ -51,72 +51,121 @@ const weigh = <Value>(...entries: [number, fc.Arbitrary<Value>][]): fc.Arbitrary
 const oneOf = <Value>(cheap: readonly Value[], expensive: readonly (() => Value)[]): fc.Arbitrary<Value> =>
   weigh([39, fc.constantFrom(...cheap)], [1, fc.constantFrom(...expensive).map((make) => make())]);
 
+/** What the generators of requests share. */
+interface RequestMaker {
+  readonly apiKey: string;
+  /** Valid parts of a request of one of these routes. */
+  some(names: readonly RouteName[]): fc.Arbitrary<Parts>;
+  /** The request with these parts, and then these changes. */
+  request(parts: Parts, what: string, changes?: Partial<FuzzRequest> & { text?: string }): FuzzRequest;
+}
+
+const routeNames = Object.keys(routes) as RouteName[];
+const jsonRoutes = routeNames.filter((name) => inputNodeOf(name).type === 'object');
+const plainRoutes = routeNames.filter((name) => !('multipart' in routes[name]));
+
 /** Requests of every route of the route table, for a client with this key. */
 export function fuzzRequests(apiKey: string, known: readonly Known[]): fc.Arbitrary<FuzzRequest> {
-  const partsOf = (name: RouteName): fc.Arbitrary<Parts> => {
-    const route: Route = routes[name];
-    const node = route.method === 'POST' && !route.multipart ? inputNode(route.body) : {};
-    const hasBody = node.type !== undefined;
-    return fc.constantFrom(...known).chain((ids) =>
-      fc.record({
-        name: fc.constant(name),
-        route: fc.constant(route),
-        parameters: valid(inputNode(route.parameters), ids) as fc.Arbitrary<Record<string, unknown>>,
-        query: valid(inputNode(route.query), ids).map(pairsOf),
-        headers: valid(inputNode(route.headers), ids).map((given) =>
-          pairsOf(given).map(([header, value]): [string, string] => [
-            header,
-            Buffer.from(value).toString('latin1'),
-          ]),
-        ),
-        body: hasBody
-          ? valid(node, ids).filter((body) => route.body.safeParse(body).success)
-          : fc.constant(undefined),
-        node: fc.constant(node),
-      }),
+  const maker: RequestMaker = {
+    apiKey,
+    some: (names) => fc.constantFrom(...names).chain((name) => validParts(name, known)),
+    request: (parts, what, changes) => requestOf(apiKey, parts, what, changes),
+  };
+  return weigh(
+    [8, untouchedRequest(maker)],
+    [50, changedBody(maker)],
+    [8, changedText(maker)],
+    [8, changedParameters(maker)],
+    [12, changedQuery(maker)],
+    [10, changedHeaders(maker)],
+    [6, changedLine(maker)],
+    [10, hostileFormUpload(maker)],
+    [2, brokenRequest(maker)],
+  )
+    .chain((made) =>
+      weigh([5, fc.constant('front' as const)], [1, fc.constant('gateway' as const)]).map((door) => ({
+        ...made,
+        door,
+      })),
+    )
+    .chain((made) =>
+      made.framing === 'length'
+        ? weigh([6, fc.constant('length' as const)], [1, fc.constant('chunked' as const)]).map((framing) => ({
+            ...made,
+            framing,
+          }))
+        : fc.constant(made),
     );
-  };
-  const request = (
-    parts: Parts,
-    what: string,
-    changes: Partial<FuzzRequest> & { text?: string } = {},
-  ): FuzzRequest => {
-    const { text = parts.body === undefined ? '' : write(parts.body, undefined, unchanged), ...others } =
-      changes;
-    return {
-      route: parts.name,
-      what,
-      door: 'front',
-      method: parts.route.method,
-      target: targetOf(parts),
-      headers: [
-        ['x-api-key', apiKey],
-        ...(parts.body === undefined ? [] : [['Content-Type', 'application/json'] as const]),
-        ...parts.headers,
-      ],
-      body: Buffer.from(text),
-      framing: parts.body === undefined ? 'none' : 'length',
-      ...others,
-    };
-  };
-  const expectedOf = (parts: Parts, text?: string): Pick<FuzzRequest, 'expected'> => ({
-    expected: {
-      parameters: Object.fromEntries(
-        Object.entries(parts.parameters).map(([key, value]) => [key, String(value)]),
+}
+
+/** Valid parts of a request of this route. */
+function validParts(name: RouteName, known: readonly Known[]): fc.Arbitrary<Parts> {
+  const route: Route = routes[name];
+  const node = inputNodeOf(name);
+  const hasBody = node.type !== undefined;
+  return fc.constantFrom(...known).chain((ids) =>
+    fc.record({
+      name: fc.constant(name),
+      route: fc.constant(route),
+      parameters: valid(inputNode(route.parameters), ids) as fc.Arbitrary<Record<string, unknown>>,
+      query: valid(inputNode(route.query), ids).map(pairsOf),
+      headers: valid(inputNode(route.headers), ids).map((given) =>
+        pairsOf(given).map(([header, value]): [string, string] => [
+          header,
+          Buffer.from(value).toString('latin1'),
+        ]),
       ),
-      query: Object.fromEntries(parts.query),
-      headers: Object.fromEntries(parts.headers),
-      body: text ?? (parts.body === undefined ? '' : JSON.stringify(parts.body)),
-    },
-  });
-  const names = Object.keys(routes) as RouteName[];
-  const json = names.filter((name) => inputTypeOf(name) === 'object');
-  const plain = names.filter((name) => !('multipart' in routes[name]));
-  const some = (from: readonly RouteName[]) => fc.constantFrom(...from).chain(partsOf);
+      body: hasBody
+        ? valid(node, ids).filter((body) => route.body.safeParse(body).success)
+        : fc.constant(undefined),
+      node: fc.constant(node),
+    }),
+  );
+}
 
-  const untouched = some(plain).map((parts) => request(parts, 'nothing', expectedOf(parts)));
+function requestOf(
+  apiKey: string,
+  parts: Parts,
+  what: string,
+  changes: Partial<FuzzRequest> & { text?: string } = {},
+): FuzzRequest {
+  const { text = parts.body === undefined ? '' : write(parts.body, undefined, unchanged), ...others } =
+    changes;
+  return {
+    route: parts.name,
+    what,
+    door: 'front',
+    method: parts.route.method,
+    target: targetOf(parts),
+    headers: [
+      ['x-api-key', apiKey],
+      ...(parts.body === undefined ? [] : [['Content-Type', 'application/json'] as const]),
+      ...parts.headers,
+    ],
+    body: Buffer.from(text),
+    framing: parts.body === undefined ? 'none' : 'length',
+    ...others,
+  };
+}
 
-  const changedBody = some(json).chain((parts) =>
+const expectedOf = (parts: Parts, text?: string): Pick<FuzzRequest, 'expected'> => ({
+  expected: {
+    parameters: Object.fromEntries(
+      Object.entries(parts.parameters).map(([key, value]) => [key, String(value)]),
+    ),
+    query: Object.fromEntries(parts.query),
+    headers: Object.fromEntries(parts.headers),
+    body: text ?? (parts.body === undefined ? '' : JSON.stringify(parts.body)),
+  },
+});
+
+function untouchedRequest({ some, request }: RequestMaker): fc.Arbitrary<FuzzRequest> {
+  return some(plainRoutes).map((parts) => request(parts, 'nothing', expectedOf(parts)));
+}
+
+/** One location of the JSON body is changed. */
+function changedBody({ some, request }: RequestMaker): fc.Arbitrary<FuzzRequest> {
+  return some(jsonRoutes).chain((parts) =>
     fc
       .constantFrom(...places(parts.node, parts.body))
       .chain(({ path, node }: { path: Path; node: SchemaNode }) => {
@@ -130,8 +179,11 @@ export function fuzzRequests(apiKey: string, known: readonly Known[]): fc.Arbitr
         });
       }),
   );
+}
 
-  const changedText = some(json).chain((parts) => {
+/** The JSON text is wrapped, or sent as something else. */
+function changedText({ some, request }: RequestMaker): fc.Arbitrary<FuzzRequest> {
+  return some(jsonRoutes).chain((parts) => {
     const text = JSON.stringify(parts.body);
     return fc.constantFrom(...wrappedTexts(text)).map(([what, body, headers = []]) => {
       const made = request(parts, what, { body });
@@ -142,8 +194,10 @@ export function fuzzRequests(apiKey: string, known: readonly Known[]): fc.Arbitr
       };
     });
   });
+}
 
-  const changedParameters = some(plain.filter((name) => routes[name].path.includes('{'))).chain((parts) =>
+function changedParameters({ some, request }: RequestMaker): fc.Arbitrary<FuzzRequest> {
+  return some(plainRoutes.filter((name) => routes[name].path.includes('{'))).chain((parts) =>
     fc.constantFrom(...Object.keys(parts.parameters)).chain((key) =>
       oneOf(hostileTexts, longTexts).map((value) => {
         const changed = { ...parts, parameters: { ...parts.parameters, [key]: value } };
@@ -157,8 +211,10 @@ export function fuzzRequests(apiKey: string, known: readonly Known[]): fc.Arbitr
       }),
     ),
   );
+}
 
-  const changedQuery = some(plain).chain((parts) => {
+function changedQuery({ some, request }: RequestMaker): fc.Arbitrary<FuzzRequest> {
+  return some(plainRoutes).chain((parts) => {
     const keys = [...Object.keys(parts.route.query.shape), 'unknown', '__proto__', 'constructor', ''];
     return fc.constantFrom(...keys).chain((key) =>
       weigh(
@@ -184,8 +240,10 @@ export function fuzzRequests(apiKey: string, known: readonly Known[]): fc.Arbitr
       ),
     );
   });
+}
 
-  const changedHeaders = some(plain).chain((parts) =>
+function changedHeaders({ some, request, apiKey }: RequestMaker): fc.Arbitrary<FuzzRequest> {
+  return some(plainRoutes).chain((parts) =>
     oneOf(hostileHeaders(apiKey), longHeaders).map(([what, headers]) => {
       const made = request(parts, `headers: ${what}`);
       const own = new Set(headers.map(([name]) => name.toLowerCase()));
@@ -195,8 +253,11 @@ export function fuzzRequests(apiKey: string, known: readonly Known[]): fc.Arbitr
       };
     }),
   );
+}
 
-  const changedLine = some(names).chain((parts) =>
+/** Another method, or another way to write the path. */
+function changedLine({ some, request }: RequestMaker): fc.Arbitrary<FuzzRequest> {
+  return some(routeNames).chain((parts) =>
     weigh(
       [1, fc.constantFrom(...methods).map((method) => request(parts, `method ${method}`, { method }))],
       [
@@ -207,8 +268,10 @@ export function fuzzRequests(apiKey: string, known: readonly Known[]): fc.Arbitr
       ],
     ),
   );
+}
 
-  const forms = hostileForm().map(
+function hostileFormUpload({ apiKey }: RequestMaker): fc.Arbitrary<FuzzRequest> {
+  return hostileForm().map(
     ({ what, contentType, body }): FuzzRequest => ({
       route: 'upload-file',
       what: `form: ${what}`,
@@ -223,8 +286,10 @@ export function fuzzRequests(apiKey: string, known: readonly Known[]): fc.Arbitr
       framing: 'length',
     }),
   );
+}
 
-  const noHttp = some(plain).chain((parts) =>
+function brokenRequest({ some, request }: RequestMaker): fc.Arbitrary<FuzzRequest> {
+  return some(plainRoutes).chain((parts) =>
     fc.constantFrom(...brokenHttp).map(([what, headers, ends]) => {
       const made = request(parts, `HTTP: ${what}`, {
         isNoHttp: true,
@@ -234,39 +299,15 @@ export function fuzzRequests(apiKey: string, known: readonly Known[]): fc.Arbitr
       return { ...made, headers: [...made.headers, ...headers] };
     }),
   );
-
-  return weigh(
-    [8, untouched],
-    [50, changedBody],
-    [8, changedText],
-    [8, changedParameters],
-    [12, changedQuery],
-    [10, changedHeaders],
-    [6, changedLine],
-    [10, forms],
-    [2, noHttp],
-  )
-    .chain((made) =>
-      weigh([5, fc.constant('front' as const)], [1, fc.constant('gateway' as const)]).map((door) => ({
-        ...made,
-        door,
-      })),
-    )
-    .chain((made) =>
-      made.framing === 'length'
-        ? weigh([6, fc.constant('length' as const)], [1, fc.constant('chunked' as const)]).map((framing) => ({
-            ...made,
-            framing,
-          }))
-        : fc.constant(made),
-    );
 }
 
 const unchanged: Change = { kind: 'remove' };
-const inputTypeOf = (name: RouteName): string | undefined => {
+
+/** The schema of the route's JSON body; empty if it has none. */
+function inputNodeOf(name: RouteName): SchemaNode {
   const route: Route = routes[name];
-  return route.method === 'POST' && !route.multipart ? inputNode(route.body).type : undefined;
-};
+  return route.method === 'POST' && !route.multipart ? inputNode(route.body) : {};
+}
 
 const describe = (change: Change): string =>
   change.kind === 'replace' ? `${change.text.slice(0, 60)} (${change.text.length})` : JSON.stringify(change);

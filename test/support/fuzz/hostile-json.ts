@@ -152,25 +152,28 @@ function atLimits({ type, minLength, maxLength, minimum, maximum, enum: values }
 
 /** The JSON text of a value with one location changed. */
 export function write(value: unknown, at: Path | undefined, change: Change): string {
-  const here = at?.length === 0;
-  if (here && change.kind === 'replace') return change.text;
-  if (Array.isArray(value)) {
-    const items = value.flatMap((item, index) => membersOf(item, at, index, change).map(({ text }) => text));
-    const all =
-      here && change.kind === 'copy' ? Array.from({ length: change.times }, () => items).flat() : items;
-    return `[${(here && change.kind === 'copy' ? all.slice(0, Math.max(change.times, items.length)) : all).join()}]`;
-  }
+  if (at?.length === 0 && change.kind === 'replace') return change.text;
+  if (Array.isArray(value)) return writeArray(value, at, change);
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  return writeObject(value as Record<string, unknown>, at, change);
+}
+
+function writeArray(value: readonly unknown[], at: Path | undefined, change: Change): string {
+  const items = value.flatMap((item, index) => membersOf(item, at, index, change).map(({ text }) => text));
+  if (at?.length !== 0 || change.kind !== 'copy') return `[${items.join()}]`;
+  const copies = Array.from({ length: change.times }, () => items).flat();
+  return `[${copies.slice(0, Math.max(change.times, items.length)).join()}]`;
+}
+
+function writeObject(value: Readonly<Record<string, unknown>>, at: Path | undefined, change: Change): string {
   const keys = Object.keys(value);
   // A change may add a location that the value does not have.
   const [missing] = at ?? [];
   if (typeof missing === 'string' && at?.length === 1 && !keys.includes(missing)) keys.push(missing);
   const members = keys.flatMap((key) =>
-    membersOf((value as Record<string, unknown>)[key], at, key, change).map(
-      ({ text }) => `${JSON.stringify(key)}:${text}`,
-    ),
+    membersOf(value[key], at, key, change).map(({ text }) => `${JSON.stringify(key)}:${text}`),
   );
-  if (here && change.kind === 'add') members.unshift(change.members);
+  if (at?.length === 0 && change.kind === 'add') members.unshift(change.members);
   return `{${members.join()}}`;
 }
 

@@ -99,6 +99,12 @@ export const hostileQueries = (key: string): string[] => {
 type Headers = [what: string, headers: [string, string][]];
 
 export const hostileHeaders = (apiKey: string): Headers[] => [
+  ...hostileKeys(apiKey),
+  ...hostileValues,
+  ...connectionHeaders,
+];
+
+const hostileKeys = (apiKey: string): Headers[] => [
   ...[
     '',
     ' ',
@@ -127,6 +133,10 @@ export const hostileHeaders = (apiKey: string): Headers[] => [
     ],
   ],
   ['another spelling', [['X-API-KEY', apiKey]]],
+];
+
+/** Names that are not the service's own, and values that do not fit their names. */
+const hostileValues: readonly Headers[] = [
   ['__proto__', [['__proto__', 'x']]],
   [
     'constructor',
@@ -162,6 +172,10 @@ export const hostileHeaders = (apiKey: string): Headers[] => [
     (value): Headers => [`Accept ${value}`, [['Accept', value]]],
   ),
   ['Accept-Encoding', [['Accept-Encoding', 'gzip, br, zstd, identity;q=0']]],
+];
+
+/** Headers by which servers and proxies change how they process a request. */
+const connectionHeaders: readonly Headers[] = [
   ['Expect', [['Expect', '100-continue']]],
   ['Expect of something else', [['Expect', '200-ok']]],
   [
@@ -220,6 +234,7 @@ export const hostileHeaders = (apiKey: string): Headers[] => [
     ],
   ],
 ];
+
 export const longHeaders: readonly (() => Headers)[] = [
   () => ['9 KB', [['x-long', 'x'.repeat(9 * 1024)]]],
   () => ['11 KB', [['x-long', 'x'.repeat(11 * 1024)]]],

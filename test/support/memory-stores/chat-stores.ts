@@ -5,6 +5,7 @@ import type { Feedback, FeedbackStore } from '#domain/chats/feedback-store.ts';
 import type { Message } from '#domain/chats/message.ts';
 import type { MessageStore, RatedMessage } from '#domain/chats/message-store.ts';
 import type { Clock } from '#domain/platform/clock.ts';
+import { NotStorable } from '#domain/platform/not-storable.ts';
 import type { MemoryIdempotencyStore } from './idempotency-store.ts';
 import { newestMessages } from './newest-messages.ts';
 
@@ -14,6 +15,11 @@ interface StoredChat {
   /** By position and user. */
   feedback: Map<number, Map<string, Feedback>>;
 }
+
+/** Of an item of DynamoDB. The texts of a message may be outside of its item. */
+const itemBytes = 400_000;
+const bytesWithoutTexts = (message: Message): number =>
+  Buffer.byteLength(JSON.stringify({ ...message, content: '', reasoningSteps: [] }));
 
 type ChatName = Pick<Chat, 'workspaceId' | 'id'>;
 
@@ -114,6 +120,7 @@ export function memoryChatStores(clock: Clock, idempotency: MemoryIdempotencySto
 
   const messages: MessageStore = {
     async put(chat, message) {
+      if (bytesWithoutTexts(message) > itemBytes) throw new NotStorable('A message was rejected');
       if (!isFree(chat, message.position))
         return isDeepStrictEqual(find(chat)?.messages.get(message.position), message);
       storeMessage(chat, message);

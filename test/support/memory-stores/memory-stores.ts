@@ -1,22 +1,50 @@
 import type { StoreSettings, Stores } from '../open-stores.ts';
 import { webhookSourceOf } from '../webhook-source.ts';
+import { memoryAgentStore } from './agent-stores.ts';
 import { memoryBatchStore } from './batch-stores.ts';
 import { memoryChatStores } from './chat-stores.ts';
+import { memoryFileIndex } from './file-stores.ts';
 import { memoryIdempotencyStore } from './idempotency-store.ts';
+import { memoryKnowledgeStore } from './knowledge-stores.ts';
 import { memoryReconciliationIndex } from './reconciliation-index.ts';
 import { memoryDeliveryStore } from './webhook-stores.ts';
+import {
+  memoryApiKeyStore,
+  memoryAuditLog,
+  memoryRateBucketStore,
+  memoryUsageStore,
+  memoryWorkspaceStore,
+} from './workspace-stores.ts';
 
 /** Stores that keep everything in this process, for tests of decisions. They pass the same tests as DynamoDB's. */
-export function memoryStores({ clock }: StoreSettings): Stores {
+export function memoryStores(settings: StoreSettings): Stores {
+  const { audit, auditLog } = memoryAuditLog(settings);
   const idempotency = memoryIdempotencyStore();
-  const { chats, messages, feedback, add } = memoryChatStores(clock, idempotency);
+  const { add, chats, feedback, messages } = memoryChatStores(settings.clock, idempotency);
   const index = memoryReconciliationIndex();
-  const deliveries = memoryDeliveryStore(index);
-  const batches = memoryBatchStore({ clock, chats: { add }, deliveries, index });
+  const { deliveries, ...deliveryWrites } = memoryDeliveryStore(index);
+  const batches = memoryBatchStore({
+    clock: settings.clock,
+    chats: { add },
+    deliveries: deliveryWrites,
+    index,
+  });
   return {
-    ...{ idempotency, chats, messages, feedback, batches },
+    agents: memoryAgentStore(audit),
+    apiKeys: memoryApiKeyStore(audit),
+    auditLog,
+    batches,
+    chats,
+    deliveries,
+    feedback,
+    fileIndex: memoryFileIndex(),
+    idempotency,
+    knowledge: memoryKnowledgeStore(audit),
+    messages,
+    rateBuckets: memoryRateBucketStore(),
     reconciliationIndex: index.reconciliationIndex,
-    deliveries: deliveries.deliveries,
+    usage: memoryUsageStore(),
     webhookSource: webhookSourceOf(batches),
+    workspaces: memoryWorkspaceStore(audit),
   };
 }

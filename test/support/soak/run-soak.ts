@@ -13,7 +13,7 @@ import { startWebhookReceiver, status, type WebhookReceiver } from '../webhook-r
 import { type MemorySample, type MemoryTrend, trendOf } from './memory-trend.ts';
 import { doBatch, type SoakBatches } from './soak-batches.ts';
 import { SoakLog } from './soak-log.ts';
-import { respondByWishes } from './soak-model.ts';
+import { respondAsRequested } from './soak-model.ts';
 import { SoakUser, type SoakWorld } from './soak-user.ts';
 import { type SoakService, startSoakService } from './start-soak-service.ts';
 
@@ -57,7 +57,8 @@ export interface SoakReport {
 }
 
 /**
- * The functions that are killed. Others respond to clients before anything is stored, so clients would have to retry.
+ * The functions that are killed. After the death of any other function its client would have to send the request again,
+ * because nothing is stored that another function could finish.
  */
 const killed = [
   ...['ProcessBatchItems', 'ProcessBatchItems', 'ProcessBatchItems', 'SendMessage', 'SendMessage'],
@@ -75,14 +76,9 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const random = seededRandom(options.seed);
   const folder = await mkdtemp(join(tmpdir(), 'soak-'));
   const model = await startScriptedModel();
-  const { failed } = respondByWishes(model, random);
+  const { failed } = respondAsRequested(model, random);
   const receiver = await startWebhookReceiver();
-  let rejected = 0;
-  receiver.responses.push((response, call, number) => {
-    const code = random() < 0.2 ? 500 : 200;
-    if (code === 500) rejected += 1;
-    status(code)(response, call, number);
-  });
+  const { rejected } = rejectSomeWebhooks(receiver, random);
   const service = await startSoakService({
     assembly: options.assembly,
     dataDir: join(folder, 'data'),
@@ -96,45 +92,12 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const log = new SoakLog();
   try {
     useLocalTable(service.stores.outputs.DataTableName ?? '', service.stores.endpoints.dynamodb);
-    let markers = 0;
-    const world: SoakWorld = {
-      service,
-      log,
-      random,
-      marker: () => {
-        markers += 1;
-        return `#${options.seed.toString(36)}-${markers}#`;
-      },
-    };
-    const tenants = [
-      await createTenant({ model: 'openai:test' }),
-      await createTenant({ model: 'openai:test', titles: false, whitelist: ['user-1', 'user-3', 'user-5'] }),
-    ] as const;
-    const end = performance.now() + options.seconds * 1000;
-    const hasEnded = (): boolean => performance.now() > end;
-    const batches: SoakBatches = { submitted: 0, requests: 0, cancelled: 0, webhooks: 0 };
-    const repeat = async (work: () => Promise<void>): Promise<void> => {
-      while (!hasEnded()) {
-        await work();
-        await sleep(random() * pause);
-      }
-    };
-    const users = Array.from(
-      { length: options.users },
-      (_, index) => new SoakUser(world, tenants[index % 2 === 0 ? 0 : 1], `user-${index}`),
-    );
-    const samples = new Map<string, MemorySample[]>();
-    const [threads] = await Promise.all([
-      sampleMemory(service, samples, { hasEnded, warmUp: options.warmUp, seconds: options.seconds }),
-      ...users.map((user) => repeat(() => user.act())),
-      ...Array.from({ length: Math.ceil(options.users / 3) }, () =>
-        repeat(() => log.record('batch', () => doBatch(world, tenants[0], receiver, batches))),
-      ),
-      killFunctions(service, log, { every: options.killEvery, hasEnded, random }),
-    ]);
+    const world = { service, log, random, marker: createMarkers(options.seed) };
+    const { batches, samples, threads } = await runLoad(world, receiver, options);
     const problems = await finalProblems(service, options.closing);
     const { violations } = await service.check();
     await options.afterCheck?.(service.stores);
+    const events = checkEvents(receiver, batches, log);
     return {
       seed: options.seed,
       seconds: options.seconds,
@@ -142,7 +105,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
       kills: killsOf(log),
       modelFailures: failed(),
       batches,
-      webhooks: { calls: receiver.calls.length, rejected, events: checkEvents(receiver, batches, log) },
+      webhooks: { calls: receiver.calls.length, rejected: rejected(), events },
       memory: Object.fromEntries([...samples].map(([part, taken]) => [part, trendOf(taken)])),
       threads,
       excused: log.excused,
@@ -155,6 +118,61 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
     await Promise.all([model.close(), receiver.close()]);
     await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   }
+}
+
+/** One delivery in five is rejected. */
+function rejectSomeWebhooks(receiver: WebhookReceiver, random: () => number): { rejected: () => number } {
+  let rejected = 0;
+  receiver.responses.push((response, call, number) => {
+    const code = random() < 0.2 ? 500 : 200;
+    if (code === 500) rejected += 1;
+    status(code)(response, call, number);
+  });
+  return { rejected: () => rejected };
+}
+
+function createMarkers(seed: number): () => string {
+  let markers = 0;
+  return () => {
+    markers += 1;
+    return `#${seed.toString(36)}-${markers}#`;
+  };
+}
+
+/** Users chat and submit batches while functions are killed and memory is measured. */
+async function runLoad(
+  world: SoakWorld & { service: SoakService },
+  receiver: WebhookReceiver,
+  options: SoakOptions,
+) {
+  const { service, log, random } = world;
+  const tenants = [
+    await createTenant({ model: 'openai:test' }),
+    await createTenant({ model: 'openai:test', titles: false, whitelist: ['user-1', 'user-3', 'user-5'] }),
+  ] as const;
+  const end = performance.now() + options.seconds * 1000;
+  const hasEnded = (): boolean => performance.now() > end;
+  const repeat = async (work: () => Promise<void>): Promise<void> => {
+    while (!hasEnded()) {
+      await work();
+      await sleep(random() * pause);
+    }
+  };
+  const batches: SoakBatches = { submitted: 0, requests: 0, cancelled: 0, webhooks: 0 };
+  const users = Array.from(
+    { length: options.users },
+    (_, index) => new SoakUser(world, tenants[index % 2 === 0 ? 0 : 1], `user-${index}`),
+  );
+  const samples = new Map<string, MemorySample[]>();
+  const [threads] = await Promise.all([
+    sampleMemory(service, samples, { hasEnded, warmUp: options.warmUp, seconds: options.seconds }),
+    ...users.map((user) => repeat(() => user.act())),
+    ...Array.from({ length: Math.ceil(options.users / 3) }, () =>
+      repeat(() => log.record('batch', () => doBatch(world, tenants[0], receiver, batches))),
+    ),
+    killFunctions(service, log, { every: options.killEvery, hasEnded, random }),
+  ]);
+  return { batches, samples, threads };
 }
 
 async function killFunctions(

@@ -1,11 +1,11 @@
 import { expect } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
-import { checkEnded, endOf, type RequestFields } from '../batches.ts';
+import { checkEnded, type RequestFields, waitForBatchEnd } from '../batches.ts';
 import { clientOf } from '../client.ts';
 import { dataOf } from '../open-tenant.ts';
 import type { Tenant } from '../service.ts';
 import type { WebhookReceiver } from '../webhook-receiver.ts';
-import { replyTo, type Wish } from './soak-model.ts';
+import { replyTo, type ScriptedBehavior } from './soak-model.ts';
 import type { SoakWorld } from './soak-user.ts';
 
 export interface SoakBatches {
@@ -33,15 +33,15 @@ export async function doBatch(
     ? dataOf(await client.post<{ id: number }>('/chats', { name: 'Chain', agent_id: tenant.agentId }))
     : undefined;
   const markers: string[] = [];
-  const wishes: Wish[] = [];
+  const behaviors: ScriptedBehavior[] = [];
   const requests = Array.from({ length: 3 + Math.floor(random() * 40) }, (_, index): RequestFields => {
     const chance = random();
-    const wish: Wish = chance < 0.05 ? 'Stumble' : chance < 0.08 ? 'Throttle' : 'Say';
-    wishes.push(wish);
+    const behavior: ScriptedBehavior = chance < 0.05 ? 'Stumble' : chance < 0.08 ? 'Throttle' : 'Say';
+    behaviors.push(behavior);
     markers.push(marker());
     return {
       custom_id: `request ${index}`,
-      message: `${wish} ${markers[index]}`,
+      message: `${behavior} ${markers[index]}`,
       ...(chat !== undefined && index % 5 === 2 && { history_id: chat.id }),
     };
   });
@@ -66,10 +66,12 @@ export async function doBatch(
     expect([202, 400]).toContain(response.status);
     if (response.status === 202) counts.cancelled += 1;
   }
-  const ended = await log.persistently('batch', ['List', 'GetBatch'], () => endOf(client, batch.id, 120));
+  const ended = await log.persistently('batch', ['List', 'GetBatch'], () =>
+    waitForBatchEnd(client, batch.id, 120),
+  );
   expect(['completed', 'cancelled']).toContain(ended.status);
   const results = await log.persistently('batch', ['List'], () => checkEnded(client, ended, requests));
   for (const [index, { status, response_content, error_code }] of results.entries())
     if (status === 'success') expect(response_content).toBe(replyTo(markers[index] ?? ''));
-    else expect([ended.status, error_code, wishes[index]]).toEqual(['cancelled', 499, wishes[index]]);
+    else expect([ended.status, error_code, behaviors[index]]).toEqual(['cancelled', 499, behaviors[index]]);
 }

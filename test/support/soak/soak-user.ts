@@ -7,7 +7,7 @@ import type { Tenant } from '../service.ts';
 import { historyOf } from '../turns.ts';
 import { uploaderOf } from '../upload.ts';
 import type { SoakLog } from './soak-log.ts';
-import { replyTo, type Wish } from './soak-model.ts';
+import { replyTo, type ScriptedBehavior } from './soak-model.ts';
 
 export interface SoakWorld {
   service: { baseUrl: string };
@@ -57,24 +57,24 @@ export class SoakUser {
     this.#turns = 0;
   }
 
-  #wish(): Wish {
+  #behavior(): ScriptedBehavior {
     const chance = this.#world.random();
     return chance < 0.05 ? 'Stumble' : chance < 0.08 ? 'Break off' : 'Say';
   }
 
   async #send(streamed: boolean, files: string[] = []): Promise<void> {
     const { log, marker } = this.#world;
-    const wish = this.#wish();
+    const behavior = this.#behavior();
     // A turn that a kill has cut off may be in the history, so each attempt has a new marker.
     await log.persistently('reply', ['SendMessage'], async () => {
       const said = marker();
       const body = {
-        message: `${wish} ${said}`,
+        message: `${behavior} ${said}`,
         agent_id: this.#tenant.agentId,
         external_user_id: this.#name,
         attached_file_uuids: files,
       };
-      const expected = wish === 'Break off' ? undefined : replyTo(said);
+      const expected = behavior === 'Break off' ? undefined : replyTo(said);
       if (streamed) await this.#stream(body, expected);
       else {
         const response = await this.#client.post<string>(`/chats/${this.#chatId}/messages`, {

@@ -17,7 +17,7 @@ export interface SoakService {
 
 /** Starts the service in its own process, so that its memory can be measured alone. */
 export async function startSoakService(options: SoakServiceOptions): Promise<SoakService> {
-  // The variable is for the operator's stores. With it, the service would use that address instead of its own emulator.
+  // The test process sets AWS_ENDPOINT_URL_DYNAMODB to read tables. The service must start an emulator of its own.
   const { AWS_ENDPOINT_URL_DYNAMODB: _, ...environment } = process.env;
   const child = spawn(
     process.execPath,

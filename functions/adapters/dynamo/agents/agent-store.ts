@@ -1,5 +1,6 @@
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import { failedConditions, type Item, type Table, type Write } from '#adapters/dynamo/table/table.ts';
+import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
+import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { Audit } from '#adapters/dynamo/workspaces/audit-log.ts';
 import type { AgentDefinition } from '#contract/agent.ts';
 import { ServiceError } from '#contract/errors.ts';
@@ -110,21 +111,15 @@ export function dynamoAgentStore(table: Table, audit: Audit): AgentStore {
     async save(agent, published) {
       const before = await table.get(keys.agent(agent.workspaceId, agent.id));
       const change = describe(agent, published, before && agentOf(before));
-      try {
-        await table.transact((TableName) => [
-          ...saveWrites(TableName, agent, published),
-          ...audit(TableName, { ...change, workspaceId: agent.workspaceId, target: agent.id }),
-        ]);
-      } catch (error) {
-        if (!failedConditions(error).includes(true)) throw error;
+      const isSaved = await transactIfFirst(table, async () => (TableName) => [
+        ...saveWrites(TableName, agent, published),
+        ...audit(TableName, { ...change, workspaceId: agent.workspaceId, target: agent.id }),
+      ]);
+      if (!isSaved)
         throw new ServiceError(
           'badRequest',
           'The agent was changed by someone else meanwhile; nothing was saved',
-          {
-            cause: error,
-          },
         );
-      }
     },
   };
 }

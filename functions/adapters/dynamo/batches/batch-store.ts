@@ -1,6 +1,6 @@
 import { appending, readHead, readIds } from '#adapters/dynamo/table/id-lists.ts';
 import { batchItemPartitions, keys } from '#adapters/dynamo/table/keys.ts';
-import type { Table } from '#adapters/dynamo/table/table.ts';
+import type { Table, Write } from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { type Batch, isOpen } from '#domain/batches/batch.ts';
 import type { BatchStore } from '#domain/batches/batch-store.ts';
@@ -9,101 +9,105 @@ import { batchOf, itemOf, storedBatch } from './batch-item.ts';
 import { readManifest, readRequests, requestItems } from './batch-requests.ts';
 import { dynamoBatchTransitions } from './batch-transitions.ts';
 
-export function dynamoBatchStore(table: Table, clock: Clock): BatchStore {
-  const get = async (workspaceId: string, batchId: string): Promise<Batch | undefined> => {
+export const dynamoBatchStore = (table: Table, clock: Clock): BatchStore => ({
+  ...dynamoBatchTransitions(table, clock),
+  create: create(table),
+  countOpen: async (workspaceId) => (await openIds(table, workspaceId)).length,
+  get: get(table),
+  page: page(table),
+  manifest: (batch) => readManifest(table, batch),
+  requests: (batch, positions) => readRequests(table, batch, positions),
+  items: items(table),
+  allItems: allItems(table),
+  workspaceOf: workspaceOf(table),
+});
+
+const create =
+  (table: Table): BatchStore['create'] =>
+  async (batch, requests, checkLimit) => {
+    await table.putAll(requestItems(batch, requests));
+    return transactIfFirst(table, async () => {
+      const head = await readHead<string>(table, keys.batchList(batch.workspaceId, 'all'));
+      // Read after the head: a batch that is created meanwhile changes the head, and this is planned anew.
+      if (checkLimit !== null)
+        checkLimit((await openIds(table, batch.workspaceId)).filter((id) => id !== batch.id).length);
+      return (TableName) => [...batchPuts(TableName, batch), ...appending(TableName, head, [batch.id])];
+    });
+  };
+
+/** Puts a new batch, the item that says whether it accepts work, and the index entries by which it is found. */
+function batchPuts(TableName: string, batch: Batch): Write[] {
+  const entry = { workspace_id: batch.workspaceId, created_at: batch.createdAt };
+  const acceptsWork = {
+    ...keys.batchGate(batch.workspaceId, batch.id),
+    open: true,
+    expires: Date.parse(batch.expiresAt),
+  };
+  const operatorsEntry = { ...keys.operatorsBatch(batch.id), workspace_id: batch.workspaceId };
+  return [
+    { Put: { TableName, Item: storedBatch(batch), ConditionExpression: 'attribute_not_exists(pk)' } },
+    { Put: { TableName, Item: acceptsWork } },
+    { Put: { TableName, Item: { ...keys.openBatch(batch.workspaceId, batch.id), ...entry } } },
+    { Put: { TableName, Item: { ...keys.operatorsOpenBatch(batch.id), ...entry } } },
+    ...(batch.webhook === null ? [] : [{ Put: { TableName, Item: operatorsEntry } }]),
+  ];
+}
+
+const get =
+  (table: Table): BatchStore['get'] =>
+  async (workspaceId, batchId) => {
     const item = await table.get(keys.batch(workspaceId, batchId));
     return item && batchOf(item);
   };
 
-  return {
-    ...dynamoBatchTransitions(table, clock),
-    get,
-    countOpen: async (workspaceId) => (await openIds(table, workspaceId)).length,
-
-    async create(batch, requests, checkLimit) {
-      await table.putAll(requestItems(batch, requests));
-      return transactIfFirst(table, async () => {
-        const head = await readHead<string>(table, keys.batchList(batch.workspaceId, 'all'));
-        // Read after the head: a batch that is created meanwhile changes the head, and this is planned anew.
-        if (checkLimit !== null)
-          checkLimit((await openIds(table, batch.workspaceId)).filter((id) => id !== batch.id).length);
-        const entry = { workspace_id: batch.workspaceId, created_at: batch.createdAt };
-        return (TableName) => [
-          { Put: { TableName, Item: storedBatch(batch), ConditionExpression: 'attribute_not_exists(pk)' } },
-          {
-            Put: {
-              TableName,
-              Item: {
-                ...keys.batchGate(batch.workspaceId, batch.id),
-                open: true,
-                expires: Date.parse(batch.expiresAt),
-              },
-            },
-          },
-          { Put: { TableName, Item: { ...keys.openBatch(batch.workspaceId, batch.id), ...entry } } },
-          { Put: { TableName, Item: { ...keys.operatorsOpenBatch(batch.id), ...entry } } },
-          ...(batch.webhook === null
-            ? []
-            : [
-                {
-                  Put: {
-                    TableName,
-                    Item: { ...keys.operatorsBatch(batch.id), workspace_id: batch.workspaceId },
-                  },
-                },
-              ]),
-          ...appending(TableName, head, [batch.id]),
-        ];
-      });
-    },
-
-    async page(workspaceId, { status }, { limit, offset }) {
-      const read = async (ids: string[]): Promise<Batch[]> =>
-        (await Promise.all(ids.map((id) => table.getNamed(keys.batch(workspaceId, id))))).map(batchOf);
-      if (status !== undefined && isOpen({ status })) {
-        const open = (await read(await openIds(table, workspaceId))).filter(
-          (batch) => batch.status === status,
-        );
-        return { total: open.length, batches: open.slice(offset, offset + limit) };
-      }
-      const head = await readHead<string>(table, keys.batchList(workspaceId, status ?? 'all'));
-      const last = head.count - offset - 1;
-      if (last < 0) return { total: head.count, batches: [] };
-      const ids = await readIds(table, head, Math.max(last - limit + 1, 0), last);
-      return { total: head.count, batches: await read(ids.reverse()) };
-    },
-
-    manifest: (batch) => readManifest(table, batch),
-    requests: (batch, positions) => readRequests(table, batch, positions),
-
-    items: (batch, positions) =>
-      Promise.all(
-        positions.map(async (position) => {
-          const item = await table.get(keys.batchItem(batch.workspaceId, batch.id, position));
-          return item && itemOf(item);
-        }),
-      ),
-
-    async allItems(batch) {
-      const partitions = Array.from(
-        { length: Math.min(batchItemPartitions, batch.total) },
-        async (_, index) => {
-          const pages = table.queryPages({
-            KeyConditionExpression: 'pk = :pk',
-            ExpressionAttributeValues: { ':pk': keys.batchItem(batch.workspaceId, batch.id, index).pk },
-          });
-          return (await Array.fromAsync(pages)).flat().map(itemOf);
-        },
-      );
-      return (await Promise.all(partitions)).flat();
-    },
-
-    async workspaceOf(batchId) {
-      const item = await table.get(keys.operatorsBatch(batchId));
-      return item?.workspace_id as string | undefined;
-    },
+const page =
+  (table: Table): BatchStore['page'] =>
+  async (workspaceId, { status }, { limit, offset }) => {
+    const read = async (ids: string[]): Promise<Batch[]> =>
+      (await Promise.all(ids.map((id) => table.getNamed(keys.batch(workspaceId, id))))).map(batchOf);
+    if (status !== undefined && isOpen({ status })) {
+      const open = (await read(await openIds(table, workspaceId))).filter((batch) => batch.status === status);
+      return { total: open.length, batches: open.slice(offset, offset + limit) };
+    }
+    const head = await readHead<string>(table, keys.batchList(workspaceId, status ?? 'all'));
+    const last = head.count - offset - 1;
+    if (last < 0) return { total: head.count, batches: [] };
+    const ids = await readIds(table, head, Math.max(last - limit + 1, 0), last);
+    return { total: head.count, batches: await read(ids.reverse()) };
   };
-}
+
+const items =
+  (table: Table): BatchStore['items'] =>
+  (batch, positions) =>
+    Promise.all(
+      positions.map(async (position) => {
+        const item = await table.get(keys.batchItem(batch.workspaceId, batch.id, position));
+        return item && itemOf(item);
+      }),
+    );
+
+const allItems =
+  (table: Table): BatchStore['allItems'] =>
+  async (batch) => {
+    const partitions = Array.from(
+      { length: Math.min(batchItemPartitions, batch.total) },
+      async (_, index) => {
+        const pages = table.queryPages({
+          KeyConditionExpression: 'pk = :pk',
+          ExpressionAttributeValues: { ':pk': keys.batchItem(batch.workspaceId, batch.id, index).pk },
+        });
+        return (await Array.fromAsync(pages)).flat().map(itemOf);
+      },
+    );
+    return (await Promise.all(partitions)).flat();
+  };
+
+const workspaceOf =
+  (table: Table): BatchStore['workspaceOf'] =>
+  async (batchId) => {
+    const item = await table.get(keys.operatorsBatch(batchId));
+    return item?.workspace_id as string | undefined;
+  };
 
 /** Newest first. */
 async function openIds(table: Table, workspaceId: string): Promise<string[]> {

@@ -16,142 +16,61 @@ import { type Release, releasing } from './release-lease.ts';
 /** Measured: a hundred concurrent creations in one workspace need 40 attempts at most. A request ends after 29 s. */
 const attemptsToCreate = 200;
 
-export function dynamoChatStore(table: Table, clock: Clock): ChatStore {
-  const keyOf = (chat: Chat) => keys.chat(chat.workspaceId, chat.id);
+export const dynamoChatStore = (table: Table, clock: Clock): ChatStore => ({
+  get: get(table),
+  create: async (newChat) => (await create(table, clock, newChat, null)) as Chat,
+  createWithKey: (newChat, key) => create(table, clock, newChat, key),
+  page: page(table),
+  rename: rename(table),
+  takeLease: takeLease(table),
+  takeOverLease: takeOverLease(table),
+  openTurn: openTurn(table),
+  renewLease: renewLease(table),
+  releaseLease: (chat, leaseId, messageCount) =>
+    updateUnderLease(table, releasing(chat, leaseId, messageCount)),
+});
 
-  const updateUnderLease = async (update: Release): Promise<boolean> => {
-    try {
-      await table.update(update);
-      return true;
-    } catch (error) {
-      if (error instanceof ConditionalCheckFailedException) return false;
-      throw error;
-    }
+const get =
+  (table: Table): ChatStore['get'] =>
+  async (workspaceId, chatId) => {
+    const item = await table.get(keys.chat(workspaceId, chatId));
+    return item && chatOf(item);
   };
 
-  /** Undefined if the idempotency key is in use. */
-  const make = (newChat: NewChat, key: IdempotencyKey | null): Promise<Chat | undefined> =>
-    transactWithRetry<Chat | undefined>(table, {
-      attempts: attemptsToCreate,
-      plan: async () => {
-        const planned = await planChats(table, clock, newChat.workspaceId, [{ ...newChat, lease: null }]);
-        const chat = planned.chats[0] as Chat;
-        const work: Work = { is: 'chat', chatId: chat.id, createdAt: chat.createdAt };
-        return {
-          writes: (TableName) => [...idempotencyWrites(TableName, key, work), ...planned.writes(TableName)],
-          result: chat,
-        };
-      },
-      onConditionFailed: ([isFirst]) =>
-        key !== null && isFirst === true ? { result: undefined } : undefined,
-    });
-
-  return {
-    async get(workspaceId, chatId) {
-      const item = await table.get(keys.chat(workspaceId, chatId));
-      return item && chatOf(item);
+/** Undefined if the idempotency key is in use. */
+const create = (
+  table: Table,
+  clock: Clock,
+  newChat: NewChat,
+  key: IdempotencyKey | null,
+): Promise<Chat | undefined> =>
+  transactWithRetry<Chat | undefined>(table, {
+    attempts: attemptsToCreate,
+    plan: async () => {
+      const planned = await planChats(table, clock, newChat.workspaceId, [{ ...newChat, lease: null }]);
+      const chat = planned.chats[0] as Chat;
+      const work: Work = { is: 'chat', chatId: chat.id, createdAt: chat.createdAt };
+      return {
+        writes: (TableName) => [...idempotencyWrites(TableName, key, work), ...planned.writes(TableName)],
+        result: chat,
+      };
     },
+    onConditionFailed: ([isFirst]) => (key !== null && isFirst === true ? { result: undefined } : undefined),
+  });
 
-    async create(newChat) {
-      return (await make(newChat, null)) as Chat;
-    },
-
-    createWithKey: make,
-
-    async page(filter, { limit, offset, ascending }) {
-      const { total, idsAt } = await openList(table, filter);
-      const [first, last] = ascending
-        ? [offset, Math.min(offset + limit, total) - 1]
-        : [Math.max(total - offset - limit, 0), total - offset - 1];
-      if (last < first) return { total, chats: [] };
-      const ids = await idsAt(first, last);
-      const items = await Promise.all(ids.map((id) => table.getNamed(keys.chat(filter.workspaceId, id))));
-      const chats = items.map(chatOf);
-      return { total, chats: ascending ? chats : chats.reverse() };
-    },
-
-    async takeLease({ workspaceId, chatId, agentId, externalUserId, lease, now }) {
-      try {
-        const item = await table.update({
-          Key: keys.chat(workspaceId, chatId),
-          UpdateExpression: 'SET lease_id = :lease, lease_until = :until, updated_at = :now',
-          ConditionExpression: `agent_id = :agent AND attribute_not_exists(lease_id) AND ${
-            externalUserId === undefined
-              ? 'attribute_not_exists(external_user_id)'
-              : '(attribute_not_exists(external_user_id) OR external_user_id = :user)'
-          }`,
-          ExpressionAttributeValues: {
-            ':lease': lease.id,
-            ':until': lease.until,
-            ':now': now,
-            ':agent': agentId,
-            ...(externalUserId !== undefined && { ':user': externalUserId }),
-          },
-          ReturnValues: 'ALL_NEW',
-          ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
-        });
-        return { taken: true, chat: chatOf(item) };
-      } catch (error) {
-        if (!(error instanceof ConditionalCheckFailedException)) throw error;
-        const chat = error.Item && chatOf(unmarshall(error.Item));
-        // This request has written it: the response was lost, and the SDK retried the write.
-        if (chat?.lease?.id === lease.id) return { taken: true, chat };
-        return { taken: false, chat };
-      }
-    },
-
-    async takeOverLease(chat, lease) {
-      const { lease: before } = chat;
-      try {
-        await table.update({
-          Key: keyOf(chat),
-          UpdateExpression: 'SET lease_id = :lease, lease_until = :until',
-          ConditionExpression: `message_count = :count AND ${
-            before === null ? 'attribute_not_exists(lease_id)' : 'lease_id = :before AND lease_until = :ended'
-          }`,
-          ExpressionAttributeValues: {
-            ':lease': lease.id,
-            ':until': lease.until,
-            ':count': chat.messageCount,
-            ...(before !== null && { ':before': before.id, ':ended': before.until }),
-          },
-          ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
-        });
-        return true;
-      } catch (error) {
-        if (!(error instanceof ConditionalCheckFailedException)) throw error;
-        // This request has written it: the response was lost, and the SDK retried the write.
-        return error.Item?.lease_id?.S === lease.id;
-      }
-    },
-
-    async openTurn(chat) {
-      const [user, reply] = await Promise.all(
-        [1, 2].map((ahead) => table.get(keys.message(chat.workspaceId, chat.id, chat.messageCount + ahead))),
-      );
-      return { user: user !== undefined, reply: reply !== undefined };
-    },
-
-    renewLease: (chat, leaseId, until) =>
-      updateUnderLease({
-        Key: keyOf(chat),
-        UpdateExpression: 'SET lease_until = :until',
-        ConditionExpression: 'lease_id = :lease',
-        ExpressionAttributeValues: { ':until': until, ':lease': leaseId },
-      }),
-
-    releaseLease: (chat, leaseId, messageCount) => updateUnderLease(releasing(chat, leaseId, messageCount)),
-
-    async rename(chat, name, now) {
-      await table.update({
-        Key: keyOf(chat),
-        UpdateExpression: 'SET #name = :name, updated_at = :now',
-        ExpressionAttributeNames: { '#name': 'name' },
-        ExpressionAttributeValues: { ':name': name, ':now': now },
-      });
-    },
+const page =
+  (table: Table): ChatStore['page'] =>
+  async (filter, { limit, offset, ascending }) => {
+    const { total, idsAt } = await openList(table, filter);
+    const [first, last] = ascending
+      ? [offset, Math.min(offset + limit, total) - 1]
+      : [Math.max(total - offset - limit, 0), total - offset - 1];
+    if (last < first) return { total, chats: [] };
+    const ids = await idsAt(first, last);
+    const items = await Promise.all(ids.map((id) => table.getNamed(keys.chat(filter.workspaceId, id))));
+    const chats = items.map(chatOf);
+    return { total, chats: ascending ? chats : chats.reverse() };
   };
-}
 
 /** The number of chats in a list, and their ids by index (from 0, ascending). */
 async function openList(
@@ -171,3 +90,104 @@ async function openList(
     idsAt: (first, last) => readIds(table, head, first, last),
   };
 }
+
+const rename =
+  (table: Table): ChatStore['rename'] =>
+  async (chat, name, now) => {
+    await table.update({
+      Key: keyOf(chat),
+      UpdateExpression: 'SET #name = :name, updated_at = :now',
+      ExpressionAttributeNames: { '#name': 'name' },
+      ExpressionAttributeValues: { ':name': name, ':now': now },
+    });
+  };
+
+const takeLease =
+  (table: Table): ChatStore['takeLease'] =>
+  async ({ workspaceId, chatId, agentId, externalUserId, lease, now }) => {
+    try {
+      const item = await table.update({
+        Key: keys.chat(workspaceId, chatId),
+        UpdateExpression: 'SET lease_id = :lease, lease_until = :until, updated_at = :now',
+        ConditionExpression: `agent_id = :agent AND attribute_not_exists(lease_id) AND ${
+          externalUserId === undefined
+            ? 'attribute_not_exists(external_user_id)'
+            : '(attribute_not_exists(external_user_id) OR external_user_id = :user)'
+        }`,
+        ExpressionAttributeValues: {
+          ':lease': lease.id,
+          ':until': lease.until,
+          ':now': now,
+          ':agent': agentId,
+          ...(externalUserId !== undefined && { ':user': externalUserId }),
+        },
+        ReturnValues: 'ALL_NEW',
+        ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+      });
+      return { taken: true, chat: chatOf(item) };
+    } catch (error) {
+      if (!(error instanceof ConditionalCheckFailedException)) throw error;
+      const chat = error.Item && chatOf(unmarshall(error.Item));
+      // This request has written it: the response was lost, and the SDK retried the write.
+      if (chat?.lease?.id === lease.id) return { taken: true, chat };
+      return { taken: false, chat };
+    }
+  };
+
+const takeOverLease =
+  (table: Table): ChatStore['takeOverLease'] =>
+  async (chat, lease) => {
+    const { lease: before } = chat;
+    try {
+      await table.update({
+        Key: keyOf(chat),
+        UpdateExpression: 'SET lease_id = :lease, lease_until = :until',
+        ConditionExpression: `message_count = :count AND ${
+          before === null ? 'attribute_not_exists(lease_id)' : 'lease_id = :before AND lease_until = :ended'
+        }`,
+        ExpressionAttributeValues: {
+          ':lease': lease.id,
+          ':until': lease.until,
+          ':count': chat.messageCount,
+          ...(before !== null && { ':before': before.id, ':ended': before.until }),
+        },
+        ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+      });
+      return true;
+    } catch (error) {
+      if (!(error instanceof ConditionalCheckFailedException)) throw error;
+      // This request has written it: the response was lost, and the SDK retried the write.
+      return error.Item?.lease_id?.S === lease.id;
+    }
+  };
+
+const openTurn =
+  (table: Table): ChatStore['openTurn'] =>
+  async (chat) => {
+    const [user, reply] = await Promise.all(
+      [1, 2].map((ahead) => table.get(keys.message(chat.workspaceId, chat.id, chat.messageCount + ahead))),
+    );
+    return { user: user !== undefined, reply: reply !== undefined };
+  };
+
+const renewLease =
+  (table: Table): ChatStore['renewLease'] =>
+  (chat, leaseId, until) =>
+    updateUnderLease(table, {
+      Key: keyOf(chat),
+      UpdateExpression: 'SET lease_until = :until',
+      ConditionExpression: 'lease_id = :lease',
+      ExpressionAttributeValues: { ':until': until, ':lease': leaseId },
+    });
+
+async function updateUnderLease(table: Table, update: Release): Promise<boolean> {
+  try {
+    await table.update(update);
+    return true;
+  } catch (error) {
+    if (error instanceof ConditionalCheckFailedException) return false;
+    throw error;
+  }
+}
+
+const keyOf = (chat: Chat) => keys.chat(chat.workspaceId, chat.id);

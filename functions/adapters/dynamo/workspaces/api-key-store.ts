@@ -1,6 +1,7 @@
 import { ConditionalCheckFailedException } from '@aws-sdk/client-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import { failedConditions, type Item, type Table, type Write } from '#adapters/dynamo/table/table.ts';
+import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
+import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { ApiKey } from '#domain/workspaces/api-key.ts';
 import type { ApiKeyStore } from '#domain/workspaces/api-key-store.ts';
 import type { Audit } from './audit-log.ts';
@@ -46,103 +47,117 @@ const auditedFields = ({ name, expiresAt, prefix, lastFour }: ApiKey) => ({
   key: `${prefix}…${lastFour}`,
 });
 
-export function dynamoApiKeyStore(table: Table, audit: Audit): ApiKeyStore {
-  const byHash = async (hash: string): Promise<ApiKey | undefined> => {
-    const item = await table.get(keys.apiKey(hash));
-    return item && apiKeyOf(item);
-  };
-  const byId = async (keyId: string): Promise<ApiKey | undefined> => {
-    const pointer = await table.get(keys.operatorsApiKey(keyId));
-    return pointer && byHash(pointer.hash as string);
-  };
-  return {
-    byHash,
-    byId,
-    async put(key) {
-      await table.transact((TableName) => [
-        ...keyPuts(TableName, key),
-        ...audit(TableName, {
-          ...{ action: 'key created', workspaceId: key.workspaceId, target: key.id },
-          changes: auditedFields(key),
-        }),
-      ]);
-    },
-    async list(workspaceId) {
-      const found: (ApiKey | undefined)[] = [];
-      const pages = table.queryPages({
-        KeyConditionExpression: 'pk = :pk',
-        ExpressionAttributeValues: { ':pk': keys.apiKeyOfWorkspace(workspaceId, '').pk },
-      });
-      for await (const page of pages)
-        found.push(...(await Promise.all(page.map((item) => byHash(item.hash as string)))));
-      return found
-        .filter((key) => key !== undefined)
-        .sort((one, other) => one.createdAt.localeCompare(other.createdAt));
-    },
-    async revoke(keyId, at) {
-      const key = await byId(keyId);
-      if (key === undefined || key.revokedAt !== null) return key;
-      await table.transact((TableName) => [
-        {
-          Update: {
-            TableName,
-            Key: keys.apiKey(key.hash),
-            UpdateExpression: 'SET revoked_at = :at',
-            ConditionExpression: 'attribute_exists(pk)',
-            ExpressionAttributeValues: { ':at': at },
-          },
-        },
-        ...audit(TableName, {
-          ...{ action: 'key revoked', workspaceId: key.workspaceId, target: key.id },
-          changes: { revoked_at: at },
-        }),
-      ]);
-      return { ...key, revokedAt: at };
-    },
-    async replace(old, expiresAt, key) {
-      try {
-        await table.transact((TableName) => [
-          {
-            Update: {
-              TableName,
-              Key: keys.apiKey(old.hash),
-              UpdateExpression: 'SET expires_at = :then',
-              ConditionExpression: 'revoked_at = :never AND expires_at = :read',
-              ExpressionAttributeValues: { ':then': expiresAt, ':never': null, ':read': old.expiresAt },
-            },
-          },
-          ...keyPuts(TableName, key),
-          ...audit(TableName, {
-            ...{ action: 'key rotated', workspaceId: old.workspaceId, target: old.id },
-            changes: {
-              ends: { from: old.expiresAt, to: expiresAt },
-              new_key_id: key.id,
-              ...auditedFields(key),
-            },
-          }),
-        ]);
-        return true;
-      } catch (error) {
-        if (failedConditions(error)[0] === true) return false;
-        throw error;
-      }
-    },
-    async markUsed({ hash }, day, signal) {
-      try {
-        await table.update(
-          {
-            Key: keys.apiKey(hash),
-            UpdateExpression: 'SET last_used_on = :day',
-            ConditionExpression:
-              'attribute_exists(pk) AND (attribute_not_exists(last_used_on) OR last_used_on < :day)',
-            ExpressionAttributeValues: { ':day': day },
-          },
-          signal,
-        );
-      } catch (error) {
-        // A concurrent request has stored the same day.
-        if (!(error instanceof ConditionalCheckFailedException)) throw error;
-      }
-    },
-  };
+export const dynamoApiKeyStore = (table: Table, audit: Audit): ApiKeyStore => ({
+  byHash: (hash) => byHash(table, hash),
+  byId: (keyId) => byId(table, keyId),
+  put: put(table, audit),
+  list: list(table),
+  revoke: revoke(table, audit),
+  replace: replace(table, audit),
+  markUsed: markUsed(table),
+});
+
+async function byHash(table: Table, hash: string): Promise<ApiKey | undefined> {
+  const item = await table.get(keys.apiKey(hash));
+  return item && apiKeyOf(item);
 }
+
+async function byId(table: Table, keyId: string): Promise<ApiKey | undefined> {
+  const pointer = await table.get(keys.operatorsApiKey(keyId));
+  return pointer && byHash(table, pointer.hash as string);
+}
+
+const put =
+  (table: Table, audit: Audit): ApiKeyStore['put'] =>
+  async (key) => {
+    await table.transact((TableName) => [
+      ...keyPuts(TableName, key),
+      ...audit(TableName, {
+        ...{ action: 'key created', workspaceId: key.workspaceId, target: key.id },
+        changes: auditedFields(key),
+      }),
+    ]);
+  };
+
+const list =
+  (table: Table): ApiKeyStore['list'] =>
+  async (workspaceId) => {
+    const found: (ApiKey | undefined)[] = [];
+    const pages = table.queryPages({
+      KeyConditionExpression: 'pk = :pk',
+      ExpressionAttributeValues: { ':pk': keys.apiKeyOfWorkspace(workspaceId, '').pk },
+    });
+    for await (const page of pages)
+      found.push(...(await Promise.all(page.map((item) => byHash(table, item.hash as string)))));
+    return found
+      .filter((key) => key !== undefined)
+      .sort((one, other) => one.createdAt.localeCompare(other.createdAt));
+  };
+
+const revoke =
+  (table: Table, audit: Audit): ApiKeyStore['revoke'] =>
+  async (keyId, at) => {
+    const key = await byId(table, keyId);
+    if (key === undefined || key.revokedAt !== null) return key;
+    const isRevoked = await transactIfFirst(table, async () => (TableName) => [
+      {
+        Update: {
+          TableName,
+          Key: keys.apiKey(key.hash),
+          UpdateExpression: 'SET revoked_at = :at',
+          ConditionExpression: 'revoked_at = :never',
+          ExpressionAttributeValues: { ':at': at, ':never': null },
+        },
+      },
+      ...audit(TableName, {
+        ...{ action: 'key revoked', workspaceId: key.workspaceId, target: key.id },
+        changes: { revoked_at: at },
+      }),
+    ]);
+    // Otherwise another caller has revoked it in the meantime.
+    return isRevoked ? { ...key, revokedAt: at } : byHash(table, key.hash);
+  };
+
+const replace =
+  (table: Table, audit: Audit): ApiKeyStore['replace'] =>
+  (old, expiresAt, key) =>
+    transactIfFirst(table, async () => (TableName) => [
+      {
+        Update: {
+          TableName,
+          Key: keys.apiKey(old.hash),
+          UpdateExpression: 'SET expires_at = :then',
+          ConditionExpression: 'revoked_at = :never AND expires_at = :read',
+          ExpressionAttributeValues: { ':then': expiresAt, ':never': null, ':read': old.expiresAt },
+        },
+      },
+      ...keyPuts(TableName, key),
+      ...audit(TableName, {
+        ...{ action: 'key rotated', workspaceId: old.workspaceId, target: old.id },
+        changes: {
+          ends: { from: old.expiresAt, to: expiresAt },
+          new_key_id: key.id,
+          ...auditedFields(key),
+        },
+      }),
+    ]);
+
+const markUsed =
+  (table: Table): ApiKeyStore['markUsed'] =>
+  async ({ hash }, day, signal) => {
+    try {
+      await table.update(
+        {
+          Key: keys.apiKey(hash),
+          UpdateExpression: 'SET last_used_on = :day',
+          ConditionExpression:
+            'attribute_exists(pk) AND (attribute_not_exists(last_used_on) OR last_used_on < :day)',
+          ExpressionAttributeValues: { ':day': day },
+        },
+        signal,
+      );
+    } catch (error) {
+      // A concurrent request has stored the same day.
+      if (!(error instanceof ConditionalCheckFailedException)) throw error;
+    }
+  };

@@ -1,5 +1,6 @@
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
-import { failedConditions, type Item, type Table, type Write } from '#adapters/dynamo/table/table.ts';
+import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
+import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import {
   formatOpenBatches,
   formatRateLimit,
@@ -69,112 +70,107 @@ function ownLimitsOf(item: Item): Partial<Limits> {
 /** Whitelist entries per transaction: it has at most 100 writes, some of them for the audit. */
 const usersPerTransaction = 100 - auditWrites;
 
-export function dynamoWorkspaceStore(table: Table, audit: Audit): WorkspaceStore {
-  const get = async (workspaceId: string): Promise<Workspace | undefined> => {
-    const item = await table.get(keys.workspace(workspaceId));
-    return item && workspaceOf(item);
+export const dynamoWorkspaceStore = (table: Table, audit: Audit): WorkspaceStore => ({
+  get: (workspaceId) => get(table, workspaceId),
+  put: put(table, audit),
+  update: update(table, audit),
+  list: list(table),
+  isListed: isListed(table),
+  addToWhitelist: changeWhitelist(table, audit, 'whitelist extended', (TableName, Item) => ({
+    Put: { TableName, Item },
+  })),
+  removeFromWhitelist: changeWhitelist(table, audit, 'whitelist reduced', (TableName, Key) => ({
+    Delete: { TableName, Key },
+  })),
+});
+
+async function get(table: Table, workspaceId: string): Promise<Workspace | undefined> {
+  const item = await table.get(keys.workspace(workspaceId));
+  return item && workspaceOf(item);
+}
+
+const put =
+  (table: Table, audit: Audit): WorkspaceStore['put'] =>
+  async (workspace) => {
+    const { id: workspaceId, name, whitelistEnabled, limits } = workspace;
+    await table.transact((TableName) => [
+      { Put: { TableName, Item: { ...keys.workspace(workspaceId), ...itemOf(workspace) } } },
+      { Put: { TableName, Item: keys.operatorsWorkspace(workspaceId) } },
+      ...audit(TableName, {
+        ...{ action: 'workspace created', workspaceId, target: workspaceId },
+        changes: { name, whitelistEnabled, limits },
+      }),
+    ]);
   };
-  const changeWhitelist = async (
+
+const update =
+  (table: Table, audit: Audit): WorkspaceStore['update'] =>
+  async (workspaceId, changes) => {
+    const changed = Object.entries(itemOf(changes)).filter(([, value]) => value !== undefined);
+    const before = await get(table, workspaceId);
+    if (before === undefined || changed.length === 0) return before;
+    await transactIfFirst(table, async () => (TableName) => [
+      { Update: { TableName, Key: keys.workspace(workspaceId), ...setOrRemove(changed) } },
+      ...audit(TableName, {
+        ...{ action: 'workspace updated', workspaceId, target: workspaceId },
+        changes: changesOf(before, changes),
+      }),
+    ]);
+    return get(table, workspaceId);
+  };
+
+/** The expression that sets attributes, and removes those whose value is null. */
+function setOrRemove(changed: readonly [name: string, value: unknown][]) {
+  const set = changed.filter(([, value]) => value !== null);
+  const removed = changed.filter(([, value]) => value === null);
+  const clauses = [
+    { verb: 'SET', parts: set.map(([name]) => `#${name} = :${name}`) },
+    { verb: 'REMOVE', parts: removed.map(([name]) => `#${name}`) },
+  ];
+  return {
+    UpdateExpression: clauses
+      .filter(({ parts }) => parts.length > 0)
+      .map(({ verb, parts }) => `${verb} ${parts.join(', ')}`)
+      .join(' '),
+    ExpressionAttributeNames: Object.fromEntries(changed.map(([name]) => [`#${name}`, name])),
+    ...(set.length > 0 && {
+      ExpressionAttributeValues: Object.fromEntries(set.map(([name, value]) => [`:${name}`, value])),
+    }),
+  };
+}
+
+const list =
+  (table: Table): WorkspaceStore['list'] =>
+  async () => {
+    const workspaces: (Workspace | undefined)[] = [];
+    const pages = table.queryPages({
+      KeyConditionExpression: 'pk = :pk',
+      ExpressionAttributeValues: { ':pk': keys.operatorsWorkspace('').pk },
+    });
+    for await (const page of pages)
+      workspaces.push(...(await Promise.all(page.map((item) => get(table, item.sk as string)))));
+    return workspaces.filter((workspace) => workspace !== undefined);
+  };
+
+const isListed =
+  (table: Table): WorkspaceStore['isListed'] =>
+  async (workspaceId, externalUserId) =>
+    (await table.get(keys.whitelistEntry(workspaceId, externalUserId))) !== undefined;
+
+const changeWhitelist =
+  (
+    table: Table,
+    audit: Audit,
     action: 'whitelist extended' | 'whitelist reduced',
-    workspaceId: string,
-    externalUserIds: readonly string[],
     write: (tableName: string, key: Key) => Write,
-  ): Promise<void> => {
+  ) =>
+  async (workspaceId: string, externalUserIds: readonly string[]): Promise<void> => {
     const distinct = [...new Set(externalUserIds)];
     for (let first = 0; first < distinct.length; first += usersPerTransaction) {
       const users = distinct.slice(first, first + usersPerTransaction);
-      await table.transact((TableName) => [
+      await transactIfFirst(table, async () => (TableName) => [
         ...users.map((user) => write(TableName, keys.whitelistEntry(workspaceId, user))),
         ...audit(TableName, { action, workspaceId, target: workspaceId, changes: { users } }),
       ]);
     }
   };
-  return {
-    get,
-    async isListed(workspaceId, externalUserId) {
-      return (await table.get(keys.whitelistEntry(workspaceId, externalUserId))) !== undefined;
-    },
-    async put(workspace) {
-      await table.transact((TableName) => [
-        { Put: { TableName, Item: { ...keys.workspace(workspace.id), ...itemOf(workspace) } } },
-        { Put: { TableName, Item: keys.operatorsWorkspace(workspace.id) } },
-        ...audit(TableName, {
-          action: 'workspace created',
-          workspaceId: workspace.id,
-          target: workspace.id,
-          changes: {
-            name: workspace.name,
-            whitelistEnabled: workspace.whitelistEnabled,
-            limits: workspace.limits,
-          },
-        }),
-      ]);
-    },
-    async update(workspaceId, changes) {
-      const changed = Object.entries(itemOf(changes)).filter(([, value]) => value !== undefined);
-      const before = await get(workspaceId);
-      if (before === undefined || changed.length === 0) return before;
-      const [set, removed] = [
-        changed.filter(([, value]) => value !== null),
-        changed.filter(([, value]) => value === null),
-      ];
-      const clause = (verb: string, parts: string[]) =>
-        parts.length === 0 ? [] : [`${verb} ${parts.join(', ')}`];
-      try {
-        await table.transact((TableName) => [
-          {
-            Update: {
-              TableName,
-              Key: keys.workspace(workspaceId),
-              UpdateExpression: [
-                ...clause(
-                  'SET',
-                  set.map(([name]) => `#${name} = :${name}`),
-                ),
-                ...clause(
-                  'REMOVE',
-                  removed.map(([name]) => `#${name}`),
-                ),
-              ].join(' '),
-              ConditionExpression: 'attribute_exists(pk)',
-              ExpressionAttributeNames: Object.fromEntries(changed.map(([name]) => [`#${name}`, name])),
-              ...(set.length > 0 && {
-                ExpressionAttributeValues: Object.fromEntries(
-                  set.map(([name, value]) => [`:${name}`, value]),
-                ),
-              }),
-            },
-          },
-          ...audit(TableName, {
-            action: 'workspace updated',
-            workspaceId,
-            target: workspaceId,
-            changes: changesOf(before, changes),
-          }),
-        ]);
-      } catch (error) {
-        if (failedConditions(error)[0] === true) return undefined;
-        throw error;
-      }
-      return get(workspaceId);
-    },
-    async list() {
-      const workspaces: (Workspace | undefined)[] = [];
-      const pages = table.queryPages({
-        KeyConditionExpression: 'pk = :pk',
-        ExpressionAttributeValues: { ':pk': keys.operatorsWorkspace('').pk },
-      });
-      for await (const page of pages)
-        workspaces.push(...(await Promise.all(page.map((item) => get(item.sk as string)))));
-      return workspaces.filter((workspace) => workspace !== undefined);
-    },
-    addToWhitelist: (workspaceId, externalUserIds) =>
-      changeWhitelist('whitelist extended', workspaceId, externalUserIds, (TableName, Item) => ({
-        Put: { TableName, Item },
-      })),
-    removeFromWhitelist: (workspaceId, externalUserIds) =>
-      changeWhitelist('whitelist reduced', workspaceId, externalUserIds, (TableName, Key) => ({
-        Delete: { TableName, Key },
-      })),
-  };
-}

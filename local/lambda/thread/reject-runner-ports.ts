@@ -29,7 +29,7 @@ function targetOf([first, second]: readonly unknown[]): Target {
  * function cannot reach the infrastructure that it runs on. Here, an allowed outbound host may be this machine.
  * @param ports one element per port: 1 if the run listens there; it may change
  */
-export function rejectOwnPorts(ports: Uint8Array): void {
+export function rejectRunnerPorts(ports: Uint8Array): void {
   const allowedPorts = new Set(
     Object.entries(process.env)
       .filter(([name]) => name.startsWith('AWS_ENDPOINT_URL'))

@@ -1,0 +1,110 @@
+import { appending, readHead } from '#adapters/dynamo/table/id-lists.ts';
+import { keys } from '#adapters/dynamo/table/keys.ts';
+import type { Table, Write } from '#adapters/dynamo/table/table.ts';
+import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
+import { deliveryItem } from '#adapters/dynamo/webhooks/delivery-store.ts';
+import { webhookEntry } from '#adapters/dynamo/webhooks/webhook-entry.ts';
+import type { BatchStatus } from '#contract/batch-statuses.ts';
+import type { Batch, StopReason } from '#domain/batches/batch.ts';
+import type { BatchTransitions } from '#domain/batches/batch-transitions.ts';
+import type { WebhookDelivery } from '#domain/webhooks/webhook-delivery.ts';
+import { batchOf } from './batch-item.ts';
+import { keyOf, statusNames } from './update-batch.ts';
+
+export const stop =
+  (table: Table, reason: StopReason) =>
+  async (batch: Batch, at: string): Promise<Batch | undefined> => {
+    const stopped = await transactIfFirst(table, async () => (TableName) => [
+      stopUpdate(TableName, batch, { reason, at }),
+      {
+        Update: {
+          TableName,
+          Key: keys.batchGate(batch.workspaceId, batch.id),
+          UpdateExpression: 'SET #open = :closed',
+          ExpressionAttributeNames: { '#open': 'open' },
+          ExpressionAttributeValues: { ':closed': false },
+        },
+      },
+    ]);
+    return stopped ? batchOf(await table.getNamed(keyOf(batch))) : undefined;
+  };
+
+function stopUpdate(
+  TableName: string,
+  batch: Batch,
+  { reason, at }: { reason: StopReason; at: string },
+): Write {
+  const isCancel = reason === 'cancelled';
+  const status: BatchStatus = isCancel ? 'cancelling' : 'in_progress';
+  return {
+    Update: {
+      TableName,
+      Key: keyOf(batch),
+      UpdateExpression:
+        'SET #status = :status, stop_reason = if_not_exists(stop_reason, :reason), stopped_at = if_not_exists(stopped_at, :at)',
+      ConditionExpression: isCancel
+        ? '#status = :open'
+        : '#status = :open AND attribute_not_exists(stop_reason)',
+      ExpressionAttributeNames: statusNames,
+      ExpressionAttributeValues: {
+        ':status': status,
+        ':reason': reason,
+        ':at': at,
+        ':open': 'in_progress' satisfies BatchStatus,
+      },
+    },
+  };
+}
+
+type Final = Parameters<BatchTransitions['complete']>[1];
+
+export const complete =
+  (table: Table): BatchTransitions['complete'] =>
+  (batch, final, delivery) =>
+    transactIfFirst(table, async () => {
+      const head = await readHead<string>(table, keys.batchList(batch.workspaceId, final.status));
+      return (TableName) => [
+        finalUpdate(TableName, batch, final),
+        { Delete: { TableName, Key: keys.openBatch(batch.workspaceId, batch.id) } },
+        { Delete: { TableName, Key: keys.operatorsOpenBatch(batch.id) } },
+        ...deliveryPuts(TableName, delivery),
+        ...appending(TableName, head, [batch.id]),
+      ];
+    });
+
+function finalUpdate(TableName: string, batch: Batch, final: Final): Write {
+  const { status, completed, failed, completedAt, cancelledAt } = final;
+  const setTimes = [
+    ...(completedAt === null ? [] : [', completed_at = :completedAt']),
+    ...(cancelledAt === null ? [] : [', cancelled_at = :cancelledAt']),
+  ].join('');
+  return {
+    Update: {
+      TableName,
+      Key: keyOf(batch),
+      UpdateExpression: `SET #status = :status, completed = :completed, failed = :failed${setTimes} REMOVE task_token`,
+      // A later stop decides the results, and a later cancel the final status.
+      ConditionExpression: `#status = :before AND ${
+        batch.stop === null ? 'attribute_not_exists(stop_reason)' : 'stop_reason = :reason'
+      }`,
+      ExpressionAttributeNames: statusNames,
+      ExpressionAttributeValues: {
+        ':status': status,
+        ':completed': completed,
+        ':failed': failed,
+        ...(completedAt !== null && { ':completedAt': completedAt }),
+        ...(cancelledAt !== null && { ':cancelledAt': cancelledAt }),
+        ...(batch.stop !== null && { ':reason': batch.stop.reason }),
+        ':before': batch.status,
+      },
+    },
+  };
+}
+
+const deliveryPuts = (TableName: string, delivery: WebhookDelivery | null): Write[] =>
+  delivery === null
+    ? []
+    : [
+        { Put: { TableName, Item: deliveryItem(delivery) } },
+        { Put: { TableName, Item: webhookEntry(delivery, delivery.nextAt) } },
+      ];

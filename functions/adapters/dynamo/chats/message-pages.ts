@@ -1,0 +1,127 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { keys } from '#adapters/dynamo/table/keys.ts';
+import type { Item, Table } from '#adapters/dynamo/table/table.ts';
+import type { Chat } from '#domain/chats/chat.ts';
+import { lastPosition } from '#domain/chats/message.ts';
+import { largeTextsOf } from './message-texts.ts';
+
+/** Messages of one query when a history is read backwards: one page, more than most windows need. */
+const messagesPerRead = 50;
+
+/** Large texts that are read concurrently for a page: some megabytes each. */
+const largeTextsAtOnce = 4;
+
+type ChatKey = Pick<Chat, 'workspaceId' | 'id'>;
+
+export interface RatedItem {
+  item: Item;
+  counts: Record<string, number>;
+}
+
+/** The messages between two positions with their feedback counts, in parts with few large texts. */
+export async function* ratedMessages(
+  table: Table,
+  chat: ChatKey,
+  range: { first: number; last: number; ascending: boolean },
+): AsyncGenerator<RatedItem[]> {
+  const pages = pagesBetween(table, chat, range);
+  for await (const page of range.ascending ? ratedAscending(pages) : ratedDescending(pages))
+    yield* withFewLargeTexts(page);
+}
+
+/** The messages up to a position, newest first. */
+export async function* pagesBack(
+  table: Table,
+  chat: ChatKey,
+  upTo: number | Promise<number>,
+): AsyncGenerator<Item[]> {
+  // The lease is on the critical path: its request is built and signed, which takes processor time, before this one.
+  // The race also handles a rejection in the meantime.
+  if (typeof upTo !== 'number') await Promise.race([nextTurn(), upTo]);
+  let pages = pagesBackFrom(table, chat, typeof upTo === 'number' ? upTo : lastPosition);
+  let [page, last] = await together(pages.next(), upTo);
+  if (last === 0) return;
+  // Positions have no gaps and messages do not change: a read that has the last one has all before it.
+  if (!page.value?.some(({ position }: Item) => (position as number) >= last)) {
+    pages = pagesBackFrom(table, chat, last);
+    page = await pages.next();
+  }
+  for (; !page.done; page = await pages.next())
+    yield page.value.filter(({ position }) => position !== undefined && (position as number) <= last);
+}
+
+const pagesBackFrom = (table: Table, chat: ChatKey, last: number) =>
+  pagesBetween(table, chat, { first: 1, last, ascending: false, limit: messagesPerRead });
+
+const pagesBetween = (
+  table: Table,
+  chat: ChatKey,
+  range: { first: number; last: number; ascending: boolean; limit?: number },
+) =>
+  table.queryPages({
+    KeyConditionExpression: 'pk = :pk AND sk BETWEEN :first AND :last',
+    ExpressionAttributeValues: {
+      ':pk': keys.chat(chat.workspaceId, chat.id).pk,
+      ':first': keys.message(chat.workspaceId, chat.id, range.first).sk,
+      ':last': keys.feedbackCounts(chat.workspaceId, chat.id, range.last).sk,
+    },
+    ScanIndexForward: range.ascending,
+    ...(range.limit !== undefined && { Limit: range.limit }),
+  });
+
+/** Waits for both, also if one fails: nothing may run after the function's end. */
+async function together<One, Other>(one: Promise<One>, other: Other | Promise<Other>): Promise<[One, Other]> {
+  await Promise.allSettled([one, other]);
+  return Promise.all([one, other]);
+}
+
+/** Joins each message with its feedback counts, which are the next item, perhaps of the next page. */
+async function* ratedAscending(pages: AsyncIterable<Item[]>): AsyncGenerator<RatedItem[]> {
+  let waiting: RatedItem | undefined;
+  for await (const page of pages) {
+    const complete: RatedItem[] = [];
+    for (const item of page)
+      if (isMessage(item)) {
+        if (waiting !== undefined) complete.push(waiting);
+        waiting = { item, counts: {} };
+      } else if (waiting !== undefined) waiting.counts = countsOf(item);
+    yield complete;
+  }
+  if (waiting !== undefined) yield [waiting];
+}
+
+/** Joins each message with its feedback counts, which are the previous item, perhaps of the previous page. */
+async function* ratedDescending(pages: AsyncIterable<Item[]>): AsyncGenerator<RatedItem[]> {
+  let counts: RatedItem['counts'] = {};
+  for await (const page of pages) {
+    const complete: RatedItem[] = [];
+    for (const item of page)
+      if (isMessage(item)) {
+        complete.push({ item, counts });
+        counts = {};
+      } else counts = countsOf(item);
+    yield complete;
+  }
+}
+
+const isMessage = (item: Item): boolean => item.position !== undefined;
+
+/** Without types that no user gives any more. */
+const countsOf = ({ pk, sk, ...counts }: Item): RatedItem['counts'] =>
+  Object.fromEntries(Object.entries(counts as RatedItem['counts']).filter(([, count]) => count > 0));
+
+/** Splits a page into parts with few texts from the content store each. */
+function* withFewLargeTexts(page: readonly RatedItem[]): Generator<RatedItem[]> {
+  let part: RatedItem[] = [];
+  let large = 0;
+  for (const rated of page) {
+    const more = largeTextsOf(rated.item);
+    if (large + more > largeTextsAtOnce) {
+      yield part;
+      [part, large] = [[], 0];
+    }
+    part.push(rated);
+    large += more;
+  }
+  if (part.length > 0) yield part;
+}

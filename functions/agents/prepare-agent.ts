@@ -1,0 +1,125 @@
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4Prompt,
+  LanguageModelV4StreamPart,
+} from '@ai-sdk/provider';
+import type { ReplyBudget } from '#domain/chats/reply-budget.ts';
+import type { AttachmentReader } from '#domain/files/attachment-reader.ts';
+import type { ModelFailureKind } from '#domain/platform/model-failure.ts';
+import { type Shown, showAttachments } from './attachments.ts';
+import { conversationOf } from './conversation.ts';
+import { findProvider, type ModelProvider } from './models/model-provider.ts';
+import { type RetryingModel, retryingModel } from './retrying-model.ts';
+import type { Task } from './task.ts';
+import type { AgentTool } from './tools/agent-tool.ts';
+import { type OfferedTool, offeredTools } from './tools/offered-tools.ts';
+import { functionTools } from './tools/tool-calls.ts';
+import { PreviousMessages, streamWithinContext } from './within-context.ts';
+
+/** Used where an agent's `meta` has no value. */
+const defaults = {
+  /** Tokens. Always sent: otherwise the provider's own default cuts replies at an unknown length. */
+  maxOutputTokens: 8192,
+  /** Model calls in one reply: seven rounds of tools and the final text. */
+  maxSteps: 8,
+} as const;
+
+export interface AgentSettings {
+  providers: Record<string, ModelProvider>;
+  tools: readonly AgentTool[];
+  attachments: () => AttachmentReader;
+  /** Called before each retry of a model call. */
+  onRetry: (model: string, failure: ModelFailureKind) => void;
+}
+
+/** The agent of a task, with everything that a call of its model contains. */
+export interface PreparedAgent {
+  /** The agent's `llm_model`. */
+  modelName: string;
+  maxOutputTokens: number;
+  /** The maximum of model calls. */
+  maxSteps: number;
+  offered: OfferedTool[];
+  /**
+   * Calls the model.
+   * @param exchange the output of the previous calls of the task, and the results of their tools
+   * @param toolChoice `none`: the model must return text
+   */
+  stream(
+    exchange: LanguageModelV4Prompt,
+    toolChoice: 'auto' | 'none',
+  ): Promise<AsyncIterable<LanguageModelV4StreamPart>>;
+}
+
+export async function prepareAgent(settings: AgentSettings, task: Task): Promise<PreparedAgent> {
+  const { definition } = task.agents.at(-1) ?? task.agents[0];
+  const { meta, llm_model: modelName } = definition;
+  const { provider, name } = findProvider(settings.providers, modelName);
+  const shown = await shownAttachments(settings, task, meta.vision ?? provider.seesImages(name));
+  const offered = offeredTools(
+    settings.tools,
+    definition,
+    shown.isSearchNeeded ? ['consultant_lookup'] : [],
+  ).filter(({ tool }) => task.caller === undefined || !tool.searchesChat);
+  const maxOutputTokens = meta.max_output_tokens ?? defaults.maxOutputTokens;
+  const model = requestModel(settings, modelName, provider.model(name), task.budget);
+  const instructions: LanguageModelV4Prompt =
+    definition.system_prompt === '' ? [] : [{ role: 'system', content: definition.system_prompt }];
+  const previous = new PreviousMessages(task.history);
+  const message = { content: task.message, attachments: task.attachments };
+  const optionsOf = (
+    exchange: LanguageModelV4Prompt,
+    toolChoice: 'auto' | 'none',
+  ): LanguageModelV4CallOptions => ({
+    prompt: [
+      ...instructions,
+      ...conversationOf(previous.messages, message, { shown: shown.parts, offered }),
+      ...exchange,
+    ],
+    maxOutputTokens,
+    ...(meta.temperature !== undefined && { temperature: meta.temperature }),
+    ...(offered.length > 0 && { tools: functionTools(offered), toolChoice: { type: toolChoice } }),
+    abortSignal: task.signal,
+  });
+  const mayRetryShortened = (): boolean => {
+    if (!task.budget.takeModelCall()) return false;
+    settings.onRetry(modelName, 'tooLong');
+    return true;
+  };
+  return {
+    modelName,
+    maxOutputTokens,
+    maxSteps: meta.max_steps ?? defaults.maxSteps,
+    offered,
+    stream: (exchange, toolChoice) =>
+      streamWithinContext(previous, () => model.stream(optionsOf(exchange, toolChoice)), mayRetryShortened),
+  };
+}
+
+/** A model whose retries count in the budget of the reply. */
+export const requestModel = (
+  settings: Pick<AgentSettings, 'onRetry'>,
+  name: string,
+  model: LanguageModelV4,
+  budget: ReplyBudget,
+): RetryingModel =>
+  retryingModel(model, {
+    mayRetry: () => budget.takeModelCall(),
+    onRetry: (failure) => settings.onRetry(name, failure),
+  });
+
+function shownAttachments(
+  settings: Pick<AgentSettings, 'attachments'>,
+  task: Task,
+  seesImages: boolean,
+): Promise<Shown> | Shown {
+  const files = [
+    ...task.history.flatMap((message) => (message.role === 'user' ? message.attachments : [])),
+    ...task.attachments,
+  ];
+  if (files.length === 0) return nothingShown;
+  return showAttachments(settings.attachments(), files, { seesImages, signal: task.signal });
+}
+
+const nothingShown: Shown = { parts: new Map(), isSearchNeeded: false };

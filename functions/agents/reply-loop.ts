@@ -1,0 +1,192 @@
+import type { LanguageModelV4Prompt, LanguageModelV4StreamPart } from '@ai-sdk/provider';
+import type { ModelCall, ReplyEnd } from '#domain/chats/agent-runtime.ts';
+import { noUsage, unknownUsage } from '#domain/chats/message.ts';
+import type { ReservedCall, RunningTool } from '#domain/chats/reply-budget.ts';
+import { ModelFailure } from '#domain/platform/model-failure.ts';
+import { limitTexts } from './limit-texts.ts';
+import { type ModelResponse, readModelResponse } from './model-response.ts';
+import { type AgentSettings, type PreparedAgent, prepareAgent } from './prepare-agent.ts';
+import { ReplyText } from './reply-text.ts';
+import type { Emit, Task } from './task.ts';
+import type { ToolUse } from './tools/agent-tool.ts';
+import type { OfferedTool } from './tools/offered-tools.ts';
+import { openToolCalls } from './tools/tool-calls.ts';
+import { failedUse, type ToolEnd, useTool } from './tools/use-tool.ts';
+
+export interface AgentRuntimeSettings extends AgentSettings {
+  /** Timeout of one tool use, in milliseconds. */
+  toolTimeout: number;
+}
+
+type CallAgent = (
+  task: Task,
+  ...call: Parameters<ToolUse<unknown>['callAgent']>
+) => ReturnType<ToolUse<unknown>['callAgent']>;
+
+type ToolCalls = ReturnType<typeof openToolCalls>;
+
+/** Calls the model of a task, and the tools that it requests, until the model returns the final text. */
+export class ReplyLoop {
+  private readonly settings: AgentRuntimeSettings;
+  private readonly task: Task;
+  private readonly emit: Emit;
+  private readonly callAgent: CallAgent;
+  private readonly text = new ReplyText();
+  /** A tool has handed over to the user: the reply ends with the next text. */
+  private handedOver = false;
+  /** The limit of tool uses was reached. */
+  private isForcedToRespond = false;
+
+  constructor(settings: AgentRuntimeSettings, task: Task, emit: Emit, callAgent: CallAgent) {
+    this.settings = settings;
+    this.task = task;
+    this.emit = emit;
+    this.callAgent = callAgent;
+  }
+
+  async run(lastCall: ReservedCall): Promise<ReplyEnd> {
+    const agent = await prepareAgent(this.settings, this.task);
+    const exchange: LanguageModelV4Prompt = [];
+    for (let step = 1; ; step += 1) {
+      const mustRespond = this.mustRespond(agent, step);
+      if (mustRespond) lastCall.take();
+      const calls = openToolCalls(agent.offered, {
+        emit: this.emit,
+        run: (tool, input) => this.useTool(tool, input),
+      });
+      const response = await this.callModel(agent, exchange, mustRespond ? undefined : calls);
+      // The calling agent continues, so this agent's steps must end first. `gatherReply` ends the reply's own open
+      // steps.
+      if (response.finishReason === 'bytes' && !this.isReply) await calls.results();
+      const end = this.endAfter(response, agent, { step, mustRespond });
+      if (end !== undefined) return end;
+      exchange.push(
+        { role: 'assistant', content: response.content },
+        { role: 'tool', content: await calls.results() },
+      );
+    }
+  }
+
+  /** Whether the task is the reply itself, and not a call from another agent's tool. */
+  private get isReply(): boolean {
+    return this.task.agents.length === 1;
+  }
+
+  /**
+   * The last model call, and the call after a form, must return text instead of tool calls. Any other call is taken
+   * from the budget.
+   */
+  private mustRespond({ maxSteps }: PreparedAgent, step: number): boolean {
+    return (
+      this.handedOver || this.isForcedToRespond || step === maxSteps || !this.task.budget.takeModelCall()
+    );
+  }
+
+  /**
+   * Emits the usage of the call. A call that fails before its first output has no usage; after an abort the usage is
+   * unknown.
+   * @param calls starts the model's tool calls; undefined if the model must return text
+   */
+  private async callModel(
+    agent: PreparedAgent,
+    exchange: LanguageModelV4Prompt,
+    calls: ToolCalls | undefined,
+  ): Promise<ModelResponse> {
+    const call: ModelCall = {
+      model: agent.modelName,
+      callType: this.isReply ? 'chat' : 'consultant_call_agent',
+    };
+    let usage = noUsage;
+    this.emit({ type: 'call start', call });
+    try {
+      const stream = await agent.stream(exchange, calls === undefined ? 'none' : 'auto');
+      usage = unknownUsage;
+      const response = await this.readResponse(stream, calls);
+      usage = response.usage;
+      return response;
+    } catch (error) {
+      if (this.task.signal.aborted) usage = unknownUsage;
+      throw error;
+    } finally {
+      this.emit({ type: 'call end', call, usage });
+    }
+  }
+
+  private readResponse(
+    stream: AsyncIterable<LanguageModelV4StreamPart>,
+    calls: ToolCalls | undefined,
+  ): Promise<ModelResponse> {
+    const { replyBytes } = this.task.budget.limits;
+    this.text.startParagraph();
+    return readModelResponse(
+      stream,
+      { text: this.text.bytesLeft(replyBytes), other: replyBytes },
+      {
+        text: (delta) => this.emit({ type: 'text', text: this.text.append(delta) }),
+        toolCall: (call) => calls?.start(call) ?? {},
+      },
+    );
+  }
+
+  private async useTool(tool: OfferedTool, input: unknown): Promise<ToolEnd> {
+    const { budget, caller } = this.task;
+    const running = budget.startTool(caller);
+    if (typeof running === 'string') {
+      this.isForcedToRespond ||= running === 'toolUses';
+      return failedUse(limitTexts[running](budget));
+    }
+    this.handedOver ||= tool.tool.handsOver === true;
+    return useTool(tool, input, this.toolUse(tool, running), this.settings.toolTimeout).finally(running.end);
+  }
+
+  private toolUse({ config }: OfferedTool, running: RunningTool): ToolUse<unknown> {
+    const { chat, attachments, agents, signal } = this.task;
+    return {
+      config,
+      chat,
+      attachments,
+      agents,
+      signal,
+      callAgent: (...call) => this.callAgent({ ...this.task, caller: running }, ...call),
+    };
+  }
+
+  /** Undefined if the model has called tools and may continue. */
+  private endAfter(
+    { content, finishReason }: ModelResponse,
+    { maxOutputTokens, maxSteps }: PreparedAgent,
+    { step, mustRespond }: { step: number; mustRespond: boolean },
+  ): ReplyEnd | undefined {
+    if (finishReason === 'bytes') return incompleteReply;
+    if (!content.some(({ type }) => type === 'tool-call'))
+      return this.endOfText(finishReason, maxOutputTokens);
+    if (!mustRespond) return undefined;
+    // The model still calls tools, although this call had to return text.
+    if (this.handedOver) return cutShortBy(null);
+    if (step === maxSteps) return cutShortBy(`The agent reached its limit of ${maxSteps} steps`);
+    return cutShortBy(limitTexts[this.isForcedToRespond ? 'toolUses' : 'modelCalls'](this.task.budget));
+  }
+
+  private endOfText(
+    finishReason: Exclude<ModelResponse['finishReason'], 'bytes'>,
+    maxOutputTokens: number,
+  ): ReplyEnd {
+    switch (finishReason) {
+      case 'length':
+        return this.isReply
+          ? incompleteReply
+          : cutShortBy(`The answer was cut at the limit of ${maxOutputTokens} tokens`);
+      case 'content-filter':
+        return cutShortBy('The reply was cut by the content filter of the model');
+      case 'error':
+      case 'interrupted':
+        throw new ModelFailure('failed', `The model ended its reply with the reason ${finishReason}`);
+    }
+    // A form without text is a valid reply.
+    return cutShortBy(this.text.isEmpty && !this.handedOver ? 'The model gave an empty reply' : null);
+  }
+}
+
+const incompleteReply: ReplyEnd = { cutShort: null, incomplete: 'max_output_tokens' };
+
+export const cutShortBy = (cutShort: string | null): ReplyEnd => ({ cutShort, incomplete: null });

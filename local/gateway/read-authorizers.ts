@@ -1,0 +1,37 @@
+import type { TemplateResource } from '../template/resource-kind.ts';
+import type { ApiAuthorizer } from './api-model.ts';
+import { type ApiResources, functionArnIn, reject } from './api-resources.ts';
+
+const DEFAULT_CACHE_SECONDS = 300;
+
+interface AuthorizerProperties {
+  readonly AuthorizerResultTtlInSeconds?: number;
+  readonly AuthorizerUri?: string;
+  readonly IdentitySource?: string;
+  readonly Type: string;
+}
+
+/** By logical id. */
+export function readAuthorizers({ ofType, read }: ApiResources): ReadonlyMap<string, ApiAuthorizer> {
+  return new Map(
+    ofType('Authorizer').map((resource) => [
+      resource.logicalId,
+      readAuthorizer(resource, read<AuthorizerProperties>(resource)),
+    ]),
+  );
+}
+
+function readAuthorizer(
+  resource: TemplateResource,
+  { Type, AuthorizerUri, IdentitySource = '', AuthorizerResultTtlInSeconds }: AuthorizerProperties,
+): ApiAuthorizer {
+  if (Type !== 'REQUEST') reject(resource, `an authorizer of type ${Type} cannot run locally`);
+  return {
+    logicalId: resource.logicalId,
+    functionArn: functionArnIn(AuthorizerUri) ?? reject(resource, 'its AuthorizerUri names no function'),
+    identitySources: IdentitySource.split(',')
+      .map((source) => source.trim())
+      .filter(Boolean),
+    cacheSeconds: AuthorizerResultTtlInSeconds ?? DEFAULT_CACHE_SECONDS,
+  };
+}

@@ -1,0 +1,81 @@
+import type { TemplateResource } from '../template/resource-kind.ts';
+import type { ApiAuthorizer, ApiMethod, FunctionIntegration, PathNode } from './api-model.ts';
+import { type ApiResources, functionArnIn, reject } from './api-resources.ts';
+import { type MethodSetting, readThrottle } from './method-throttles.ts';
+import { type MockProperties, readMock } from './respond-mock.ts';
+
+// API Gateway's default, 29 s, for buffered and streamed integrations.
+const DEFAULT_TIMEOUT_MILLISECONDS = 29_000;
+
+interface MethodProperties {
+  readonly ApiKeyRequired?: boolean;
+  readonly AuthorizationType?: string;
+  readonly AuthorizerId?: string;
+  readonly HttpMethod: string;
+  readonly RequestParameters?: Record<string, boolean>;
+  readonly RequestValidatorId?: string;
+  readonly ResourceId: string;
+  readonly MethodResponses?: MockProperties['MethodResponses'];
+  readonly Integration?: IntegrationProperties;
+}
+
+type IntegrationProperties = MockProperties['Integration'] & {
+  readonly ResponseTransferMode?: string;
+  readonly TimeoutInMillis?: number;
+  readonly Type?: string;
+  readonly Uri?: string;
+};
+
+/** Adds each method to the node of its resource. */
+export function readMethods(
+  { ofType, read }: ApiResources,
+  nodes: ReadonlyMap<string, PathNode>,
+  authorizers: ReadonlyMap<string, ApiAuthorizer>,
+  settings: readonly MethodSetting[],
+): void {
+  for (const resource of ofType('Method')) {
+    const properties = read<MethodProperties>(resource);
+    const node = nodes.get(properties.ResourceId) ?? reject(resource, 'its resource is not in the template');
+    if (properties.ApiKeyRequired) reject(resource, 'API keys cannot run locally');
+    if (properties.RequestValidatorId) reject(resource, 'request validators cannot run locally');
+    node.methods.set(properties.HttpMethod, {
+      logicalId: resource.logicalId,
+      authorizer: readAuthorization(resource, properties, authorizers),
+      integration: readIntegration(resource, properties),
+      throttle: readThrottle(settings, node.resourcePath, properties.HttpMethod),
+    });
+  }
+}
+
+/** Undefined if the method needs no authorization. */
+function readAuthorization(
+  resource: TemplateResource,
+  { AuthorizationType = 'NONE', AuthorizerId = '' }: MethodProperties,
+  authorizers: ReadonlyMap<string, ApiAuthorizer>,
+): ApiAuthorizer | undefined {
+  if (AuthorizationType === 'NONE') return undefined;
+  const authorizer = AuthorizationType === 'CUSTOM' ? authorizers.get(AuthorizerId) : undefined;
+  return authorizer ?? reject(resource, `the authorization ${AuthorizationType} cannot run locally`);
+}
+
+function readIntegration(
+  resource: TemplateResource,
+  { Integration: integration, MethodResponses }: MethodProperties,
+): ApiMethod['integration'] {
+  if (integration?.Type === 'MOCK')
+    return readMock({ Integration: integration, MethodResponses }, (reason) => reject(resource, reason));
+  if (integration?.Type === 'AWS_PROXY') return readProxyIntegration(resource, integration);
+  return reject(resource, `an integration of type ${integration?.Type} cannot run locally`);
+}
+
+function readProxyIntegration(
+  resource: TemplateResource,
+  { Type, Uri, ResponseTransferMode, TimeoutInMillis }: IntegrationProperties,
+): FunctionIntegration {
+  const functionArn = functionArnIn(Uri);
+  if (!functionArn) return reject(resource, `an integration of type ${Type} cannot run locally`);
+  const streamed = ResponseTransferMode === 'STREAM';
+  if (streamed !== Uri?.endsWith('/response-streaming-invocations'))
+    reject(resource, 'ResponseTransferMode and the integration URI do not go together');
+  return { functionArn, streamed, timeoutMilliseconds: TimeoutInMillis ?? DEFAULT_TIMEOUT_MILLISECONDS };
+}

@@ -1,0 +1,54 @@
+import type { AccessRules, RequestContext, Session } from './access-rules.ts';
+
+/** A principal whose call is evaluated. */
+export interface Caller {
+  readonly name: string;
+  /** The principals by which a resource-based policy can allow the caller without an identity-based policy. */
+  readonly principals: readonly string[];
+  /** The principals of its account. A resource-based policy can delegate the decision to the account. */
+  readonly account: readonly string[];
+  readonly session?: Session;
+  readonly context: RequestContext;
+}
+
+/** The callers whose policies are evaluated. A session's caller is cached. */
+export function createCallers({ accountId, region }: Pick<AccessRules, 'accountId' | 'region'>) {
+  const account = [`AWS:arn:aws:iam::${accountId}:root`, `AWS:${accountId}`];
+  // SDKs use TLS with AWS. The emulators use HTTP, but the template's conditions must not fail because of it.
+  const commonContext = { 'aws:securetransport': 'true', 'aws:requestedregion': region };
+  const anonymous: Caller = { name: 'anonymous', principals: ['*'], account: [], context: commonContext };
+  const ofSessions = new Map<string, Caller>();
+
+  function ofSession(session: Session): Caller {
+    const cached = ofSessions.get(session.accessKeyId);
+    if (cached) return cached;
+    const caller = {
+      name: session.arn,
+      principals: ['*', `AWS:${session.roleArn}`, `AWS:${session.arn}`],
+      account,
+      session,
+      context: {
+        ...commonContext,
+        'aws:principalaccount': accountId,
+        'aws:principalarn': session.roleArn,
+        'aws:principalisawsservice': 'false',
+      },
+    };
+    ofSessions.set(session.accessKeyId, caller);
+    return caller;
+  }
+
+  const ofService = (service: string, sourceArn: string): Caller => ({
+    name: `${service} for ${sourceArn}`,
+    principals: ['*', `Service:${service}`],
+    account: [],
+    context: {
+      ...commonContext,
+      'aws:principalisawsservice': 'true',
+      'aws:sourcearn': sourceArn,
+      'aws:sourceaccount': accountId,
+    },
+  });
+
+  return { anonymous, ofSession, ofService };
+}

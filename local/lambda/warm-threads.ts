@@ -1,0 +1,96 @@
+import type { FunctionDefinition, ThreadEvents } from './function-definition.ts';
+import { createFunctionThread, type FunctionThread } from './function-thread.ts';
+import type { InvocationResult } from './invokable-function.ts';
+
+/** The threads of one function, like the execution environments of Lambda. */
+export interface WarmThreads {
+  readonly count: number;
+  readonly idleCount: number;
+  /** Threads load one after another, because two that load concurrently slow each other. */
+  readonly isStarting: boolean;
+  all(): readonly FunctionThread[];
+  /** Starts a thread, which is idle when it has loaded. Resolves with the failure if it cannot load. */
+  start(): Promise<InvocationResult | undefined>;
+  /** Takes the idle thread with the most calls, so that the other threads stay idle and end. */
+  takeWarmest(): FunctionThread | undefined;
+  /** The thread is idle again, unless it has ended. */
+  release(thread: FunctionThread): void;
+  /** Ends all threads, busy ones too. Returns how many. */
+  kill(): number;
+  close(): Promise<void>;
+}
+
+// AWS usually removes an idle environment after about this time.
+const IDLE_MILLISECONDS = 5 * 60_000;
+
+/** Threads that are idle for long are ended. */
+export function createWarmThreads(
+  definition: FunctionDefinition,
+  { onLine, onViolation, gauge }: Omit<ThreadEvents, 'onGone'>,
+): WarmThreads {
+  const threads = new Set<FunctionThread>();
+  const idle: { readonly thread: FunctionThread; readonly since: number }[] = [];
+  /** The number of calls of each thread. A thread with more calls is faster. */
+  const callsOf = new WeakMap<FunctionThread, number>();
+  let isStarting = false;
+
+  function remove(thread: FunctionThread): void {
+    threads.delete(thread);
+    const index = idle.findIndex((entry) => entry.thread === thread);
+    if (index >= 0) idle.splice(index, 1);
+  }
+
+  const callsTo = (thread: FunctionThread | undefined): number =>
+    (thread !== undefined && callsOf.get(thread)) || 0;
+
+  function release(thread: FunctionThread): void {
+    if (threads.has(thread)) idle.push({ thread, since: Date.now() });
+  }
+
+  const sweep = setInterval(() => {
+    const oldest = Date.now() - IDLE_MILLISECONDS;
+    for (const { thread } of idle.filter(({ since }) => since < oldest)) void thread.terminate();
+  }, IDLE_MILLISECONDS / 5);
+  sweep.unref();
+
+  return {
+    get count() {
+      return threads.size;
+    },
+    get idleCount() {
+      return idle.length;
+    },
+    get isStarting() {
+      return isStarting;
+    },
+    all: () => [...threads],
+    async start() {
+      const onGone = () => remove(thread);
+      const thread = createFunctionThread(definition, { onLine, onViolation, onGone, gauge });
+      threads.add(thread);
+      isStarting = true;
+      const failure = await thread.loaded;
+      isStarting = false;
+      if (!failure) release(thread);
+      return failure;
+    },
+    takeWarmest() {
+      let warmest = 0;
+      for (const [index, { thread }] of idle.entries())
+        if (callsTo(thread) > callsTo(idle[warmest]?.thread)) warmest = index;
+      const thread = idle.splice(warmest, 1)[0]?.thread;
+      if (thread) callsOf.set(thread, callsTo(thread) + 1);
+      return thread;
+    },
+    release,
+    kill() {
+      const running = [...threads];
+      for (const thread of running) void thread.terminate();
+      return running.length;
+    },
+    async close() {
+      clearInterval(sweep);
+      await Promise.all([...threads].map((thread) => thread.terminate()));
+    },
+  };
+}

@@ -1,0 +1,93 @@
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { claimPort, releasePort, runnerPorts } from '../wire/runner-ports.ts';
+import { passLines } from './pass-lines.ts';
+import type { ServerThreadData } from './thread/messages.ts';
+import type { WebFunctionDefinition } from './web-function-definition.ts';
+
+/** A thread that runs the server of a web function. */
+export interface Environment {
+  readonly worker: Worker;
+  readonly port: number;
+  /** Rejects if the server does not listen in time, or if it ends before. */
+  readonly listening: Promise<void>;
+}
+
+// Lambda's time limit for a server to start listening.
+const START_MILLISECONDS = 10_000;
+
+/** Starts an environment. `onEnded` is called when it has ended. */
+export async function startEnvironment(
+  definition: WebFunctionDefinition,
+  onEnded: () => void,
+): Promise<Environment> {
+  const port = await findFreePort();
+  claimPort(port);
+  const worker = startWorker(definition, port);
+  const ended = new Promise<never>((_, reject) => {
+    worker.on('error', (error: Error) => {
+      definition.onLine(error.stack ?? String(error));
+      reject(error);
+    });
+    worker.on('exit', () => {
+      onEnded();
+      releasePort(port);
+      reject(new Error(`${definition.functionName} has ended`));
+    });
+  });
+  const listening = Promise.race([untilListening(port, definition.functionName), ended]);
+  listening.catch(() => {});
+  return { worker, port, listening };
+}
+
+function startWorker(definition: WebFunctionDefinition, port: number): Worker {
+  const worker = new Worker(new URL('./thread/run-server.ts', import.meta.url), {
+    name: definition.functionName,
+    env: {
+      ...definition.environment,
+      AWS_LAMBDA_HTTP_ENDPOINT: `127.0.0.1:${port}`,
+      NODE_COMPILE_CACHE: definition.compileCacheFolder,
+    },
+    argv: [],
+    execArgv: [],
+    stdout: true,
+    stderr: true,
+    workerData: { entry: definition.entry, runnerPorts } satisfies ServerThreadData,
+  });
+  passLines(worker.stdout, definition.onLine);
+  passLines(worker.stderr, definition.onLine);
+  return worker;
+}
+
+/** A port that is free now. The thread listens on it within milliseconds. */
+function findFreePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+async function untilListening(port: number, name: string): Promise<void> {
+  const deadline = performance.now() + START_MILLISECONDS;
+  while (performance.now() < deadline) {
+    if (await accepts(port)) return;
+    await sleep(10);
+  }
+  throw new Error(`${name} does not listen on AWS_LAMBDA_HTTP_ENDPOINT`);
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}

@@ -1,0 +1,60 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { InvocationResult } from '../lambda/invokable-function.ts';
+import { failedMessages } from './failed-messages.ts';
+import type { BufferedMessage } from './message-buffer.ts';
+import type { EventSource } from './read-event-source.ts';
+
+/** How often a batch is delivered. AWS guarantees only at-least-once delivery. */
+export type Deliveries = 'once' | 'twice, concurrently' | 'twice, one after the other';
+
+interface InvokeOptions {
+  readonly source: Pick<EventSource, 'target' | 'reportsItemFailures'>;
+  readonly visibilitySeconds: number;
+  isStopped(): boolean;
+  onFailure(line: string): void;
+}
+
+/** Invokes the function with a batch. Returns the ids of the messages that failed in every delivery. */
+export type InvokeBatch = (
+  batch: readonly BufferedMessage[],
+  deliveries: Deliveries,
+) => Promise<ReadonlySet<string>>;
+
+// The wait between calls of a throttled function. AWS documents only that it backs off gradually.
+const FIRST_BACKOFF_MILLISECONDS = 100;
+const MAX_BACKOFF_MILLISECONDS = 10_000;
+
+export function createInvokeBatch(options: InvokeOptions): InvokeBatch {
+  const { source, visibilitySeconds, isStopped, onFailure } = options;
+
+  async function deliverOnce(payload: string, ids: readonly string[]): Promise<ReadonlySet<string>> {
+    const result = await invokeWithBackoff(payload);
+    if (!result.succeeded && !isStopped()) onFailure(`${result.errorType}: ${result.errorMessage}`);
+    return failedMessages(result, ids, source.reportsItemFailures);
+  }
+
+  /** As Lambda does, retries a throttled function until shortly before the messages become visible again. */
+  async function invokeWithBackoff(payload: string): Promise<InvocationResult> {
+    const visibleAt = performance.now() + visibilitySeconds * 1000;
+    let backoff = FIRST_BACKOFF_MILLISECONDS;
+    for (;;) {
+      const result = await source.target.invoke(payload);
+      const isThrottled = !result.succeeded && result.throttle !== undefined;
+      if (!isThrottled || isStopped() || performance.now() + backoff >= visibleAt) return result;
+      await sleep(backoff, undefined, { ref: false });
+      backoff = Math.min(2 * backoff, MAX_BACKOFF_MILLISECONDS);
+    }
+  }
+
+  return async (batch, deliveries) => {
+    const payload = `{"Records":[${batch.map(({ json }) => json).join(',')}]}`;
+    const ids = batch.map(({ messageId }) => messageId);
+    const deliver = () => deliverOnce(payload, ids);
+    if (deliveries === 'once') return await deliver();
+    const attempts =
+      deliveries === 'twice, concurrently'
+        ? await Promise.all([deliver(), deliver()])
+        : [await deliver(), await deliver()];
+    return new Set(ids.filter((id) => attempts.every((failed) => failed.has(id))));
+  };
+}

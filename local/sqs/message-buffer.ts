@@ -1,0 +1,97 @@
+import { createFairBacklog } from './fair-backlog.ts';
+
+export interface BufferedMessage {
+  readonly messageId: string;
+  readonly receiptHandle: string;
+  /** The message's entry in the event's `Records`. */
+  readonly json: string;
+  readonly bytes: number;
+}
+
+export interface MessageBuffer {
+  readonly isFull: boolean;
+  /** Resolves when the buffer may have space again. */
+  readonly capacity: Promise<void>;
+  add(groupId: string, message: BufferedMessage): void;
+  /** Undefined if there is no message, or if the batching window still waits for more. */
+  takeBatch(): readonly BufferedMessage[] | undefined;
+  messages(): readonly BufferedMessage[];
+  /** Resolves `capacity`, and starts a new batching window if the buffer is empty. */
+  onTaken(): void;
+  stop(): void;
+}
+
+interface BufferOptions {
+  readonly batchSize: number;
+  readonly windowSeconds: number;
+  readonly visibilitySeconds: number;
+  onWindowEnd(): void;
+}
+
+// Enough to find other groups after a long one: about ten thousand messages that contain little more than ids.
+const MAX_BUFFERED_BYTES = 64 * 1024 * 1024;
+
+// The poller extends the visibility of buffered messages three times in each visibility timeout, ten messages a call.
+// So 100 messages a second of the timeout are at most 30 calls a second.
+const BUFFERED_PER_SECOND_OF_VISIBILITY = 100;
+
+// Lambda's limit for an event, minus 1 KiB for the JSON around the records.
+const PAYLOAD_BYTES = 6 * 1024 * 1024 - 1024;
+
+/** The messages that SQS has delivered and no invocation has yet. Collects them for batches, as Lambda does. */
+export function createMessageBuffer(options: BufferOptions): MessageBuffer {
+  const { batchSize, windowSeconds, visibilitySeconds, onWindowEnd } = options;
+  const backlog = createFairBacklog<BufferedMessage>();
+  let bytes = 0;
+  let capacity = Promise.withResolvers<void>();
+  let windowHasEnded = windowSeconds === 0;
+  let window: NodeJS.Timeout | undefined;
+
+  function startWindow(): void {
+    if (windowHasEnded || window) return;
+    window = setTimeout(() => {
+      windowHasEnded = true;
+      onWindowEnd();
+    }, windowSeconds * 1000);
+  }
+
+  return {
+    get isFull() {
+      return (
+        bytes >= MAX_BUFFERED_BYTES || backlog.size >= visibilitySeconds * BUFFERED_PER_SECOND_OF_VISIBILITY
+      );
+    },
+    get capacity() {
+      return capacity.promise;
+    },
+    add(groupId, message) {
+      backlog.add(groupId, message);
+      bytes += message.bytes;
+      startWindow();
+    },
+    takeBatch() {
+      if (backlog.size === 0 || (!windowHasEnded && backlog.size < batchSize)) return undefined;
+      let batchBytes = 0;
+      const batch = backlog.take(batchSize, (message) => {
+        batchBytes += message.bytes;
+        return batchBytes === message.bytes || batchBytes <= PAYLOAD_BYTES;
+      });
+      for (const message of batch) bytes -= message.bytes;
+      return batch;
+    },
+    messages: () => backlog.items(),
+    onTaken() {
+      if (backlog.size === 0) {
+        clearTimeout(window);
+        window = undefined;
+        windowHasEnded = windowSeconds === 0;
+      }
+      capacity.resolve();
+      capacity = Promise.withResolvers();
+    },
+    stop() {
+      clearTimeout(window);
+      capacity.resolve();
+    },
+  };
+}

@@ -1,0 +1,68 @@
+import { operatorCredentials } from '../iam/operator-credentials.ts';
+import type { Credentials } from '../iam/signature.ts';
+import { callAwsJson } from '../wire/call-aws-json.ts';
+import type { ReceivedMessage } from './sqs-record.ts';
+
+interface QueueClientOptions {
+  /** Credentials of the function's role. */
+  readonly credentials: Credentials;
+  readonly endpoint: string;
+  readonly queueUrl: string;
+}
+
+interface Received {
+  readonly receiptHandle: string;
+}
+
+export interface QueueClient {
+  /** Waits for up to 20 s for a message. */
+  receive(): Promise<readonly ReceivedMessage[]>;
+  changeVisibility(messages: readonly Received[], seconds: number): Promise<void>;
+  delete(messages: readonly Received[]): Promise<void>;
+}
+
+// SQS's limit of messages in one call.
+const MAX_ENTRIES = 10;
+
+// SQS's maximum for a long poll.
+const WAIT_SECONDS = 20;
+
+/** The calls to SQS that an event source needs. */
+export function createQueueClient({ credentials, endpoint, queueUrl }: QueueClientOptions): QueueClient {
+  const call = <Output>(operation: string, input: object, caller = credentials) =>
+    callAwsJson<Output>(endpoint, `AmazonSQS.${operation}`, { QueueUrl: queueUrl, ...input }, caller);
+
+  return {
+    async receive() {
+      const { Messages = [] } = await call<{ Messages?: ReceivedMessage[] }>('ReceiveMessage', {
+        MaxNumberOfMessages: MAX_ENTRIES,
+        WaitTimeSeconds: WAIT_SECONDS,
+        MessageSystemAttributeNames: ['All'],
+        MessageAttributeNames: ['All'],
+      });
+      return Messages;
+    },
+    changeVisibility: (messages, VisibilityTimeout) =>
+      inChunks(messages, (entries) =>
+        // Lambda does this without the function's role: the role needs no permission for it.
+        call(
+          'ChangeMessageVisibilityBatch',
+          { Entries: entries.map((entry) => ({ ...entry, VisibilityTimeout })) },
+          operatorCredentials,
+        ),
+      ),
+    delete: (messages) => inChunks(messages, (Entries) => call('DeleteMessageBatch', { Entries })),
+  };
+}
+
+async function inChunks(
+  items: readonly Received[],
+  send: (entries: { Id: string; ReceiptHandle: string }[]) => Promise<unknown>,
+): Promise<void> {
+  for (let start = 0; start < items.length; start += MAX_ENTRIES) {
+    const chunk = items.slice(start, start + MAX_ENTRIES);
+    await send(
+      chunk.map(({ receiptHandle }, index) => ({ Id: String(index), ReceiptHandle: receiptHandle })),
+    );
+  }
+}

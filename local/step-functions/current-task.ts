@@ -1,0 +1,104 @@
+import type { Session } from '../iam/access-rules.ts';
+import type { RunContext } from '../run-context.ts';
+import { callsDirectly, type Definition, type State, waitsForToken } from './definition.ts';
+import type { Execution } from './execution-log.ts';
+import { invokeFunction } from './invoke-function.ts';
+import { TaskError } from './task-error.ts';
+import type { TaskTokens } from './task-tokens.ts';
+
+export interface TaskEnvironment {
+  readonly definition: Definition;
+  readonly role: Session;
+  readonly tokens: TaskTokens;
+  readonly context: RunContext;
+}
+
+/** The current state of an execution, and its task if it is a task state. */
+export interface CurrentTask {
+  /** `$$.State`. */
+  readonly currentState: { Name: string; EnteredTime: string; RetryCount: number };
+  /** `$$.Task`. */
+  readonly contextObject: { readonly Token: string | undefined };
+  enter(stateName: string): void;
+  /** Invokes the state's function. The emulator calls this as soon as it has filled in the Parameters. */
+  run(state: State, input: never): Promise<never>;
+}
+
+export function createCurrentTask(
+  { machineArn }: Pick<Execution, 'machineArn'>,
+  { definition, role, tokens, context }: TaskEnvironment,
+  ended: AbortSignal,
+): CurrentTask {
+  // By this clock, the emulator's timer may fire a millisecond early.
+  const deadline = performance.now() + (definition.TimeoutSeconds ?? Infinity) * 1000 - 2;
+  const currentState = { Name: '', EnteredTime: '', RetryCount: 0 };
+  let nextToken: string | undefined;
+
+  function takeToken(): string {
+    const token = nextToken ?? tokens.issue(machineArn);
+    nextToken = undefined;
+    return token;
+  }
+
+  /** Resolves with the function's result or, if the state waits for its token, with what was sent with the token. */
+  function startTask(state: State, input: never, token: string): PromiseWithResolvers<unknown> {
+    const task = Promise.withResolvers<unknown>();
+    if (waitsForToken(state)) {
+      tokens.open(token, {
+        succeed: task.resolve,
+        fail: (error, cause) => task.reject(new TaskError(error, cause)),
+      });
+    }
+    const call = callsDirectly(state)
+      ? invokeFunction({ FunctionName: state.Resource ?? '', Payload: input }, role, context)
+      : invokeFunction(input, role, context);
+    call.then((result) => {
+      if (waitsForToken(state)) return;
+      task.resolve(callsDirectly(state) ? (result as { Payload: unknown }).Payload : result);
+    }, task.reject);
+    return task;
+  }
+
+  return {
+    currentState,
+    contextObject: {
+      /** Read while the emulator fills in a state's Parameters. Returns the same token until the task starts. */
+      get Token(): string | undefined {
+        const state = definition.States[currentState.Name];
+        if (!state || !waitsForToken(state)) return undefined;
+        nextToken ??= tokens.issue(machineArn);
+        return nextToken;
+      },
+    },
+
+    enter(stateName) {
+      Object.assign(currentState, {
+        Name: stateName,
+        EnteredTime: new Date().toISOString(),
+        RetryCount: 0,
+      });
+      nextToken = undefined;
+    },
+
+    async run(state, input) {
+      // When the execution ends, the emulator's waits end too. A wait before a retry would then start the retry.
+      if (ended.aborted || performance.now() >= deadline) throw endedError();
+      const token = takeToken();
+      currentState.RetryCount += 1;
+      // The emulator's timer ends the state. This timer invalidates the token.
+      const timeout = setTimeout(() => tokens.close(token), (state.TimeoutSeconds ?? 0) * 1000);
+      const task = startTask(state, input, token);
+      const stop = () => task.reject(endedError());
+      ended.addEventListener('abort', stop, { once: true });
+      try {
+        return (await task.promise) as never;
+      } finally {
+        clearTimeout(timeout);
+        tokens.close(token);
+        ended.removeEventListener('abort', stop);
+      }
+    },
+  };
+}
+
+const endedError = () => new TaskError('States.Runtime', 'The execution has ended', { isFinal: true });

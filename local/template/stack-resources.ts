@@ -1,0 +1,61 @@
+import { hasNoEffect } from './has-no-effect.ts';
+import type { Template } from './read-assembly.ts';
+import type { ResourceKind, TemplateResource } from './resource-kind.ts';
+import { resourceKinds } from './resource-kinds.ts';
+
+/** The resources of the stack: those of the template whose conditions are met. */
+export interface StackResources {
+  readonly logicalIds: readonly string[];
+  /** @throws Error if the stack has no such resource */
+  find(logicalId: string): TemplateResource;
+  /** Resources that do not run here. */
+  isIgnored(resource: TemplateResource): boolean;
+  ofKind(kind: ResourceKind): readonly TemplateResource[];
+}
+
+/** @throws Error for a resource that cannot run here */
+export function readStackResources(
+  { Resources = {} }: Template,
+  isMet: (condition: string | undefined) => boolean,
+): StackResources {
+  const resources = new Map<string, TemplateResource>();
+  for (const [logicalId, { Type: type, Condition, Properties: properties = {} }] of Object.entries(
+    Resources,
+  )) {
+    if (!isMet(Condition)) continue;
+    if (!kindOf(type) && !hasNoEffect(type))
+      throw new Error(`${logicalId} (${type}): this resource type cannot run locally`);
+    resources.set(logicalId, { logicalId, type, properties });
+  }
+
+  // Functions of custom resources do not run here: only a deployment calls them.
+  const customResourceFunctions = new Set(
+    Object.values(Resources).flatMap(({ Type, Properties }) =>
+      Type.startsWith('Custom::') ? [functionOf(Properties?.ServiceToken)] : [],
+    ),
+  );
+  const isIgnored = ({ type, logicalId }: TemplateResource) =>
+    hasNoEffect(type) || customResourceFunctions.has(logicalId);
+
+  return {
+    logicalIds: [...resources.keys()],
+    find(logicalId) {
+      const resource = resources.get(logicalId);
+      if (!resource) throw new Error(`${logicalId} is referenced, but the template does not contain it`);
+      return resource;
+    },
+    isIgnored,
+    ofKind: ({ types }) =>
+      [...resources.values()].filter((resource) => types.includes(resource.type) && !isIgnored(resource)),
+  };
+}
+
+export function kindOf(type: string): ResourceKind | undefined {
+  return resourceKinds.find((kind) => kind.types.includes(type));
+}
+
+/** The logical id of the function that a custom resource's service token names. */
+const functionOf = (serviceToken: unknown): string | undefined => {
+  const attribute = (serviceToken as { 'Fn::GetAtt'?: readonly string[] } | undefined)?.['Fn::GetAtt'];
+  return attribute?.[0];
+};

@@ -1,0 +1,291 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { agentDefinition } from '#contract/agent.ts';
+import type { Agent, AgentVersion } from '#domain/agents/agent.ts';
+import { auditEntriesOf } from '#support/audit-entries.ts';
+import { type OpenStores, openStores, type Stores } from '#support/open-stores.ts';
+
+let opened: OpenStores;
+let agents: Stores['agents'];
+beforeAll(async () => {
+  opened = await openStores();
+  ({ agents } = opened.stores);
+});
+afterAll(() => opened.close());
+
+let ids = 0;
+/** Increases, like the ids of the service. */
+const newId = (kind: string): string => `${kind}-${String(++ids).padStart(4, '0')}`;
+const now = (): string => opened.clock.now().toISOString();
+
+const agentWith = (changes: Partial<Agent> = {}): Agent => ({
+  id: newId('agent'),
+  workspaceId: newId('ws'),
+  publishState: 'draft',
+  definition: agentDefinition.parse({ name: 'Clerk' }),
+  newestVersion: 0,
+  publishedVersionId: null,
+  publishedAt: null,
+  createdAt: now(),
+  updatedAt: now(),
+  revision: 1,
+  ...changes,
+});
+
+const create = async (changes: Partial<Agent> = {}): Promise<Agent> => {
+  const agent = agentWith(changes);
+  await agents.create(agent);
+  return agent;
+};
+
+const renamed = (agent: Agent, name: string): Agent => ({
+  ...agent,
+  definition: { ...agent.definition, name },
+  updatedAt: now(),
+});
+
+/** The agent as its next version's publication stores it, and the version. */
+function publicationOf(agent: Agent): { agent: Agent; version: AgentVersion } {
+  const version: AgentVersion = {
+    id: newId('version'),
+    agentId: agent.id,
+    workspaceId: agent.workspaceId,
+    number: agent.newestVersion + 1,
+    definition: agent.definition,
+    publishedAt: now(),
+    agentCreatedAt: agent.createdAt,
+  };
+  const { number: newestVersion, id: publishedVersionId, publishedAt } = version;
+  return {
+    agent: { ...agent, publishState: 'published', newestVersion, publishedVersionId, publishedAt },
+    version,
+  };
+}
+
+/** Returns the agent as it is stored afterwards. */
+async function publish(read: Agent): Promise<{ agent: Agent; version: AgentVersion }> {
+  const { agent, version } = publicationOf(read);
+  await agents.save(agent, version);
+  return { agent: { ...agent, revision: agent.revision + 1 }, version };
+}
+
+const unpublished = (agent: Agent): Agent => ({
+  ...agent,
+  publishState: 'unpublished',
+  publishedVersionId: null,
+  publishedAt: null,
+});
+
+const publishedOf = async (workspaceId: string): Promise<AgentVersion[]> =>
+  (await Array.fromAsync(agents.listPublished(workspaceId))).flat();
+const auditOf = ({ workspaceId }: Agent) => auditEntriesOf(opened.stores.auditLog, workspaceId);
+
+const fullDefinition = agentDefinition.parse({
+  name: 'Clerk',
+  description: 'With everything',
+  system_prompt: 'You are kind.',
+  llm_model: 'openai:test',
+  unified_tools: [{ type: 'consultant_lookup', name: 'look_up', config: { most: 3, in: [null, 'x', ''] } }],
+  suggested_questions: ['What is this?'],
+  use_search: true,
+  meta: { temperature: 0.5, max_steps: 4, team: { name: 'blue' } },
+});
+
+describe('an agent', () => {
+  it('is read as it was created', async () => {
+    const agent = agentWith({ definition: fullDefinition });
+    expect(await agents.get(agent.workspaceId, agent.id)).toBeUndefined();
+    expect(await agents.workspaceOf(agent.id)).toBeUndefined();
+    await agents.create(agent);
+    expect(await agents.get(agent.workspaceId, agent.id)).toEqual(agent);
+    expect(await agents.workspaceOf(agent.id)).toBe(agent.workspaceId);
+    expect(await agents.published(agent.workspaceId, agent.id)).toBeUndefined();
+  });
+
+  it('does not change with an object that a caller has', async () => {
+    const created = await create({ definition: structuredClone(fullDefinition) });
+    const { agent, version } = publicationOf(created);
+    const stored = structuredClone({ agent: { ...agent, revision: 2 }, version });
+    await agents.save(agent, version);
+    const { workspaceId, id } = agent;
+    for (const object of [
+      agent,
+      version,
+      ...[await agents.get(workspaceId, id), await agents.published(workspaceId, id)],
+      ...(await agents.list(workspaceId)),
+      ...(await publishedOf(workspaceId)),
+    ])
+      Object.assign((object as Agent | AgentVersion).definition.meta, { temperature: 1 });
+    expect(await agents.get(workspaceId, id)).toEqual(stored.agent);
+    expect(await agents.published(workspaceId, id)).toEqual(stored.version);
+  });
+
+  it('belongs to one workspace', async () => {
+    const { agent } = await publish(await create());
+    const other = newId('ws');
+    expect(await agents.get(other, agent.id)).toBeUndefined();
+    expect(await agents.published(other, agent.id)).toBeUndefined();
+    expect(await agents.list(other)).toEqual([]);
+    expect(await publishedOf(other)).toEqual([]);
+  });
+
+  it('is in the list of its workspace, in order of creation', async () => {
+    const workspaceId = newId('ws');
+    const third = await create({ workspaceId, createdAt: '2027-01-03T00:00:00.000Z' });
+    const first = await create({ workspaceId, createdAt: '2027-01-01T00:00:00.000Z' });
+    const second = await create({ workspaceId, createdAt: '2027-01-02T00:00:00.000Z' });
+    const { agent } = await publish(first);
+    expect(await agents.list(workspaceId)).toEqual([agent, second, third]);
+  });
+
+  // 1.5 MB, while a page has at most 1 MB.
+  it('is in the list of its workspace also if the definitions are large', async () => {
+    const workspaceId = newId('ws');
+    const definition = { ...fullDefinition, system_prompt: 'x'.repeat(300_000) };
+    const created = [];
+    for (let count = 0; count < 5; count += 1) created.push(await create({ workspaceId, definition }));
+    expect((await agents.list(workspaceId)).map(({ id }) => id)).toEqual(created.map(({ id }) => id));
+  });
+});
+
+describe('a save', () => {
+  it('changes the draft alone', async () => {
+    const { agent, version } = await publish(await create());
+    const changed = renamed(agent, 'Cook');
+    await agents.save(changed, 'unchanged');
+    const { workspaceId, id } = agent;
+    expect(await agents.get(workspaceId, id)).toEqual({ ...changed, revision: agent.revision + 1 });
+    expect(await agents.published(workspaceId, id)).toEqual(version);
+    expect(await publishedOf(workspaceId)).toEqual([version]);
+  });
+
+  it.each([
+    ['a change of the draft', (agent: Agent) => agents.save(renamed(agent, 'Waiter'), 'unchanged')],
+    ['a publication', (agent: Agent) => publish(agent)],
+    ['an unpublication', (agent: Agent) => agents.save(unpublished(agent), null)],
+  ])('that is %s fails if another caller saved the agent', async (_, save) => {
+    const { agent: read, version } = await publish(await create());
+    const { workspaceId, id } = read;
+    const saved = renamed(read, 'Cook');
+    await agents.save(saved, 'unchanged');
+    const entries = (await auditOf(read)).length;
+    await expect(save(read)).rejects.toMatchObject({ kind: 'badRequest' });
+    expect(await agents.get(workspaceId, id)).toEqual({ ...saved, revision: read.revision + 1 });
+    expect(await agents.published(workspaceId, id)).toEqual(version);
+    expect(await publishedOf(workspaceId)).toEqual([version]);
+    expect(await auditOf(read)).toHaveLength(entries);
+  });
+
+  it('creates no agent', async () => {
+    const { agent, version } = publicationOf(agentWith());
+    await expect(agents.save(agent, version)).rejects.toMatchObject({ kind: 'badRequest' });
+    expect(await agents.get(agent.workspaceId, agent.id)).toBeUndefined();
+    expect(await agents.published(agent.workspaceId, agent.id)).toBeUndefined();
+  });
+
+  it('succeeds for one of many callers', async () => {
+    const agent = await create();
+    const saves = await Promise.allSettled(
+      Array.from({ length: 5 }, (_, index) => agents.save(renamed(agent, `Name ${index}`), 'unchanged')),
+    );
+    const failures = saves.filter((save) => save.status === 'rejected');
+    expect(failures).toHaveLength(4);
+    for (const { reason } of failures) expect(reason).toMatchObject({ kind: 'badRequest' });
+    const winner = saves.findIndex(({ status }) => status === 'fulfilled');
+    expect(await agents.get(agent.workspaceId, agent.id)).toMatchObject({
+      revision: 2,
+      definition: { name: `Name ${winner}` },
+    });
+  });
+});
+
+describe('a published agent', () => {
+  it('has the content of its newest version', async () => {
+    const first = await publish(await create());
+    const { workspaceId, id } = first.agent;
+    expect(await agents.published(workspaceId, id)).toEqual(first.version);
+    const second = await publish(renamed(first.agent, 'Cook'));
+    expect(second.version).toMatchObject({ number: 2, definition: { name: 'Cook' } });
+    expect(await agents.published(workspaceId, id)).toEqual(second.version);
+    expect(await publishedOf(workspaceId)).toEqual([second.version]);
+    expect(await agents.get(workspaceId, id)).toEqual(second.agent);
+  });
+
+  it('leaves the list when it is unpublished, and returns with its next version', async () => {
+    const workspaceId = newId('ws');
+    const { agent } = await publish(await create({ workspaceId }));
+    const { version: other } = await publish(await create({ workspaceId }));
+    await agents.save(unpublished(agent), null);
+    const stored = { ...unpublished(agent), revision: agent.revision + 1 };
+    expect(await agents.get(workspaceId, agent.id)).toEqual(stored);
+    expect(await agents.published(workspaceId, agent.id)).toBeUndefined();
+    expect(await publishedOf(workspaceId)).toEqual([other]);
+    const { version } = await publish(stored);
+    expect(version.number).toBe(2);
+    expect(await publishedOf(workspaceId)).toEqual([version, other]);
+  });
+
+  it('may be unpublished before it was ever published', async () => {
+    const agent = await create();
+    await agents.save(unpublished(agent), null);
+    expect(await agents.get(agent.workspaceId, agent.id)).toMatchObject({ publishState: 'unpublished' });
+    expect(await publishedOf(agent.workspaceId)).toEqual([]);
+  });
+
+  // More than the 25 versions of one read.
+  it('is one of 30 in the list, in order of creation', async () => {
+    const workspaceId = newId('ws');
+    const created = Array.from({ length: 31 }, () => agentWith({ workspaceId }));
+    await Promise.all(created.map((agent) => agents.create(agent)));
+    const [draft, ...rest] = created;
+    const versions = await Promise.all(
+      rest.toReversed().map(async (agent) => (await publish(agent)).version),
+    );
+    const listed = await publishedOf(workspaceId);
+    expect(listed).toEqual(versions.toReversed());
+    expect(listed.map(({ agentId }) => agentId)).not.toContain(draft?.id);
+  });
+});
+
+it('the audit log has each change of an agent, but no text of its prompt', async () => {
+  const agent = await create({ definition: fullDefinition });
+  const { workspaceId, id: target } = agent;
+  await opened.clock.advance(1000);
+  const definition = {
+    ...fullDefinition,
+    name: 'Cook',
+    llm_model: 'demo',
+    system_prompt: 'You are kind to everybody.',
+  };
+  await agents.save({ ...agent, definition }, 'unchanged');
+  await opened.clock.advance(1000);
+  await agents.save({ ...agent, revision: 2, definition: { ...definition, use_search: false } }, 'unchanged');
+  await opened.clock.advance(1000);
+  const { agent: published, version } = await publish({ ...agent, revision: 3 });
+  await opened.clock.advance(1000);
+  await agents.save(unpublished(published), null);
+  const entries = await auditOf(agent);
+  const start = Date.parse(agent.createdAt);
+  expect(entries).toEqual(
+    [
+      { action: 'agent created', changes: { name: 'Clerk', llm_model: 'openai:test' } },
+      {
+        action: 'agent updated',
+        changes: {
+          fields: ['llm_model', 'name', 'system_prompt'],
+          name: { from: 'Clerk', to: 'Cook' },
+          llm_model: { from: 'openai:test', to: 'demo' },
+        },
+      },
+      { action: 'agent updated', changes: { fields: ['use_search'] } },
+      { action: 'agent published', changes: { version: 1, version_id: version.id } },
+      { action: 'agent unpublished', changes: {} },
+    ].map((entry, seconds) => ({
+      ...entry,
+      at: new Date(start + seconds * 1000).toISOString(),
+      actor: 'tester',
+      workspaceId,
+      target,
+    })),
+  );
+  expect(JSON.stringify(entries)).not.toContain('kind');
+});

@@ -1,0 +1,229 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ApiKey } from '#domain/workspaces/api-key.ts';
+import { auditEntriesOf } from '#support/audit-entries.ts';
+import { type OpenStores, openStores, type Stores } from '#support/open-stores.ts';
+
+let opened: OpenStores;
+let stores: Stores;
+beforeAll(async () => {
+  opened = await openStores();
+  ({ stores } = opened);
+});
+afterAll(() => opened.close());
+
+let ids = 0;
+const newId = (kind: string): string => `${kind}_${String(++ids).padStart(4, '0')}`;
+const now = (): string => opened.clock.now().toISOString();
+
+const keyWith = (changes: Partial<ApiKey> = {}): ApiKey => {
+  const id = newId('key');
+  return {
+    id,
+    workspaceId: newId('ws'),
+    hash: `hash of ${id}`,
+    prefix: 'ak_1234',
+    lastFour: 'wxyz',
+    name: 'Web shop',
+    createdAt: now(),
+    expiresAt: null,
+    revokedAt: null,
+    lastUsedOn: null,
+    ...changes,
+  };
+};
+
+describe('an API key', () => {
+  const put = async (changes: Partial<ApiKey> = {}): Promise<ApiKey> => {
+    const key = keyWith(changes);
+    await stores.apiKeys.put(key);
+    return key;
+  };
+  const signal = AbortSignal.any([]);
+  const actionsOf = async ({ workspaceId }: ApiKey): Promise<string[]> =>
+    (await auditEntriesOf(stores.auditLog, workspaceId)).map(({ action }) => action);
+
+  it('is found by its hash and by its id', async () => {
+    for (const key of [keyWith(), keyWith({ name: null, expiresAt: '2027-03-01T00:00:00.000Z' })]) {
+      expect(await stores.apiKeys.byHash(key.hash)).toBeUndefined();
+      expect(await stores.apiKeys.byId(key.id)).toBeUndefined();
+      await stores.apiKeys.put(key);
+      expect(await stores.apiKeys.byHash(key.hash)).toEqual(key);
+      expect(await stores.apiKeys.byId(key.id)).toEqual(key);
+    }
+  });
+
+  it('is stored without a use', async () => {
+    const { hash } = await put({ lastUsedOn: '2027-01-01' });
+    expect(await stores.apiKeys.byHash(hash)).toMatchObject({ lastUsedOn: null });
+  });
+
+  it('does not change with an object that a caller has', async () => {
+    const key = await put();
+    const stored = { ...key };
+    key.name = 'Changed';
+    for (const read of [await stores.apiKeys.byHash(key.hash), await stores.apiKeys.byId(key.id)])
+      (read as ApiKey).name = 'Changed';
+    for (const read of await stores.apiKeys.list(key.workspaceId)) read.name = 'Changed';
+    expect(await stores.apiKeys.byHash(key.hash)).toEqual(stored);
+  });
+
+  it('is in the list of its workspace, in order of creation', async () => {
+    const workspaceId = newId('ws');
+    const third = await put({ workspaceId, createdAt: '2027-01-03T00:00:00.000Z' });
+    const first = await put({ workspaceId, createdAt: '2027-01-01T00:00:00.000Z' });
+    await put();
+    const second = await put({ workspaceId, createdAt: '2027-01-02T00:00:00.000Z' });
+    expect(await stores.apiKeys.list(workspaceId)).toEqual([first, second, third]);
+    expect(await stores.apiKeys.list(newId('ws'))).toEqual([]);
+  });
+
+  it('is revoked by one of many callers', async () => {
+    const key = await put();
+    await opened.clock.advance(1000);
+    const days = Array.from({ length: 10 }, (_, index) => `2027-02-0${index}T00:00:00.000Z`);
+    const revoked = await Promise.all(days.map((at) => stores.apiKeys.revoke(key.id, at)));
+    expect(revoked).toEqual(days.map(() => revoked[0]));
+    expect(await actionsOf(key)).toEqual(['key created', 'key revoked']);
+  });
+
+  it('is revoked once', async () => {
+    const key = await put();
+    const revoked = { ...key, revokedAt: '2027-02-01T00:00:00.000Z' };
+    expect(await stores.apiKeys.revoke(newId('key'), revoked.revokedAt)).toBeUndefined();
+    await opened.clock.advance(1000);
+    expect(await stores.apiKeys.revoke(key.id, revoked.revokedAt)).toEqual(revoked);
+    expect(await stores.apiKeys.revoke(key.id, '2027-02-02T00:00:00.000Z')).toEqual(revoked);
+    expect(await stores.apiKeys.byHash(key.hash)).toEqual(revoked);
+    expect(await actionsOf(key)).toEqual(['key created', 'key revoked']);
+  });
+
+  it('is replaced by a new one and stays until its new expiry', async () => {
+    const expiresAt = '2027-02-01T00:00:00.000Z';
+    for (const old of [await put(), await put({ expiresAt: '2027-05-01T00:00:00.000Z' })]) {
+      const key = keyWith({ workspaceId: old.workspaceId, createdAt: '2027-12-01T00:00:00.000Z' });
+      expect(await stores.apiKeys.replace(old, expiresAt, key)).toBe(true);
+      expect(await stores.apiKeys.byHash(old.hash)).toEqual({ ...old, expiresAt });
+      expect(await stores.apiKeys.byHash(key.hash)).toEqual(key);
+      expect(await stores.apiKeys.byId(key.id)).toEqual(key);
+      expect(await stores.apiKeys.list(old.workspaceId)).toEqual([{ ...old, expiresAt }, key]);
+    }
+  });
+
+  it.each([
+    ['was revoked', (key: ApiKey) => stores.apiKeys.revoke(key.id, '2027-02-01T00:00:00.000Z')],
+    [
+      'was replaced',
+      (key: ApiKey) =>
+        stores.apiKeys.replace(
+          key,
+          '2027-02-01T00:00:00.000Z',
+          keyWith({ workspaceId: key.workspaceId, createdAt: '2027-12-01T00:00:00.000Z' }),
+        ),
+    ],
+  ])('is not replaced if it %s after it was read', async (_, change) => {
+    const old = await put();
+    await opened.clock.advance(1000);
+    await change(old);
+    const [before, actions] = [await stores.apiKeys.list(old.workspaceId), await actionsOf(old)];
+    const key = keyWith({ workspaceId: old.workspaceId });
+    expect(await stores.apiKeys.replace(old, '2027-03-01T00:00:00.000Z', key)).toBe(false);
+    expect(await stores.apiKeys.byHash(key.hash)).toBeUndefined();
+    expect(await stores.apiKeys.byId(key.id)).toBeUndefined();
+    expect(await stores.apiKeys.list(old.workspaceId)).toEqual(before);
+    expect(await actionsOf(old)).toEqual(actions);
+  });
+
+  it('is replaced also if it was used after it was read', async () => {
+    const old = await put();
+    await stores.apiKeys.markUsed(old, '2027-01-31', signal);
+    const expiresAt = '2027-02-01T00:00:00.000Z';
+    expect(await stores.apiKeys.replace(old, expiresAt, keyWith())).toBe(true);
+    expect(await stores.apiKeys.byHash(old.hash)).toEqual({ ...old, expiresAt, lastUsedOn: '2027-01-31' });
+  });
+
+  it('replaces no unknown key', async () => {
+    const key = keyWith();
+    expect(await stores.apiKeys.replace(keyWith(), '2027-02-01T00:00:00.000Z', key)).toBe(false);
+    expect(await stores.apiKeys.byHash(key.hash)).toBeUndefined();
+  });
+
+  it('is replaced by one of many callers', async () => {
+    const old = await put();
+    const made = Array.from({ length: 5 }, () => keyWith({ workspaceId: old.workspaceId }));
+    const replaced = await Promise.all(
+      made.map((key) => stores.apiKeys.replace(old, '2027-02-01T00:00:00.000Z', key)),
+    );
+    expect(replaced.filter(Boolean)).toHaveLength(1);
+    const listed = (await stores.apiKeys.list(old.workspaceId)).map(({ id }) => id);
+    expect(listed.toSorted()).toEqual([old.id, made[replaced.indexOf(true)]?.id].toSorted());
+  });
+
+  it('has the last day of its use', async () => {
+    const key = await put();
+    const dayAfter = async (day: string): Promise<string | null | undefined> => {
+      await stores.apiKeys.markUsed(key, day, signal);
+      return (await stores.apiKeys.byHash(key.hash))?.lastUsedOn;
+    };
+    expect(await dayAfter('2027-01-30')).toBe('2027-01-30');
+    expect(await dayAfter('2027-01-29')).toBe('2027-01-30');
+    expect(await dayAfter('2027-01-30')).toBe('2027-01-30');
+    expect(await dayAfter('2027-02-01')).toBe('2027-02-01');
+    await Promise.all(['2027-02-03', '2027-02-05', '2027-02-04'].map(dayAfter));
+    expect(await stores.apiKeys.byHash(key.hash)).toEqual({ ...key, lastUsedOn: '2027-02-05' });
+    expect(await actionsOf(key)).toEqual(['key created']);
+  });
+
+  it('is not created by a use', async () => {
+    const key = keyWith();
+    await stores.apiKeys.markUsed(key, '2027-01-31', signal);
+    expect(await stores.apiKeys.byHash(key.hash)).toBeUndefined();
+  });
+
+  it('is not marked after the caller has stopped waiting', async () => {
+    const key = await put();
+    await expect(stores.apiKeys.markUsed(key, '2027-01-31', AbortSignal.abort())).rejects.toThrow();
+    expect(await stores.apiKeys.byHash(key.hash)).toEqual(key);
+  });
+
+  it('has its changes in the audit log, but not its hash', async () => {
+    const old = await put({ name: null });
+    const { workspaceId } = old;
+    const common = { actor: 'tester', workspaceId, target: old.id };
+    const times = [now()];
+    await opened.clock.advance(1000);
+    times.push(now());
+    const key = keyWith({ workspaceId, prefix: 'ak_5678', expiresAt: '2028-01-01T00:00:00.000Z' });
+    await stores.apiKeys.replace(old, '2027-02-01T00:00:00.000Z', key);
+    await opened.clock.advance(1000);
+    times.push(now());
+    await stores.apiKeys.revoke(old.id, '2027-01-31T18:00:00.000Z');
+    const entries = await auditEntriesOf(stores.auditLog, workspaceId);
+    expect(entries).toEqual([
+      {
+        ...common,
+        at: times[0],
+        action: 'key created',
+        changes: { name: null, expires_at: null, key: 'ak_1234…wxyz' },
+      },
+      {
+        ...common,
+        at: times[1],
+        action: 'key rotated',
+        changes: {
+          ends: { from: null, to: '2027-02-01T00:00:00.000Z' },
+          new_key_id: key.id,
+          name: 'Web shop',
+          expires_at: '2028-01-01T00:00:00.000Z',
+          key: 'ak_5678…wxyz',
+        },
+      },
+      {
+        ...common,
+        at: times[2],
+        action: 'key revoked',
+        changes: { revoked_at: '2027-01-31T18:00:00.000Z' },
+      },
+    ]);
+    expect(JSON.stringify(entries)).not.toContain('hash of');
+  });
+});

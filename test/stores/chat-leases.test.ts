@@ -1,0 +1,211 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Chat, Lease } from '#domain/chats/chat.ts';
+import type { ChatStore, LeaseRequest, NewChat } from '#domain/chats/chat-store.ts';
+import { replyMessage, userMessage } from '#support/messages.ts';
+import { type OpenStores, openStores } from '#support/open-stores.ts';
+
+let opened: OpenStores;
+let chats: ChatStore;
+beforeAll(async () => {
+  opened = await openStores();
+  ({ chats } = opened.stores);
+});
+afterAll(() => opened.close());
+
+const now = '2027-01-31T12:34:56.789Z';
+const lease: Lease = { id: 'lease-1', until: 1_800_000_000_000 };
+const otherLease: Lease = { id: 'lease-2', until: 1_800_000_000_500 };
+
+const create = (changes: Partial<NewChat> = {}): Promise<Chat> =>
+  chats.create({
+    ...{ workspaceId: `ws_${randomUUID()}`, agentId: 'agent-1', name: 'A chat', externalUserId: null },
+    ...changes,
+  });
+const take = ({ workspaceId, id, agentId }: Chat, changes: Partial<LeaseRequest> = {}) =>
+  chats.takeLease({
+    ...{ workspaceId, chatId: id, agentId, externalUserId: undefined, lease, now },
+    ...changes,
+  });
+const read = ({ workspaceId, id }: Chat) => chats.get(workspaceId, id);
+const createLeased = async (): Promise<Chat> => {
+  const chat = await create();
+  await take(chat);
+  return { ...chat, lease, updatedAt: now };
+};
+
+describe('a chat lease is taken', () => {
+  it('once, and the chat is updated', async () => {
+    const chat = await create();
+    const leased = { ...chat, lease, updatedAt: now };
+    expect(await take(chat)).toEqual({ taken: true, chat: leased });
+    expect(await read(chat)).toEqual(leased);
+    expect(await take(chat, { lease: otherLease })).toEqual({ taken: false, chat: leased });
+    expect(await read(chat)).toEqual(leased);
+  });
+
+  it('by a request that has taken it already and was repeated', async () => {
+    const chat = await createLeased();
+    expect(await take(chat)).toEqual({ taken: true, chat });
+  });
+
+  it('after its release', async () => {
+    const chat = await createLeased();
+    await chats.releaseLease(chat, lease.id, 0);
+    expect(await take(chat, { lease: otherLease })).toMatchObject({
+      taken: true,
+      chat: { lease: otherLease },
+    });
+  });
+
+  it('by one of twenty concurrent requests', async () => {
+    const chat = await create();
+    const results = await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        take(chat, { lease: { id: `lease-${index}`, until: lease.until } }),
+      ),
+    );
+    const [taken] = results.filter((result) => result.taken);
+    expect(results.filter((result) => !result.taken)).toHaveLength(19);
+    expect(await read(chat)).toEqual(taken?.chat);
+    expect(results.map((result) => result.chat)).toEqual(results.map(() => taken?.chat));
+  });
+
+  it('for its own agent alone', async () => {
+    const chat = await create();
+    expect(await take(chat, { agentId: 'agent-2' })).toEqual({ taken: false, chat });
+    expect(await read(chat)).toEqual(chat);
+  });
+
+  it.each([
+    { owner: null, user: undefined, taken: true },
+    { owner: null, user: 'user-1', taken: true },
+    { owner: 'user-1', user: 'user-1', taken: true },
+    { owner: 'user-1', user: 'user-2', taken: false },
+    { owner: 'user-1', user: undefined, taken: false },
+  ])('of a chat of user $owner by user $user: $taken', async ({ owner, user, taken }) => {
+    const chat = await create({ externalUserId: owner });
+    const result = await take(chat, { externalUserId: user });
+    const expected = taken ? { ...chat, lease, updatedAt: now } : chat;
+    expect(result).toEqual({ taken, chat: expected });
+    expect(await read(chat)).toEqual(expected);
+  });
+
+  it('of no chat that does not exist or is in another workspace', async () => {
+    const chat = await create();
+    for (const changes of [{ chatId: 2 }, { workspaceId: `ws_${randomUUID()}` }])
+      expect(await take(chat, changes)).toEqual({ taken: false, chat: undefined });
+    expect(await read({ ...chat, id: 2 })).toBeUndefined();
+    expect(await read(chat)).toEqual(chat);
+  });
+});
+
+describe('a chat lease is taken over', () => {
+  it('from the lease that was read; updated_at stays', async () => {
+    const chat = await createLeased();
+    expect(await chats.takeOverLease(chat, otherLease)).toBe(true);
+    expect(await read(chat)).toEqual({ ...chat, lease: otherLease });
+  });
+
+  it('of a chat without a lease', async () => {
+    const chat = await create();
+    expect(await chats.takeOverLease(chat, lease)).toBe(true);
+    expect(await read(chat)).toEqual({ ...chat, lease });
+  });
+
+  it('by a request that has taken it over already and was repeated', async () => {
+    const chat = await createLeased();
+    await chats.takeOverLease(chat, otherLease);
+    expect(await chats.takeOverLease(chat, otherLease)).toBe(true);
+    expect(await read(chat)).toEqual({ ...chat, lease: otherLease });
+  });
+
+  it.each<[what: string, change: (chat: Chat) => Promise<unknown>]>([
+    ['renewed', (chat) => chats.renewLease(chat, lease.id, lease.until + 1)],
+    ['released', (chat) => chats.releaseLease(chat, lease.id, 0)],
+    ['taken over', (chat) => chats.takeOverLease(chat, { ...otherLease, id: 'lease-3' })],
+    [
+      'released with more messages, and taken with the same lease',
+      async (chat) => {
+        await chats.releaseLease(chat, lease.id, 2);
+        await take(chat);
+      },
+    ],
+  ])('not after it was %s', async (_what, change) => {
+    const chat = await createLeased();
+    await change(chat);
+    const changed = await read(chat);
+    expect(await chats.takeOverLease(chat, otherLease)).toBe(false);
+    expect(await read(chat)).toEqual(changed);
+  });
+
+  it('not of a chat that was read without a lease and has one now', async () => {
+    const chat = await create();
+    await take(chat);
+    expect(await chats.takeOverLease(chat, otherLease)).toBe(false);
+    expect((await read(chat))?.lease).toEqual(lease);
+  });
+
+  it('by one of twenty concurrent requests', async () => {
+    const chat = await createLeased();
+    const results = await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        chats.takeOverLease(chat, { id: `next-${index}`, until: otherLease.until }),
+      ),
+    );
+    expect(results.filter(Boolean)).toHaveLength(1);
+    expect((await read(chat))?.lease?.id).toBe(`next-${results.indexOf(true)}`);
+  });
+});
+
+describe('a chat lease', () => {
+  it('is renewed by its owner alone', async () => {
+    const chat = await createLeased();
+    expect(await chats.renewLease(chat, lease.id, lease.until + 1000)).toBe(true);
+    const renewed = { ...chat, lease: { id: lease.id, until: lease.until + 1000 } };
+    expect(await read(chat)).toEqual(renewed);
+    expect(await chats.renewLease(chat, otherLease.id, lease.until + 2000)).toBe(false);
+    expect(await read(chat)).toEqual(renewed);
+  });
+
+  it('is released by its owner alone, with the number of messages', async () => {
+    const chat = await createLeased();
+    expect(await chats.releaseLease(chat, otherLease.id, 4)).toBe(false);
+    expect(await read(chat)).toEqual(chat);
+    expect(await chats.releaseLease(chat, lease.id, 2)).toBe(true);
+    expect(await read(chat)).toEqual({ ...chat, lease: null, messageCount: 2 });
+  });
+
+  it('is neither renewed nor released after its release', async () => {
+    const chat = await createLeased();
+    await chats.releaseLease(chat, lease.id, 2);
+    expect(await chats.renewLease(chat, lease.id, lease.until)).toBe(false);
+    expect(await chats.releaseLease(chat, lease.id, 4)).toBe(false);
+    expect(await read(chat)).toEqual({ ...chat, lease: null, messageCount: 2 });
+  });
+
+  it('of a missing chat is neither renewed nor released, and creates nothing', async () => {
+    const missing = { ...(await createLeased()), id: 2 };
+    expect(await chats.renewLease(missing, lease.id, lease.until)).toBe(false);
+    expect(await chats.releaseLease(missing, lease.id, 2)).toBe(false);
+    expect(await chats.takeOverLease(missing, otherLease)).toBe(false);
+    expect(await read(missing)).toBeUndefined();
+  });
+
+  it('survives a change of the name', async () => {
+    const chat = await createLeased();
+    await chats.rename(chat, 'Renamed', '2027-02-01T00:00:00.000Z');
+    expect(await read(chat)).toEqual({ ...chat, name: 'Renamed', updatedAt: '2027-02-01T00:00:00.000Z' });
+  });
+});
+
+it('the open turn has the messages after the count', async () => {
+  const chat = await createLeased();
+  const { messages } = opened.stores;
+  expect(await chats.openTurn(chat)).toEqual({ user: false, reply: false });
+  await messages.put(chat, userMessage(1));
+  expect(await chats.openTurn(chat)).toEqual({ user: true, reply: false });
+  await messages.put(chat, replyMessage(2));
+  expect(await chats.openTurn(chat)).toEqual({ user: true, reply: true });
+  expect(await chats.openTurn({ ...chat, messageCount: 2 })).toEqual({ user: false, reply: false });
+});

@@ -1,0 +1,212 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Chat } from '#domain/chats/chat.ts';
+import type { ChatFilter, ChatStore, NewChat } from '#domain/chats/chat-store.ts';
+import type { IdempotencyKey } from '#domain/platform/idempotency-record.ts';
+import { type OpenStores, openStores } from '#support/open-stores.ts';
+
+let opened: OpenStores;
+let chats: ChatStore;
+beforeAll(async () => {
+  opened = await openStores();
+  ({ chats } = opened.stores);
+});
+afterAll(() => opened.close());
+
+const newWorkspace = (): string => `ws_${randomUUID()}`;
+const newChat = (workspaceId: string, changes: Partial<NewChat> = {}): NewChat => ({
+  ...{ workspaceId, agentId: 'agent-1', name: 'A chat', externalUserId: null },
+  ...changes,
+});
+const idsOf = (found: readonly Chat[]): number[] => found.map(({ id }) => id);
+const idsTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
+
+describe('a new chat', () => {
+  it('has the next id of its workspace, and is stored as it is returned', async () => {
+    const workspaceId = newWorkspace();
+    const first = await chats.create(newChat(workspaceId));
+    const now = opened.clock.now().toISOString();
+    expect(first).toEqual({
+      ...{ id: 1, workspaceId, agentId: 'agent-1', name: 'A chat', externalUserId: null },
+      ...{ createdAt: now, updatedAt: now, messageCount: 0, lease: null },
+    });
+    const second = await chats.create(newChat(workspaceId, { externalUserId: 'user#1', name: '名前😀' }));
+    expect(second).toMatchObject({ id: 2, externalUserId: 'user#1', name: '名前😀' });
+    expect(await chats.get(workspaceId, 1)).toEqual(first);
+    expect(await chats.get(workspaceId, 2)).toEqual(second);
+    expect(await chats.get(workspaceId, 3)).toBeUndefined();
+  });
+
+  it('belongs to one workspace', async () => {
+    const [one, other] = [newWorkspace(), newWorkspace()];
+    await chats.create(newChat(one));
+    expect(await chats.get(other, 1)).toBeUndefined();
+    const page = { limit: 10, offset: 0, ascending: true };
+    for (const filter of [{}, { agentId: 'agent-1' }])
+      expect(await chats.page({ workspaceId: other, ...filter }, page)).toEqual({ total: 0, chats: [] });
+    expect((await chats.create(newChat(other))).id).toBe(1);
+  });
+
+  it('is not changed by a caller that changes what it was given', async () => {
+    const workspaceId = newWorkspace();
+    const created = await chats.create(newChat(workspaceId));
+    created.name = 'Changed';
+    const read = await chats.get(workspaceId, 1);
+    expect(read?.name).toBe('A chat');
+    if (read !== undefined) read.messageCount = 7;
+    expect((await chats.get(workspaceId, 1))?.messageCount).toBe(0);
+  });
+
+  it('gets an id without a gap when twenty are created concurrently', async () => {
+    const workspaceId = newWorkspace();
+    const created = await Promise.all(
+      idsTo(20).map((number) => chats.create(newChat(workspaceId, { name: `chat ${number}` }))),
+    );
+    expect(idsOf(created).sort((one, other) => one - other)).toEqual(idsTo(20));
+    const listed = await chats.page({ workspaceId }, { limit: 100, offset: 0, ascending: true });
+    expect(listed.chats).toEqual(created.toSorted((one, other) => one.id - other.id));
+    const ofAgent = { workspaceId, agentId: 'agent-1' };
+    expect((await chats.page(ofAgent, { limit: 100, offset: 0, ascending: true })).chats).toEqual(
+      listed.chats,
+    );
+  });
+
+  it('is never older than the chat before it, although clocks of functions differ', async () => {
+    const workspaceId = newWorkspace();
+    const first = await chats.create(newChat(workspaceId));
+    await opened.clock.advance(-1000);
+    const second = await chats.create(newChat(workspaceId));
+    expect(second).toMatchObject({ createdAt: first.createdAt, updatedAt: first.createdAt });
+    await opened.clock.advance(1001);
+    const third = await chats.create(newChat(workspaceId));
+    expect(Date.parse(third.createdAt)).toBe(Date.parse(first.createdAt) + 1);
+  });
+});
+
+describe('a chat with an idempotency key', () => {
+  const keyOf = (workspaceId: string, hash = 'key'): IdempotencyKey => ({
+    ...{ workspaceId, hash, fingerprint: 'request' },
+    at: opened.clock.now().getTime(),
+  });
+  const countOf = async (workspaceId: string): Promise<number> =>
+    (await chats.page({ workspaceId }, { limit: 1, offset: 0, ascending: true })).total;
+
+  it('is created with the record of its request', async () => {
+    const workspaceId = newWorkspace();
+    await chats.create(newChat(workspaceId));
+    const key = keyOf(workspaceId);
+    const chat = await chats.createWithKey(newChat(workspaceId), key);
+    expect(await chats.get(workspaceId, 2)).toEqual(chat);
+    expect(await opened.stores.idempotency.find(key)).toEqual({
+      fingerprint: 'request',
+      work: { is: 'chat', chatId: 2, createdAt: chat?.createdAt },
+    });
+  });
+
+  it('is not created if the key is in use', async () => {
+    const workspaceId = newWorkspace();
+    const key = keyOf(workspaceId);
+    await opened.stores.idempotency.store(key, { is: 'batch', batchId: 'batch-1' });
+    expect(await chats.createWithKey(newChat(workspaceId), key)).toBeUndefined();
+    expect(await countOf(workspaceId)).toBe(0);
+    expect(await opened.stores.idempotency.find(key)).toMatchObject({ work: { is: 'batch' } });
+    expect(await chats.createWithKey(newChat(workspaceId), keyOf(workspaceId, 'other'))).toMatchObject({
+      id: 1,
+    });
+  });
+
+  it('is created by one of many concurrent requests with the key', async () => {
+    const workspaceId = newWorkspace();
+    const key = keyOf(workspaceId);
+    const created = await Promise.all(idsTo(20).map(() => chats.createWithKey(newChat(workspaceId), key)));
+    expect(idsOf(created.filter((chat) => chat !== undefined))).toEqual([1]);
+    expect(await countOf(workspaceId)).toBe(1);
+  });
+});
+
+describe('a page of chats', () => {
+  const workspaceId = newWorkspace();
+  /** Of 130 chats, every third belongs to user-1, every tenth to agent-2. So agent-1 has more than one chunk of a list. */
+  const all = idsTo(130).map((id) =>
+    newChat(workspaceId, {
+      agentId: id % 10 === 0 ? 'agent-2' : 'agent-1',
+      externalUserId: id % 3 === 0 ? 'user-1' : null,
+    }),
+  );
+  beforeAll(async () => {
+    for (const chat of all) await chats.create(chat);
+  });
+
+  const pageOf = async (
+    filter: Omit<ChatFilter, 'workspaceId'>,
+    limit: number,
+    offset: number,
+    ascending = true,
+  ) => {
+    const { total, chats: found } = await chats.page(
+      { workspaceId, ...filter },
+      { limit, offset, ascending },
+    );
+    return { total, ids: idsOf(found) };
+  };
+
+  it.each([
+    { ...{ limit: 3, offset: 0, ascending: true }, ids: [1, 2, 3] },
+    { ...{ limit: 3, offset: 99, ascending: true }, ids: [100, 101, 102] },
+    { ...{ limit: 3, offset: 127, ascending: true }, ids: [128, 129, 130] },
+    { ...{ limit: 3, offset: 128, ascending: true }, ids: [129, 130] },
+    { ...{ limit: 3, offset: 129, ascending: true }, ids: [130] },
+    { ...{ limit: 3, offset: 130, ascending: true }, ids: [] },
+    { ...{ limit: 3, offset: 1000, ascending: true }, ids: [] },
+    { ...{ limit: 3, offset: 0, ascending: false }, ids: [130, 129, 128] },
+    { ...{ limit: 3, offset: 29, ascending: false }, ids: [101, 100, 99] },
+    { ...{ limit: 3, offset: 127, ascending: false }, ids: [3, 2, 1] },
+    { ...{ limit: 3, offset: 128, ascending: false }, ids: [2, 1] },
+    { ...{ limit: 3, offset: 130, ascending: false }, ids: [] },
+    { ...{ limit: 3, offset: 1000, ascending: false }, ids: [] },
+  ])('of $limit from $offset, ascending $ascending, has $ids', async ({ ids, limit, offset, ascending }) => {
+    expect(await pageOf({}, limit, offset, ascending)).toEqual({ total: 130, ids });
+  });
+
+  it.each([
+    { agentId: 'agent-1' },
+    { agentId: 'agent-2' },
+    { externalUserId: 'user-1' },
+    { agentId: 'agent-2', externalUserId: 'user-1' },
+    { agentId: 'agent-3' },
+    { externalUserId: 'user-2' },
+    { agentId: 'agent-3', externalUserId: 'user-1' },
+  ])('has the chats of %o alone', async (filter) => {
+    const ids = all
+      .map((chat, index) => ({ ...chat, id: index + 1 }))
+      .filter((chat) => Object.entries(filter).every(([name, value]) => chat[name as 'agentId'] === value))
+      .map(({ id }) => id);
+    const total = ids.length;
+    for (const [limit, offset] of [
+      [1000, 0],
+      [4, 2],
+      [4, 98],
+      [117, 0],
+      [1, 117],
+    ] as const) {
+      const end = offset + limit;
+      expect(await pageOf(filter, limit, offset)).toEqual({ total, ids: ids.slice(offset, end) });
+      expect(await pageOf(filter, limit, offset, false)).toEqual({
+        total,
+        ids: ids.toReversed().slice(offset, end),
+      });
+    }
+  });
+
+  it('has the chats as they are now', async () => {
+    const own = newWorkspace();
+    const chat = await chats.create(newChat(own));
+    await chats.rename(chat, 'Renamed', '2027-02-01T00:00:00.000Z');
+    const { chats: found } = await chats.page(
+      { workspaceId: own, agentId: 'agent-1' },
+      { limit: 1, offset: 0, ascending: true },
+    );
+    expect(found).toEqual([{ ...chat, name: 'Renamed', updatedAt: '2027-02-01T00:00:00.000Z' }]);
+    expect(await chats.get(own, 1)).toEqual(found[0]);
+  });
+});

@@ -1,0 +1,87 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { FeedbackType } from '#contract/feedback.ts';
+import type { Chat } from '#domain/chats/chat.ts';
+import { replyMessage } from '#support/messages.ts';
+import { type OpenStores, openStores } from '#support/open-stores.ts';
+
+let opened: OpenStores;
+beforeAll(async () => {
+  opened = await openStores();
+});
+afterAll(() => opened.close());
+
+const create = async (workspaceId = `ws_${randomUUID()}`): Promise<Chat> => {
+  const { chats, messages } = opened.stores;
+  const chat = await chats.create({ workspaceId, agentId: 'agent-1', name: 'A chat', externalUserId: null });
+  for (const position of [2, 4]) await messages.put(chat, replyMessage(position));
+  return chat;
+};
+const rate = (
+  chat: Chat,
+  externalUserId: string,
+  type: FeedbackType,
+  { position = 2, content = null }: { position?: number; content?: string | null } = {},
+) =>
+  opened.stores.feedback.record(chat, position, {
+    ...{ externalUserId, type, content },
+    createdAt: '2027-01-31T12:00:00.000Z',
+  });
+/** By position. */
+const countsOf = async (chat: Chat): Promise<Record<number, object>> => {
+  const range = { first: 1, last: 4, ascending: true };
+  const pages = await Array.fromAsync(opened.stores.messages.range(chat, range));
+  return Object.fromEntries(
+    pages.flat().map(({ message, feedbackCounts }) => [message.position, feedbackCounts]),
+  );
+};
+
+it('feedback is counted by type, at its own message', async () => {
+  const chat = await create();
+  expect(await countsOf(chat)).toEqual({ 2: {}, 4: {} });
+  await rate(chat, 'user-1', 'sys_helpful');
+  await rate(chat, 'user-2', 'sys_improve', { content: 'Shorter' });
+  await rate(chat, 'user-3', 'sys_improve');
+  await rate(chat, 'user-1', 'sys_improve', { position: 4 });
+  expect(await countsOf(chat)).toEqual({ 2: { sys_helpful: 1, sys_improve: 2 }, 4: { sys_improve: 1 } });
+});
+
+it('feedback replaces the earlier one of the same user', async () => {
+  const chat = await create();
+  await rate(chat, 'user-1', 'sys_helpful');
+  await rate(chat, 'user-1', 'sys_helpful', { content: 'Very' });
+  expect(await countsOf(chat)).toMatchObject({ 2: { sys_helpful: 1 } });
+  await rate(chat, 'user-1', 'sys_improve');
+  // A type that no user gives any more is not counted, not even as 0.
+  expect((await countsOf(chat))[2]).toEqual({ sys_improve: 1 });
+  await rate(chat, 'user-1', 'sys_helpful');
+  expect((await countsOf(chat))[2]).toEqual({ sys_helpful: 1 });
+});
+
+it('feedback of thirty users who rate concurrently is counted', async () => {
+  const chat = await create();
+  await Promise.all(
+    Array.from({ length: 30 }, (_, index) =>
+      rate(chat, `user-${index}`, index < 10 ? 'sys_helpful' : 'sys_improve'),
+    ),
+  );
+  expect((await countsOf(chat))[2]).toEqual({ sys_helpful: 10, sys_improve: 20 });
+});
+
+it('feedback that one user gives ten times concurrently counts once', async () => {
+  const chat = await create();
+  await Promise.all(
+    Array.from({ length: 10 }, (_, index) =>
+      rate(chat, 'user-1', index % 2 === 0 ? 'sys_helpful' : 'sys_improve'),
+    ),
+  );
+  const counts = Object.values((await countsOf(chat))[2] ?? {});
+  expect(counts).toEqual([1]);
+});
+
+it('feedback belongs to one chat of one workspace', async () => {
+  const chat = await create();
+  await rate(chat, 'user-1', 'sys_helpful');
+  for (const other of [await create(chat.workspaceId), await create()])
+    expect(await countsOf(other)).toEqual({ 2: {}, 4: {} });
+});

@@ -1,0 +1,314 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ReasoningStep } from '#contract/message.ts';
+import type { Chat } from '#domain/chats/chat.ts';
+import { type Message, noUsage } from '#domain/chats/message.ts';
+import type { MessageStore } from '#domain/chats/message-store.ts';
+import type { StoredFile } from '#domain/files/stored-file.ts';
+import type { IdempotencyKey } from '#domain/platform/idempotency-record.ts';
+import { NotStorable } from '#domain/platform/not-storable.ts';
+import { messageAt, replyMessage, userMessage } from '#support/messages.ts';
+import { type OpenStores, openStores } from '#support/open-stores.ts';
+
+let opened: OpenStores;
+let messages: MessageStore;
+beforeAll(async () => {
+  opened = await openStores();
+  ({ messages } = opened.stores);
+});
+afterAll(() => opened.close());
+
+const lease = { id: 'lease-1', until: 1_800_000_000_000 };
+const create = (workspaceId = `ws_${randomUUID()}`): Promise<Chat> =>
+  opened.stores.chats.create({ workspaceId, agentId: 'agent-1', name: 'A chat', externalUserId: null });
+const createLeased = async (): Promise<Chat> => {
+  const chat = await create();
+  await opened.stores.chats.takeOverLease(chat, lease);
+  return { ...chat, lease };
+};
+const readChat = ({ workspaceId, id }: Chat) => opened.stores.chats.get(workspaceId, id);
+const historyOf = async (chat: Chat, first = 1, last = 1000): Promise<Message[]> => {
+  const pages = await Array.fromAsync(messages.range(chat, { first, last, ascending: true }));
+  return pages.flat().map(({ message }) => message);
+};
+/** Larger than an item of the table. */
+const largeText = '名前😀 '.repeat(40_000);
+const file = (chat: Chat, scope: StoredFile['scope']): StoredFile => ({
+  uuid: randomUUID(),
+  workspaceId: chat.workspaceId,
+  name: '名前 😀.txt',
+  contentType: 'text/plain; charset=utf-8',
+  size: 12,
+  scope,
+  createdAt: '2027-01-31T12:00:00.000Z',
+  expiresAt: scope === 'ephemeral' ? '2027-02-01T12:00:00.000Z' : null,
+});
+const step = (content: string): ReasoningStep => ({
+  ...{ id: 'step-1', type: 'consultant_search_web', content, args: { query: ['a', 1] } },
+  result: { success: true, data: { found: null } },
+  started_at: '2027-01-31T12:00:00.000Z',
+  ended_at: '2027-01-31T12:00:01.000Z',
+  token_usage: noUsage,
+});
+
+describe('a stored message', () => {
+  it.each<[what: string, messageOf: (chat: Chat) => Message]>([
+    ['of a user', () => userMessage(1, 'Hi 名前😀')],
+    [
+      'of a user with files',
+      (chat) => userMessage(1, 'Hi', { attachments: [file(chat, 'persistent'), file(chat, 'ephemeral')] }),
+    ],
+    ['that is empty', () => replyMessage(2, '')],
+    [
+      'of an agent with everything',
+      () =>
+        replyMessage(2, 'Hello', {
+          reasoningSteps: [step('one'), { ...step('two'), ended_at: null, result: null }],
+          tokenUsage: {
+            ...{ total_prompt_tokens: 3, total_completion_tokens: 4 },
+            ...{ total_tokens: 7, total_calls: 2 },
+          },
+          error: { code: 10005, message: 'Stream timed out' },
+          incomplete: 'max_output_tokens',
+        }),
+    ],
+    ['that another function wrote', () => replyMessage(2, '', { agentVersionId: null })],
+    ['with a text larger than an item', () => userMessage(1, largeText)],
+    ['with steps larger than an item', () => replyMessage(2, 'Hi', { reasoningSteps: [step(largeText)] })],
+    [
+      'with both larger than an item',
+      () => replyMessage(2, largeText, { reasoningSteps: [step(largeText)] }),
+    ],
+  ])('%s is read as it was stored', async (_what, messageOf) => {
+    const chat = await create();
+    const message = messageOf(chat);
+    expect(await messages.put(chat, message)).toBe(true);
+    expect(await historyOf(chat)).toEqual([message]);
+    expect(await messages.recent(chat, message.position, 1_000_000)).toEqual([message]);
+    expect(await messages.contentAt(chat.workspaceId, chat.id, message.position)).toBe(message.content);
+  });
+
+  it('is not changed by a caller that changes what it gave or got', async () => {
+    const chat = await create();
+    const message = userMessage(1, 'Hi');
+    await messages.put(chat, message);
+    message.content = 'Changed';
+    for (const read of [() => historyOf(chat), () => messages.recent(chat, 1, 100)]) {
+      const [stored] = await read();
+      expect(stored?.content).toBe('Hi');
+      if (stored !== undefined) stored.content = 'Changed';
+    }
+    expect(await historyOf(chat)).toEqual([userMessage(1, 'Hi')]);
+  });
+
+  it('belongs to one chat of one workspace', async () => {
+    const chat = await create();
+    await messages.put(chat, userMessage(1, 'Hi'));
+    for (const other of [await create(chat.workspaceId), await create()]) {
+      expect(await historyOf(other)).toEqual([]);
+      expect(await messages.recent(other, 1, 100)).toEqual([]);
+      expect(await messages.put(other, userMessage(1, 'Other'))).toBe(true);
+    }
+    expect(await historyOf(chat)).toEqual([userMessage(1, 'Hi')]);
+  });
+});
+
+describe('a message is stored', () => {
+  it.each([
+    ['small', 'Second'],
+    ['large', largeText],
+  ])('not at the position of another one: a %s one', async (_size, content) => {
+    const chat = await create();
+    await messages.put(chat, userMessage(1, 'First'));
+    expect(await messages.put(chat, userMessage(1, content))).toBe(false);
+    expect(await historyOf(chat)).toEqual([userMessage(1, 'First')]);
+  });
+
+  it('once if its write is repeated', async () => {
+    const chat = await create();
+    for (let write = 1; write <= 2; write += 1)
+      expect(await messages.put(chat, userMessage(1, 'Hi'))).toBe(true);
+    expect(await historyOf(chat)).toEqual([userMessage(1, 'Hi')]);
+  });
+
+  it('once of twenty that are stored concurrently', async () => {
+    const chat = await create();
+    const stored = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => messages.put(chat, userMessage(1, `number ${index}`))),
+    );
+    expect(stored.filter(Boolean)).toHaveLength(1);
+    expect(await historyOf(chat)).toEqual([userMessage(1, `number ${stored.indexOf(true)}`)]);
+  });
+
+  it('never if its other attributes are larger than an item', async () => {
+    const chat = await create();
+    const message = replyMessage(2, '', { error: { code: 10005, message: 'e'.repeat(500_000) } });
+    await expect(messages.put(chat, message)).rejects.toThrow(NotStorable);
+    expect(await historyOf(chat)).toEqual([]);
+  });
+});
+
+describe('a message with an idempotency key', () => {
+  const keyOf = (chat: Chat, hash = 'key'): IdempotencyKey => ({
+    ...{ workspaceId: chat.workspaceId, hash, fingerprint: 'request' },
+    at: opened.clock.now().getTime(),
+  });
+  const recordOf = (key: IdempotencyKey) => opened.stores.idempotency.find(key);
+
+  it('is stored with the record of its request', async () => {
+    const chat = await create();
+    const key = keyOf(chat);
+    expect(await messages.putWithKey(chat, userMessage(3), key)).toBe('stored');
+    expect(await historyOf(chat)).toEqual([userMessage(3)]);
+    expect(await recordOf(key)).toEqual({
+      fingerprint: 'request',
+      work: { is: 'turn', chatId: chat.id, position: 3 },
+    });
+  });
+
+  it('is not stored at the position of another one, and its key stays free', async () => {
+    const chat = await create();
+    await messages.put(chat, userMessage(1, 'First'));
+    expect(await messages.putWithKey(chat, userMessage(1, 'Second'), keyOf(chat))).toBe('position-taken');
+    expect(await historyOf(chat)).toEqual([userMessage(1, 'First')]);
+    expect(await recordOf(keyOf(chat))).toBeUndefined();
+    expect(await messages.putWithKey(chat, userMessage(3), keyOf(chat))).toBe('stored');
+  });
+
+  it('is not stored if the key is in use', async () => {
+    const chat = await create();
+    await messages.putWithKey(chat, userMessage(1), keyOf(chat));
+    expect(await messages.putWithKey(chat, userMessage(3), keyOf(chat))).toBe('key-in-use');
+    // Both conditions fail.
+    expect(await messages.putWithKey(chat, userMessage(1, 'Other'), keyOf(chat))).toBe('key-in-use');
+    expect(await historyOf(chat)).toEqual([userMessage(1)]);
+    expect(await recordOf(keyOf(chat))).toMatchObject({ work: { position: 1 } });
+  });
+
+  it.each([
+    ['one key', 'key-in-use', (index: number) => ({ hash: 'key', position: 2 * index + 1 })],
+    ['one position', 'position-taken', (index: number) => ({ hash: `key ${index}`, position: 1 })],
+  ])('is stored once of twenty with %s', async (_what, outcome, nameOf) => {
+    const chat = await create();
+    const outcomes = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => {
+        const { hash, position } = nameOf(index);
+        return messages.putWithKey(chat, userMessage(position, `number ${index}`), keyOf(chat, hash));
+      }),
+    );
+    expect(outcomes.toSorted()).toEqual([...Array.from({ length: 19 }, () => outcome), 'stored'].sort());
+    const contents = (await historyOf(chat)).map(({ content }) => content);
+    expect(contents).toEqual([`number ${outcomes.indexOf('stored')}`]);
+  });
+});
+
+describe('the last message of a turn', () => {
+  it('releases the chat lease and sets the count', async () => {
+    const chat = await createLeased();
+    await messages.put(chat, userMessage(1));
+    expect(await messages.putAndRelease(chat, lease.id, replyMessage(2))).toBe('stored');
+    expect(await historyOf(chat)).toEqual([userMessage(1), replyMessage(2)]);
+    expect(await readChat(chat)).toEqual({ ...chat, lease: null, messageCount: 2 });
+  });
+
+  it('is not stored if its position is taken, and the chat lease stays', async () => {
+    const chat = await createLeased();
+    await messages.put(chat, replyMessage(2, 'First'));
+    expect(await messages.putAndRelease(chat, lease.id, replyMessage(2))).toBe('position-taken');
+    expect(await historyOf(chat)).toEqual([replyMessage(2, 'First')]);
+    expect(await readChat(chat)).toEqual(chat);
+  });
+
+  it('is not stored under another lease, also if its position is taken', async () => {
+    const chat = await createLeased();
+    expect(await messages.putAndRelease(chat, 'lease-2', replyMessage(2))).toBe('lease-lost');
+    expect(await historyOf(chat)).toEqual([]);
+    await messages.put(chat, replyMessage(2, 'First'));
+    expect(await messages.putAndRelease(chat, 'lease-2', replyMessage(2))).toBe('lease-lost');
+    expect(await historyOf(chat)).toEqual([replyMessage(2, 'First')]);
+    expect(await readChat(chat)).toEqual(chat);
+  });
+
+  it('is not stored in a chat without a lease', async () => {
+    const chat = await create();
+    expect(await messages.putAndRelease(chat, lease.id, replyMessage(2))).toBe('lease-lost');
+    expect(await readChat(chat)).toEqual(chat);
+    expect(await historyOf(chat)).toEqual([]);
+  });
+
+  it('is stored once of ten that are stored concurrently', async () => {
+    const chat = await createLeased();
+    const outcomes = await Promise.all(
+      Array.from({ length: 10 }, (_, index) =>
+        messages.putAndRelease(chat, lease.id, replyMessage(2, `number ${index}`)),
+      ),
+    );
+    expect(outcomes.filter((outcome) => outcome === 'stored')).toHaveLength(1);
+    expect(outcomes.filter((outcome) => outcome === 'lease-lost')).toHaveLength(9);
+    expect(await historyOf(chat)).toEqual([replyMessage(2, `number ${outcomes.indexOf('stored')}`)]);
+  });
+});
+
+describe('the history', () => {
+  let chat: Chat;
+  beforeAll(async () => {
+    chat = await create();
+    // A page of a query has at most 1 MB: these are several.
+    for (let position = 1; position <= 12; position += 1)
+      await messages.put(chat, messageAt(position, `${position} ${'x'.repeat(200_000)}`));
+    for (const [position, users] of [
+      [2, 1],
+      [6, 3],
+      [12, 2],
+    ] as const)
+      for (let user = 1; user <= users; user += 1)
+        await opened.stores.feedback.record(chat, position, {
+          ...{ externalUserId: `user-${user}`, content: null, createdAt: '2027-01-31T12:00:00.000Z' },
+          type: user === 1 ? 'sys_helpful' : 'sys_improve',
+        });
+  });
+  const countsAt: Record<number, object> = {
+    2: { sys_helpful: 1 },
+    6: { sys_helpful: 1, sys_improve: 2 },
+    12: { sys_helpful: 1, sys_improve: 1 },
+  };
+
+  it.each([
+    [1, 12],
+    [1, 1],
+    [12, 12],
+    [2, 6],
+    [3, 5],
+    [6, 7],
+    [5, 100],
+    [13, 20],
+    [6, 5],
+    [0, -1],
+  ])('from %i to %i has these messages and their feedback, in both directions', async (first, last) => {
+    const positions = Array.from({ length: 12 }, (_, index) => index + 1).filter(
+      (position) => position >= first && position <= last,
+    );
+    for (const ascending of [true, false]) {
+      const pages = await Array.fromAsync(messages.range(chat, { first, last, ascending }));
+      const found = pages.flat().map(({ message, feedbackCounts }) => ({
+        position: message.position,
+        starts: message.content.slice(0, 3).trim(),
+        feedbackCounts,
+      }));
+      const ordered = ascending ? positions : positions.toReversed();
+      expect(found).toEqual(
+        ordered.map((position) => ({
+          ...{ position, starts: `${position} x`.slice(0, 3).trim() },
+          feedbackCounts: countsAt[position] ?? {},
+        })),
+      );
+    }
+  });
+
+  it('of many texts outside of the table is whole', async () => {
+    const own = await create();
+    const stored = Array.from({ length: 9 }, (_, index) => messageAt(index + 1, `${index} ${largeText}`));
+    for (const message of stored) await messages.put(own, message);
+    expect(await historyOf(own)).toEqual(stored);
+  });
+});

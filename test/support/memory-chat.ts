@@ -1,0 +1,199 @@
+import { type AgentDefinition, agentDefinition } from '#contract/agent.ts';
+import type { StreamEventBody } from '#contract/events.ts';
+import type { Agent } from '#domain/agents/agent.ts';
+import type { Chat } from '#domain/chats/chat.ts';
+import type { NewChat } from '#domain/chats/chat-store.ts';
+import type { SendInput } from '#domain/chats/check-send.ts';
+import type { Reply } from '#domain/chats/gather-reply.ts';
+import type { Message } from '#domain/chats/message.ts';
+import { finishTurn, type StartedTurn, startTurn } from '#domain/chats/send-turn.ts';
+import type { ChatServices } from '#domain/chats/services.ts';
+import type { IdempotencyKey } from '#domain/platform/idempotency-record.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
+import type { Use } from '#domain/workspaces/usage.ts';
+import type { WorkspaceChanges } from '#domain/workspaces/workspace-store.ts';
+import { type ManualClock, manualClock } from './manual-clock.ts';
+import { memoryStores } from './memory-stores/memory-stores.ts';
+import type { Stores } from './open-stores.ts';
+import { type ScriptedRuntime, scriptedRuntime } from './scripted-runtime.ts';
+
+export type MemoryServices = Stores & ChatServices & PlatformServices;
+
+export type RunningTurn = Extract<StartedTurn, { turn: object }>;
+
+interface SendOptions {
+  key?: IdempotencyKey | null;
+  awaitRateLimit?: () => Promise<void>;
+  deadline?: number;
+  /** Of this function alone. */
+  services?: Partial<MemoryServices>;
+}
+
+export interface MemoryChat {
+  services: MemoryServices;
+  clock: ManualClock;
+  model: ScriptedRuntime;
+  uses: Use[];
+  /** Levels and messages. */
+  logged: string[];
+  changeWorkspace(changes: WorkspaceChanges): Promise<unknown>;
+  /** Publishes a version with these changes, of an agent that may be new. */
+  publish(agentId: string, changes?: Partial<AgentDefinition>): Promise<void>;
+  createChat(changes?: Partial<NewChat>): Promise<Chat>;
+  inputOf(chat: Chat, message: string, changes?: Partial<SendInput>): SendInput;
+  keyOf(hash: string, changes?: Partial<IdempotencyKey>): IdempotencyKey;
+  /** Starts a turn, as one function. */
+  send(input: SendInput, options?: SendOptions): Promise<StartedTurn>;
+  /** Starts a turn that has no reply yet. */
+  start(input: SendInput, options?: SendOptions): Promise<RunningTurn>;
+  /** Forwards and stores the reply. */
+  finish(
+    started: RunningTurn,
+    services?: Partial<MemoryServices>,
+  ): Promise<{ reply: Reply; events: StreamEventBody[] }>;
+  /** Sends a message and finishes its turn. */
+  talk(chat: Chat, message: string): Promise<{ reply: Reply; events: StreamEventBody[] }>;
+  read(chat: Chat): Promise<Chat>;
+  history(chat: Chat): Promise<Message[]>;
+  contents(chat: Chat): Promise<string[]>;
+}
+
+export const workspaceId = 'ws_1';
+
+const unused = (): never => {
+  throw new Error('No decision about chats calls this');
+};
+
+/**
+ * One workspace with the published agents `agent-1` and `agent-2`, and `draft-agent`, which has no version. A test plays
+ * their model. Everything is in memory.
+ */
+export async function openMemoryChat(): Promise<MemoryChat> {
+  const clock = manualClock();
+  const model = scriptedRuntime();
+  const stores = memoryStores({ clock, actor: () => 'tester' });
+  const createdAt = clock.now().toISOString();
+  await stores.workspaces.put({
+    ...{ id: workspaceId, name: 'A workspace', enabled: true, whitelistEnabled: false, titlesEnabled: false },
+    ...{ limits: 'default', ownLimits: {}, createdAt },
+  });
+  const createAgent = async (agentId: string): Promise<Agent> => {
+    const agent: Agent = {
+      ...{ id: agentId, workspaceId, publishState: 'draft', newestVersion: 0, publishedVersionId: null },
+      definition: agentDefinition.parse({ name: agentId, llm_model: 'openai:test' }),
+      ...{ publishedAt: null, createdAt, updatedAt: createdAt, revision: 1 },
+    };
+    await stores.agents.create(agent);
+    return agent;
+  };
+  const publish: MemoryChat['publish'] = async (agentId, changes) => {
+    const agent = (await stores.agents.get(workspaceId, agentId)) ?? (await createAgent(agentId));
+    await stores.agents.save(agent, {
+      ...{ id: `version-of-${agentId}`, agentId, workspaceId, number: 1 },
+      definition: { ...agent.definition, ...changes },
+      ...{ publishedAt: createdAt, agentCreatedAt: createdAt },
+    });
+  };
+  for (const agentId of ['agent-1', 'agent-2']) await publish(agentId);
+  await createAgent('draft-agent');
+  const uses: Use[] = [];
+  const logged: string[] = [];
+  let uuids = 0;
+  const logAs = (level: string) => (message: string) => void logged.push(`${level}: ${message}`);
+  const services: MemoryServices = {
+    ...stores,
+    clock,
+    agentRuntime: model,
+    identifiers: {
+      uuid: () => {
+        uuids += 1;
+        return `uuid-${uuids}`;
+      },
+      ...{ workspaceId: unused, apiKey: unused, apiKeyId: unused },
+    },
+    log: { info: logAs('info'), warn: logAs('warn'), error: logAs('error') },
+    meter: {
+      replied: () => undefined,
+      modelFailed: (name, failure) => void logged.push(`meter: ${name} ${failure}`),
+      ...{ modelRetried: unused, requestsWorked: unused, batchEnded: unused, webhookCalled: unused },
+      ...{ keyRejected: unused, usageNotCounted: () => void logged.push('meter: usage not counted') },
+    },
+    replySettings: {
+      ...{ streamTimeout: 90_000, lease: 60_000, historyCharacters: 1000, attachedFiles: 2 },
+      limits: { modelCalls: 50, toolUses: 30, toolsAtOnce: 4, replyBytes: 1_000_000 },
+    },
+    usage: {
+      ...stores.usage,
+      async add(use, day) {
+        uses.push(use);
+        await stores.usage.add(use, day);
+      },
+    },
+  };
+
+  const memoryChat: MemoryChat = {
+    ...{ services, clock, model, uses, logged, publish },
+    changeWorkspace: (changes) => stores.workspaces.update(workspaceId, changes),
+    createChat: (changes) =>
+      services.chats.create({
+        ...{ workspaceId, agentId: 'agent-1', name: 'A chat', externalUserId: null },
+        ...changes,
+      }),
+    inputOf: (chat, message, changes) => ({
+      ...{ workspaceId, apiKeyId: 'key-1', chatId: chat.id, agentId: chat.agentId, message },
+      ...{ attachedFileUuids: [], externalUserId: undefined },
+      ...changes,
+    }),
+    keyOf: (hash, changes) => ({
+      ...{ workspaceId, hash, fingerprint: 'request', at: clock.now().getTime() },
+      ...changes,
+    }),
+    send: (input, { key = null, awaitRateLimit = async () => undefined, deadline = 600_000, ...own } = {}) =>
+      startTurn({ ...services, ...own.services })(input, key, { awaitRateLimit, deadline: () => deadline }),
+    async start(input, options) {
+      const started = await memoryChat.send(input, options);
+      if (!('turn' in started)) throw new Error('The turn has its reply already');
+      return started;
+    },
+    async finish(started, own) {
+      const events: StreamEventBody[] = [];
+      const sink = { emit: (event: StreamEventBody) => void events.push(event), done: () => undefined };
+      const { reply, finished } = await finishTurn({ ...services, ...own })(started, sink);
+      await finished;
+      return { reply, events };
+    },
+    talk: async (chat, message) =>
+      memoryChat.finish(await memoryChat.start(memoryChat.inputOf(chat, message))),
+    async read({ id }) {
+      const chat = await services.chats.get(workspaceId, id);
+      if (chat === undefined) throw new Error(`Chat ${id} is missing`);
+      return chat;
+    },
+    async history(chat) {
+      const range = { first: 1, last: 1000, ascending: true };
+      const pages = await Array.fromAsync(services.messages.range(chat, range));
+      return pages.flat().map(({ message }) => message);
+    },
+    contents: async (chat) => (await memoryChat.history(chat)).map(({ content }) => content),
+  };
+  return memoryChat;
+}
+
+/** Delays the first call until `open` is called; `arrived` resolves when it waits. */
+export function delayedCall<Inputs extends unknown[], Value>(call: (...inputs: Inputs) => Promise<Value>) {
+  const arrived = Promise.withResolvers<void>();
+  const opened = Promise.withResolvers<void>();
+  let isFirst = true;
+  return {
+    arrived: arrived.promise,
+    open: opened.resolve,
+    async call(...inputs: Inputs): Promise<Value> {
+      if (isFirst) {
+        isFirst = false;
+        arrived.resolve();
+        await opened.promise;
+      }
+      return call(...inputs);
+    },
+  };
+}

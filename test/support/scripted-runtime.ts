@@ -1,0 +1,73 @@
+import type { TokenUsage } from '#contract/message.ts';
+import type { AgentRuntime, ReplyEnd, ReplyPart, ReplyRequest } from '#domain/chats/agent-runtime.ts';
+
+export const usageOfCall: TokenUsage = {
+  total_prompt_tokens: 10,
+  total_completion_tokens: 2,
+  total_tokens: 12,
+  total_calls: 1,
+};
+
+/** A reply that a model is making, played by a test. */
+export interface ScriptedReply {
+  request: ReplyRequest;
+  emit(part: ReplyPart): void;
+  text(text: string): void;
+  /** Starts a call of the model. @returns ends it, with its usage */
+  startCall(): () => void;
+  end(end?: Partial<ReplyEnd>): void;
+  fail(error: unknown): void;
+}
+
+export interface ScriptedRuntime extends AgentRuntime {
+  replies: ScriptedReply[];
+  titles: Parameters<AgentRuntime['title']>[0][];
+  /** Plays each reply. The default one calls the model once, which says Hello. */
+  onReply: (reply: ScriptedReply) => void;
+  onTitle: AgentRuntime['title'];
+  /** Replies are left to the test, which takes them from `replies`. */
+  pause(): void;
+}
+
+export function scriptedRuntime(): ScriptedRuntime {
+  const runtime: ScriptedRuntime = {
+    replies: [],
+    titles: [],
+    onReply: sayHello,
+    onTitle: async () => 'A title',
+    pause: () => {
+      runtime.onReply = () => undefined;
+    },
+    reply(request, forwardTo) {
+      const { promise, resolve, reject } = Promise.withResolvers<ReplyEnd>();
+      const reply: ScriptedReply = {
+        request,
+        emit: forwardTo,
+        text: (text) => forwardTo({ type: 'text', text }),
+        startCall() {
+          const call = { model: 'openai:test', callType: 'chat' } as const;
+          forwardTo({ type: 'call start', call });
+          return () => forwardTo({ type: 'call end', call, usage: usageOfCall });
+        },
+        end: (end) => resolve({ cutShort: null, incomplete: null, ...end }),
+        fail: reject,
+      };
+      runtime.replies.push(reply);
+      runtime.onReply(reply);
+      return promise;
+    },
+    title(request) {
+      runtime.titles.push(request);
+      return runtime.onTitle(request);
+    },
+  };
+  return runtime;
+}
+
+function sayHello(reply: ScriptedReply): void {
+  const endCall = reply.startCall();
+  reply.text('Hel');
+  reply.text('lo');
+  endCall();
+  reply.end();
+}

@@ -1,0 +1,287 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Chat } from '#domain/chats/chat.ts';
+import { closeAbandonedTurn } from '#domain/chats/close-abandoned-turn.ts';
+import { delayedCall, type MemoryChat, openMemoryChat } from '#support/memory-chat.ts';
+import { replyMessage, userMessage } from '#support/messages.ts';
+
+let memory: MemoryChat;
+let chat: Chat;
+beforeEach(async () => {
+  memory = await openMemoryChat();
+  chat = await memory.createChat();
+});
+
+const busy = 'A reply is already in progress for this chat';
+const interrupted = { code: 10005, message: 'The reply was interrupted' };
+const input = (message = 'Hi') => memory.inputOf(chat, message);
+const withoutLease = () => ({ replySettings: { ...memory.services.replySettings, lease: -1 } });
+/** The lease of a function that has died. */
+async function leaseTo(until: number): Promise<Chat> {
+  const lease = { id: 'dead', until };
+  await memory.services.chats.takeOverLease(await memory.read(chat), lease);
+  return memory.read(chat);
+}
+
+describe('a send to a chat with a lease', () => {
+  it('is rejected until the lease expires', async () => {
+    await leaseTo(memory.clock.now().getTime() + 1000);
+    await memory.clock.advance(999);
+    await expect(memory.send(input())).rejects.toMatchObject({ message: busy, retryAfter: 1 });
+    expect(memory.model.replies).toEqual([]);
+    await memory.clock.advance(1);
+    await memory.finish(await memory.start(input()));
+    expect(await memory.contents(chat)).toEqual(['Hi', 'Hello']);
+  });
+
+  it.each([
+    { what: 'nothing', stored: [], closed: [] },
+    { what: 'a user message', stored: [userMessage(3, 'Dead')], closed: ['Dead', ''] },
+    {
+      what: 'both messages',
+      stored: [userMessage(3, 'Dead'), replyMessage(4, 'Stored')],
+      closed: ['Dead', 'Stored'],
+    },
+  ])('closes an abandoned turn of which $what is stored', async ({ stored, closed }) => {
+    await memory.talk(chat, 'Before');
+    for (const message of stored) await memory.services.messages.put(chat, message);
+    await leaseTo(0);
+    await memory.finish(await memory.start(input('Next')));
+    expect(await memory.contents(chat)).toEqual(['Before', 'Hello', ...closed, 'Next', 'Hello']);
+    const { messageCount, lease } = await memory.read(chat);
+    expect({ messageCount, lease }).toEqual({ messageCount: 4 + closed.length, lease: null });
+    expect(memory.model.replies[1]?.request.history).toHaveLength(2 + closed.length);
+    // The reply of a dead function was counted by no function, and this one has counted its own.
+    expect(memory.uses).toHaveLength(2);
+  });
+
+  it('that has expired is won by one of many', async () => {
+    await memory.services.messages.put(chat, userMessage(1, 'Dead'));
+    await leaseTo(0);
+    const results = await Promise.allSettled(
+      Array.from({ length: 10 }, (_, index) => memory.start(input(`number ${index}`))),
+    );
+    const [won, ...others] = results.filter((result) => result.status === 'fulfilled');
+    expect(others).toEqual([]);
+    for (const result of results)
+      if (result.status === 'rejected') expect(result.reason).toMatchObject({ message: busy });
+    expect(await memory.contents(chat)).toEqual(['Dead', '', won?.value.turn.message]);
+    expect(memory.model.replies).toHaveLength(1);
+  });
+});
+
+describe('a function that was slow', () => {
+  it('while it closed an abandoned turn, does not touch the next turn', async () => {
+    await leaseTo(0);
+    const check = delayedCall(memory.services.chats.openTurn);
+    const chats = { ...memory.services.chats, openTurn: check.call };
+    const slow = memory.send(input('Slow'), { services: { chats } });
+    await check.arrived;
+    const first = await memory.start(input('First'));
+    check.open();
+    await expect(slow).rejects.toThrow(busy);
+    expect((await memory.finish(first)).reply.error).toBeNull();
+    expect(await memory.contents(chat)).toEqual(['First', 'Hello']);
+  });
+
+  it('and lost its lease before it stored its message, stores none', async () => {
+    const put = delayedCall(memory.services.messages.put);
+    const messages = { ...memory.services.messages, put: put.call };
+    const slow = memory.send(input('Slow'), { services: { messages, ...withoutLease() } });
+    await put.arrived;
+    const first = await memory.start(input('First'));
+    put.open();
+    await expect(slow).rejects.toThrow(busy);
+    expect(memory.model.replies[0]?.request.signal.aborted).toBe(true);
+    expect((await memory.finish(first)).reply.error).toBeNull();
+    expect(await memory.contents(chat)).toEqual(['First', 'Hello']);
+  });
+
+  it('and stores its message at the position of another turn, makes that one retry at the next', async () => {
+    const [slowPut, put] = [0, 1].map(() => delayedCall(memory.services.messages.put));
+    const sendWith = (message: string, delayed = slowPut, settings = {}) => {
+      const messages = { ...memory.services.messages, put: delayed?.call ?? memory.services.messages.put };
+      return memory.start(input(message), { services: { messages, ...settings } });
+    };
+    const slow = sendWith('Slow', slowPut, withoutLease());
+    await slowPut?.arrived;
+    const retried = sendWith('Retried', put);
+    await put?.arrived;
+    slowPut?.open();
+    const slowTurn = await slow;
+    put?.open();
+    const turn = await retried;
+    expect([slowTurn.turn.position, turn.turn.position]).toEqual([1, 3]);
+    expect((await memory.finish(slowTurn)).reply.error).toEqual(interrupted);
+    expect((await memory.finish(turn)).reply.error).toBeNull();
+    expect(await memory.contents(chat)).toEqual(['Slow', '', 'Retried', 'Hello']);
+    expect(await memory.read(chat)).toMatchObject({ lease: null, messageCount: 4 });
+  });
+});
+
+it('a send whose position is always taken ends after five attempts, and nothing runs on', async () => {
+  memory.model.pause();
+  const messages = { ...memory.services.messages, put: async () => false };
+  await expect(memory.send(input(), { services: { messages } })).rejects.toThrow(busy);
+  expect(memory.model.replies.map(({ request }) => request.signal.aborted)).toEqual(Array(5).fill(true));
+  expect(await memory.read(chat)).toMatchObject({ lease: null, messageCount: 0 });
+});
+
+describe('a history that cannot be read', () => {
+  const broken = () => ({
+    ...memory.services.messages,
+    recent: async (_chat: unknown, upTo: number | Promise<number>) => {
+      await Promise.allSettled([upTo]);
+      throw new Error('The table is down');
+    },
+  });
+
+  it('fails the send and releases the chat', async () => {
+    const sending = memory.send(input(), { services: { messages: broken() } });
+    await expect(sending).rejects.toThrow('The table is down');
+    expect(await memory.read(chat)).toMatchObject({ lease: null, messageCount: 0 });
+    expect(memory.model.replies).toEqual([]);
+  });
+
+  it('fails the send also if the chat cannot be released', async () => {
+    const releaseLease = () => Promise.reject(new Error('Still down'));
+    const chats = { ...memory.services.chats, releaseLease };
+    const sending = memory.send(input(), { services: { messages: broken(), chats } });
+    await expect(sending).rejects.toThrow('The table is down');
+  });
+
+  it('is not the error of a send without a lease', async () => {
+    await leaseTo(memory.clock.now().getTime() + 1);
+    await expect(memory.send(input(), { services: { messages: broken() } })).rejects.toThrow(busy);
+  });
+});
+
+describe('closing an abandoned turn', () => {
+  const close = (abandoned: Chat, reason?: string) => closeAbandonedTurn(memory.services)(abandoned, reason);
+
+  it('gives a reason as the error of the empty reply', async () => {
+    await memory.services.messages.put(chat, userMessage(1));
+    await close(await leaseTo(0), 'It was too long');
+    expect((await memory.history(chat))[1]).toEqual(
+      replyMessage(2, '', {
+        agentVersionId: null,
+        createdAt: memory.clock.now().toISOString(),
+        error: { code: 10005, message: 'It was too long' },
+      }),
+    );
+  });
+
+  it('does nothing to a chat without a lease', async () => {
+    await memory.services.messages.put(chat, userMessage(1));
+    await close(chat);
+    expect(await memory.read(chat)).toEqual(chat);
+    expect(await memory.history(chat)).toHaveLength(1);
+  });
+
+  it('by ten functions concurrently, closes it once', async () => {
+    await memory.services.messages.put(chat, userMessage(1));
+    const abandoned = await leaseTo(0);
+    await Promise.all(Array.from({ length: 10 }, () => close(abandoned)));
+    expect(await memory.contents(chat)).toEqual(['message 1', '']);
+    expect(await memory.read(chat)).toMatchObject({ lease: null, messageCount: 2 });
+  });
+
+  it('leaves a turn that has another lease now', async () => {
+    const abandoned = await leaseTo(0);
+    await memory.services.messages.put(chat, userMessage(1));
+    await memory.services.chats.takeOverLease(abandoned, { id: 'next', until: 1 });
+    const leased = await memory.read(chat);
+    await close(abandoned);
+    expect(await memory.read(chat)).toEqual(leased);
+    expect(await memory.history(chat)).toHaveLength(1);
+  });
+
+  it('has the reply that its function stores meanwhile', async () => {
+    await memory.services.messages.put(chat, userMessage(1));
+    const abandoned = await leaseTo(0);
+    const put = delayedCall(memory.services.messages.putAndRelease);
+    const closing = closeAbandonedTurn({ ...memory.services, messages: { putAndRelease: put.call } })(
+      abandoned,
+    );
+    await put.arrived;
+    await memory.services.messages.put(chat, replyMessage(2, 'Stored'));
+    put.open();
+    await closing;
+    expect(await memory.contents(chat)).toEqual(['message 1', 'Stored']);
+    expect(await memory.read(chat)).toMatchObject({ lease: null, messageCount: 2 });
+  });
+});
+
+describe('the lease of a running reply', () => {
+  it('is renewed at every third of its time, until the reply ends', async () => {
+    memory.model.pause();
+    const started = await memory.start(input());
+    const finishing = memory.finish(started);
+    const start = memory.clock.now().getTime();
+    for (const seconds of [20, 40, 60, 80]) {
+      await memory.clock.advance(19_999);
+      memory.model.replies[0]?.text('on ');
+      await memory.clock.advance(1);
+      expect((await memory.read(chat)).lease?.until).toBe(start + (seconds + 60) * 1000);
+      await expect(memory.send(input('Too soon'))).rejects.toThrow(busy);
+    }
+    memory.model.replies[0]?.end();
+    expect((await finishing).reply).toMatchObject({ content: 'on on on on ', error: null });
+    let renewals = 0;
+    memory.services.chats.renewLease = async () => {
+      renewals += 1;
+      return true;
+    };
+    await memory.clock.advance(120_000);
+    expect(renewals).toBe(0);
+  });
+
+  it('aborts the reply when another function owns it', async () => {
+    memory.model.pause();
+    const started = await memory.start(input());
+    const finishing = memory.finish(started);
+    memory.model.replies[0]?.text('Half');
+    const leased = await memory.read(chat);
+    await memory.services.messages.putAndRelease(leased, started.turn.lease.id, replyMessage(2, ''));
+    await memory.clock.advance(20_000);
+    const { reply, events } = await finishing;
+    expect(memory.model.replies[0]?.request.signal.aborted).toBe(true);
+    expect(reply).toMatchObject({ content: 'Half', error: interrupted });
+    expect(events.at(-1)).toMatchObject({ type: 'response.error', ...interrupted });
+    expect(await memory.contents(chat)).toEqual(['Hi', '']);
+    // The model is not to blame.
+    expect(memory.logged.filter((line) => line.startsWith('meter'))).toEqual([]);
+  });
+
+  it('may fail to be renewed: the next renewal follows', async () => {
+    memory.model.pause();
+    const { renewLease } = memory.services.chats;
+    memory.services.chats.renewLease = async () => {
+      throw new Error('The table is down');
+    };
+    const finishing = memory.finish(await memory.start(input()));
+    await memory.clock.advance(20_000);
+    expect(memory.logged).toEqual(['warn: A lease was not renewed']);
+    memory.services.chats.renewLease = renewLease;
+    await memory.clock.advance(20_000);
+    memory.model.replies[0]?.end();
+    expect((await finishing).reply.error).toBeNull();
+    expect(await memory.read(chat)).toMatchObject({ lease: null, messageCount: 2 });
+  });
+
+  it('is being renewed when the reply ends: the turn is finished after that', async () => {
+    memory.model.pause();
+    const renewing = Promise.withResolvers<boolean>();
+    memory.services.chats.renewLease = () => renewing.promise;
+    let isFinished = false;
+    const finishing = memory.finish(await memory.start(input())).then(() => {
+      isFinished = true;
+    });
+    await memory.clock.advance(20_000);
+    memory.model.replies[0]?.end();
+    await memory.clock.advance(10_000);
+    expect([isFinished, (await memory.read(chat)).messageCount]).toEqual([false, 2]);
+    renewing.resolve(false);
+    await finishing;
+    expect((await memory.history(chat))[1]).toMatchObject({ error: null });
+  });
+});

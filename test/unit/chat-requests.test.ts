@@ -1,0 +1,186 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Chat } from '#domain/chats/chat.ts';
+import { createChat } from '#domain/chats/create-chat.ts';
+import { listMessages } from '#domain/chats/list-messages.ts';
+import { messageId } from '#domain/chats/message.ts';
+import { recordFeedback } from '#domain/chats/record-feedback.ts';
+import type { IdempotencyKey } from '#domain/platform/idempotency-record.ts';
+import { type MemoryChat, openMemoryChat, workspaceId } from '#support/memory-chat.ts';
+
+let memory: MemoryChat;
+beforeEach(async () => {
+  memory = await openMemoryChat();
+});
+
+const unlimited = async () => undefined;
+const limited = async () => {
+  throw new Error('Rate limit exceeded');
+};
+const messageOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'done',
+    (error: Error) => error.message,
+  );
+const whitelist = (whitelistEnabled: boolean) => memory.changeWorkspace({ whitelistEnabled });
+
+describe('creating a chat', () => {
+  const fields = { workspaceId, agentId: 'agent-1', name: 'A chat', externalUserId: 'ann' };
+  const create = (
+    changes: object = {},
+    key: IdempotencyKey | null = null,
+    awaitRateLimit: () => Promise<void> = unlimited,
+  ) => createChat(memory.services)({ ...fields, ...changes }, key, awaitRateLimit);
+  const countChats = async () =>
+    (await memory.services.chats.page({ workspaceId }, { limit: 1, offset: 0, ascending: true })).total;
+
+  it('binds it to an agent, published or not', async () => {
+    const { chat, replayed } = await create({ agentId: 'draft-agent', externalUserId: undefined });
+    expect([replayed, chat.externalUserId]).toEqual([false, null]);
+    expect(await memory.read(chat)).toEqual(chat);
+  });
+
+  it('is rejected for the first of its faults, and creates nothing', async () => {
+    const otherKey = memory.keyOf('used', { fingerprint: 'another request' });
+    await memory.services.idempotency.store(otherKey, { is: 'chat', chatId: 9, createdAt: '' });
+    const used = memory.keyOf('used');
+    const unknown = { agentId: 'unknown-agent' };
+    await whitelist(true);
+    expect(await messageOf(create(unknown, used, limited))).toContain('is not on the whitelist');
+    await memory.services.workspaces.addToWhitelist(workspaceId, ['ann']);
+    expect(await messageOf(create(unknown, used, limited))).toContain('was used for another request');
+    expect(await messageOf(create(unknown, null, limited))).toBe('Agent not found');
+    expect(await messageOf(create({}, null, limited))).toBe('Rate limit exceeded');
+    expect(await countChats()).toBe(0);
+  });
+
+  it('again with its key returns the chat as it was created, even if its agent is gone', async () => {
+    const key = memory.keyOf('key');
+    const first = await create({}, key);
+    await memory.services.chats.rename(first.chat, 'Renamed', '2027-02-01T00:00:00.000Z');
+    memory.services.agents.get = async () => undefined;
+    expect(await create({}, key)).toEqual({ chat: first.chat, replayed: true });
+    expect(await countChats()).toBe(1);
+  });
+
+  it('ten times concurrently with a key creates one', async () => {
+    const key = memory.keyOf('key');
+    const created = await Promise.all(Array.from({ length: 10 }, () => create({}, key)));
+    expect(created.filter(({ replayed }) => !replayed)).toHaveLength(1);
+    expect(created.map(({ chat }) => chat)).toEqual(created.map(() => created[0]?.chat));
+    expect(await countChats()).toBe(1);
+  });
+});
+
+describe('listing messages', () => {
+  let chat: Chat;
+  beforeEach(async () => {
+    chat = await memory.createChat();
+    for (const message of ['One', 'Two', 'Three']) await memory.talk(chat, message);
+  });
+  const list = async (changes: object = {}) => {
+    const { total, pages } = await listMessages(memory.services)({
+      ...{ workspaceId, chatId: chat.id, externalUserId: 'ann' },
+      ...{ limit: 100, offset: 0, ascending: true },
+      ...changes,
+    });
+    const found = (await Array.fromAsync(pages)).flat();
+    return { total, positions: found.map(({ message }) => message.position) };
+  };
+
+  it.each([
+    { limit: 100, offset: 0, ascending: true, positions: [1, 2, 3, 4, 5, 6] },
+    { limit: 2, offset: 0, ascending: true, positions: [1, 2] },
+    { limit: 2, offset: 5, ascending: true, positions: [6] },
+    { limit: 2, offset: 6, ascending: true, positions: [] },
+    { limit: 100, offset: 0, ascending: false, positions: [6, 5, 4, 3, 2, 1] },
+    { limit: 2, offset: 1, ascending: false, positions: [5, 4] },
+    { limit: 2, offset: 5, ascending: false, positions: [1] },
+    { limit: 2, offset: 6, ascending: false, positions: [] },
+    { limit: 2, offset: 1000, ascending: false, positions: [] },
+  ])('$limit from $offset, ascending $ascending', async ({ positions, ...page }) => {
+    expect(await list(page)).toEqual({ total: 6, positions });
+  });
+
+  it('shows the stored messages of a running turn', async () => {
+    const started = await memory.start(memory.inputOf(chat, 'Four'));
+    expect(await list()).toEqual({ total: 7, positions: [1, 2, 3, 4, 5, 6, 7] });
+    expect(await list({ ascending: false, limit: 2 })).toEqual({ total: 7, positions: [7, 6] });
+    await memory.finish(started);
+    expect((await list()).total).toBe(8);
+  });
+
+  it('is rejected for the first of its faults', async () => {
+    const other = await memory.createChat({ externalUserId: 'bob' });
+    const unknown = { chatId: 999 };
+    await whitelist(true);
+    expect(await messageOf(list(unknown))).toContain('is not on the whitelist');
+    await whitelist(false);
+    expect(await messageOf(list({ ...unknown, externalUserId: undefined }))).toContain('is required');
+    expect(await messageOf(list(unknown))).toBe('Chat not found');
+    expect(await messageOf(list({ chatId: other.id }))).toBe('Chat not found');
+    expect(await list({ chatId: other.id, externalUserId: 'bob' })).toEqual({ total: 0, positions: [] });
+  });
+});
+
+describe('feedback', () => {
+  let chat: Chat;
+  beforeEach(async () => {
+    chat = await memory.createChat();
+    await memory.talk(chat, 'Hi');
+  });
+  const rate = (changes: object = {}, awaitRateLimit: () => Promise<void> = unlimited) =>
+    recordFeedback(memory.services)(
+      {
+        ...{ workspaceId, chatId: chat.id, messageId: messageId(chat.id, 2), externalUserId: 'ann' },
+        ...{ type: 'sys_helpful', content: undefined },
+        ...changes,
+      },
+      awaitRateLimit,
+    );
+  const countsOf = async () => {
+    const range = { first: 1, last: 2, ascending: true };
+    const pages = await Array.fromAsync(memory.services.messages.range(chat, range));
+    return pages.flat().map(({ feedbackCounts }) => feedbackCounts);
+  };
+
+  it('is recorded for a reply', async () => {
+    await rate();
+    await rate({ externalUserId: 'bob', type: 'sys_improve', content: 'Shorter' });
+    expect(await countsOf()).toEqual([{}, { sys_helpful: 1, sys_improve: 1 }]);
+  });
+
+  it('is recorded for the stored reply of a turn that is not closed yet', async () => {
+    const lease = { id: 'dead', until: 0 };
+    const own = await memory.createChat();
+    await memory.start(memory.inputOf(own, 'Hi'));
+    const second = { chatId: own.id, messageId: messageId(own.id, 2) };
+    expect(await messageOf(rate(second))).toBe('Message not found');
+    await memory.services.chats.takeOverLease(await memory.read(own), lease);
+    await memory.services.messages.put(own, { ...(await replyOf(chat)), content: 'Late' });
+    expect(await messageOf(rate(second))).toBe('done');
+  });
+
+  it('is rejected for the first of its faults, and records nothing', async () => {
+    const other = await memory.createChat({ externalUserId: 'bob' });
+    const unknownMessage = { messageId: messageId(chat.id, 3) };
+    await whitelist(true);
+    expect(await messageOf(rate({ chatId: 999 }, limited))).toContain('is not on the whitelist');
+    await whitelist(false);
+    expect(await messageOf(rate({ chatId: 999 }, limited))).toBe('Chat not found');
+    expect(await messageOf(rate({ chatId: other.id }, limited))).toBe('Chat not found');
+    expect(await messageOf(rate(unknownMessage, limited))).toBe('Message not found');
+    for (const id of [0, -1, messageId(chat.id, 0), messageId(other.id, 2), 2 ** 53 - 1])
+      expect(await messageOf(rate({ messageId: id }))).toBe('Message not found');
+    expect(await messageOf(rate({ messageId: messageId(chat.id, 1) }, limited))).toBe(
+      'message_id must be the id of an assistant message',
+    );
+    expect(await messageOf(rate({}, limited))).toBe('Rate limit exceeded');
+    expect(await countsOf()).toEqual([{}, {}]);
+  });
+});
+
+async function replyOf(chat: Chat) {
+  const [, reply] = await memory.history(chat);
+  if (reply === undefined) throw new Error('The chat has no reply');
+  return reply;
+}

@@ -1,0 +1,90 @@
+import { describe, expect, it } from 'vitest';
+import { ReplyBudget, type RunningTool } from '#domain/chats/reply-budget.ts';
+
+const budgetOf = (changes: Partial<ReplyBudget['limits']>) =>
+  new ReplyBudget({ modelCalls: 3, toolUses: 10, toolsAtOnce: 2, replyBytes: 100, ...changes });
+const started = (tool: ReturnType<ReplyBudget['startTool']>): RunningTool => {
+  if (typeof tool === 'string') throw new Error(`The limit ${tool} was reached`);
+  return tool;
+};
+
+describe('calls of models', () => {
+  it('are as many as the limit', () => {
+    const budget = budgetOf({ modelCalls: 3 });
+    expect([1, 2, 3, 4, 5].map(() => budget.takeModelCall())).toEqual([true, true, true, false, false]);
+  });
+
+  it('that are reserved are left for their agents alone', () => {
+    const budget = budgetOf({ modelCalls: 3 });
+    const reserved = budget.reserveModelCall();
+    expect([1, 2, 3].map(() => budget.takeModelCall())).toEqual([true, true, false]);
+    reserved?.take();
+    expect(budget.takeModelCall()).toBe(false);
+  });
+
+  it('that are reserved and not used return to the budget, once', () => {
+    const budget = budgetOf({ modelCalls: 2 });
+    const reserved = budget.reserveModelCall();
+    reserved?.release();
+    reserved?.release();
+    expect([1, 2, 3].map(() => budget.takeModelCall())).toEqual([true, true, false]);
+  });
+
+  it('that were reserved and used do not return', () => {
+    const budget = budgetOf({ modelCalls: 2 });
+    const reserved = budget.reserveModelCall();
+    reserved?.take();
+    reserved?.release();
+    expect([1, 2].map(() => budget.takeModelCall())).toEqual([true, false]);
+  });
+
+  it('cannot be reserved when only reserved calls are left', () => {
+    const budget = budgetOf({ modelCalls: 3 });
+    budget.takeModelCall();
+    expect([1, 2, 3].map(() => budget.reserveModelCall() !== undefined)).toEqual([true, true, false]);
+  });
+});
+
+describe('tools', () => {
+  it('are used as often as the limit, also one after the other', () => {
+    const budget = budgetOf({ toolUses: 3 });
+    for (let use = 1; use <= 3; use += 1) started(budget.startTool(undefined)).end();
+    expect(budget.startTool(undefined)).toBe('toolUses');
+  });
+
+  it('run at once as many as the limit, and the next when one ends', () => {
+    const budget = budgetOf({ toolsAtOnce: 2 });
+    const [first] = [1, 2].map(() => started(budget.startTool(undefined)));
+    expect(budget.startTool(undefined)).toBe('toolsAtOnce');
+    first?.end();
+    expect(started(budget.startTool(undefined)).isWaiting).toBe(false);
+    expect(budget.startTool(undefined)).toBe('toolsAtOnce');
+  });
+
+  it('that were rejected are not counted as uses', () => {
+    const budget = budgetOf({ toolsAtOnce: 1, toolUses: 2 });
+    const first = started(budget.startTool(undefined));
+    for (let attempt = 1; attempt <= 5; attempt += 1) expect(budget.startTool(undefined)).toBe('toolsAtOnce');
+    first.end();
+    started(budget.startTool(undefined)).end();
+    expect(budget.startTool(undefined)).toBe('toolUses');
+  });
+
+  it('of a called agent: one runs in the slot of its caller, a second one needs its own', () => {
+    const budget = budgetOf({ toolsAtOnce: 1 });
+    const caller = started(budget.startTool(undefined));
+    const inner = started(budget.startTool(caller));
+    expect(caller.isWaiting).toBe(true);
+    expect(budget.startTool(caller)).toBe('toolsAtOnce');
+    expect(budget.startTool(undefined)).toBe('toolsAtOnce');
+    // So do the tools of an agent that the inner tool calls.
+    const innermost = started(budget.startTool(inner));
+    expect(budget.startTool(inner)).toBe('toolsAtOnce');
+    innermost.end();
+    inner.end();
+    expect(caller.isWaiting).toBe(false);
+    started(budget.startTool(caller)).end();
+    caller.end();
+    started(budget.startTool(undefined));
+  });
+});

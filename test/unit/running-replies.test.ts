@@ -1,0 +1,246 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Chat } from '#domain/chats/chat.ts';
+import { noUsage } from '#domain/chats/message.ts';
+import { type MemoryChat, openMemoryChat } from '#support/memory-chat.ts';
+import type { ScriptedReply } from '#support/scripted-runtime.ts';
+
+let memory: MemoryChat;
+let chat: Chat;
+beforeEach(async () => {
+  memory = await openMemoryChat();
+  chat = await memory.createChat();
+});
+
+const failure = (message: string) => ({ code: 10005, message });
+
+/** Starts a turn whose reply the test plays. */
+async function play(deadline?: number) {
+  memory.model.pause();
+  const options = deadline === undefined ? {} : { deadline };
+  const finishing = memory.finish(await memory.start(memory.inputOf(chat, 'Hi'), options));
+  return { reply: memory.model.replies.at(-1) as ScriptedReply, finishing };
+}
+
+describe('a model that stalls', () => {
+  it('for the idle timeout is aborted, and its text so far is stored', async () => {
+    const { reply, finishing } = await play();
+    reply.text('Half');
+    await memory.clock.advance(89_999);
+    expect(reply.request.signal.aborted).toBe(false);
+    await memory.clock.advance(1);
+    expect(reply.request.signal.aborted).toBe(true);
+    const { reply: stored, events } = await finishing;
+    expect(stored).toMatchObject({ content: 'Half', error: failure('Stream timed out') });
+    expect(events.at(-1)).toEqual({ type: 'response.error', ...failure('Stream timed out') });
+    expect((await memory.history(chat))[1]).toMatchObject({
+      content: 'Half',
+      error: failure('Stream timed out'),
+    });
+    expect(memory.logged).toContain('meter: openai:test stalled');
+    expect(await memory.read(chat)).toMatchObject({ lease: null, messageCount: 2 });
+  });
+
+  it('before its first text, has an empty reply', async () => {
+    const { finishing } = await play();
+    await memory.clock.advance(90_000);
+    expect((await finishing).reply).toMatchObject({ content: '', error: failure('Stream timed out') });
+  });
+
+  it('for less each time, is not aborted: each event counts, a call of a model does not', async () => {
+    const { reply, finishing } = await play();
+    const step = { id: 'step-1', type: 'consultant_search_web', content: '', args: {} };
+    const result = { success: true, data: null };
+    const events = [
+      () => reply.text('One'),
+      () => reply.emit({ type: 'step start', step }),
+      () => reply.emit({ type: 'step end', step: { id: 'step-1', token_usage: noUsage, result } }),
+    ];
+    for (const emit of events) {
+      await memory.clock.advance(89_999);
+      emit();
+    }
+    await memory.clock.advance(89_999);
+    expect(reply.request.signal.aborted).toBe(false);
+    reply.startCall()();
+    await memory.clock.advance(1);
+    expect((await finishing).reply.error).toEqual(failure('Stream timed out'));
+  });
+});
+
+it('a model that takes longer than the deadline is aborted', async () => {
+  const { reply, finishing } = await play(150_000);
+  for (let second = 0; second < 150; second += 50) {
+    reply.text('on ');
+    expect(reply.request.signal.aborted).toBe(false);
+    await memory.clock.advance(50_000);
+  }
+  expect((await finishing).reply).toMatchObject({
+    content: 'on on on ',
+    error: failure('The reply took longer than 150 seconds'),
+  });
+  expect(memory.logged).toContain('meter: openai:test slow');
+});
+
+it('nothing that a model says after its abort is forwarded or stored', async () => {
+  const { reply, finishing } = await play();
+  reply.text('Half');
+  await memory.clock.advance(90_000);
+  reply.text(' and the rest');
+  reply.end();
+  const { events } = await finishing;
+  expect(await memory.contents(chat)).toEqual(['Hi', 'Half']);
+  expect(events.filter(({ type }) => type === 'response.output_text.delta')).toHaveLength(1);
+});
+
+it('what still runs at an abort ends with it: steps have failed, calls have an unknown usage', async () => {
+  const { reply, finishing } = await play();
+  reply.startCall()();
+  reply.startCall();
+  const step = { type: 'consultant_search_web', content: 'A query', args: { query: 'a' } };
+  const ended = { success: true, data: 'found' };
+  reply.emit({ type: 'step start', step: { id: 'ended', ...step } });
+  reply.emit({ type: 'step end', step: { id: 'ended', token_usage: noUsage, result: ended } });
+  reply.emit({ type: 'step start', step: { id: 'running', ...step } });
+  await memory.clock.advance(90_000);
+  const { events } = await finishing;
+  const result = { success: false, data: { message: 'The reply was interrupted' } };
+  expect((await memory.history(chat))[1]).toMatchObject({
+    reasoningSteps: [
+      { id: 'ended', result: ended },
+      { id: 'running', result, ended_at: memory.clock.now().toISOString() },
+    ],
+    tokenUsage: { total_calls: 2, total_tokens: 12 },
+  });
+  expect(events.slice(-2)).toMatchObject([
+    { type: 'response.reasoning_step.end', step: { id: 'running', result } },
+    { type: 'response.error' },
+  ]);
+  expect(memory.uses[0]?.calls).toEqual([
+    ['openai:test', 'chat', 10, 2],
+    ['openai:test', 'chat', 0, 0],
+  ]);
+});
+
+describe('a title', () => {
+  beforeEach(() => memory.changeWorkspace({ titlesEnabled: true }));
+
+  it('is made for the first message of a chat alone, and stored and emitted', async () => {
+    await memory.clock.advance(1000);
+    const { events } = await memory.talk(chat, 'Hi');
+    expect(events).toContainEqual({ type: 'response.chat.title.updated', name: 'A title' });
+    const updatedAt = memory.clock.now().toISOString();
+    expect(await memory.read(chat)).toMatchObject({ name: 'A title', updatedAt, messageCount: 2 });
+    await memory.talk(chat, 'Again');
+    expect(memory.model.titles).toMatchObject([{ message: 'Hi', agent: { agentId: 'agent-1' } }]);
+  });
+
+  it('is not made in a workspace without titles', async () => {
+    await memory.changeWorkspace({ titlesEnabled: false });
+    await memory.talk(chat, 'Hi');
+    expect(memory.model.titles).toEqual([]);
+    expect((await memory.read(chat)).name).toBe('A chat');
+  });
+
+  it('is started with the first text, and has the budget of the reply', async () => {
+    const { reply, finishing } = await play();
+    reply.startCall()();
+    const step = { id: 'step-1', type: 'consultant_search_web', content: '', args: {} };
+    reply.emit({ type: 'step start', step });
+    await memory.clock.advance(1000);
+    expect(memory.model.titles).toEqual([]);
+    reply.text('Hel');
+    expect(memory.model.titles).toHaveLength(1);
+    expect(memory.model.titles[0]?.budget).toBe(reply.request.budget);
+    reply.text('lo');
+    reply.end();
+    await finishing;
+    expect(memory.model.titles).toHaveLength(1);
+  });
+
+  it('is made after a reply without a text, such as a form', async () => {
+    memory.model.onReply = (reply) => reply.end();
+    const { events } = await memory.talk(chat, 'Hi');
+    expect(events.map(({ type }) => type)).toEqual([
+      'response.created',
+      'response.output_text.completed',
+      'response.chat.title.updated',
+    ]);
+  });
+
+  it('is not made for a reply that fails before its first text, nor for the next one', async () => {
+    memory.model.onReply = (reply) => reply.fail(new Error('No model'));
+    await memory.talk(chat, 'Hi');
+    memory.model.onReply = (reply) => reply.end();
+    await memory.talk(chat, 'Again');
+    expect(memory.model.titles).toEqual([]);
+    expect((await memory.read(chat)).name).toBe('A chat');
+  });
+
+  it.each<[what: string, onTitle: () => Promise<string | undefined>, logged: string[]]>([
+    ['makes none', async () => undefined, []],
+    [
+      'fails',
+      async () => {
+        throw new Error('No model');
+      },
+      ['warn: The chat keeps its name: no title could be made'],
+    ],
+  ])('leaves the name if the model %s', async (_what, onTitle, logged) => {
+    memory.model.onTitle = onTitle;
+    const { reply, events } = await memory.talk(chat, 'Hi');
+    expect(reply.error).toBeNull();
+    expect(events.at(-1)?.type).toBe('response.output_text.completed');
+    expect((await memory.read(chat)).name).toBe('A chat');
+    expect(memory.logged).toEqual(logged);
+  });
+
+  it('that takes longer than 2 s after the reply is aborted', async () => {
+    memory.model.onTitle = () => new Promise(() => undefined);
+    const { reply, finishing } = await play();
+    reply.text('Hello');
+    await memory.clock.advance(60_000);
+    reply.end();
+    await memory.clock.advance(0);
+    await memory.clock.advance(1999);
+    expect(await memory.read(chat)).toMatchObject({ lease: null, messageCount: 2 });
+    expect(memory.model.titles[0]?.signal.aborted).toBe(false);
+    await memory.clock.advance(1);
+    expect(memory.model.titles[0]?.signal.aborted).toBe(true);
+    expect((await finishing).events.at(-1)?.type).toBe('response.output_text.completed');
+    expect((await memory.read(chat)).name).toBe('A chat');
+  });
+
+  it('within 2 s after the reply is stored', async () => {
+    const title = Promise.withResolvers<string>();
+    memory.model.onTitle = () => title.promise;
+    const started = await memory.start(memory.inputOf(chat, 'Hi'));
+    const finishing = memory.finish(started);
+    await memory.clock.advance(0);
+    await memory.clock.advance(1999);
+    title.resolve('Just in time');
+    expect((await finishing).events.at(-1)).toEqual({
+      type: 'response.chat.title.updated',
+      name: 'Just in time',
+    });
+    expect((await memory.read(chat)).name).toBe('Just in time');
+  });
+
+  it('that is being stored after 2 s delays the end of the function', async () => {
+    const { rename } = memory.services.chats;
+    const renaming = Promise.withResolvers<void>();
+    memory.services.chats.rename = async (...inputs) => {
+      await renaming.promise;
+      await rename(...inputs);
+    };
+    let isFinished = false;
+    const finishing = memory.finish(await memory.start(memory.inputOf(chat, 'Hi'))).then(() => {
+      isFinished = true;
+    });
+    await memory.clock.advance(0);
+    await memory.clock.advance(5000);
+    expect(isFinished).toBe(false);
+    renaming.resolve();
+    await finishing;
+    expect((await memory.read(chat)).name).toBe('A title');
+  });
+});

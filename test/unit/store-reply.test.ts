@@ -1,0 +1,214 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Chat } from '#domain/chats/chat.ts';
+import { ModelFailure } from '#domain/platform/model-failure.ts';
+import { NotStorable } from '#domain/platform/not-storable.ts';
+import { type MemoryChat, openMemoryChat } from '#support/memory-chat.ts';
+import { replyMessage } from '#support/messages.ts';
+
+let memory: MemoryChat;
+let chat: Chat;
+beforeEach(async () => {
+  memory = await openMemoryChat();
+  chat = await memory.createChat();
+});
+
+const failure = (message: string) => ({ code: 10005, message });
+
+describe('a reply that is not complete', () => {
+  const text = 'Hel';
+  interface Outcome {
+    play: (memory: MemoryChat) => void;
+    error: string;
+    content: string;
+    calls?: number;
+  }
+  const playing = (end: (reply: MemoryChat['model']['replies'][number]) => void) => (opened: MemoryChat) => {
+    opened.model.onReply = (reply) => {
+      reply.startCall();
+      reply.text(text);
+      end(reply);
+    };
+  };
+
+  it.each<[what: string, outcome: Outcome]>([
+    [
+      'whose model fails',
+      {
+        play: playing((reply) => reply.fail(new ModelFailure('throttled', 'Of the provider'))),
+        error: 'The model is busy: try again later',
+        content: text,
+      },
+    ],
+    [
+      'whose runtime fails',
+      {
+        play: playing((reply) => reply.fail(new TypeError('A secret'))),
+        error: 'The model could not complete the reply',
+        content: text,
+      },
+    ],
+    [
+      'that the runtime cuts short',
+      {
+        play: (opened) => {
+          opened.model.onReply = (reply) => {
+            const endCall = reply.startCall();
+            reply.text(text);
+            endCall();
+            reply.end({ cutShort: 'Too many calls of models' });
+          };
+        },
+        error: 'Too many calls of models',
+        content: text,
+      },
+    ],
+    [
+      'that fails before its first text',
+      {
+        play: (opened) => {
+          opened.model.onReply = (reply) => reply.fail(new ModelFailure('tooLong', 'Of the provider'));
+        },
+        error: 'The message is too long for the model',
+        content: '',
+        calls: 0,
+      },
+    ],
+  ])(
+    '%s, is stored with its text and an error, and the chat is free',
+    async (_what, { play, ...expected }) => {
+      play(memory);
+      const { reply, events } = await memory.talk(chat, 'Hi');
+      const error = failure(expected.error);
+      expect(reply).toMatchObject({ content: expected.content, error });
+      expect(events.at(-1)).toEqual({ type: 'response.error', ...error });
+      expect(await memory.history(chat)).toMatchObject([
+        { content: 'Hi' },
+        { content: expected.content, error, agentVersionId: 'version-of-agent-1' },
+      ]);
+      expect(await memory.read(chat)).toMatchObject({ lease: null, messageCount: 2 });
+      expect(memory.uses).toMatchObject([{ counts: { turns: 1, failedTurns: 1 } }]);
+      expect(memory.uses[0]?.calls).toHaveLength(expected.calls ?? 1);
+      expect(JSON.stringify(memory.logged)).not.toContain('A secret');
+      memory.model.onReply = (next) => next.end();
+      await memory.talk(chat, 'Again');
+      expect(memory.model.replies[1]?.request.history).toMatchObject([
+        { content: 'Hi' },
+        { content: expected.content },
+      ]);
+    },
+  );
+
+  it('because it is long enough, is stored as incomplete without an error', async () => {
+    memory.model.onReply = (reply) => {
+      reply.startCall();
+      reply.text(text);
+      reply.end({ incomplete: 'max_output_tokens' });
+    };
+    const { reply, events } = await memory.talk(chat, 'Hi');
+    expect(reply).toMatchObject({ content: text, error: null, incomplete: 'max_output_tokens' });
+    expect(events.at(-1)).toMatchObject({
+      type: 'response.output_text.completed',
+      incomplete: 'max_output_tokens',
+    });
+    expect((await memory.history(chat))[1]).toMatchObject({ error: null, incomplete: 'max_output_tokens' });
+    expect(memory.uses).toMatchObject([{ counts: { turns: 1, failedTurns: 0 } }]);
+    expect(memory.model.replies[0]?.request.signal.aborted).toBe(true);
+  });
+});
+
+describe('a reply that cannot be stored', () => {
+  const storing = (error: Error) => ({
+    ...memory.services.messages,
+    put: async () => {
+      throw error;
+    },
+  });
+
+  it('at all, is replaced by an empty one with the reason, and the chat goes on at once', async () => {
+    const started = await memory.start(memory.inputOf(chat, 'Hi'));
+    const messages = storing(new NotStorable('It is too large'));
+    const { reply, events } = await memory.finish(started, { messages });
+    const error = failure('The reply could not be stored');
+    expect(reply.error).toEqual(error);
+    expect(events.at(-1)).toEqual({ type: 'response.error', ...error });
+    expect((await memory.history(chat))[1]).toMatchObject({ content: '', error, agentVersionId: null });
+    await memory.talk(chat, 'Again');
+    expect(await memory.contents(chat)).toEqual(['Hi', '', 'Again', 'Hello']);
+    expect(memory.uses.map(({ counts }) => counts.failedTurns)).toEqual([1, 0]);
+  });
+
+  it('now, keeps the chat lease until it expires: it may be stored although the response is lost', async () => {
+    const started = await memory.start(memory.inputOf(chat, 'Hi'));
+    const messages = storing(new Error('The table is down'));
+    const { reply } = await memory.finish(started, { messages });
+    expect(reply.error).toEqual(failure('The reply could not be stored'));
+    expect(memory.uses).toMatchObject([{ counts: { turns: 1, failedTurns: 1 } }]);
+    await expect(memory.send(memory.inputOf(chat, 'Too soon'))).rejects.toThrow('already in progress');
+    await memory.clock.advance(60_000);
+    await memory.talk(chat, 'Again');
+    expect(await memory.contents(chat)).toEqual(['Hi', '', 'Again', 'Hello']);
+    expect((await memory.history(chat))[1]).toMatchObject({ error: failure('The reply was interrupted') });
+  });
+
+  it('because another function has closed the turn, ends as interrupted, and counts once', async () => {
+    const started = await memory.start(memory.inputOf(chat, 'Hi'));
+    await memory.services.messages.putAndRelease(chat, started.turn.lease.id, replyMessage(2, ''));
+    const { reply, events } = await memory.finish(started);
+    const error = failure('The reply was interrupted');
+    expect(reply.error).toEqual(error);
+    expect(events.at(-1)).toEqual({ type: 'response.error', ...error });
+    expect(await memory.contents(chat)).toEqual(['Hi', '']);
+    expect(memory.uses).toMatchObject([{ counts: { turns: 1, failedTurns: 1 } }]);
+  });
+
+  it('is complete although the chat lease cannot be released: the next send closes nothing', async () => {
+    const chats = {
+      ...memory.services.chats,
+      releaseLease: async () => {
+        throw new Error('The table is down');
+      },
+    };
+    const started = await memory.start(memory.inputOf(chat, 'Hi'));
+    const { reply } = await memory.finish(started, { chats });
+    expect(reply.error).toBeNull();
+    expect(memory.logged).toContain('warn: A chat was not freed');
+    await memory.clock.advance(60_000);
+    await memory.talk(chat, 'Again');
+    expect(await memory.contents(chat)).toEqual(['Hi', 'Hello', 'Again', 'Hello']);
+  });
+});
+
+describe('usage', () => {
+  it('of a turn is counted once, for its key and agent, with each call of a model', async () => {
+    memory.model.onReply = (reply) => {
+      reply.startCall()();
+      reply.startCall()();
+      reply.text('Hello');
+      reply.end();
+    };
+    const { reply } = await memory.talk(chat, 'Hi');
+    expect(memory.uses).toEqual([
+      {
+        ...{ workspaceId: chat.workspaceId, apiKeyId: 'key-1', agentId: 'agent-1' },
+        counts: { turns: 1, failedTurns: 0 },
+        calls: [
+          ['openai:test', 'chat', 10, 2],
+          ['openai:test', 'chat', 10, 2],
+        ],
+      },
+    ]);
+    expect(reply.usage).toEqual({
+      ...{ total_prompt_tokens: 20, total_completion_tokens: 4 },
+      ...{ total_tokens: 24, total_calls: 2 },
+    });
+  });
+
+  it('that cannot be counted fails nothing', async () => {
+    memory.services.usage.add = async () => {
+      throw new Error('The table is down');
+    };
+    expect((await memory.talk(chat, 'Hi')).reply.error).toBeNull();
+    expect(memory.logged).toEqual(['meter: usage not counted', 'error: Usage was not counted']);
+    expect(await memory.read(chat)).toMatchObject({ lease: null, messageCount: 2 });
+  });
+});
