@@ -36,15 +36,15 @@ describe('a batch', () => {
         ...{ history_id: 1, conversation_id: 1, message_id: 2 ** 21 + 2, incomplete: null },
         ...{ error_code: null, error_message: null, processed_at: '2027-01-31T12:00:00.000Z' },
         response_usage: {
-          ...{ total_calls: 1, total_tokens: 15, total_prompt_tokens: 10, total_completion_tokens: 5 },
+          ...{ total_calls: 1, total_tokens: 12, total_prompt_tokens: 10, total_completion_tokens: 2 },
           tool_calls: [],
           main_response: {
             ...{
-              model: 'demo',
+              model: 'openai:test',
               call_type: 'chat',
-              total_tokens: 15,
+              total_tokens: 12,
               prompt_tokens: 10,
-              completion_tokens: 5,
+              completion_tokens: 2,
             },
           },
         },
