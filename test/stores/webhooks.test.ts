@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Batch } from '#domain/batches/batch.ts';
 import type { DeliveryAttempt, WebhookDelivery } from '#domain/webhooks/webhook-delivery.ts';
+import { auditEntriesOf } from '#support/audit-entries.ts';
 import { type OpenStores, openStores } from '#support/open-stores.ts';
 import { sampleBatch, sampleDelivery, sampleRequests } from '#support/sample-batches.ts';
 
@@ -155,6 +156,10 @@ describe('restart', () => {
     ]);
     expect(outcomes.filter((each) => each !== undefined)).toHaveLength(1);
     expect(await deliveries.get(delivery)).toMatchObject({ round: 2 });
+    // Only the restart that was made is in the audit log.
+    expect(await auditEntriesOf(stores.auditLog, delivery.workspaceId)).toMatchObject([
+      { actor: 'tester', action: 'webhook resent', target: delivery.batchId, changes: { round: 2 } },
+    ]);
   });
 
   it('does nothing if an attempt has started since the delivery was read', async () => {
