@@ -1,12 +1,10 @@
 import type { LanguageModelV4Prompt, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import type { ModelCall, ReplyEnd } from '#domain/chats/agent-runtime.ts';
 import { noUsage, unknownUsage } from '#domain/chats/message.ts';
-import type { ReservedCall, RunningTool } from '#domain/chats/reply-budget.ts';
+import type { ReplyBudget, ReservedCall, RunningTool } from '#domain/chats/reply-budget.ts';
 import { ModelFailure } from '#domain/platform/model-failure.ts';
-import { limitTexts } from './limit-texts.ts';
 import { type ModelResponse, readModelResponse } from './model-response.ts';
 import { type AgentSettings, type PreparedAgent, prepareAgent } from './prepare-agent.ts';
-import { ReplyText } from './reply-text.ts';
 import type { Emit, Task } from './task.ts';
 import type { ToolUse } from './tools/agent-tool.ts';
 import type { OfferedTool } from './tools/offered-tools.ts';
@@ -190,3 +188,45 @@ export class ReplyLoop {
 const incompleteReply: ReplyEnd = { cutShort: null, incomplete: 'max_output_tokens' };
 
 export const cutShortBy = (cutShort: string | null): ReplyEnd => ({ cutShort, incomplete: null });
+
+/** Both the model and clients read these texts. */
+export const limitTexts = {
+  bytes: ({ limits }: ReplyBudget) =>
+    `The answer was longer than the ${limits.replyBytes} bytes that it may have`,
+  modelCalls: ({ limits }: ReplyBudget) =>
+    `The reply has reached its limit of ${limits.modelCalls} calls of models`,
+  toolUses: ({ limits }: ReplyBudget) =>
+    `The reply has reached its limit of ${limits.toolUses} uses of tools: answer with what you have`,
+  toolsAtOnce: ({ limits }: ReplyBudget) =>
+    `At most ${limits.toolsAtOnce} tools may run at once in a reply: use fewer, or one after the other`,
+} as const;
+
+/** The text of a reply, which grows during several model calls. */
+class ReplyText {
+  private text = '';
+  private bytes = 0;
+  private isNewParagraph = false;
+
+  get isEmpty(): boolean {
+    return this.text === '';
+  }
+
+  /** Text after a reasoning step starts a new paragraph. */
+  startParagraph(): void {
+    this.isNewParagraph = true;
+  }
+
+  /** @returns what was appended: the delta, after a paragraph break if it needs one */
+  append(delta: string): string {
+    const gap = this.isNewParagraph && this.text !== '' && !/\s$/.test(this.text) ? '\n\n' : '';
+    this.isNewParagraph = false;
+    this.text += gap + delta;
+    this.bytes += Buffer.byteLength(gap + delta);
+    return gap + delta;
+  }
+
+  /** Bytes that the next model call may add. Two bytes are reserved for the paragraph break. */
+  bytesLeft(maxBytes: number): number {
+    return Math.max(maxBytes - this.bytes - (this.text === '' ? 0 : 2), 0);
+  }
+}

@@ -77,60 +77,10 @@ export async function openMemoryChat(): Promise<MemoryChat> {
     ...{ id: workspaceId, name: 'A workspace', enabled: true, whitelistEnabled: false, titlesEnabled: false },
     ...{ limits: 'default', ownLimits: {}, createdAt },
   });
-  const createAgent = async (agentId: string): Promise<Agent> => {
-    const agent: Agent = {
-      ...{ id: agentId, workspaceId, publishState: 'draft', newestVersion: 0, publishedVersionId: null },
-      definition: agentDefinition.parse({ name: agentId, llm_model: 'openai:test' }),
-      ...{ publishedAt: null, createdAt, updatedAt: createdAt, revision: 1 },
-    };
-    await stores.agents.create(agent);
-    return agent;
-  };
-  const publish: MemoryChat['publish'] = async (agentId, changes) => {
-    const agent = (await stores.agents.get(workspaceId, agentId)) ?? (await createAgent(agentId));
-    await stores.agents.save(agent, {
-      ...{ id: `version-of-${agentId}`, agentId, workspaceId, number: 1 },
-      definition: { ...agent.definition, ...changes },
-      ...{ publishedAt: createdAt, agentCreatedAt: createdAt },
-    });
-  };
+  const { createAgent, publish } = agentsOf(stores, createdAt);
   for (const agentId of ['agent-1', 'agent-2']) await publish(agentId);
   await createAgent('draft-agent');
-  const uses: Use[] = [];
-  const logged: string[] = [];
-  let uuids = 0;
-  const logAs = (level: string) => (message: string) => void logged.push(`${level}: ${message}`);
-  const services: MemoryServices = {
-    ...stores,
-    clock,
-    agentRuntime: model,
-    identifiers: {
-      uuid: () => {
-        uuids += 1;
-        return `uuid-${uuids}`;
-      },
-      ...{ workspaceId: unused, apiKey: unused, apiKeyId: unused },
-    },
-    log: { info: logAs('info'), warn: logAs('warn'), error: logAs('error') },
-    meter: {
-      replied: () => undefined,
-      modelFailed: (name, failure) => void logged.push(`meter: ${name} ${failure}`),
-      ...{ modelRetried: unused, requestsWorked: unused, batchEnded: unused, webhookCalled: unused },
-      ...{ keyRejected: unused, usageNotCounted: () => void logged.push('meter: usage not counted') },
-    },
-    replySettings: {
-      ...{ streamTimeout: 90_000, lease: 60_000, historyCharacters: 1000, attachedFiles: 2 },
-      limits: { modelCalls: 50, toolUses: 30, toolsAtOnce: 4, replyBytes: 1_000_000 },
-    },
-    usage: {
-      ...stores.usage,
-      async add(use, day) {
-        uses.push(use);
-        await stores.usage.add(use, day);
-      },
-    },
-  };
-
+  const { services, uses, logged } = recordingServices(stores, clock, model);
   const memoryChat: MemoryChat = {
     ...{ services, clock, model, uses, logged, publish },
     changeWorkspace: (changes) => stores.workspaces.update(workspaceId, changes),
@@ -177,6 +127,74 @@ export async function openMemoryChat(): Promise<MemoryChat> {
     contents: async (chat) => (await memoryChat.history(chat)).map(({ content }) => content),
   };
   return memoryChat;
+}
+
+/** Agents of the workspace, whose definitions are the shortest. */
+function agentsOf(
+  stores: Stores,
+  createdAt: string,
+): Pick<MemoryChat, 'publish'> & { createAgent(agentId: string): Promise<Agent> } {
+  const createAgent = async (agentId: string): Promise<Agent> => {
+    const agent: Agent = {
+      ...{ id: agentId, workspaceId, publishState: 'draft', newestVersion: 0, publishedVersionId: null },
+      definition: agentDefinition.parse({ name: agentId, llm_model: 'openai:test' }),
+      ...{ publishedAt: null, createdAt, updatedAt: createdAt, revision: 1 },
+    };
+    await stores.agents.create(agent);
+    return agent;
+  };
+  const publish: MemoryChat['publish'] = async (agentId, changes) => {
+    const agent = (await stores.agents.get(workspaceId, agentId)) ?? (await createAgent(agentId));
+    await stores.agents.save(agent, {
+      ...{ id: `version-of-${agentId}`, agentId, workspaceId, number: 1 },
+      definition: { ...agent.definition, ...changes },
+      ...{ publishedAt: createdAt, agentCreatedAt: createdAt },
+    });
+  };
+  return { createAgent, publish };
+}
+
+/** Services that record what is logged and which usage is counted. */
+function recordingServices(
+  stores: Stores,
+  clock: ManualClock,
+  model: ScriptedRuntime,
+): Pick<MemoryChat, 'services' | 'uses' | 'logged'> {
+  const uses: Use[] = [];
+  const logged: string[] = [];
+  let uuids = 0;
+  const logAs = (level: string) => (message: string) => void logged.push(`${level}: ${message}`);
+  const services: MemoryServices = {
+    ...stores,
+    clock,
+    agentRuntime: model,
+    identifiers: {
+      uuid: () => {
+        uuids += 1;
+        return `uuid-${uuids}`;
+      },
+      ...{ workspaceId: unused, apiKey: unused, apiKeyId: unused },
+    },
+    log: { info: logAs('info'), warn: logAs('warn'), error: logAs('error') },
+    meter: {
+      replied: () => undefined,
+      modelFailed: (name, failure) => void logged.push(`meter: ${name} ${failure}`),
+      ...{ modelRetried: unused, requestsWorked: unused, batchEnded: unused, webhookCalled: unused },
+      ...{ keyRejected: unused, usageNotCounted: () => void logged.push('meter: usage not counted') },
+    },
+    replySettings: {
+      ...{ streamTimeout: 90_000, lease: 60_000, historyCharacters: 1000, attachedFiles: 2 },
+      limits: { modelCalls: 50, toolUses: 30, toolsAtOnce: 4, replyBytes: 1_000_000 },
+    },
+    usage: {
+      ...stores.usage,
+      async add(use, day) {
+        uses.push(use);
+        await stores.usage.add(use, day);
+      },
+    },
+  };
+  return { services, uses, logged };
 }
 
 /** Delays the first call until `open` is called; `arrived` resolves when it waits. */
