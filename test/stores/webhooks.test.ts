@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Batch } from '#domain/batches/batch.ts';
 import type { DeliveryAttempt, WebhookDelivery } from '#domain/webhooks/webhook-delivery.ts';
+import { auditEntriesOf } from '#support/audit-entries.ts';
 import { type OpenStores, openStores } from '#support/open-stores.ts';
 import { sampleBatch, sampleDelivery, sampleRequests } from '#support/sample-batches.ts';
 
@@ -156,6 +156,10 @@ describe('restart', () => {
     ]);
     expect(outcomes.filter((each) => each !== undefined)).toHaveLength(1);
     expect(await deliveries.get(delivery)).toMatchObject({ round: 2 });
+    // Only the restart that was made is in the audit log.
+    expect(await auditEntriesOf(stores.auditLog, delivery.workspaceId)).toMatchObject([
+      { actor: 'tester', action: 'webhook resent', target: delivery.batchId, changes: { round: 2 } },
+    ]);
   });
 
   it('does nothing if an attempt has started since the delivery was read', async () => {
@@ -181,64 +185,5 @@ describe('the source of webhooks', () => {
     expect(await stores.webhookSource.get(await deliveryOf({ webhook }))).toEqual(webhook);
     expect(await stores.webhookSource.get(await deliveryOf())).toBeUndefined();
     expect(await stores.webhookSource.get({ workspaceId: 'ws_1', batchId: 'missing' })).toBeUndefined();
-  });
-});
-
-describe('the index of undelivered webhooks', () => {
-  const dueOf = async (workspaceId: string, until: string): Promise<[string, string][]> =>
-    (await Array.fromAsync(stores.reconciliationIndex.webhooksDue(workspaceId, until))).map(
-      ({ batchId, due }) => [batchId, due],
-    );
-
-  it('has the webhooks of a workspace that are due before a time, the earliest first', async () => {
-    const { reconciliationIndex } = stores;
-    const workspaceId = `ws_${randomUUID()}`;
-    const entries = [30, 10, 20, 10].map((seconds, index) => ({
-      ...{ workspaceId, batchId: `batch-${index}`, due: inSeconds(seconds) },
-    }));
-    for (const entry of entries) await reconciliationIndex.putWebhook(entry);
-    await reconciliationIndex.putWebhook({
-      workspaceId: `${workspaceId}1`,
-      batchId: 'other',
-      due: inSeconds(0),
-    });
-    expect(await dueOf(workspaceId, inSeconds(30))).toEqual([
-      ['batch-1', inSeconds(10)],
-      ['batch-3', inSeconds(10)],
-      ['batch-2', inSeconds(20)],
-    ]);
-    expect(await dueOf(workspaceId, inSeconds(10))).toEqual([]);
-  });
-
-  it('gives all entries of more than one page', async () => {
-    const workspaceId = `ws_${randomUUID()}`;
-    const ids = Array.from({ length: 70 }, (_, index) => `batch-${String(index).padStart(3, '0')}`);
-    for (const batchId of ids)
-      await stores.reconciliationIndex.putWebhook({ workspaceId, batchId, due: inSeconds(0) });
-    expect((await dueOf(workspaceId, inSeconds(1))).map(([batchId]) => batchId)).toEqual(ids);
-  });
-
-  it('moves and removes an entry', async () => {
-    const { reconciliationIndex } = stores;
-    const entry = { workspaceId: `ws_${randomUUID()}`, batchId: 'batch', due: inSeconds(10) };
-    await reconciliationIndex.putWebhook(entry);
-    await reconciliationIndex.moveWebhook(entry, inSeconds(20));
-    expect(await dueOf(entry.workspaceId, '2100')).toEqual([['batch', inSeconds(20)]]);
-    await reconciliationIndex.removeWebhook(entry);
-    expect(await dueOf(entry.workspaceId, '2100')).toEqual([['batch', inSeconds(20)]]);
-    await reconciliationIndex.removeWebhook({ ...entry, due: inSeconds(20) });
-    expect(await dueOf(entry.workspaceId, '2100')).toEqual([]);
-  });
-
-  it('names each workspace once, also if the id of one starts with that of another', async () => {
-    const { reconciliationIndex } = stores;
-    const first = `ws_${randomUUID()}`;
-    const expected = [first, `${first}0`, `${first}1`];
-    for (const workspaceId of expected.toReversed())
-      for (const batchId of ['one', 'other'])
-        await reconciliationIndex.putWebhook({ workspaceId, batchId, due: inSeconds(10) });
-    const named = await Array.fromAsync(reconciliationIndex.workspacesWithWebhooks());
-    expect(named.filter((workspaceId) => workspaceId.startsWith(first))).toEqual(expected);
-    expect(named).toEqual(named.toSorted());
   });
 });

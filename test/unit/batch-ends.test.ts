@@ -300,6 +300,7 @@ describe('a batch whose workflow cannot go on', () => {
     const batch = await world.create(1);
     await world.run();
     const ended = await world.read(batch);
+    await world.clock.advance(1000);
     await world.functions.fail({ workspaceId: 'ws_1', batchId: batch.id });
     expect(await world.read(batch)).toEqual(ended);
   });

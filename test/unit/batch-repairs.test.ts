@@ -1,27 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { Batch } from '#domain/batches/batch.ts';
 import { cancelBatch } from '#domain/batches/cancel-batch.ts';
-import { takeTurns } from '#domain/batches/take-turns.ts';
 import { ModelFailure } from '#domain/platform/model-failure.ts';
 import { type BatchWorld, batchWorld } from '#support/batch-world/batch-world.ts';
+import { killOnce, positionsIn, secondsSince } from '#support/batch-world/interruptions.ts';
 
 const untilEnd = (world: BatchWorld, batch: Batch) =>
   world.runUntil(async () => (await world.read(batch)).status === 'completed');
-
-const secondsSince = (world: BatchWorld, { createdAt }: Batch): number =>
-  (world.clock.now().getTime() - Date.parse(createdAt)) / 1000;
-
-/** The next process dies after the first write with this name. */
-function killOnce(world: BatchWorld, write: string): void {
-  let isKilled = false;
-  world.state.killer = {
-    diesAfter(name) {
-      if (isKilled || name !== write) return false;
-      isKilled = true;
-      return true;
-    },
-  };
-}
 
 const endExecutions = ({ workflow }: BatchWorld): void => {
   for (const execution of workflow.executions.values()) execution.state = 'ended';
@@ -32,8 +17,6 @@ async function reconcileAfter(world: BatchWorld, seconds: number): Promise<void>
   await world.clock.advance(seconds * 1000);
   await world.reconcile();
 }
-
-const positionsIn = ({ queue }: BatchWorld) => queue.messages.map(({ body }) => body.positions);
 
 const createHistory = ({ stores }: BatchWorld) =>
   stores.chats.create({
@@ -71,9 +54,15 @@ describe('the execution of a batch', () => {
     expect(await world.read(batch)).toMatchObject({ executionNumber: 2, completed: 2, failed: 0 });
   });
 
-  it.each(['batches.incrementExecutionNumber', 'batchWorkflow.start', 'batches.requeueAll'])(
-    'is started by the next run if the reconciler has died after %s',
-    async (write) => {
+  it.each([
+    // A successor that was never started: its start enqueues everything once more.
+    ['batches.incrementExecutionNumber', 120],
+    // A successor that runs: its requests are lost 45 s after a check.
+    ['batchWorkflow.start', 180],
+    ['batches.requeueAll', 180],
+  ])(
+    'is started by the next run if the reconciler has died after %s: %i s in all',
+    async (write, seconds) => {
       const world = batchWorld();
       const batch = await world.create(2);
       await world.workflow.step(world.functions);
@@ -81,19 +70,23 @@ describe('the execution of a batch', () => {
       endExecutions(world);
       killOnce(world, write);
       await untilEnd(world, batch);
+      expect(secondsSince(world, batch)).toBe(seconds);
       expect(await world.read(batch)).toMatchObject({ executionNumber: 2, completed: 2, failed: 0 });
     },
   );
 
   it('may be lost together with the queue: everything that could be started is enqueued', async () => {
     const world = batchWorld({ slots: 3 });
-    await createHistory(world);
+    for (let history = 1; history <= 2; history += 1) await createHistory(world);
     world.model.replyTo = (message, attempt) => {
       if (message === 'Question 0') return 'silence';
       return message === 'Question 11' && attempt < 4 ? new ModelFailure('throttled', 'Busy') : message;
     };
     const batch = await world.create(
-      Array.from({ length: 45 }, (_, position) => ([12, 40].includes(position) ? { history_id: 1 } : {})),
+      Array.from({ length: 45 }, (_, position) => {
+        if ([12, 40].includes(position)) return { history_id: 1 };
+        return [21, 25].includes(position) ? { history_id: 2 } : {};
+      }),
     );
     await world.workflow.step(world.functions);
     // The first request is in work, another one waits for a retry, a group is not claimed, two are not enqueued.
@@ -103,8 +96,9 @@ describe('the execution of a batch', () => {
     world.queue.messages.length = 0;
     endExecutions(world);
     await world.reconcile();
-    // All but the one whose worker seems to live, and but the successor, which comes with its group.
-    expect(positionsIn(world)).toEqual([[11], [20, 21, 22, 23, 24, 25, 26, 27, 28, 29]]);
+    // Not: the one whose worker seems to live; 25, which follows 21; and 40, which comes with its group.
+    expect(positionsIn(world)).toEqual([[11], [20, 21, 22, 23, 24, 26, 27, 28, 29]]);
+    expect(world.state.errors.filter((error) => !(error instanceof ModelFailure))).toEqual([]);
     const delays = world.queue.messages.map(
       ({ visibleAt }) => (visibleAt - world.clock.now().getTime()) / 1000,
     );
@@ -203,6 +197,26 @@ describe('claimed requests whose worker has died', () => {
   });
 });
 
+describe('requests that have a worker', () => {
+  it('have their slots, however long they take', async () => {
+    const world = batchWorld({ slots: 2 });
+    world.model.replyTo = (message) => (/ \d$/.test(message) ? 'silence' : message);
+    const batch = await world.create(25);
+    await world.workflow.step(world.functions);
+    const [first] = world.queue.messages;
+    if (first !== undefined) first.deliveries = 1;
+    // The first message is split into ten, and the second one gives its slot back.
+    await world.deliver(2);
+    const work = world.deliver();
+    await world.clock.advance(0);
+    await reconcileAfter(world, 1);
+    await reconcileAfter(world, 60);
+    expect(await world.read(batch)).toMatchObject({ slots: 10, groupsSent: 2 });
+    expect(world.queue.messages).toHaveLength(10);
+    await world.advanceDuring(work, 10_000);
+  });
+});
+
 describe('a request without a message', () => {
   it('that continues a history is enqueued when the one before it has ended a lease ago', async () => {
     const world = batchWorld();
@@ -270,71 +284,6 @@ describe('the index entry of a batch', () => {
   });
 });
 
-describe('dispatch-batch', () => {
-  const dispatch = (world: BatchWorld, { id }: Batch, taskToken: string) =>
-    world.functions.dispatch({ workspaceId: 'ws_1', batchId: id, taskToken });
-
-  it.each(['batches.saveTaskToken', 'batches.enqueueFirst', 'batchQueue.send', 'batches.markFirstEnqueued'])(
-    'enqueues every first request after it has died after %s',
-    async (write) => {
-      const world = batchWorld({ slots: 2 });
-      const batch = await world.create(35);
-      killOnce(world, write);
-      await expect(dispatch(world, batch, 'first')).rejects.toThrow();
-      await dispatch(world, batch, 'second');
-      expect(await world.read(batch)).toMatchObject({ taskToken: 'second', groupsSent: 2, slots: 2 });
-      const sent = new Set(positionsIn(world).flat());
-      expect([...sent]).toEqual(Array.from({ length: 20 }, (_, position) => position));
-    },
-  );
-
-  it('completes its callback at once if no work is left', async () => {
-    const world = batchWorld();
-    const completed: string[] = [];
-    world.services.batchWorkflow.completeTaskCallback = async (token) => completed.push(token) > 0;
-    const batch = await world.create(1);
-    await dispatch(world, batch, 'first');
-    expect(completed).toEqual([]);
-    await world.deliver();
-    // The worker of the last request.
-    expect(completed).toEqual(['first']);
-    await dispatch(world, batch, 'second');
-    expect(completed).toEqual(['first', 'second']);
-    await world.functions.advance({ workspaceId: 'ws_1', batchId: batch.id });
-    await dispatch(world, batch, 'third');
-    expect(completed).toEqual(['first', 'second', 'third']);
-    await expect(dispatch(world, { ...batch, id: 'unknown' }, 'fourth')).rejects.toThrow(
-      'There is no batch unknown',
-    );
-  });
-
-  it('enqueues nothing of a stopped batch', async () => {
-    const world = batchWorld();
-    const batch = await world.create(12);
-    await cancelBatch(world.services)('ws_1', batch.id, async () => undefined);
-    await dispatch(world, batch, 'first');
-    expect(world.queue.messages).toEqual([]);
-  });
-
-  it('enqueues what a worker took and did not send, when the last slot was given back', async () => {
-    const world = batchWorld({ slots: 1 });
-    const batch = await world.create(15);
-    await world.workflow.step(world.functions);
-    // The write was done, but no response came: its worker gives the slot back.
-    const { enqueueNext } = world.stores.batches;
-    world.services.batches.enqueueNext = async (...input) => {
-      await enqueueNext(...input);
-      return undefined;
-    };
-    await world.deliver();
-    world.services.batches.enqueueNext = enqueueNext;
-    expect(await world.read(batch)).toMatchObject({ groupsSent: 2, slots: 0 });
-    await world.run();
-    expect(await world.read(batch)).toMatchObject({ status: 'completed', completed: 15, slots: 0 });
-    expect(secondsSince(world, batch)).toBe(0);
-  });
-});
-
 describe('the chat of a cancelled request', () => {
   it('is released if its worker died between the lease and its note', async () => {
     const world = batchWorld();
@@ -347,15 +296,5 @@ describe('the chat of a cancelled request', () => {
     await cancelBatch(world.services)('ws_1', batch.id, async () => undefined);
     await world.runUntil(async () => (await world.read(batch)).status === 'cancelled');
     expect(await world.stores.chats.get('ws_1', 1)).toMatchObject({ lease: null });
-  });
-});
-
-describe('takeTurns', () => {
-  const all = (sources: readonly (readonly number[])[]) =>
-    Array.fromAsync(takeTurns(sources.map((source) => source.values())));
-
-  it('takes one item of each source in turn', async () => {
-    expect(await all([[1, 2, 3, 4], [], [5], [6, 7]])).toEqual([1, 5, 6, 2, 7, 3, 4]);
-    expect(await all([])).toEqual([]);
   });
 });

@@ -198,15 +198,20 @@ describe('a reply that cannot be stored', () => {
   it('because of an outage is stored by the next attempt', async () => {
     const world = batchWorld();
     const { put } = world.stores.messages;
-    let failures = 0;
     world.services.messages.put = async (chat, message) => {
-      failures += 1;
-      if (failures < 3) throw new Error('The table is unavailable');
+      if (message.content === 'Question 0') throw new Error('The table is unavailable');
       return put(chat, message);
     };
-    const batch = await world.create(1);
+    const batch = await world.create(3);
+    await world.run();
+    // The queue delivers the message once more, and the slot stays with it. The other requests have ended.
+    expect(world.queue.messages.map(({ body, deliveries }) => [body.positions, deliveries])).toEqual([
+      [[0, 1, 2], 1],
+    ]);
+    expect(await world.read(batch)).toMatchObject({ completed: 2, failed: 0, slots: 1 });
+    world.services.messages.put = put;
     await untilEnd(world, batch);
-    expect(await world.read(batch)).toMatchObject({ completed: 1, failed: 0 });
+    expect(await world.read(batch)).toMatchObject({ completed: 3, failed: 0 });
   });
 });
 
@@ -218,7 +223,7 @@ describe('a request that kills its worker', () => {
       diesAfter: (write) => write === 'messages.put' && world.model.calls.at(-1) === 'Question 1',
     };
     const batch = await world.create(2);
-    await untilEnd(world, batch, 10);
+    await untilEnd(world, batch);
     const results = await world.results(batch);
     expect(results.map(({ status }) => status)).toEqual(['success', 'failed']);
     expect(results[1]).toMatchObject({
@@ -243,5 +248,43 @@ describe('a request that kills its worker', () => {
     expect(await world.results(batch)).toMatchObject([
       { status: 'failed', error_code: 500, error_message: 'The request could not be processed' },
     ]);
+  });
+});
+
+describe('a dead letter', () => {
+  it('fails its requests that nobody processes, and passes its slot on', async () => {
+    const world = batchWorld({ slots: 1 });
+    const chat = { workspaceId: 'ws_1', agentId: 'agent', name: 'History', externalUserId: null };
+    await world.stores.chats.create(chat);
+    world.model.replyTo = (message) => (message === 'Question 1' ? 'silence' : message);
+    const batch = await world.create(
+      Array.from({ length: 12 }, (_, position) => ([2, 5].includes(position) ? { history_id: 1 } : {})),
+    );
+    await world.workflow.step(world.functions);
+    const [message] = world.queue.messages.splice(0);
+    if (message === undefined) throw new Error('There is no message');
+    const work = world.workers.process({ ...message.body, positions: [0, 1] }, false);
+    await world.clock.advance(0);
+    world.queue.messages.length = 0;
+    await world.workers.failDeadLetter({ ...message.body, positions: [0, 1, 2, 3] });
+    expect((await world.results(batch)).slice(0, 4).map(({ status }) => status)).toEqual([
+      ...['success', 'processing', 'failed', 'failed'],
+    ]);
+    expect(await world.read(batch)).toMatchObject({ failed: 2 });
+    // The next request of the history.
+    expect(world.queue.messages.map(({ body }) => body.positions)).toContainEqual([5]);
+    await world.advanceDuring(work, 10_000);
+  });
+
+  it('of a batch that is stopped or gone changes nothing', async () => {
+    const world = batchWorld();
+    const batch = await world.create(2);
+    await world.workflow.step(world.functions);
+    const [message] = world.queue.messages;
+    if (message === undefined) throw new Error('There is no message');
+    await world.stores.batches.markExpired(batch, batch.expiresAt);
+    await world.workers.failDeadLetter(message.body);
+    await world.workers.failDeadLetter({ ...message.body, batchId: 'unknown' });
+    expect(await world.stores.batches.allItems(batch)).toEqual([]);
   });
 });

@@ -247,6 +247,17 @@ describe('a delivery', () => {
 });
 
 describe('a delivery without an execution', () => {
+  /** The next attempt is due in five seconds. */
+  async function withFailedAttempt() {
+    const world = batchWorld();
+    world.state.receive = () => failing;
+    const batch = await createWith(world, ['completed']);
+    await world.run();
+    const entries = () =>
+      Array.fromAsync(world.stores.reconciliationIndex.webhooksDue(batch.workspaceId, '2100'));
+    return { world, batch, entries };
+  }
+
   it('gets one from the reconciler when an attempt is overdue, and leaves the index at its end', async () => {
     const world = batchWorld();
     world.state.receive = (attempt) => (attempt < 3 ? failing : { status: 200, retryAfter: null });
@@ -264,19 +275,31 @@ describe('a delivery without an execution', () => {
     expect((await world.read(batch)).executionNumber).toBe(2);
   });
 
+  it('has an index entry for the time of its next attempt', async () => {
+    const { world, batch, entries } = await withFailedAttempt();
+    await world.clock.advance(60_000);
+    await world.run();
+    await world.reconcile();
+    const { nextAt } = await deliveryOf(world, batch);
+    expect(await entries()).toEqual([{ ...ownerOf(batch), due: nextAt }]);
+    expect(Date.parse(nextAt)).toBeGreaterThan(world.clock.now().getTime());
+  });
+
   it('is found by the entry of its open batch if its own is missing', async () => {
-    const world = batchWorld();
-    world.state.receive = () => failing;
-    const batch = await createWith(world, ['completed']);
-    await world.runUntil(() => world.state.calls.length === 1);
+    const { world, batch, entries } = await withFailedAttempt();
+    const { nextAt } = await deliveryOf(world, batch);
+    const { reconciliationIndex } = world.services;
+    const openBatch = { ...ownerOf(batch), lastCheck: null };
+    world.services.reconciliationIndex = { ...reconciliationIndex, openBatches: async () => [openBatch] };
+    for (const entry of await entries()) await reconciliationIndex.removeWebhook(entry);
+    await world.reconcile();
+    expect(await entries()).toEqual([{ ...ownerOf(batch), due: nextAt }]);
+    for (const entry of await entries()) await reconciliationIndex.removeWebhook(entry);
     for (const execution of world.workflow.executions.values()) execution.state = 'ended';
-    const { reconciliationIndex } = world.stores;
-    const entries = await Array.fromAsync(reconciliationIndex.webhooksDue('ws_1', '2100'));
-    for (const entry of entries) await reconciliationIndex.removeWebhook(entry);
-    reconciliationIndex.openBatches = async () => [{ ...ownerOf(batch), lastCheck: null }];
-    world.services.reconciliationIndex.openBatches = reconciliationIndex.openBatches;
-    world.state.receive = () => ({ status: 200, retryAfter: null });
-    await untilState(world, batch, 'delivered', 1);
+    await world.clock.advance(40_000);
+    await world.reconcile();
+    expect([...world.workflow.executions.keys()]).toEqual(['batch-001-1', 'batch-001-2']);
+    expect(await entries()).toEqual([{ ...ownerOf(batch), due: world.clock.now().toISOString() }]);
   });
 });
 

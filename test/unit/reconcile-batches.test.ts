@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { reconcileBatches } from '#domain/batches/reconcile-batches.ts';
+import { takeTurns } from '#domain/batches/take-turns.ts';
 import { batchWorld } from '#support/batch-world/batch-world.ts';
 import { memoryReconciliationIndex } from '#support/memory-stores/reconciliation-index.ts';
 import { sampleBatch, sampleRequests } from '#support/sample-batches.ts';
@@ -79,4 +80,11 @@ test('a run that meets its deadline leaves the rest to the next runs, which skip
     for (const id of checked) seen.add(id);
   }
   expect(seen.size).toBe(1000);
+});
+
+test('one item of each source is taken in turn, until all are empty', async () => {
+  const all = (sources: readonly (readonly number[])[]) =>
+    Array.fromAsync(takeTurns(sources.map((source) => source.values())));
+  expect(await all([[1, 2, 3, 4], [], [5], [6, 7]])).toEqual([1, 5, 6, 2, 7, 3, 4]);
+  expect(await all([])).toEqual([]);
 });

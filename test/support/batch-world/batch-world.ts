@@ -18,7 +18,7 @@ import { memoryStores } from '../memory-stores/memory-stores.ts';
 import { memoryQueue, type Workers } from './memory-queue.ts';
 import { memoryWorkflow, type WorkflowFunctions } from './memory-workflow.ts';
 import { type Killer, mortalServices } from './mortal-services.ts';
-import { scriptedRuntime } from './scripted-runtime.ts';
+import { scriptedModel } from './scripted-model.ts';
 
 const minute = 60_000;
 const lease = 30_000;
@@ -32,7 +32,7 @@ const agentVersion = (id: string): AgentVersion => ({
   ...{ id: `version of ${id}`, agentId: id, workspaceId: 'ws_1', number: 1 },
   ...{ publishedAt: '2027-01-01T00:00:00.000Z', agentCreatedAt: '2027-01-01T00:00:00.000Z' },
   definition: {
-    ...{ name: id, description: '', agent_type: 'consultant', system_prompt: '', llm_model: 'demo' },
+    ...{ name: id, description: '', agent_type: 'consultant', system_prompt: '', llm_model: 'openai:test' },
     ...{ unified_tools: [], suggested_questions: [], use_search: false, meta: {} },
   },
 });
@@ -46,7 +46,7 @@ export function batchWorld(given: Partial<BatchSettings> = {}) {
   const stores = memoryStores({ clock, actor: () => 'tester' });
   const queue = memoryQueue(clock);
   const workflow = memoryWorkflow(clock, { batchTimeout: settings.timeout, lease });
-  const model = scriptedRuntime();
+  const model = scriptedModel();
   const workspace: Workspace = {
     ...{ id: 'ws_1', name: 'Workspace', enabled: true, whitelistEnabled: false, titlesEnabled: true },
     ...{ limits: 'default', ownLimits: {}, createdAt: '2027-01-01T00:00:00.000Z' },
@@ -74,7 +74,7 @@ export function batchWorld(given: Partial<BatchSettings> = {}) {
     clock,
     batchQueue: queue,
     batchWorkflow: workflow,
-    agentRuntime: model,
+    agentRuntime: model.runtime,
     batchSettings: { timeout: settings.timeout, item: 4 * minute },
     queueSettings: { workspaceSlots: settings.slots },
     webhookSettings: {

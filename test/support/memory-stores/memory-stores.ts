@@ -22,7 +22,7 @@ export function memoryStores(settings: StoreSettings): Stores {
   const idempotency = memoryIdempotencyStore();
   const { add, chats, feedback, messages } = memoryChatStores(settings.clock, idempotency);
   const index = memoryReconciliationIndex();
-  const { deliveries, ...deliveryWrites } = memoryDeliveryStore(index);
+  const { deliveries, ...deliveryWrites } = memoryDeliveryStore(index, audit);
   const batches = memoryBatchStore({
     clock: settings.clock,
     chats: { add },

@@ -1,6 +1,7 @@
 import type { DeliveryStore } from '#domain/webhooks/delivery-store.ts';
 import type { DeliveryAttempt, DeliveryOwner, WebhookDelivery } from '#domain/webhooks/webhook-delivery.ts';
 import type { MemoryReconciliationIndex } from './reconciliation-index.ts';
+import type { MemoryAudit } from './workspace-stores.ts';
 
 export interface MemoryDeliveryStore {
   deliveries: DeliveryStore;
@@ -8,9 +9,10 @@ export interface MemoryDeliveryStore {
   add(delivery: WebhookDelivery): void;
 }
 
-export function memoryDeliveryStore({
-  addWebhook,
-}: Pick<MemoryReconciliationIndex, 'addWebhook'>): MemoryDeliveryStore {
+export function memoryDeliveryStore(
+  { addWebhook }: Pick<MemoryReconciliationIndex, 'addWebhook'>,
+  audit: MemoryAudit,
+): MemoryDeliveryStore {
   const stored = new Map<string, { delivery: WebhookDelivery; attempts: Map<number, DeliveryAttempt> }>();
   const nameOf = ({ workspaceId, batchId }: DeliveryOwner): string => JSON.stringify([workspaceId, batchId]);
   const attemptsOf = (owner: DeliveryOwner): Map<number, DeliveryAttempt> =>
@@ -60,7 +62,10 @@ export function memoryDeliveryStore({
         ...{ ...read, state: 'pending', round: read.round + 1, attempts: 0, nextAt: at },
       };
       if (!change(read, restarted)) return undefined;
-      addWebhook({ workspaceId: read.workspaceId, batchId: read.batchId, due: at });
+      const { workspaceId, batchId } = read;
+      addWebhook({ workspaceId, batchId, due: at });
+      const changes = { round: restarted.round };
+      audit({ action: 'webhook resent', workspaceId, target: batchId, changes });
       return restarted;
     },
     attempts: async (owner) =>

@@ -1,0 +1,39 @@
+import type { AgentRuntime, ReplyRequest } from '#domain/chats/agent-runtime.ts';
+import { scriptedRuntime } from '../scripted-runtime.ts';
+
+/** What the model does with a request: a text, an error after a text or before any, or nothing until it is aborted. */
+export type ModelReply = string | Error | { text: string; error: Error } | 'silence';
+
+export interface ScriptedModel {
+  runtime: AgentRuntime;
+  /** Messages in the order of their calls. */
+  calls: string[];
+  requests: ReplyRequest[];
+  /** @param attempt counted from 1 for each message */
+  replyTo: (message: string, attempt: number) => ModelReply;
+}
+
+export function scriptedModel(): ScriptedModel {
+  const runtime = scriptedRuntime();
+  const model: ScriptedModel = {
+    runtime,
+    calls: [],
+    requests: [],
+    replyTo: (message) => `Reply to ${message}`,
+  };
+  runtime.onReply = (reply) => {
+    const { message } = reply.request;
+    model.calls.push(message);
+    model.requests.push(reply.request);
+    const attempt = model.calls.filter((called) => called === message).length;
+    const made = model.replyTo(message, attempt);
+    const endCall = reply.startCall();
+    if (made === 'silence') return;
+    if (made instanceof Error) return reply.fail(made);
+    reply.text(typeof made === 'string' ? made : made.text);
+    endCall();
+    if (typeof made === 'string') reply.end();
+    else reply.fail(made.error);
+  };
+  return model;
+}
