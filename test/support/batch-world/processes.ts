@@ -1,0 +1,50 @@
+import { advanceBatch, failBatch } from '#domain/batches/advance-batch.ts';
+import { wantsWebhook } from '#domain/batches/batch.ts';
+import { dispatchBatch } from '#domain/batches/dispatch-batch.ts';
+import { failBatchItems } from '#domain/batches/fail-batch-items.ts';
+import { processBatchItems } from '#domain/batches/process-batch-items.ts';
+import { deliverWebhook } from '#domain/webhooks/deliver-webhook.ts';
+import type { Workers } from './memory-queue.ts';
+import type { WorkflowFunctions } from './memory-workflow.ts';
+import { mortalServices } from './mortal-services.ts';
+import type { WorldServices, WorldState } from './world-services.ts';
+
+/** The functions of batches. Each call is a process, which dies where the test says. */
+export function createProcesses(all: WorldServices, state: WorldState) {
+  /** Calls a use case as one process, which may die. @throws Error if it died */
+  const invoke = async <Result>(call: (ports: WorldServices) => Promise<Result>): Promise<Result> => {
+    if (state.killer === null) return call(all);
+    const process = mortalServices(all, state.killer);
+    const result = await call(process.services);
+    if (process.isDead()) throw new Error('The process has died');
+    return result;
+  };
+  const succeeds = async (call: (ports: WorldServices) => Promise<boolean>): Promise<boolean> => {
+    try {
+      return await invoke(call);
+    } catch {
+      return false;
+    }
+  };
+
+  const workers: Workers = {
+    process: (message, isRedelivered) =>
+      succeeds((ports) => processBatchItems(ports)(message, isRedelivered)),
+    failDeadLetter: (message) =>
+      succeeds(async (ports) => {
+        await failBatchItems(ports)(message);
+        return true;
+      }),
+  };
+  const functions: WorkflowFunctions = {
+    dispatch: (input) => invoke((ports) => dispatchBatch(ports)(input)),
+    advance: (input) =>
+      invoke(async (ports) => {
+        const { batch, stage } = await advanceBatch(ports)(input);
+        return { stage, webhook: wantsWebhook(batch) };
+      }),
+    fail: (input) => invoke(async (ports) => ({ webhook: wantsWebhook(await failBatch(ports)(input)) })),
+    deliver: (input) => invoke((ports) => deliverWebhook(ports)(input)),
+  };
+  return { invoke, workers, functions };
+}

@@ -1,0 +1,153 @@
+import type { AgentVersion } from '#domain/agents/agent.ts';
+import type { createBatch } from '#domain/batches/create-batch.ts';
+import type { processBatchItems } from '#domain/batches/process-batch-items.ts';
+import type { reconcileBatches } from '#domain/batches/reconcile-batches.ts';
+import type { StoredFile } from '#domain/files/stored-file.ts';
+import type { Clock } from '#domain/platform/clock.ts';
+import type { deliverWebhook } from '#domain/webhooks/deliver-webhook.ts';
+import type { WebhookResponse } from '#domain/webhooks/webhook-sender.ts';
+import type { Use } from '#domain/workspaces/usage.ts';
+import type { Workspace } from '#domain/workspaces/workspace.ts';
+import type { ManualClock } from '../manual-clock.ts';
+import type { Stores } from '../open-stores.ts';
+import type { memoryQueue } from './memory-queue.ts';
+import type { memoryWorkflow } from './memory-workflow.ts';
+import type { Killer } from './mortal-services.ts';
+import type { scriptedModel } from './scripted-model.ts';
+
+const minute = 60_000;
+const lease = 30_000;
+const day = 24 * 60 * minute;
+
+/** The settings of lib/settings.ts, but for few slots and workers, so that batches of some requests use all of them. */
+export const defaults = { slots: 2, atOnce: 20, timeout: day, lease };
+export type BatchSettings = typeof defaults;
+
+/** What tests change and check. */
+export type WorldState = ReturnType<typeof createState>;
+
+export function createState() {
+  const workspace: Workspace = {
+    ...{ id: 'ws_1', name: 'Workspace', enabled: true, whitelistEnabled: false, titlesEnabled: true },
+    ...{ limits: 'default', ownLimits: {}, createdAt: '2027-01-01T00:00:00.000Z' },
+  };
+  return {
+    workspace,
+    whitelist: new Set<string>(),
+    agents: new Set(['agent', 'other agent']),
+    files: new Map<string, StoredFile>(),
+    forbiddenUrls: new Map<string, string>(),
+    uses: [] as Use[],
+    endedBatches: [] as string[],
+    overdue: 0,
+    errors: [] as unknown[],
+    calls: [] as { url: string; at: number; headers: Readonly<Record<string, string>>; body: string }[],
+    receive: (_attempt: number): WebhookResponse | Error => ({ status: 200, retryAfter: null }),
+    /** The reconciler runs every minute. */
+    reconciles: true,
+    killer: null as Killer | null,
+  };
+}
+
+/** All that the use cases of batches and webhooks need. */
+export type WorldServices = Parameters<typeof createBatch>[0] &
+  Parameters<typeof processBatchItems>[0] &
+  Parameters<typeof reconcileBatches>[0] &
+  Parameters<typeof deliverWebhook>[0];
+
+export interface WorldParts {
+  settings: BatchSettings;
+  clock: ManualClock;
+  stores: Stores;
+  queue: ReturnType<typeof memoryQueue>;
+  workflow: ReturnType<typeof memoryWorkflow>;
+  model: ReturnType<typeof scriptedModel>;
+  state: WorldState;
+}
+
+export function createServices({
+  settings,
+  clock,
+  stores,
+  queue,
+  workflow,
+  model,
+  state,
+}: WorldParts): WorldServices {
+  let ids = 0;
+  const services = {
+    ...stores,
+    clock,
+    batchQueue: queue,
+    batchWorkflow: workflow,
+    agentRuntime: model.runtime,
+    batchSettings: { timeout: settings.timeout, item: 4 * minute },
+    queueSettings: { workspaceSlots: settings.slots },
+    webhookSettings: {
+      timeout: 15_000,
+      retryDelays: [5, 300, 1800, 7200, 18_000, 36_000, 36_000].map((seconds) => seconds * 1000),
+    },
+    replySettings: {
+      ...{ streamTimeout: 90_000, lease, historyCharacters: 60_000, attachedFiles: 2 },
+      limits: { modelCalls: 8, toolUses: 8, toolsAtOnce: 4, replyBytes: 1_000_000 },
+    },
+    agents: {
+      published: async (_workspaceId: string, id: string) =>
+        state.agents.has(id) ? agentVersion(id) : undefined,
+    },
+    workspaces: {
+      get: async (id: string) => (id === state.workspace.id ? state.workspace : undefined),
+      isListed: async (_workspaceId: string, user: string) => state.whitelist.has(user),
+    },
+    fileIndex: { get: async (_workspaceId: string, uuid: string) => state.files.get(uuid) },
+    usage: { add: async (use: Use) => void state.uses.push(use) },
+    identifiers: {
+      uuid: () => {
+        ids += 1;
+        return `batch-${String(ids).padStart(3, '0')}`;
+      },
+    },
+    secretCipher,
+    webhookSender: webhookSenderOf(clock, state),
+    log: {
+      info: () => undefined,
+      warn: () => undefined,
+      error: (_message: string, fields?: Record<string, unknown>) => void state.errors.push(fields?.error),
+    },
+    meter: {
+      ...{ replied: () => undefined, modelFailed: () => undefined, modelRetried: () => undefined },
+      ...{ requestsWorked: () => undefined, webhookCalled: () => undefined },
+      ...{ keyRejected: () => undefined, usageNotCounted: () => undefined },
+      batchEnded: (status: string) => void state.endedBatches.push(status),
+    },
+  };
+  // Few methods of these stores are used, and only those are there.
+  return services as unknown as WorldServices;
+}
+
+const agentVersion = (id: string): AgentVersion => ({
+  ...{ id: `version of ${id}`, agentId: id, workspaceId: 'ws_1', number: 1 },
+  ...{ publishedAt: '2027-01-01T00:00:00.000Z', agentCreatedAt: '2027-01-01T00:00:00.000Z' },
+  definition: {
+    ...{ name: id, description: '', agent_type: 'consultant', system_prompt: '', llm_model: 'openai:test' },
+    ...{ unified_tools: [], suggested_questions: [], use_search: false, meta: {} },
+  },
+});
+
+const secretCipher = {
+  encrypt: async (secret: string, { batchId }: { batchId: string }) => `${secret} of ${batchId}`,
+  async decrypt(encrypted: string, { batchId }: { batchId: string }) {
+    if (!encrypted.endsWith(` of ${batchId}`)) throw new Error('The secret is that of another batch');
+    return encrypted.slice(0, -` of ${batchId}`.length);
+  },
+};
+
+const webhookSenderOf = (clock: Clock, state: WorldState) => ({
+  rejectionOf: async (url: string) => state.forbiddenUrls.get(url) ?? null,
+  async post(url: string, call: { headers: Readonly<Record<string, string>>; body: string }) {
+    state.calls.push({ url, at: clock.now().getTime(), ...call });
+    const response = state.receive(state.calls.length);
+    if (response instanceof Error) throw response;
+    return response;
+  },
+});
