@@ -9,12 +9,15 @@ import type { Clock } from '#domain/platform/clock.ts';
 import { untilAborted } from '#domain/platform/until-aborted.ts';
 import { startOfText } from './prepared-json.ts';
 
-/** Size of the cache of a warm function: the files read last, so that a follow-up message finds its files there. */
+/**
+ * Bytes of the files read last that a warm function caches, so that it need not read them again for a follow-up
+ * message.
+ */
 const cachedBytes = 20 * 1024 * 1024;
 
 /**
- * Delays between attempts while Lambda throttles the preparing function, whose concurrency is bounded. A file usually
- * takes 1.5 s. At 5 s, even many waiting replies make few calls.
+ * Delays between attempts while Lambda throttles the preparing function, because its concurrency is limited. Preparing
+ * a file usually takes 1.5 s. With delays of up to 5 s, even many waiting replies make few calls.
  */
 const firstBackoffMilliseconds = 500;
 const longestBackoffMilliseconds = 5000;
@@ -106,7 +109,7 @@ const isThrottled = (error: unknown): boolean =>
 
 interface Cached {
   content: AttachmentContent;
-  /** The bounds that it was read with. */
+  /** The bounds with which the content was read. */
   bounds: TextBounds;
   bytes: number;
 }

@@ -57,7 +57,7 @@ export function s3FileWriter(
 
     async end() {
       if (uploadId === undefined) {
-        // Set before the call: if it fails, the object may exist all the same.
+        // Set before the call, because a failed call may have created the object all the same.
         isObject = true;
         await client.send(new PutObjectCommand({ ...attributes, Body: buffer.subarray(0, filled) }));
         return;

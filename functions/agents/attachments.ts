@@ -11,9 +11,12 @@ const charactersShown = 60_000;
 const previewCharacters = 2000;
 /** Providers accept 20 images in a request. Older images are only named in the prompt. */
 const imagesShown = 10;
-/** The default attachments of ten messages. Names of 255 characters are then 25,000 characters in all. */
+/**
+ * Files that the prompt names: as many as ten messages may attach by default. With names of 255 characters, they are
+ * 25,000 characters in all.
+ */
 const filesListed = 100;
-/** The default attachments of one message. Each read uses a connection, and may first prepare the file. */
+/** As many files as one message may attach by default. Each read uses a connection, and may first prepare the file. */
 const concurrentReads = 10;
 
 export interface Shown {

@@ -103,7 +103,7 @@ class Blocks {
     this.all.push({ type: 'tool-call', toolCallId, toolName, input, ...optionsOf(call) });
   }
 
-  /** Without empty blocks. */
+  /** The content without empty blocks. */
   content(): Content {
     return this.all.filter((block) => !('text' in block) || block.text !== '' || block.providerOptions);
   }

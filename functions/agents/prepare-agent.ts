@@ -97,7 +97,7 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
   };
 }
 
-/** A model whose retries count in the budget of the reply. */
+/** Returns a model with retries. Each retry counts in the budget of the reply. */
 export const requestModel = (
   settings: Pick<AgentSettings, 'onRetry'>,
   name: string,

@@ -67,7 +67,7 @@ export const idParameter = z
   .transform((text) => idOf(BigInt(text)))
   .meta({ override: { type: 'integer' } });
 
-/** The same for a JSON body. */
+/** An id of a chat or message in a JSON body, with the rules of `idParameter`. */
 export const idField = z
   .preprocess(
     (value) => (isInteger(value) ? idOf(value) : value),
@@ -89,7 +89,7 @@ export const optional = <Schema extends z.ZodType>(schema: Schema) =>
     .transform((value) => value ?? undefined)
     .optional();
 
-/** The same for a field with a default. */
+/** An optional field with a default. null means absent here too. */
 export const withDefault = <Schema extends z.ZodType>(schema: Schema, value: z.output<Schema>) => {
   const nullable = schema.nullable().transform((input): z.output<Schema> => input ?? value);
   // zod omits the default of a transformed input from the JSON Schema, so it is set explicitly.

@@ -48,7 +48,10 @@ const start = startTurn(services);
 const finish = finishTurn(services);
 const checkUsers = checkNamedUsers(services);
 
-/** Left of the function's time when a reply is cut: two calls to store it, each with time for some retries. */
+/**
+ * Reserved at the end of the function's time, to store a reply that was aborted at its deadline: two calls, each with
+ * time for some retries.
+ */
 const millisecondsToStore = 15_000;
 
 /** Milliseconds that the model may take. */

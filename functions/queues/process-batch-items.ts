@@ -40,7 +40,10 @@ const process = processBatchItems({
   workspaces: workspaces(),
 });
 
-/** Processes requests of batches. If it could not handle some of a message, the queue delivers that message again. */
+/**
+ * Processes requests of batches. If some requests of a message were not processed, the queue delivers that message
+ * again.
+ */
 export const handler = observed(async ({ Records }: SQSEvent): Promise<SQSBatchResponse> => {
   const failures = await Promise.all(
     Records.map(async ({ messageId, body, attributes }) => {

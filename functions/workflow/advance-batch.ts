@@ -11,7 +11,7 @@ const advance = advanceBatch({
   meter,
 });
 
-/** Checks a batch, and returns how the workflow goes on. */
+/** Checks a batch, and returns its batch phase, by which the workflow continues. */
 export const handler = observed(
   async (input: { workspaceId: string; batchId: string }): Promise<{ stage: string; webhook: boolean }> => {
     const { stage, batch } = await advance(input);

@@ -11,7 +11,7 @@ const fail = failBatch({
   meter,
 });
 
-/** Ends a batch whose workflow cannot go on. */
+/** Ends a batch if its workflow cannot continue. */
 export const handler = observed(
   async (input: { workspaceId: string; batchId: string }): Promise<{ webhook: boolean }> => ({
     webhook: wantsWebhook(await fail(input)),

@@ -9,7 +9,7 @@ import {
 
 /** Stored indexes. Each is written once, under a unique name, and never changes. */
 export interface IndexObjects {
-  /** @returns its name */
+  /** @returns the name of the stored object */
   put(workspaceId: string, object: Uint8Array): Promise<string>;
   /** Undefined if the object was deleted. */
   get(name: string): Promise<Uint8Array | undefined>;

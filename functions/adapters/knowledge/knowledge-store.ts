@@ -43,7 +43,8 @@ export function knowledgeStore(table: KnowledgeTable, objects: IndexObjects): Kn
   const attemptChange = async (
     ...[workspaceId, decide]: Parameters<KnowledgeStore['change']>
   ): Promise<boolean> => {
-    // Reads the head first: a change stored after this read fails the write by the revision's condition.
+    // The head is read first. If another change is stored after this read, the condition on the revision makes the
+    // write fail.
     const before = await newest(workspaceId, read);
     const change = decide(await table.documents(workspaceId));
     const index = (before?.index ?? KnowledgeIndex.empty()).changed(change);
@@ -56,7 +57,8 @@ export function knowledgeStore(table: KnowledgeTable, objects: IndexObjects): Kn
       change,
     );
     const unused = moved ? before?.head.objectName : objectName;
-    // The change has succeeded or failed by now. An object that cannot be deleted only costs storage.
+    // The change has succeeded or failed by now, so an error is ignored. An object that cannot be deleted only costs
+    // storage.
     if (unused !== undefined) await objects.delete(unused).catch(() => undefined);
     return moved;
   };

@@ -1,4 +1,4 @@
-/** A run of letters, digits and combining marks, or a single emoji or pictographic symbol. */
+/** A sequence of letters, digits and combining marks, or a single emoji or pictographic symbol. */
 const words = /[\p{L}\p{N}\p{M}]+|\p{Extended_Pictographic}/gu;
 
 /** Scripts written without spaces between words. */
@@ -15,7 +15,7 @@ const segmenter = new Intl.Segmenter(undefined, { granularity: 'word' });
 
 /**
  * The search terms of a text: words in lower case, without accents. Scripts without spaces are split by a dictionary
- * (Intl.Segmenter). Only those runs go through it, because it is ten times slower.
+ * (Intl.Segmenter). Other scripts do not use the dictionary, because it is ten times slower.
  */
 export function termsOf(text: string): string[] {
   const terms: string[] = [];

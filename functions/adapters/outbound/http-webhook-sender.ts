@@ -5,7 +5,10 @@ import type { WebhookSender } from '#domain/webhooks/webhook-sender.ts';
 import { checkedAddresses, type OutboundRules } from './checked-addresses.ts';
 import { sendOutbound } from './send-outbound.ts';
 
-/** A client waits for the lookup. A name that takes longer counts as one that does not resolve. */
+/**
+ * A client that creates a batch waits for this lookup. If a lookup takes longer, the name is accepted, like a name that
+ * does not resolve.
+ */
 const lookupTimeoutMilliseconds = 3000;
 
 /** The body of a response is discarded. Up to this size it is received, so that the receiver can finish sending it. */

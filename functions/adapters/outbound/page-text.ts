@@ -77,6 +77,6 @@ function decode(body: Uint8Array, charset: string | undefined, kind: Kind): stri
   });
   // Browsers do not decode these encodings either: with them, a text can hide its content from filters.
   if (encoding === 'replacement') throw new OutboundFailure('unreadable', 'Its encoding cannot be read');
-  // The only encoding of HTML that TextDecoder does not support. Real pages do not use it.
+  // `x-user-defined` is the only encoding of HTML that TextDecoder does not support. Real pages do not use it.
   return new TextDecoder(encoding === 'x-user-defined' ? 'windows-1252' : encoding).decode(body);
 }

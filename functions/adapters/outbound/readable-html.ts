@@ -24,7 +24,7 @@ const skippedElements = new Set([
 const minMainCharacters = 200;
 /** A title is one line. */
 const titleCharacters = 300;
-/** Parsed without yielding to the event loop. Takes at worst 80 ms on a busy processor. */
+/** Characters that are parsed without yielding to the event loop: at worst 80 ms on a busy processor. */
 const chunkCharacters = 128 * 1024;
 /** Longer addresses contain data, such as data: URLs. */
 const addressCharacters = 2000;

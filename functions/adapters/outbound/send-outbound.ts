@@ -76,14 +76,14 @@ async function follow(request: OutboundRequest, signal: AbortSignal): Promise<Ou
     }
     if (next === undefined) {
       const whole = await wholeOf(request, response);
-      // Without Content-Length a body ends with the connection, so an abort by us looks like a complete body.
+      // Without Content-Length, a body ends with the connection. So an aborted body looks like a complete one.
       signal.throwIfAborted();
       return { url, ...whole };
     }
     response.destroy();
     if (hop === request.redirects)
       throw new OutboundFailure('redirects', `There are more than ${request.redirects} redirects`);
-    // A request over https must not be answered over plain http.
+    // A request over https must not be redirected to plain http.
     if (url.protocol === 'https:' && next.protocol === 'http:')
       throw new OutboundFailure('forbidden', 'A redirect leads from https to http');
     url = next;

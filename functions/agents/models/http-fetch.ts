@@ -63,7 +63,8 @@ function responseTo(request: ClientRequest): Promise<IncomingMessage> {
   request.once('response', resolve);
   // This listener stays: a response that is dropped also emits its error here, and an unhandled error ends the process.
   request.on('error', reject);
-  // An example is an unexpected protocol upgrade: Node.js then closes the connection and emits no other event.
+  // The connection may close without a response or an error, for example after an unexpected protocol upgrade: Node.js
+  // then emits no other event.
   const close = () => reject(networkError('ECONNRESET', 'The connection ended without an answer'));
   request.once('close', close).once('response', () => request.off('close', close));
   return promise;

@@ -34,7 +34,10 @@ export interface AgentTool<Config = unknown, Input = unknown> {
   run(input: Input, use: ToolUse<Config>): Promise<ToolOutcome>;
   /** Returns false if this deployment is not configured for the tool. Agents are then not offered it. */
   isAvailable?: () => boolean;
-  /** The tool searches the chat. A called agent is not offered it, because the chat belongs to its caller. */
+  /**
+   * The tool searches the chat. An agent that was called by another agent is not offered the tool, because the chat
+   * belongs to the calling agent.
+   */
   searchesChat?: true;
   /** After this tool the model may only write text: the reply ends and the user responds next. */
   handsOver?: true;

@@ -17,7 +17,7 @@ const searchLimits = {
   files: 200,
 };
 
-/** Files that a note names as not searched: enough to explain why a text is not found. */
+/** Maximum number of unsearched files that a note names: enough to explain why a text is not found. */
 const namesShown = 10;
 
 interface Services {

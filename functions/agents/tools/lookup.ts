@@ -23,7 +23,7 @@ export interface SourcedPassage extends Passage {
   source: Record<string, unknown>;
 }
 
-/** Searches the whole chat, including messages that are no longer in the prompt. */
+/** Searches messages and files of the chat, including messages that are no longer in the prompt. */
 export const lookup = (
   sources: readonly LookupSource[],
   ranking: PassageRanking,

@@ -9,7 +9,7 @@ const config = z.strictObject({ max_results: z.int().min(1).max(maxResultsLimit)
 
 const inputUpTo = (maxResults: number) =>
   z.object({
-    // Brave's limit.
+    // 400 characters are Brave's limit.
     query: z.string().trim().min(1).max(400).describe('What to search for, as one would type it.'),
     count: z
       .int()

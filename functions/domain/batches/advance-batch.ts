@@ -15,7 +15,8 @@ interface AdvanceServices
 export type BatchPhase = 'wait' | 'finish' | 'over';
 
 /**
- * Marks an expired batch, and completes a batch without work. It decides from the stored items alone.
+ * Marks the batch as expired if its time has passed, and completes the batch if no work is left. It decides by the
+ * stored items alone, not by the counters.
  * @returns what the workflow must wait for
  */
 export const advanceBatch =
@@ -39,7 +40,7 @@ export const advanceBatch =
 
 const phaseOf = (openBatch: Batch): BatchPhase => (openBatch.stop === null ? 'wait' : 'finish');
 
-/** Ends a batch whose workflow cannot go on. Requests without a result have failed. */
+/** Ends a batch if its workflow cannot continue. Requests without a result have failed. */
 export const failBatch =
   (services: AdvanceServices) =>
   async (input: { workspaceId: string; batchId: string }): Promise<Batch> => {
@@ -63,7 +64,7 @@ async function read(
   return batch;
 }
 
-/** A stopped batch retries no request, so requests with an expired lease have failed. */
+/** Fails the requests with an expired lease of a stopped batch, because a stopped batch retries no request. */
 async function failAbandoned(
   services: Pick<BatchServices, 'batches'> & Pick<PlatformServices, 'clock'>,
   batch: Batch,
@@ -81,7 +82,7 @@ const abandoned = (batch: Batch, item: BatchItem): BatchItem => {
 };
 
 async function closeBatch(services: AdvanceServices, batch: Batch, left: OpenRequests): Promise<void> {
-  // Before the batch completes, because nothing checks it afterwards.
+  // Chats are released before the batch completes, because the batch is not checked after its end.
   await releaseChats(services)(batch, left.unanswered);
   const now = services.clock.now();
   const at = now.toISOString();

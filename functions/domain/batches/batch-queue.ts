@@ -9,8 +9,8 @@ export interface QueuedRequests {
 }
 
 /**
- * `drained`: no message waits for delivery, but some are with workers, or hidden after a worker died; `empty`: no
- * message.
+ * `drained`: no message waits for delivery, but some are delayed, with workers, or hidden after a worker died; `empty`:
+ * no message.
  */
 export type QueueDepth = 'filled' | 'drained' | 'empty';
 

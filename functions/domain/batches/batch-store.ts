@@ -4,10 +4,10 @@ import type { BatchTransitions } from './batch-transitions.ts';
 
 export interface BatchStore extends BatchTransitions {
   /**
-   * Stores all requests, then the batch, so nobody sees half of a batch. A repeated call with the same id changes
-   * nothing.
+   * Stores all requests, then the batch, so that no reader sees an incomplete batch. A repeated call with the same id
+   * changes nothing.
    * @param checkLimit is given the number of other open batches of the workspace, and throws if one more is too many;
-   *   null without a limit
+   * null without a limit
    * @returns false if a batch with this id exists
    */
   create(
@@ -24,11 +24,11 @@ export interface BatchStore extends BatchTransitions {
     page: { limit: number; offset: number },
   ): Promise<{ total: number; batches: Batch[] }>;
   manifest(batch: Batch): Promise<ManifestEntry[]>;
-  /** Without the requests whose texts have expired. */
+  /** Leaves out requests that are no longer stored: they are removed some time after the batch has expired. */
   requests(batch: Batch, positions: readonly number[]): Promise<BatchRequest[]>;
   items(batch: Batch, positions: readonly number[]): Promise<(BatchItem | undefined)[]>;
   /** The items of all requests that were ever claimed, in no order. Strongly consistent. */
   allItems(batch: Batch): Promise<BatchItem[]>;
-  /** For operators, who know a batch by its id alone; of batches with a webhook. */
+  /** For operators, because they name a batch by its id alone. Undefined for a batch without a webhook. */
   workspaceOf(batchId: string): Promise<string | undefined>;
 }

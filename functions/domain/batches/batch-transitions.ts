@@ -6,9 +6,9 @@ import type { Batch, BatchItem, BatchRequest } from './batch.ts';
 /** A request that a worker wants to process. */
 export interface Claim {
   request: BatchRequest;
-  /** As it was read; undefined if the request was never claimed. */
+  /** The item as it was read; undefined if the request was never claimed. */
   item: BatchItem | undefined;
-  /** The chat to create for it; null if it has one. */
+  /** The chat to create for the request; null if it has one. */
   newChat: NewChat | null;
 }
 
@@ -70,26 +70,27 @@ export interface BatchTransitions {
   /**
    * Adds to the counters.
    * Writer: a worker. Condition: the batch is open; an ended one has exact counts.
-   * After a crash before it: `complete` counts the items themselves.
+   * After a crash before the write: `complete` counts the items themselves.
    */
   recordOutcomes(batch: Batch, outcomes: Outcomes): Promise<Batch | undefined>;
   /**
    * Replaces the number of slots, and the number of groups that were enqueued, before requests are enqueued once more.
-   * Writers: dispatch-batch and the reconciler. Condition: nobody has enqueued requests since the batch was read.
-   * After a crash: the reconciler requeues.
+   * Writers: dispatch-batch and the reconciler. Condition: no other caller has enqueued requests since the batch was
+   * read. After a crash: the reconciler requeues.
    */
   requeueAll(
     batch: Batch,
     sent: { at: string } & Pick<Batch, 'groupsSent' | 'slots'>,
   ): Promise<Batch | undefined>;
   /**
-   * Records that lost requests are requeued, by messages that take further slots.
-   * Writer: the reconciler. Condition: the batch is in progress. After a crash: its next run requeues them.
+   * Records that lost requests are requeued. Their messages take further slots.
+   * Writer: the reconciler. Condition: the batch is in progress. After a crash: the reconciler requeues them in
+   * its next run.
    */
   requeueLost(batch: Batch, requeue: { at: string; slots: number }): Promise<Batch | undefined>;
   /**
    * Numbers the next execution of the workflow.
-   * Writers: the reconciler and resend-webhook. Condition: nobody has numbered one since the batch was read.
+   * Writers: the reconciler and resend-webhook. Condition: no other caller has numbered one since the batch was read.
    * After a crash: the reconciler starts the execution.
    */
   incrementExecutionNumber(batch: Batch): Promise<Batch | undefined>;
@@ -101,7 +102,7 @@ export interface BatchTransitions {
   cancel(batch: Batch, at: string): Promise<Batch | undefined>;
   /**
    * No request is claimed any more; the status stays `in_progress`. Writer: advance-batch. Condition: the batch says
-   * `in_progress` and is not stopped. After a crash: its retry goes on.
+   * `in_progress` and is not stopped. After a crash: the retry of advance-batch does the rest.
    */
   markExpired(batch: Batch, at: string): Promise<Batch | undefined>;
   /**
@@ -112,7 +113,7 @@ export interface BatchTransitions {
   /**
    * Ends the batch with exact counts, and starts the delivery of its webhook.
    * Writers: advance-batch and fail-batch. Condition: status and stop are those that were read.
-   * After a crash before it: the retry of the workflow's state.
+   * After a crash before the write: the workflow retries the function.
    */
   complete(
     batch: Batch,
@@ -125,7 +126,7 @@ export interface BatchTransitions {
    * Writer: a worker. Condition: the batch accepts work (it is not stopped and has not expired), and each item is as it
    * was read. After a crash: the lease expires and the reconciler requeues the requests.
    * @param lease milliseconds of the item leases and of the chat leases
-   * @returns the requests that were claimed: all, or those that nobody else has claimed
+   * @returns the requests that were claimed: all, or those that no other worker has claimed
    */
   claimItems(
     batch: Batch,
@@ -147,8 +148,8 @@ export interface BatchTransitions {
   scheduleRetry(batch: Batch, item: BatchItem, due: number): Promise<boolean>;
   /**
    * Ends the item as `success` or `failed`.
-   * After a crash before it: the next attempt finds the stored reply. After it: `complete` counts the item, and the
-   * reconciler requeues the next request of the same history.
+   * After a crash before the write: the next attempt finds the stored reply. After the write: `complete`
+   * counts the item, and the reconciler requeues the successor (the next request with the same `history_id`).
    */
   finishItem(batch: Batch, item: BatchItem): Promise<boolean>;
   /**

@@ -25,14 +25,14 @@ export interface Batch {
   expiresAt: string;
   completedAt: string | null;
   cancelledAt: string | null;
-  /** After this write no request is started; requests that were not started have failed. */
+  /** Set when the batch stops. Then no further request is started, and requests that were not started have failed. */
   stop: { reason: StopReason; at: string } | null;
   webhook: Webhook | null;
-  /** Number of the current execution of the workflow. A successor has the next number. */
+  /** Number of the current execution of the workflow. If the execution is lost, a new one has the next number. */
   executionNumber: number;
-  /** By which workers complete the callback of the workflow's task. */
+  /** The token by which workers complete the callback of the workflow's task. */
   taskToken: string | null;
-  /** When its first requests were in the queue. */
+  /** When the first requests of the batch had been enqueued; null before that. */
   dispatchedAt: string | null;
   /** When further or lost requests were last enqueued. */
   sentAt: string | null;
@@ -58,7 +58,7 @@ export const isOpen = ({ status }: Pick<Batch, 'status'>): boolean =>
 export const wantsWebhook = ({ status, webhook }: Pick<Batch, 'status' | 'webhook'>): boolean =>
   webhook?.events.some((event) => event === status) ?? false;
 
-/** By the counters, which never decrease: false may be out of date. */
+/** Decides by the counters. They never decrease, so only false may be out of date. */
 export const mayHaveEnded = ({ stop, completed, failed, total }: Batch): boolean =>
   stop !== null || completed + failed >= total;
 
@@ -69,7 +69,7 @@ export interface BatchRequest {
   message: string;
   agentId: string;
   externalUserId: string | null;
-  /** Name of the chat that is created for it. */
+  /** Name of the chat that is created for the request. */
   name: string;
   attachedFileUuids: string[];
   historyId: number | null;
@@ -93,7 +93,10 @@ export interface BatchItem {
   status: 'processing' | 'waiting' | 'success' | 'failed';
   /** Number of claims. A worker with a lower number has lost the request. */
   attempt: number;
-  /** Number of replies that the model broke off. */
+  /**
+   * Number of failed replies. Not counted: replies that failed before the first output because the model was busy,
+   * unavailable or silent.
+   */
   brokenReplies: number;
   /** Number of claims whose lease expired: the worker died, or could not store a result. */
   lostAttempts: number;
@@ -125,8 +128,7 @@ export interface Outcome {
 }
 
 /**
- * The result of a request as clients see it. A request that was not started before the batch was stopped has failed
- * then.
+ * The result of a request as clients see it. A request that was not started before the batch was stopped has failed.
  */
 export function outcomeOf(batch: Pick<Batch, 'stop'>, item: BatchItem | undefined): Outcome {
   if (item !== undefined && item.status !== 'waiting')

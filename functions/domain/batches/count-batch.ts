@@ -17,8 +17,8 @@ function countsOf(
 }
 
 /**
- * The batch with counts that are not higher than its results show afterwards (specification, section 2.9). The counts
- * of an ended batch are stored.
+ * The batch with its current counts. A later read of the results shows at least as many ended requests (specification,
+ * section 2.9). For an ended batch, the stored counts are used.
  * @param batch read before this call
  */
 export const countBatch =

@@ -22,7 +22,8 @@ type CreateServices = Pick<BatchServices, 'batches' | 'batchSettings' | 'batchWo
   Pick<PlatformServices, 'clock' | 'identifiers' | 'log' | 'idempotency'>;
 
 /**
- * How often a repeated request checks whether the first one has created the batch. Then it creates the batch itself.
+ * How often a repeated request checks whether the first request has created the batch. After that, the repeated request
+ * creates the batch itself.
  */
 const checksForBatch = 12;
 const millisecondsBetweenChecks = 250;
@@ -149,7 +150,10 @@ async function reserveId(
   return previousWork(stored, key, 'batch')?.batchId ?? drawn;
 }
 
-/** Creating the batch again would write all of it once more. So the request waits as long as creation may take. */
+/**
+ * Waits for the batch of an earlier request with the same idempotency key, as long as its creation may take. To create
+ * the batch here would write all of it once more.
+ */
 async function awaitBatch(
   services: CreateServices,
   workspaceId: string,

@@ -52,7 +52,8 @@ export async function openRequests(
     failed: items.filter(({ status }) => status === 'failed').length,
     unanswered: items
       .filter(({ status }) => status === 'waiting' || status === 'failed')
-      // A worker takes the lease of a history before it stores the chat with the item.
+      // A worker acquires the lease of an existing chat (`history_id`) before it stores the chat in the item. So a
+      // request whose item has no chat may still own that chat.
       .map(({ position, chatId }) => ({
         position,
         chatId: chatId ?? manifest[position]?.historyId ?? null,

@@ -14,14 +14,14 @@ export interface DoneWithMessage {
   failed: readonly BatchRequest[];
   /** Requests with a scheduled retry. `due` in milliseconds since the epoch, `wait` in seconds. */
   waiting: readonly { request: BatchRequest; due: number; wait: number; keepsPlace: boolean }[];
-  /** Whether the queue delivers the message again; it keeps its slot. */
+  /** Whether the queue delivers the message again. Then the message keeps its slot. */
   isRedelivered: boolean;
 }
 
 /**
- * Ends a worker's message: enqueues the next requests of histories, enqueues retries with a delay, records the
- * outcomes, and gives the slot of the message to further requests of the batch. Completes the callback if the batch may
- * have ended.
+ * Ends a worker's message: enqueues the successors of the ended requests (those with the same `history_id`), enqueues
+ * retries with a delay, records the outcomes, and gives the slot of the message to further requests of the batch.
+ * Completes the task callback if the batch may have ended.
  */
 export const passSlotOn =
   (services: PassSlotServices) =>
@@ -47,7 +47,7 @@ export const passSlotOn =
     const slots = stored - (holdsPlace && !done.isRedelivered ? 1 : 0);
     const change = { completed: succeeded.length, failed: failed.length, slots };
     const counted = await count(services, batch, change);
-    // Without a message in flight, either the batch has ended or the workflow finds what a crash has left.
+    // If no message has a slot, either the batch has ended, or a crash has left work: the workflow then finds it.
     if (counted !== undefined && (mayHaveEnded(counted) || counted.slots <= 0))
       await completeTaskCallback(services)(counted);
   };

@@ -20,7 +20,7 @@ export type ProcessItemServices = Pick<BatchServices, 'batches' | 'batchSettings
   Pick<ChatServices, 'agentRuntime' | 'chats' | 'messages' | 'replySettings'> &
   Pick<PlatformServices, 'clock' | 'log' | 'meter'>;
 
-/** What the reply to a request needs, read at its claim. */
+/** The data that the reply to a request needs, read when the request is claimed. */
 export interface Prepared {
   agent: AgentVersion;
   attachments: StoredFile[];
@@ -32,7 +32,10 @@ export type ItemEnd =
   | { type: 'retry'; item: BatchItem; retryAfter: number | undefined }
   | { type: 'lease-lost' };
 
-/** How many incomplete replies a request may get. The last of them becomes its result, without a further retry. */
+/**
+ * How many failed replies (`brokenReplies`) a request may get. The last of them becomes its result, without a further
+ * retry.
+ */
 const brokenRepliesAtMost = 3;
 
 /** Milliseconds. The chat lease outlives a reply, so only the batch item lease, which is shorter, is renewed. */
@@ -83,12 +86,15 @@ export const processBatchItem =
 
 interface Attempt extends Prepared, ClaimedItem {
   batch: Batch;
-  /** With the newest lease and chat. */
+  /** The item with its newest lease and chat. */
   item: BatchItem;
   stop: AbortController;
 }
 
-/** The chat under the lease of the request, with room for a turn, assigned to the item; or why there is none. */
+/**
+ * Acquires the lease of the chat if the claim did not create the chat, and assigns the chat to the item. Returns the
+ * end of the attempt if the chat is in use, or full, or if another worker has claimed the item.
+ */
 async function openChat(services: ProcessItemServices, attempt: Attempt): Promise<Chat | ItemEnd> {
   const { batch, request } = attempt;
   const chat = attempt.newChat ?? (await takeChat(services, batch, attempt));
@@ -209,7 +215,7 @@ async function takeChat(
       now: now.toISOString(),
     });
     if (response.taken) {
-      // An earlier attempt acquired the lease, which has the same id and ends earlier.
+      // An earlier attempt acquired the lease. It has the same id but ends earlier, so it is extended.
       if (response.chat.lease?.until !== lease.until)
         await services.chats.renewLease(response.chat, lease.id, lease.until);
       return { ...response.chat, lease };
@@ -223,7 +229,7 @@ async function takeChat(
 
 /**
  * Whether a later attempt can succeed: the model is busy, unavailable or silent, and has sent nothing. A model that
- * breaks off a reply may do so every time.
+ * fails in the middle of a reply may do so every time.
  */
 const isPassing = (error: unknown, { content, reasoningSteps }: Reply): boolean =>
   content === '' &&

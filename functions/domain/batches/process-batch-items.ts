@@ -55,8 +55,8 @@ const clockDifference = 1000;
 const attemptsWithSlot = 3;
 
 /**
- * As often as the queue delivers a message (lib/batch-workflow.ts). The queue cannot bound it alone, because the
- * reconciler requeues a request with an expired lease in a new message.
+ * How many workers a request may lose: as many times as the queue delivers a message (lib/batch-workflow.ts). The
+ * queue's own limit is not enough, because the reconciler requeues a request with an expired lease in a new message.
  */
 const maxLostAttempts = 10;
 
@@ -129,7 +129,9 @@ async function processMessage(
   return unhandled.length === 0;
 }
 
-/** One of the requests may have killed the last worker. Alone in its message, it cannot harm the others. */
+/**
+ * Sends each request in its own message. One of them may have killed the last worker; alone, it cannot harm the others.
+ */
 async function sendOneByOne(
   services: ProcessServices,
   batch: Batch,
@@ -317,7 +319,7 @@ function measure({ meter }: ProcessServices, finished: readonly Finished[]): voi
 
 const hasEnded = ({ outcome }: Finished): boolean => outcome === 'success' || outcome === 'failed';
 
-/** One write for each agent: nearly always one. */
+/** Makes one write for each agent. The requests of a message nearly always have the same agent. */
 async function countRequests(
   services: ProcessServices,
   { workspaceId, apiKeyId }: Batch,

@@ -4,7 +4,7 @@ import { reconcileWebhook } from './reconcile-webhook.ts';
 import type { OpenBatchEntry } from './reconciliation-index.ts';
 import { takeTurns } from './take-turns.ts';
 
-/** A check makes about ten calls to AWS, which take 80 ms: 16 concurrent checks make 200 a second. */
+/** A check takes about 80 ms, for ten calls to AWS. So 16 concurrent checks are 200 checks a second. */
 const checksAtOnce = 16;
 
 /**
@@ -58,7 +58,7 @@ export const reconcileBatches = (services: ReconcileServices) => async (): Promi
   return { overdue };
 };
 
-/** In the order of their ids, starting with the first one that the last run did not reach. */
+/** The open batches in the order of their ids, starting with the first one that the last run did not reach. */
 async function openBatchesFromCursor({ reconciliationIndex }: ReconcileServices): Promise<OpenBatchEntry[]> {
   const entries = await reconciliationIndex.openBatches();
   const cursor = entries.length === 0 ? undefined : await reconciliationIndex.cursor();

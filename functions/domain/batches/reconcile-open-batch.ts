@@ -24,29 +24,33 @@ export type ReconcileServices = Pick<
 const clockDifference = 2000;
 
 /**
- * A worker claims the requests of a message within seconds, and a lease is 30 s. When the queue delivers nothing,
- * groups that were enqueued 45 s ago and are not claimed are lost.
+ * In lengths of a batch item lease, which is 30 s: so 45 s. A worker claims the requests of a message within seconds.
+ * If the queue has no message to deliver, unclaimed request groups that were enqueued 45 s ago are lost.
  */
 const unclaimedLeases = 1.5;
 
-/** In a queue that is never empty, groups wait for workers. Five minutes bound how often they are requeued in vain. */
+/**
+ * The same if the queue has messages to deliver: five minutes. Request groups may then only wait for workers, so a long
+ * time limits how often they are requeued without need.
+ */
 const unclaimedLeasesInFilledQueue = 10;
 
 /**
- * By then the leases of an expired batch have expired too, and many runs of the reconciler have checked it: it will not
- * end by itself.
+ * After this time the leases of an expired batch have expired too, and many runs of the reconciler have checked the
+ * batch: it will not end by itself.
  */
 const overdueAfterMilliseconds = 15 * 60 * 1000;
 
 /**
- * Repairs a batch that is open by its index entry.
+ * Checks a batch that is open according to its index entry, and repairs it.
  * @param onOverdue called for a batch that is open long after it expired
  */
 export const reconcileOpenBatch =
   (services: ReconcileServices) =>
   async (entry: OpenBatchEntry, depth: QueueDepth, onOverdue: () => void): Promise<void> => {
     const batch = await services.batches.get(entry.workspaceId, entry.batchId);
-    // The transaction that creates a batch becomes visible item by item, so the batch may follow its entry.
+    // The transaction that creates a batch becomes visible item by item, so the batch may become visible after its
+    // entry.
     if (batch === undefined) return;
     if (!isOpen(batch)) return removeEnded(services, entry);
     const now = services.clock.now().getTime();
@@ -54,7 +58,10 @@ export const reconcileOpenBatch =
     await repair(services, batch, entry, depth);
   };
 
-/** Restarts a lost execution, and then completes the wait of a batch that needs its end, or requeues lost requests. */
+/**
+ * Restarts a lost execution. Then, if the batch must end, completes the task callback; otherwise requeues lost
+ * requests.
+ */
 async function repair(
   services: ReconcileServices,
   batch: Batch,
@@ -64,14 +71,16 @@ async function repair(
   const now = services.clock.now().getTime();
   const left = await openRequests(services, batch);
   const needsEnd = batch.stop !== null || isNothingLeft(batch, left) || now >= Date.parse(batch.expiresAt);
-  // Step Functions describes only 15 executions a second, and workers need no execution before the end. Without a
-  // message in the queue there are no workers: the leases are those of a process that has ended.
+  // Step Functions describes only 15 executions a second, and workers need no execution before the batch's end. So the
+  // execution is not checked while workers process requests. If the queue is empty, there are no workers: the leases
+  // are those of processes that have ended.
   const isWorkedOn = depth !== 'empty' && left.processing.some(({ leaseUntil }) => leaseUntil > now);
   const isTakenUp = (needsEnd || !isWorkedOn) && (await restartExecution(services)(batch));
   if (needsEnd) return completeTaskCallback(services)(batch);
-  // The execution enqueues the first requests.
+  // The execution enqueues the first requests, so none can be lost yet.
   if (batch.dispatchedAt === null) return;
-  // What ended the execution may have ended the queue. The new execution may be the first to enqueue requests.
+  // The failure that ended the execution may have emptied the queue too. If the new execution enqueues requests first,
+  // `requeueAll` does nothing.
   const isRequeued = isTakenUp && (await requeueAll(services)(batch, left, 'all'));
   const groups = lostGroups(services, batch, entry, depth);
   const ready = isRequeued ? [] : left.ready;
@@ -80,7 +89,10 @@ async function repair(
   await services.reconciliationIndex.saveCheck(entry, { groups: batch.groupsSent, at: now });
 }
 
-/** The entry is older than the entries of webhooks, or was read before its batch ended. */
+/**
+ * Removes the entry of an ended batch. Either the entry was read before the batch ended, or the batch ended before the
+ * service had index entries for webhooks: then the webhook gets its entry here.
+ */
 async function removeEnded(services: ReconcileServices, entry: OpenBatchEntry): Promise<void> {
   const { clock, deliveries, reconciliationIndex, replySettings } = services;
   const delivery = await deliveries.get(entry);
@@ -109,8 +121,8 @@ function lostGroups(
 }
 
 /**
- * Whether no message of the batch is left although request groups are: each slot belongs to a worker that died between
- * the end of its last request and the next request group.
+ * Whether request groups are left, but no message of the batch: each slot belongs to a worker that died between the end
+ * of its last request and the next request group.
  * @param groups number of first groups that were enqueued so long ago that their unclaimed requests are lost
  */
 const hasLostSlots = (batch: Batch, { ready, processing }: OpenRequests, groups: number): boolean =>
@@ -147,7 +159,8 @@ async function requeueLost(
     ),
   ];
   if (messages.length === 0) return;
-  // The message of the lost worker had one slot for its ten requests.
+  // The message of the lost worker had one slot for its ten requests. A request alone in its message needs its own
+  // slot.
   const slots = alone.length - Math.ceil(alone.length / requestsPerGroup);
   const requeue = { at: now.toISOString(), slots };
   if ((await services.batches.requeueLost(batch, requeue)) !== undefined)

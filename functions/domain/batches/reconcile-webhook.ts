@@ -5,9 +5,9 @@ import { restartExecution } from './restart-execution.ts';
 import type { BatchServices } from './services.ts';
 
 /**
- * Checks a webhook by the entry that was found due: the entry of a settled delivery is removed, an older time is
- * corrected from the delivery, and an attempt that is overdue gets an execution when it has none.
- * @param until attempts that were due before have had time to be made, ISO 8601
+ * Checks a webhook with a due index entry. Removes the entry if the delivery has ended. Corrects the entry's due
+ * time if the delivery has a later one. Otherwise the attempt is overdue: starts an execution if the batch has none.
+ * @param until ISO 8601. Attempts that were due before this time should have been made
  */
 export const reconcileWebhook =
   (

@@ -14,16 +14,17 @@ export interface WebhookEntry extends DeliveryOwner {
 }
 
 /**
- * What the reconciler checks, of all workspaces. Entries are written in the transaction of the batch, and of the
- * webhook delivery. An entry may outlive its batch or delivery, but is never missing before their end.
+ * The index entries that the reconciler checks, of all workspaces. An entry is written in the transaction that creates
+ * its batch or its webhook delivery. An entry may exist after its batch or delivery has ended, but is never missing
+ * before.
  */
 export interface ReconciliationIndex {
   /** In the order of batch ids. */
   openBatches(): Promise<OpenBatchEntry[]>;
-  /** Does nothing if the entry is gone. `at` in milliseconds since the epoch. */
+  /** Does nothing if the entry no longer exists. `at` in milliseconds since the epoch. */
   saveCheck(entry: OpenBatchEntry, check: { groups: number; at: number }): Promise<void>;
   removeOpenBatch(entry: OpenBatchEntry): Promise<void>;
-  /** Workspaces that have undelivered webhooks, by id. One read for each. */
+  /** Workspaces that have undelivered webhooks, by id. Each workspace costs one read. */
   workspacesWithWebhooks(): AsyncIterable<string>;
   /** Webhooks of one workspace, the earliest due first. */
   webhooksDue(workspaceId: string, until: string): AsyncIterable<WebhookEntry>;

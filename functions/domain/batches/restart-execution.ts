@@ -4,7 +4,7 @@ import type { BatchServices } from './services.ts';
 
 /**
  * Starts the execution of a batch if it was never started. If the execution has ended before its batch or webhook,
- * starts a successor.
+ * starts the execution with the next number.
  * @returns whether the batch had an execution, and has another one now
  */
 export const restartExecution =
@@ -14,7 +14,8 @@ export const restartExecution =
     if (state === 'running') return false;
     if (state === 'none') {
       await services.batchWorkflow.start(batch);
-      // If requests were enqueued, this is a successor that was numbered but never started.
+      // If requests were enqueued, an earlier execution existed: this one replaces it, and was numbered but never
+      // started.
       return batch.dispatchedAt !== null;
     }
     const restarted = await services.batches.incrementExecutionNumber(batch);

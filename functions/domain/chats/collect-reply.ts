@@ -86,7 +86,7 @@ export const collectReply =
       const kind = failureOf(error);
       if (kind !== undefined) services.meter.modelFailed(request.agent.definition.llm_model, kind);
       gathered.reply.error = failure(textFor(error));
-      // Steps and calls that still run will have no end of their own.
+      // Running steps and model calls will have no end of their own, so they are ended here.
       gathered.interrupt();
       stop.abort(error);
       return { reply: gathered.reply, error };
@@ -97,7 +97,7 @@ export const collectReply =
     }
   };
 
-/** Undefined if the model is not to blame. */
+/** Undefined if the model did not cause the failure. */
 function failureOf(error: unknown): FailureOfModel | undefined {
   if (!(error instanceof ReplyAborted)) return error instanceof ModelFailure ? error.kind : 'failed';
   return (

@@ -36,8 +36,8 @@ export interface MessageStore {
   /**
    * The newest messages up to a position, oldest first: at most `characters` of text, a million characters of reasoning
    * steps, and 1,000 messages. Older messages are not read.
-   * @param upTo the position. While a promise is pending, the newest messages are read concurrently; in the rare case
-   *   that they end before the position, they are read again. For 0 the result is empty.
+   * @param upTo the position. While a promise is pending, the newest messages are read concurrently. If these messages
+   * end before the position, which is rare, they are read again. For 0 the result is empty.
    */
   recent(
     chat: Pick<Chat, 'workspaceId' | 'id'>,

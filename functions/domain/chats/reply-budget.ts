@@ -4,13 +4,13 @@ export interface ReplyLimits {
   modelCalls: number;
   toolUses: number;
   toolsAtOnce: number;
-  /** UTF-8 bytes of its text. A called agent has a limit of its own, as large. */
+  /** UTF-8 bytes of the reply's text. The text of each called agent has its own limit of the same size. */
   replyBytes: number;
 }
 
 /** A tool that runs. */
 export interface RunningTool {
-  /** It has called an agent that waits for a tool of its own: the two count as one tool. */
+  /** The tool has called an agent, and waits while that agent uses a tool: the two tools count as one. */
   isWaiting: boolean;
   end(): void;
 }

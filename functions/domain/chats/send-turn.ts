@@ -24,10 +24,13 @@ type StartServices = Parameters<typeof checkSend>[0] &
 type FinishServices = Pick<ChatServices, 'agentRuntime' | 'chats' | 'messages' | 'replySettings'> &
   Parameters<typeof storeReply>[0];
 
-/** A turn whose user message is stored and whose reply runs, or the stored reply of a repeated send. */
+/** A turn with a stored user message and a running reply, or the stored reply of a repeated send. */
 export type StartedTurn = { turn: Turn; running: RunningReply } | { reply: AssistantMessage };
 
-/** A closed turn needs one more attempt, and closing ends one turn. */
+/**
+ * Maximum of attempts to start a turn. An attempt fails if it has to close an abandoned turn first, or if another send
+ * takes the position or the idempotency key. The next attempt usually succeeds.
+ */
 const attempts = 5;
 
 /**
@@ -70,7 +73,7 @@ const start = (services: StartServices, turn: Turn, deadline: number) => ({
   running: startReply(services)(turn, deadline),
 });
 
-/** @throws what the table throws; then the turn is abandoned. */
+/** @throws the error of the table, after the turn was abandoned */
 async function storeUserMessage(
   services: StartServices,
   started: { turn: Turn; running: RunningReply },
@@ -89,7 +92,10 @@ async function storeUserMessage(
   }
 }
 
-/** Waits for the model to stop: Lambda freezes what runs after the function's end. */
+/**
+ * Aborts the reply and closes the turn. It waits for the model to stop, because Lambda freezes what runs after the
+ * function's end.
+ */
 async function abandon(
   services: StartServices,
   { turn, running }: { turn: Turn; running: RunningReply },
@@ -100,7 +106,7 @@ async function abandon(
 
 /**
  * Forwards the running reply to the client and stores it, complete or not. The title is started with the first text, so
- * a reply that fails before it makes none.
+ * a reply that fails before its first text has no title.
  */
 export const finishTurn =
   (services: FinishServices) =>

@@ -16,12 +16,15 @@ export interface ChatServices {
 export interface ReplySettings {
   /** Idle timeout: the longest time without an event of a stream (specification, section 8). */
   streamTimeout: number;
-  /** Length of a chat lease, which is how long it outlives a crashed function. It is renewed at every third of it. */
+  /**
+   * Length of the chat lease of a send, and of a batch item lease. A lease outlives a crashed function by at most this
+   * time, and is renewed after each third of it.
+   */
   lease: number;
   /** Characters of earlier messages that the model gets. */
   historyCharacters: number;
   /** Files that a message may attach. */
   attachedFiles: number;
-  /** Limits of one reply. What other agents do for the reply counts too. */
+  /** Limits of one reply. Model calls and tools of called agents count too. */
   limits: ReplyLimits;
 }

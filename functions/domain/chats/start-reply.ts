@@ -16,7 +16,7 @@ export interface RunningReply {
    * @returns resolves when nothing runs any more
    */
   abort(): Promise<void>;
-  /** Is aborted when the reply fails; aborts it. */
+  /** Aborts the reply. It is also aborted when the reply fails. */
   stop: AbortController;
 }
 

@@ -39,7 +39,8 @@ export const storeReply =
       return stored ? reply : { ...reply, error: failure(interrupted) };
     } catch (error) {
       services.log.error('A reply was not stored', { chatId: turn.chat.id, error });
-      // Any other error may pass: the lease expires, and the next send closes the turn.
+      // Any other error may be temporary, so the turn is not closed here: the chat lease expires, and the next send
+      // closes the turn.
       if (error instanceof NotStorable) await closeTurn(services, turn, notStored);
       await countTurn(services, turn, reply, false);
       return { ...reply, error: failure(notStored) };
@@ -75,7 +76,7 @@ async function closeTurn(services: StoreServices, turn: Turn, reason?: string): 
   }
 }
 
-/** The lease expires, and the next send closes the turn. */
+/** The chat is released later all the same: the lease expires, and the next send closes the turn. */
 function logUnreleased({ log }: StoreServices, { chat }: Turn, error: unknown): void {
   log.warn('A chat was not freed', { chatId: chat.id, error });
 }

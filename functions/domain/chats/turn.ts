@@ -7,10 +7,10 @@ import type { Message } from './message.ts';
 export interface Turn {
   apiKeyId: string;
   chat: Chat;
-  /** Of the chat. */
+  /** The chat lease. */
   lease: Lease;
   agent: AgentVersion;
-  /** Of the user message; the reply's is the next. */
+  /** Position of the user message. The reply has the next position. */
   position: number;
   message: string;
   attachments: StoredFile[];

@@ -54,7 +54,7 @@ export const storeUpload =
     } catch (error) {
       await form.file?.writer
         ?.abort()
-        // The bucket's lifecycle rules remove the rest.
+        // If the abort fails, the bucket's lifecycle rules remove the stored bytes.
         .catch((problem: unknown) => services.log.warn('An upload was not cleared away', { error: problem }));
       throw failureOf(error, form);
     }
@@ -166,7 +166,7 @@ class ContentStart {
     if (this.length === bytesToDetect) this.check();
   }
 
-  /** Checks a file that is shorter. */
+  /** Checks the content of a file that is shorter than `bytesToDetect`. */
   end(): void {
     if (this.length > 0 && this.length < bytesToDetect) this.check();
   }
@@ -198,7 +198,8 @@ function readData(text: string | undefined): { scope: UploadScope; wrong?: strin
 }
 
 /**
- * The index item is written after the bytes: if this fails before it, the bucket's lifecycle rules remove the bytes.
+ * The index item is written after the bytes. If this fails before the index item is written, the bucket's lifecycle
+ * rules remove the bytes.
  */
 async function finish(
   services: UploadServices,

@@ -3,7 +3,7 @@
  * - unavailable: the provider cannot be reached or is down.
  * - tooLong: the request is longer than the model's context window.
  * - refused: the provider rejects this request; a retry would not help.
- * - failed: anything else, such as a response that breaks off.
+ * - failed: anything else, such as a response that ends too early.
  */
 export type ModelFailureKind = 'throttled' | 'unavailable' | 'tooLong' | 'refused' | 'failed';
 

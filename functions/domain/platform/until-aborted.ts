@@ -1,4 +1,7 @@
-/** Settles as the promise does, or rejects with the signal's reason as soon as it aborts, even if the work goes on. */
+/**
+ * Settles as the promise does. If the signal aborts first, rejects with its reason at once, although the work
+ * continues.
+ */
 export function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
   const { promise, resolve, reject } = Promise.withResolvers<Value>();
   const onAbort = () => reject(signal.reason);

@@ -15,7 +15,7 @@ type DeliverServices = WebhookServices & Pick<PlatformServices, 'clock' | 'log' 
 /** The output of the workflow's task: its names and values never change. `settled`: the delivery has ended. */
 export interface DeliveryProgress {
   state: 'settled' | 'waiting';
-  /** Whole seconds until the workflow calls again; 0 if settled. */
+  /** Whole seconds until the workflow invokes the function again; 0 if settled. */
   seconds: number;
   /** Every attempt of the schedule has failed. */
   isGivenUp?: true;

@@ -4,7 +4,7 @@ export interface WebhookDelivery {
   batchId: string;
   /** The body that every attempt sends, unchanged. */
   body: string;
-  /** `gone`: the receiver answered 410. `exhausted`: no attempt of the schedule succeeded. */
+  /** `gone`: the receiver responded with 410. `exhausted`: no attempt of the schedule succeeded. */
   state: 'pending' | 'delivered' | 'gone' | 'exhausted';
   /** Starts at 1. Each resend by an operator adds 1. */
   round: number;

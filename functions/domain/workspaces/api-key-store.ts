@@ -12,7 +12,8 @@ export interface ApiKeyStore {
   revoke(keyId: string, at: string): Promise<ApiKey | undefined>;
   /**
    * Stores the new key and the old key's new expiry.
-   * @returns false if the old key was revoked, or got another expiry, after it was read; a use does not count
+   * @returns false if the old key was revoked, or got another expiry, after it was read. A use of the old key in the
+   * meantime does not matter
    */
   replace(old: ApiKey, expiresAt: string, key: ApiKey): Promise<boolean>;
   /** Stores the last day on which the key was used, such as `2027-01-31`, if it is later than the stored day. */

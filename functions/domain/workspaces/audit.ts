@@ -27,7 +27,7 @@ export interface AuditEntry {
   changes: Record<string, unknown>;
 }
 
-/** What a store returns for a value: no undefined members. */
+/** The value as a store returns it: without undefined members. */
 const storedForm = (value: unknown): unknown =>
   value === undefined ? undefined : JSON.parse(JSON.stringify(value));
 

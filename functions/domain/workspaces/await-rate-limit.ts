@@ -1,6 +1,6 @@
 /**
- * Resolves when the request is within the rate limit of its API key. The check runs since before the use case, so its
- * reads go on concurrently; nothing may be written before it resolves.
+ * Resolves when the rate limiter has allowed the request. The check starts before the use case, which may read while
+ * the check runs. Nothing may be written before it resolves.
  * @throws rateLimited
  */
 export type AwaitRateLimit = () => Promise<void>;

@@ -17,9 +17,9 @@ const maxCachedBuckets = 10_000;
 
 /**
  * Takes a token for a request. It usually costs one write. It costs two if another function instance has taken a token
- * since this one last read the bucket, and none if this instance knows that the bucket is empty.
- * Fails open if the table fails: a limit protects the service and must not cause an outage.
- * @returns without a promise if the bucket is known to be empty
+ * since this one last read the bucket, and none if this instance knows that the bucket is empty. Fails open if the
+ * table fails: a limit protects the service and must not cause an outage.
+ * @returns the decision; a promise of it unless the bucket is known to be empty
  */
 export const checkRateLimit = (
   services: Pick<WorkspaceServices, 'rateBuckets'> & Pick<PlatformServices, 'clock' | 'log'>,

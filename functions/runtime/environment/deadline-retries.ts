@@ -9,7 +9,7 @@ const remainingKey = Symbol.for('agent-service.remaining-milliseconds');
 const invocation = globalThis as { [remainingKey]?: () => number };
 
 /**
- * Until the next call of this function, calls to AWS are retried as long as the time allows.
+ * Until the next call of `retryWhile`, calls to AWS are retried as long as the time allows.
  * @param remaining returns the milliseconds until the function's timeout
  */
 export function retryWhile(remaining: () => number): void {

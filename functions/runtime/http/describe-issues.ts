@@ -2,7 +2,7 @@ import type * as z from 'zod';
 
 type Issue = z.core.$ZodIssue;
 
-/** The message describes so many issues and only counts the rest. */
+/** How many issues a message describes. Further issues are only counted. */
 const issuesShown = 10;
 
 /**

@@ -33,8 +33,8 @@ const isFrequent = ({ type }: StreamEventBody): boolean =>
 
 /**
  * Writes server-sent events (specification, section 6.1). Writing never waits for the reader, so a slow or disconnected
- * reader does not delay the reply. If too much is buffered for it, the stream ends with an error and the reply
- * continues.
+ * reader does not delay the reply. If too much is buffered for a slow reader, the stream ends with an error and the
+ * reply continues.
  */
 export function openEventStream(
   stream: Writable,

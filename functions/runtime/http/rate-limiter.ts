@@ -59,7 +59,8 @@ function limiterOf(pending: RateLimitDecision | Promise<RateLimitDecision>): Rat
     resolved = decision;
     if (decision.rejection !== null) throw decision.rejection;
   });
-  // `through` and the callers of `awaitRateLimit` get the rejection. This handler avoids an unhandled one before that.
+  // `through` and the callers of `awaitRateLimit` get the rejection. Until they wait for it, this handler avoids an
+  // unhandled rejection.
   checked.catch(() => {});
   return {
     awaitRateLimit: () => checked,

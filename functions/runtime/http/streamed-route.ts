@@ -31,7 +31,7 @@ interface Invocation {
 
 /**
  * The Lambda handler of a route that streams its response. An error before `open` becomes an error envelope. An error
- * after `open` breaks the response off: its JSON stays incomplete, so that no client takes it for the whole.
+ * after `open` ends the response early: its JSON stays incomplete, so that clients notice the error.
  */
 export const streamedRoute = <R extends Route>(
   route: R,

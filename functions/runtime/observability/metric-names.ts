@@ -10,7 +10,10 @@
 export interface Metric {
   /** The name in CloudWatch. */
   name: string;
-  /** Its name before this release, emitted as well: an operator's own alarms and dashboards have one release to follow. */
+  /**
+   * The name before this release. The metric is emitted under both names for one release, so that operators can change
+   * their own alarms and dashboards.
+   */
   formerName?: string;
   unit: 'Count' | 'Milliseconds' | 'Seconds' | 'Bytes';
   /** The dimension sets. */
@@ -68,7 +71,10 @@ export const metrics = {
   completionTokens: { name: 'CompletionTokens', unit: 'Count', dimensions: one('model') },
   /** Retries of model calls that were throttled or unavailable before their first output. */
   modelRetries: { name: 'ModelRetries', unit: 'Count', dimensions: [['model'], ['failure']] },
-  /** Replies that ended with a model failure after all retries. In batches too, although those are retried later. */
+  /**
+   * Replies that ended with a model failure after all retries. Such replies in batches count too, although a later
+   * attempt may succeed.
+   */
   modelFailures: { name: 'ModelFailures', unit: 'Count', dimensions: [['model'], ['failure']] },
 
   /** Ended reasoning steps. */
@@ -101,7 +107,7 @@ export const metrics = {
   },
   webhookAttempts: { name: 'WebhookAttempts', unit: 'Count', dimensions: one('outcome') },
 
-  /** Usage writes that failed after all retries. The figures of `agentctl usage` lack these turns or invocations. */
+  /** Usage writes that failed after all retries. `agentctl usage` does not count the work of these writes. */
   lostUsage: { name: 'LostUsage', unit: 'Count', dimensions: [[]] },
 } as const satisfies Record<string, Metric>;
 

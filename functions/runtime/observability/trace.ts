@@ -40,7 +40,7 @@ export async function sendTrace(
   annotations: Annotations,
 ): Promise<void> {
   const [host, port] = (process.env.AWS_XRAY_DAEMON_ADDRESS ?? '').split(':');
-  // Lambda sets it for each invocation: Root=1-…;Parent=…;Sampled=1
+  // Lambda sets this variable for each invocation: Root=1-…;Parent=…;Sampled=1
   const header = new Map(
     (process.env._X_AMZN_TRACE_ID ?? '').split(';').map((field) => field.split('=', 2) as [string, string]),
   );

@@ -7,7 +7,10 @@ import type { BatchTransitions, Claim, ClaimedItem } from '#domain/batches/batch
 import type { Clock } from '#domain/platform/clock.ts';
 import { storedBatchItem } from './batch-item.ts';
 
-/** Twenty workers of one workspace make twenty concurrent transactions, each of which takes some milliseconds. */
+/**
+ * All claims that create chats change the workspace's chat count, so only one of them succeeds at a time. A claim may
+ * have to wait for twenty workers, each with a transaction of some milliseconds.
+ */
 const attemptsToClaim = 60;
 
 type Lease = Parameters<BatchTransitions['claimItems']>[2];
@@ -97,7 +100,7 @@ const claimed = (
   lostAttempts: (before?.lostAttempts ?? 0) + (before?.status === 'processing' ? 1 : 0),
   leaseUntil,
   chatId: chatId ?? before?.chatId ?? null,
-  // In a chat that was created for it, the message of the request is the first one.
+  // If this claim creates the chat, the message of the request is the chat's first one.
   messagePosition: chatId === null ? (before?.messagePosition ?? null) : 1,
   error: null,
   incomplete: null,

@@ -5,13 +5,19 @@ import type { Batch, BatchRequest, ManifestEntry } from '#domain/batches/batch.t
 /** Ten texts of 1 KB in one item cost 11 write units; one by one, with keys and names, they would cost 20. */
 const requestsPerGroup = 10;
 
-/** Texts of a larger group have an item each. An item has at most 400 KB, and the rest of ten requests at most 80. */
+/**
+ * If the texts of a request group have more bytes, each text has its own item. An item has at most 400 KB; the other
+ * attributes of ten requests have at most 80 KB.
+ */
 const groupTextBytes = 300_000;
 
-/** Custom ids have up to 1 KB each. */
+/** Bytes of one part of the manifest, which is one item. Custom ids have up to 1 KB each. */
 const manifestBytes = 300_000;
 
-/** After the end of a batch its texts are in its chats; requests that were not started have failed. */
+/**
+ * How long stored requests remain after the batch expires. They are not needed then: the texts of started requests are
+ * in their chats, and the other requests have failed.
+ */
 const retentionAfterExpirySeconds = 30 * 24 * 60 * 60;
 
 type Owner = Pick<Batch, 'workspaceId' | 'id' | 'expiresAt'>;

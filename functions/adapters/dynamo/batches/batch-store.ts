@@ -28,7 +28,8 @@ const create =
     await table.putAll(requestItems(batch, requests));
     return transactIfFirst(table, async () => {
       const head = await readHead<string>(table, keys.batchList(batch.workspaceId, 'all'));
-      // Read after the head: a batch that is created meanwhile changes the head, and this is planned anew.
+      // The open batches are read after the head of the list. If another batch is created in between, the head changes,
+      // the write fails, and this plan is made again.
       if (checkLimit !== null)
         checkLimit((await openIds(table, batch.workspaceId)).filter((id) => id !== batch.id).length);
       return (TableName) => [...batchPuts(TableName, batch), ...appending(TableName, head, [batch.id])];
@@ -109,7 +110,7 @@ const workspaceOf =
     return item?.workspace_id as string | undefined;
   };
 
-/** Newest first. */
+/** Ids of the workspace's open batches, newest first. */
 async function openIds(table: Table, workspaceId: string): Promise<string[]> {
   const pages = table.queryPages({
     KeyConditionExpression: 'pk = :pk',

@@ -83,7 +83,8 @@ function finalUpdate(TableName: string, batch: Batch, final: Final): Write {
       TableName,
       Key: keyOf(batch),
       UpdateExpression: `SET #status = :status, completed = :completed, failed = :failed${setTimes} REMOVE task_token`,
-      // A later stop decides the results, and a later cancel the final status.
+      // The write fails if the batch was stopped or cancelled after it was read. A later stop changes the results, and
+      // a later cancel changes the final status.
       ConditionExpression: `#status = :before AND ${
         batch.stop === null ? 'attribute_not_exists(stop_reason)' : 'stop_reason = :reason'
       }`,

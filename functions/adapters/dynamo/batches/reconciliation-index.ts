@@ -8,7 +8,9 @@ import type {
   WebhookEntry,
 } from '#domain/batches/reconciliation-index.ts';
 
-/** Sixteen concurrent checks need two rounds for a page. Most of a longer page would be read in vain at the deadline. */
+/**
+ * Two rounds of sixteen concurrent checks. At the reconciler's deadline, most entries of a longer page would be unused.
+ */
 const webhooksPerPage = 32;
 
 export function dynamoReconciliationIndex(table: Table): ReconciliationIndex {
@@ -31,7 +33,7 @@ export function dynamoReconciliationIndex(table: Table): ReconciliationIndex {
           ExpressionAttributeValues: { ':groups': groups, ':at': at },
         });
       } catch (error) {
-        // The batch has ended since it was read.
+        // The batch has ended since its entry was read, so the entry no longer exists.
         if (!(error instanceof ConditionalCheckFailedException)) throw error;
       }
     },

@@ -15,7 +15,7 @@ export const openStatuses = {
   ':cancelling': 'cancelling',
 } satisfies Record<string, BatchStatus>;
 
-/** Undefined if the condition of the change fails. */
+/** Returns the changed batch; undefined if the condition of the change fails. */
 export async function updateBatch(table: Table, batch: Batch, change: Item): Promise<Batch | undefined> {
   try {
     return batchOf(await table.update({ Key: keyOf(batch), ReturnValues: 'ALL_NEW', ...change }));

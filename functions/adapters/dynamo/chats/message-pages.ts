@@ -5,10 +5,10 @@ import type { Chat } from '#domain/chats/chat.ts';
 import { lastPosition } from '#domain/chats/message.ts';
 import { largeTextsOf } from './message-texts.ts';
 
-/** Messages of one query when a history is read backwards: one page, more than most windows need. */
+/** Messages of one query when a chat is read backwards. They are one page, and usually enough for a prompt. */
 const messagesPerRead = 50;
 
-/** Large texts that are read concurrently for a page: some megabytes each. */
+/** Maximum number of large texts that are read concurrently for a page. Each may have some megabytes. */
 const largeTextsAtOnce = 4;
 
 type ChatKey = Pick<Chat, 'workspaceId' | 'id'>;
@@ -35,13 +35,15 @@ export async function* pagesBack(
   chat: ChatKey,
   upTo: number | Promise<number>,
 ): AsyncGenerator<Item[]> {
-  // The lease is on the critical path: its request is built and signed, which takes processor time, before this one.
-  // The race also handles a rejection in the meantime.
+  // A promise waits for the request that acquires the chat lease, which is on the critical path. One turn of the event
+  // loop lets that request be built and signed, which takes processor time, before this query. The race also handles a
+  // rejection in the meantime.
   if (typeof upTo !== 'number') await Promise.race([nextTurn(), upTo]);
   let pages = pagesBackFrom(table, chat, typeof upTo === 'number' ? upTo : lastPosition);
   let [page, last] = await together(pages.next(), upTo);
   if (last === 0) return;
-  // Positions have no gaps and messages do not change: a read that has the last one has all before it.
+  // Positions have no gaps and messages do not change. So a page with the message at `last` misses no message before
+  // it. Any other page was read too early and is read again.
   if (!page.value?.some(({ position }: Item) => (position as number) >= last)) {
     pages = pagesBackFrom(table, chat, last);
     page = await pages.next();
@@ -106,7 +108,7 @@ async function* ratedDescending(pages: AsyncIterable<Item[]>): AsyncGenerator<Ra
 
 const isMessage = (item: Item): boolean => item.position !== undefined;
 
-/** Without types that no user gives any more. */
+/** The feedback counts without types of count 0: users gave such feedback, but have changed it since. */
 const countsOf = ({ pk, sk, ...counts }: Item): RatedItem['counts'] =>
   Object.fromEntries(Object.entries(counts as RatedItem['counts']).filter(([, count]) => count > 0));
 

@@ -24,12 +24,15 @@ import { releasing } from './release-lease.ts';
 /** Few functions write the same items at the same time: those that close one turn, or repeat one request. */
 const attemptsToWrite = 20;
 
-/** Messages of a window: 60,000 characters are 1,000 messages of 60 characters. Each may have files and steps. */
+/**
+ * The most messages that a prompt gets: 60,000 characters, the default history, are 1,000 messages of 60 characters.
+ * Each message may have files and steps.
+ */
 const messagesOfWindow = 1000;
 
 /**
- * Characters of reasoning steps in a window, as JSON. Models get only previews of them, about 2,000 characters. Messages
- * before this limit have no steps.
+ * Characters of reasoning steps, as JSON, that are read for one prompt. Prompts contain few of the steps. Messages
+ * older than this limit are returned without steps.
  */
 const stepsOfWindow = 1_000_000;
 
@@ -66,7 +69,10 @@ const put =
 const isRejected = (error: unknown): boolean =>
   error instanceof Error && ['ValidationException', 'SerializationException'].includes(error.name);
 
-/** Whether the stored item is this write: the response was lost, and the SDK retried the write. */
+/**
+ * Whether the stored item equals the item of this write. Then this write succeeded before, but its response was lost,
+ * and the SDK retried it.
+ */
 const isSame = (stored: ConditionalCheckFailedException['Item'], item: Item): boolean =>
   isDeepStrictEqual(stored, marshall(item, { removeUndefinedValues: true }));
 

@@ -10,7 +10,7 @@ export type Contents = () => ContentStore;
 
 type TextAttribute = 'content' | 'steps';
 
-/** Bytes of content and steps in an item, which has at most 400 KB with the other attributes of the message. */
+/** Bytes of content and steps in one item. With the other attributes of the message, an item has at most 400 KB. */
 const inlineBytes = 300_000;
 
 const nameOf = (item: Item, attribute: TextAttribute): string | undefined =>
@@ -37,7 +37,10 @@ export async function readMessage(contents: Contents, workspaceId: string, item:
   return messageOf(item, workspaceId, { content, steps });
 }
 
-/** Undefined if the text is longer; without the steps if those are. */
+/**
+ * Returns undefined if the message's content is longer than `most.characters`. Steps longer than `most.steps` are left
+ * out.
+ */
 export async function readMessageUpTo(
   contents: Contents,
   workspaceId: string,
@@ -71,7 +74,8 @@ export const wholeItem = (chat: Chat, message: Message, texts = textsOf(message)
 });
 
 /**
- * The item of a message. What is too large for it goes to the content store: the longer of content and steps first.
+ * The item of a message. If its texts are too large for one item, they go to the content store: the longer of content
+ * and steps first.
  * @returns also the names of the texts in the content store
  */
 export async function storeLargeTexts(

@@ -7,7 +7,10 @@ import { lastChatId } from '#domain/chats/message.ts';
 import type { Clock } from '#domain/platform/clock.ts';
 import { chatItem } from './chat-item.ts';
 
-/** The lists of a chat. The list of the whole workspace needs none: its ids have no gaps. */
+/**
+ * The lists that store the chat's id. The list of all chats of the workspace is not stored, because its ids have no
+ * gaps.
+ */
 const listsOf = ({ agentId, externalUserId }: NewChat): ChatListKind[] =>
   externalUserId === null ? [{ agentId }] : [{ agentId }, { externalUserId }, { agentId, externalUserId }];
 

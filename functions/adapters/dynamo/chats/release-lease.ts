@@ -8,7 +8,10 @@ export interface Release {
   ExpressionAttributeValues: Record<string, unknown>;
 }
 
-/** The update that releases the chat lease and sets the count, on the condition that the lease is still this one. */
+/**
+ * The update that releases the chat lease and sets the message count. Condition: the chat still has the lease
+ * `leaseId`.
+ */
 export const releasing = (chat: Chat, leaseId: string, messageCount: number): Release => ({
   Key: keys.chat(chat.workspaceId, chat.id),
   UpdateExpression: 'SET message_count = :count REMOVE lease_id, lease_until',

@@ -11,7 +11,8 @@ type Id = number | string;
 const idsPerChunk = 100;
 
 /**
- * The head of a list stores its newest ids. As soon as it would have more than 100, the oldest 100 move to a new chunk.
+ * The head of a list stores its newest ids. As soon as the head would have more than 100, the oldest 100 move to a new
+ * chunk.
  */
 export interface ListHead<Kind extends Id> {
   list: ListKeys;

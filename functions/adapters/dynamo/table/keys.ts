@@ -1,8 +1,9 @@
 import type { BatchStatus } from '#contract/batch-statuses.ts';
 
 /**
- * A key of the data table. Each partition key starts with the workspace. The exceptions are the hash of an API key, and
- * the operators' indexes: of these, functions read only the reconciler's (open batches, webhooks, its cursor).
+ * A key of the data table. Each partition key starts with the workspace, with two exceptions: the hash of an API key,
+ * and the operators' indexes. Functions read only those indexes that the reconciler needs (open batches, webhooks, its
+ * cursor).
  */
 export interface Key {
   pk: string;
@@ -89,7 +90,7 @@ export const keys = {
     sk: `M#${padded(position)}#FEEDBACK`,
   }),
   feedback: (workspaceId: string, chatId: number, position: number, externalUserId: string): Key => ({
-    // Only the user: 256 characters of 4 bytes are the maximum of a sort key, 1,024 bytes.
+    // The sort key is the user alone: 256 characters of 4 bytes are the maximum of a sort key, 1,024 bytes.
     pk: `${chat(workspaceId, chatId)}#F#${position}`,
     sk: externalUserId,
   }),
@@ -156,7 +157,7 @@ export const keys = {
     pk: `${workspace(workspaceId)}#BATCHES#open`,
     sk: batchId,
   }),
-  /** Index of the open batches of all workspaces. The reconciler checks them in each run. */
+  /** Index of the open batches of all workspaces. Each run of the reconciler checks them. */
   operatorsOpenBatch: (batchId: string): Key => ({ pk: 'OPERATOR#OPEN-BATCHES', sk: batchId }),
   /** Index of the undelivered webhooks of all workspaces, by workspace and the due time of the next attempt. */
   operatorsWebhook: (workspaceId: string, due: string, batchId: string): Key => ({

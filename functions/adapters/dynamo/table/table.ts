@@ -42,7 +42,7 @@ export interface Table {
   get(key: Key): Promise<Item | undefined>;
   /**
    * Gets an item that must exist, because an item that was read before names it. Reads are not isolated from a running
-   * transaction, so the item may become visible slightly later than its name: this retries for about a second.
+   * transaction, so the item may become visible slightly later than its name: this retries for about 0.6 s.
    * @throws Error if the item is still missing then
    */
   getNamed(key: Key): Promise<Item>;
@@ -61,10 +61,10 @@ const writesPerRequest = 25;
 /** DynamoDB's limit for one batch read: 100 keys (and 16 MB). */
 const keysPerRequest = 100;
 
-/** With the delays, at least three seconds: many transactions on one item may follow each other closely. */
+/** With the delays, about 2.5 s: many transactions on one item may follow each other closely. */
 const maxConflictAttempts = 20;
 
-/** With the delays, about a second: a transaction completes within milliseconds. */
+/** With the delays, about 0.6 s: a transaction completes within milliseconds. */
 const maxGetAttempts = 8;
 
 /** @param client may use `ItemProtocol`, which makes each call cheaper */

@@ -22,7 +22,7 @@ export function dynamoRateBucketStore(table: Table): RateBucketStore {
         ExpressionAttributeNames: { '#ttl': 'ttl' },
         ExpressionAttributeValues: {
           ...change.values,
-          // The bucket is full by then, even if it is empty now.
+          // At this time the bucket is full, even if it is empty now.
           ':ttl': Math.ceil((now + interval * limit.burst) / 1000) + retentionSeconds,
         },
         ReturnValues: 'UPDATED_NEW',
