@@ -24,7 +24,7 @@ const service = new ServiceStack(app, 'AgentService', { stage, bundles });
 const { firewall, largeUploads } = stage.settings;
 if (firewall !== undefined && largeUploads)
   service.addStackDependency(new FirewallStack(app, 'Firewall', { stage, firewall }));
-// The CDK CLI sets it to the Region of the credentials or of AWS_REGION.
+// The CDK CLI sets CDK_DEFAULT_REGION to the Region of the credentials or of AWS_REGION.
 const { CDK_DEFAULT_REGION: region } = process.env;
 if (largeUploads && region !== undefined && region !== cloudFrontRegion)
   new DistributionAlarms(app, 'DistributionAlarms', { stage, service, region });

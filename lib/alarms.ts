@@ -21,7 +21,7 @@ import type { Settings } from './settings.ts';
 const minute = Duration.minutes(1);
 const fiveMinutes = Duration.minutes(5);
 
-/** Failures that are the model's. `tooLong` is not one of them: it is caused by the client's message. */
+/** The kinds of failures for which the model is responsible. Not `tooLong`: the client's message causes it. */
 const modelFailures = ['throttled', 'unavailable', 'refused', 'failed', 'stalled', 'slow'] as const;
 
 interface Rule {
@@ -35,8 +35,8 @@ interface Rule {
   /** The alarm goes off if this many of the evaluated periods are bad; one of one by default. */
   periods?: readonly [bad: number, evaluated: number];
   /**
-   * The alarm goes off below the threshold, and missing data does not change its state. For others, missing data is
-   * good.
+   * The alarm goes off below the threshold, and missing data does not change its state. For all other alarms, missing
+   * data is good.
    */
   isMinimum?: true;
 }
@@ -80,7 +80,7 @@ export class Alarms extends Construct {
       heading: 'function-errors',
       metric: handler.metricErrors({ period: minute, statistic: 'Sum' }),
       threshold: 1,
-      // The queue, the workflow and clients retry after a single failure.
+      // A single failure is no reason for an alarm: the queue, the workflow and clients retry.
       periods: [2, 5],
     });
   }
@@ -121,7 +121,7 @@ export class Alarms extends Construct {
         label: 'throttled',
         period: fiveMinutes,
       }),
-      // The SDK retries throttled calls. From 50 in five minutes on, clients notice.
+      // The SDK retries throttled calls. From 50 throttled calls in five minutes on, clients notice.
       threshold: 50,
     });
     const operations = [
@@ -167,7 +167,7 @@ export class Alarms extends Construct {
     this.add('DeadLetters', {
       summary: 'Requests have crashed their worker ten times and were abandoned.',
       metric: new MathExpression({
-        // The dead-letter handler receives them at once, so received messages count as well as waiting ones.
+        // The dead-letter handler receives dead letters at once, so received messages count as well as waiting ones.
         expression: 'FILL(received, 0) + FILL(waiting, 0)',
         usingMetrics: {
           received: deadLetters.metricNumberOfMessagesReceived(options),
@@ -213,8 +213,8 @@ export class Alarms extends Construct {
         period: fiveMinutes,
       }),
       threshold: 1,
-      // The alarm looks at four periods, and three without a run raise it. The other period still contains a run:
-      // CloudWatch's FILL may do nothing for a metric without any data.
+      // The alarm goes off when three of four periods have no run of the reconciler. The fourth one still has a run:
+      // without any data, CloudWatch's FILL may do nothing.
       periods: [3, 4],
       isMinimum: true,
     });
@@ -256,27 +256,29 @@ export class Alarms extends Construct {
   }
 
   /**
-   * Requests that bypass the distribution. No firewall can protect the endpoint of a web function: they reach its code.
+   * Requests that bypass the distribution. They reach the code of the web function, because no firewall can protect its
+   * endpoint.
    */
   watchUploads(): void {
     this.add('Strangers', {
       summary:
         'Requests bypass CloudFront and reach the upload endpoint: without its secret, or with an old one.',
       metric: serviceMetric(this, 'requestsWithoutOriginSecret', {}, { period: fiveMinutes }),
-      // A scanner sends some dozens. The server closes each unread, so fewer than 100 cost almost nothing.
+      // A scanner sends some dozens of requests. The server closes their connections unread, so fewer than 100 requests
+      // cost almost nothing.
       threshold: 100,
     });
   }
 
   /**
-   * CloudFront reports its metrics to us-east-1 alone, so this alarm exists only there. The stack `DistributionAlarms`
-   * has it for other Regions.
+   * CloudFront reports its metrics to us-east-1 alone, so this alarm exists only there. For a service in another
+   * Region, the stack `DistributionAlarms` has the alarm.
    */
   watchDistribution(distributionId: string): void {
     const alarm = this.add('DistributionErrors', {
       summary:
         'CloudFront responds to more than 1 % of the requests with a 5xx status, its own or an origin’s.',
-      // The library's metric lacks the dimension Region, which CloudFront's has, so it would never have a value.
+      // The metric of the CDK library would never have a value: it lacks the dimension Region of CloudFront's metric.
       metric: new Metric({
         namespace: 'AWS/CloudFront',
         metricName: '5xxErrorRate',

@@ -36,7 +36,7 @@ import type { Settings } from './settings.ts';
 const visibilitySeconds = 6 * workerTimeoutSeconds;
 /**
  * Workers requeue a request by a new message, so SQS redelivers a message only after a crash of its worker. After ten
- * crashes the message is the cause.
+ * crashes, the message itself is probably the cause.
  */
 const maxDeliveries = 10;
 
@@ -179,12 +179,12 @@ export class BatchWorkflow extends Construct {
         lambdaFunction: functions.dispatcher.aliasByName,
         integrationPattern: IntegrationPattern.WAIT_FOR_TASK_TOKEN,
         payload: this.batchInput({ taskToken: JsonPath.taskToken }),
-        // The fallback for the batch's expiry and for a lost task callback: after it the workflow checks the batch.
+        // After this time the workflow checks the batch, in case the batch has expired or its task callback was lost.
         taskTimeout: Timeout.duration(Duration.seconds(seconds)),
         resultPath: JsonPath.DISCARD,
       });
-    // Workers complete the task callback when they end. The requests of a crashed worker are available again when their
-    // batch item lease ends; ten seconds more are for differences of clocks.
+    // Workers complete the task callback when no request is in work any more. If a worker has crashed, the workflow
+    // waits until the batch item leases have ended; ten seconds more are for differences of clocks.
     const finishSeconds = settings.leaseSeconds + 10;
     const waits = [
       wait('Send the requests to the queue and wait for the last one', settings.batchTimeoutSeconds),
@@ -206,7 +206,7 @@ export class BatchWorkflow extends Construct {
     return this.defineMachine(waits[0], settings);
   }
 
-  /** The states after the end of a batch. The function returns the seconds until the next attempt, if there is one. */
+  /** The states after the end of a batch. The deliverer returns the seconds until the next attempt, if there is one. */
   private createDelivery(deliverer: ServiceFunction): IChainable {
     const ended = new Succeed(this, 'The batch is over');
     const deliver = new LambdaInvoke(this, 'Deliver the webhook', {
@@ -288,8 +288,8 @@ const transientErrors = [
 
 /**
  * Retries have full jitter, so that a thousand batches do not retry at the same time. Transient errors have 400
- * attempts, at most five minutes apart: a day on average, and 2,000 of the 25,000 events that an execution may have.
- * Other errors have ten attempts in about five minutes, the time that a roll-out needs to roll back.
+ * retries, at most five minutes apart: 16 hours on average, and 2,000 of the 25,000 events that an execution may have.
+ * Other errors have ten retries in at most five minutes, the time that a roll-out needs to roll back.
  */
 function retry(state: LambdaInvoke): void {
   const waits = { interval: Duration.seconds(1), backoffRate: 2, jitterStrategy: JitterType.FULL };

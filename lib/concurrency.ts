@@ -1,8 +1,8 @@
 import type { FunctionName } from './function-names.ts';
 
 /**
- * Lambda always leaves this concurrency to functions without a reservation. It rejects a reservation that would exceed
- * the rest.
+ * Lambda always leaves this concurrency to functions without a reservation. It rejects a reservation that would leave
+ * less.
  */
 export const unreservedAtLeast = 100;
 
@@ -12,7 +12,7 @@ export const unreservedAtLeast = 100;
  */
 const minSends = 10;
 
-/** Each worker handles one message with ten requests, so 200 requests run concurrently. */
+/** Each worker handles one message with ten requests, so 20 workers run 200 requests concurrently. */
 const maxWorkers = 20;
 
 /** Lambda's minimum for the maximum concurrency of an event source. Dead letters are rare. */
@@ -23,12 +23,12 @@ const deadLetterHandlers = 2;
  * they cannot use up the account's concurrency. Callers retry a throttled invocation.
  */
 const longRunning: Partial<Record<FunctionName, number>> = {
-  // At 1.5 s a file, 33 files a second. A message can attach ten files.
+  // A file takes 1.5 s, so 50 executions prepare 33 files a second. A message can attach ten files.
   'prepare-attachment': 50,
-  // A receiver may take 15 s. That is three deliveries a second to dead receivers, and more than a hundred to receivers
-  // that respond within 0.3 s.
+  // A receiver may take 15 s. So 50 executions make three deliveries a second to dead receivers, and more than a
+  // hundred to receivers that respond within 0.3 s.
   'deliver-webhook': 50,
-  // A batch of 1,000 requests takes 2 s: ten batches a second.
+  // A batch of 1,000 requests takes 2 s, so 20 executions dispatch ten batches a second.
   'dispatch-batch': 20,
   // Two concurrent runs would resume the same batches.
   'reconcile-batches': 1,
@@ -45,7 +45,7 @@ export interface ConcurrencyPlan {
   readonly warning: string | undefined;
 }
 
-/** lib/settings/concurrency.ts describes each. */
+/** lib/settings/concurrency.ts describes each of these settings. */
 export interface ConcurrencySettings {
   readonly accountConcurrency: number;
   readonly authorizerConcurrency: number;

@@ -27,7 +27,7 @@ const otherConsoles = {
   'aws-eusc': 'console.amazonaws-eusc.eu',
 };
 
-/** For the daily check, and the first page to open after an alarm: what clients see, models, batches, and costs. */
+/** The page for the daily check, and the first one to open after an alarm: what clients see, models, batches, costs. */
 export class Dashboard extends Construct {
   /** The dashboard's URL in the AWS console. */
   readonly address: string;
@@ -151,7 +151,7 @@ export class Dashboard extends Construct {
     ];
   }
 
-  /** Without requests to S3: its request metrics cost extra, and the numbers of invocations and turns show enough. */
+  /** Graphs of what costs money. Not S3: its request metrics cost extra, and invocations and turns show enough. */
   private costs({
     batches: { queue, deadLetters },
     functions,

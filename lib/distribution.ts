@@ -25,7 +25,7 @@ import { type CustomDomain, pointDomain } from './custom-domain.ts';
 import { pinLogicalId } from './logical-id.ts';
 import { preflightSeconds } from './preflights.ts';
 
-/** How long CloudFront waits for the first bytes of an origin's response, and for the next ones. */
+/** How long CloudFront waits for the first bytes of an origin's response, and then for each next part. */
 const readTimeout = Duration.seconds(120);
 
 /**

@@ -20,7 +20,8 @@ export class FileBucket extends Bucket {
         // timeout.
         { abortIncompleteMultipartUploadAfter: Duration.days(1) },
         // Expires ephemeral files, and files whose upload was interrupted before the service recorded them. A tag and
-        // not a prefix marks them: in a form the scope may come after the file, when the object already has its key.
+        // not a prefix marks them: in an upload's form, the scope may come after the file, when the object already has
+        // its key.
         { tagFilters: { kept: 'no' }, expiration: Duration.days(1) },
       ],
       removalPolicy: removalPolicyOf(settings),

@@ -63,7 +63,7 @@ const deferredImports = ['./functions/runtime/composition/tool-adapters.ts'];
 const cache = join(projectFolder, 'node_modules/.cache/function-bundles');
 const cachedBundles = 4;
 
-/** The sources of bundles, besides the packages that the lock file names. */
+/** The sources of bundles, in addition to the packages that the lock file names. */
 const bundleSources = [
   'functions',
   'lib/function-bundles.ts',
@@ -155,8 +155,9 @@ export function sourceOf(name: string): string {
 }
 
 /**
- * The folder that esbuild is told to write to; nothing is written there. Source maps name their sources relative to it.
- * With the cache's folder, the code's hash, and so every deployment, would depend on the location of the project.
+ * The folder that esbuild is told to write to; nothing is written there. Source maps name their sources relative to
+ * this folder. With the cache's folder, the hash of the code would depend on the location of the project, and each
+ * location would deploy all functions again.
  */
 const outputFolder = join(projectFolder, 'bundles');
 
@@ -293,7 +294,10 @@ const nodeModules: Plugin = {
   },
 };
 
-/** A module whose functions load it. The build fails if a class or a constant of it is imported by name. */
+/**
+ * The code of a module that loads a module of Node.js at the first call of a function. The build fails if a class or a
+ * constant of that module is imported by name.
+ */
 function lazyModule(name: string): string {
   const module = `process.getBuiltinModule('node:${name}')`;
   const functions = Object.entries(process.getBuiltinModule(`node:${name}`) ?? {}).flatMap(([key, value]) =>

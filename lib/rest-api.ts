@@ -37,7 +37,7 @@ const versionPath = 'v1';
 /** API Gateway's maximum timeout of a streamed response. */
 const streamedLimitSeconds = 15 * 60;
 
-/** The gateway's timeout includes a cold start, the function's does not. */
+/** Added to a function's timeout for the gateway's timeout: only the gateway's timeout includes a cold start. */
 const coldStartSeconds = 10;
 
 /**
@@ -45,7 +45,7 @@ const coldStartSeconds = 10;
  * service.
  */
 export class RestApi extends Construct {
-  /** Ends in /api/v1. */
+  /** The URL of the gateway or of the custom domain. It ends in /api/v1. */
   readonly baseAddress: string;
   readonly basePath = `/${stageName}/${versionPath}`;
   readonly domainName: string;
@@ -60,7 +60,7 @@ export class RestApi extends Construct {
       /** The custom domain; undefined if the distribution has it, or if there is none. */
       domain: CustomDomain | undefined;
       firewall: FirewallSettings | undefined;
-      /** The secret of the distribution in front of the gateway. With a distribution, that has the firewall's rules. */
+      /** The secret of the distribution in front of the gateway. A distribution has the firewall's rules. */
       originSecret: Secret | undefined;
       /**
        * The origin that responses allow; undefined if the distribution adds the CORS headers, or if none is allowed.
@@ -172,7 +172,7 @@ export class RestApi extends Construct {
     pinLogicalId(api, 'Gateway');
     // The stack has the output BaseAddress. The library's own output lacks /v1.
     api.node.tryRemoveChild('Endpoint');
-    // Otherwise API Gateway would create this group itself, and its lines would never expire.
+    // Without this group, API Gateway would create one with the same name, and its lines would never expire.
     const executionLogs = new LogGroup(this, 'ExecutionLogs', {
       logGroupName: `API-Gateway-Execution-Logs_${api.restApiId}/${stageName}`,
       ...logs,

@@ -117,7 +117,7 @@ export class ServiceStack extends Stack {
         if (corsOrigin !== undefined) handler.addEnvironment(variables.corsOrigin, corsOrigin);
         return handler;
       },
-      // With a distribution, that has the custom domain.
+      // If there is a distribution, it has the custom domain.
       domain: settings.largeUploads ? undefined : settings.domain,
       firewall: settings.firewall,
       originSecret,

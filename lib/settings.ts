@@ -12,9 +12,9 @@ import { stageSettings } from './settings/stage.ts';
 import { webhookSettings } from './settings/webhooks.ts';
 
 /**
- * The settings of a stage by subject, which are the sections of docs/settings.md (`npm run settings`). Each setting has a
- * description for that page. `form` in its metadata replaces the type there, and `limits` adds a rule that the page cannot
- * derive from the schema.
+ * The settings of a stage, by subject. docs/settings.md (`npm run settings`) has a section for each subject. Each
+ * setting has a description for that page. `form` in its metadata replaces the type on the page, and `limits` adds a
+ * rule that the page cannot derive from the schema.
  */
 export const settingGroups: Readonly<Record<string, z.core.$ZodShape>> = {
   'Stage and code': stageSettings,

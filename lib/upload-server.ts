@@ -25,7 +25,7 @@ const uploadsPerEnvironment = 32;
 
 /** The server for large uploads. It is an HTTP server because the event of a function can have at most 6 MB. */
 export class UploadServer extends Construct {
-  /** Of the endpoint. The server closes a connection without the origin's secret before it reads the body. */
+  /** The endpoint's domain name. The server closes connections without the origin's secret before it reads a body. */
   readonly domainName: string;
 
   constructor(
@@ -69,8 +69,8 @@ export class UploadServer extends Construct {
     allow(['secretsmanager:GetSecretValue'], originSecret.secretArn);
 
     const { region, stackName } = Stack.of(this);
-    // Unique over all Regions of an account; the library's default name would be the same in each Region. The limit is
-    // 64 characters: a Region has at most 14, and lib/stage.ts limits the stage's name.
+    // The name must be unique over all Regions of an account; the library's default name would be the same in each
+    // Region. The limit is 64 characters: a Region has at most 14, and lib/stage.ts limits the stage's name.
     const functionName = `${region}-${stackName}-uploads`;
     const server = new WebFunction(this, 'Server', {
       webFunctionName: functionName,
@@ -102,11 +102,11 @@ export class UploadServer extends Construct {
         ...(props.settings.corsOrigins.length > 0 && { [variables.handlesPreflights]: 'true' }),
       },
     });
-    // The library does this for ordinary functions. Without it a first request could come before the role's policy
-    // exists.
+    // The library adds this dependency for ordinary functions. Without it a first request could come before the role's
+    // policy exists.
     server.node.findChild('Revision').node.addDependency(role);
-    // The library sets the function's ARN in both places. CloudFormation would create both resources with it, but then
-    // it could neither read the endpoint's domain name nor roll back.
+    // The library sets `functionName` of both resources to the function's ARN. CloudFormation would create both with
+    // the ARN, but then it could neither read the endpoint's domain name nor roll back.
     server.resourceRevision.functionName = functionName;
     server.endpoint.resource.functionName = functionName;
     this.domainName = server.endpoint.domainName;

@@ -18,9 +18,9 @@ export interface RunContext {
   nameOf(logicalId: string): string;
   /** The folder of the asset with this object key. */
   assetFolder(objectKey: string): string;
-  /** The variables that all kinds set for this function. Complete when every kind is open. */
+  /** The variables that all resource kinds set for this function. Complete after every kind has opened. */
   environmentFor(functionLogicalId: string): Record<string, string>;
-  /** Roles are known when every kind is open, all other rules when every kind has started. */
+  /** Roles are known after every resource kind has opened, all other rules after every kind has started. */
   readonly access: AccessControl;
   /** By ARN. Filled when the functions start, which is before their callers start. */
   readonly functions: Map<string, FunctionPool>;
@@ -28,7 +28,7 @@ export interface RunContext {
   readonly clientFacingFunctions: string[];
   /** The request handler of each host name that a distribution can have as its origin. */
   readonly origins: Map<string, (request: IncomingMessage, response: ServerResponse) => Promise<void>>;
-  /** Whether a distribution listens on the run's port. Known when every kind is open. */
+  /** Whether a distribution listens on the run's port. Known after every resource kind has opened. */
   hasDistribution: boolean;
   /** URLs by service. `gateway` is the stage's URL; `front` is the stage's URL through the distribution. */
   readonly endpoints: Record<string, string>;

@@ -1,6 +1,6 @@
 import type { AgentDefinition } from '#contract/agent.ts';
 
-/** The ids that the target's roles may query; undefined if the target has no such list. */
+/** The ids of the knowledge bases that the target's roles may query; undefined if the target has no such list. */
 let listed: readonly string[] | undefined;
 
 /** @param ids undefined if the target's version has no output BedrockKnowledgeBases */

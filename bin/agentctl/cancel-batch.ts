@@ -4,7 +4,7 @@ import { readBatch } from './watch-batches.ts';
 
 /**
  * Retries the request until there is a response. If a retry is rejected, an earlier attempt may have cancelled the
- * batch: then this returns the batch.
+ * batch: then this function returns the cancelled batch.
  * @throws ApiRejection
  */
 export async function cancelBatch(client: HttpClient, batchId: string): Promise<BatchResource> {

@@ -57,7 +57,7 @@ async function chat(message: string | undefined, options: ChatOptions, command: 
   if (json === true && message === undefined) throw new Error('--json needs a message');
   const screen = new ReplyScreen();
   const service = await findService(command);
-  // Four attempts take seven seconds: as long as a person waits.
+  // Four attempts wait for about eight seconds in all. A person would not wait longer.
   const client = httpClient(service, {
     attempts: 4,
     waitsForRateLimit: false,
@@ -134,7 +134,7 @@ async function converse(conversation: Conversation): Promise<void> {
   screen.end();
 }
 
-/** The conversation continues after a rejected message or an interrupted reply. Returns false after a failure. */
+/** Makes one exchange. After a rejected message or an interrupted reply it shows the error and returns false. */
 async function respond(conversation: Conversation, message: string): Promise<boolean> {
   try {
     return await exchange(conversation, message, false);

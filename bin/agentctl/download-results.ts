@@ -63,7 +63,7 @@ async function downloadBatch(
     const path = `/batches/${encodeURIComponent(batch.id)}/results?${query}`;
     const start = writer.position();
     const page = await client.withRetries(async () => {
-      // After an interrupted page, removes its results and reads the page again.
+      // Removes the results of the interrupted page from the file, and reads the page again.
       await writer.truncateTo(start);
       return readPage(await client.open(path), writer, onProgress);
     });

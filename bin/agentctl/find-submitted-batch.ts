@@ -7,9 +7,9 @@ const pageSize = 100;
 const pauseSeconds = 2;
 
 /**
- * Finds the batch of a portion whose response was lost: a newer batch with the same agent, number of requests, first
- * and last custom_id. The service creates a batch completely or not at all, and lists batches from the newest to the
- * oldest.
+ * Finds the batch of a portion after the response to the portion was lost: a newer batch with the same agent, number of
+ * requests, first and last custom_id. The service creates a batch completely or not at all, and lists batches from the
+ * newest to the oldest.
  * @param known ids of batches that belong to other portions of this submission
  */
 export async function findSubmittedBatch(

@@ -8,7 +8,7 @@ import { type Line, readLines } from './read-lines.ts';
 export interface Portion extends Range {
   /** JSON of each request. */
   requests: string[];
-  /** The line of each. */
+  /** The line number of each request. */
   lines: number[];
   firstId: string;
   lastId: string;
@@ -21,7 +21,7 @@ export interface Portion extends Range {
 export interface Range {
   fromLine: number;
   toLine: number;
-  /** Of the lines that are not blank. */
+  /** Hash of the lines that are not blank. */
   sha256: string;
 }
 
@@ -73,7 +73,7 @@ async function skip(file: string, lines: AsyncGenerator<Line>, range: Range): Pr
 interface ReadRequest {
   customId: string;
   json: string;
-  /** Its size in the payload of the function. */
+  /** The size of the request in the payload of the function. */
   bytes: number;
 }
 

@@ -1,7 +1,7 @@
 import { EventSourceParserStream } from 'eventsource-parser/stream';
 import type { StreamEvent } from '#contract/events.ts';
 
-/** The service sends at least a comment every 15 s, and an event every 90 s (specification, section 8). */
+/** More than the 90 s without events after which the service ends a stream (specification, section 8). */
 const silenceSeconds = 100;
 
 /**

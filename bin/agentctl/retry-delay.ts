@@ -1,4 +1,4 @@
-/** Section 8 of the specification requires a maximum delay. A minute is long for a service and short for a person. */
+/** The maximum delay that section 8 of the specification recommends, without a number. A person can wait a minute. */
 const longestSeconds = 60;
 
 /**

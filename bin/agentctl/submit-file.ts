@@ -21,7 +21,7 @@ export interface SubmitOptions {
 export interface SubmitProgress {
   requests: number;
   batches: number;
-  /** Positions in the file, in bytes: how far this run is, where it started, the end. */
+  /** Positions in the file, in bytes: `done` is how far this run is, `from` where it started, `total` the end. */
   done: number;
   from: number;
   total: number;
@@ -121,7 +121,7 @@ async function resolvePending(
   log(
     `Searching for the batch of lines ${intent.fromLine} to ${intent.toLine}, which were sent without a response`,
   );
-  // The earlier run's request has ended: now at the latest, or when its response timeout was over.
+  // The earlier run has ended, so its request ended before now, and at the latest after its response timeout.
   const ended = Math.min(Date.now(), Date.parse(intent.at) + responseTimeoutSeconds * 1000);
   const found = await awaitSubmittedBatch(
     () => findSubmittedBatch(client, submission.agent_id, intent, idsOf(journal)),

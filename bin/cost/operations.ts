@@ -2,7 +2,7 @@
 export interface OperationCalls {
   /** Invocations by function. */
   invocations: Record<string, number>;
-  /** Requests to DynamoDB by operation; below, the capacity units that they consume. */
+  /** Requests to DynamoDB by operation. `readUnits` and `writeUnits` are the capacity units that they consume. */
   dynamodb: Record<string, number>;
   readUnits: number;
   writeUnits: number;

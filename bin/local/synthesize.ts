@@ -5,7 +5,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { closeTree } from './data-folder.ts';
 
 const project = resolve(import.meta.dirname, '../..');
-/** The sources of the template, besides the packages that the lock file names. */
+/** The sources of the template, in addition to the packages that the lock file names. */
 const sources = ['bin/app.ts', 'cdk.json', 'functions', 'lib', 'package.json', 'package-lock.json'];
 
 /**

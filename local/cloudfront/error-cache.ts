@@ -8,13 +8,13 @@ const ALWAYS_CACHED = new Set([404, 405, 410, 414, 500, 501, 502, 503, 504]);
 
 const CACHED_WITH_MAX_AGE = new Set([400, 403, 412, 415]);
 
-// For all other statuses CloudFront ignores these directives.
+// CloudFront obeys `no-store`, `no-cache` and `private` for these statuses only.
 const OBEYS_NO_STORE = new Set([404, 410, 414, 501]);
 
 interface CachedError {
   readonly head: ResponseHead;
   readonly body: Buffer;
-  /** Whether it is the response to a HEAD request: it has no body, so it is not sent for a GET. */
+  /** The response to a HEAD request has no body, so it is not sent for a GET. */
   readonly isHeadResponse: boolean;
   readonly expiresAt: number;
 }
@@ -71,7 +71,7 @@ export function createErrorCache(minimumSeconds: ReadonlyMap<number, number>): E
 type WriteHead = (status: number, ...rest: unknown[]) => ServerResponse;
 type Write = (chunk?: unknown, ...rest: unknown[]) => unknown;
 
-/** Calls `cache` with the response when it has been sent, if it must be cached. */
+/** Calls `cache` with the response after it has been sent, if CloudFront would cache it. */
 function onError(
   response: ServerResponse,
   secondsOf: (head: ResponseHead) => number,

@@ -66,7 +66,7 @@ const ALL_VIEWER_EXCEPT_HOST_HEADER = 'b689b0a8-53d0-40ab-baf2-68738e2966ac';
 
 /**
  * Reads behaviors and origins.
- * @throws Error for a property that would behave differently here
+ * @throws Error for a property that would behave differently here than in AWS
  */
 export async function readDistribution(
   resource: TemplateResource,
@@ -151,7 +151,7 @@ const patternOf = (pattern: string): RegExp => {
   return new RegExp(`^${escaped.startsWith('/') || escaped.startsWith('.*') ? '' : '/'}${escaped}$`);
 };
 
-/** CloudFormation replaces this reference by the secret's text. */
+/** Replaces a reference to a secret by the secret's text, as CloudFormation does. */
 async function resolveSecret(value: string, context: RunContext): Promise<string> {
   const [, SecretId] = /^\{\{resolve:secretsmanager:(.+):SecretString:::\}\}$/.exec(value) ?? [];
   if (SecretId === undefined) return value;

@@ -33,7 +33,7 @@ const KNOWN = new Set(['Name', 'Comment', 'CorsConfig', 'CustomHeadersConfig']);
 /**
  * Reads a policy with CORS and custom headers. Rules: understanding-response-headers-policies.html in CloudFront's
  * developer guide.
- * @throws Error for a property that would behave differently here
+ * @throws Error for a property that would behave differently here than in AWS
  */
 export function readResponseHeadersPolicy(
   { logicalId, type, properties }: TemplateResource,
@@ -75,7 +75,7 @@ export function readResponseHeadersPolicy(
 
 type WriteHead = (status: number, headers: string[]) => ServerResponse;
 
-/** Replaces headers of the same name when the response's headers are sent. */
+/** Makes the response send these headers instead of its own headers of the same names. */
 export function overrideHeaders(response: ServerResponse, headers: Headers): void {
   const writeHead = response.writeHead.bind(response) as WriteHead;
   response.writeHead = ((status: number, ...rest: unknown[]) => {

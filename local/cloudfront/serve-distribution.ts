@@ -14,7 +14,7 @@ export interface DistributionServer {
 // CloudFront's limit for the request line and headers.
 const MAX_HEADER_BYTES = 32 * 1024;
 
-// The timeout of a client's idle connection.
+// The timeout of a client's idle connection: the same as that of the gateway (local/gateway/serve-rest-api.ts).
 const KEEP_ALIVE_MILLISECONDS = 350_000;
 
 /** Forwards a request to the origin of the first behavior whose pattern matches its path, unless an error is cached. */
@@ -36,7 +36,7 @@ export async function serveDistribution(
       reject(response, rejectedStatus);
       return;
     }
-    // Before the cache, so that the cache stores the origin's headers.
+    // Called before the cache observes the response, so that the cache stores the origin's headers, not these.
     if (behavior.responseHeaders) overrideHeaders(response, behavior.responseHeaders(request));
     if (errors.respond(request, path, response)) return;
     toOriginRequest(request, path, behavior);
@@ -47,7 +47,7 @@ export async function serveDistribution(
     { keepAliveTimeout: KEEP_ALIVE_MILLISECONDS, maxHeaderSize: 4 * MAX_HEADER_BYTES, requestTimeout: 0 },
     serve,
   );
-  // Without this, Node.js responds with 417 to an unknown `Expect` header. CloudFront removes the header.
+  // Without this listener, Node.js responds with 417 to an unknown `Expect` header. CloudFront removes the header.
   server.on('checkExpectation', serve);
   const { endpoint, close } = await listenOnLoopback(server, port);
   return {
@@ -58,7 +58,7 @@ export async function serveDistribution(
 
 function statusOfRejection({ method = '', headers }: IncomingMessage, { methods }: Behavior) {
   if (!methods.includes(method)) return 403;
-  // Only an HTTP/1.0 request can be without a host. CloudFront could not know its distribution.
+  // By the host, CloudFront finds the distribution. Only HTTP/1.0 allows a request without a host.
   return headers.host === undefined ? 400 : undefined;
 }
 
@@ -67,7 +67,10 @@ function reject(response: ServerResponse, status: number): void {
   response.writeHead(status, { 'Content-Type': 'text/html' }).end('<h1>Error</h1>');
 }
 
-/** Changes the client's request for the origin: sets the origin's host and headers, and the headers of the function. */
+/**
+ * Changes the client's request for the origin: sets the origin's host and headers, and the headers that the
+ * viewer-request function returns.
+ */
 function toOriginRequest(request: IncomingMessage, path: string, { viewerRequest, origin }: Behavior): void {
   const set = new Map<string, string>();
   if (viewerRequest) {
@@ -82,7 +85,7 @@ function toOriginRequest(request: IncomingMessage, path: string, { viewerRequest
     for (const [name, { value }] of Object.entries(after))
       if (before[name]?.value !== value) set.set(name, value);
   }
-  // Last, so that a client cannot override them.
+  // Set last, so that a client cannot override these headers.
   for (const [name, value] of origin.customHeaders) set.set(name.toLowerCase(), value);
   set.set('host', origin.domainName);
 

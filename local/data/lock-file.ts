@@ -18,7 +18,7 @@ const sqliteBusy = 5;
 /**
  * Locks a file for this process. The returned function releases the lock. The lock is SQLite's, on an empty database
  * next to the file, so the kernel releases it when the process ends, also when it is killed. The file contains the
- * process id.
+ * id and the start time of the process.
  * @param inUse the message of the error if another process owns the lock
  * @throws Error if another process owns the lock after 2 s
  */
@@ -76,8 +76,8 @@ const ownerOf = async (file: string): Promise<string> =>
   (await readFile(file, 'utf8').catch(() => '')).split('\n')[0] || 'unknown';
 
 /**
- * The process's start time, in clock ticks since the boot. The previous version of the runner reads it to distinguish a
- * process from a later one with the same id.
+ * The process's start time, in clock ticks since the boot. The previous version of the runner reads this time from the
+ * lock file, to distinguish a process from a later one with the same id.
  */
 async function startTimeOf(pid: number): Promise<string> {
   const status = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');

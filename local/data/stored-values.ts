@@ -4,7 +4,7 @@ import { readState, writeState } from './state-file.ts';
 export interface StoredValues {
   readonly file: string;
   get(key: string): string | undefined;
-  /** `get` returns the value at once; it is on disk when the promise resolves. */
+  /** `get` returns the new value at once; the value is on disk when the promise resolves. */
   put(key: string, value: string): Promise<void>;
   /** The value under this key. If there is none yet, it is generated and stored. */
   getOrCreate(key: string, generate: () => string): Promise<string>;

@@ -15,15 +15,15 @@ export type Unprocessed = NonNullable<DynamoRequest['RequestItems']>;
 /** A call that goes to the emulator. */
 export interface AcceptedCall {
   readonly request: DynamoRequest;
-  /** The part of a batch that does not go to the emulator. */
+  /** The writes of a BatchWriteItem that do not go to the emulator: its caller gets them back as UnprocessedItems. */
   readonly unprocessed: Unprocessed | undefined;
-  /** Corrects the throttle with the write units that the call has consumed. */
+  /** Corrects the estimated write units of the call in the throttle by the units that it has consumed. */
   charge(units: number): void;
   /** Ends the locks of a transaction. Called when the emulator has responded. */
   release(): void;
 }
 
-/** Checks every call before it reaches the emulator, and rejects calls that AWS's tables might reject. */
+/** Checks every call before it reaches the emulator. By `faults`, rejects calls that tables in AWS might reject. */
 export function createFaults(shapes: ReadonlyMap<string, TableShape>, faults: DynamoFaults) {
   const locks = createTransactionLocks();
   const throttle = createWriteThrottle();

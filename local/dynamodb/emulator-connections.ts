@@ -3,7 +3,7 @@ import { createResponseReader, type EmulatorResponse } from './emulator-response
 
 export interface EmulatorConnection {
   readonly socket: Socket;
-  /** One call at a time. The connection is idle again when the response is complete. */
+  /** Sends one request at a time. The connection is idle again when the response is complete. */
   exchange(
     request: string | Buffer,
     onResponse: (response: EmulatorResponse) => void,
@@ -11,12 +11,12 @@ export interface EmulatorConnection {
   ): void;
 }
 
-// Read before `rejectRunnerPorts` replaces it.
+// Node's own `connect`, read before `rejectRunnerPorts` replaces it: the emulator's port is a port of the runner.
 const { connect } = Socket.prototype;
 
 /**
- * Persistent connections to the emulator. Node's client needs twice the processor time, which would be a tenth of a
- * reply's.
+ * Persistent connections to the emulator. Node's HTTP client would need twice the processor time for a call: together a
+ * tenth of the processor time of a chat's reply.
  */
 export function emulatorConnections({ hostname, port }: URL): { take(): EmulatorConnection } {
   const idle: EmulatorConnection[] = [];
@@ -67,7 +67,7 @@ export function emulatorConnections({ hostname, port }: URL): { take(): Emulator
     socket.on('close', () => {
       const index = idle.indexOf(connection);
       if (index >= 0) idle.splice(index, 1);
-      // The same error as Node's client, by which the SDK knows that it can retry.
+      // Node's HTTP client fails with this error, and the SDK retries calls that fail with it.
       pending?.onError(Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' }));
       pending = undefined;
     });

@@ -1,3 +1,3 @@
-/** Replaces the access key, because some emulators have a separate database for each key. None checks signatures. */
+/** Replaces the access key, because some emulators have a database for each key. No emulator checks signatures. */
 export const withEmulatorCredential = (authorization: string): string =>
   authorization.replace(/Credential=[^/]+/, 'Credential=local');

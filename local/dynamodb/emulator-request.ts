@@ -17,7 +17,8 @@ export interface EmulatorRequestOptions {
   readonly chooseDestination: (headers: OutgoingHttpHeaders, body: unknown) => Destination;
 }
 
-// Node's client publishes its requests to this channel.
+// Node's HTTP client publishes its requests to this channel. EmulatorRequest does the same, because
+// local/lambda/thread/watch-network.ts reads the channel.
 const requestStart = channel('http.client.request.start');
 
 /** The part of node:http's ClientRequest that the AWS SDK uses for a request with a string or Buffer as its body. */

@@ -35,7 +35,7 @@ export const READS = new Set(['GetItem', 'Query', 'Scan', 'BatchGetItem', 'Trans
 // These operations can return the consumed capacity.
 const MEASURED = new Set([...WRITES, ...READS]);
 
-/** Forwards calls with faults: some are rejected, or processed in part, instead. Records every call. */
+/** Forwards calls, except calls and parts of batches that the faults reject. Records every call. */
 export function inspectCalls(
   { shapes, faults, record }: InspectionOptions,
   forward: Forward,

@@ -11,7 +11,7 @@ const IN_TRANSACTIONS: Readonly<Record<string, string>> = {
   Update: 'UpdateItem',
 };
 
-/** The permissions that IAM checks for a call: for a transaction of each operation, for a batch of each table. */
+/** The permissions that IAM checks: one for each operation of a transaction, one for each table of a batch. */
 export function neededPermissions(
   target: string,
   request: DynamoRequest & { readonly IndexName?: string },

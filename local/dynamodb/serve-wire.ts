@@ -49,7 +49,7 @@ export async function serveWire(options: WireOptions): Promise<Wire> {
       if (!inspect) return await forwarder.forward(request, body);
       return await inspect({ request, target, functionName, input, at });
     } finally {
-      // Also if there was no response: the emulator may have written in any case.
+      // Also after a call without a response, because the emulator may have written the item all the same.
       if (!READS.has(target) && functionName === undefined) onOperatorWrite();
     }
   }

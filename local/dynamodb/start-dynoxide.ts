@@ -9,7 +9,7 @@ import { claimPort, releasePort } from '../wire/runner-ports.ts';
 
 export interface Emulator {
   readonly endpoint: string;
-  /** Whether it is dynoxide, the only emulator that `emulatorConnections` supports. */
+  /** Whether the emulator is dynoxide, the only one that `emulatorConnections` supports. */
   readonly isEmbedded: boolean;
   close(): Promise<void>;
 }

@@ -139,14 +139,14 @@ async function createTables(
   nameOf: (resource: TemplateResource) => string,
   context: RunContext,
 ): Promise<void> {
-  // A deferred import: it takes longer than everything else in this file.
+  // A deferred import: to load the SDK takes longer than everything else in this file.
   const { CreateTableCommand, DynamoDBClient, UpdateTimeToLiveCommand } = await import(
     '@aws-sdk/client-dynamodb'
   );
   const client = new DynamoDBClient({
     endpoint,
     region: context.region,
-    // The access key of `withEmulatorCredential`. The emulator checks no signatures.
+    // The access key that `withEmulatorCredential` sets. The emulator checks no signatures.
     credentials: { accessKeyId: 'local', secretAccessKey: 'local' },
   });
   const create = async (resource: TemplateResource): Promise<void> => {

@@ -13,11 +13,11 @@ export interface TableShape {
 /** An item that a request writes, or reads in a transaction. */
 export interface TouchedItem {
   readonly tableName: string;
-  /** Table and partition key. Write rates are limited by it. */
+  /** Table and partition key. The write rate of each partition is limited. */
   readonly partition: string;
-  /** Table and whole key. Transactions conflict on it. */
+  /** Table and whole key. A call conflicts with a write transaction in progress on the same item. */
   readonly itemKey: string;
-  /** Estimated write units: a put by its size, any other operation as 1, in a transaction twice as many. */
+  /** Estimated write units: by the size for a put, 1 for any other operation; twice as many in a transaction. */
   readonly units: number;
 }
 
@@ -36,7 +36,7 @@ export interface DynamoRequest extends Operation {
 // A write of up to this size is one unit; in a transaction two.
 const UNIT_BYTES = 1024;
 
-/** The items of a request, in its order. Empty if it does not write and is no transaction. */
+/** The items that a request names, in the request's order. Empty for other operations than writes and transactions. */
 export function touchedItems(
   target: string,
   request: DynamoRequest,

@@ -20,7 +20,7 @@ export const apiResources = (
     context.resolve(properties, logicalId) as Properties,
 });
 
-/** @throws Error for a resource that would behave differently here */
+/** @throws Error for a resource that would behave differently here than in AWS */
 export function reject({ logicalId, type }: TemplateResource, reason: string): never {
   throw new Error(`${logicalId} (${type}): ${reason}`);
 }

@@ -6,7 +6,7 @@ const FAILURES = {
   AUTHORIZER_FAILURE: [500, null, 'AuthorizerConfigurationException'],
   // There is no specific type for a function that failed or returned an invalid proxy response.
   DEFAULT_5XX: [502, 'Internal server error', 'InternalServerErrorException'],
-  // Also for a throttled function. Clients get 500, although AWS documents 504 for this type.
+  // API Gateway also uses this type if Lambda throttles the function. Clients get 500, although AWS documents 504.
   INTEGRATION_FAILURE: [500, 'Internal server error', 'InternalServerErrorException'],
   INTEGRATION_TIMEOUT: [504, 'Endpoint request timed out', 'InternalServerErrorException'],
   MISSING_AUTHENTICATION_TOKEN: [403, 'Missing Authentication Token', 'MissingAuthenticationTokenException'],
@@ -16,7 +16,7 @@ const FAILURES = {
   UNAUTHORIZED: [401, 'Unauthorized', 'UnauthorizedException'],
 } as const;
 
-/** The gateway responds itself, instead of the function. */
+/** Thrown if the gateway itself must respond, instead of the function. */
 export class GatewayFailure extends Error {
   override readonly name = 'GatewayFailure';
   readonly responseType: keyof typeof FAILURES;

@@ -26,7 +26,7 @@ interface StageProperties {
 
 /**
  * Reads routes, authorizers and gateway responses.
- * @throws Error for a property that would behave differently here
+ * @throws Error for a property that would behave differently here than in AWS
  */
 export function readRestApi(resources: readonly TemplateResource[], context: RunContext): ApiModel {
   const ofApi = apiResources(resources, context);

@@ -22,7 +22,7 @@ export const restApi: ResourceKind = {
         if (resource.type === 'AWS::ApiGateway::Stage') {
           return String(context.resolve(resource.properties.StageName, resource.logicalId));
         }
-        // As in AWS, an API's id has ten lower-case characters. The other resources have their logical ids.
+        // As in AWS, an API's id has ten lower-case characters. `Ref` of the other resources is their logical id.
         return resource.type === 'AWS::ApiGateway::RestApi' ? 'localapi00' : resource.logicalId;
       },
       attribute: (resource, name) =>

@@ -28,8 +28,8 @@ export interface RestApiServer {
   close(): Promise<void>;
 }
 
-// Lambda's limit for the event of a synchronous call. The body is only a part of it, and base64 makes it a third
-// longer.
+// Lambda's limit for the event of a synchronous call. A request's body is only a part of the event, and base64 makes
+// the body a third longer.
 const MAX_PAYLOAD_BYTES = 6 * 1024 * 1024;
 
 // API Gateway's limit for the request line and all header values.
@@ -54,7 +54,7 @@ export async function serveRestApi(
     gatewayRequest: GatewayRequest,
   ): Promise<void> {
     const receiving = readBody(request);
-    // Awaited below. Prevents an unhandled rejection until then.
+    // `receiving` is awaited below. This line prevents an unhandled rejection until then.
     receiving.catch(() => {});
     try {
       await serving.promise;
@@ -109,7 +109,7 @@ export async function serveRestApi(
     { keepAliveTimeout: KEEP_ALIVE_MILLISECONDS, maxHeaderSize: 8 * MAX_HEADER_BYTES },
     (request, response) => void serve(request, response),
   );
-  // Without this, Node.js responds with 417 to an unknown `Expect` header. AWS ignores the header.
+  // Without this listener, Node.js responds with 417 to an unknown `Expect` header. AWS ignores the header.
   server.on('checkExpectation', (request, response) => void serve(request, response));
   const { endpoint, close } = await listenOnLoopback(server, port);
   return {

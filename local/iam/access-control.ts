@@ -15,7 +15,7 @@ export interface Role {
 
 export interface AccessControl extends Evaluator {
   readonly rules: AccessRules;
-  /** Evaluators in other threads report to it too. */
+  /** Receives used permissions and denied calls, also from evaluators in other threads. */
   readonly notes: EvaluatorNotes;
   /** Called for each role that is assumed. */
   readonly onAssumed: ((role: Role) => void)[];
@@ -81,8 +81,8 @@ export function createAccessControl(
 }
 
 /**
- * Ignores conditions: they restrict which accounts and resources of the service may assume the role. Here are no
- * others.
+ * Ignores conditions: they restrict for which accounts and resources a service may assume the role. A run has only one
+ * account and its own resources.
  */
 function trusts({ trust }: Role, service: string): boolean {
   return trust.some(

@@ -2,7 +2,7 @@ import type { Credentials } from './signature.ts';
 
 /** A checked statement of a policy, without intrinsic functions. Plain data, because it is cloned for threads. */
 export interface PolicyStatement {
-  /** Its place in the template, such as `SendMessageRoleDefaultPolicy1[2]`. */
+  /** The statement's location in the template, such as `SendMessageRoleDefaultPolicy1[2]`. */
   readonly source: string;
   readonly effect: 'Allow' | 'Deny';
   readonly actions?: readonly string[];

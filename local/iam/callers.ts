@@ -5,7 +5,7 @@ export interface Caller {
   readonly name: string;
   /** The principals by which a resource-based policy can allow the caller without an identity-based policy. */
   readonly principals: readonly string[];
-  /** The principals of its account. A resource-based policy can delegate the decision to the account. */
+  /** The principals of the caller's account. A resource-based policy can delegate the decision to the account. */
   readonly account: readonly string[];
   readonly session?: Session;
   readonly context: RequestContext;

@@ -4,11 +4,11 @@ import { createStatementFinder, type FindStatement, type Match, matchesAction } 
 import { keyUses } from './key-uses.ts';
 
 export interface Evaluator {
-  /** Undefined if the caller with this access key has all permissions. */
+  /** The denial of a call with this access key; undefined if the caller has all permissions. */
   rejectionOf(accessKeyId: string | undefined, needed: readonly Permission[]): Denial | undefined;
-  /** The same for a caller without any credentials. */
+  /** The denial of a call without credentials; undefined if everyone has all permissions. */
   denialOfAnonymous(needed: readonly Permission[]): Denial | undefined;
-  /** The same for a service that calls on behalf of one of its resources. */
+  /** The denial of a call that an AWS service makes for one of its resources; undefined if it has the permission. */
   denialOfService(service: string, sourceArn: string, needed: Permission): Denial | undefined;
 }
 
@@ -20,7 +20,7 @@ export interface EvaluatorNotes {
 
 type Decision = { readonly allowedBy: Match } | { readonly reason: string };
 
-/** Evaluates policies as IAM does within one account. Rules may be added later. */
+/** Evaluates policies as IAM does within one account. `rules` may grow afterwards. */
 export function createEvaluator(rules: AccessRules, notes: EvaluatorNotes): Evaluator {
   const { region, resourcePolicies, encryptionKeys } = rules;
   const callers = createCallers(rules);

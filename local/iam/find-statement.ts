@@ -10,7 +10,7 @@ export interface Match {
   readonly resource: string;
 }
 
-/** Finds the first statement with this effect that applies; with `principals`, only one that names one of them. */
+/** Finds the first statement with this effect that applies. With `principals`, the statement must name one of these. */
 export type FindStatement = (
   effect: PolicyStatement['effect'],
   statements: readonly PolicyStatement[],

@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { Role } from './access-control.ts';
 import type { PermissionUse } from './access-rules.ts';
 
-/** A line of the notes: a statement that a role has, or a permission of a role that allowed a call. */
+/** A line of a run's file of notes: a statement that a role has, or a permission of a role that allowed a call. */
 export type PermissionNote =
   | {
       readonly kind: 'grant';
@@ -16,7 +16,7 @@ export type PermissionNote =
     }
   | ({ readonly kind: 'use'; readonly stack: string } & PermissionUse);
 
-/** The variable with the folder to which every run writes its used permissions, to a file of its own. */
+/** The environment variable with the path of a folder. Each run writes its permission notes to a new file in it. */
 export const PERMISSION_NOTES = 'PERMISSION_NOTES';
 
 /** Writes each note at once, so that the notes of a killed run are complete. */

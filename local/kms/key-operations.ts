@@ -11,7 +11,7 @@ export interface Key {
 
 type Input = Record<string, unknown>;
 
-// KMS's limit of what it encrypts directly.
+// KMS's limit for the plaintext of Encrypt.
 const MAX_PLAINTEXT_BYTES = 4096;
 
 const MAX_DATA_KEY_BYTES = 1024;

@@ -28,7 +28,7 @@ const KEY_BYTES = 32;
 /** KMS: symmetric keys. Their key material is stored in the data folder. */
 export const keys: ResourceKind = {
   types: [KEY, 'AWS::KMS::Alias'],
-  // Tables, queues and secrets may refer to the key that encrypts them.
+  // A secret resolves the reference to its key while it opens.
   opensFirst: true,
 
   async open(resources, context) {
@@ -97,7 +97,8 @@ const defaultPolicy = ({ accountId }: Pick<RunContext, 'accountId'>) => ({
 
 /**
  * Opens a key of the template. At its first start, its key material is created.
- * @throws Error if the key would behave differently here, UnreadableState if its stored key material is damaged
+ * @throws Error if the key would behave differently here than in AWS
+ * @throws UnreadableState if its stored key material is damaged
  */
 async function openKey(
   { logicalId, type, properties }: TemplateResource,

@@ -4,8 +4,8 @@ import type { InvokableFunction } from './invokable-function.ts';
 const LATEST = '$LATEST';
 
 /**
- * The function of the template with this name or ARN. A qualifier must be a version or an alias of the template. All of
- * them run the same code here.
+ * The function of the template with this name or ARN. A qualifier must be a version or an alias of the template. All
+ * versions and aliases of a function run the same code here.
  */
 export function findFunction(
   { functions }: Pick<RunContext, 'functions'>,

@@ -9,8 +9,8 @@ export interface WebFunctionTarget {
   readonly timeoutSeconds: number;
 }
 
-// Headers of a connection, not of the request (RFC 9110, section 7.6.1). Headers that `Connection` names are removed
-// too.
+// Headers of a connection, not of the request (RFC 9110, section 7.6.1). Headers that `Connection` names are also
+// removed.
 const HOP_BY_HOP = ['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'upgrade'];
 
 // Removed from a request before the function gets it. Transfer-Encoding stays, so that the body is forwarded unchanged.
@@ -34,7 +34,8 @@ export function forwardToWebFunction(
   });
   const timer = setTimeout(() => outgoing.destroy(new Error('timeout')), timeoutSeconds * 1000);
   outgoing.on('response', (incoming) => {
-    // A function that responds before it has read the request either reads the rest, or sends `Connection: close`.
+    // A function that responds before it has read the request either reads the rest, or sends `Connection: close`. Then
+    // the client's connection is closed too.
     const closes = !request.complete && incoming.headers.connection === 'close';
     const connection = closes ? ['Connection', 'close'] : [];
     const headers = withoutHeaders(incoming.rawHeaders, NOT_RETURNED);

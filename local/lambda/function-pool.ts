@@ -133,7 +133,7 @@ function createUtilizationAverage() {
   let average = 1;
   return {
     average: () => average,
-    /** Ignores values outside of 0 to 1, which Node returns for a thread that is interrupted while its times are read. */
+    /** Ignores values outside of 0 to 1: Node returns them if the thread is interrupted while its times are read. */
     add(utilization: number): void {
       if (utilization >= 0 && utilization <= 1) average += (utilization - average) / AVERAGED_CALLS;
     },

@@ -164,7 +164,7 @@ function defineFunction(
       ...environment,
     },
     hasLogListener: context.options.onLog !== undefined,
-    // By reference, because rules are still added. A thread gets a copy when it starts.
+    // The maps of `rules` are shared, because rules are still added to them. A thread gets a copy when it starts.
     emulatorRoute: context.emulatorRoute && {
       ...context.emulatorRoute,
       rules: { ...rules, operator: undefined, sessions },

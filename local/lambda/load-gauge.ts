@@ -22,7 +22,8 @@ export interface LoadGauge {
 // Reading the processors' times takes a third of a millisecond, so they are read at most this often.
 const PROCESSOR_WINDOW_MILLISECONDS = 45;
 
-// The processors' times are averages since the previous reading. An average over more time does not show the present load.
+// The processors' times are averages since the previous reading. An average over more than this time does not show the
+// present load.
 const STALE_MILLISECONDS = 500;
 
 export function createLoadGauge(): LoadGauge {

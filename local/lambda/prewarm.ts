@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunContext } from '../run-context.ts';
 
-// After this time without a call, no client is probably in the middle of its work.
+// After this time without a call, probably no client will call soon, so a loading thread delays no call.
 const QUIET_MILLISECONDS = 1000;
 
 /**

@@ -17,8 +17,8 @@ export interface PoolLoad {
 const WAIT_MILLISECONDS = 100;
 
 // If the running calls compute, more calls than processors slow each other, so it is better to wait for the next idle
-// thread, which is warm. If the running calls wait, such as for a model, more calls can run. Measured load below half of
-// the processors means that they wait.
+// thread, which is warm. If the running calls wait, such as for a model, more calls can run. A measured load below half
+// of the processors means that the running calls wait.
 export const MAX_COMPUTING_CALLS = availableParallelism();
 const FULL_LOAD = 0.5 * availableParallelism();
 

@@ -6,14 +6,14 @@ import type { InvocationResult } from './invokable-function.ts';
 export interface WarmThreads {
   readonly count: number;
   readonly idleCount: number;
-  /** Threads load one after another, because two that load concurrently slow each other. */
+  /** Whether a thread is loading. Only one loads at a time, because two that load concurrently slow each other. */
   readonly isStarting: boolean;
   all(): readonly FunctionThread[];
   /** Starts a thread, which is idle when it has loaded. Resolves with the failure if it cannot load. */
   start(): Promise<InvocationResult | undefined>;
   /** Takes the idle thread with the most calls, so that the other threads stay idle and end. */
   takeWarmest(): FunctionThread | undefined;
-  /** The thread is idle again, unless it has ended. */
+  /** Makes a thread idle again, unless it has ended. */
   release(thread: FunctionThread): void;
   /** Ends all threads, busy ones too. Returns how many. */
   kill(): number;
@@ -23,7 +23,7 @@ export interface WarmThreads {
 // AWS usually removes an idle environment after about this time.
 const IDLE_MILLISECONDS = 5 * 60_000;
 
-/** Threads that are idle for long are ended. */
+/** Manages the threads of one function. Ends threads that are idle for 5 minutes. */
 export function createWarmThreads(
   definition: FunctionDefinition,
   { onLine, onViolation, gauge }: Omit<ThreadEvents, 'onGone'>,

@@ -17,7 +17,7 @@ export function startWebFunction(definition: WebFunctionDefinition): WebFunction
   const isWithinRate = createThrottle();
   let activeRequests = 0;
 
-  /** Lambda does not document how it counts. Here, all requests of a second may come at once. */
+  /** Lambda does not document how it counts the requests of a second. Here, all of them may come at once. */
   const isThrottled = (): boolean =>
     activeRequests >= concurrency ||
     (requestsPerSecond !== undefined &&

@@ -29,7 +29,7 @@ const ERRORS: Readonly<Record<Denial['reason'], readonly [code: string, text?: s
 const MISMATCH =
   'The request signature we calculated does not match the signature you provided. Check your key and signing method.';
 
-/** Rejects calls that no policy allows. Requests wait for the rules, which are complete when all kinds have started. */
+/** Rejects calls that no policy allows. Requests wait for the rules, which are complete when the run has started. */
 export function guardEmulator(server: S3rver, rulesReady: Promise<AccessRules>, notes: EvaluatorNotes): void {
   const evaluatorReady = rulesReady.then((rules) => createEvaluator(rules, notes));
 

@@ -13,7 +13,7 @@ export interface Schedule {
 
 export interface ScheduledTarget {
   readonly function: InvokableFunction;
-  /** Evaluated before each call. Undefined if the policies allow the call. */
+  /** Evaluates the policies before each call. Undefined if they allow the call. */
   rejection(): Denial | undefined;
   payload(at: Date): string;
   /** How long a throttled call is retried. */

@@ -3,7 +3,8 @@ import type { ResourceKind, TemplateResource } from '../template/resource-kind.t
 import { RULE, readSchedule, type Schedule, type ScheduledTarget } from './read-schedule.ts';
 import { systemTimer } from './timer.ts';
 
-// Leases of 30 s that a killed run owned have expired by then, so the second run can take what the first run could not.
+// A function may find work that is still under a lease of 30 s of a killed runner. After 35 s the lease has expired, so
+// the second call of the function can take over this work.
 const SECOND_RUN_MILLISECONDS = 35_000;
 
 // Node's timers take at most 2^31 - 1 ms, 24 days.

@@ -38,7 +38,7 @@ const BUFFERED_PER_SECOND_OF_VISIBILITY = 100;
 // Lambda's limit for an event, minus 1 KiB for the JSON around the records.
 const PAYLOAD_BYTES = 6 * 1024 * 1024 - 1024;
 
-/** The messages that SQS has delivered and no invocation has yet. Collects them for batches, as Lambda does. */
+/** The received messages that no invocation has taken yet. Collects them into batches, as Lambda does. */
 export function createMessageBuffer(options: BufferOptions): MessageBuffer {
   const { batchSize, windowSeconds, visibilitySeconds, onWindowEnd } = options;
   const backlog = createFairBacklog<BufferedMessage>();

@@ -102,7 +102,7 @@ export function pollQueue(options: PollOptions): Poller {
     if (!stopped) options.onFailure(`The event source failed: ${String(error)}`);
   }
 
-  // Without this, SQS would redeliver messages that are still buffered here.
+  // Without this extension, SQS would redeliver messages that are still buffered here.
   const extension = startExtending(
     () => queue.changeVisibility(buffer.messages(), visibilitySeconds).catch(report),
     visibilitySeconds,

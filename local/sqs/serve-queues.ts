@@ -23,7 +23,7 @@ export async function serveQueues(
   const app = buildApp({ logger: false, defaultRegion: region });
   let endpoint = '';
   const urlOf = (queueName: string) => `${endpoint}/${accountId}/${queueName}`;
-  // The emulator's host name in queue URLs does not resolve on every machine.
+  // Replaces the emulator's host name in a queue URL, because the name does not resolve on every machine.
   const ownUrl = (url: string) => urlOf(url.split('/').pop() ?? '');
 
   const arnIn = (body: unknown): string => {

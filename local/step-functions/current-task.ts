@@ -29,7 +29,7 @@ export function createCurrentTask(
   { definition, role, tokens, context }: TaskEnvironment,
   ended: AbortSignal,
 ): CurrentTask {
-  // By this clock, the emulator's timer may fire a millisecond early.
+  // 2 ms early, because by this clock the emulator's timer may fire a millisecond before its time.
   const deadline = performance.now() + (definition.TimeoutSeconds ?? Infinity) * 1000 - 2;
   const currentState = { Name: '', EnteredTime: '', RetryCount: 0 };
   let nextToken: string | undefined;

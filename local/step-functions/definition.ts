@@ -21,7 +21,8 @@ const INVOKE_AND_WAIT = `${INVOKE}.waitForTaskToken`;
 export const waitsForToken = ({ Resource }: State): boolean => Resource === INVOKE_AND_WAIT;
 
 /**
- * Whether the resource is a function's ARN. Then the function gets the state's input, and its result is the state's.
+ * Whether the resource is a function's ARN. Then the function gets the state's input, and the function's result is the
+ * state's result.
  */
 export const callsDirectly = ({ Resource = '' }: State): boolean => Resource.startsWith('arn:aws:lambda:');
 

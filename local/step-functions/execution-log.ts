@@ -22,7 +22,7 @@ export interface ExecutionLog {
   find(arn: string): Execution | undefined;
   /** The executions of one state machine, the newest first. */
   list(machineArn: string): Execution[];
-  /** `find` returns it at once; it is on disk when the promise resolves. */
+  /** `find` returns the execution at once; it is on disk when the promise resolves. */
   put(execution: Execution): Promise<void>;
   /** Resolves when everything put so far is on disk. */
   flush(): Promise<void>;

@@ -12,7 +12,7 @@ import { createTaskTokens } from './task-tokens.ts';
 
 type Input = Record<string, unknown>;
 
-// As in AWS: no spaces, brackets, wildcards, control characters or characters with a meaning in an ARN or a URL.
+// AWS rejects spaces, brackets, wildcards, control characters and characters with a meaning in an ARN or a URL.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: names must not contain them
 const REJECTED_IN_NAMES = /[\s<>{}[\]?*"#%\\^|~`$&,;:/\u0000-\u001f\u007f-\u009f]/;
 

@@ -1,4 +1,4 @@
-/** Resource types without an effect on one machine. The start fails for a type that is neither here nor of a kind. */
+/** Resource types without an effect on one machine. The start fails for types outside of this list and of all kinds. */
 const WITHOUT_EFFECT = [
   'AWS::ApiGateway::Account',
   'AWS::ApiGateway::Model', // only request validators use it, and the runner rejects those

@@ -3,7 +3,7 @@ import type { Template } from './read-assembly.ts';
 /** One intrinsic function, from its argument to its result. Errors name `at`. */
 export type Intrinsic = (argument: unknown, at: string) => unknown;
 
-/** How intrinsic functions resolve what is in their arguments. */
+/** The functions by which intrinsic functions resolve their arguments. */
 export interface IntrinsicSources {
   readonly mappings: Template['Mappings'];
   /** Replaces the intrinsic functions in an argument. */

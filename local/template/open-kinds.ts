@@ -3,7 +3,7 @@ import type { OpenKind, ResourceKind, TemplateResource } from './resource-kind.t
 import { resourceKinds } from './resource-kinds.ts';
 import { kindOf, type StackResources } from './stack-resources.ts';
 
-/** The resource kinds of a stack, while they open and when they are open. */
+/** The resource kinds of a stack. First all of them open, then they start (see `ResourceKind`). */
 export interface OpenKinds {
   /** @throws Error if the resource's kind is not open yet */
   kindOf(resource: TemplateResource): OpenKind;

@@ -35,7 +35,7 @@ export async function openTemplate(
     },
     attribute(logicalId, name) {
       const resource = resources.find(logicalId);
-      // Of resources such as log groups and alarms, whose attributes have no effect here.
+      // Resources such as log groups and alarms do not run here, so their attributes have no effect.
       if (resources.isIgnored(resource)) return `arn:aws:local:${REGION}:${ACCOUNT_ID}:${logicalId}/${name}`;
       const value = kinds.kindOf(resource).attribute(resource, name);
       if (value !== undefined) return value;

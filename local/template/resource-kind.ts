@@ -7,12 +7,15 @@ export interface TemplateResource {
   readonly properties: Readonly<Record<string, unknown>>;
 }
 
-/** Runs some resource types on this machine. A new kind is one file and one line in resource-kinds.ts. */
+/** Runs some resource types on this machine. A new resource kind is one file and one line in resource-kinds.ts. */
 export interface ResourceKind {
   readonly types: readonly string[];
   /** Opens before the other kinds, so that they can refer to its resources while they open. */
   readonly opensFirst?: boolean;
-  /** Called once, and only if the template has resources of these types. Kinds open concurrently. */
+  /**
+   * Prepares the resources, for example starts their emulator. Called once, and only if the template has resources of
+   * these types. Kinds open concurrently, so their resources may not refer to each other yet.
+   */
   open(resources: readonly TemplateResource[], context: RunContext): Promise<OpenKind>;
 }
 
@@ -23,9 +26,9 @@ export interface OpenKind {
   attribute(resource: TemplateResource, name: string): unknown;
   /** Variables for every function, such as an endpoint's URL. They may differ per function. */
   environmentFor?(functionLogicalId: string): Record<string, string>;
-  /** Called when every kind is open. From here on, all references resolve. */
+  /** Starts the resources. Called after every kind has opened, so references to all resources resolve. */
   start?(): Promise<void>;
-  /** Called when every kind has started. All access rules are known. */
+  /** Called after every kind has started: all access rules are known. */
   complete?(): void;
   close?(): Promise<void>;
 }

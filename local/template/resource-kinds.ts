@@ -15,7 +15,7 @@ import { parameters } from '../ssm/parameters.ts';
 import { stateMachines } from '../step-functions/state-machines.ts';
 import type { ResourceKind } from './resource-kind.ts';
 
-/** Kinds start in this order and close in the reverse order, so that callers stop before the services they call. */
+/** Kinds start in this order and close in the reverse order: callers stop before the services that they call. */
 export const resourceKinds: readonly ResourceKind[] = [
   policies,
   keys,

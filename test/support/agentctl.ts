@@ -14,7 +14,7 @@ const command = resolve(import.meta.dirname, '../../bin/agentctl.ts');
 
 /**
  * Runs `agentctl … --json` in its own process, against a running service.
- * @param knowledgeBases the knowledge bases that the run's stage lists
+ * @param knowledgeBases ids of the knowledge bases that agents may use, as if the service's stage listed them
  */
 export function agentctlOf(service: Service, knowledgeBases: string[] = []) {
   const data = join(service.dataDir, `connection-${knowledgeBases.length}`);

@@ -30,8 +30,8 @@ export interface ChaosOptions {
 const pollEvery = 200;
 
 /**
- * Runs a batch while everything breaks, and checks that the outcome is as if nothing had happened. The service is
- * killed and restarted, and its workers are killed in between. Every message is delivered twice. The table rejects one
+ * Runs a batch under many faults, and checks that its outcome is the same as without faults. The service is killed and
+ * restarted, and between these kills its workers are killed. Every message is delivered twice. The table rejects one
  * call in twenty, has conflicts and throttles. Every third call of the model fails, and so do the first two deliveries
  * of the webhook.
  */
@@ -52,8 +52,8 @@ export async function runChaos(options: ChaosOptions): Promise<void> {
         WEBHOOK_RETRY_SECONDS: Array(30).fill(1).join(','),
       },
       seed: Math.floor(random() * 2 ** 31),
-      // The last run kills no workers: messages that a killed worker had not started stay hidden for a long visibility
-      // timeout.
+      // The last start kills no workers: SQS would hide the messages of a killed worker for their visibility timeout,
+      // and the batch would end too late.
       killsWorkersAfter: isLast ? 0 : Math.floor(options.life * (0.4 + random() * 0.3)),
     });
   let service = await start();

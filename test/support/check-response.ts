@@ -15,7 +15,8 @@ export interface JsonResponse {
 
 /**
  * Checks a response against the contract, in addition to what its test expects: it has exactly the fields of its
- * route's envelope at every depth, or is an error of the table. It is JSON, has a request id, and is never cached.
+ * route's envelope at every depth, or is an error of the error table. It is JSON, has a request id, and may not be
+ * cached.
  * @throws Error that says how the response breaks the contract
  */
 export function checkResponse(response: JsonResponse): void {
@@ -30,7 +31,7 @@ export function checkResponse(response: JsonResponse): void {
 function headersProblem({ status, headers, body }: JsonResponse): string | undefined {
   if (!headers.get('content-type')?.startsWith('application/json')) return 'the Content-Type is not JSON';
   if (!headers.get('x-request-id')) return 'the header x-request-id is missing';
-  // Otherwise a proxy could serve one tenant's response to another tenant.
+  // Otherwise a proxy could cache a tenant's response and send it to another tenant.
   if (headers.get('cache-control') !== 'no-store') return 'Cache-Control is not no-store';
   const limits = ['limit', 'remaining', 'reset'].flatMap((name) => headers.get(`x-ratelimit-${name}`) ?? []);
   if (![0, 3].includes(limits.length) || limits.some((value) => !/^\d+$/.test(value)))

@@ -82,7 +82,7 @@ export interface EventReader extends AsyncIterable<StreamEvent | '[DONE]'> {
   all(): Promise<(StreamEvent | '[DONE]')[]>;
 }
 
-/** Reads server-sent events as the specification, section 6.1, writes them. Comments are skipped. */
+/** Reads server-sent events in the format of the specification, section 6.1. Comments are skipped. */
 export function readEvents(response: Response): EventReader {
   async function* read(): AsyncGenerator<StreamEvent | '[DONE]'> {
     let text = '';

@@ -6,7 +6,7 @@ import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 const root = resolve(import.meta.dirname, '../..');
 const command = resolve(root, 'bin/local.ts');
 
-/** Lets this process read the tables of runs that it has started. */
+/** The credentials of this process's operator, for all runs that it starts: so this process can read their tables. */
 const ownCredentials = `${operatorCredentials.accessKeyId}:${operatorCredentials.secretAccessKey}`;
 
 export interface RunningCommand {

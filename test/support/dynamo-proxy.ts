@@ -21,8 +21,8 @@ export interface DynamoProxy {
   /** Where calls are forwarded to; set when the service runs. */
   emulator: string;
   /**
-   * Handles each call. For `undefined` the proxy closes the connection without a response; `pass` returns it if the
-   * emulator's connection broke.
+   * Handles each call. `pass` forwards the call to the emulator and returns the response, or undefined if the
+   * connection broke. If `handle` returns undefined, the proxy closes the connection without a response.
    */
   handle: (
     call: ProxiedCall,

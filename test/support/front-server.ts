@@ -35,7 +35,7 @@ export const envelope = (data: unknown, fields: Record<string, unknown> = {}) =>
 });
 
 /**
- * A server of the interface whose behaviour a test scripts, in front of the whole service or of nothing.
+ * A server between a client and a service, or instead of the service. A test scripts its responses.
  * @param upstream the base address of a service
  */
 export async function startFront(upstream = 'http://127.0.0.1:9'): Promise<FrontServer> {

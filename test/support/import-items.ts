@@ -11,9 +11,9 @@ import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { startService } from './service.ts';
 
 /**
- * Fills a data folder: with what `prepare` does with a running service, and with the items that it returns. The
- * emulator's import command reads the items in DynamoDB's export format. It takes 40 µs for an item, a batch write
- * takes 350 µs.
+ * Fills a data folder. First `prepare` can use the running service; then the items that `prepare` returns are added
+ * by the emulator's import command, in DynamoDB's export format. The import takes 40 µs for an item, a batch
+ * write takes 350 µs.
  */
 export async function fillDataFolder(
   dataDir: string,

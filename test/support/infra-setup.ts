@@ -6,7 +6,8 @@ import type { TestProject } from 'vitest/node';
 declare module 'vitest' {
   interface ProvidedContext {
     /**
-     * Where tests of the template synthesize. It is removed here, because no test file knows whether it is the last.
+     * The folder where tests of the template synthesize. This setup removes the folder, because no test file knows
+     * whether it is the last one.
      */
     synthFolder: string;
   }

@@ -12,7 +12,7 @@ import type { WebhookReceiver } from './webhook-receiver.ts';
 
 const user = { external_user_id: 'ada' };
 
-/** So high that no request is rejected. They are set, so that rate buckets are written. */
+/** Limits are set, so that rate buckets are written. They are so high that no request is rejected. */
 const limits = { reads: '500/s', sends: '500/s', batches: '500/s', uploads: '500/s' };
 
 /** The number of chats, and of results, on the pages that are read. */
@@ -25,7 +25,7 @@ interface Measurement {
   readonly hook: Pick<WebhookReceiver, 'url' | 'calls' | 'called'>;
   readonly tenant: Tenant;
   readonly client: Client;
-  /** Runs a batch of so many requests to its end. */
+  /** Runs a batch of `count` requests to its end. */
   run(count: number, fields?: Record<string, unknown>): Promise<BatchResource>;
 }
 
@@ -34,7 +34,7 @@ type Prepared = 'get-batch, open' | 'cancel-batch' | 'batch of 50';
 
 type Works = Record<Exclude<OperationName, Prepared>, () => Promise<unknown>>;
 
-/** How often a client polls is not part of a batch's cost. */
+/** Not counted: how often a client polls is not part of a batch's cost. */
 const polls = /GetBatch/;
 
 /**
@@ -116,7 +116,7 @@ async function prepareWorks(
   };
 }
 
-/** For a batch in which all requests but the last one have ended. */
+/** Measures the route that returns a batch, while the last request of the batch is still running. */
 async function measureOpen({ service, model, tenant, client }: Measurement): Promise<OperationCalls> {
   const { onCall } = model;
   const pendingCall = Promise.withResolvers<ModelCall>();
@@ -135,8 +135,8 @@ async function measureOpen({ service, model, tenant, client }: Measurement): Pro
 }
 
 /**
- * For a batch whose only request is still running. Completing the task callback and closing the batch are not
- * counted: every batch has them.
+ * Measures the route that cancels a batch while its only request is still running. Completing the task callback and
+ * closing the batch are not counted: every batch has them.
  */
 async function measureCancel({ service, model, tenant, client }: Measurement): Promise<OperationCalls> {
   const { onCall } = model;

@@ -5,7 +5,7 @@ export interface ProcessState {
   parent: number;
   /** The program's name as the kernel stores it: at most 15 characters. */
   name: string;
-  /** Of all its threads, running and ended, in user and kernel mode. */
+  /** The processor time of all threads of the process, running and ended, in user and kernel mode. */
   processorSeconds: number;
   residentBytes: number;
   /** The largest resident memory that the process ever had. */

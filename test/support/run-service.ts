@@ -18,7 +18,7 @@ export interface RunningService {
   dynamodb: string;
 }
 
-// Its standard input ends when the process that started it ends, for example if a test has timed out.
+// Standard input ends when the process that started this one ends, for example if a test has timed out.
 process.stdin.once('end', () => process.exit()).resume();
 
 // Runs the service with all faults of the runner until the process is killed.

@@ -10,7 +10,7 @@ export interface SharedService {
   run: { url: string } & Record<'endpoints' | 'outputs' | 'physicalIds', Record<string, string>>;
 }
 
-// It runs in its own process, so that neither the test runner nor a test file delays its responses.
+// The shared service has its own process, so that neither the test runner nor a test file delays its responses.
 const [assembly = '', dataDir = ''] = process.argv.slice(2);
 const run = await runTemplate({
   assembly,
@@ -28,7 +28,7 @@ const shared: SharedService = {
   run: { url, endpoints, outputs, physicalIds },
 };
 console.log(JSON.stringify(shared));
-// It runs until the parent process closes this standard input, or ends.
+// The service runs until the parent process closes this standard input, or ends.
 process.stdin.resume().once('end', async () => {
   server.close();
   await run.close();

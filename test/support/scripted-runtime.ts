@@ -13,7 +13,7 @@ export interface ScriptedReply {
   request: ReplyRequest;
   emit(part: ReplyPart): void;
   text(text: string): void;
-  /** Starts a call of the model. @returns ends it, with its usage */
+  /** Starts a call of the model. The returned function ends the call, with its usage. */
   startCall(): () => void;
   end(end?: Partial<ReplyEnd>): void;
   fail(error: unknown): void;
@@ -22,7 +22,7 @@ export interface ScriptedReply {
 export interface ScriptedRuntime extends AgentRuntime {
   replies: ScriptedReply[];
   titles: Parameters<AgentRuntime['title']>[0][];
-  /** Plays each reply. The default one calls the model once, which says Hello. */
+  /** Plays each reply. By default, a reply makes one call of the model, which says Hello. */
   onReply: (reply: ScriptedReply) => void;
   onTitle: AgentRuntime['title'];
   /** Replies are left to the test, which takes them from `replies`. */

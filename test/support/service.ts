@@ -113,7 +113,7 @@ async function startOwnService(options: ServiceOptions): Promise<Service> {
   };
 }
 
-/** Otherwise a later start would use this run's emulator as if it had been given from outside. */
+/** Restores AWS_ENDPOINT_URL_DYNAMODB: a later start must not use the emulator of a run that has ended. */
 function forgetEmulator(): void {
   if (givenEmulator === undefined) delete process.env.AWS_ENDPOINT_URL_DYNAMODB;
   else process.env.AWS_ENDPOINT_URL_DYNAMODB = givenEmulator;

@@ -27,7 +27,7 @@ export interface RawConnection {
   /** Resolves when the connection is closed, with the milliseconds since it was opened. */
   readonly closed: Promise<number>;
   sendHead(headers: readonly (readonly [name: string, value: string])[]): void;
-  /** Sends so many bytes, or as many as are accepted before the connection is closed, and returns the number. */
+  /** Sends this many bytes, or fewer if the connection is closed before. Returns how many were sent. */
   sendBytes(bytes: number): Promise<number>;
 }
 
@@ -42,7 +42,7 @@ export async function startUploadEndpoint(service: Service): Promise<UploadEndpo
     [join(import.meta.dirname, '../../functions/web/receive-uploads.ts')],
     {
       env: {
-        // It has the credentials of the local run's operator.
+        // The process has the credentials of the local run's operator.
         ...process.env,
         AWS_ENDPOINT_URL_S3: endpoints.s3,
         AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoints.secretsmanager,

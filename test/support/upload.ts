@@ -58,7 +58,7 @@ export function uploaderOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<T
         headers: { 'Content-Type': contentType },
         ...(body instanceof ReadableStream && { duplex: 'half' }),
       }),
-    /** Streams a file of so many bytes, then `data`. The body is never in memory as a whole. */
+    /** Streams a file of this many bytes, then `data`. The body is never in memory as a whole. */
     large(bytes: number, { data }: { data?: string } = {}) {
       return this.raw(streamedForm(bytes, data));
     },
@@ -73,7 +73,7 @@ export function uploaderOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<T
   };
 }
 
-/** A form with a file of so many bytes, then `data`. */
+/** A form with a file of this many bytes, then `data`. */
 function streamedForm(bytes: number, data: string | undefined): ReadableStream<Uint8Array> {
   const head = [
     `Content-Disposition: form-data; name="file"; filename="large.txt"`,

@@ -25,15 +25,15 @@ export const status =
     response.writeHead(code, headers).end('answered');
 
 export interface WebhookReceiver {
-  /** Its host is a name of the certificate. */
+  /** The host in this URL is a name of the certificate. */
   url: string;
   port: number;
   calls: WebhookCall[];
   /** The number of connections since the start. */
   connections(): number;
-  /** One for each call; the last one is used for all further calls. */
+  /** The responses to the calls, in order. The last one is also the response to all further calls. */
   responses: Responder[];
-  /** Resolves when it has received so many calls. */
+  /** Resolves when the receiver has received this many calls. */
   called(count: number): Promise<WebhookCall[]>;
   close(): Promise<void>;
 }

@@ -1,5 +1,5 @@
 const sector = 512;
-/** Streams of at least this many bytes have their own sectors. */
+/** In a compound file, a stream of at least this many bytes has its own sectors. */
 const streamBytes = 4096;
 const endOfChain = 0xfffffffe;
 const unused = 0xffffffff;

@@ -1,7 +1,7 @@
 /**
- * `npm run test:dynamodb-local [-- ARGUMENTS OF VITEST]`: runs tests on AWS's own DynamoDB Local instead of the embedded
- * emulator; without arguments, the tests of the stores. Needs Java 17 and Maven, and without them says that it was
- * skipped.
+ * `npm run test:dynamodb-local [-- ARGUMENTS OF VITEST]`: runs tests on AWS's own DynamoDB Local instead of the
+ * embedded emulator; without arguments, the tests of the stores. Needs Java 17 and Maven. Without them the command
+ * prints that it was skipped.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -37,7 +37,7 @@ async function runTests(chosen: string[]): Promise<number> {
   }
 }
 
-/** @returns the folder of its libraries, which is filled once for each version of the pom */
+/** @returns the folder of DynamoDB Local's libraries, which is filled once for each version of the pom */
 function downloaded(): string {
   const version = createHash('sha256').update(readFileSync(pom)).digest('hex').slice(0, 12);
   const folder = resolve(root, `node_modules/.cache/dynamodb-local-${version}`);
@@ -66,7 +66,7 @@ function startDynamoDbLocal(folder: string, port: number): ChildProcess {
       '-port',
       String(port),
     ],
-    // It writes a file into its working directory.
+    // DynamoDB Local writes a file into its working directory.
     { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] },
   );
 }
@@ -74,7 +74,7 @@ function startDynamoDbLocal(folder: string, port: number): ChildProcess {
 async function untilReady(dynamoDbLocal: ChildProcess, endpoint: string): Promise<void> {
   const stopAt = Date.now() + startMilliseconds;
   while (dynamoDbLocal.exitCode === null && Date.now() < stopAt) {
-    // It answers calls without a signature with an error, which is answer enough.
+    // DynamoDB Local responds to a call without a signature with an error. Any response shows that it is ready.
     if (
       await fetch(endpoint).then(
         () => true,

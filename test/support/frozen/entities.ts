@@ -8,7 +8,7 @@ import type { ApiKey } from '#domain/workspaces/api-key.ts';
 import type { RateBucket } from '#domain/workspaces/rate-bucket-store.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 
-/** All times of the frozen items are relative to it, in epoch milliseconds. */
+/** In epoch milliseconds. All times of the frozen items are relative to this time. */
 export const start = Date.parse('2026-11-22T12:00:00.000Z');
 
 /** The ISO time so many minutes after `start`. */

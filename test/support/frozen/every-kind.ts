@@ -26,7 +26,7 @@ import {
 } from './entities.ts';
 import type { Stores } from './stores.ts';
 
-/** A workspace whose lists are so long that they have a chunk. */
+/** A workspace with lists of ids so long that some ids are in a chunk (100 ids in one item). */
 export const listsId = 'ws_lists';
 /** One id more than fits into a chunk. */
 export const listLength = 101;

@@ -39,7 +39,7 @@ export interface FrozenBatch {
   requests: { custom_id: string; message: string; history_id?: number; attached_file_uuids?: string[] }[];
 }
 
-/** More than the workers take at once from a workspace that has three open batches. */
+/** More requests than the workers process concurrently for a workspace that has three open batches. */
 const requestCount = 75;
 const webhookSecret = 'frozen-secret';
 const userId = 'Zoë';

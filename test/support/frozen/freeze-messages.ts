@@ -56,7 +56,7 @@ export async function freezeMessages(commit: string): Promise<FrozenMessages> {
     environment: {
       OPENAI_BASE_URL: model.url,
       AWS_ENDPOINT_URL_SQS: queue.url,
-      // Expires before the message of a killed worker is delivered again.
+      // So the leases of a killed worker expire before SQS delivers its message again.
       LEASE_SECONDS: '3',
       WEBHOOK_RETRY_SECONDS: '1,1,1',
     },
@@ -126,7 +126,7 @@ async function sendMessages({ run, tenant, client, calls, sent }: World): Promis
   const chat = dataOf(
     await client.post<{ id: number }>('/chats', { agent_id: tenant.agentId, name: 'Continued' }),
   );
-  // Throttled until a retry is sent that is delayed so long that it has released its in-flight message slot.
+  // Throttles the request until its retry is delayed for so long that the message has no in-flight message slot.
   calls.set('Busy', (call) =>
     sent.some(({ body }) => !body.holdsPlace) ? respondAtOnce(call) : call.fail(429),
   );

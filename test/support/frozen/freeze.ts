@@ -52,7 +52,7 @@ if (wanted !== undefined) {
   console.log(`${wanted} made by the code of ${commit}`);
   process.exit();
 }
-// Each part runs in its own process, because AWS clients stay with the first service that they were created for.
+// Each part runs in its own process, because the AWS clients of a process always use its first service.
 for (const name of Object.keys(parts)) {
   const { status } = spawnSync(process.execPath, [import.meta.filename, name], { stdio: 'inherit' });
   if (status !== 0) process.exit(1);

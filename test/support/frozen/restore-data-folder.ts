@@ -15,8 +15,8 @@ interface RestoreOptions {
 }
 
 /**
- * Restores the frozen data folder as if its service had been killed `minutesAgo`: all times are shifted by one constant.
- * The file modes are the system's defaults, as the version that made the folder left them.
+ * Restores the frozen data folder as if its service had been killed `minutesAgo`: all times are shifted by one
+ * constant. The file modes are the system's defaults, as the version that made the folder left them.
  */
 export async function restoreDataFolder(target: string, options: RestoreOptions): Promise<FrozenFolder> {
   const frozen = JSON.parse(await readFile(join(fixtures, 'data-folder.json'), 'utf8')) as FrozenFolder;

@@ -7,9 +7,9 @@ import type { RawResponse } from './raw-exchange.ts';
 
 /** Texts that responses must not contain. */
 export interface Secrets {
-  /** Of another workspace: in no response at all. */
+  /** Texts of another workspace, which no response may contain. */
   canaries: readonly string[];
-  /** Of the infrastructure, such as the table's name: in no header and in no message. */
+  /** Names of the infrastructure, such as the table's name, which no header and no message may contain. */
   internals: readonly string[];
 }
 

@@ -19,7 +19,7 @@ import { wrappedTexts } from './wrapped-texts.ts';
 /** A request of one route, with at most one thing wrong. */
 export interface FuzzRequest extends RawRequest {
   route: RouteName;
-  /** What is wrong with it, in a few words. */
+  /** What is wrong with the request, in a few words. */
   what: string;
   /** Through the distribution, or directly to the gateway. */
   door: 'front' | 'gateway';
@@ -28,9 +28,9 @@ export interface FuzzRequest extends RawRequest {
    * the error table.
    */
   expected?: { parameters: object; query: object; headers: object; body: string };
-  /** Its path may be that of another route, such as that of a list if the last segment is empty. */
+  /** The path may lead to another route: for example to that of a list, if the last segment is empty. */
   isElsewhere?: true;
-  /** Its HTTP is broken, so that a server may reject it without an envelope, or close the connection. */
+  /** The request is not valid HTTP: a server may reject it without an envelope, or close the connection. */
   isNoHttp?: true;
 }
 

@@ -6,7 +6,7 @@ import type { Known } from './schema-nodes.ts';
 
 export interface FuzzWorld {
   tenant: OpenTenant;
-  /** The ids of one chat each, and of what requests may use together with it. */
+  /** Each element has the ids of one chat, and of everything that a request can name together with this chat. */
   known: readonly Known[];
   /** Texts of the other workspace, which no response may contain. */
   canaries: readonly string[];

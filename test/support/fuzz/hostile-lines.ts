@@ -1,4 +1,4 @@
-/** For a path segment and for a query parameter. */
+/** Texts for a path segment or a query parameter. */
 export const hostileTexts: readonly string[] = [
   ...['', ' ', '0', '-0', '-1', '1', '01', '+1', '1.0', '1e3', '0x1', '9007199254740991', '9007199254740992'],
   ...[
@@ -135,7 +135,7 @@ const hostileKeys = (apiKey: string): Headers[] => [
   ['another spelling', [['X-API-KEY', apiKey]]],
 ];
 
-/** Names that are not the service's own, and values that do not fit their names. */
+/** Headers with names that the service does not know, and headers with values that do not fit their names. */
 const hostileValues: readonly Headers[] = [
   ['__proto__', [['__proto__', 'x']]],
   [

@@ -21,7 +21,7 @@ export interface SoakOptions {
   assembly: string;
   seed: number;
   seconds: number;
-  /** Users that do one thing after the other. A third as many submit batches concurrently. */
+  /** The number of users, who do one action after the other. Further users, a third as many, submit batches. */
   users: number;
   /** Seconds between two kills. */
   killEvery: number;

@@ -1,7 +1,8 @@
 import type { ModelCall, ScriptedModel } from '../scripted-model.ts';
 
 /**
- * What a message makes the model do: reply, be unavailable at first, throttle for a while, or break off every time.
+ * What a message makes the model do: reply, be unavailable at first, throttle for a while, or close the connection
+ * after some characters at each attempt.
  */
 export type ScriptedBehavior = 'Say' | 'Stumble' | 'Throttle' | 'Break off';
 
@@ -38,8 +39,8 @@ function readBehavior({ request }: ModelCall): { marker: string; behavior: Scrip
 }
 
 /**
- * The HTTP error at this attempt. A reply makes three calls before it fails, so two failures do not show in a chat.
- * Throttling lasts longer, so a batch retries the request.
+ * The HTTP error at this attempt. A reply makes up to four calls, so two failures do not show in a chat. Throttling
+ * lasts for four calls: the reply fails, and a batch retries the request.
  */
 function statusAt(behavior: ScriptedBehavior, attempt: number): number | undefined {
   if (behavior === 'Stumble' && attempt < 3) return 503;

@@ -11,7 +11,7 @@ export interface SoakServiceOptions {
   maxConcurrency?: number;
 }
 
-/** A line on its standard input. It responds to each with a `SoakState` in one line. */
+/** A line on this program's standard input. The program responds to each with a `SoakState` in one line. */
 export type SoakCommand = { kill: string } | { check: true };
 export interface SoakState {
   /** How many threads the command has killed. */

@@ -224,7 +224,7 @@ function compared(named: readonly Named[]): Item[] {
   return [...items.filter(({ difference }) => difference !== ''), ...missing];
 }
 
-/** Merges equal differences of several places into one row without the places. */
+/** Merges equal differences of several locations into one row that does not name the locations. */
 function merged(items: readonly Item[]): Difference[] {
   return [
     ...Map.groupBy(items, ({ name, difference, text }) => JSON.stringify([name, difference, text])).values(),

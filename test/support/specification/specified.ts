@@ -2,8 +2,8 @@
 export const notShown: readonly string[] = ['ReasoningStep'];
 
 /**
- * What the specification names, by place: fields, parameters, headers and codes. Each has its limits, `null` if it may
- * be null, and `…` if its shape is not shown.
+ * What the specification names, by location: fields, parameters, headers and codes. Each has its limits, `null` if it
+ * may be null, and `…` if its shape is not shown.
  */
 export const specified: Readonly<Record<string, string>> = {
   envelope: 'data null …, message null, error_code, pagination',
