@@ -7,6 +7,9 @@ import { LongestFirst } from './test/support/longest-first.ts';
 /** Starts the service once for all files of test/service. */
 const serviceSetup = 'test/support/global-setup.ts';
 
+/** The default of one second is too short when the machine is busy. */
+const patient = { poll: { timeout: 20_000 } };
+
 // For the processes of the tests and all that they start: each would else compile the same libraries once more.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/compiled');
 
@@ -42,6 +45,7 @@ export default defineConfig({
       {
         test: {
           name: 'local',
+          expect: patient,
           include: ['test/local/**/*.test.ts'],
           testTimeout: 30_000,
           hookTimeout: 60_000,
@@ -50,6 +54,7 @@ export default defineConfig({
       {
         test: {
           name: 'service',
+          expect: patient,
           include: ['test/service/**/*.test.ts'],
           globalSetup: existsSync(new URL(serviceSetup, import.meta.url)) ? [serviceSetup] : [],
           testTimeout: 30_000,
