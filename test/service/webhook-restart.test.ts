@@ -29,6 +29,9 @@ interface Shown {
 const shownBy = (service: Service, { id }: BatchResource): Promise<Shown> =>
   agentctlOf(service).json<Shown>('webhooks', 'deliveries', id);
 
+/** Each look starts a process. */
+const polling = { timeout: 60_000, interval: 1000 };
+
 it('goes on with the schedule after a restart, and looks at the address anew', async () => {
   const dataDir = join(folder, 'stopped');
   // More attempts than this test makes, even on a slow machine.
@@ -54,14 +57,14 @@ it('goes on with the schedule after a restart, and looks at the address anew', a
   });
   await expect
     .poll(async () => (await shownBy(second, batch)).attempts.map(({ failure }) => failure), {
-      timeout: 60_000,
+      ...polling,
     })
     .toContain('The address is not allowed');
   await second.close();
   expect(receiver.connections()).toBe(connections);
 
   const third = await startService({ dataDir, variables, timer: quickTimer });
-  await expect.poll(async () => (await shownBy(third, batch)).state, { timeout: 60_000 }).toBe('delivered');
+  await expect.poll(async () => (await shownBy(third, batch)).state, polling).toBe('delivered');
   const { attempts } = await shownBy(third, batch);
   await third.close();
   expect(attempts.map(({ number }) => number)).toEqual(attempts.map((_, index) => index + 1));
