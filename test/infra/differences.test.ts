@@ -31,10 +31,20 @@ function tableOf(markdown: string, firstCell: string): string[] {
 const differences = differencesOf(documentOf());
 const lines = differences.map(({ where, difference, text }) => lineOf(`\`${where}\``, difference, text));
 
+/** Which rows of a table to remove, and which to add after which row; empty if only the order is wrong. */
+const changesOf = (found: readonly string[]): string =>
+  [
+    ...found.filter((line) => !lines.includes(line)).map((line) => `Remove the row\n  ${line}`),
+    ...lines.flatMap((line, index) =>
+      found.includes(line) ? [] : [`Add the row\n  ${line}\nafter\n  ${lines[index - 1] ?? 'the head'}`],
+    ),
+  ].join('\n');
+
 test.each(['limits.md', 'decisions/004-where-the-interface-is-silent.md'])(
   '%s has each difference between OpenAPI and the specification, and no other, in the words of OpenAPI',
   (file) => {
-    expect(tableOf(textOf(file), 'where')).toEqual(lines);
+    const found = tableOf(textOf(file), 'where');
+    expect(found, `In the table of docs/${file}:\n${changesOf(found)}`).toEqual(lines);
   },
 );
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Route, routes } from '#contract/routes.ts';
 import { createApiKey } from '#domain/workspaces/create-api-key.ts';
 import { type ApiResponse, clientOf } from '#support/client.ts';
 import { openTenant, summaryOf } from '#support/open-tenant.ts';
@@ -11,14 +12,9 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 const rejected = '400/10001 Missing or invalid API key: send a valid key in the header x-api-key';
-const routes: [method: string, path: string][] = [
-  ['GET', '/chats/published-agents'],
-  ['POST', '/chats'],
-  ['GET', '/chats'],
-  ['GET', '/chats/1/messages'],
-  ['POST', '/chats/1/messages'],
-  ['POST', '/chats/1/messages/1/feedbacks'],
-];
+const requests = Object.values<Route>(routes).map(
+  ({ method, path }) => [method, path.replaceAll(/\{\w+\}/g, '1')] as const,
+);
 
 async function callWith(
   headers: Record<string, string>,
@@ -42,7 +38,7 @@ async function issueKey(workspaceId: string, expiresAt: Date | null = null) {
   return createApiKey(operator())({ workspaceId, name: 'Further', expiresAt });
 }
 
-describe.each(routes)('%s %s', (method, path) => {
+describe.each(requests)('%s %s', (method, path) => {
   it('refuses a request without a key, with an empty one and with a wrong one', async () => {
     for (const headers of [{}, { 'x-api-key': '' }, { 'x-api-key': `ak_${'0'.repeat(43)}` }]) {
       const response = await callWith(headers, method, path);

@@ -2,9 +2,15 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as z from 'zod';
+import type { BatchResource } from '#contract/batch.ts';
+import { type Route, routes } from '#contract/routes.ts';
+import { requestsOf, waitForBatchEnd } from '#support/batches.ts';
 import { readEvents } from '#support/client.ts';
 import { dataOf, openTenant } from '#support/open-tenant.ts';
 import { type Service, startService } from '#support/service.ts';
+import { boundary, filePart, form } from '#support/upload.ts';
+
+const unknownId = '00000000-0000-4000-8000-000000000000';
 
 let service: Service;
 beforeAll(async () => {
@@ -63,6 +69,12 @@ async function checkResponse(operation: string, response: Response): Promise<voi
   else for await (const event of readEvents(response)) if (event !== '[DONE]') schema.parse(event);
 }
 
+type Routes = typeof routes;
+type OperationOf<Name extends keyof Routes> = `${Routes[Name]['method']} ${Routes[Name]['path']}`;
+type Operation = { [Name in keyof Routes]: OperationOf<Name> }[keyof Routes];
+
+const operations = Object.values<Route>(routes).map(({ method, path }) => `${method} ${path}` as Operation);
+
 /** Calls of each operation: one that succeeds, and some that fail, with their statuses. */
 async function callsOf() {
   const tenant = await openTenant(service, { whitelist: ['ann'] });
@@ -73,15 +85,28 @@ async function callsOf() {
   const user = { external_user_id: 'ann' };
   const post = (path: string, body: unknown) => () => tenant.client.request('POST', path, { body });
   const get = (path: string) => () => tenant.client.request('GET', path);
+  const upload = (fileName: string) => () =>
+    tenant.client.request('POST', '/chats/upload-file', {
+      body: form(filePart(fileName, 'Text')),
+      headers: { 'Content-Type': `multipart/form-data; boundary=${boundary}` },
+    });
+  const cancelNew = async () => {
+    const body = { agent_id, requests: requestsOf(50, () => user) };
+    const { id } = dataOf(await tenant.client.post<BatchResource>('/batches', body));
+    return post(`/batches/${id}/cancel`, undefined)();
+  };
   const messages = `/chats/${chat.id}/messages`;
   const feedbacks = `${messages}/${reply}/feedbacks`;
-  const calls: Record<string, [status: number, call: () => Promise<Response>][]> = {
+  const requests = requestsOf(1, () => user);
+  const batch = dataOf(await tenant.client.post<BatchResource>('/batches', { agent_id, requests }));
+  await waitForBatchEnd(tenant.client, batch.id);
+  const calls: Record<Operation, [status: number, call: () => Promise<Response>][]> = {
     'GET /chats/published-agents': [[200, get('/chats/published-agents')]],
     'POST /chats': [
       [200, post('/chats', { name: 'A', agent_id, ...user })],
       [400, post('/chats', user)],
       [403, post('/chats', { name: 'A', agent_id })],
-      [404, post('/chats', { name: 'A', agent_id: '00000000-0000-4000-8000-000000000000', ...user })],
+      [404, post('/chats', { name: 'A', agent_id: unknownId, ...user })],
     ],
     'GET /chats': [
       [200, get('/chats')],
@@ -106,6 +131,38 @@ async function callsOf() {
       [403, post(feedbacks, { type: 'sys_helpful', external_user_id: 'eve' })],
       [404, post(`${messages}/1/feedbacks`, { type: 'sys_helpful', ...user })],
     ],
+    'POST /chats/upload-file': [
+      [200, upload('a.txt')],
+      [400, upload('a.exe')],
+    ],
+    'POST /batches': [
+      [202, post('/batches', { agent_id, requests })],
+      [400, post('/batches', { agent_id, requests: [] })],
+      [403, post('/batches', { agent_id, requests: requestsOf(1) })],
+      [
+        404,
+        post('/batches', { agent_id, requests: requestsOf(1, () => ({ ...user, history_id: 999_999 })) }),
+      ],
+    ],
+    'GET /batches': [
+      [200, get('/batches')],
+      [400, get('/batches?status=x')],
+    ],
+    'GET /batches/{batch_id}': [
+      [200, get(`/batches/${batch.id}`)],
+      [400, get('/batches/x')],
+      [404, get(`/batches/${unknownId}`)],
+    ],
+    'GET /batches/{batch_id}/results': [
+      [200, get(`/batches/${batch.id}/results`)],
+      [400, get(`/batches/${batch.id}/results?limit=x`)],
+      [404, get(`/batches/${unknownId}/results`)],
+    ],
+    'POST /batches/{batch_id}/cancel': [
+      [202, cancelNew],
+      [400, post(`/batches/${batch.id}/cancel`, undefined)],
+      [404, post(`/batches/${unknownId}/cancel`, undefined)],
+    ],
   };
   return calls;
 }
@@ -116,15 +173,8 @@ describe('what the service answers is what its OpenAPI document says', () => {
     calls = await callsOf();
   });
 
-  it.each([
-    'GET /chats/published-agents',
-    'POST /chats',
-    'GET /chats',
-    'GET /chats/{chat_id}/messages',
-    'POST /chats/{chat_id}/messages',
-    'POST /chats/{chat_id}/messages/{message_id}/feedbacks',
-  ])('for %s', async (operation) => {
-    for (const [status, call] of calls[operation] ?? []) {
+  it.each(operations)('for %s', async (operation) => {
+    for (const [status, call] of calls[operation]) {
       const response = await call();
       expect(response.status).toBe(status);
       await checkResponse(operation, response);
@@ -132,7 +182,7 @@ describe('what the service answers is what its OpenAPI document says', () => {
   });
 
   it('also when the key is wrong', async () => {
-    for (const operation of Object.keys(calls)) {
+    for (const operation of operations) {
       const [method = '', path = ''] = operation.split(' ');
       const response = await fetch(service.baseUrl + path.replaceAll(/\{\w+\}/g, '1'), {
         method,

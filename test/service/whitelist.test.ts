@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RouteName } from '#contract/routes.ts';
 import type { ApiResponse } from '#support/client.ts';
+import { idLocations } from '#support/id-locations.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { createDraftAgent, operator, type Service, startService } from '#support/service.ts';
 import { uploaderOf } from '#support/upload.ts';
@@ -24,22 +26,54 @@ async function openListed() {
 }
 type Listed = Awaited<ReturnType<typeof openListed>>;
 
-/** The operations that need a listed user, as a function of the user. */
-const operations: Record<string, (listed: Listed, user: string | undefined) => Promise<ApiResponse>> = {
-  'creating a chat': ({ client, agentId }, external_user_id) =>
-    client.post('/chats', { name: 'A', agent_id: agentId, external_user_id }),
-  'sending a message': ({ send, chat }, external_user_id) => send(chat, { external_user_id }),
-  'reading the history': ({ client, chat }, user) =>
-    client.get(`/chats/${chat.id}/messages${user === undefined ? '' : `?external_user_id=${user}`}`),
-  'reading the history with the header': ({ client, chat }, user) =>
-    client.get(`/chats/${chat.id}/messages`, {
-      headers: user === undefined ? {} : { 'x-external-user-id': user },
-    }),
-  'rating a reply': ({ client, chat, replyId }, external_user_id) =>
-    client.post(`/chats/${chat.id}/messages/${replyId}/feedbacks`, { external_user_id, type: 'sys_helpful' }),
-};
+interface Operation {
+  route: RouteName;
+  call(listed: Listed, user: string | undefined): Promise<ApiResponse>;
+}
 
-describe.each(Object.entries(operations))('in whitelist mode %s', (_name, operate) => {
+/** The operations that need a listed user, as a function of the user. */
+const operations = {
+  'creating a chat': {
+    route: 'create-chat',
+    call: ({ client, agentId }, external_user_id) =>
+      client.post('/chats', { name: 'A', agent_id: agentId, external_user_id }),
+  },
+  'sending a message': {
+    route: 'send-message',
+    call: ({ send, chat }, external_user_id) => send(chat, { external_user_id }),
+  },
+  'reading the history': {
+    route: 'list-messages',
+    call: ({ client, chat }, user) =>
+      client.get(`/chats/${chat.id}/messages${user === undefined ? '' : `?external_user_id=${user}`}`),
+  },
+  'reading the history with the header': {
+    route: 'list-messages',
+    call: ({ client, chat }, user) =>
+      client.get(`/chats/${chat.id}/messages`, {
+        headers: user === undefined ? {} : { 'x-external-user-id': user },
+      }),
+  },
+  'rating a reply': {
+    route: 'record-feedback',
+    call: ({ client, chat, replyId }, external_user_id) =>
+      client.post(`/chats/${chat.id}/messages/${replyId}/feedbacks`, {
+        external_user_id,
+        type: 'sys_helpful',
+      }),
+  },
+} satisfies Record<string, Operation>;
+
+it('is tested with every route that takes an external user', () => {
+  const tested = new Set<string>(Object.values(operations).map(({ route }) => route));
+  const missing = idLocations().filter(
+    ({ route, name }) => /external[-_]user[-_]id$/.test(name) && !tested.has(route),
+  );
+  // list-chats only filters by the user; batch-contract.test.ts has the whitelist of batches.
+  expect(missing.map(({ route }) => route)).toEqual(['list-chats', 'create-batch']);
+});
+
+describe.each(Object.entries<Operation>(operations))('in whitelist mode %s', (_name, { call: operate }) => {
   it('needs a listed user', async () => {
     const listed = await openListed();
     expect((await operate(listed, 'ann')).status).toBe(200);
@@ -217,8 +251,10 @@ it.each(['a b', '#1', 'a/b%20', '名前😀', '😀'.repeat(256), '\u0000'])(
   },
 );
 
-function operate(listed: Listed, operation: string, user: string | undefined): Promise<ApiResponse> {
-  const run = operations[operation];
-  if (run === undefined) throw new Error(`There is no operation ${operation}`);
-  return run(listed, user);
+function operate(
+  listed: Listed,
+  operation: keyof typeof operations,
+  user: string | undefined,
+): Promise<ApiResponse> {
+  return operations[operation].call(listed, user);
 }

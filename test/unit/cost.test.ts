@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { routes } from '#contract/routes.ts';
 import { batchOf } from '../../bin/cost/batch-of.ts';
 import { dollarsOf, totalOf } from '../../bin/cost/dollars-of.ts';
 import { type OperationCalls, operations } from '../../bin/cost/operations.ts';
@@ -42,6 +43,15 @@ it('draws the line of batches through the two that are counted', () => {
   expect(batchOf(50).writeUnits).toBe(operations['batch of 50'].writeUnits);
   const perRequest = (operations['batch of 50'].writeUnits - operations['batch of 10'].writeUnits) / 40;
   expect(batchOf(1000).writeUnits).toBe(Math.round(operations['batch of 10'].writeUnits + perRequest * 990));
+});
+
+it('has an operation for every route', () => {
+  const names = Object.keys(operations);
+  const without = Object.keys(routes).filter(
+    (route) => !names.some((name) => name === route || name.startsWith(`${route}, `)),
+  );
+  // To create a batch is part of `batch of 10`.
+  expect(without).toEqual(['create-batch']);
 });
 
 it('writes every operation, and no number that is none', () => {
