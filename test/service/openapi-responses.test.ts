@@ -90,8 +90,10 @@ async function callsOf() {
       body: form(filePart(fileName, 'Text')),
       headers: { 'Content-Type': `multipart/form-data; boundary=${boundary}` },
     });
+  /** Its requests run one after another, so that the batch does not end before it is cancelled. */
   const cancelNew = async () => {
-    const body = { agent_id, requests: requestsOf(50, () => user) };
+    const { id: history_id } = await tenant.createChat(user);
+    const body = { agent_id, requests: requestsOf(100, () => ({ ...user, history_id })) };
     const { id } = dataOf(await tenant.client.post<BatchResource>('/batches', body));
     return post(`/batches/${id}/cancel`, undefined)();
   };
