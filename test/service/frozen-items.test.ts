@@ -245,7 +245,7 @@ describe('items of an earlier version', () => {
     expect(manifest[1]).toEqual({ customId: 'id-1', historyId: 1, next: 3 });
 
     const started: BatchItem = {
-      ...{ position: 0, status: 'processing', attempt: 1, brokenReplies: 0, lostAttempts: 0 },
+      ...{ requestIndex: 0, status: 'processing', attempt: 1, brokenReplies: 0, lostAttempts: 0 },
       leaseUntil: start + 30_000,
       ...{ chatId: 4, messagePosition: 1, error: null, incomplete: null, calls: [], processedAt: null },
     };
@@ -254,7 +254,7 @@ describe('items of an earlier version', () => {
       {
         ...{
           ...started,
-          position: 1,
+          requestIndex: 1,
           status: 'failed',
           chatId: null,
           messagePosition: null,
@@ -262,8 +262,15 @@ describe('items of an earlier version', () => {
         },
         ...{ error: { code: 500, message: 'The model failed' }, processedAt: at(5) },
       },
-      { ...started, position: 2, status: 'waiting', brokenReplies: 1, leaseUntil: start + 5000, chatId: 5 },
-      { ...started, position: 4, chatId: 6 },
+      {
+        ...started,
+        requestIndex: 2,
+        status: 'waiting',
+        brokenReplies: 1,
+        leaseUntil: start + 5000,
+        chatId: 5,
+      },
+      { ...started, requestIndex: 4, chatId: 6 },
     ];
     expect(await batches.items(open, [0, 1, 2, 3, 4])).toEqual([
       ...expected.slice(0, 3),
@@ -271,7 +278,7 @@ describe('items of an earlier version', () => {
       expected[3],
     ]);
     const all = await batches.allItems(open);
-    expect(all.toSorted((one, other) => one.position - other.position)).toEqual(expected);
+    expect(all.toSorted((one, other) => one.requestIndex - other.requestIndex)).toEqual(expected);
     expect(await batches.countOpen(workspaceId)).toBe(2);
     expect(await batches.workspaceOf(openId)).toBe(workspaceId);
   });

@@ -18,7 +18,7 @@ const time = (): number => opened.clock.now().getTime();
 const now = (): string => opened.clock.now().toISOString();
 const lease = {
   milliseconds: 30_000,
-  chat: { idOf: (position: number) => `lease of ${position}`, milliseconds: 60_000 },
+  chat: { idOf: (requestIndex: number) => `lease of ${requestIndex}`, milliseconds: 60_000 },
 };
 
 interface Created {
@@ -34,10 +34,13 @@ async function create(changes: Partial<Batch> = {}): Promise<Created> {
 }
 
 /** Claims requests that have no chat yet, or claims them once more, as they are now. */
-async function claim({ batch, requests }: Created, positions: readonly number[]): Promise<ClaimedItem[]> {
-  const items = await batches.items(batch, positions);
-  const claims = positions.map((position, index) => {
-    const first = firstClaim(batch, requests[position] as BatchRequest);
+async function claim(
+  { batch, requests }: Created,
+  requestIndexes: readonly number[],
+): Promise<ClaimedItem[]> {
+  const items = await batches.items(batch, requestIndexes);
+  const claims = requestIndexes.map((requestIndex, index) => {
+    const first = firstClaim(batch, requests[requestIndex] as BatchRequest);
     return items[index] === undefined ? first : { ...first, item: items[index], newChat: null };
   });
   return batches.claimItems(batch, claims, lease);
@@ -49,8 +52,8 @@ async function claimOne(created: Created): Promise<BatchItem> {
   return claimed.item;
 }
 
-const itemAt = async ({ batch }: Created, position = 0): Promise<BatchItem | undefined> =>
-  (await batches.items(batch, [position]))[0];
+const itemAt = async ({ batch }: Created, requestIndex = 0): Promise<BatchItem | undefined> =>
+  (await batches.items(batch, [requestIndex]))[0];
 
 const ends = {
   success: { status: 'success', processedAt: '2027-01-31T13:00:00.000Z' },
@@ -66,18 +69,18 @@ describe('a claim', () => {
     const created = await create();
     const { batch, requests } = created;
     const claimed = await claim(created, [2, 0]);
-    const expected = [2, 0].map((position, index): ClaimedItem => {
+    const expected = [2, 0].map((requestIndex, index): ClaimedItem => {
       const chat = {
         ...{ id: index + 1, workspaceId: batch.workspaceId, agentId: 'agent', externalUserId: null },
-        ...{ name: `request ${position}`, createdAt: now(), updatedAt: now(), messageCount: 0 },
-        lease: { id: `lease of ${position}`, until: time() + 60_000 },
+        ...{ name: `request ${requestIndex}`, createdAt: now(), updatedAt: now(), messageCount: 0 },
+        lease: { id: `lease of ${requestIndex}`, until: time() + 60_000 },
       };
       const item: BatchItem = {
-        ...{ position, status: 'processing', attempt: 1, brokenReplies: 0, lostAttempts: 0 },
+        ...{ requestIndex, status: 'processing', attempt: 1, brokenReplies: 0, lostAttempts: 0 },
         ...{ leaseUntil: time() + 30_000, chatId: chat.id, messagePosition: 1 },
         ...{ error: null, incomplete: null, calls: [], processedAt: null },
       };
-      return { request: requests[position] as BatchRequest, item, newChat: chat };
+      return { request: requests[requestIndex] as BatchRequest, item, newChat: chat };
     });
     expect(claimed).toEqual(expected);
     expect(await batches.items(batch, [0, 1, 2])).toEqual([expected[1]?.item, undefined, expected[0]?.item]);
@@ -109,7 +112,7 @@ describe('a claim', () => {
     await claim(created, [1, 3]);
     const claims = requests.map((request) => firstClaim(batch, request));
     const claimed = await batches.claimItems(batch, claims, lease);
-    expect(claimed.map(({ item }) => item.position)).toEqual([0, 2, 4, 5, 6, 7, 8, 9]);
+    expect(claimed.map(({ item }) => item.requestIndex)).toEqual([0, 2, 4, 5, 6, 7, 8, 9]);
     expect(claimed.map(({ newChat }) => newChat?.id)).toEqual([3, 4, 5, 6, 7, 8, 9, 10]);
     expect(await stores.chats.get(batch.workspaceId, 11)).toBeUndefined();
     expect(await batches.claimItems(batch, claims, lease)).toEqual([]);
@@ -125,7 +128,7 @@ describe('a claim', () => {
         batches.claimItems(batch, claims.slice(2, 8), lease),
       ])
     ).flat();
-    expect(claimed.map(({ item }) => item.position).sort()).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    expect(claimed.map(({ item }) => item.requestIndex).sort()).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
     const chatIds = claimed.map(({ newChat }) => newChat?.id ?? 0).sort((one, other) => one - other);
     expect(chatIds).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
   });
@@ -249,7 +252,7 @@ describe.each(Object.entries(ownersWrites))('%s', (name, write) => {
   it('needs an item', async () => {
     const created = await create();
     const item = await claimOne(created);
-    expect(await write(created.batch, { ...item, position: 1 })).toBe(false);
+    expect(await write(created.batch, { ...item, requestIndex: 1 })).toBe(false);
     expect(await itemAt(created, 1)).toBeUndefined();
   });
 });
@@ -292,10 +295,10 @@ describe('what is stored with an item', () => {
     await claim(created, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
     await claim(created, [21, 29]);
     const items = await batches.allItems(created.batch);
-    const positions = items.map(({ position }) => position).sort((one, other) => one - other);
-    expect(positions).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 21, 29]);
-    expect(await batches.items(created.batch, positions)).toEqual(
-      items.toSorted((one, other) => one.position - other.position),
+    const requestIndexes = items.map(({ requestIndex }) => requestIndex).sort((one, other) => one - other);
+    expect(requestIndexes).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 21, 29]);
+    expect(await batches.items(created.batch, requestIndexes)).toEqual(
+      items.toSorted((one, other) => one.requestIndex - other.requestIndex),
     );
   });
 });

@@ -143,8 +143,8 @@ describe('the requests of a batch', () => {
     const requests = sampleRequests(400).map((request) => ({
       ...request,
       // A thousand bytes each: the manifest of 400 requests does not fit into one item.
-      customId: `${request.position} ${'🙂'.repeat(250)}`,
-      message: request.position < 4 ? 'ä'.repeat(128 * 1024) : request.message,
+      customId: `${request.requestIndex} ${'🙂'.repeat(250)}`,
+      message: request.requestIndex < 4 ? 'ä'.repeat(128 * 1024) : request.message,
     }));
     const batch = newBatch({ total: 400 });
     await batches.create(batch, requests, null);

@@ -30,13 +30,13 @@ export const sampleBatch = (now: Date, changes: Partial<Batch> = {}): Batch => (
   ...changes,
 });
 
-export const sampleRequest = (position: number, changes: Partial<BatchRequest> = {}): BatchRequest => ({
-  position,
-  customId: `request ${position}`,
-  message: `Question ${position}`,
+export const sampleRequest = (requestIndex: number, changes: Partial<BatchRequest> = {}): BatchRequest => ({
+  requestIndex,
+  customId: `request ${requestIndex}`,
+  message: `Question ${requestIndex}`,
   agentId: 'agent',
   externalUserId: null,
-  name: `request ${position}`,
+  name: `request ${requestIndex}`,
   attachedFileUuids: [],
   historyId: null,
   next: null,
@@ -45,7 +45,7 @@ export const sampleRequest = (position: number, changes: Partial<BatchRequest> =
 });
 
 export const sampleRequests = (count: number): BatchRequest[] =>
-  Array.from({ length: count }, (_, position) => sampleRequest(position));
+  Array.from({ length: count }, (_, requestIndex) => sampleRequest(requestIndex));
 
 /** The first claim of a request, which creates its chat. */
 export const firstClaim = ({ workspaceId }: Batch, request: BatchRequest): Claim => ({

@@ -25,8 +25,8 @@ export interface BatchStore extends BatchTransitions {
   ): Promise<{ total: number; batches: Batch[] }>;
   manifest(batch: Batch): Promise<ManifestEntry[]>;
   /** Leaves out requests that are no longer stored: they are removed some time after the batch has expired. */
-  requests(batch: Batch, positions: readonly number[]): Promise<BatchRequest[]>;
-  items(batch: Batch, positions: readonly number[]): Promise<(BatchItem | undefined)[]>;
+  requests(batch: Batch, requestIndexes: readonly number[]): Promise<BatchRequest[]>;
+  items(batch: Batch, requestIndexes: readonly number[]): Promise<(BatchItem | undefined)[]>;
   /** The items of all requests that were ever claimed, in no order. Strongly consistent. */
   allItems(batch: Batch): Promise<BatchItem[]>;
   /** For operators, because they name a batch by its id alone. Undefined for a batch without a webhook. */

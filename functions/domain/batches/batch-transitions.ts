@@ -131,7 +131,7 @@ export interface BatchTransitions {
   claimItems(
     batch: Batch,
     claims: readonly Claim[],
-    lease: { milliseconds: number; chat: { idOf: (position: number) => string; milliseconds: number } },
+    lease: { milliseconds: number; chat: { idOf: (requestIndex: number) => string; milliseconds: number } },
   ): Promise<ClaimedItem[]>;
   /** Writer: the worker that owns the item. Condition, here and for the three below: its claim is the newest one. */
   renewItemLease(batch: Batch, item: BatchItem, until: number): Promise<boolean>;

@@ -46,8 +46,8 @@ export interface Batch {
 export const requestsPerGroup = 10;
 
 /** Id of the chat lease of a request, the same for all its attempts: a new attempt finds the lease of the last one. */
-export const chatLeaseOf = (batch: Pick<Batch, 'id'>, position: number): string =>
-  `batch:${batch.id}:${position}`;
+export const chatLeaseOf = (batch: Pick<Batch, 'id'>, requestIndex: number): string =>
+  `batch:${batch.id}:${requestIndex}`;
 
 export const groupsOf = ({ total }: Pick<Batch, 'total'>): number => Math.ceil(total / requestsPerGroup);
 
@@ -62,9 +62,9 @@ export const wantsWebhook = ({ status, webhook }: Pick<Batch, 'status' | 'webhoo
 export const mayHaveEnded = ({ stop, completed, failed, total }: Batch): boolean =>
   stop !== null || completed + failed >= total;
 
-/** A request of a batch as its client sent it. Positions count from 0 in input order. */
+/** A request of a batch as its client sent it. `requestIndex` counts from 0, in input order. */
 export interface BatchRequest {
-  position: number;
+  requestIndex: number;
   customId: string;
   message: string;
   agentId: string;
@@ -88,7 +88,7 @@ export interface ManifestEntry {
 
 /** The state of a request. A request that was never claimed has no item. */
 export interface BatchItem {
-  position: number;
+  requestIndex: number;
   /** `waiting`: an attempt failed and a retry is scheduled. */
   status: 'processing' | 'waiting' | 'success' | 'failed';
   /** Number of claims. A worker with a lower number has lost the request. */

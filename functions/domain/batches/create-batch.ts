@@ -207,8 +207,8 @@ async function startWorkflow({ batchWorkflow, log }: CreateServices, batch: Batc
 /** Requests that continue the same history form a chain, in input order. */
 function requestsOf(body: CreateBatchBody): BatchRequest[] {
   const requests = body.requests.map(
-    (request, position): BatchRequest => ({
-      position,
+    (request, requestIndex): BatchRequest => ({
+      requestIndex,
       customId: request.custom_id,
       message: request.message,
       agentId: request.agent_id ?? body.agent_id,
@@ -225,24 +225,24 @@ function requestsOf(body: CreateBatchBody): BatchRequest[] {
     if (request.historyId === null) continue;
     const before = lastOfHistory.get(request.historyId);
     if (before !== undefined) {
-      before.next = request.position;
-      request.previous = before.position;
+      before.next = request.requestIndex;
+      request.previous = before.requestIndex;
     }
     lastOfHistory.set(request.historyId, request);
   }
   return requests;
 }
 
-const rejection = (position: number, text: string) =>
-  new ServiceError('badRequest', `requests[${position}].${text}`);
+const rejection = (requestIndex: number, text: string) =>
+  new ServiceError('badRequest', `requests[${requestIndex}].${text}`);
 
 function rejectRepeatedIds(requests: readonly BatchRequest[]): void {
   const seen = new Map<string, number>();
-  for (const { customId, position } of requests) {
+  for (const { customId, requestIndex } of requests) {
     const previous = seen.get(customId);
     if (previous !== undefined)
-      throw rejection(position, `custom_id is the same as that of requests[${previous}]`);
-    seen.set(customId, position);
+      throw rejection(requestIndex, `custom_id is the same as that of requests[${previous}]`);
+    seen.set(customId, requestIndex);
   }
 }
 
@@ -260,8 +260,8 @@ async function checkUsers(
       users.map(async (user) => [user, await services.workspaces.isListed(workspaceId, user)] as const),
     ),
   );
-  for (const { externalUserId, position } of requests) {
-    const location = `requests[${position}].external_user_id`;
+  for (const { externalUserId, requestIndex } of requests) {
+    const location = `requests[${requestIndex}].external_user_id`;
     if (externalUserId === null)
       throw new ServiceError('clientNotAllowed', `${location} is required in whitelist mode`);
     if (listed.get(externalUserId) !== true)
@@ -281,7 +281,7 @@ async function rejectUnpublishedAgents(
   const text = 'agent_id is not a published agent of this workspace';
   if (unpublished.has(agent_id)) throw new ServiceError('badRequest', text);
   const first = requests.find(({ agentId }) => unpublished.has(agentId));
-  if (first !== undefined) throw rejection(first.position, text);
+  if (first !== undefined) throw rejection(first.requestIndex, text);
 }
 
 async function rejectForeignHistories(
@@ -297,12 +297,12 @@ async function rejectForeignHistories(
       ),
     ),
   );
-  for (const { historyId, agentId, externalUserId, position } of requests) {
+  for (const { historyId, agentId, externalUserId, requestIndex } of requests) {
     if (historyId === null) continue;
     const chat = chats.get(historyId);
     if (chat === undefined || !isOpenTo(chat, externalUserId ?? undefined))
-      throw new ServiceError('notFound', `requests[${position}].history_id: Chat not found`);
-    if (chat.agentId !== agentId) throw rejection(position, 'history_id: Agent mismatch');
+      throw new ServiceError('notFound', `requests[${requestIndex}].history_id: Chat not found`);
+    if (chat.agentId !== agentId) throw rejection(requestIndex, 'history_id: Agent mismatch');
   }
 }
 
@@ -314,9 +314,13 @@ async function rejectUnknownFiles(
   const { attachedFiles } = services.replySettings;
   const tooMany = requests.find(({ attachedFileUuids }) => attachedFileUuids.length > attachedFiles);
   if (tooMany !== undefined)
-    throw rejection(tooMany.position, `attached_file_uuids must have at most ${attachedFiles} elements`);
-  const checks = requests.map(({ attachedFileUuids, position }) =>
-    findAttachedFiles(services)(workspaceId, attachedFileUuids, `requests[${position}].attached_file_uuids`),
+    throw rejection(tooMany.requestIndex, `attached_file_uuids must have at most ${attachedFiles} elements`);
+  const checks = requests.map(({ attachedFileUuids, requestIndex }) =>
+    findAttachedFiles(services)(
+      workspaceId,
+      attachedFileUuids,
+      `requests[${requestIndex}].attached_file_uuids`,
+    ),
   );
   const outcomes = await Promise.allSettled(checks);
   for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;

@@ -16,17 +16,17 @@ export const failBatchItems =
       Pick<PlatformServices, 'clock'>,
   ) =>
   async (message: QueuedRequests): Promise<void> => {
-    const { workspaceId, batchId, positions } = message;
+    const { workspaceId, batchId, positions: requestIndexes } = message;
     const batch = await services.batches.get(workspaceId, batchId);
     if (batch === undefined || !isOpen(batch) || batch.stop !== null) return;
     const [items, requests] = await Promise.all([
-      services.batches.items(batch, positions),
-      services.batches.requests(batch, positions),
+      services.batches.items(batch, requestIndexes),
+      services.batches.requests(batch, requestIndexes),
     ]);
-    const itemAt = new Map(items.flatMap((item) => (item === undefined ? [] : [[item.position, item]])));
+    const itemAt = new Map(items.flatMap((item) => (item === undefined ? [] : [[item.requestIndex, item]])));
     const failed: BatchRequest[] = [];
     for (const request of requests) {
-      const item = itemAt.get(request.position);
+      const item = itemAt.get(request.requestIndex);
       if (item?.status === 'success' || item?.status === 'failed') continue;
       const [claimed] = await services.batches.claimItems(batch, [{ request, item, newChat: null }], {
         milliseconds: services.replySettings.lease,

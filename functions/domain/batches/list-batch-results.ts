@@ -29,9 +29,9 @@ export const listBatchResults =
       services.batches.manifest(batch),
       services.batches.allItems(batch),
     ]);
-    const itemAt = new Map(items.map((item) => [item.position, item]));
+    const itemAt = new Map(items.map((item) => [item.requestIndex, item]));
     const all = manifest
-      .map((entry, position) => ({ entry, item: itemAt.get(position) }))
+      .map((entry, requestIndex) => ({ entry, item: itemAt.get(requestIndex) }))
       .filter(({ item }) => input.status === undefined || outcomeOf(batch, item).status === input.status);
     const page = all.slice(input.offset, input.offset + input.limit);
     async function* results(): AsyncGenerator<BatchResultResource[]> {

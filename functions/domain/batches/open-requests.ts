@@ -3,7 +3,7 @@ import type { BatchServices } from './services.ts';
 
 /** A request that a worker can process now, or as soon as it is due. */
 interface ReadyRequest {
-  position: number;
+  requestIndex: number;
   /** Epoch milliseconds when the retry is due; null if it was enqueued with the batch. */
   due: number | null;
   /** Number of claims. */
@@ -14,7 +14,7 @@ export interface OpenRequests {
   completed: number;
   failed: number;
   /** Waiting for a retry, or failed, with the chat that they may own. */
-  unanswered: Pick<BatchItem, 'position' | 'chatId'>[];
+  unanswered: Pick<BatchItem, 'requestIndex' | 'chatId'>[];
   /** Claimed; the lease may have expired. */
   processing: BatchItem[];
   /** Neither ended nor claimed, and without an unfinished request before them in the same history. */
@@ -32,20 +32,20 @@ export async function openRequests(
     services.batches.manifest(batch),
     services.batches.allItems(batch),
   ]);
-  const itemAt = new Map(items.map((item) => [item.position, item]));
+  const itemAt = new Map(items.map((item) => [item.requestIndex, item]));
   const before = new Map(
-    manifest.flatMap(({ next }, position) => (next === null ? [] : [[next, position] as const])),
+    manifest.flatMap(({ next }, requestIndex) => (next === null ? [] : [[next, requestIndex] as const])),
   );
   const waiting = manifest
-    .map((_, position) => position)
-    .filter((position) => ['waiting', undefined].includes(itemAt.get(position)?.status));
-  const ready = waiting.flatMap((position): ReadyRequest[] => {
-    const item = itemAt.get(position);
-    if (item !== undefined) return [{ position, due: item.leaseUntil, attempt: item.attempt }];
-    const previous = before.get(position);
-    if (previous === undefined) return [{ position, due: null, attempt: 0 }];
+    .map((_, requestIndex) => requestIndex)
+    .filter((requestIndex) => ['waiting', undefined].includes(itemAt.get(requestIndex)?.status));
+  const ready = waiting.flatMap((requestIndex): ReadyRequest[] => {
+    const item = itemAt.get(requestIndex);
+    if (item !== undefined) return [{ requestIndex, due: item.leaseUntil, attempt: item.attempt }];
+    const previous = before.get(requestIndex);
+    if (previous === undefined) return [{ requestIndex, due: null, attempt: 0 }];
     const processedAt = itemAt.get(previous)?.processedAt;
-    return processedAt == null ? [] : [{ position, due: Date.parse(processedAt), attempt: 0 }];
+    return processedAt == null ? [] : [{ requestIndex, due: Date.parse(processedAt), attempt: 0 }];
   });
   return {
     completed: items.filter(({ status }) => status === 'success').length,
@@ -54,9 +54,9 @@ export async function openRequests(
       .filter(({ status }) => status === 'waiting' || status === 'failed')
       // A worker acquires the lease of an existing chat (`history_id`) before it stores the chat in the item. So a
       // request whose item has no chat may still own that chat.
-      .map(({ position, chatId }) => ({
-        position,
-        chatId: chatId ?? manifest[position]?.historyId ?? null,
+      .map(({ requestIndex, chatId }) => ({
+        requestIndex,
+        chatId: chatId ?? manifest[requestIndex]?.historyId ?? null,
       })),
     processing: items.filter(({ status }) => status === 'processing'),
     ready,

@@ -35,11 +35,11 @@ export const passSlotOn =
     // Requests with the same wait share a message, which is delivered when the last of them is due.
     for (const [wait, together] of Map.groupBy(waiting, (each) => each.wait)) {
       const keepsPlace = holdsPlace && together.some((each) => each.keepsPlace);
-      const positions = together.map(({ request }) => request.position);
+      const requestIndexes = together.map(({ request }) => request.requestIndex);
       const due = Math.max(...together.map((each) => each.due));
       const seconds = Math.ceil((due - services.clock.now().getTime()) / 1000);
       await services.batchQueue.send(
-        messagesFor(batch, positions, { holdsPlace: keepsPlace }),
+        messagesFor(batch, requestIndexes, { holdsPlace: keepsPlace }),
         Math.min(Math.max(seconds, 0), wait),
       );
       if (keepsPlace) stored += 1;

@@ -101,7 +101,7 @@ async function openChat(services: ProcessItemServices, attempt: Attempt): Promis
   if (chat === undefined) return { type: 'retry', item: attempt.item, retryAfter: undefined };
   const position = chat.messageCount + 1;
   if (position + 1 > lastPosition) {
-    await services.chats.releaseLease(chat, chatLeaseOf(batch, request.position), chat.messageCount);
+    await services.chats.releaseLease(chat, chatLeaseOf(batch, request.requestIndex), chat.messageCount);
     return rejected(services, attempt.item, `The chat is full: it holds ${lastPosition - 1} messages`);
   }
   if (attempt.item.chatId === chat.id && attempt.item.messagePosition === position) return chat;
@@ -143,7 +143,7 @@ async function endAfterFailure(
   if (request.historyId === null) return { type: 'retry', item: attempt.item, retryAfter };
   // While the retry waits, users may send to an existing chat. A chat that was created for the request is unknown to
   // them.
-  await services.chats.releaseLease(chat, chatLeaseOf(batch, request.position), chat.messageCount);
+  await services.chats.releaseLease(chat, chatLeaseOf(batch, request.requestIndex), chat.messageCount);
   return { type: 'retry', item: { ...attempt.item, messagePosition: null }, retryAfter };
 }
 
@@ -170,7 +170,7 @@ async function storeResult(
     await closeAbandonedTurn(services)(chat);
     return { type: 'retry', item: { ...attempt.item, messagePosition: null }, retryAfter: undefined };
   }
-  await services.chats.releaseLease(chat, chatLeaseOf(batch, request.position), position + 1);
+  await services.chats.releaseLease(chat, chatLeaseOf(batch, request.requestIndex), position + 1);
   return ended(services, attempt.item, stored);
 }
 
@@ -187,7 +187,7 @@ async function readStoredReply(
   const turn = { chat, position: item.messagePosition, message: request.message, agent };
   const { isOwn, reply } = await readTurn(services, turn);
   if (!isOwn || reply === undefined) return undefined;
-  await services.chats.releaseLease(chat, chatLeaseOf(batch, item.position), item.messagePosition + 1);
+  await services.chats.releaseLease(chat, chatLeaseOf(batch, item.requestIndex), item.messagePosition + 1);
   return reply;
 }
 
@@ -198,12 +198,12 @@ async function takeChat(
   { request, item }: ClaimedItem,
 ): Promise<Chat | undefined> {
   const chatId = request.historyId ?? item.chatId;
-  if (chatId === null) throw new Error(`Request ${request.position} of batch ${batch.id} has no chat`);
+  if (chatId === null) throw new Error(`Request ${request.requestIndex} of batch ${batch.id} has no chat`);
   // The first attempt may find an abandoned turn and close it.
   for (let attempt = 0; attempt < 2; attempt += 1) {
     const now = services.clock.now();
     const lease = {
-      id: chatLeaseOf(batch, request.position),
+      id: chatLeaseOf(batch, request.requestIndex),
       until: now.getTime() + chatLease(services),
     };
     const response = await services.chats.takeLease({

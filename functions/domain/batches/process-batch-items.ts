@@ -82,15 +82,15 @@ async function processMessage(
   message: QueuedRequests,
   isRedelivered: boolean,
 ): Promise<boolean> {
-  const { workspaceId, batchId, positions } = message;
+  const { workspaceId, batchId, positions: requestIndexes } = message;
   const batch = await services.batches.get(workspaceId, batchId);
   // The queue may deliver a message long after its batch has ended.
   if (batch === undefined || !isOpen(batch)) return true;
   if (batch.stop !== null) return true;
   const [workspace, items, requests] = await Promise.all([
     services.workspaces.get(workspaceId),
-    services.batches.items(batch, positions),
-    services.batches.requests(batch, positions),
+    services.batches.items(batch, requestIndexes),
+    services.batches.requests(batch, requestIndexes),
   ]);
   const now = services.clock.now();
   if (workspace?.enabled !== true) {
@@ -99,8 +99,8 @@ async function processMessage(
     return true;
   }
   // Finished, running or scheduled items need nothing: this message is a duplicate.
-  const itemAt = new Map(positions.map((position, index) => [position, items[index]]));
-  const claimable = requests.filter(({ position }) => isReady(itemAt.get(position), now));
+  const itemAt = new Map(requestIndexes.map((requestIndex, index) => [requestIndex, items[index]]));
+  const claimable = requests.filter(({ requestIndex }) => isReady(itemAt.get(requestIndex), now));
   if (claimable.length === 0) return true;
   if (isRedelivered && claimable.length > 1) {
     await sendOneByOne(services, batch, message, claimable);
@@ -138,10 +138,14 @@ async function sendOneByOne(
   { holdsPlace }: QueuedRequests,
   claimable: readonly BatchRequest[],
 ): Promise<void> {
-  const positions = claimable.map(({ position }) => position);
-  await services.batchQueue.send(messagesFor(batch, positions, { holdsPlace, size: 1 }));
+  const requestIndexes = claimable.map(({ requestIndex }) => requestIndex);
+  await services.batchQueue.send(messagesFor(batch, requestIndexes, { holdsPlace, size: 1 }));
   if (holdsPlace)
-    await services.batches.recordOutcomes(batch, { completed: 0, failed: 0, slots: positions.length - 1 });
+    await services.batches.recordOutcomes(batch, {
+      completed: 0,
+      failed: 0,
+      slots: requestIndexes.length - 1,
+    });
 }
 
 async function claimReady(
@@ -155,8 +159,8 @@ async function claimReady(
   const claims = ready.map(
     (request): Claim => ({
       request,
-      item: itemAt.get(request.position),
-      newChat: needsChat(request, itemAt.get(request.position), prepared.get(request.position))
+      item: itemAt.get(request.requestIndex),
+      newChat: needsChat(request, itemAt.get(request.requestIndex), prepared.get(request.requestIndex))
         ? {
             workspaceId: workspace.id,
             agentId: request.agentId,
@@ -168,7 +172,7 @@ async function claimReady(
   );
   const claimed = await services.batches.claimItems(batch, claims, {
     milliseconds: services.replySettings.lease,
-    chat: { idOf: (position) => chatLeaseOf(batch, position), milliseconds: chatLease(services) },
+    chat: { idOf: (requestIndex) => chatLeaseOf(batch, requestIndex), milliseconds: chatLease(services) },
   });
   return { ready: ready.length, claimed, prepared };
 }
@@ -183,7 +187,9 @@ async function withoutUnfinishedPrevious(
   if (previous.length === 0) return [...requests];
   const items = await services.batches.items(batch, previous);
   const ended = new Set(
-    items.flatMap((item) => (item?.status === 'success' || item?.status === 'failed' ? [item.position] : [])),
+    items.flatMap((item) =>
+      item?.status === 'success' || item?.status === 'failed' ? [item.requestIndex] : [],
+    ),
   );
   return requests.filter((request) => request.previous === null || ended.has(request.previous));
 }
@@ -232,7 +238,9 @@ async function prepareAll(
     return 'invalid' in files ? files : { agent, attachments: files };
   };
   return new Map(
-    await Promise.all(requests.map(async (request) => [request.position, await prepare(request)] as const)),
+    await Promise.all(
+      requests.map(async (request) => [request.requestIndex, await prepare(request)] as const),
+    ),
   );
 }
 
@@ -267,7 +275,7 @@ async function finish(
   const { request } = claimed;
   const calls: CountedCall[] = [];
   try {
-    const found = prepared.get(request.position);
+    const found = prepared.get(request.requestIndex);
     const end: ItemEnd =
       found === undefined || 'invalid' in found
         ? rejected(services, claimed.item, found?.invalid ?? 'The request is gone')
@@ -278,7 +286,7 @@ async function finish(
   } catch (error) {
     services.log.error('A request of a batch was not handled', {
       batchId: batch.id,
-      position: request.position,
+      position: request.requestIndex,
       error,
     });
     return { request, outcome: 'not-handled', calls };
@@ -305,9 +313,9 @@ async function save(
  * Seconds, plus or minus a quarter by request group, so that groups that failed together are retried at different
  * times.
  */
-function waitOf({ attempt, position }: BatchItem, retryAfter = 0): number {
+function waitOf({ attempt, requestIndex }: BatchItem, retryAfter = 0): number {
   const wait = Math.min(firstWait * 2 ** (attempt - 1), longestWait);
-  const spread = 0.75 + (Math.floor(position / requestsPerGroup) % 10) / 20;
+  const spread = 0.75 + (Math.floor(requestIndex / requestsPerGroup) % 10) / 20;
   return Math.min(Math.ceil(Math.max(retryAfter / 1000, wait * spread)), longestDelay);
 }
 

@@ -129,7 +129,7 @@ const hasLostSlots = (batch: Batch, { ready, processing }: OpenRequests, groups:
   groups === batch.groupsSent &&
   groupsLeft(batch) > 0 &&
   processing.length === 0 &&
-  ready.every(({ position, due }) => due === null && position >= groups * requestsPerGroup);
+  ready.every(({ requestIndex, due }) => due === null && requestIndex >= groups * requestsPerGroup);
 
 /**
  * Requeues requests that have lost their worker. A request that has lost two workers gets a message of its own, because
@@ -143,18 +143,20 @@ async function requeueLost(
 ): Promise<void> {
   const now = services.clock.now();
   const overdueBefore = now.getTime() - services.replySettings.lease;
-  const unclaimed = ready.filter(({ position, due }) => due === null && position < groups * requestsPerGroup);
+  const unclaimed = ready.filter(
+    ({ requestIndex, due }) => due === null && requestIndex < groups * requestsPerGroup,
+  );
   const timeout = ready.filter(({ due }) => due !== null && due < overdueBefore);
   const abandoned = processing.filter(({ leaseUntil }) => leaseUntil < now.getTime() - clockDifference);
   const [alone, together] = [true, false].map((isAlone) =>
     abandoned.filter(({ attempt }) => attempt > 1 === isAlone),
   ) as [typeof abandoned, typeof abandoned];
-  const positions = [...unclaimed, ...timeout, ...together].map(({ position }) => position);
+  const requestIndexes = [...unclaimed, ...timeout, ...together].map(({ requestIndex }) => requestIndex);
   const messages = [
-    ...messagesFor(batch, positions, { holdsPlace: true }),
+    ...messagesFor(batch, requestIndexes, { holdsPlace: true }),
     ...messagesFor(
       batch,
-      alone.map(({ position }) => position),
+      alone.map(({ requestIndex }) => requestIndex),
       { holdsPlace: true, size: 1 },
     ),
   ];

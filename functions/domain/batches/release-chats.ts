@@ -7,12 +7,12 @@ import { type Batch, type BatchItem, chatLeaseOf } from './batch.ts';
  */
 export const releaseChats =
   (services: CloseTurnServices) =>
-  async (batch: Batch, items: readonly Pick<BatchItem, 'position' | 'chatId'>[]): Promise<void> => {
+  async (batch: Batch, items: readonly Pick<BatchItem, 'requestIndex' | 'chatId'>[]): Promise<void> => {
     await Promise.all(
-      items.map(async ({ chatId, position }) => {
+      items.map(async ({ chatId, requestIndex }) => {
         if (chatId === null) return;
         const chat = await services.chats.get(batch.workspaceId, chatId);
-        if (chat?.lease?.id === chatLeaseOf(batch, position)) await closeAbandonedTurn(services)(chat);
+        if (chat?.lease?.id === chatLeaseOf(batch, requestIndex)) await closeAbandonedTurn(services)(chat);
       }),
     );
   };

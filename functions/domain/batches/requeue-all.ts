@@ -23,12 +23,12 @@ export const requeueAll =
     const delayOf = (due: number | null): number =>
       due === null ? 0 : Math.max(Math.ceil((due - now.getTime()) / 1000), 0);
     const lost = ready.filter(
-      ({ position, due }) =>
-        position < batch.groupsSent * requestsPerGroup && (which === 'all' || due === null),
+      ({ requestIndex, due }) =>
+        requestIndex < batch.groupsSent * requestsPerGroup && (which === 'all' || due === null),
     );
     const byDelay = [...Map.groupBy(lost, ({ due }) => delayOf(due))].map(([delay, requests]) => {
-      const positions = requests.map(({ position }) => position);
-      return [delay, messagesFor(batch, positions, { holdsPlace: true })] as const;
+      const requestIndexes = requests.map(({ requestIndex }) => requestIndex);
+      return [delay, messagesFor(batch, requestIndexes, { holdsPlace: true })] as const;
     });
     const inWork = Math.ceil(processing.length / requestsPerGroup);
     const taken = byDelay.reduce((sum, [, messages]) => sum + messages.length, inWork);

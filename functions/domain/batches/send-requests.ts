@@ -5,13 +5,13 @@ import type { BatchServices } from './services.ts';
 /** Messages for requests of a batch, ten requests each unless `size` says otherwise. */
 export function messagesFor(
   { workspaceId, id: batchId }: Pick<Batch, 'workspaceId' | 'id'>,
-  positions: readonly number[],
+  requestIndexes: readonly number[],
   options: { holdsPlace: boolean; size?: number },
 ): QueuedRequests[] {
   const { holdsPlace, size = requestsPerGroup } = options;
   const messages: QueuedRequests[] = [];
-  for (let first = 0; first < positions.length; first += size)
-    messages.push({ workspaceId, batchId, positions: positions.slice(first, first + size), holdsPlace });
+  for (let first = 0; first < requestIndexes.length; first += size)
+    messages.push({ workspaceId, batchId, positions: requestIndexes.slice(first, first + size), holdsPlace });
   return messages;
 }
 
@@ -19,8 +19,8 @@ export function messagesFor(
 export function groupMessages(batch: Batch, first: number, end: number): QueuedRequests[] {
   const from = first * requestsPerGroup;
   const to = Math.min(end * requestsPerGroup, batch.total);
-  const positions = Array.from({ length: Math.max(to - from, 0) }, (_, index) => from + index);
-  return messagesFor(batch, positions, { holdsPlace: true });
+  const requestIndexes = Array.from({ length: Math.max(to - from, 0) }, (_, index) => from + index);
+  return messagesFor(batch, requestIndexes, { holdsPlace: true });
 }
 
 /**

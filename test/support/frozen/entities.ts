@@ -175,13 +175,13 @@ export const batch = (number: number, fields: Partial<Batch> = {}): Batch => ({
   ...fields,
 });
 
-export const batchRequest = (position: number, fields: Partial<BatchRequest> = {}): BatchRequest => ({
-  position,
-  customId: `id-${position}`,
-  message: `Message ${position}`,
+export const batchRequest = (requestIndex: number, fields: Partial<BatchRequest> = {}): BatchRequest => ({
+  requestIndex,
+  customId: `id-${requestIndex}`,
+  message: `Message ${requestIndex}`,
   agentId,
   externalUserId: null,
-  name: `id-${position}`,
+  name: `id-${requestIndex}`,
   attachedFileUuids: [],
   historyId: null,
   next: null,

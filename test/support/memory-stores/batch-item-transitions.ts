@@ -17,7 +17,7 @@ export const memoryItemTransitions = (store: BatchTransitionSettings): ItemTrans
     return claims.flatMap((each) => claim(store, batch, each, lease));
   },
   async renewItemLease(batch, item, until) {
-    const stored = store.find(batch).items.get(item.position);
+    const stored = store.find(batch).items.get(item.requestIndex);
     if (stored === undefined || !isCurrent(stored, item)) return false;
     stored.leaseUntil = until;
     return true;
@@ -39,12 +39,12 @@ function claim(
 ): ClaimedItem[] {
   const { items } = find(batch);
   const now = clock.now().getTime();
-  const stored = items.get(request.position);
+  const stored = items.get(request.requestIndex);
   if (!isFree(stored, now) || stored?.attempt !== item?.attempt) return [];
-  const chatLease = { id: lease.chat.idOf(request.position), until: now + lease.chat.milliseconds };
+  const chatLease = { id: lease.chat.idOf(request.requestIndex), until: now + lease.chat.milliseconds };
   const [chat = null] = newChat === null ? [] : chats.add([{ ...newChat, lease: chatLease }]);
-  const claimed = { ...claimedItem(request.position, item, chat), leaseUntil: now + lease.milliseconds };
-  items.set(request.position, claimed);
+  const claimed = { ...claimedItem(request.requestIndex, item, chat), leaseUntil: now + lease.milliseconds };
+  items.set(request.requestIndex, claimed);
   return [structuredClone({ request, item: claimed, newChat: chat })];
 }
 
@@ -54,8 +54,8 @@ const isFree = (stored: BatchItem | undefined, now: number): boolean =>
   (stored.status === 'processing' && stored.leaseUntil < now);
 
 /** The item of the next attempt. An attempt that was processing until now has been lost. */
-const claimedItem = (position: number, before: BatchItem | undefined, chat: Chat | null) => ({
-  ...{ position, status: 'processing' as const },
+const claimedItem = (requestIndex: number, before: BatchItem | undefined, chat: Chat | null) => ({
+  ...{ requestIndex, status: 'processing' as const },
   attempt: (before?.attempt ?? 0) + 1,
   brokenReplies: before?.brokenReplies ?? 0,
   lostAttempts: (before?.lostAttempts ?? 0) + (before?.status === 'processing' ? 1 : 0),
@@ -76,10 +76,10 @@ function changeItem(
   isAllowed: (stored: BatchItem) => boolean = () => true,
 ): boolean {
   const { items } = find(batch);
-  const stored = items.get(item.position);
+  const stored = items.get(item.requestIndex);
   if (stored === undefined) return false;
   if (!isCurrent(stored, item) || !isAllowed(stored))
     return stored.attempt === item.attempt && stored.status === item.status;
-  items.set(item.position, structuredClone(item));
+  items.set(item.requestIndex, structuredClone(item));
   return true;
 }

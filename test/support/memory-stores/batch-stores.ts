@@ -79,10 +79,10 @@ export function memoryBatchStore({
     },
     manifest: async (batch) =>
       find(batch).requests.map(({ customId, historyId, next }) => ({ customId, historyId, next })),
-    requests: async (batch, positions) =>
-      structuredClone(positions.flatMap((position) => find(batch).requests[position] ?? [])),
-    items: async (batch, positions) =>
-      structuredClone(positions.map((position) => find(batch).items.get(position))),
+    requests: async (batch, requestIndexes) =>
+      structuredClone(requestIndexes.flatMap((requestIndex) => find(batch).requests[requestIndex] ?? [])),
+    items: async (batch, requestIndexes) =>
+      structuredClone(requestIndexes.map((requestIndex) => find(batch).items.get(requestIndex))),
     allItems: async (batch) => structuredClone([...find(batch).items.values()]),
     async workspaceOf(batchId) {
       const found = [...stored.values()].find(({ batch }) => batch.id === batchId && batch.webhook !== null);

@@ -50,22 +50,22 @@ async function plan(
 ): Promise<{ claimedItems: ClaimedItem[]; writes: (TableName: string) => Write[] }> {
   const now = clock.now();
   const until = now.getTime() + lease.milliseconds;
-  const withChats = claims.flatMap(({ request: { position }, newChat }) =>
-    newChat === null ? [] : [{ position, newChat }],
+  const withChats = claims.flatMap(({ request: { requestIndex }, newChat }) =>
+    newChat === null ? [] : [{ requestIndex, newChat }],
   );
   const chatLeaseUntil = now.getTime() + lease.chat.milliseconds;
-  const newChats = withChats.map(({ position, newChat }) => ({
+  const newChats = withChats.map(({ requestIndex, newChat }) => ({
     ...newChat,
-    lease: { id: lease.chat.idOf(position), until: chatLeaseUntil },
+    lease: { id: lease.chat.idOf(requestIndex), until: chatLeaseUntil },
   }));
   const planned =
     newChats.length === 0
       ? { chats: [], writes: () => [] }
       : await planChats(table, clock, batch.workspaceId, newChats);
-  const chatAt = new Map(withChats.map(({ position }, index) => [position, planned.chats[index]]));
+  const chatAt = new Map(withChats.map(({ requestIndex }, index) => [requestIndex, planned.chats[index]]));
   const claimedItems = claims.map(({ request, item }): ClaimedItem => {
-    const newChat = chatAt.get(request.position) ?? null;
-    return { request, newChat, item: claimed(request.position, item, newChat?.id ?? null, until) };
+    const newChat = chatAt.get(request.requestIndex) ?? null;
+    return { request, newChat, item: claimed(request.requestIndex, item, newChat?.id ?? null, until) };
   });
   return {
     claimedItems,
@@ -88,12 +88,12 @@ async function plan(
 }
 
 const claimed = (
-  position: number,
+  requestIndex: number,
   before: BatchItem | undefined,
   chatId: number | null,
   leaseUntil: number,
 ): BatchItem => ({
-  position,
+  requestIndex,
   status: 'processing',
   attempt: (before?.attempt ?? 0) + 1,
   brokenReplies: before?.brokenReplies ?? 0,

@@ -12,7 +12,7 @@ export const renewItemLease =
     const current = claimIsCurrent(item.attempt);
     try {
       await table.update({
-        Key: keys.batchItem(batch.workspaceId, batch.id, item.position),
+        Key: keys.batchItem(batch.workspaceId, batch.id, item.requestIndex),
         UpdateExpression: 'SET lease = :until',
         ...current,
         ExpressionAttributeValues: { ...current.ExpressionAttributeValues, ':until': until },

@@ -54,7 +54,7 @@ export const storedBatchItem = (
   { workspaceId, id }: Pick<Batch, 'workspaceId' | 'id'>,
   item: BatchItem,
 ): Item => ({
-  ...keys.batchItem(workspaceId, id, item.position),
+  ...keys.batchItem(workspaceId, id, item.requestIndex),
   status: item.status,
   attempt: item.attempt,
   lease: item.leaseUntil,
@@ -69,7 +69,7 @@ export const storedBatchItem = (
 });
 
 export const itemOf = (item: Item): BatchItem => ({
-  position: Number(item.sk),
+  requestIndex: Number(item.sk),
   status: item.status as BatchItem['status'],
   attempt: item.attempt as number,
   leaseUntil: item.lease as number,

@@ -32,8 +32,8 @@ export function requestItems(batch: Owner, requests: readonly BatchRequest[]): I
     const apart = bytes > groupTextBytes;
     if (apart)
       items.push(
-        ...group.map(({ position, message }) => ({
-          ...keys.batchText(batch.workspaceId, batch.id, position),
+        ...group.map(({ requestIndex, message }) => ({
+          ...keys.batchText(batch.workspaceId, batch.id, requestIndex),
           message,
           ttl,
         })),
@@ -98,23 +98,29 @@ export async function readManifest(table: Table, batch: Batch): Promise<Manifest
 export async function readRequests(
   table: Table,
   batch: Batch,
-  positions: readonly number[],
+  requestIndexes: readonly number[],
 ): Promise<BatchRequest[]> {
-  const found = await Promise.all(positions.map((position) => readRequest(table, batch, position)));
+  const found = await Promise.all(
+    requestIndexes.map((requestIndex) => readRequest(table, batch, requestIndex)),
+  );
   return found.filter((request) => request !== undefined);
 }
 
-async function readRequest(table: Table, batch: Batch, position: number): Promise<BatchRequest | undefined> {
-  const group = Math.floor(position / requestsPerGroup);
+async function readRequest(
+  table: Table,
+  batch: Batch,
+  requestIndex: number,
+): Promise<BatchRequest | undefined> {
+  const group = Math.floor(requestIndex / requestsPerGroup);
   const item = await table.get(keys.batchRequests(batch.workspaceId, batch.id, group));
-  const entry = (item?.requests as Item[] | undefined)?.[position % requestsPerGroup];
+  const entry = (item?.requests as Item[] | undefined)?.[requestIndex % requestsPerGroup];
   if (entry === undefined) return undefined;
   const text =
-    entry.message ?? (await table.get(keys.batchText(batch.workspaceId, batch.id, position)))?.message;
+    entry.message ?? (await table.get(keys.batchText(batch.workspaceId, batch.id, requestIndex)))?.message;
   if (text === undefined) return undefined;
   const customId = entry.custom_id as string;
   return {
-    position,
+    requestIndex,
     customId,
     message: text as string,
     agentId: entry.agent_id as string,

@@ -16,7 +16,7 @@ export const dynamoBatchStore = (table: Table, clock: Clock): BatchStore => ({
   get: get(table),
   page: page(table),
   manifest: (batch) => readManifest(table, batch),
-  requests: (batch, positions) => readRequests(table, batch, positions),
+  requests: (batch, requestIndexes) => readRequests(table, batch, requestIndexes),
   items: items(table),
   allItems: allItems(table),
   workspaceOf: workspaceOf(table),
@@ -79,10 +79,10 @@ const page =
 
 const items =
   (table: Table): BatchStore['items'] =>
-  (batch, positions) =>
+  (batch, requestIndexes) =>
     Promise.all(
-      positions.map(async (position) => {
-        const item = await table.get(keys.batchItem(batch.workspaceId, batch.id, position));
+      requestIndexes.map(async (requestIndex) => {
+        const item = await table.get(keys.batchItem(batch.workspaceId, batch.id, requestIndex));
         return item && itemOf(item);
       }),
     );
