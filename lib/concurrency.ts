@@ -4,7 +4,7 @@ import type { FunctionName } from './function-names.ts';
  * Lambda always leaves this concurrency to functions without a reservation. It rejects a reservation that would leave
  * less.
  */
-export const unreservedAtLeast = 100;
+export const minUnreservedExecutions = 100;
 
 /**
  * With fewer concurrent replies, Lambda would throttle the burst of one API key: ten sends at once
@@ -63,11 +63,11 @@ export function planConcurrency(settings: ConcurrencySettings): ConcurrencyPlan 
   const { accountConcurrency } = settings;
   const workers = { batchWorkers: workersOf(accountConcurrency), deadLetterHandlers };
   if (!settings.reservedConcurrency) return { reserved: new Map(), ...workers, warning: undefined };
-  if (accountConcurrency <= unreservedAtLeast)
+  if (accountConcurrency <= minUnreservedExecutions)
     return {
       reserved: new Map(),
       ...workers,
-      warning: `Nothing is reserved: Lambda keeps ${unreservedAtLeast} executions unreserved, and accountConcurrency is ${accountConcurrency}. A few concurrent replies can then block the authorizer, and so every route. Ask AWS for 1,000 (docs/deploy.md)`,
+      warning: `Nothing is reserved: Lambda keeps ${minUnreservedExecutions} executions unreserved, and accountConcurrency is ${accountConcurrency}. A few concurrent replies can then block the authorizer, and so every route. Ask AWS for 1,000 (docs/deploy.md)`,
     };
   const reserved = new Map<FunctionName, number>([
     ...reservedParts(settings),
@@ -79,7 +79,7 @@ export function planConcurrency(settings: ConcurrencySettings): ConcurrencyPlan 
 /** A message with the sum of all parts if they exceed the account's concurrency; undefined if they fit. */
 export function concurrencyProblem(settings: ConcurrencySettings): string | undefined {
   const { accountConcurrency, reservedConcurrency } = settings;
-  if (!reservedConcurrency || accountConcurrency <= unreservedAtLeast) return undefined;
+  if (!reservedConcurrency || accountConcurrency <= minUnreservedExecutions) return undefined;
   const parts: Part[] = [...partsWithoutSends(settings), ['send-message (at least)', minSends]];
   const sum = sumOf(parts);
   if (sum <= accountConcurrency) return undefined;

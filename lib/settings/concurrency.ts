@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { unreservedAtLeast } from '../concurrency.ts';
+import { minUnreservedExecutions } from '../concurrency.ts';
 
 export const concurrencySettings = {
   accountConcurrency: z
@@ -31,11 +31,11 @@ export const concurrencySettings = {
 
   otherStacksConcurrency: z
     .int()
-    .min(unreservedAtLeast)
-    .default(unreservedAtLeast)
+    .min(minUnreservedExecutions)
+    .default(minUnreservedExecutions)
     .describe(`
       Executions left unreserved for everything else in the account, such as other stages. Lambda requires
-      ${unreservedAtLeast}.`),
+      ${minUnreservedExecutions}.`),
 
   reservedConcurrency: z
     .boolean()

@@ -85,7 +85,7 @@ describe('items of an earlier version', () => {
         keys.usage(workspaceId, day, 'key_frozen1', null),
       ],
       batch: [keys.batch(workspaceId, openId)],
-      batchGate: [keys.batchGate(workspaceId, openId)],
+      batchAcceptsWork: [keys.batchAcceptsWork(workspaceId, openId)],
       batchManifest: [keys.batchManifest(workspaceId, openId, 0)],
       batchRequests: [0, 1, 2].map((group) => keys.batchRequests(workspaceId, openId, group)),
       batchText: [20, 21].map((position) => keys.batchText(workspaceId, openId, position)),

@@ -179,7 +179,7 @@ function recordingServices(
     meter: {
       replied: () => undefined,
       modelFailed: (name, failure) => void logged.push(`meter: ${name} ${failure}`),
-      ...{ modelRetried: unused, requestsWorked: unused, batchEnded: unused, webhookCalled: unused },
+      ...{ modelRetried: unused, requestsProcessed: unused, batchEnded: unused, webhookCalled: unused },
       ...{ keyRejected: unused, usageNotCounted: () => void logged.push('meter: usage not counted') },
     },
     replySettings: {

@@ -52,7 +52,7 @@ describe('a model that stalls', () => {
     const result = { success: true, data: null };
     const events = [
       () => reply.text('One'),
-      () => reply.emit({ type: 'step start', step }),
+      () => reply.emit({ type: 'step-start', step }),
       () => reply.emit({ type: 'step end', step: { id: 'step-1', token_usage: noUsage, result } }),
     ];
     for (const emit of events) {
@@ -98,9 +98,9 @@ it('what still runs at an abort ends with it: steps have failed, calls have an u
   reply.startCall();
   const step = { type: 'consultant_search_web', content: 'A query', args: { query: 'a' } };
   const ended = { success: true, data: 'found' };
-  reply.emit({ type: 'step start', step: { id: 'ended', ...step } });
+  reply.emit({ type: 'step-start', step: { id: 'ended', ...step } });
   reply.emit({ type: 'step end', step: { id: 'ended', token_usage: noUsage, result: ended } });
-  reply.emit({ type: 'step start', step: { id: 'running', ...step } });
+  reply.emit({ type: 'step-start', step: { id: 'running', ...step } });
   await memory.clock.advance(90_000);
   const { events } = await finishing;
   const result = { success: false, data: { message: 'The reply was interrupted' } };
@@ -145,7 +145,7 @@ describe('a title', () => {
     const { reply, finishing } = await play();
     reply.startCall()();
     const step = { id: 'step-1', type: 'consultant_search_web', content: '', args: {} };
-    reply.emit({ type: 'step start', step });
+    reply.emit({ type: 'step-start', step });
     await memory.clock.advance(1000);
     expect(memory.model.titles).toEqual([]);
     reply.text('Hel');

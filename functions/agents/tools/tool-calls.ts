@@ -64,14 +64,14 @@ export function openToolCalls(
     const { type } = entry.tool;
     if (parsed?.success !== true) {
       emit({
-        type: 'step start',
+        type: 'step-start',
         step: { id, type, content: 'Arguments that do not fit', args: objectIn(args) },
       });
       end(failedUse('The arguments do not fit this tool'));
       const reason = parsed === undefined ? 'They are not valid JSON' : z.prettifyError(parsed.error);
       return { type: 'error-text', value: `The arguments do not fit the tool ${call.toolName}. ${reason}` };
     }
-    emit({ type: 'step start', step: { id, type, ...entry.tool.start(parsed.data, entry.config) } });
+    emit({ type: 'step-start', step: { id, type, ...entry.tool.start(parsed.data, entry.config) } });
     const outcome = await run(entry, parsed.data);
     end(outcome);
     return { type: 'json', value: forModel(entry.tool, outcome.result) as never };

@@ -322,7 +322,7 @@ function waitOf({ attempt, requestIndex }: BatchItem, retryAfter = 0): number {
 function measure({ meter }: ProcessServices, finished: readonly Finished[]): void {
   const countOf = (wanted: Finished['outcome']): number =>
     finished.filter(({ outcome }) => outcome === wanted).length;
-  meter.requestsWorked({ done: countOf('success'), failed: countOf('failed'), delayed: countOf('retry') });
+  meter.requestsProcessed({ done: countOf('success'), failed: countOf('failed'), delayed: countOf('retry') });
 }
 
 const hasEnded = ({ outcome }: Finished): boolean => outcome === 'success' || outcome === 'failed';

@@ -64,7 +64,7 @@ export function gatherReply(
           openCalls.delete(part.call);
           countCall(part.call, part.usage);
           break;
-        case 'step start': {
+        case 'step-start': {
           const timestamp = now();
           const { id, type, content, args } = part.step;
           reply.reasoningSteps.push({

@@ -14,7 +14,7 @@ export interface Meter {
   /** A call of a model is retried. */
   modelRetried(model: string, failure: ModelFailureKind): void;
   /** A worker has processed requests of batches. */
-  requestsWorked(requests: { done: number; failed: number; delayed: number }): void;
+  requestsProcessed(requests: { done: number; failed: number; delayed: number }): void;
   /** A batch has ended. `age`: milliseconds since its creation. */
   batchEnded(status: 'completed' | 'failed' | 'cancelled', age: number): void;
   webhookCalled(outcome: 'delivered' | 'refused' | 'unreachable' | 'gone'): void;

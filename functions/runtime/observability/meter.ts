@@ -21,7 +21,7 @@ export const meter: Meter = {
   },
   modelFailed: (model, failure) => measurements.add('modelFailures', 1, { model, failure }),
   modelRetried: (model, failure) => measurements.add('modelRetries', 1, { model, failure }),
-  requestsWorked({ done, failed, delayed }) {
+  requestsProcessed({ done, failed, delayed }) {
     if (done > 0) measurements.add('batchRequestsDone', done, {});
     if (failed > 0) measurements.add('batchRequestsFailed', failed, {});
     if (delayed > 0) measurements.add('batchRequestsDelayed', delayed, {});

@@ -116,7 +116,7 @@ export function createServices({
     },
     meter: {
       ...{ replied: () => undefined, modelFailed: () => undefined, modelRetried: () => undefined },
-      ...{ requestsWorked: () => undefined, webhookCalled: () => undefined },
+      ...{ requestsProcessed: () => undefined, webhookCalled: () => undefined },
       ...{ keyRejected: () => undefined, usageNotCounted: () => undefined },
       batchEnded: (status: string) => void state.endedBatches.push(status),
     },

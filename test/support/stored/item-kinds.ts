@@ -64,7 +64,7 @@ const itemKinds: readonly ItemKind[] = [
     workspaceOf(parts),
   ]),
   kind(`${ws}#B#(?<batch>[^#]+)`, 'BATCH', ({ workspace = '', batch = '' }) => [
-    keys.batchGate(workspace, batch),
+    keys.batchAcceptsWork(workspace, batch),
     keys.batchManifest(workspace, batch, 0),
   ]),
   kind(`${ws}#B#(?<batch>[^#]+)`, 'GATE|OUTLINE#\\d+|WEBHOOK', (parts) => [batchOf(parts)]),

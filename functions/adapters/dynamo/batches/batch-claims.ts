@@ -73,7 +73,7 @@ async function plan(
       {
         ConditionCheck: {
           TableName,
-          Key: keys.batchGate(batch.workspaceId, batch.id),
+          Key: keys.batchAcceptsWork(batch.workspaceId, batch.id),
           ConditionExpression: '#open = :open AND expires > :now',
           ExpressionAttributeNames: { '#open': 'open' },
           ExpressionAttributeValues: { ':open': true, ':now': now.getTime() },

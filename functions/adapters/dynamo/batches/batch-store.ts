@@ -40,7 +40,7 @@ const create =
 function batchPuts(TableName: string, batch: Batch): Write[] {
   const entry = { workspace_id: batch.workspaceId, created_at: batch.createdAt };
   const acceptsWork = {
-    ...keys.batchGate(batch.workspaceId, batch.id),
+    ...keys.batchAcceptsWork(batch.workspaceId, batch.id),
     open: true,
     expires: Date.parse(batch.expiresAt),
   };

@@ -19,7 +19,7 @@ export const stop =
       {
         Update: {
           TableName,
-          Key: keys.batchGate(batch.workspaceId, batch.id),
+          Key: keys.batchAcceptsWork(batch.workspaceId, batch.id),
           UpdateExpression: 'SET #open = :closed',
           ExpressionAttributeNames: { '#open': 'open' },
           ExpressionAttributeValues: { ':closed': false },

@@ -119,7 +119,7 @@ export const keys = {
   }),
   batch: (workspaceId: string, batchId: string): Key => ({ pk: batch(workspaceId, batchId), sk: 'BATCH' }),
   /** Whether requests of the batch may start. A separate item, because the counters of the batch change often. */
-  batchGate: (workspaceId: string, batchId: string): Key => ({
+  batchAcceptsWork: (workspaceId: string, batchId: string): Key => ({
     pk: batch(workspaceId, batchId),
     sk: 'GATE',
   }),
