@@ -54,7 +54,6 @@ const allowed: Readonly<Record<string, string>> = {
   holdsPlace: 'field of queue messages',
   keepsPlace: 'goes into the field holdsPlace',
   places: 'attribute of stored batches',
-  batchAcceptsWork: 'key of stored items',
   kept: 'tag of stored objects',
   refused: 'value of a metric dimension',
   again: 'option of agentctl',

@@ -60,7 +60,7 @@ export function openToolCalls(
     const parsed = args.isJson ? entry.tool.input(entry.config).safeParse(args.value) : undefined;
     const id = `step_${randomUUID()}`;
     const end = ({ result, usage }: ToolEnd) =>
-      emit({ type: 'step end', step: { id, result, token_usage: usage } });
+      emit({ type: 'step-end', step: { id, result, token_usage: usage } });
     const { type } = entry.tool;
     if (parsed?.success !== true) {
       emit({

@@ -21,7 +21,7 @@ export interface ReplyRequest {
 export type ReplyPart =
   | { type: 'text'; text: string }
   | { type: 'step-start'; step: Pick<ReasoningStep, 'id' | 'type' | 'content' | 'args'> }
-  | { type: 'step end'; step: Pick<ReasoningStep, 'id' | 'token_usage'> & { result: StepResult } }
+  | { type: 'step-end'; step: Pick<ReasoningStep, 'id' | 'token_usage'> & { result: StepResult } }
   /** A call of a model starts, also one of a called agent. */
   | { type: 'call start'; call: ModelCall }
   /** The usage of a reply is the sum over its calls. A call that failed before its first output has none. */

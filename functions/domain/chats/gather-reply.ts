@@ -74,7 +74,7 @@ export function gatherReply(
           emit({ type: 'response.reasoning_step.start', step: { id, content, type, args, timestamp } });
           break;
         }
-        case 'step end':
+        case 'step-end':
           endStep(part.step.id, { result: part.step.result, token_usage: part.step.token_usage });
       }
     },
