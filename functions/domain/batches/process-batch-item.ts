@@ -4,6 +4,7 @@ import { closeAbandonedTurn } from '#domain/chats/close-abandoned-turn.ts';
 import { collectReply, ReplyAborted } from '#domain/chats/collect-reply.ts';
 import type { Reply } from '#domain/chats/gather-reply.ts';
 import { lastPosition } from '#domain/chats/message.ts';
+import { readHistory } from '#domain/chats/read-history.ts';
 import { renewLeases } from '#domain/chats/renew-leases.ts';
 import { ReplyBudget } from '#domain/chats/reply-budget.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
@@ -114,11 +115,7 @@ async function makeReply(
   { agent, attachments, request, stop }: Attempt,
   chat: Chat,
 ): Promise<{ reply: Reply; error: unknown }> {
-  const history = await services.messages.recent(
-    chat,
-    chat.messageCount,
-    agent.definition.meta.max_history_characters ?? services.replySettings.historyCharacters,
-  );
+  const history = await readHistory(services)(agent, chat, chat.messageCount);
   const budget = new ReplyBudget(services.replySettings.limits);
   return collectReply(services)(
     { agent, chat, history, message: request.message, attachments, budget },

@@ -6,6 +6,7 @@ import type { Chat, Lease } from './chat.ts';
 import { type CheckedSend, requireOwnChat, requirePublishedAgent } from './check-send.ts';
 import { closeAbandonedTurn } from './close-abandoned-turn.ts';
 import { lastPosition, type Message } from './message.ts';
+import { readHistory } from './read-history.ts';
 import type { ChatServices } from './services.ts';
 import type { Turn } from './turn.ts';
 
@@ -26,9 +27,10 @@ export const acquireChatLease =
   async (checked: CheckedSend): Promise<Turn | 'retry'> => {
     const agent = await requirePublishedAgent(services)(checked);
     const leasing = leaseChat(services, checked);
+    const messageCount = leasing.then((leasedChat) => leasedChat?.messageCount ?? 0);
     const [leased, read] = await Promise.allSettled([
       leasing,
-      readHistory(services, checked, agent, leasing),
+      readHistory(services)(agent, { workspaceId: checked.workspaceId, id: checked.chatId }, messageCount),
     ]);
     if (leased.status === 'rejected') throw leased.reason;
     const chat = leased.value;
@@ -55,18 +57,6 @@ export const acquireChatLease =
       makesTitle: position === 1 && checked.workspace.titlesEnabled,
     };
   };
-
-const readHistory = (
-  services: AcquireServices,
-  { workspaceId, chatId }: CheckedSend,
-  { definition }: AgentVersion,
-  leasing: Promise<LeasedChat | undefined>,
-): Promise<Message[]> =>
-  services.messages.recent(
-    { workspaceId, id: chatId },
-    leasing.then((chat) => chat?.messageCount ?? 0),
-    definition.meta.max_history_characters ?? services.replySettings.historyCharacters,
-  );
 
 /** The chat with its new lease; undefined after an abandoned turn was in the way and has been closed. */
 async function leaseChat(services: AcquireServices, checked: CheckedSend): Promise<LeasedChat | undefined> {

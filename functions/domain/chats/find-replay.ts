@@ -4,6 +4,7 @@ import type { PlatformServices } from '#domain/platform/services.ts';
 import type { Chat, Lease } from './chat.ts';
 import { type CheckedSend, requirePublishedAgent } from './check-send.ts';
 import type { AssistantMessage, Message } from './message.ts';
+import { readHistory } from './read-history.ts';
 import type { ChatServices } from './services.ts';
 import type { Turn } from './turn.ts';
 
@@ -49,11 +50,7 @@ async function replyOrTurn(
   const now = services.clock.now().getTime();
   if (chat.lease !== null && chat.lease.until > now) throw replyInProgress();
   const agent = await requirePublishedAgent(services)(checked);
-  const history = await services.messages.recent(
-    chat,
-    position - 1,
-    agent.definition.meta.max_history_characters ?? services.replySettings.historyCharacters,
-  );
+  const history = await readHistory(services)(agent, chat, position - 1);
   const lease: Lease = { id: services.identifiers.uuid(), until: now + services.replySettings.lease };
   const isOpen = chat.messageCount === position - 1;
   if (!isOpen || !(await services.chats.takeOverLease(chat, lease))) return 'retry';
