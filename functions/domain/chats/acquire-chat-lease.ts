@@ -1,11 +1,10 @@
 import { replyInProgress, ServiceError } from '#contract/errors.ts';
-import type { AgentVersion } from '#domain/agents/agent.ts';
 import type { AgentServices } from '#domain/agents/services.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import type { Chat, Lease } from './chat.ts';
 import { type CheckedSend, requireOwnChat, requirePublishedAgent } from './check-send.ts';
 import { closeAbandonedTurn } from './close-abandoned-turn.ts';
-import { lastPosition, type Message } from './message.ts';
+import { lastPosition } from './message.ts';
 import { readHistory } from './read-history.ts';
 import type { ChatServices } from './services.ts';
 import type { Turn } from './turn.ts';
