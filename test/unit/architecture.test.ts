@@ -255,9 +255,10 @@ test('no file is a barrel, which only passes on what others export', () => {
   expect(barrels.map(({ path }) => path)).toEqual([]);
 });
 
-test('no file has more than 400 lines', () => {
+test('no file but a test has more than 400 lines', () => {
   const long = files.filter(
-    ({ path }) => readFileSync(join(projectFolder, path), 'utf8').split('\n').length > 401,
+    ({ path }) =>
+      !path.endsWith('.test.ts') && readFileSync(join(projectFolder, path), 'utf8').split('\n').length > 401,
   );
   expect(long.map(({ path }) => path)).toEqual([]);
 });
