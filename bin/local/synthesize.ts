@@ -24,7 +24,7 @@ export async function synthesize(folder: string, settings: Record<string, unknow
   try {
     await runApp(draft, context);
     await writeFile(join(draft, 'made-from'), sourcesDigest);
-    // The CDK copies assets with the file modes of their sources.
+    // The CDK copies assets with the file modes of their sources, which others may be able to read.
     await closeTree(draft);
     await rm(folder, { recursive: true, force: true });
     await rename(draft, folder);

@@ -1,7 +1,7 @@
 import type { EmulatorRoute } from '../dynamodb/emulator-route.ts';
 import type { LoadGauge } from './load-gauge.ts';
 
-/** A function of the template, without intrinsic functions. */
+/** A Lambda function of the template. Its properties have values instead of intrinsic functions such as Ref. */
 export interface FunctionDefinition {
   readonly logicalId: string;
   readonly functionName: string;

@@ -12,8 +12,8 @@ import { startService } from './service.ts';
 
 /**
  * Fills a data folder. First `prepare` can use the running service; then the items that `prepare` returns are added
- * by the emulator's import command, in DynamoDB's export format. The import takes 40 µs for an item, a batch
- * write takes 350 µs.
+ * by the emulator's import command, in DynamoDB's export format. The import takes 40 µs for each
+ * item, batch writes take 350 µs for each.
  */
 export async function fillDataFolder(
   dataDir: string,

@@ -5,7 +5,7 @@ import { interrupted } from './gather-reply.ts';
 import { noUsage } from './message.ts';
 import type { ChatServices } from './services.ts';
 
-/** A closed turn has an empty message, so this store needs no texts outside of the table. */
+/** The message that closes a turn is empty, so `messages` needs no store for texts outside of the table. */
 export interface CloseTurnServices extends Pick<ChatServices, 'chats'>, Pick<PlatformServices, 'clock'> {
   messages: Pick<ChatServices['messages'], 'putAndRelease'>;
 }

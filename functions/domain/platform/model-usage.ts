@@ -1,2 +1,2 @@
-/** A call of a model: [model, type of step or chat, prompt tokens, completion tokens]. */
+/** A call of a model. `callType` is `chat`, or the type of the reasoning step that made the call. */
 export type CountedCall = [model: string, callType: string, promptTokens: number, completionTokens: number];

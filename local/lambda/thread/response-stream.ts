@@ -59,7 +59,7 @@ export class ResponseStream extends Writable {
     done();
   }
 
-  /** Sends the buffered text at once. */
+  /** Sends the buffered text without further delay. */
   flush(): void {
     if (this.#bufferedBytes === 0) return;
     const [chunk, bytes] = [this.#buffered, this.#bufferedBytes];

@@ -157,7 +157,7 @@ const markUsed =
         signal,
       );
     } catch (error) {
-      // A concurrent request has stored the same day.
+      // A concurrent request with this key has stored its last day of use already.
       if (!(error instanceof ConditionalCheckFailedException)) throw error;
     }
   };
