@@ -42,7 +42,8 @@ export function dynamoReconciliationIndex(table: Table): ReconciliationIndex {
       table.transact((TableName) => [{ Delete: { TableName, Key: keys.operatorsOpenBatch(batchId) } }]),
 
     async *workspacesWithWebhooks() {
-      let after = '';
+      // Sorts before every id. DynamoDB accepts no empty value of a key.
+      let after = ' ';
       for (;;) {
         const pages = table.queryPages({
           KeyConditionExpression: 'pk = :pk AND sk > :after',
