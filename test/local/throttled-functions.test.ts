@@ -122,6 +122,7 @@ it('functions without a reservation share what the account has, whichever of the
   expect((await calls[0])?.status).toBe(200);
   expect((await run.fetch('open/fixed?do=count')).status).toBe(200);
   checkpoint.release('two');
+  await Promise.all(calls);
   await run.close();
   await checkpoint.close();
 });
