@@ -8,10 +8,10 @@ import { type ClientCommand, clientCommand } from '#support/client-command.ts';
 import { type FrontServer, startFront } from '#support/front-server.ts';
 import { type OpenTenant, openTenant } from '#support/open-tenant.ts';
 import { isCreation } from '#support/scripted-batches.ts';
-import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import { type ModelCall, type OpenAiModel, startScriptedModel } from '#support/scripted-model.ts';
 import { type Service, startService } from '#support/service.ts';
 
-let model: ScriptedModel;
+let model: OpenAiModel;
 let service: Service;
 let front: FrontServer;
 let folder: string;
@@ -21,7 +21,7 @@ let agentctl: ClientCommand;
 
 beforeAll(async () => {
   model = await startScriptedModel();
-  service = await startService({ variables: { OPENAI_BASE_URL: model.url } });
+  service = await startService();
   front = await startFront(service.baseUrl);
 });
 afterAll(async () => {
@@ -30,7 +30,7 @@ afterAll(async () => {
   await model.close();
 });
 beforeEach(async () => {
-  tenant = await openTenant(service, { model: 'openai:test' });
+  tenant = await openTenant(service, { model: model.sharedName });
   agentctl = clientCommand(front, tenant);
   front.serve = (request) => request.pass();
   folder = await mkdtemp(join(tmpdir(), 'agentctl-batch-'));

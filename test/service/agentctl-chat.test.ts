@@ -6,11 +6,11 @@ import { agentctlWords, type ClientCommand, clientCommand } from '#support/clien
 import { startProgram } from '#support/command.ts';
 import { type FrontRequest, type FrontServer, startFront } from '#support/front-server.ts';
 import { type OpenTenant, openTenant } from '#support/open-tenant.ts';
-import { callsByMessage, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import { callsByMessage, type OpenAiModel, startScriptedModel } from '#support/scripted-model.ts';
 import { createTenant, type Service, startService } from '#support/service.ts';
 import { contentsOf, historyOf } from '#support/turns.ts';
 
-let model: ScriptedModel;
+let model: OpenAiModel;
 let service: Service;
 let front: FrontServer;
 let tenant: OpenTenant;
@@ -24,7 +24,7 @@ beforeAll(async () => {
     call.finish();
   };
   callFor = callsByMessage(model);
-  service = await startService({ variables: { OPENAI_BASE_URL: model.url } });
+  service = await startService();
   front = await startFront(service.baseUrl);
 });
 afterAll(async () => {
@@ -33,7 +33,7 @@ afterAll(async () => {
   await model.close();
 });
 beforeEach(async () => {
-  tenant = await openTenant(service, { model: 'openai:test' });
+  tenant = await openTenant(service, { model: model.sharedName });
   agentctl = clientCommand(front, tenant);
   front.serve = (request) => request.pass();
 });
@@ -173,7 +173,7 @@ describe('agentctl chat with a message', () => {
 
 describe('agentctl chat as a conversation', () => {
   it('answers each line, and goes on after a refusal', async () => {
-    const whitelisted = await createTenant({ model: 'openai:test', whitelist: ['ada'] });
+    const whitelisted = await createTenant({ model: model.sharedName, whitelist: ['ada'] });
     const args = ['chat', '--agent', whitelisted.agentId, '--user', 'ada'];
     const running = clientCommand(front, whitelisted).start(args, {}, 'pipe');
     const { stdin } = running.child;

@@ -13,7 +13,7 @@ it('a batch ends once and whole, whatever is killed, refused, lost or delivered 
   await runChaos({
     assembly: inject('assembly'),
     seed,
-    ...(isSoak ? { requests: 1000, kills: 60, life: 20_000 } : { requests: 150, kills: 3, life: 8000 }),
+    ...(isSoak ? { requests: 1000, kills: 60, life: 20_000 } : { requests: 80, kills: 1, life: 6000 }),
     seconds: seconds - 30,
   });
 });

@@ -89,6 +89,7 @@ async function watch(id: string): Promise<number> {
       before = now;
     }
     if (!['in_progress', 'cancelling'].includes(status)) return count;
+    await pass(100);
   }
 }
 

@@ -64,7 +64,7 @@ async function respondAfterDelay(call: ModelCall): Promise<void> {
 
 const outages = isSoak
   ? ([['dynamodb', 's3'], ['s3'], ['sqs'], ['sfn']] as const)
-  : ([['dynamodb', 's3', 'sqs', 'sfn'], ['s3'], ['sfn']] as const);
+  : ([['dynamodb', 's3', 'sqs', 'sfn'], ['sfn']] as const);
 
 /**
  * The number of calls at which the outage starts. A batch calls its workflow only at its end, so an outage of Step

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
 import { unpublishAgent } from '#domain/agents/unpublish-agent.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
-import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import { type ModelCall, type OpenAiModel, startScriptedModel } from '#support/scripted-model.ts';
 import {
   createDraftAgent,
   createPublishedAgent,
@@ -12,10 +12,10 @@ import {
 } from '#support/service.ts';
 
 let service: Service;
-let model: ScriptedModel;
+let model: OpenAiModel;
 beforeAll(async () => {
   model = await startScriptedModel();
-  service = await startService({ variables: { OPENAI_BASE_URL: model.url } });
+  service = await startService();
 });
 afterAll(async () => {
   await service.close();
@@ -57,7 +57,7 @@ describe('with stream false', () => {
   });
 
   it('gives the model what was said before', async () => {
-    const { createChat, send } = await openTenant(service, { model: 'openai:scripted' });
+    const { createChat, send } = await openTenant(service, { model: model.sharedName });
     const chat = await createChat();
     dataOf(await send(chat, { message: 'One' }));
     dataOf(await send(chat, { message: 'Two' }));
@@ -316,7 +316,7 @@ describe('a refusal', () => {
 
 describe('while a reply is in progress', () => {
   it('refuses another for the same chat, after everything else that it could refuse', async () => {
-    const tenant = await openTenant(service, { model: 'openai:scripted' });
+    const tenant = await openTenant(service, { model: model.sharedName });
     const otherAgentId = await createPublishedAgent(tenant.workspaceId);
     const chat = await tenant.createChat({ external_user_id: 'ann' });
     const received = Promise.withResolvers<ModelCall>();

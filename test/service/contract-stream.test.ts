@@ -2,14 +2,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
 import { type StreamEvent, streamEvent } from '#contract/events.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
-import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import { type OpenAiModel, startScriptedModel } from '#support/scripted-model.ts';
 import { operator, type Service, startService } from '#support/service.ts';
 
 let service: Service;
-let model: ScriptedModel;
+let model: OpenAiModel;
 beforeAll(async () => {
   model = await startScriptedModel();
-  service = await startService({ variables: { OPENAI_BASE_URL: model.url } });
+  service = await startService();
 });
 afterAll(async () => {
   await service.close();
@@ -156,7 +156,7 @@ describe('the events of a reply', () => {
   });
 
   it('count the tokens that the model counted', async () => {
-    const tenant = await openTenant(service, { model: 'openai:scripted' });
+    const tenant = await openTenant(service, { model: model.sharedName });
     const completed = find(await send(tenant, await tenant.createChat()), 'response.output_text.completed');
     expect(completed).toMatchObject({
       final_text: 'Hello',
@@ -165,7 +165,7 @@ describe('the events of a reply', () => {
   });
 
   it('keep line ends and quotes of a reply inside their data line', async () => {
-    const tenant = await openTenant(service, { model: 'openai:scripted' });
+    const tenant = await openTenant(service, { model: model.sharedName });
     const text = 'one\n\ntwo\r\ndata: [DONE]\n"three"\u2028';
     const onCall = model.onCall;
     model.onCall = (call) => {

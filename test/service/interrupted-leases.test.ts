@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type ApiResponse, type Client, clientOf } from '#support/client.ts';
 import {
@@ -53,6 +54,7 @@ async function sendWhenReleased(chatId: number, message: string): Promise<ApiRes
     const response = await send(client, tenant, chatId, message);
     if (response.status === 200) return response;
     expect(response).toMatchObject(rejectedWhileResponding);
+    await sleep(50);
   }
 }
 

@@ -4,13 +4,13 @@ import { type Client, clientOf } from '#support/client.ts';
 import {
   callsByMessage,
   type ModelCall,
-  type ScriptedModel,
+  type OpenAiModel,
   startScriptedModel,
 } from '#support/scripted-model.ts';
 import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
 import { createChat, stepThrough } from '#support/turns.ts';
 
-let model: ScriptedModel;
+let model: OpenAiModel;
 let service: Service;
 let tenant: Tenant;
 let client: Client;
@@ -18,8 +18,8 @@ let callFor: (message: string) => Promise<ModelCall>;
 beforeAll(async () => {
   model = await startScriptedModel();
   callFor = callsByMessage(model);
-  service = await startService({ variables: { OPENAI_BASE_URL: model.url }, maxConcurrency: 3 });
-  tenant = await createTenant({ model: 'openai:test', titles: false });
+  service = await startService();
+  tenant = await createTenant({ model: model.sharedName, titles: false });
   client = clientOf(service, tenant);
 });
 afterAll(async () => {
@@ -86,7 +86,7 @@ it('passes each piece on as it comes: the model says the next only when the clie
     type: 'response.created',
     chat_id: chatId,
     agent_id: tenant.agentId,
-    model: 'openai:test',
+    model: model.sharedName,
     sequence_number: 0,
   });
   const call = await called;

@@ -27,7 +27,7 @@ let service: Service;
 let agentctl: ReturnType<typeof agentctlOf>;
 let folder: string;
 beforeAll(async () => {
-  service = await startService({ maxConcurrency: 2 });
+  service = await startService();
   agentctl = agentctlOf(service);
   folder = join(service.dataDir, 'documents');
   await mkdir(folder);

@@ -12,7 +12,7 @@ let service: Service;
 let table: ReturnType<typeof dataTableOf>;
 let tenant: Tenant;
 beforeAll(async () => {
-  service = await startService({ maxConcurrency: 2 });
+  service = await startService();
   table = dataTableOf(service);
   tenant = await createTenant({ titles: false });
 });

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { runTemplate } from '#local/run-template.ts';
+import { startModelRouter } from './model-router.ts';
 
 /** What test files know of the service that they share. */
 export interface SharedService {
@@ -12,10 +13,12 @@ export interface SharedService {
 
 // The shared service has its own process, so that neither the test runner nor a test file delays its responses.
 const [assembly = '', dataDir = ''] = process.argv.slice(2);
+const models = await startModelRouter();
 const run = await runTemplate({
   assembly,
   dataDir,
   port: 0,
+  environment: { OPENAI_BASE_URL: models.url },
   clearAuthorizerCacheOnWrite: true,
   onDenied: (message) => console.error(`Access denied. ${message}`),
 });
@@ -32,5 +35,6 @@ console.log(JSON.stringify(shared));
 process.stdin.resume().once('end', async () => {
   server.close();
   await run.close();
+  models.close();
   process.exit();
 });

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { nameOfModelAt } from './model-router.ts';
 import {
   CollectedReply,
   fragmentsOf,
@@ -14,10 +15,18 @@ import {
 
 export type { ModelCall, ScriptedModel } from './model-server.ts';
 
-/** Serves OpenAI's chat completions, scripted, over real HTTP, for OPENAI_BASE_URL. */
-export async function startScriptedModel(): Promise<ScriptedModel> {
+export interface OpenAiModel extends ScriptedModel {
+  /** The `llm_model` of an agent that uses this model on the service that test files share. */
+  sharedName: string;
+}
+
+/**
+ * Serves OpenAI's chat completions, scripted, over real HTTP: for the OPENAI_BASE_URL of a file's own service, or by
+ * its `sharedName` on the shared one.
+ */
+export async function startScriptedModel(): Promise<OpenAiModel> {
   const model = await serveModel(openCall);
-  return Object.assign(model, { url: `${model.url}/v1` });
+  return Object.assign(model, { url: `${model.url}/v1`, sharedName: nameOfModelAt(new URL(model.url).port) });
 }
 
 /**
