@@ -84,7 +84,9 @@ it('results of 10 MB come in one page', async () => {
   const batch = await waitForBatchEnd(tenant.client, (await submit(tenant.client, tenant, requests)).id, 170);
   const start = performance.now();
   const results = await resultsOf(tenant.client, batch.id);
-  console.log(`${count} results of ${kilobytes} KB in one page after ${Math.round(performance.now() - start)} ms`);
+  console.log(
+    `${count} results of ${kilobytes} KB in one page after ${Math.round(performance.now() - start)} ms`,
+  );
   expect(results.map(({ custom_id }) => custom_id)).toEqual(requests.map(({ custom_id }) => custom_id));
   expect(results.filter(({ response_content }) => response_content === reply)).toHaveLength(count);
   reply = 'r'.repeat(1000);

@@ -50,8 +50,12 @@ it('holds no more than 40 MB beside what it had, for an upload of 50 MB', async 
 }, 120_000);
 
 // Uploading 500 MB takes a third of a minute.
-it.runIf(process.env.SOAK !== undefined)('holds less than 300 MB beside what it had, for ten of them at once', async () => {
-  const idle = await stableMemory();
-  const peak = await peakWhile(pid, () => Promise.all(Array.from({ length: 10 }, sendOne)));
-  expect((peak - idle) / megabyte).toBeLessThan(300);
-}, 120_000);
+it.runIf(process.env.SOAK !== undefined)(
+  'holds less than 300 MB beside what it had, for ten of them at once',
+  async () => {
+    const idle = await stableMemory();
+    const peak = await peakWhile(pid, () => Promise.all(Array.from({ length: 10 }, sendOne)));
+    expect((peak - idle) / megabyte).toBeLessThan(300);
+  },
+  120_000,
+);

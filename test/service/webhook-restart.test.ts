@@ -30,7 +30,7 @@ const shownBy = (service: Service, { id }: BatchResource): Promise<Shown> =>
   agentctlOf(service).json<Shown>('webhooks', 'deliveries', id);
 
 /** Each look starts a process. */
-const polling = { timeout: 60_000, interval: 1000 };
+const polling = { timeout: 60_000, interval: 2500 };
 
 it('goes on with the schedule after a restart, and looks at the address anew', async () => {
   const dataDir = join(folder, 'stopped');
