@@ -24,8 +24,8 @@ process.env.LOCAL_OPERATOR_CREDENTIALS = `AKIA${randomBytes(8).toString('hex').t
 
 export default defineConfig({
   test: {
-    // Much of a test is waiting: three workers leave an eighth of two processors' time unused.
-    maxWorkers: 4,
+    // Much of a test is waiting: three workers leave an eighth of two processors' time unused, four a twentieth.
+    maxWorkers: 5,
     sequence: { sequencer: LongestFirst },
     projects: [
       {
@@ -37,7 +37,7 @@ export default defineConfig({
           provide: { stores: 'memory' },
         },
       },
-      { test: { name: 'adapters', include: ['test/adapters/**/*.test.ts'] } },
+      { test: { name: 'adapters', ...sharedLibraries, include: ['test/adapters/**/*.test.ts'] } },
       {
         test: {
           name: 'stores',

@@ -1,4 +1,3 @@
-import { deflateSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { countPreparedFiles, lastPrompt, openAttachmentChat } from '#support/attaching.ts';
 import { pdfOf, wordBody } from '#support/office-documents.ts';
@@ -63,16 +62,6 @@ describe('the model is told why it has no text of', { timeout: 90_000 }, () => {
       types.pdf,
       () => pdfOf(Array.from({ length: 5001 }, () => ['x'])),
       'more than 5000 pages',
-    ],
-    [
-      'a PDF that unpacks to a gigabyte',
-      'a.pdf',
-      types.pdf,
-      () => {
-        const bytes = deflateSync(deflateSync(spaces(1024), { level: 9 }));
-        return pdfOf([[]], { dictionary: '/Filter [/FlateDecode /FlateDecode]', bytes });
-      },
-      'takes too much memory to read',
     ],
     ['a .doc with a password', 'a.doc', types.doc, () => wordDocument('x', { encrypted: true }), 'password'],
     [
