@@ -69,10 +69,22 @@ export interface Faults extends DynamoFaults {
   readonly duplicateMessages?: boolean;
 }
 
-/** Rejections of AWS's tables that the emulator on one machine does not produce. */
+/**
+ * Milliseconds before a call reaches the emulator, which responds at once. A transaction's items are locked meanwhile.
+ */
+export interface DynamoLatency {
+  readonly read: number;
+  readonly write: number;
+  readonly transaction: number;
+}
+
+/** Rejections and latencies of AWS's tables that the emulator on one machine does not have. */
 export interface DynamoFaults {
+  /** Rejects calls for items of a write transaction in progress. */
   readonly transactionConflicts?: boolean;
+  /** Limits each partition key to 1,000 write units and 3,000 read units a second. */
   readonly throttling?: boolean;
+  readonly latency?: DynamoLatency;
   /** If it returns true, the call fails with a retryable InternalServerError. */
   readonly reject?: (
     call: Pick<DynamoCall, 'target' | 'functionName'> & { readonly body: unknown },

@@ -2,6 +2,7 @@ import { join, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { hostAndPortForm, parseHostAndPort } from '#contract/host-and-port.ts';
 import { UnreadableState } from '#local/data/state-file.ts';
+import { awsTime } from '#local/dynamodb/aws-time.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import type { StartedEmulators } from '#local/run-options.ts';
 import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
@@ -19,6 +20,7 @@ interface Options extends SettingOptions {
   data: string;
   reset: boolean;
   logs: boolean;
+  awsTime: boolean;
 }
 
 /** `npm start`: runs the stack of bin/app.ts on this machine until Ctrl-C. */
@@ -31,6 +33,11 @@ export async function startLocally(argv: string[]): Promise<void> {
     .option('--data <folder>', 'the folder that stores chats, agents and keys', '.local')
     .option('--reset', 'empty the data folder first', false)
     .option('--logs', 'show the log lines of the functions', false)
+    .option(
+      '--aws-time',
+      'give DynamoDB the latencies of AWS, the conflicts of transactions and the limits of a partition key',
+      false,
+    )
     .option(
       '--allow-outbound <host:port>',
       'a private address from which agents may read pages; may be repeated',
@@ -131,6 +138,7 @@ async function start(options: Options): Promise<RunningTemplate> {
     port: options.port,
     prewarm: true,
     clearAuthorizerCacheOnWrite: true,
+    ...(options.awsTime && { faults: awsTime }),
     // The concurrency quota belongs to the account and is not in the template. Without the setting, the runner's
     // default applies, which is also the setting's default.
     ...(typeof settings.accountConcurrency === 'number' && {

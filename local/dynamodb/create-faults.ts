@@ -6,95 +6,151 @@ import {
   transactionCanceled,
   transactionConflict,
 } from './dynamo-error.ts';
+import { createPartitionThrottle, UNITS_PER_SECOND } from './partition-throttle.ts';
+import { readPartitions } from './read-partitions.ts';
+import { batchReads, batchWrites, type RequestItems, readsByTable, writesByTable } from './split-batch.ts';
 import { type DynamoRequest, type TableShape, type TouchedItem, touchedItems } from './touched-items.ts';
 import { createTransactionLocks } from './transaction-locks.ts';
-import { createWriteThrottle } from './write-throttle.ts';
-
-export type Unprocessed = NonNullable<DynamoRequest['RequestItems']>;
 
 /** A call that goes to the emulator. */
 export interface AcceptedCall {
   readonly request: DynamoRequest;
-  /** The writes of a BatchWriteItem that do not go to the emulator: its caller gets them back as UnprocessedItems. */
-  readonly unprocessed: Unprocessed | undefined;
-  /** Corrects the estimated write units of the call in the throttle by the units that it has consumed. */
+  /** The parts of a batch that do not go to the emulator: its caller gets them back as unprocessed. */
+  readonly unprocessed: RequestItems | undefined;
+  /** Corrects the estimated units of the call in the throttle by the units that it has consumed. */
   charge(units: number): void;
   /** Ends the locks of a transaction. Called when the emulator has responded. */
   release(): void;
 }
 
-/** Checks every call before it reaches the emulator. By `faults`, rejects calls that tables in AWS might reject. */
-export function createFaults(shapes: ReadonlyMap<string, TableShape>, faults: DynamoFaults) {
+// Half a unit is the least that a read consumes.
+const READ_UNITS = 0.5;
+
+type Shapes = ReadonlyMap<string, TableShape>;
+
+/** The limits of tables that `faults` names. Without a fault, nothing meets its limit. */
+function createLimits(shapes: Shapes, faults: DynamoFaults) {
   const locks = createTransactionLocks();
-  const throttle = createWriteThrottle();
+  const writes = createPartitionThrottle(UNITS_PER_SECOND.write);
+  const reads = createPartitionThrottle(UNITS_PER_SECOND.read);
+  const isOnDemand = (tableName: string) => shapes.get(tableName)?.isOnDemand ?? true;
+  return {
+    lock: locks.lock,
+    isOnDemand,
+    conflicts: (item: TouchedItem) => faults.transactionConflicts === true && locks.isLocked(item),
+    /** Takes the item's units. Returns whether there were none. */
+    overflowsByWrite: ({ partition, units }: TouchedItem) =>
+      faults.throttling === true && !writes.takeUnits(partition, units),
+    overflowsByRead: (partition: string, units: number) =>
+      faults.throttling === true && !reads.takeUnits(partition, units),
+    chargeWrite: writes.charge,
+    chargeRead: reads.charge,
+    throttleError: (kind: 'Read' | 'Write', tableName: string) =>
+      throttled(kind, isOnDemand(tableName), `arn:aws:dynamodb:us-east-1:000000000000:table/${tableName}`),
+  };
+}
 
-  const conflicts = (item: TouchedItem) => faults.transactionConflicts === true && locks.isLocked(item);
-  const overflows = (item: TouchedItem) => faults.throttling === true && !throttle.takeUnits(item);
-  const isOnDemand = ({ tableName }: TouchedItem) => shapes.get(tableName)?.isOnDemand ?? true;
-  const throttleError = (item: TouchedItem) =>
-    throttled(isOnDemand(item), `arn:aws:dynamodb:us-east-1:000000000000:table/${item.tableName}`);
-  const accept = (request: DynamoRequest, more: Partial<AcceptedCall> = {}): AcceptedCall => ({
-    request,
-    unprocessed: undefined,
-    charge: () => {},
-    release: () => {},
-    ...more,
-  });
+type Limits = ReturnType<typeof createLimits>;
 
-  function checkTransaction(target: string, request: DynamoRequest, items: readonly TouchedItem[]) {
-    const codeOf = (item: TouchedItem): CancellationCode => {
-      if (conflicts(item)) return 'TransactionConflict';
-      if (target === 'TransactGetItems' || !overflows(item)) return 'None';
-      return isOnDemand(item) ? 'ThrottlingError' : 'ProvisionedThroughputExceeded';
-    };
-    const codes = items.map(codeOf);
-    if (codes.some((code) => code !== 'None')) return transactionCanceled(codes);
-    return accept(request, target === 'TransactGetItems' ? {} : { release: locks.lock(items) });
-  }
+const accept = (request: DynamoRequest, more: Partial<AcceptedCall> = {}): AcceptedCall => ({
+  request,
+  unprocessed: undefined,
+  charge: () => {},
+  release: () => {},
+  ...more,
+});
 
-  function checkBatch(request: DynamoRequest) {
-    const writes = batchWrites(request, shapes);
-    const rejected = writes.filter(({ item }) => item && (conflicts(item) || overflows(item)));
-    const accepted = writes.filter((write) => !rejected.includes(write));
-    const rejectedItem = rejected.at(-1)?.item;
-    if (!rejectedItem) return accept(request);
-    // AWS rejects a whole batch only if it could not write any of its items.
-    if (accepted.length === 0) return throttleError(rejectedItem);
-    return accept({ ...request, RequestItems: byTable(accepted) }, { unprocessed: byTable(rejected) });
-  }
-
+/** Checks every call before it reaches the emulator. By `faults`, rejects calls that tables in AWS might reject. */
+export function createFaults(shapes: Shapes, faults: DynamoFaults) {
+  const limits = createLimits(shapes, faults);
   return {
     checkCall(target: string, request: DynamoRequest): AcceptedCall | DynamoError {
-      if (target === 'BatchWriteItem') return checkBatch(request);
-      const items = touchedItems(target, request, shapes);
-      if (target.startsWith('Transact')) return checkTransaction(target, request, items);
-      const [item] = items;
-      if (!item) return accept(request);
-      if (conflicts(item)) return transactionConflict;
-      if (overflows(item)) return throttleError(item);
-      return accept(request, { charge: (units) => throttle.charge(item, units - item.units) });
+      switch (target) {
+        case 'GetItem':
+        case 'Query':
+          return checkRead(request, shapes, limits);
+        case 'BatchGetItem':
+          return checkBatchRead(request, shapes, limits);
+        case 'BatchWriteItem':
+          return checkBatchWrite(request, shapes, limits);
+        case 'TransactGetItems':
+        case 'TransactWriteItems':
+          return checkTransaction(target, request, shapes, limits);
+        default:
+          return checkWrite(target, request, shapes, limits);
+      }
     },
   };
 }
 
-/** One entry of a BatchWriteItem call. The item is undefined if its table is not in the template. */
-interface BatchWrite {
-  readonly tableName: string;
-  readonly entry: NonNullable<Unprocessed[string]>[number];
-  readonly item: TouchedItem | undefined;
+function checkRead(request: DynamoRequest, shapes: Shapes, limits: Limits): AcceptedCall | DynamoError {
+  const [partition] = readPartitions(request, shapes);
+  if (partition === undefined) return accept(request);
+  if (limits.overflowsByRead(partition, READ_UNITS))
+    return limits.throttleError('Read', request.TableName ?? '');
+  return accept(request, { charge: (units) => limits.chargeRead(partition, units - READ_UNITS) });
 }
 
-function batchWrites(request: DynamoRequest, shapes: ReadonlyMap<string, TableShape>): BatchWrite[] {
-  return Object.entries(request.RequestItems ?? {}).flatMap(([tableName, entries]) =>
-    entries.map((entry) => {
-      const [item] = touchedItems('BatchWriteItem', { RequestItems: { [tableName]: [entry] } }, shapes);
-      return { tableName, entry, item };
-    }),
+function checkWrite(
+  target: string,
+  request: DynamoRequest,
+  shapes: Shapes,
+  limits: Limits,
+): AcceptedCall | DynamoError {
+  const [item] = touchedItems(target, request, shapes);
+  if (!item) return accept(request);
+  if (limits.conflicts(item)) return transactionConflict;
+  if (limits.overflowsByWrite(item)) return limits.throttleError('Write', item.tableName);
+  return accept(request, { charge: (units) => limits.chargeWrite(item.partition, units - item.units) });
+}
+
+/** A cancelled transaction takes the units of all its items too. */
+function checkTransaction(
+  target: string,
+  request: DynamoRequest,
+  shapes: Shapes,
+  limits: Limits,
+): AcceptedCall | DynamoError {
+  const items = touchedItems(target, request, shapes);
+  const isRead = target === 'TransactGetItems';
+  const partitions = isRead ? readPartitions(request, shapes) : [];
+  const codes = items.map((item, index): CancellationCode => {
+    const isThrottled = isRead
+      ? limits.overflowsByRead(partitions[index] ?? '', item.units)
+      : limits.overflowsByWrite(item);
+    if (limits.conflicts(item)) return 'TransactionConflict';
+    if (!isThrottled) return 'None';
+    return limits.isOnDemand(item.tableName) ? 'ThrottlingError' : 'ProvisionedThroughputExceeded';
+  });
+  if (codes.some((code) => code !== 'None')) return transactionCanceled(codes);
+  return accept(request, isRead ? {} : { release: limits.lock(items) });
+}
+
+function checkBatchWrite(request: DynamoRequest, shapes: Shapes, limits: Limits): AcceptedCall | DynamoError {
+  const writes = batchWrites(request, shapes);
+  const rejected = writes.filter(
+    ({ item }) => item && (limits.conflicts(item) || limits.overflowsByWrite(item)),
+  );
+  const accepted = writes.filter((write) => !rejected.includes(write));
+  const [first] = rejected;
+  if (!first) return accept(request);
+  // AWS rejects a whole batch only if it could not process any of its items.
+  if (accepted.length === 0) return limits.throttleError('Write', first.tableName);
+  return accept(
+    { ...request, RequestItems: writesByTable(accepted) },
+    { unprocessed: writesByTable(rejected) },
   );
 }
 
-function byTable(writes: readonly BatchWrite[]): Unprocessed {
-  const entries: Unprocessed = {};
-  for (const { tableName, entry } of writes) entries[tableName] = [...(entries[tableName] ?? []), entry];
-  return entries;
+function checkBatchRead(request: DynamoRequest, shapes: Shapes, limits: Limits): AcceptedCall | DynamoError {
+  const reads = batchReads(request, shapes);
+  const rejected = reads.filter(({ partition }) => limits.overflowsByRead(partition, READ_UNITS));
+  const accepted = reads.filter((read) => !rejected.includes(read));
+  const [first] = rejected;
+  if (!first) return accept(request);
+  if (accepted.length === 0) return limits.throttleError('Read', first.tableName);
+  return accept(
+    { ...request, RequestItems: readsByTable(accepted) },
+    { unprocessed: readsByTable(rejected) },
+  );
 }

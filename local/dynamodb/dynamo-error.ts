@@ -43,8 +43,8 @@ export function transactionCanceled(codes: readonly CancellationCode[]): DynamoE
 }
 
 /** On-demand and provisioned tables return different errors. */
-export function throttled(isOnDemand: boolean, tableArn: string): DynamoError {
-  const ThrottlingReasons = [{ reason: 'TableWriteKeyRangeThroughputExceeded', resource: tableArn }];
+export function throttled(kind: 'Read' | 'Write', isOnDemand: boolean, tableArn: string): DynamoError {
+  const ThrottlingReasons = [{ reason: `Table${kind}KeyRangeThroughputExceeded`, resource: tableArn }];
   return {
     status: 400,
     body: isOnDemand

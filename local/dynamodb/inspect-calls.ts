@@ -1,10 +1,12 @@
 import type { IncomingMessage } from 'node:http';
-import type { DynamoFaults } from '../run-options.ts';
-import { type AcceptedCall, createFaults, type Unprocessed } from './create-faults.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { DynamoFaults, DynamoLatency } from '../run-options.ts';
+import { type AcceptedCall, createFaults } from './create-faults.ts';
 import type { DynamoCall } from './dynamo-call.ts';
 import { internalServerError } from './dynamo-error.ts';
 import type { Forward } from './forward-request.ts';
-import type { DynamoRequest, TableShape } from './touched-items.ts';
+import { mergeUnprocessed, type RequestItems } from './split-batch.ts';
+import { type DynamoRequest, type TableShape, touchedItems } from './touched-items.ts';
 import { errorResponse, jsonResponse, type WireResponse } from './wire-response.ts';
 
 /** A call that the policies allow. */
@@ -35,6 +37,8 @@ export const READS = new Set(['GetItem', 'Query', 'Scan', 'BatchGetItem', 'Trans
 // These operations can return the consumed capacity.
 const MEASURED = new Set([...WRITES, ...READS]);
 
+const CONSUMING_ERROR = /#(ConditionalCheckFailed|TransactionCanceled)Exception$/;
+
 /** Forwards calls, except calls and parts of batches that the faults reject. Records every call. */
 export function inspectCalls(
   { shapes, faults, record }: InspectionOptions,
@@ -48,6 +52,15 @@ export function inspectCalls(
       : { readUnits: units, writeUnits: 0 };
     record?.({ target, tableName: tableNames(input), functionName, status, consumed, at });
   }
+
+  /**
+   * In AWS, a write whose condition fails and a cancelled transaction consume units as well. Their responses do not tell
+   * how many, so the units are estimated.
+   */
+  const unitsOfRejected = ({ target, input }: WireCall, { __type }: Record<string, unknown>): number =>
+    WRITES.has(target) && CONSUMING_ERROR.test(String(__type))
+      ? touchedItems(target, input, shapes).reduce((sum, { units }) => sum + units, 0)
+      : 0;
 
   async function forwardUnmeasured(call: WireCall, accepted: AcceptedCall): Promise<WireResponse> {
     const response = await forward(call.request, JSON.stringify(accepted.request));
@@ -63,15 +76,13 @@ export function inspectCalls(
       : { ...accepted.request, ReturnConsumedCapacity: 'TOTAL' };
     const response = await forward(call.request, JSON.stringify(outgoing));
     const output = JSON.parse(response.body.toString()) as Record<string, unknown>;
-    const units = consumedUnits(output);
+    const units = response.status === 200 ? consumedUnits(output) : unitsOfRejected(call, output);
     recordCall(call, response.status, units);
     accepted.charge(units);
     if (!isRequested) delete output.ConsumedCapacity;
     if (response.status === 200 && accepted.unprocessed) {
-      output.UnprocessedItems = mergeUnprocessed(
-        output.UnprocessedItems as Unprocessed,
-        accepted.unprocessed,
-      );
+      const field = call.target === 'BatchGetItem' ? 'UnprocessedKeys' : 'UnprocessedItems';
+      output[field] = mergeUnprocessed(output[field] as RequestItems | undefined, accepted.unprocessed);
     }
     return jsonResponse(response.status, output, response.headers['x-amzn-requestid']);
   }
@@ -80,8 +91,10 @@ export function inspectCalls(
     const { target, functionName, input } = call;
     const isRejected = faults.reject?.({ target, functionName, body: input });
     const checked = isRejected ? internalServerError : checkCall(target, input);
+    // The locks of a transaction last as long.
+    if (faults.latency) await sleep(latencyOf(target, faults.latency));
     if ('status' in checked) {
-      recordCall(call, checked.status, 0);
+      recordCall(call, checked.status, unitsOfRejected(call, checked.body));
       return errorResponse(checked);
     }
     try {
@@ -94,6 +107,11 @@ export function inspectCalls(
   };
 }
 
+const latencyOf = (target: string, { read, write, transaction }: DynamoLatency): number => {
+  if (target.startsWith('Transact')) return transaction;
+  return WRITES.has(target) ? write : read;
+};
+
 function consumedUnits({ ConsumedCapacity }: Record<string, unknown>): number {
   const capacity = [ConsumedCapacity ?? []].flat() as Capacity[];
   return capacity.reduce((sum, { CapacityUnits }) => sum + (CapacityUnits ?? 0), 0);
@@ -105,11 +123,4 @@ function tableNames({ TableName, RequestItems, TransactItems }: DynamoRequest): 
   );
   const names = [TableName, ...Object.keys(RequestItems ?? {}), ...inTransaction];
   return [...new Set(names.filter((name) => name !== undefined))].sort().join(',');
-}
-
-function mergeUnprocessed(fromEmulator: Unprocessed | undefined, fromFaults: Unprocessed): Unprocessed {
-  const tables = new Set([...Object.keys(fromEmulator ?? {}), ...Object.keys(fromFaults)]);
-  return Object.fromEntries(
-    [...tables].map((name) => [name, [...(fromEmulator?.[name] ?? []), ...(fromFaults[name] ?? [])]]),
-  );
 }

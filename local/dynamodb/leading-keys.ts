@@ -25,17 +25,10 @@ export function leadingKeys(
     );
   }
   if (RequestItems) {
-    const entries = RequestItems[tableName] as
-      | { readonly Keys?: readonly Item[] }
-      | readonly { readonly PutRequest?: { Item: Item }; readonly DeleteRequest?: { Key: Item } }[]
-      | undefined;
+    const entries = RequestItems[tableName];
     if (entries === undefined) return [];
-    if ('Keys' in entries) return ofItems(entries.Keys ?? []);
-    return ofItems(
-      (entries as readonly { PutRequest?: { Item: Item }; DeleteRequest?: { Key: Item } }[]).map(
-        ({ PutRequest, DeleteRequest }) => PutRequest?.Item ?? DeleteRequest?.Key,
-      ),
-    );
+    if ('Keys' in entries) return ofItems(entries.Keys);
+    return ofItems(entries.map(({ PutRequest, DeleteRequest }) => PutRequest?.Item ?? DeleteRequest?.Key));
   }
   if (TableName === undefined) return [];
   if (request.KeyConditionExpression !== undefined) {

@@ -27,8 +27,20 @@ interface Operation {
   readonly Key?: Item;
 }
 
+/** An entry of a BatchWriteItem. */
+export interface BatchEntry {
+  readonly PutRequest?: { readonly Item: Item };
+  readonly DeleteRequest?: { readonly Key: Item };
+}
+
+/** The keys of one table in a BatchGetItem, with further fields such as ConsistentRead. */
+export interface KeysOfTable {
+  readonly Keys: readonly Item[];
+}
+
 export interface DynamoRequest extends Operation {
-  readonly RequestItems?: Record<string, { PutRequest?: { Item: Item }; DeleteRequest?: { Key: Item } }[]>;
+  /** By table: the entries of a BatchWriteItem, or the keys of a BatchGetItem. */
+  readonly RequestItems?: Readonly<Record<string, readonly BatchEntry[] | KeysOfTable>>;
   readonly TransactItems?: Record<string, Operation>[];
   readonly ReturnConsumedCapacity?: string;
 }
@@ -58,9 +70,11 @@ export function touchedItems(
       return touch(request.TableName ?? '', request);
     case 'BatchWriteItem':
       return Object.entries(request.RequestItems ?? {}).flatMap(([tableName, entries]) =>
-        entries.flatMap(({ PutRequest, DeleteRequest }) =>
-          touch(tableName, PutRequest ?? DeleteRequest ?? {}),
-        ),
+        'Keys' in entries
+          ? []
+          : entries.flatMap(({ PutRequest, DeleteRequest }) =>
+              touch(tableName, PutRequest ?? DeleteRequest ?? {}),
+            ),
       );
     case 'TransactWriteItems':
     case 'TransactGetItems':

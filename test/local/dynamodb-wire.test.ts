@@ -1,9 +1,11 @@
 import {
+  BatchGetItemCommand,
   BatchWriteItemCommand,
   DynamoDBClient,
   type DynamoDBServiceException,
   GetItemCommand,
   PutItemCommand,
+  QueryCommand,
   TransactGetItemsCommand,
   TransactWriteItemsCommand,
 } from '@aws-sdk/client-dynamodb';
@@ -155,6 +157,77 @@ describe('more than 1,000 write units a second on one partition key', () => {
   });
 });
 
+describe('more than 3,000 read units a second on one partition key', () => {
+  it('are throttled, other keys are not', async () => {
+    await start({ faults: { throttling: true } });
+    const text = 'x'.repeat(390 * 1024);
+    const puts = ['hot', 'cold'].map((pk) => ({ pk: { S: pk }, sk: { S: '1' }, text: { S: text } }));
+    for (const Item of puts) await client.send(new PutItemCommand({ TableName, Item }));
+    // The clock stands still, else the partition could recover between the calls on a slow machine.
+    vi.useFakeTimers({ toFake: ['performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const keyOf = (pk: string) => ({ pk: { S: pk }, sk: { S: '1' } });
+    const read = (pk: string) =>
+      client.send(new GetItemCommand({ TableName, Key: keyOf(pk), ConsistentRead: true }));
+    // 98 units each. The last read that passes may overdraw the 3,000 units.
+    for (let count = 0; count < 31; count += 1) await read('hot');
+    await expect(read('hot')).rejects.toMatchObject({ name: 'ThrottlingException' });
+    await expect(
+      client.send(
+        new QueryCommand({
+          TableName,
+          KeyConditionExpression: 'pk = :pk',
+          ExpressionAttributeValues: { ':pk': { S: 'hot' } },
+        }),
+      ),
+    ).rejects.toMatchObject({ name: 'ThrottlingException' });
+    await expect(
+      client.send(
+        new TransactGetItemsCommand({ TransactItems: [{ Get: { TableName, Key: keyOf('hot') } }] }),
+      ),
+    ).rejects.toMatchObject({ CancellationReasons: [{ Code: 'ThrottlingError' }] });
+    const { Responses, UnprocessedKeys } = await client.send(
+      new BatchGetItemCommand({
+        RequestItems: { [TableName]: { Keys: [keyOf('cold'), keyOf('hot')], ConsistentRead: true } },
+      }),
+    );
+    expect(Responses?.[TableName]).toEqual([puts[1]]);
+    expect(UnprocessedKeys).toEqual({ [TableName]: { Keys: [keyOf('hot')], ConsistentRead: true } });
+  });
+});
+
+describe('with the latency of AWS', () => {
+  it('each call takes at least as long', async () => {
+    await start({ faults: { latency: { read: 40, write: 80, transaction: 120 } } });
+    const timeOf = async (work: Promise<unknown>): Promise<number> => {
+      const startedAt = performance.now();
+      await work;
+      return performance.now() - startedAt;
+    };
+    const Key = { pk: { S: 'a' }, sk: { S: '1' } };
+    // A timer of Node may fire a millisecond early.
+    expect(await timeOf(client.send(new GetItemCommand({ TableName, Key })))).toBeGreaterThanOrEqual(39);
+    const writing = client.send(new PutItemCommand({ TableName, Item: item('a', '1') }));
+    expect(await timeOf(writing)).toBeGreaterThanOrEqual(79);
+    expect(await timeOf(transact(put('a', '2')))).toBeGreaterThanOrEqual(119);
+  });
+
+  it('a transaction locks its items until it has ended', async () => {
+    const latency = { read: 0, write: 0, transaction: 60_000 };
+    await start({ faults: { transactionConflicts: true, latency } });
+    // It ends with the run.
+    transact(put('locked', '1')).catch(() => undefined);
+    const write = (pk: string) => client.send(new PutItemCommand({ TableName, Item: item(pk, '1') }));
+    const outcome = () =>
+      write('locked').then(
+        () => 'written',
+        ({ name }: Error) => name,
+      );
+    await expect.poll(outcome).toBe('TransactionConflictException');
+    await write('free');
+  });
+});
+
 describe('the record of calls', () => {
   it('has what each call consumed and which function made it', async () => {
     await start({ recordCalls: true });
@@ -170,6 +243,18 @@ describe('the record of calls', () => {
       { target: 'TransactWriteItems', functionName: undefined, consumed: { readUnits: 0, writeUnits: 4 } },
     ]);
     expect(calls.every(({ at, status }) => at > 0 && status === 200)).toBe(true);
+  });
+
+  it('has what a failed condition and a cancelled transaction consume in AWS', async () => {
+    await start({ recordCalls: true });
+    const Item = item('a', '1', 1500);
+    const failing = { TableName, Item, ConditionExpression: 'attribute_exists(pk)' };
+    await expect(client.send(new PutItemCommand(failing))).rejects.toThrow('condition');
+    await expect(
+      client.send(new TransactWriteItemsCommand({ TransactItems: [{ Put: failing }, put('b', '1')] })),
+    ).rejects.toMatchObject({ name: 'TransactionCanceledException' });
+    await expect(client.send(new PutItemCommand({ TableName, Item: {} }))).rejects.toThrow();
+    expect(run.dynamoCalls().map(({ consumed }) => consumed.writeUnits)).toEqual([2, 6, 0]);
   });
 
   it('shows consumption to those who ask, and to no one else', async () => {

@@ -1,0 +1,34 @@
+/** The limits of one partition of a table, in units a second. */
+export const UNITS_PER_SECOND = { read: 3000, write: 1000 } as const;
+
+/**
+ * A token bucket for every partition key. AWS's burst and adaptive capacity are not guaranteed, so they are not
+ * emulated.
+ */
+export function createPartitionThrottle(unitsPerSecond: number, now: () => number = () => performance.now()) {
+  const partitions = new Map<string, { units: number; at: number }>();
+
+  function levelOf(partition: string) {
+    const at = now();
+    const previous = partitions.get(partition) ?? { units: unitsPerSecond, at };
+    const units = Math.min(unitsPerSecond, previous.units + ((at - previous.at) / 1000) * unitsPerSecond);
+    const level = { units, at };
+    partitions.set(partition, level);
+    return level;
+  }
+
+  return {
+    /** Takes units of a partition. Returns false, and takes none, if its bucket is empty. */
+    takeUnits(partition: string, units: number): boolean {
+      const level = levelOf(partition);
+      // As in AWS, a large item may take more units than there are. Later calls then wait longer.
+      if (level.units < 1) return false;
+      level.units -= units;
+      return true;
+    },
+    /** Takes the difference between consumed and estimated units, when the emulator has returned the consumed units. */
+    charge(partition: string, units: number): void {
+      levelOf(partition).units -= units;
+    },
+  };
+}
