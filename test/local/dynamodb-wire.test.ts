@@ -224,6 +224,7 @@ describe('with the latency of AWS', () => {
         ({ name }: Error) => name,
       );
     await expect.poll(outcome).toBe('TransactionConflictException');
+    for (let count = 0; count < 3; count += 1) expect(await outcome()).toBe('TransactionConflictException');
     await write('free');
   });
 });
