@@ -215,8 +215,13 @@ describe('with the latency of AWS', () => {
   it('a transaction locks its items until it has ended', async () => {
     const latency = { read: 0, write: 0, transaction: 60_000 };
     await start({ faults: { transactionConflicts: true, latency } });
+    let hasEnded = false;
     // It ends with the run.
-    transact(put('locked', '1')).catch(() => undefined);
+    transact(put('locked', '1'))
+      .catch(() => undefined)
+      .finally(() => {
+        hasEnded = true;
+      });
     const write = (pk: string) => client.send(new PutItemCommand({ TableName, Item: item(pk, '1') }));
     const outcome = () =>
       write('locked').then(
@@ -224,8 +229,9 @@ describe('with the latency of AWS', () => {
         ({ name }: Error) => name,
       );
     await expect.poll(outcome).toBe('TransactionConflictException');
-    for (let count = 0; count < 3; count += 1) expect(await outcome()).toBe('TransactionConflictException');
-    await write('free');
+    for (let count = 0; count < 20; count += 1) await write('free');
+    expect(await outcome()).toBe('TransactionConflictException');
+    expect(hasEnded).toBe(false);
   });
 });
 
