@@ -4,7 +4,7 @@ import { ServiceError } from '#contract/errors.ts';
 import { formatLimits } from '#contract/rate-limits.ts';
 import { authorizeRequest } from '#domain/workspaces/authorize-request.ts';
 import { apiKeys, clock, log, meter, stageLimits, workspaces } from '#runtime/composition/services.ts';
-import { endInvocation, startRequest } from '#runtime/observability/invocation.ts';
+import { endInvocation, observedRequests } from '#runtime/observability/invocation.ts';
 
 const authorize = authorizeRequest({
   apiKeys: apiKeys(),
@@ -18,27 +18,28 @@ const authorize = authorizeRequest({
 /** The gateway maps `Unauthorized` to 400/10001, a Deny policy to 403/10001, and any other error to 500/10005. */
 const unauthorized = () => new Error('Unauthorized');
 
-export const handler = middy<APIGatewayRequestAuthorizerEvent, APIGatewayAuthorizerResult>()
-  .before(({ event, context }) => startRequest(event, context))
-  .after(() => endInvocation())
-  .onError(() => endInvocation())
-  .handler(async (event) => {
-    const header = Object.entries(event.headers ?? {}).find(([name]) => name.toLowerCase() === 'x-api-key');
-    if (!header?.[1]) throw unauthorized();
-    try {
-      const { workspaceId, apiKeyId, expiresAt, limits } = await authorize(header[1]);
-      return policy('Allow', event.methodArn, apiKeyId, {
-        workspaceId,
-        apiKeyId,
-        ...(expiresAt !== null && { apiKeyExpiresAt: expiresAt }),
-        ...(limits !== null && { limits: formatLimits(limits) }),
-      });
-    } catch (error) {
-      if (!(error instanceof ServiceError)) throw error;
-      if (error.kind === 'accessDenied') return policy('Deny', event.methodArn, 'disabled', {});
-      throw unauthorized();
-    }
-  });
+export const handler = observedRequests(
+  middy<APIGatewayRequestAuthorizerEvent, APIGatewayAuthorizerResult>()
+    .after(() => endInvocation())
+    .onError(() => endInvocation())
+    .handler(async (event) => {
+      const header = Object.entries(event.headers ?? {}).find(([name]) => name.toLowerCase() === 'x-api-key');
+      if (!header?.[1]) throw unauthorized();
+      try {
+        const { workspaceId, apiKeyId, expiresAt, limits } = await authorize(header[1]);
+        return policy('Allow', event.methodArn, apiKeyId, {
+          workspaceId,
+          apiKeyId,
+          ...(expiresAt !== null && { apiKeyExpiresAt: expiresAt }),
+          ...(limits !== null && { limits: formatLimits(limits) }),
+        });
+      } catch (error) {
+        if (!(error instanceof ServiceError)) throw error;
+        if (error.kind === 'accessDenied') return policy('Deny', event.methodArn, 'disabled', {});
+        throw unauthorized();
+      }
+    }),
+);
 
 /** The policy covers the whole stage, because the gateway caches it for every method called with the key. */
 function policy(

@@ -1,20 +1,8 @@
 import { StandardRetryStrategy } from '@smithy/core/retry';
+import { invocationContext } from './invocation-context.ts';
 
 type Token = Parameters<StandardRetryStrategy['refreshRetryTokenForRetry']>[0];
 type ErrorInfo = Parameters<StandardRetryStrategy['refreshRetryTokenForRetry']>[1];
-
-const remainingKey = Symbol.for('agent-service.remaining-milliseconds');
-
-/** Global, because a lazily imported chunk of a function may contain its own copy of this module. */
-const invocation = globalThis as { [remainingKey]?: () => number };
-
-/**
- * Until the next call of `retryWhile`, calls to AWS are retried as long as the time allows.
- * @param remaining returns the milliseconds until the function's timeout
- */
-export function retryWhile(remaining: () => number): void {
-  invocation[remainingKey] = remaining;
-}
 
 /**
  * Milliseconds that a function needs after its last attempt to log, to report failed messages and to send its trace.
@@ -32,7 +20,7 @@ const maxBackoff = 2000;
  */
 export class DeadlineRetries extends StandardRetryStrategy {
   override async refreshRetryTokenForRetry(token: Token, error: ErrorInfo): Promise<Token> {
-    const remainingMilliseconds = invocation[remainingKey];
+    const remainingMilliseconds = invocationContext().getStore()?.remainingMilliseconds;
     if (remainingMilliseconds === undefined || error.errorType === 'CLIENT_ERROR')
       return super.refreshRetryTokenForRetry(token, error);
     const retries = token.getRetryCount() + 1;

@@ -7,8 +7,12 @@ import { route } from '#contract/routes/upload-file.ts';
 import type { Caller } from '#domain/workspaces/authorize-request.ts';
 import { environment } from '#runtime/environment/environment.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
-import { countRequest, measurements } from '#runtime/observability/invocation.ts';
-import { addRequestFields, withRequestFields } from '#runtime/observability/log.ts';
+import {
+  annotateInvocation,
+  endRequest,
+  measurements,
+  runInvocation,
+} from '#runtime/observability/invocation.ts';
 import { Measurements } from '#runtime/observability/measurements.ts';
 import { failureResponse, jsonResponse } from './http-response.ts';
 import { isFromDistribution } from './origin-secret.ts';
@@ -61,8 +65,9 @@ async function respond(
     return drain(request);
   }
   const requestId = String(request.headers['lambda-web-request-id'] ?? identifiers.uuid());
-  const { result, caller } = await withRequestFields({ request_id: requestId }, () =>
-    outcomeOf(services, request, { requestId, checking }),
+  const { result, caller } = await runInvocation(
+    { name: route.name, properties: { request_id: requestId } },
+    () => outcomeOf(services, request, { requestId, checking }),
   );
   // Lambda's web functions are half-duplex: read the whole body before responding. Exceptions: a body that is longer
   // than the largest upload, and a client without a valid key.
@@ -123,7 +128,7 @@ async function outcomeOf(
     const apiKey = request.headers['x-api-key'];
     if (typeof apiKey !== 'string' || apiKey === '') throw unauthenticated();
     caller = await authorize(apiKey);
-    addRequestFields({ workspace_id: caller.workspaceId });
+    annotateInvocation({ workspace_id: caller.workspaceId });
     const limiter = startRateLimit(request, rateClass, caller);
     const { workspaceId, apiKeyId } = caller;
     const file = await limiter.through(async () => {
@@ -140,7 +145,6 @@ async function outcomeOf(
     failure = error;
     return { result: failureResponse(error, requestId, rateHeadersOf(request)), caller };
   } finally {
-    countRequest('upload-file', failure);
-    measurements.publish({ request_id: requestId, workspace_id: caller?.workspaceId });
+    await endRequest(route.name, failure);
   }
 }

@@ -2,7 +2,7 @@ import type { Writable } from 'node:stream';
 import type { APIGatewayProxyEvent, Context } from 'aws-lambda';
 import type { Route } from '#contract/routes/route.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
-import { endRequest, startRequest } from '#runtime/observability/invocation.ts';
+import { endRequest, runRequest } from '#runtime/observability/invocation.ts';
 import { failureResponse, headersOf } from './http-response.ts';
 import { rateHeadersOf, startRateLimit } from './rate-limiter.ts';
 import { type CheckUsers, callerOf, readRequest, type ValidRequest } from './read-request.ts';
@@ -37,12 +37,9 @@ export const streamedRoute = <R extends Route>(
   route: R,
   respond: (request: ValidRequest<R>, open: OpenResponse, invocation: Invocation) => Promise<void>,
   { checkUsers }: { checkUsers?: CheckUsers } = {},
-) =>
-  awslambda.streamifyResponse(async (event, stream, context) => {
-    // After a streamed response, API Gateway invokes the function once more with an event that is not a request.
-    if (event.requestContext === undefined) return endOf(stream);
+) => {
+  async function serve(event: APIGatewayProxyEvent, stream: Writable, context: Context): Promise<void> {
     const { requestId } = event.requestContext;
-    startRequest(event, context, route.name);
     let opened: Writable | undefined;
     const open = (statusCode: number, headers: Record<string, string>): Writable => {
       opened = awslambda.HttpResponseStream.from(stream, { statusCode, headers });
@@ -75,7 +72,14 @@ export const streamedRoute = <R extends Route>(
     await endOf(opened ?? stream);
     await pending;
     await endRequest(route.name, failure);
+  }
+
+  return awslambda.streamifyResponse(async (event, stream, context) => {
+    // After a streamed response, API Gateway invokes the function once more with an event that is not a request.
+    if (event.requestContext === undefined) return endOf(stream);
+    return runRequest(event, context, () => serve(event, stream, context), route.name);
   });
+};
 
 const endOf = (stream: Writable): Promise<void> => {
   const { promise, resolve, reject } = Promise.withResolvers<void>();

@@ -1,36 +1,85 @@
-import type { APIGatewayProxyEvent, Context } from 'aws-lambda';
+import type { Context } from 'aws-lambda';
 import { errorCodeOf, errorTable } from '#contract/errors.ts';
 import type { RouteName } from '#contract/routes.ts';
-import { addInvocationFields, logInvocation } from './log.ts';
-import { Measurements } from './measurements.ts';
+import { type InvocationContext, invocationContext } from '#runtime/environment/invocation-context.ts';
+import { type Dimensions, Measurements } from './measurements.ts';
+import type { MetricName } from './metric-names.ts';
 import { sendTrace, type TracedPart } from './trace.ts';
 
-/** The measurements of the current invocation. A Lambda environment has one invocation at a time. */
-export const measurements = /* @__PURE__ */ new Measurements();
+interface Invocation extends InvocationContext {
+  readonly name: string;
+  /** Epoch milliseconds. */
+  readonly startedAt: number;
+  readonly measurements: Measurements;
+  readonly parts: TracedPart[];
+}
+
+/** Only `runInvocation` sets the context. */
+const currentInvocation = () => invocationContext().getStore() as Invocation | undefined;
+
+/** The measurements of the current invocation. */
+export const measurements = {
+  add<Name extends MetricName>(name: Name, value: number, dimensions: Dimensions<Name>): void {
+    const current = currentInvocation();
+    const { measurements: collected } = current ?? { measurements: new Measurements() };
+    collected.add(name, value, dimensions);
+    if (current === undefined) collected.publish({});
+  },
+};
 
 interface Properties extends Record<string, string | undefined> {
   request_id: string;
-  workspace_id: string | undefined;
+  workspace_id?: string | undefined;
   batch_id?: string | undefined;
 }
 
-let current: { name: string; startedAt: number; properties: Properties; parts: TracedPart[] } | undefined;
+let hasStarted = false;
 
-/** Starts an invocation. Until the next one, all log lines and metrics contain these properties. */
-export function startInvocation(context: Context, about: Properties, name = 'invocation'): void {
-  current = { name, startedAt: Date.now(), properties: about, parts: [] };
-  logInvocation(context, about);
+/** Runs an invocation. All its log lines and metrics contain these properties. */
+export function runInvocation<Result>(
+  {
+    lambda,
+    name = 'invocation',
+    ...about
+  }: {
+    /** Undefined in a web function, which gets no context from Lambda. */
+    lambda?: Context | undefined;
+    name?: string;
+    properties: Properties;
+    remainingMilliseconds?: () => number;
+  },
+  work: () => Result,
+): Result {
+  const isColdStart = !hasStarted;
+  hasStarted = true;
+  const invocation: Invocation = {
+    name,
+    startedAt: Date.now(),
+    environmentFields: lambda === undefined ? {} : fieldsOf(lambda, isColdStart),
+    properties: { ...about.properties },
+    measurements: new Measurements(),
+    parts: [],
+    remainingMilliseconds: about.remainingMilliseconds,
+  };
+  return invocationContext().run(invocation, work);
 }
+
+const fieldsOf = (lambda: Context, isColdStart: boolean) => ({
+  cold_start: isColdStart,
+  function_arn: lambda.invokedFunctionArn,
+  function_memory_size: lambda.memoryLimitInMB,
+  function_name: lambda.functionName,
+  function_request_id: lambda.awsRequestId,
+});
 
 /** Adds properties to the log lines, the metrics and the trace of the current invocation. */
 export function annotateInvocation(about: Record<string, string>): void {
-  Object.assign(current?.properties ?? {}, about);
-  addInvocationFields(about);
+  Object.assign(currentInvocation()?.properties ?? {}, about);
 }
 
 /** Adds a part of the invocation to its trace. */
 export function addTracedPart(part: TracedPart): void {
-  current?.parts.push(part);
+  currentInvocation()?.parts.push(part);
 }
 
 /**
@@ -38,34 +87,34 @@ export function addTracedPart(part: TracedPart): void {
  * environment.
  */
 export async function endInvocation(outcome: TracedPart['outcome'] = 'ok'): Promise<void> {
-  const { name, startedAt, properties, parts } = current ?? {
-    name: '',
-    startedAt: 0,
-    properties: {},
-    parts: [],
-  };
-  measurements.publish(properties);
-  if (current !== undefined)
-    await sendTrace({ name, start: startedAt, end: Date.now(), outcome }, parts, properties);
-  current = undefined;
+  const current = currentInvocation();
+  if (current === undefined) return;
+  const { name, startedAt, properties, parts } = current;
+  current.measurements.publish(properties);
+  await sendTrace({ name, start: startedAt, end: Date.now(), outcome }, parts, properties);
 }
 
 interface GatewayEvent {
   requestContext: { requestId: string; authorizer?: { workspaceId?: unknown } | null | undefined };
 }
 
-export const startRequest = (
+/** Runs an invocation by API Gateway. */
+export const runRequest = <Result>(
   { requestContext: { requestId, authorizer } }: GatewayEvent,
-  context: Context,
+  lambda: Context,
+  work: () => Result,
   name?: string,
-): void =>
-  startInvocation(
-    context,
+): Result =>
+  runInvocation(
     {
-      request_id: requestId,
-      workspace_id: typeof authorizer?.workspaceId === 'string' ? authorizer.workspaceId : undefined,
+      lambda,
+      ...(name !== undefined && { name }),
+      properties: {
+        request_id: requestId,
+        workspace_id: typeof authorizer?.workspaceId === 'string' ? authorizer.workspaceId : undefined,
+      },
     },
-    name,
+    work,
   );
 
 /** Counts a request and the error of its response. */
@@ -81,10 +130,19 @@ export function endRequest(route: RouteName, error?: unknown): Promise<void> {
 
 const isFault = (error: unknown): boolean => errorCodeOf(error) === errorTable.serverError.errorCode;
 
-/** The middleware that observes the requests of a buffered route. */
+type Handler<Event, Result> = (event: Event, context: Context) => Promise<Result>;
+
+/** The middleware that ends the requests of a buffered route. Its handler is within `observedRequests`. */
 export const requestObserver = (route: RouteName) => ({
-  before: ({ event, context }: { event: APIGatewayProxyEvent; context: Context }): void =>
-    startRequest(event, context, route),
   after: (): Promise<void> => endRequest(route),
   onError: ({ error }: { error: unknown }): Promise<void> => endRequest(route, error),
 });
+
+/** The Lambda handler that runs each request of a buffered route as an invocation of its own. */
+export const observedRequests =
+  <Event extends GatewayEvent, Result>(
+    handler: Handler<Event, Result>,
+    name?: string,
+  ): Handler<Event, Result> =>
+  (event, context) =>
+    runRequest(event, context, () => handler(event, context), name);

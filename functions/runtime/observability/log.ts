@@ -1,7 +1,6 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { Logger } from '@aws-lambda-powertools/logger';
-import type { Context } from 'aws-lambda';
 import type { Log } from '#domain/platform/log.ts';
+import { invocationContext } from '#runtime/environment/invocation-context.ts';
 import { serviceDimension } from './metric-names.ts';
 import { withSourcePositions } from './source-positions.ts';
 
@@ -27,31 +26,14 @@ function describe(error: unknown): unknown {
   };
 }
 
-/** The log fields of a request, in functions that serve several requests concurrently. */
-const requestFields = /* @__PURE__ */ new AsyncLocalStorage<Fields>();
-
-const withRequest = (fields: Fields): Fields => ({ ...requestFields.getStore(), ...withoutContents(fields) });
-
-export const log: Log = {
-  info: (message, fields = {}) => logger.info(message, withRequest(fields)),
-  warn: (message, fields = {}) => logger.warn(message, withRequest(fields)),
-  error: (message, fields = {}) => logger.error(message, withRequest(fields)),
-};
-
-/** Runs the work with these fields in all its log lines. */
-export const withRequestFields = <Result>(fields: Fields, work: () => Result): Result =>
-  requestFields.run({ ...fields }, work);
-
-/** Adds fields to the further log lines of the current `withRequestFields`. */
-export const addRequestFields = (fields: Fields): void =>
-  void Object.assign(requestFields.getStore() ?? {}, fields);
-
-/** Sets the fields of all log lines until the next call: these, the function's name and whether it is a cold start. */
-export function logInvocation(context: Context, fields: Record<string, string | undefined>): void {
-  logger.resetKeys();
-  logger.addContext(context);
-  logger.appendKeys(fields);
+/** Adds the fields of the current invocation. */
+function inInvocation(fields: Fields): Fields {
+  const current = invocationContext().getStore();
+  return { ...current?.environmentFields, ...current?.properties, ...withoutContents(fields) };
 }
 
-/** Adds fields to the further log lines of the invocation. */
-export const addInvocationFields = (fields: Record<string, string>): void => logger.appendKeys(fields);
+export const log: Log = {
+  info: (message, fields = {}) => logger.info(message, inInvocation(fields)),
+  warn: (message, fields = {}) => logger.warn(message, inInvocation(fields)),
+  error: (message, fields = {}) => logger.error(message, inInvocation(fields)),
+};

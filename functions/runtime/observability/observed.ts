@@ -1,9 +1,8 @@
 import { isServerError, isThrottlingError, isTransientError } from '@smithy/core/retry';
 import type { Context } from 'aws-lambda';
 import { isConflict } from '#adapters/dynamo/table/table.ts';
-import { retryWhile } from '#runtime/environment/deadline-retries.ts';
 import { serviceUnavailable } from '#runtime/environment/variables.ts';
-import { endInvocation, startInvocation } from './invocation.ts';
+import { endInvocation, runInvocation } from './invocation.ts';
 import { log } from './log.ts';
 
 /**
@@ -12,21 +11,27 @@ import { log } from './log.ts';
  */
 export const observed =
   <Event, Result>(handler: (event: Event) => Promise<Result>) =>
-  async (event: Event, context: Context): Promise<Result> => {
-    retryWhile(() => context.getRemainingTimeInMillis());
-    startInvocation(context, { request_id: context.awsRequestId, ...namesIn(event) });
-    let outcome: 'ok' | 'fault' = 'fault';
-    try {
-      const result = await handler(event);
-      outcome = 'ok';
-      return result;
-    } catch (error) {
-      log.error('An invocation failed', { error });
-      throw withoutProperties(error);
-    } finally {
-      await endInvocation(outcome);
-    }
-  };
+  (event: Event, context: Context): Promise<Result> =>
+    runInvocation(
+      {
+        lambda: context,
+        properties: { request_id: context.awsRequestId, ...namesIn(event) },
+        remainingMilliseconds: () => context.getRemainingTimeInMillis(),
+      },
+      async () => {
+        let outcome: 'ok' | 'fault' = 'fault';
+        try {
+          const result = await handler(event);
+          outcome = 'ok';
+          return result;
+        } catch (error) {
+          log.error('An invocation failed', { error });
+          throw withoutProperties(error);
+        } finally {
+          await endInvocation(outcome);
+        }
+      },
+    );
 
 /**
  * Lambda logs a thrown error with all its properties, and AWS's errors may contain items of the table. So only name,
