@@ -24,8 +24,8 @@ process.env.LOCAL_OPERATOR_CREDENTIALS = `AKIA${randomBytes(8).toString('hex').t
 
 export default defineConfig({
   test: {
-    // Much of a test is waiting: three workers leave an eighth of two processors' time unused, four a twentieth.
-    maxWorkers: 5,
+    // Much of a test is waiting: three workers leave an eighth of two processors' time unused.
+    maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
     projects: [
       {

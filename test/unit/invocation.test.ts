@@ -53,10 +53,3 @@ it('keeps the log lines and metrics of concurrent invocations apart', async () =
   expect(metrics).toHaveLength(indexes.length);
   for (const line of metrics) expect(line).toMatchObject(idsOf(Number(line.TimeToFirstDelta)));
 });
-
-it('publishes a measurement outside of an invocation at once', () => {
-  vi.stubEnv(variables.metricsNamespace, 'Test');
-  const lines = captureLog();
-  measurements.add('lostUsage', 1, {});
-  expect(lines.filter((line) => '_aws' in line)).toMatchObject([{ LostUsage: 1 }]);
-});

@@ -17,13 +17,10 @@ interface Invocation extends InvocationContext {
 /** Only `runInvocation` sets the context. */
 const currentInvocation = () => invocationContext().getStore() as Invocation | undefined;
 
-/** The measurements of the current invocation. */
+/** The measurements of the current invocation. Outside of one, as in an operator's command, nobody collects them. */
 export const measurements = {
   add<Name extends MetricName>(name: Name, value: number, dimensions: Dimensions<Name>): void {
-    const current = currentInvocation();
-    const { measurements: collected } = current ?? { measurements: new Measurements() };
-    collected.add(name, value, dimensions);
-    if (current === undefined) collected.publish({});
+    currentInvocation()?.measurements.add(name, value, dimensions);
   },
 };
 
