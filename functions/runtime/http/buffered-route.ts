@@ -1,11 +1,9 @@
-import middy from '@middy/core';
-import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
 import { success } from '#contract/envelope.ts';
 import type { Route } from '#contract/routes/route.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
-import { observedRequests, requestObserver } from '#runtime/observability/invocation.ts';
-import { failureResponse, jsonResponse } from './http-response.ts';
-import { rateHeadersOf, startRateLimit } from './rate-limiter.ts';
+import { jsonResponse } from './http-response.ts';
+import { observedRoute } from './observed-route.ts';
+import { startRateLimit } from './rate-limiter.ts';
 import { type CheckUsers, callerOf, readRequest, type ValidRequest } from './read-request.ts';
 
 /**
@@ -24,27 +22,18 @@ export const bufferedRoute = <R extends Route>(
     checkUsers,
   }: { awaitsRateLimit?: boolean; checkUsers?: CheckUsers } = {},
 ) =>
-  observedRequests(
-    middy<APIGatewayProxyEvent, APIGatewayProxyResult>()
-      .onError((request) => {
-        const { error, event } = request;
-        request.response = failureResponse(error, event.requestContext.requestId, rateHeadersOf(event));
-      })
-      .use(requestObserver(route.name))
-      .handler(async (event) => {
-        const limiter = startRateLimit(event, route.rateClass, callerOf(event));
-        const {
-          data,
-          message = null,
-          headers,
-        } = await limiter.through(async () => {
-          const request = await readRequest(route, event, checkUsers);
-          if (!awaitsRateLimit) await limiter.awaitRateLimit();
-          return respond(request, limiter.awaitRateLimit);
-        });
-        const { requestId } = event.requestContext;
-        const allHeaders = { ...limiter.headers(), ...headers };
-        return jsonResponse(route.status, success(data, message), requestId, allHeaders);
-      }),
-    route.name,
-  );
+  observedRoute(route, async (event) => {
+    const limiter = startRateLimit(event, route.rateClass, callerOf(event));
+    const {
+      data,
+      message = null,
+      headers,
+    } = await limiter.through(async () => {
+      const request = await readRequest(route, event, checkUsers);
+      if (!awaitsRateLimit) await limiter.awaitRateLimit();
+      return respond(request, limiter.awaitRateLimit);
+    });
+    const { requestId } = event.requestContext;
+    const allHeaders = { ...limiter.headers(), ...headers };
+    return jsonResponse(route.status, success(data, message), requestId, allHeaders);
+  });

@@ -1,36 +1,26 @@
 import { Readable } from 'node:stream';
-import middy from '@middy/core';
-import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
 import { success } from '#contract/envelope.ts';
 import { route } from '#contract/routes/upload-file.ts';
-import { measurements, observedRequests, requestObserver } from '#runtime/observability/invocation.ts';
-import { failureResponse, jsonResponse } from './http-response.ts';
-import { rateHeadersOf, startRateLimit } from './rate-limiter.ts';
+import { measurements } from '#runtime/observability/invocation.ts';
+import { jsonResponse } from './http-response.ts';
+import { observedRoute } from './observed-route.ts';
+import { startRateLimit } from './rate-limiter.ts';
 import { callerOf, headerIn } from './read-request.ts';
 import type { receiveUpload } from './receive-upload.ts';
 
 /** The Lambda handler of the upload route. The gateway buffers the form and encodes it in base64. */
 export const uploadRoute = (receive: ReturnType<typeof receiveUpload>) =>
-  observedRequests(
-    middy<APIGatewayProxyEvent, APIGatewayProxyResult>()
-      .onError((request) => {
-        const { error, event } = request;
-        request.response = failureResponse(error, event.requestContext.requestId, rateHeadersOf(event));
-      })
-      .use(requestObserver(route.name))
-      .handler(async (event) => {
-        const caller = callerOf(event);
-        const limiter = startRateLimit(event, route.rateClass, caller);
-        const file = await limiter.through(async () => {
-          await limiter.awaitRateLimit();
-          return receive({
-            caller,
-            contentType: headerIn(event, 'content-type'),
-            body: Readable.from([Buffer.from(event.body ?? '', event.isBase64Encoded ? 'base64' : 'utf8')]),
-          });
-        });
-        measurements.add('uploadedBytes', file.size, { route: route.name });
-        return jsonResponse(route.status, success(file), event.requestContext.requestId, limiter.headers());
-      }),
-    route.name,
-  );
+  observedRoute(route, async (event) => {
+    const caller = callerOf(event);
+    const limiter = startRateLimit(event, route.rateClass, caller);
+    const file = await limiter.through(async () => {
+      await limiter.awaitRateLimit();
+      return receive({
+        caller,
+        contentType: headerIn(event, 'content-type'),
+        body: Readable.from([Buffer.from(event.body ?? '', event.isBase64Encoded ? 'base64' : 'utf8')]),
+      });
+    });
+    measurements.add('uploadedBytes', file.size, { route: route.name });
+    return jsonResponse(route.status, success(file), event.requestContext.requestId, limiter.headers());
+  });
