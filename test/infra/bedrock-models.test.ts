@@ -1,7 +1,11 @@
+import { Template } from 'aws-cdk-lib/assertions';
+import { Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { Stack } from 'aws-cdk-lib/core';
 import { AwsSolutionsChecks } from 'cdk-nag';
 import { describe, expect, test } from 'vitest';
+import { bedrockStatements } from '#lib/bedrock-models.ts';
 import { parseSettings } from '#lib/settings.ts';
-import { createService, synthesize } from './synthesize.ts';
+import { createApp, createService, type Resource, synthesize } from './synthesize.ts';
 
 interface Statement {
   Action: string | string[];
@@ -9,22 +13,23 @@ interface Statement {
   Condition?: unknown;
 }
 
-/** The Bedrock permissions of send-message's role, with the template's references resolved as CloudFormation does. */
+/** The permissions that a role gets for these models, with the template's references resolved as CloudFormation does. */
 function grantsOf(bedrockModels: string[]) {
-  const { resource } = synthesize({ settings: { bedrockModels } });
-  const policy = resource('AWS::IAM::Policy', 'SendMessage').Properties.PolicyDocument as {
-    Statement: Statement[];
-  };
-  return policy.Statement.filter(({ Action }) => JSON.stringify(Action).includes('bedrock')).map(
-    (statement) => {
-      const { Action, Resource, Condition } = filledIn(statement) as Statement;
-      return {
-        actions: Action,
-        resources: [Resource].flat(),
-        ...(Condition !== undefined && { condition: Condition }),
-      };
-    },
-  );
+  const stack = new Stack(createApp(), 'Grants');
+  const role = new Role(stack, 'Role', { assumedBy: new ServicePrincipal('lambda.amazonaws.com') });
+  for (const model of bedrockModels)
+    for (const statement of bedrockStatements(stack, model)) role.addToPolicy(statement);
+  const policies = Object.values(Template.fromStack(stack).findResources('AWS::IAM::Policy')) as Resource[];
+  const documents = policies.map(({ Properties }) => Properties.PolicyDocument as { Statement: Statement[] });
+  const statements = documents.flatMap((document) => document.Statement);
+  return statements.map((statement) => {
+    const { Action, Resource, Condition } = filledIn(statement) as Statement;
+    return {
+      actions: Action,
+      resources: [Resource].flat(),
+      ...(Condition !== undefined && { condition: Condition }),
+    };
+  });
 }
 
 const pseudoParameters: Record<string, string> = {
@@ -46,7 +51,8 @@ const actions = ['bedrock:InvokeModel', 'bedrock:InvokeModelWithResponseStream']
 const through = (profile: string) => ({ StringEquals: { 'bedrock:InferenceProfileArn': profile } });
 
 test('without models, no role may invoke any', () => {
-  expect(grantsOf([])).toEqual([]);
+  const { resources } = synthesize();
+  expect(JSON.stringify(resources('AWS::IAM::Policy'))).not.toContain('bedrock:');
 });
 
 test('a model is granted in the Region of the stack', () => {
@@ -119,8 +125,9 @@ test('as many as a stage may list fit into the policies of a role', () => {
   expect(JSON.stringify(policy).length).toBeLessThan(10_240);
 });
 
-test('only functions that ask models are granted any', () => {
-  const { resources } = synthesize({ settings: { bedrockModels: ['amazon.nova-lite-v1:0'] } });
+test('only functions that ask models are granted any, and an output tells what agents may name', () => {
+  const { resources, template } = synthesize({ settings: { bedrockModels: ['amazon.nova-lite-v1:0'] } });
+  expect(template.toJSON().Outputs.BedrockModels).toEqual({ Value: '["amazon.nova-lite-v1:0"]' });
   const granted = Object.entries(resources('AWS::IAM::Policy')).filter(([, policy]) =>
     JSON.stringify(policy).includes('bedrock:'),
   );
@@ -142,11 +149,6 @@ test('no rule of cdk-nag is broken that is not acknowledged', () => {
     },
   });
   expect(new AwsSolutionsChecks(app).validateScope(app).violations).toEqual([]);
-});
-
-test('an output tells operators what agents may name', () => {
-  const { template } = synthesize({ settings: { bedrockModels: ['amazon.nova-lite-v1:0'] } });
-  expect(template.toJSON().Outputs.BedrockModels).toEqual({ Value: '["amazon.nova-lite-v1:0"]' });
 });
 
 describe('the setting', () => {
