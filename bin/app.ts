@@ -21,12 +21,13 @@ const app = new App({
 const stage = readStage(app.node);
 const bundles = await bundleFunctions([...functionNames, ...webFunctionNames]);
 const service = new ServiceStack(app, 'AgentService', { stage, bundles });
-const { firewall, largeUploads } = stage.settings;
-if (firewall !== undefined && largeUploads)
+const { firewall } = stage.settings;
+const hasDistribution = stage.settings.webFunctions !== 'none';
+if (firewall !== undefined && hasDistribution)
   service.addStackDependency(new FirewallStack(app, 'Firewall', { stage, firewall }));
 // The CDK CLI sets CDK_DEFAULT_REGION to the Region of the credentials or of AWS_REGION.
 const { CDK_DEFAULT_REGION: region } = process.env;
-if (largeUploads && region !== undefined && region !== cloudFrontRegion)
+if (hasDistribution && region !== undefined && region !== cloudFrontRegion)
   new DistributionAlarms(app, 'DistributionAlarms', { stage, service, region });
 if (stage.settings.checkedTemplate) {
   // A deferred import, because it takes 0.4 s.

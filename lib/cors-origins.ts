@@ -16,4 +16,4 @@ export const corsOrigins = z
   });
 
 export const oneOriginOnly =
-  'must be one origin at most when largeUploads is off: responses of the gateway itself cannot choose between several';
+  'must be one origin at most when webFunctions is none: responses of the gateway itself cannot choose between several';

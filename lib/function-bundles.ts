@@ -44,6 +44,7 @@ const entryPoints: Readonly<Record<string, readonly string[]>> = {
   'list-messages': [objectStores],
   'process-batch-items': agentEntryPoints,
   'send-message': agentEntryPoints,
+  'serve-chats': agentEntryPoints,
   'prepare-attachment': [
     'functions/adapters/documents/extraction-thread.ts',
     'functions/adapters/images/shrinking-thread.ts',
@@ -51,7 +52,7 @@ const entryPoints: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Functions whose deferred imports share modules with them: esbuild splits these bundles into chunks. */
-const splitBundles: readonly string[] = ['send-message', 'process-batch-items'];
+const splitBundles: readonly string[] = ['send-message', 'serve-chats', 'process-batch-items'];
 
 /**
  * The deferred imports of split bundles. They are external to all other functions, because esbuild does not tree-shake

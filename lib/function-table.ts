@@ -1,6 +1,6 @@
 import { type RouteName, routes } from '#contract/routes.ts';
+import type { ObjectAction, TableAction } from './function-grants.ts';
 import type { FunctionName } from './function-names.ts';
-import type { ObjectAction, TableAction } from './service-function.ts';
 import type { UpdatedItems } from './update-statement.ts';
 
 type NonRouteName = Exclude<FunctionName, RouteName>;
@@ -15,12 +15,12 @@ interface FunctionProperties {
   memoryMegabytes?: number;
 }
 
-interface Access {
+export interface Access {
   table: readonly TableAction[];
   content?: readonly ObjectAction[];
   files?: readonly ObjectAction[];
-  /** The function makes links with the host that its client used. */
-  links?: true;
+  /** The function checks whether a request came through the distribution. */
+  originSecret?: true;
   /** The function calls models and agents' tools. It also gets the reply settings. */
   model?: true;
   /** The function gets the settings that limit a reply. */
@@ -28,6 +28,8 @@ interface Access {
   batchSettings?: true;
   webhooks?: 'accepted' | 'called';
   stageLimits?: true;
+  /** The function signs or checks what the authorizer knows of a caller. */
+  signsCallers?: true;
   /** The function adds to the workspace's usage counts, so it gets the setting for how long they are kept. */
   usage?: true;
 }
@@ -37,15 +39,15 @@ const batchWriter = [...batchReader, 'PutItem', 'UpdateItem', 'ConditionCheckIte
 
 /** What each function may access. A transaction needs the permissions of its single actions. */
 export const access: Readonly<Record<FunctionName, Access>> = {
-  'authorize-request': { table: ['GetItem', 'BatchGetItem'], stageLimits: true },
+  'authorize-request': { table: ['GetItem', 'BatchGetItem'], stageLimits: true, signsCallers: true },
   'list-published-agents': { table: ['GetItem', 'BatchGetItem', 'Query'] },
   'create-chat': { table: ['GetItem', 'BatchGetItem', 'PutItem'] },
-  'list-chats': { table: ['GetItem', 'BatchGetItem'], links: true },
+  'list-chats': { table: ['GetItem', 'BatchGetItem'], originSecret: true },
   'list-messages': {
     table: ['GetItem', 'BatchGetItem', 'Query'],
     content: ['GetObject'],
     files: ['GetObject'],
-    links: true,
+    originSecret: true,
   },
   'send-message': {
     table: ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'UpdateItem'],
@@ -69,9 +71,9 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     batchSettings: true,
     webhooks: 'accepted',
   },
-  'list-batches': { table: batchReader, links: true },
+  'list-batches': { table: batchReader, originSecret: true },
   'get-batch': { table: ['GetItem', 'Query'] },
-  'list-batch-results': { table: batchReader, content: ['GetObject'], links: true },
+  'list-batch-results': { table: batchReader, content: ['GetObject'], originSecret: true },
   'cancel-batch': { table: ['GetItem', 'Query', 'UpdateItem'] },
   'process-batch-items': {
     table: batchWriter,
@@ -155,4 +157,21 @@ export function updatedItemsOf(name: FunctionName): UpdatedItems[] {
 export const functionNames = Object.keys(access) as readonly FunctionName[];
 
 /** Functions that are HTTP servers. */
-export const webFunctionNames = ['receive-uploads'] as const;
+export const webFunctionNames = ['receive-uploads', 'serve-chats'] as const;
+export type WebFunctionName = (typeof webFunctionNames)[number];
+
+export const webAccess: Readonly<Record<WebFunctionName, Access & { updated: readonly UpdatedItems[] }>> = {
+  'receive-uploads': {
+    table: ['GetItem', 'BatchGetItem', 'PutItem'],
+    updated: ['rateBuckets', 'usage', 'apiKeys'],
+    files: ['GetObject', 'PutObject', 'PutObjectTagging', 'DeleteObject', 'AbortMultipartUpload'],
+    originSecret: true,
+    stageLimits: true,
+    usage: true,
+  },
+  // What `send-message` needs is enough for `create-chat` as well.
+  'serve-chats': { ...access['send-message'], updated: updatedItemsOf('send-message'), signsCallers: true },
+};
+
+/** The routes that `serve-chats` serves behind the gateway. */
+export const chatRoutes: readonly RouteName[] = ['send-message', 'create-chat'];

@@ -5,8 +5,13 @@ import {
 } from 'aws-cdk-lib/aws-apigateway';
 import { corsHeaders } from '#contract/cors.ts';
 import { failure } from '#contract/envelope.ts';
-import { type ErrorKind, errorTable, serverErrorMessage, unauthenticatedMessage } from '#contract/errors.ts';
-import { platformLimits } from '#contract/limits.ts';
+import {
+  type ErrorKind,
+  errorTable,
+  requestTooLarge,
+  serverErrorMessage,
+  unauthenticatedMessage,
+} from '#contract/errors.ts';
 
 interface GatewayResponseBody {
   kind: ErrorKind;
@@ -17,10 +22,7 @@ const unauthenticated = { kind: 'unauthenticated', message: unauthenticatedMessa
 const accessDenied = { kind: 'accessDenied', message: 'Access denied' } as const;
 const notFound = { kind: 'notFound', message: 'Resource not found' } as const;
 const badRequest = { kind: 'badRequest', message: 'Bad request' } as const;
-const tooLarge = {
-  kind: 'badRequest',
-  message: `The request body is too large: at most ${platformLimits.jsonBody}, for an upload about ${platformLimits.gatewayUpload}; larger files, up to 50 MB, are taken at the address of a stage with large uploads. Or its address and headers are: at most ${platformLimits.addressAndHeaders} together`,
-} as const;
+const tooLarge = { kind: 'badRequest', message: requestTooLarge } as const;
 const rateLimited = { kind: 'rateLimited', message: 'Rate limit exceeded' } as const;
 const serverError = { kind: 'serverError', message: serverErrorMessage('$context.requestId') } as const;
 

@@ -3,6 +3,7 @@ import {
   DomainName,
   EndpointType,
   RestApi as GatewayRestApi,
+  HttpIntegration,
   IdentitySource,
   type IResource,
   type IRestApi,
@@ -22,17 +23,23 @@ import { type CfnWebACL, CfnWebACLAssociation } from 'aws-cdk-lib/aws-wafv2';
 import { Duration, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { type Route, type RouteName, routes } from '#contract/routes.ts';
+import { gatewayHeaders, signedCallerField } from '#runtime/environment/variables.ts';
 import { type CustomDomain, pointDomain } from './custom-domain.ts';
 import { Firewall, type FirewallSettings, OriginFirewall } from './firewall.ts';
+import { chatRoutes } from './function-table.ts';
 import { addGatewayResponses } from './gateway-responses.ts';
 import { pinLogicalId } from './logical-id.ts';
 import { addPreflight } from './preflights.ts';
 import { removalPolicyOf } from './removal-policy.ts';
 import type { ServiceFunction } from './service-function.ts';
 import type { Settings } from './settings.ts';
+import type { WebServer } from './web-server.ts';
 
 const stageName = 'api';
 const versionPath = 'v1';
+
+/** API Gateway's maximum timeout of a buffered response. */
+const bufferedLimitSeconds = 29;
 
 /** API Gateway's maximum timeout of a streamed response. */
 const streamedLimitSeconds = 15 * 60;
@@ -57,6 +64,8 @@ export class RestApi extends Construct {
     props: {
       authorizer: ServiceFunction;
       handlerOf: (route: RouteName) => ServiceFunction;
+      /** Serves messages and new chats in place of their functions; undefined if functions serve them. */
+      webServer: WebServer | undefined;
       /** The custom domain; undefined if the distribution has it, or if there is none. */
       domain: CustomDomain | undefined;
       firewall: FirewallSettings | undefined;
@@ -70,14 +79,22 @@ export class RestApi extends Construct {
     },
   ) {
     super(scope, id);
-    const api = this.createApi(props.settings, props.authorizer);
+    const api = this.createApi(props);
     this.api = api;
     const resources = new Set<IResource>();
     for (const [name, route] of Object.entries(routes) as [RouteName, Route][]) {
       const resource = api.root.resourceForPath(versionPath + route.path);
-      resource.addMethod(route.method, integrate(route, props.handlerOf(name)));
+      const handler = props.handlerOf(name);
+      if (props.webServer !== undefined && chatRoutes.includes(name))
+        resource.addMethod(route.method, forward(route, props.webServer), {
+          requestParameters: pathOf(route),
+        });
+      else resource.addMethod(route.method, integrate(route, handler));
       resources.add(resource);
     }
+    // A deployment of the gateway is a copy: with another endpoint, a new deployment must take the place of the old one.
+    if (props.webServer !== undefined)
+      api.latestDeployment?.addToLogicalId({ endpoint: props.webServer.endpointId });
     if (props.settings.corsOrigins.length > 0)
       for (const resource of resources) addPreflight(resource, props.corsOrigin);
     addGatewayResponses(api, props.corsOrigin);
@@ -132,7 +149,15 @@ export class RestApi extends Construct {
     });
   }
 
-  private createApi(settings: Settings, authorizer: ServiceFunction): GatewayRestApi {
+  private createApi({
+    settings,
+    authorizer,
+    webServer,
+  }: {
+    settings: Settings;
+    authorizer: ServiceFunction;
+    webServer: WebServer | undefined;
+  }): GatewayRestApi {
     const logs = {
       retention: settings.logRetentionDays,
       removalPolicy: removalPolicyOf(settings),
@@ -148,11 +173,16 @@ export class RestApi extends Construct {
       binaryMediaTypes: ['multipart/form-data'],
       cloudWatchRole: true,
       defaultMethodOptions: {
-        authorizer: new RequestAuthorizer(this, 'Authorizer', {
-          handler: authorizer.alias,
-          identitySources: [IdentitySource.header('x-api-key')],
-          resultsCacheTtl: Duration.seconds(settings.authorizerCacheSeconds),
-        }),
+        // The gateway caches results by authorizer. A new one, with another id, has no results without a signed caller.
+        authorizer: new RequestAuthorizer(
+          this,
+          webServer === undefined ? 'Authorizer' : 'SigningAuthorizer',
+          {
+            handler: authorizer.alias,
+            identitySources: [IdentitySource.header('x-api-key')],
+            resultsCacheTtl: Duration.seconds(settings.authorizerCacheSeconds),
+          },
+        ),
       },
       deployOptions: {
         stageName,
@@ -192,6 +222,41 @@ function integrate(route: Route, handler: ServiceFunction): LambdaIntegration {
     timeout: Duration.seconds(Math.min(route.timeoutSeconds + coldStartSeconds, streamedLimitSeconds)),
   });
 }
+
+/** Forwards a request to the web function, with the caller that the authorizer has signed. */
+function forward(route: Route, { domainName }: WebServer): HttpIntegration {
+  const isStreamed = route.transfer === 'streamed';
+  const headers = {
+    [gatewayHeaders.signedCaller]: `context.authorizer.${signedCallerField}`,
+    [gatewayHeaders.requestId]: 'context.requestId',
+    [gatewayHeaders.extendedRequestId]: 'context.extendedRequestId',
+  };
+  return new HttpIntegration(`https://${domainName}${route.path}`, {
+    httpMethod: route.method,
+    options: {
+      requestParameters: {
+        ...Object.fromEntries(
+          Object.entries(headers).map(([name, value]) => [`integration.request.header.${name}`, value]),
+        ),
+        ...Object.fromEntries(
+          Object.keys(route.parameters.shape).map((name) => [
+            `integration.request.path.${name}`,
+            `method.request.path.${name}`,
+          ]),
+        ),
+      },
+      ...(isStreamed && { responseTransferMode: ResponseTransferMode.STREAM }),
+      timeout: Duration.seconds(
+        isStreamed
+          ? Math.min(route.timeoutSeconds + coldStartSeconds, streamedLimitSeconds)
+          : bufferedLimitSeconds,
+      ),
+    },
+  });
+}
+
+const pathOf = ({ parameters }: Route): Record<string, boolean> =>
+  Object.fromEntries(Object.keys(parameters.shape).map((name) => [`method.request.path.${name}`, true]));
 
 /**
  * The fields of an access log line. No field is a header, so no key is logged. No field can contain a quotation mark,

@@ -1,4 +1,3 @@
-import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import type { Key } from 'aws-cdk-lib/aws-kms';
 import {
@@ -13,39 +12,19 @@ import {
   Tracing,
 } from 'aws-cdk-lib/aws-lambda';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
-import type { Bucket } from 'aws-cdk-lib/aws-s3';
-import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import type { StateMachine } from 'aws-cdk-lib/aws-stepfunctions';
 import { ArnFormat, Duration, Names, Stack, Validations } from 'aws-cdk-lib/core';
 import type { Construct } from 'constructs';
 import { variables } from '#runtime/environment/variables.ts';
-import { bedrockStatements } from './bedrock-models.ts';
+import { FunctionGrants } from './function-grants.ts';
 import { pinLogicalId } from './logical-id.ts';
 import { removalPolicyOf } from './removal-policy.ts';
 import type { Settings } from './settings.ts';
-import { type UpdatedItems, updateStatement } from './update-statement.ts';
-
-export type TableAction =
-  | 'GetItem'
-  | 'BatchGetItem'
-  | 'Query'
-  | 'PutItem'
-  | 'UpdateItem'
-  | 'DeleteItem'
-  | 'BatchWriteItem'
-  | 'ConditionCheckItem';
-export type ObjectAction =
-  | 'GetObject'
-  | 'PutObject'
-  | 'PutObjectTagging'
-  | 'DeleteObject'
-  | 'ListBucket'
-  | 'AbortMultipartUpload';
 
 /**
  * A Lambda function with the defaults of this service. Each method grants exactly the named actions on a resource, and
- * puts the resource's name, ARN or URL into an environment variable.
+ * puts the resource's name, ARN or URL into an environment variable. `grants` has the methods that web functions share.
  */
 export class ServiceFunction extends LambdaFunction {
   /**
@@ -59,6 +38,7 @@ export class ServiceFunction extends LambdaFunction {
    * another.
    */
   readonly aliasByName: IFunction;
+  readonly grants: FunctionGrants;
 
   constructor(
     scope: Construct,
@@ -115,33 +95,10 @@ export class ServiceFunction extends LambdaFunction {
     const aliasName = 'live';
     this.alias = new Alias(this, 'Live', { aliasName, version }) as Alias & IFunction;
     this.aliasByName = Alias.fromAliasAttributes(this, 'LiveByName', { aliasName, aliasVersion: version });
-  }
-
-  usesTable(table: TableV2, actions: readonly TableAction[]): void {
-    this.allow(
-      actions.map((action) => `dynamodb:${action}`),
-      table.tableArn,
-    );
-    this.addEnvironment(variables.dataTable, table.tableName);
-  }
-
-  updatesItems(table: TableV2, items: readonly UpdatedItems[]): void {
-    this.addToRolePolicy(updateStatement(table, items));
-  }
-
-  /** @param actions with ListBucket, S3 responds with 404 for a missing object; without it, with 403 */
-  usesObjects(bucket: Bucket, actions: readonly ObjectAction[], variable: string): void {
-    this.allow(
-      actions.filter((action) => action !== 'ListBucket').map((action) => `s3:${action}`),
-      bucket.arnForObjects('*'),
-    );
-    if (actions.includes('ListBucket')) this.allow(['s3:ListBucket'], bucket.bucketArn);
-    this.addEnvironment(variable, bucket.bucketName);
-  }
-
-  readsSecret(secret: Secret, variable: string): void {
-    this.allow(['secretsmanager:GetSecretValue'], secret.secretArn);
-    this.addEnvironment(variable, secret.secretArn);
+    this.grants = new FunctionGrants(this, {
+      addStatement: (statement) => this.addToRolePolicy(statement),
+      setVariable: (name, value) => void this.addEnvironment(name, value),
+    });
   }
 
   encryptsWith(key: Key, variable: string): void {
@@ -152,22 +109,6 @@ export class ServiceFunction extends LambdaFunction {
   decryptsWith(key: Key, variable: string): void {
     this.allow(['kms:Decrypt'], key.keyArn);
     this.addEnvironment(variable, key.keyArn);
-  }
-
-  queriesKnowledgeBases(ids: readonly string[]): void {
-    const { partition, region, account } = Stack.of(this);
-    for (const id of ids)
-      this.allow(['bedrock:Retrieve'], `arn:${partition}:bedrock:${region}:${account}:knowledge-base/${id}`);
-  }
-
-  invokesModels(models: readonly string[]): void {
-    for (const statement of models.flatMap((model) => bedrockStatements(this, model)))
-      this.addToRolePolicy(statement);
-  }
-
-  invokes({ aliasByName: { functionArn } }: ServiceFunction, variable: string): void {
-    this.allow(['lambda:InvokeFunction'], functionArn);
-    this.addEnvironment(variable, functionArn);
   }
 
   /**

@@ -6,10 +6,19 @@ import { formatLimits } from '#contract/rate-limits.ts';
 import { variables } from '#runtime/environment/variables.ts';
 import type { ConcurrencyPlan } from './concurrency.ts';
 import type { FunctionBundles } from './function-bundles.ts';
+import type { FunctionGrants } from './function-grants.ts';
 import type { FunctionName } from './function-names.ts';
-import { access, propertiesOf, updatedItemsOf } from './function-table.ts';
+import {
+  type Access,
+  access,
+  propertiesOf,
+  updatedItemsOf,
+  type WebFunctionName,
+  webAccess,
+} from './function-table.ts';
 import { ServiceFunction } from './service-function.ts';
 import type { Settings } from './settings.ts';
+import type { UpdatedItems } from './update-statement.ts';
 import type { WebAccess } from './web-access.ts';
 import type { Webhooks } from './webhooks.ts';
 
@@ -23,6 +32,8 @@ export interface Resources {
   webhooks: Webhooks;
   /** Undefined without a distribution. */
   originSecret: Secret | undefined;
+  /** Undefined if the gateway calls no web function. */
+  callerSecret: Secret | undefined;
 }
 
 /** Creates functions, each with the permissions and the variables that the function table lists for it. */
@@ -51,13 +62,8 @@ export class ServiceFunctions {
     });
     this.created.set(name, handler);
     const needs = access[name];
-    this.grantData(handler, name);
-    if (needs.model) this.grantModels(handler);
-    if (needs.model || needs.replySettings) addReplySettings(handler, settings);
-    if (needs.usage) handler.addEnvironment(variables.usageDays, String(settings.usageDays));
+    this.grant(handler.grants, needs, updatedItemsOf(name));
     this.grantWebhooks(handler, needs.webhooks);
-    if (needs.batchSettings) addBatchSettings(handler, settings);
-    if (needs.stageLimits) handler.addEnvironment(variables.stageLimits, stageLimitsOf(settings));
     return handler;
   }
 
@@ -68,27 +74,49 @@ export class ServiceFunctions {
     return handler;
   }
 
-  private grantData(handler: ServiceFunction, name: FunctionName): void {
-    const { table, content, files, originSecret } = this.props.resources;
-    const needs = access[name];
-    handler.usesTable(table, needs.table);
-    const updated = updatedItemsOf(name);
-    if (updated.length > 0) handler.updatesItems(table, updated);
-    if (needs.content !== undefined) handler.usesObjects(content, needs.content, variables.contentBucket);
-    if (needs.files !== undefined) handler.usesObjects(files, needs.files, variables.fileBucket);
-    if (needs.links && originSecret !== undefined) handler.readsSecret(originSecret, variables.originSecret);
+  /** Grants a function or web function what it needs, and sets the variables for it. */
+  private grant(grants: FunctionGrants, needs: Access, updated: readonly UpdatedItems[]): void {
+    const { settings } = this.props;
+    this.grantData(grants, needs);
+    if (updated.length > 0) grants.updatesItems(this.props.resources.table, updated);
+    if (needs.model) this.grantModels(grants);
+    if (needs.model || needs.replySettings) addReplySettings(grants, settings);
+    if (needs.usage) grants.setVariable(variables.usageDays, String(settings.usageDays));
+    if (needs.batchSettings) addBatchSettings(grants, settings);
+    if (needs.stageLimits) grants.setVariable(variables.stageLimits, stageLimitsOf(settings));
+    this.grantSecrets(grants, needs);
+  }
+
+  grantWeb(grants: FunctionGrants, name: WebFunctionName): void {
+    const { updated, ...needs } = webAccess[name];
+    this.grant(grants, needs, updated);
+  }
+
+  private grantData(grants: FunctionGrants, needs: Access): void {
+    const { table, content, files } = this.props.resources;
+    grants.usesTable(table, needs.table);
+    if (needs.content !== undefined) grants.usesObjects(content, needs.content, variables.contentBucket);
+    if (needs.files !== undefined) grants.usesObjects(files, needs.files, variables.fileBucket);
+  }
+
+  private grantSecrets(grants: FunctionGrants, needs: Access): void {
+    const { originSecret, callerSecret } = this.props.resources;
+    if (needs.originSecret && originSecret !== undefined)
+      grants.readsSecret(originSecret, variables.originSecret);
+    if (needs.signsCallers && callerSecret !== undefined)
+      grants.readsSecret(callerSecret, variables.callerSecret);
   }
 
   /** The permissions of a function that replies: models, and what agents' tools need. */
-  private grantModels(handler: ServiceFunction): void {
+  private grantModels(grants: FunctionGrants): void {
     const { settings, resources } = this.props;
-    handler.invokesModels(settings.bedrockModels);
-    handler.queriesKnowledgeBases(settings.bedrockKnowledgeBases);
-    handler.readsSecret(resources.openAiApiKey, variables.openAiApiKeySecret);
-    handler.addEnvironment(variables.openAiBaseUrl, settings.openAiBaseUrl);
-    resources.webAccess.passTo(handler);
+    grants.invokesModels(settings.bedrockModels);
+    grants.queriesKnowledgeBases(settings.bedrockKnowledgeBases);
+    grants.readsSecret(resources.openAiApiKey, variables.openAiApiKeySecret);
+    grants.setVariable(variables.openAiBaseUrl, settings.openAiBaseUrl);
+    resources.webAccess.passTo(grants);
     const preparer = this.created.get('prepare-attachment') ?? this.create('prepare-attachment');
-    handler.invokes(preparer, variables.prepareAttachmentFunction);
+    grants.invokes(preparer.aliasByName, variables.prepareAttachmentFunction);
   }
 
   private grantWebhooks(handler: ServiceFunction, need: 'accepted' | 'called' | undefined): void {
@@ -99,24 +127,24 @@ export class ServiceFunctions {
 }
 
 /** The limits that apply to a workspace without its own, as the value of a variable. */
-export const stageLimitsOf = ({ rateLimits, openBatches }: Settings): string =>
+const stageLimitsOf = ({ rateLimits, openBatches }: Settings): string =>
   formatLimits({ ...rateLimits, openBatches });
 
-function addReplySettings(handler: ServiceFunction, settings: Settings): void {
-  handler.addEnvironment(variables.streamTimeoutSeconds, String(settings.streamTimeoutSeconds));
-  handler.addEnvironment(variables.leaseSeconds, String(settings.leaseSeconds));
-  handler.addEnvironment(variables.plainReplySeconds, String(settings.plainReplySeconds));
-  handler.addEnvironment(variables.historyCharacters, String(settings.historyCharacters));
-  handler.addEnvironment(variables.attachedFiles, String(settings.attachedFiles));
-  handler.addEnvironment(variables.replyBytes, String(settings.replyBytes));
-  handler.addEnvironment(variables.replyModelCalls, String(settings.replyModelCalls));
-  handler.addEnvironment(variables.replyToolUses, String(settings.replyToolUses));
-  handler.addEnvironment(variables.replyToolsAtOnce, String(settings.replyToolsAtOnce));
+function addReplySettings(grants: FunctionGrants, settings: Settings): void {
+  grants.setVariable(variables.streamTimeoutSeconds, String(settings.streamTimeoutSeconds));
+  grants.setVariable(variables.leaseSeconds, String(settings.leaseSeconds));
+  grants.setVariable(variables.plainReplySeconds, String(settings.plainReplySeconds));
+  grants.setVariable(variables.historyCharacters, String(settings.historyCharacters));
+  grants.setVariable(variables.attachedFiles, String(settings.attachedFiles));
+  grants.setVariable(variables.replyBytes, String(settings.replyBytes));
+  grants.setVariable(variables.replyModelCalls, String(settings.replyModelCalls));
+  grants.setVariable(variables.replyToolUses, String(settings.replyToolUses));
+  grants.setVariable(variables.replyToolsAtOnce, String(settings.replyToolsAtOnce));
 }
 
-function addBatchSettings(handler: ServiceFunction, settings: Settings): void {
-  handler.addEnvironment(variables.batchTimeoutSeconds, String(settings.batchTimeoutSeconds));
-  handler.addEnvironment(variables.batchItemSeconds, String(settings.batchItemSeconds));
+function addBatchSettings(grants: FunctionGrants, settings: Settings): void {
+  grants.setVariable(variables.batchTimeoutSeconds, String(settings.batchTimeoutSeconds));
+  grants.setVariable(variables.batchItemSeconds, String(settings.batchItemSeconds));
 }
 
 const pascalCase = (name: string): string =>

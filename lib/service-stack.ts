@@ -1,6 +1,6 @@
 import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
-import { Annotations, CfnOutput, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib/core';
+import { Annotations, CfnOutput, Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib/core';
 import type { Construct } from 'constructs';
 import { routes } from '#contract/routes.ts';
 import { variables } from '#runtime/environment/variables.ts';
@@ -19,15 +19,21 @@ import type { FunctionBundles } from './function-bundles.ts';
 import { createProviderKey } from './provider-key.ts';
 import { RestApi } from './rest-api.ts';
 import { Rollout } from './rollout.ts';
-import { type Resources, ServiceFunctions, stageLimitsOf } from './service-functions.ts';
+import { type Resources, ServiceFunctions } from './service-functions.ts';
 import type { Settings } from './settings.ts';
 import type { Stage } from './stage.ts';
-import { UploadServer } from './upload-server.ts';
 import { WebAccess } from './web-access.ts';
+import { WebServer } from './web-server.ts';
 import { Webhooks } from './webhooks.ts';
 
 /** The stack with the distribution's alarm reads this output. */
 export const distributionIdOutput = 'DistributionId';
+
+/**
+ * Concurrent uploads in one environment. Each buffers a part of 5 MB and the data of two connections, so 32 uploads
+ * need about 200 MB. Lambda adds environments under load, at most as many as the setting `webEnvironments` says.
+ */
+const uploadsPerEnvironment = 32;
 
 interface StackProps {
   stage: Stage;
@@ -46,6 +52,8 @@ export class ServiceStack extends Stack {
       terminationProtection: settings.production,
     });
     const resources = this.createResources(settings);
+    if (props.stage.warning !== undefined)
+      Annotations.of(this).addWarningV2('agent-service:former-settings', props.stage.warning);
     const concurrency = planConcurrency(settings);
     if (concurrency.warning !== undefined)
       Annotations.of(this).addWarningV2('agent-service:nothing-reserved', concurrency.warning);
@@ -60,9 +68,11 @@ export class ServiceStack extends Stack {
       concurrency,
       settings,
     });
-    const api = this.createApi(settings, { functions, workflow, originSecret: resources.originSecret });
+    const chats = this.createChatServer(props, { functions, resources });
+    const api = this.createApi(settings, { functions, workflow, resources, chats });
     const alarms = this.watch(settings, { functions, table: resources.table, workflow, api });
-    const baseAddress = this.createDistribution(props, { resources, api, alarms }) ?? api.baseAddress;
+    const baseAddress =
+      this.createDistribution(props, { functions, resources, api, alarms }) ?? api.baseAddress;
 
     expireLogsOfBucketEmptier(this, settings);
     new CfnOutput(this, 'BaseAddress', { value: baseAddress });
@@ -94,7 +104,7 @@ export class ServiceStack extends Stack {
       }),
       webAccess: new WebAccess(this, 'WebAccess', settings),
       webhooks: new Webhooks(this, 'Webhooks', settings),
-      originSecret: settings.largeUploads ? this.createOriginSecret() : undefined,
+      ...this.createSecrets(settings),
     };
   }
 
@@ -103,11 +113,17 @@ export class ServiceStack extends Stack {
     {
       functions,
       workflow,
-      originSecret,
-    }: { functions: ServiceFunctions; workflow: BatchWorkflow; originSecret: Secret | undefined },
+      resources: { originSecret },
+      chats,
+    }: {
+      functions: ServiceFunctions;
+      workflow: BatchWorkflow;
+      resources: Resources;
+      chats: WebServer | undefined;
+    },
   ): RestApi {
     // With a distribution, its response headers policy sets the allowed origins.
-    const corsOrigin = settings.largeUploads ? undefined : settings.corsOrigins[0];
+    const corsOrigin = originSecret === undefined ? settings.corsOrigins[0] : undefined;
     return new RestApi(this, 'Api', {
       authorizer: functions.create('authorize-request'),
       handlerOf: (name) => {
@@ -117,11 +133,33 @@ export class ServiceStack extends Stack {
         if (corsOrigin !== undefined) handler.addEnvironment(variables.corsOrigin, corsOrigin);
         return handler;
       },
+      webServer: settings.webFunctions === 'all' ? chats : undefined,
       // If there is a distribution, it has the custom domain.
-      domain: settings.largeUploads ? undefined : settings.domain,
+      domain: originSecret === undefined ? settings.domain : undefined,
       firewall: settings.firewall,
       originSecret,
       corsOrigin,
+      settings,
+    });
+  }
+
+  /**
+   * Creates the server of messages and new chats. It is there as well while only uploads have web functions, so that a
+   * change between `all` and `uploads` changes nothing but the gateway's integrations.
+   */
+  private createChatServer(
+    { stage: { settings }, bundles }: StackProps,
+    { functions, resources: { callerSecret } }: { functions: ServiceFunctions; resources: Resources },
+  ): WebServer | undefined {
+    if (callerSecret === undefined) return undefined;
+    return new WebServer(this, 'Chats', {
+      codeFolder: bundles.folderOf('serve-chats'),
+      name: 'chats',
+      logsId: 'ServeChatsLogs',
+      grant: (grants) => functions.grantWeb(grants, 'serve-chats'),
+      timeout: Duration.seconds(routes['send-message'].timeoutSeconds),
+      requestsPerEnvironment: settings.requestsPerEnvironment,
+      publicReason: 'Every request must have a caller that the authorizer has signed.',
       settings,
     });
   }
@@ -168,19 +206,26 @@ export class ServiceStack extends Stack {
   private createDistribution(
     { stage, bundles }: StackProps,
     {
-      resources: { table, files, originSecret },
+      functions,
+      resources: { originSecret },
       api,
       alarms,
-    }: { resources: Resources; api: RestApi; alarms: Alarms },
+    }: { functions: ServiceFunctions; resources: Resources; api: RestApi; alarms: Alarms },
   ): string | undefined {
     if (originSecret === undefined) return undefined;
     const { settings } = stage;
-    const uploads = new UploadServer(this, 'Uploads', {
+    const uploads = new WebServer(this, 'Uploads', {
       codeFolder: bundles.folderOf('receive-uploads'),
-      table,
-      files,
-      originSecret,
-      stageLimits: stageLimitsOf(settings),
+      name: 'uploads',
+      logsId: 'ReceiveUploadsLogs',
+      grant: (grants) => {
+        functions.grantWeb(grants, 'receive-uploads');
+        if (settings.corsOrigins.length > 0) grants.setVariable(variables.handlesPreflights, 'true');
+      },
+      // The maximum of a web function. A file of 50 MB arrives in time at half a megabit a second.
+      timeout: Duration.minutes(15),
+      requestsPerEnvironment: Math.min(uploadsPerEnvironment, settings.requestsPerEnvironment),
+      publicReason: "Every caller must send the origin's secret and an API key.",
       settings,
     });
     const distribution = new Distribution(this, 'Front', {
@@ -197,18 +242,33 @@ export class ServiceStack extends Stack {
     return `https://${distribution.domainName}${api.basePath}`;
   }
 
-  /** The secret that the distribution sends to its origins, and that they check. */
-  private createOriginSecret(): Secret {
-    const secret = new Secret(this, 'OriginSecret', {
-      description: 'Authenticates the distribution to its origins',
+  /** The secrets by which the parts of a stage with web functions trust each other. */
+  private createSecrets({ webFunctions }: Settings): Pick<Resources, 'originSecret' | 'callerSecret'> {
+    if (webFunctions === 'none') return { originSecret: undefined, callerSecret: undefined };
+    return {
+      originSecret: this.createSecret('OriginSecret', {
+        description: 'Authenticates the distribution to its origins',
+        withoutRotation:
+          'The distribution gets the value at deployment: a rotation between deployments would lock it out.',
+      }),
+      callerSecret: this.createSecret('CallerSecret', {
+        description: 'Signs the callers that the authorizer tells the web function',
+        withoutRotation:
+          'The gateway caches signed callers: a rotation would lock clients out until the cached ones expire.',
+      }),
+    };
+  }
+
+  private createSecret(
+    id: string,
+    { description, withoutRotation }: { description: string; withoutRotation: string },
+  ): Secret {
+    const secret = new Secret(this, id, {
+      description,
       generateSecretString: { passwordLength: 43, excludePunctuation: true },
       removalPolicy: RemovalPolicy.DESTROY,
     });
-    Validations.of(secret).acknowledge({
-      id: 'AwsSolutions-SMG4',
-      reason:
-        'The distribution gets the value at deployment: a rotation between deployments would lock it out.',
-    });
+    Validations.of(secret).acknowledge({ id: 'AwsSolutions-SMG4', reason: withoutRotation });
     return secret;
   }
 }

@@ -46,9 +46,9 @@ const schema = z
     error: `must be less than the ${replyTimeoutSeconds} s that send-message may run`,
   })
   .refine(
-    ({ domain, largeUploads }) =>
-      domain === undefined || !largeUploads || domain.certificateArn.split(':')[3] === 'us-east-1',
-    { path: ['domain', 'certificateArn'], error: 'must be of us-east-1 when largeUploads is on' },
+    ({ domain, webFunctions }) =>
+      domain === undefined || webFunctions === 'none' || domain.certificateArn.split(':')[3] === 'us-east-1',
+    { path: ['domain', 'certificateArn'], error: 'must be of us-east-1 unless webFunctions is none' },
   )
   .refine(
     ({ domain }) =>
@@ -57,7 +57,7 @@ const schema = z
       domain.name.endsWith(`.${domain.hostedZone.name}`),
     { path: ['domain', 'hostedZone', 'name'], error: 'must be the zone of the domain' },
   )
-  .refine(({ corsOrigins, largeUploads }) => corsOrigins.length < 2 || largeUploads, {
+  .refine(({ corsOrigins, webFunctions }) => corsOrigins.length < 2 || webFunctions !== 'none', {
     path: ['corsOrigins'],
     error: oneOriginOnly,
   })
@@ -76,8 +76,8 @@ export type Settings = z.output<typeof schema>;
  * Adds the defaults to the settings of a stage.
  * @throws Error that names every unknown setting and every wrong value
  */
-export function parseSettings(given: unknown): Settings {
-  const result = schema.safeParse(given);
+export function parseSettings(given: Readonly<Record<string, unknown>>): Settings {
+  const result = schema.safeParse(withCurrentNames(given));
   if (result.success) return result.data;
   const problems = result.error.issues.map((issue) =>
     issue.code === 'unrecognized_keys'
@@ -86,3 +86,22 @@ export function parseSettings(given: unknown): Settings {
   );
   throw new Error(`Settings: ${problems.join('; ')}`);
 }
+
+/**
+ * `largeUploads` is the former name of `webFunctions`, and is accepted for one release.
+ * @throws Error if both are given, or if the value is not a boolean
+ */
+function withCurrentNames({ largeUploads, ...given }: Readonly<Record<string, unknown>>) {
+  if (largeUploads === undefined) return given;
+  if (given.webFunctions !== undefined)
+    throw new Error('Settings: largeUploads is the former name of webFunctions; give webFunctions alone');
+  if (typeof largeUploads !== 'boolean')
+    throw new Error('Settings: largeUploads must be true or false, or better: give webFunctions');
+  return { ...given, webFunctions: largeUploads ? 'all' : 'none' };
+}
+
+/** What an operator should change in the settings; undefined if nothing. */
+export const settingsWarning = (given: Readonly<Record<string, unknown>>): string | undefined =>
+  given.largeUploads === undefined
+    ? undefined
+    : `The setting largeUploads is now webFunctions: "webFunctions": "${given.largeUploads === true ? 'all' : 'none'}" replaces "largeUploads": ${given.largeUploads}. The next release accepts webFunctions alone`;

@@ -1,10 +1,12 @@
 import type { Node } from 'constructs';
 import * as z from 'zod';
-import { parseSettings, type Settings } from './settings.ts';
+import { parseSettings, type Settings, settingsWarning } from './settings.ts';
 
 export interface Stage {
   name: string;
   settings: Settings;
+  /** What the operator should change in the settings; undefined if nothing. */
+  warning?: string | undefined;
 }
 
 /**
@@ -28,7 +30,8 @@ export function readStage(node: Node): Stage {
     throw new Error(
       `Stage ${name}: a name has 1 to 23 letters, digits and hyphens, and begins with a letter or digit`,
     );
-  return { name, settings: parseSettings({ ...chosen, ...readOverrides(node.tryGetContext('settings')) }) };
+  const given = { ...chosen, ...readOverrides(node.tryGetContext('settings')) };
+  return { name, settings: parseSettings(given), warning: settingsWarning(given) };
 }
 
 function readOverrides(context: unknown): Record<string, unknown> {

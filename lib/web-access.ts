@@ -2,8 +2,8 @@ import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { CfnOutput } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { variables } from '#runtime/environment/variables.ts';
+import type { FunctionGrants } from './function-grants.ts';
 import { createProviderKey } from './provider-key.ts';
-import type { ServiceFunction } from './service-function.ts';
 import type { Settings } from './settings.ts';
 
 /** The settings and the secret that agents need to read web pages and to search the web. */
@@ -22,13 +22,13 @@ export class WebAccess extends Construct {
     new CfnOutput(scope, 'BraveApiKeySecretArn', { value: this.searchApiKey.secretArn });
   }
 
-  passTo(handler: ServiceFunction): void {
+  passTo(grants: FunctionGrants): void {
     const { outboundAllow, webSearch } = this.settings;
-    if (outboundAllow.length > 0) handler.addEnvironment(variables.outboundAllow, outboundAllow.join(','));
+    if (outboundAllow.length > 0) grants.setVariable(variables.outboundAllow, outboundAllow.join(','));
     if (webSearch === undefined) return;
-    handler.addEnvironment(variables.webSearchProvider, webSearch.provider);
-    handler.addEnvironment(variables.webSearchUrl, webSearch.url);
+    grants.setVariable(variables.webSearchProvider, webSearch.provider);
+    grants.setVariable(variables.webSearchUrl, webSearch.url);
     if (this.searchApiKey !== undefined)
-      handler.readsSecret(this.searchApiKey, variables.webSearchApiKeySecret);
+      grants.readsSecret(this.searchApiKey, variables.webSearchApiKeySecret);
   }
 }

@@ -3,6 +3,7 @@ import type { DynamoCall } from './dynamodb/dynamo-call.ts';
 import type { EmulatorRoute } from './dynamodb/emulator-route.ts';
 import type { AccessControl } from './iam/access-control.ts';
 import type { FunctionPool } from './lambda/function-pool.ts';
+import type { WebFunctionServer } from './lambda/web-function-server.ts';
 import type { RunOptions } from './run-options.ts';
 import type { RecordedCall } from './wire/recorded-call.ts';
 
@@ -24,8 +25,10 @@ export interface RunContext {
   readonly access: AccessControl;
   /** By ARN. Filled when the functions start, which is before their callers start. */
   readonly functions: Map<string, FunctionPool>;
-  /** ARNs of functions, in the order in which client requests need them. Filled when the gateway starts. */
-  readonly clientFacingFunctions: string[];
+  /** By the domain name of the endpoint. Filled when the web functions start. */
+  readonly webFunctions: Map<string, WebFunctionServer>;
+  /** ARNs of the gateway's authorizers. Filled when the gateway starts. */
+  readonly authorizers: Set<string>;
   /** The request handler of each host name that a distribution can have as its origin. */
   readonly origins: Map<string, (request: IncomingMessage, response: ServerResponse) => Promise<void>>;
   /** Whether a distribution listens on the run's port. Known after every resource kind has opened. */

@@ -34,7 +34,7 @@ export interface RunOptions {
   readonly accountConcurrency?: number;
   /** The maximum number of threads of one function. Default 128. */
   readonly maxConcurrency?: number;
-  /** Loads one thread of every function in the background after the start. */
+  /** Loads what a message needs in the background after the start. */
   readonly prewarm?: boolean;
   /**
    * Awaited after the data folder is locked and before the run reads it: may write the assembly or empty the folder.
@@ -67,6 +67,12 @@ export type EmulatorName = 'dynamodb' | 's3' | 'secretsmanager' | 'sqs' | 'sfn' 
 export interface Faults extends DynamoFaults {
   /** Delivers every batch of a queue to its function twice, alternately concurrently and one after the other. */
   readonly duplicateMessages?: boolean;
+  /**
+   * Asked for each request to a web function. Unless it returns undefined, the gateway sends the request twice, and the
+   * client gets the second response: `meanwhile` both at once, `afterwards` the second one when the first response has
+   * ended.
+   */
+  readonly repeatedRequest?: () => 'meanwhile' | 'afterwards' | undefined;
 }
 
 /**

@@ -13,6 +13,8 @@ export interface RunningTemplate extends StartedEmulators {
   readonly physicalIds: Record<string, string>;
   /** Ends the threads of functions whose logical id has this prefix, busy ones too. Returns how many. */
   killWorkers(logicalIdPrefix: string): number;
+  /** Ends the oldest environments of such web functions as Lambda does, by SIGTERM and SIGKILL. Returns how many. */
+  shutDownEnvironments(logicalIdPrefix: string, count: number): number;
   workers(): { functionName: string; busy: boolean }[];
   /** What would fail in AWS, such as a request after the handler has resolved, and calls that no policy allows. */
   violations(): string[];
@@ -63,17 +65,28 @@ function describeRun(
   const { dynamodb = '', s3 = '', secretsmanager = '', gateway = '' } = context.endpoints;
   const { front = '', sqs = '', sfn = '', kms = '', ssm = '', lambda = '' } = context.endpoints;
   const pools = () => [...context.functions.values()];
+  const servers = () => [...context.webFunctions.values()];
+  const sumOf = (counts: readonly number[]) => counts.reduce((sum, count) => sum + count, 0);
   return {
     url: front || gateway,
     endpoints: { gateway, dynamodb, s3, secretsmanager, sqs, sfn, kms, ssm, lambda },
     physicalIds,
     outputs,
     killWorkers: (prefix) =>
-      pools()
-        .filter(({ logicalId }) => logicalId.startsWith(prefix))
-        .reduce((killed, pool) => killed + pool.killThreads(), 0),
-    workers: () =>
-      pools().flatMap(({ functionName, threads }) => threads().map(({ busy }) => ({ functionName, busy }))),
+      sumOf([
+        ...pools().map((pool) => (pool.logicalId.startsWith(prefix) ? pool.killThreads() : 0)),
+        ...servers().map((server) => (server.logicalId.startsWith(prefix) ? server.kill() : 0)),
+      ]),
+    shutDownEnvironments: (prefix, count) =>
+      sumOf(servers().map((server) => (server.logicalId.startsWith(prefix) ? server.shutDown(count) : 0))),
+    workers: () => [
+      ...pools().flatMap(({ functionName, threads }) =>
+        threads().map(({ busy }) => ({ functionName, busy })),
+      ),
+      ...servers().flatMap(({ functionName, environments }) =>
+        environments().map(({ busy }) => ({ functionName, busy })),
+      ),
+    ],
     violations: () => [...context.violations],
     dynamoCalls: () => [...context.dynamoCalls],
     calls: () => [...context.calls],

@@ -31,7 +31,7 @@ export const operations = {
     invocations: { CreateChat: 1 },
     dynamodb: { BatchGetItem: 2, TransactWriteItems: 1, UpdateItem: 1 },
     readUnits: 7,
-    writeUnits: 11,
+    writeUnits: 13,
     requests: {},
     transitions: 0,
   },

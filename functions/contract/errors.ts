@@ -1,3 +1,5 @@
+import { platformLimits } from './limits.ts';
+
 /** The kinds of failures with their HTTP status and `error_code` (specification, section 7.1). 10029 is an addition. */
 export const errorTable = {
   unauthenticated: { status: 400, errorCode: 10001, name: 'SYS_PERMISSION_DENIED' },
@@ -62,6 +64,9 @@ export const agentMismatch = () => new ServiceError('badRequest', 'Agent mismatc
 /** The gateway uses the same text when it rejects a request itself. */
 export const unauthenticatedMessage = 'Missing or invalid API key: send a valid key in the header x-api-key';
 export const unauthenticated = () => new ServiceError('unauthenticated', unauthenticatedMessage);
+
+/** The gateway and the web function use the same text. */
+export const requestTooLarge = `The request body is too large: at most ${platformLimits.jsonBody}, for an upload about ${platformLimits.gatewayUpload}; larger files, up to 50 MB, are taken at the address of a stage with large uploads. Or its address and headers are: at most ${platformLimits.addressAndHeaders} together`;
 
 /** The message of every 5xx: only the request id, and for a failed reply the same reason as in its stream. */
 export const serverErrorMessage = (requestId: string, reason = 'Internal server error'): string =>

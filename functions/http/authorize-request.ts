@@ -4,6 +4,9 @@ import { ServiceError } from '#contract/errors.ts';
 import { formatLimits } from '#contract/rate-limits.ts';
 import { authorizeRequest } from '#domain/workspaces/authorize-request.ts';
 import { apiKeys, clock, log, meter, stageLimits, workspaces } from '#runtime/composition/services.ts';
+import { environment } from '#runtime/environment/environment.ts';
+import { signedCallerField } from '#runtime/environment/variables.ts';
+import { signCaller } from '#runtime/http/signed-caller.ts';
 import { endInvocation, observedRequests } from '#runtime/observability/invocation.ts';
 
 const authorize = authorizeRequest({
@@ -27,12 +30,13 @@ export const handler = observedRequests(
       if (!header?.[1]) throw unauthorized();
       try {
         const { workspaceId, apiKeyId, expiresAt, limits } = await authorize(header[1]);
-        return policy('Allow', event.methodArn, apiKeyId, {
+        const caller = {
           workspaceId,
           apiKeyId,
           ...(expiresAt !== null && { apiKeyExpiresAt: expiresAt }),
           ...(limits !== null && { limits: formatLimits(limits) }),
-        });
+        };
+        return policy('Allow', event.methodArn, apiKeyId, { ...caller, ...(await signedFields(caller)) });
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error;
         if (error.kind === 'accessDenied') return policy('Deny', event.methodArn, 'disabled', {});
@@ -40,6 +44,10 @@ export const handler = observedRequests(
       }
     }),
 );
+
+/** What the gateway sends to a web function as the caller. */
+const signedFields = async (caller: Record<string, string>): Promise<Record<string, string>> =>
+  environment('callerSecret') === undefined ? {} : { [signedCallerField]: await signCaller(caller) };
 
 /** The policy covers the whole stage, because the gateway caches it for every method called with the key. */
 function policy(

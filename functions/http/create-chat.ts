@@ -1,33 +1,5 @@
 import { route } from '#contract/routes/create-chat.ts';
-import { chatResource } from '#domain/chats/chat.ts';
-import { createChat } from '#domain/chats/create-chat.ts';
-import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
-import { agents, chats, idempotency, workspaces } from '#runtime/composition/services.ts';
-import { bufferedRoute } from '#runtime/http/buffered-route.ts';
-import { idempotencyKeyOf, replayHeaders } from '#runtime/http/idempotency-key.ts';
+import { observedRoute } from '#runtime/http/observed-route.ts';
+import { respond } from '#runtime/routes/create-chat.ts';
 
-const create = createChat({
-  agents: agents(),
-  chats: chats(),
-  idempotency: idempotency(),
-  workspaces: workspaces(),
-});
-
-export const handler = bufferedRoute(
-  route,
-  async (request, awaitRateLimit) => {
-    const { workspaceId, body } = request;
-    const { chat, replayed } = await create(
-      {
-        workspaceId,
-        agentId: body.agent_id,
-        name: body.name,
-        externalUserId: body.external_user_id,
-      },
-      idempotencyKeyOf(route, request),
-      awaitRateLimit,
-    );
-    return { data: chatResource(chat), headers: replayHeaders(replayed) };
-  },
-  { awaitsRateLimit: true, checkUsers: checkNamedUsers({ workspaces: workspaces() }) },
-);
+export const handler = observedRoute(route, respond);

@@ -2,12 +2,14 @@ import * as z from 'zod';
 import { corsOrigins } from '../cors-origins.ts';
 
 export const accessSettings = {
-  largeUploads: z
-    .boolean()
-    .default(true)
+  webFunctions: z
+    .enum(['all', 'uploads', 'none'])
+    .default('all')
     .describe(`
-      Accepts files of up to 50 MB, through CloudFront and a Lambda Web Function, which not every Region
-      has yet. With \`false\`, clients use the gateway's own address, and an upload has about 4.5 MB.`),
+      What Lambda Web Functions serve, which not every Region has yet: many requests share an environment,
+      and waiting costs nothing. With \`all\`, messages, new chats and uploads. With \`uploads\`, uploads
+      alone, of up to 50 MB. With \`none\` there is no CloudFront distribution: clients use the gateway's
+      own address, and an upload has about 4.5 MB. A change to or from \`none\` changes the base address.`),
 
   domain: z
     .strictObject({
@@ -24,8 +26,8 @@ export const accessSettings = {
         .meta({
           form: 'ARN',
           description: `
-            The certificate of the domain. With \`largeUploads\` it must be in us-east-1, because
-            CloudFront accepts no other; else in the Region of the stack.`,
+            The certificate of the domain. With a distribution (\`webFunctions\`) it must be in
+            us-east-1, because CloudFront accepts no other; else in the Region of the stack.`,
         }),
       hostedZone: z
         .strictObject({
@@ -62,12 +64,12 @@ export const accessSettings = {
     })
     .optional()
     .describe(`
-      AWS WAF in front of the service. It costs about 10 dollars a month, and with \`largeUploads\` 6
+      AWS WAF in front of the service. It costs about 10 dollars a month, and with a distribution 6
       more, which close the gateway's own address, so that requests cannot bypass the distribution.`),
 
   corsOrigins: corsOrigins.default([]).meta({
     form: 'list of origins',
-    limits: 'origins or `*` alone; without `largeUploads` at most 1',
+    limits: 'origins or `*` alone; without a distribution at most 1',
     description: `
       Origins whose pages may call the service from a browser, such as \`https://app.example.com\`; \`*\`
       is every origin. None by default, because a page shows its API key to everybody who opens it.`,

@@ -86,10 +86,10 @@ export const requestLimitSettings = {
     .meta({
       limits: '0, multiples of 100 up to 1,000, multiples of 1,000 up to 10,000',
       description: `
-        Requests a second that the upload endpoint accepts, from all senders together: as many as the
-        gateway accepts for a route. 0 closes the endpoint. No firewall protects it, so this setting and
-        \`webEnvironments\` limit what strangers cost. Some Regions accept fewer values, and reject the
-        others when the stack is deployed.`,
+        Requests a second that each endpoint of a web function accepts, from all senders together: as many
+        as the gateway accepts for a route. 0 closes the endpoints. No firewall protects them, so this
+        setting and \`webEnvironments\` limit what strangers cost. Some Regions accept fewer values, and
+        reject the others when the stack is deployed.`,
     }),
 
   webEnvironments: z
@@ -98,7 +98,17 @@ export const requestLimitSettings = {
     .max(10_000)
     .default(100)
     .describe(`
-      Environments of the upload endpoint, each of at most two processors and 32 uploads. 100 environments
-      take 3,200 uploads at once and use a tenth of the 2,000 processors that an account has in a Region.
-      Lambda allows 2 to 10,000, and never more than the account's processors.`),
+      Environments of each endpoint of a web function, each of at most two processors. 100 environments
+      take 6,400 messages and 3,200 uploads at once, and use a tenth of the 2,000 processors that an
+      account has in a Region. Lambda allows 2 to 10,000, and never more than the account's processors.`),
+
+  requestsPerEnvironment: z
+    .int()
+    .min(1)
+    .max(128)
+    .default(64)
+    .describe(`
+      Messages and new chats that one environment of a web function serves at once; of uploads at most 32.
+      Lambda starts another environment for the next one. More per environment cost less, and one that
+      fails interrupts more replies.`),
 };

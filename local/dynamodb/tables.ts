@@ -120,7 +120,10 @@ async function startWire(
     onOperatorWrite() {
       for (const call of context.onOperatorWrite) call();
     },
-    isFunction: (name) => [...context.functions.values()].some(({ functionName }) => functionName === name),
+    isFunction: (name) =>
+      [...context.functions.values(), ...context.webFunctions.values()].some(
+        ({ functionName }) => functionName === name,
+      ),
   });
   if (isEmbedded && !recordCalls && Object.keys(faults ?? {}).length === 0)
     context.emulatorRoute = { wire: wire.endpoint, emulator, shapes: new Map(shapes) };

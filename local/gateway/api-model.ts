@@ -26,13 +26,25 @@ export interface PathNode {
 
 export interface ApiMethod {
   readonly logicalId: string;
-  readonly integration: FunctionIntegration | MockIntegration;
+  readonly integration: FunctionIntegration | HttpIntegration | MockIntegration;
   readonly authorizer: ApiAuthorizer | undefined;
   readonly throttle: Throttle;
 }
 
 export interface FunctionIntegration {
   readonly functionArn: string;
+  readonly streamed: boolean;
+  readonly timeoutMilliseconds: number;
+}
+
+/** Forwards the request to an endpoint of the same template. */
+export interface HttpIntegration {
+  readonly httpMethod: string;
+  readonly domainName: string;
+  /** With parameters, such as `/chats/{chat_id}`. */
+  readonly path: string;
+  /** By the place in the integration's request, such as `header.x-a` or `path.chat_id`: the source, such as `context.requestId`. */
+  readonly parameters: Readonly<Record<string, string>>;
   readonly streamed: boolean;
   readonly timeoutMilliseconds: number;
 }

@@ -1,5 +1,11 @@
 import type { TemplateResource } from '../template/resource-kind.ts';
-import type { ApiAuthorizer, ApiMethod, FunctionIntegration, PathNode } from './api-model.ts';
+import type {
+  ApiAuthorizer,
+  ApiMethod,
+  FunctionIntegration,
+  HttpIntegration,
+  PathNode,
+} from './api-model.ts';
 import { type ApiResources, functionArnIn, reject } from './api-resources.ts';
 import { type MethodSetting, readThrottle } from './method-throttles.ts';
 import { type MockProperties, readMock } from './respond-mock.ts';
@@ -20,6 +26,8 @@ interface MethodProperties {
 }
 
 type IntegrationProperties = MockProperties['Integration'] & {
+  readonly IntegrationHttpMethod?: string;
+  readonly RequestParameters?: Readonly<Record<string, string>>;
   readonly ResponseTransferMode?: string;
   readonly TimeoutInMillis?: number;
   readonly Type?: string;
@@ -65,6 +73,7 @@ function readIntegration(
   if (integration?.Type === 'MOCK')
     return readMock({ Integration: integration, MethodResponses }, (reason) => reject(resource, reason));
   if (integration?.Type === 'AWS_PROXY') return readProxyIntegration(resource, integration);
+  if (integration?.Type === 'HTTP_PROXY') return readHttpIntegration(resource, integration);
   return reject(resource, `an integration of type ${integration?.Type} cannot run locally`);
 }
 
@@ -78,4 +87,27 @@ function readProxyIntegration(
   if (streamed !== Uri?.endsWith('/response-streaming-invocations'))
     reject(resource, 'ResponseTransferMode and the integration URI do not go together');
   return { functionArn, streamed, timeoutMilliseconds: TimeoutInMillis ?? DEFAULT_TIMEOUT_MILLISECONDS };
+}
+
+const PARAMETER = /^integration\.request\.((?:header|path)\..+)$/;
+
+function readHttpIntegration(
+  resource: TemplateResource,
+  { Uri, IntegrationHttpMethod, RequestParameters = {}, ...integration }: IntegrationProperties,
+): HttpIntegration {
+  const [, domainName, path] = /^https:\/\/([^/]+)(\/.*)$/.exec(Uri ?? '') ?? [];
+  if (domainName === undefined || path === undefined || IntegrationHttpMethod === undefined)
+    return reject(resource, `an integration with ${Uri} cannot run locally`);
+  const parameters = Object.entries(RequestParameters).map(([target, source]) => [
+    PARAMETER.exec(target)?.[1] ?? reject(resource, `the parameter ${target} cannot run locally`),
+    source,
+  ]);
+  return {
+    httpMethod: IntegrationHttpMethod,
+    domainName,
+    path,
+    parameters: Object.fromEntries(parameters) as Record<string, string>,
+    streamed: integration.ResponseTransferMode === 'STREAM',
+    timeoutMilliseconds: integration.TimeoutInMillis ?? DEFAULT_TIMEOUT_MILLISECONDS,
+  };
 }

@@ -31,11 +31,12 @@ export function responseHeaders(head: ProxyHead): string[] | undefined {
   }
   for (const cookie of head.cookies ?? []) pairs.push(['Set-Cookie', cookie]);
   if (pairs.some(([, value]) => !['string', 'number', 'boolean'].includes(typeof value))) return undefined;
-  return pairs.flatMap(([name, value]) => [
-    REMAPPED.has(name.toLowerCase()) ? `x-amzn-Remapped-${name.toLowerCase()}` : name,
-    String(value),
-  ]);
+  return pairs.flatMap(([name, value]) => [remapped(name), String(value)]);
 }
+
+/** The name that the gateway gives to a header of an integration's response. */
+export const remapped = (name: string): string =>
+  REMAPPED.has(name.toLowerCase()) ? `x-amzn-Remapped-${name.toLowerCase()}` : name;
 
 /** The status, or undefined if it is not between 200 and 599. */
 export function responseStatus(head: ProxyHead): number | undefined {

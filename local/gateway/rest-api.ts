@@ -37,7 +37,7 @@ export const restApi: ResourceKind = {
         const api = readRestApi(resources, context);
         server = await serveRestApi(api, context, context.hasDistribution ? 0 : context.options.port);
         context.endpoints.gateway = server.url;
-        context.clientFacingFunctions.push(...functionsOf(api.root));
+        for (const arn of authorizersOf(api.root)) context.authorizers.add(arn);
         context.origins.set(`${api.apiId}.execute-api.${context.region}.amazonaws.com`, server.respond);
       },
       async close() {
@@ -47,11 +47,7 @@ export const restApi: ResourceKind = {
   },
 };
 
-/** The ARNs of the functions, each authorizer before the methods that it protects. */
-const functionsOf = ({ methods, children }: PathNode): string[] => [
-  ...[...methods.values()].flatMap(({ authorizer, integration }) => [
-    ...(authorizer ? [authorizer.functionArn] : []),
-    ...('functionArn' in integration ? [integration.functionArn] : []),
-  ]),
-  ...children.flatMap(functionsOf),
+const authorizersOf = ({ methods, children }: PathNode): string[] => [
+  ...[...methods.values()].flatMap(({ authorizer }) => authorizer?.functionArn ?? []),
+  ...children.flatMap(authorizersOf),
 ];

@@ -1,25 +1,14 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { findFunction } from '../lambda/find-function.ts';
-import type { InvokableFunction } from '../lambda/invokable-function.ts';
-import type { RunContext } from '../run-context.ts';
 import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
 import type { ApiMethod, ApiModel } from './api-model.ts';
-import { type AuthorizeContext, createAuthorize } from './authorize.ts';
+import { createAuthorize } from './authorize.ts';
 import { GatewayFailure } from './gateway-failure.ts';
-import { isBinaryType } from './is-binary-type.ts';
+import { createIntegrate, type GatewayContext } from './integrate.ts';
 import { matchRoute, type RouteMatch } from './match-route.ts';
 import { createThrottle } from './method-throttles.ts';
-import {
-  createProxyEvent,
-  createRequestEvent,
-  type GatewayRequest,
-  readGatewayRequest,
-} from './proxy-event.ts';
+import { createRequestEvent, type GatewayRequest, readGatewayRequest } from './proxy-event.ts';
 import { readBody } from './read-body.ts';
 import { renderGatewayResponse } from './render-gateway-response.ts';
-import { respondBuffered } from './respond-buffered.ts';
-import { respondMock } from './respond-mock.ts';
-import { respondStreamed } from './respond-streamed.ts';
 
 export interface RestApiServer {
   readonly url: string;
@@ -27,10 +16,6 @@ export interface RestApiServer {
   readonly respond: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   close(): Promise<void>;
 }
-
-// Lambda's limit for the event of a synchronous call. A request's body is only a part of the event, and base64 makes
-// the body a third longer.
-const MAX_PAYLOAD_BYTES = 6 * 1024 * 1024;
 
 // API Gateway's limit for the request line and all header values.
 const MAX_HEADER_BYTES = 10_240;
@@ -41,10 +26,11 @@ const KEEP_ALIVE_MILLISECONDS = 350_000;
 /** Serves a REST API's routes under its stage. */
 export async function serveRestApi(
   api: ApiModel,
-  context: AuthorizeContext & Pick<RunContext, 'serving'>,
+  context: GatewayContext,
   port: number,
 ): Promise<RestApiServer> {
-  const { functions, serving, access } = context;
+  const { serving } = context;
+  const integrate = createIntegrate(api, context);
   const authorize = createAuthorize(api, context);
   const isWithinRate = createThrottle();
 
@@ -66,31 +52,12 @@ export async function serveRestApi(
       const body = await receiving;
       const event = createRequestEvent(api, route, gatewayRequest);
       const authorizer = method.authorizer && (await authorize(method.authorizer, event, gatewayRequest));
-      const { integration } = method;
-      if (!('functionArn' in integration)) return respondMock(integration, gatewayRequest, response);
-      const isBinary = isBinaryType(api.binaryMediaTypes, gatewayRequest.headerValue('content-type'));
-      const payload = JSON.stringify(createProxyEvent(event, authorizer, body, isBinary));
-      if (Buffer.byteLength(payload) > MAX_PAYLOAD_BYTES) throw new GatewayFailure('REQUEST_TOO_LARGE');
-      const fn = findIntegrated(integration.functionArn, methodArn(api, route, gatewayRequest));
-      if (integration.streamed) await respondStreamed(api, integration, fn, payload, response);
-      else await respondBuffered(api, integration, fn, payload, gatewayRequest, response);
+      await integrate({ route, event, authorizer, body, gatewayRequest }, response);
     } catch (error) {
       // The response waits for the whole request: a client that is still sending would not read it.
       await receiving.catch(() => {});
       throw error;
     }
-  }
-
-  /** The integration's function, if its resource-based policy allows the method to invoke it. */
-  function findIntegrated(functionArn: string, sourceArn: string): InvokableFunction {
-    const fn = findFunction({ functions }, functionArn);
-    if (!fn) throw new GatewayFailure('DEFAULT_5XX');
-    const rejection = access.denialOfService('apigateway.amazonaws.com', sourceArn, {
-      action: 'lambda:InvokeFunction',
-      resource: functionArn,
-    });
-    if (rejection) throw new GatewayFailure('API_CONFIGURATION_ERROR');
-    return fn;
   }
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -143,15 +110,6 @@ function sendFailure(
   const connection = request.complete ? {} : { Connection: 'close' };
   response.writeHead(status, { ...headers, ...connection, 'Content-Length': Buffer.byteLength(body) });
   response.end(body);
-}
-
-/** The source ARN in a function's permission: the method, with the names of path parameters instead of their values. */
-function methodArn(
-  { region, accountId, apiId, stage }: ApiModel,
-  { node }: RouteMatch,
-  gatewayRequest: GatewayRequest,
-) {
-  return `arn:aws:execute-api:${region}:${accountId}:${apiId}/${stage}/${gatewayRequest.httpMethod}${node.resourcePath}`;
 }
 
 function checkHeaderBytes({ method = '', url = '', rawHeaders }: IncomingMessage): void {

@@ -1,3 +1,4 @@
+import type { EmulatorRoute } from '../dynamodb/emulator-route.ts';
 import type { RunContext } from '../run-context.ts';
 
 /** The variables that Lambda and the run set, in addition to the template's. */
@@ -32,4 +33,14 @@ export function functionEnvironment(
     ...context.environmentFor(logicalId),
     ...context.options.environment,
   };
+}
+
+/** How the threads of a function with this access key call the DynamoDB emulator. */
+export function emulatorRouteFor(
+  { access: { rules }, emulatorRoute }: RunContext,
+  accessKeyId: string,
+): EmulatorRoute | undefined {
+  const sessions = new Map([...rules.sessions].filter(([key]) => key === accessKeyId));
+  // The maps of `rules` are shared, because rules are still added to them. A thread gets a copy when it starts.
+  return emulatorRoute && { ...emulatorRoute, rules: { ...rules, operator: undefined, sessions } };
 }

@@ -7,8 +7,6 @@ import { createWarmThreads } from './warm-threads.ts';
 export interface FunctionPool extends InvokableFunction {
   /** Loads one thread before the first invocation. Resolves when the thread is ready. */
   prewarm(): Promise<void>;
-  /** Milliseconds since the last call ended; 0 while a call runs or waits, Infinity before the first call. */
-  quietMilliseconds(): number;
   threads(): readonly FunctionThread[];
   /** Ends all threads, busy ones too. Returns how many. The next invocation starts a new thread. */
   killThreads(): number;
@@ -110,8 +108,6 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     async prewarm() {
       if (threads.count === 0 && !closed) await startThread();
     },
-    quietMilliseconds: () =>
-      queue.length > 0 || threads.all().some(({ busy }) => busy) ? 0 : performance.now() - lastEnd,
     threads: threads.all,
     killThreads: threads.kill,
     async close() {

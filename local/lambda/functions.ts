@@ -5,7 +5,7 @@ import type { RecordedCall } from '../wire/recorded-call.ts';
 import { createAccountConcurrency } from './account-concurrency.ts';
 import { findFunction } from './find-function.ts';
 import type { FunctionDefinition } from './function-definition.ts';
-import { functionEnvironment } from './function-environment.ts';
+import { emulatorRouteFor, functionEnvironment } from './function-environment.ts';
 import { createFunctionPool } from './function-pool.ts';
 import { createLoadGauge } from './load-gauge.ts';
 import { prewarm } from './prewarm.ts';
@@ -144,8 +144,6 @@ function defineFunction(
     runtime,
     roleArn,
   });
-  const { rules } = context.access;
-  const sessions = new Map([...rules.sessions].filter(([key]) => key === environment.AWS_ACCESS_KEY_ID));
   const variables = Object.entries(resolved.Environment?.Variables ?? {});
   return {
     logicalId,
@@ -164,10 +162,6 @@ function defineFunction(
       ...environment,
     },
     hasLogListener: context.options.onLog !== undefined,
-    // The maps of `rules` are shared, because rules are still added to them. A thread gets a copy when it starts.
-    emulatorRoute: context.emulatorRoute && {
-      ...context.emulatorRoute,
-      rules: { ...rules, operator: undefined, sessions },
-    },
+    emulatorRoute: emulatorRouteFor(context, environment.AWS_ACCESS_KEY_ID ?? ''),
   };
 }

@@ -1,4 +1,7 @@
+import type { EmulatorRoute } from '../dynamodb/emulator-route.ts';
+
 export interface WebFunctionDefinition {
+  readonly logicalId: string;
   readonly functionName: string;
   readonly domainName: string;
   /** The module that starts the server. */
@@ -7,14 +10,16 @@ export interface WebFunctionDefinition {
   readonly environment: Readonly<Record<string, string>>;
   readonly timeoutSeconds: number;
   readonly limits: WebFunctionLimits;
-  /** Starts the server before the first request. */
-  readonly prewarm: boolean;
+  /** Whether `onLine` does anything. */
+  readonly hasLogListener: boolean;
+  readonly emulatorRoute: EmulatorRoute | undefined;
   onLine(line: string): void;
 }
 
 export interface WebFunctionLimits {
   /** Undefined if the endpoint has no limit. */
   readonly requestsPerSecond: number | undefined;
-  /** Concurrent requests, over all environments of the endpoint. Further requests are rejected, not queued. */
-  readonly concurrency: number;
+  readonly maxEnvironments: number;
+  /** Concurrent requests of one environment. Requests beyond those of all environments are rejected, not queued. */
+  readonly requestsPerEnvironment: number;
 }

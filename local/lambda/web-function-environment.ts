@@ -12,10 +12,22 @@ export interface Environment {
   readonly port: number;
   /** Rejects if the server does not listen in time, or if it ends before. */
   readonly listening: Promise<void>;
+  /** Emits SIGTERM inside, and ends the environment a second later. */
+  shutDown(): void;
 }
 
 // Lambda's time limit for a server to start listening.
 const START_MILLISECONDS = 10_000;
+
+// Lambda sends SIGKILL about this long after SIGTERM.
+const SHUTDOWN_MILLISECONDS = 1000;
+
+// The memory of an environment of a web function; Lambda has no setting for it.
+const MEMORY_MEGABYTES = 2048;
+
+// An environment serves many requests at once. V8 then promotes what a smaller young generation cannot hold to the old
+// one, which costs 0.5 to 0.8 ms of processor time a reply.
+const YOUNG_GENERATION_MEGABYTES = 48;
 
 /** Starts an environment. `onEnded` is called when it has ended. */
 export async function startEnvironment(
@@ -38,7 +50,15 @@ export async function startEnvironment(
   });
   const listening = Promise.race([untilListening(port, definition.functionName), ended]);
   listening.catch(() => {});
-  return { worker, port, listening };
+  return {
+    worker,
+    port,
+    listening,
+    shutDown() {
+      worker.postMessage('SIGTERM');
+      setTimeout(() => void worker.terminate(), SHUTDOWN_MILLISECONDS).unref();
+    },
+  };
 }
 
 function startWorker(definition: WebFunctionDefinition, port: number): Worker {
@@ -53,7 +73,16 @@ function startWorker(definition: WebFunctionDefinition, port: number): Worker {
     execArgv: [],
     stdout: true,
     stderr: true,
-    workerData: { entry: definition.entry, runnerPorts } satisfies ServerThreadData,
+    resourceLimits: {
+      maxOldGenerationSizeMb: MEMORY_MEGABYTES,
+      maxYoungGenerationSizeMb: YOUNG_GENERATION_MEGABYTES,
+    },
+    workerData: {
+      entry: definition.entry,
+      hasLogListener: definition.hasLogListener,
+      emulatorRoute: definition.emulatorRoute,
+      runnerPorts,
+    } satisfies ServerThreadData,
   });
   passLines(worker.stdout, definition.onLine);
   passLines(worker.stderr, definition.onLine);

@@ -1,63 +1,60 @@
-import { Agent, type IncomingMessage, type ServerResponse } from 'node:http';
+import { Agent } from 'node:http';
 import { createThrottle } from '../gateway/method-throttles.ts';
-import { forwardToWebFunction } from './forward-to-web-function.ts';
+import { callEnvironment, platformResponse, type WebRequest, type WebResponse } from './call-environment.ts';
+import { createWebEnvironments } from './web-environments.ts';
 import type { WebFunctionDefinition } from './web-function-definition.ts';
-import { type Environment, startEnvironment } from './web-function-environment.ts';
 
 export interface WebFunctionServer {
-  respond(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  readonly logicalId: string;
+  readonly functionName: string;
+  /** Resolves when the headers of the response have arrived. Never rejects. */
+  send(request: WebRequest): Promise<WebResponse>;
+  /** Starts an environment before the first request. Resolves when it listens, or has failed. */
+  prewarm(): Promise<void>;
+  /** Whether each environment has requests. */
+  environments(): readonly { readonly busy: boolean }[];
+  /** Ends all environments at once, busy ones too. Returns how many. */
+  kill(): number;
+  /** Ends the oldest environments as Lambda does: SIGTERM, and the end a second later. Returns how many. */
+  shutDown(count: number): number;
   close(): Promise<void>;
 }
 
-/** Serves one environment. The first request starts it. After it has ended, the next request starts a new one. */
+/** Serves the environments of one web function under the limits of its endpoint. */
 export function startWebFunction(definition: WebFunctionDefinition): WebFunctionServer {
-  let environment: Promise<Environment> | undefined;
   const agent = new Agent({ keepAlive: true });
-  const { requestsPerSecond, concurrency } = definition.limits;
+  const { requestsPerSecond } = definition.limits;
   const isWithinRate = createThrottle();
-  let activeRequests = 0;
+  const environments = createWebEnvironments(definition);
+  const { logicalId, functionName, domainName, timeoutSeconds } = definition;
 
   /** Lambda does not document how it counts the requests of a second. Here, all of them may come at once. */
-  const isThrottled = (): boolean =>
-    activeRequests >= concurrency ||
-    (requestsPerSecond !== undefined &&
-      !isWithinRate(definition, { requestsPerSecond, burst: requestsPerSecond }));
-
-  async function ready(): Promise<number> {
-    environment ??= startEnvironment(definition, () => {
-      environment = undefined;
-    });
-    const { port, listening } = await environment;
-    await listening;
-    return port;
-  }
-
-  if (definition.prewarm) ready().catch(() => {});
+  const isTooFast = (): boolean =>
+    requestsPerSecond !== undefined &&
+    !isWithinRate(definition, { requestsPerSecond, burst: requestsPerSecond });
 
   return {
-    async respond(request, response) {
-      if (isThrottled()) {
-        // Lambda documents this header for its own errors, but not the value for a throttled request.
-        response.writeHead(429, { 'lambda-web-error-type': 'Platform.Throttled' }).end();
-        return;
+    logicalId,
+    functionName,
+    async send(request) {
+      const environment = isTooFast() ? undefined : environments.take();
+      if (environment === undefined) return platformResponse(429, 'Platform.Throttled');
+      const port = await environment.ready().catch(() => undefined);
+      if (port === undefined) {
+        environment.release();
+        return platformResponse(502, 'Runtime.InitError');
       }
-      activeRequests += 1;
-      response.once('close', () => {
-        activeRequests -= 1;
-      });
-      let port: number;
-      try {
-        port = await ready();
-      } catch {
-        response.writeHead(502, { 'lambda-web-error-type': 'Runtime.InitError' }).end();
-        return;
-      }
-      const { domainName, timeoutSeconds } = definition;
-      forwardToWebFunction(request, response, { agent, port, domainName, timeoutSeconds });
+      const response = await callEnvironment(request, { agent, port, domainName, timeoutSeconds });
+      response.body.once('close', () => environment.release());
+      return response;
     },
+    prewarm: environments.prewarm,
+    environments: environments.all,
+    kill: environments.kill,
+    shutDown: environments.shutDown,
     async close() {
       agent.destroy();
-      await (await environment)?.worker.terminate();
+      await environments.close();
     },
   };
 }

@@ -1,7 +1,9 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import path from 'node:path';
+import { pipeline } from 'node:stream';
 import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
-import { functionEnvironment } from './function-environment.ts';
+import { emulatorRouteFor, functionEnvironment } from './function-environment.ts';
 import { startWebFunction, type WebFunctionServer } from './web-function-server.ts';
 
 interface RevisionProperties {
@@ -35,14 +37,11 @@ const CODE_COPY = 'Custom::S3ObjectCopy';
 const DEFAULT_TIMEOUT_SECONDS = 30;
 const DEFAULT_CONCURRENCY = 64;
 
-/**
- * Web functions: HTTP servers, each in one environment, with the capacity of all environments of its endpoint in AWS.
- */
+/** Web functions: HTTP servers, whose environments are threads. */
 export const webFunctions: ResourceKind = {
   types: [FUNCTION, REVISION, ENDPOINT, CODE_COPY],
 
   async open(resources, context) {
-    const servers: WebFunctionServer[] = [];
     const arnOf = ({ properties, logicalId }: TemplateResource) =>
       `arn:aws:lambda:${context.region}:${context.accountId}:web-function/${context.resolve(properties.FunctionName, logicalId)}`;
     const domainOf = ({ logicalId }: TemplateResource) =>
@@ -75,16 +74,40 @@ export const webFunctions: ResourceKind = {
           );
           if (!revision) throw new Error(`${endpoint.logicalId} (${ENDPOINT}): its function has no revision`);
           const server = startServer(revision, resolved, domainOf(endpoint), context);
-          servers.push(server);
-          context.origins.set(domainOf(endpoint), server.respond);
+          context.webFunctions.set(domainOf(endpoint), server);
+          context.origins.set(domainOf(endpoint), (request, response) => respond(server, request, response));
         }
       },
       async close() {
-        await Promise.all(servers.map((server) => server.close()));
+        await Promise.all([...context.webFunctions.values()].map((server) => server.close()));
       },
     };
   },
 };
+
+/** Passes a request of the distribution on while it arrives, and the response to the client. */
+async function respond(
+  server: WebFunctionServer,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const disconnected = new AbortController();
+  response.once('close', () => {
+    if (!response.writableEnded) disconnected.abort();
+  });
+  const { status, rawHeaders, body, closesConnection } = await server.send({
+    method: request.method ?? '',
+    path: request.url ?? '',
+    rawHeaders: request.rawHeaders,
+    body: request,
+    signal: disconnected.signal,
+  });
+  // The client has disconnected.
+  if (response.destroyed) return void body.destroy();
+  const connection = closesConnection && !request.complete ? ['Connection', 'close'] : [];
+  response.writeHead(status, [...rawHeaders, ...connection]);
+  pipeline(body, response, () => {});
+}
 
 function startServer(
   revision: TemplateResource,
@@ -108,6 +131,7 @@ function startServer(
     ...functionEnvironment(context, { logicalId, functionName, taskRoot, runtime, roleArn }),
   };
   return startWebFunction({
+    logicalId,
     functionName,
     domainName,
     entry: path.join(taskRoot, environment.AWS_LAMBDA_NODEJS_ENTRYPOINT ?? 'index.js'),
@@ -116,11 +140,11 @@ function startServer(
     timeoutSeconds: resolved.ServiceConfig.TimeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS,
     limits: {
       requestsPerSecond: ThrottleConfig?.RateLimit,
-      concurrency:
-        (ScalingConfig?.MaxEnvironments ?? Number.POSITIVE_INFINITY) *
-        (resolved.ServiceConfig.MaxConcurrencyPerEnvironment ?? DEFAULT_CONCURRENCY),
+      maxEnvironments: ScalingConfig?.MaxEnvironments ?? Number.POSITIVE_INFINITY,
+      requestsPerEnvironment: resolved.ServiceConfig.MaxConcurrencyPerEnvironment ?? DEFAULT_CONCURRENCY,
     },
-    prewarm: context.options.prewarm ?? false,
+    hasLogListener: context.options.onLog !== undefined,
+    emulatorRoute: emulatorRouteFor(context, environment.AWS_ACCESS_KEY_ID ?? ''),
     onLine: (line) => context.options.onLog?.({ functionName, line }),
   });
 }

@@ -109,6 +109,7 @@ function newContext(options: RunOptions, stackName: string) {
     accountId: ACCOUNT_ID,
     access,
     functions: new Map(),
+    webFunctions: new Map(),
     origins: new Map(),
     hasDistribution: false,
     onOperatorWrite: [],
@@ -118,6 +119,6 @@ function newContext(options: RunOptions, stackName: string) {
     violations,
     dynamoCalls: [],
     calls: [],
-    clientFacingFunctions: [],
+    authorizers: new Set(),
   } satisfies Partial<RunContext>;
 }

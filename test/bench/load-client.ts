@@ -57,8 +57,13 @@ export function loadClientOf(target: Target) {
       return (await send<{ data: { id: number } }>('POST', '/chats', body)).data.id;
     },
 
-    async streamReply(chatId: number, message: string): Promise<TimedReply> {
-      const events = new EventTexts();
+    /** @param onDelta called with the text of each delta when it arrives */
+    async streamReply(
+      chatId: number,
+      message: string,
+      onDelta: (text: string) => void = () => undefined,
+    ): Promise<TimedReply> {
+      const events = new EventTexts(onDelta);
       let firstByte = Number.NaN;
       let firstDelta = Number.NaN;
       const start = performance.now();
@@ -178,6 +183,11 @@ class EventTexts {
   reply = '';
   isWhole = false;
   #rest = '';
+  readonly #onDelta: (text: string) => void;
+
+  constructor(onDelta: (text: string) => void) {
+    this.#onDelta = onDelta;
+  }
 
   /** @returns whether the text completed a delta */
   read(text: string): boolean {
@@ -189,7 +199,9 @@ class EventTexts {
       if (event === 'data: [DONE]') this.isWhole = true;
       if (!event.startsWith('event: response.output_text.delta\n')) continue;
       const payload = event.slice(event.indexOf('\ndata: ') + '\ndata: '.length);
-      this.reply += (JSON.parse(payload) as { delta: string }).delta;
+      const { delta } = JSON.parse(payload) as { delta: string };
+      this.reply += delta;
+      this.#onDelta(delta);
     }
     return this.reply.length > before;
   }

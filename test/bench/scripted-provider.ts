@@ -9,6 +9,10 @@ import { chunksOfReply, chunksPerReply, replyTo } from './reply-text.ts';
 export interface Pace {
   first: number;
   chunk: number;
+  /** Each chunk tells when it was sent: ` @` and epoch milliseconds. */
+  stamped?: boolean;
+  /** Chunks of a reply; by default those of `chunksOfReply`. */
+  chunks?: number;
 }
 
 export interface ProviderCounts {
@@ -86,11 +90,19 @@ async function stream(response: ServerResponse, completion: CompletionRequest): 
     delta({}, 'stop') +
     (completion.stream_options?.include_usage ? event({ choices: [], usage }) : '') +
     'data: [DONE]\n\n';
+  const { first, chunk, stamped, chunks: count } = pace;
+  if (stamped) {
+    await after(first);
+    response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+    for (let index = 0; index < (count ?? chunksPerReply) && !response.destroyed; index += 1) {
+      if (index > 0) await after(chunk);
+      response.write(delta({ role: 'assistant', content: ` @${Date.now()}` }, null));
+    }
+    return void response.end(end);
+  }
   const chunks = chunksOfReply(lastMessage(completion)).map((content) =>
     delta({ role: 'assistant', content }, null),
   );
-
-  const { first, chunk } = pace;
   if (first > 0) await after(first);
   response.writeHead(200, { 'Content-Type': 'text/event-stream' });
   if (chunk === 0) {

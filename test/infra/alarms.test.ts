@@ -8,7 +8,7 @@ import { metrics } from '#runtime/observability/metric-names.ts';
 import { fixedCosts } from '../../bin/cost/fixed-costs.ts';
 import { createService, evaluate, type Resource, synthesize } from './synthesize.ts';
 
-const settings = { largeUploads: true, alarmEmails: ['someone@example.com'] };
+const settings = { webFunctions: 'all', alarmEmails: ['someone@example.com'] };
 const { template, resources, resource } = synthesize({ settings });
 
 interface AlarmProperties {

@@ -123,7 +123,7 @@ test('every wait ends by itself, looks again, and fails the batch only when it g
     expect(Next).toBe('See what has become of the batch');
   }
   const shorter = definitionOf({
-    settings: JSON.stringify({ largeUploads: false, batchTimeoutSeconds: 60 }),
+    settings: JSON.stringify({ webFunctions: 'none', batchTimeoutSeconds: 60 }),
   });
   expect(shorter.States['Wait for the requests that are left']?.TimeoutSeconds).toBe(60);
 });
@@ -157,7 +157,7 @@ test('a worker has one message, twenty work at most, and a workspace has places 
   for (const id of ['ProcessBatchItems', 'FailDeadLetters', 'DispatchBatch', 'ReconcileBatches'])
     expect(slotsOf(id)).toBe('15');
   const { resource: of } = synthesize({
-    settings: JSON.stringify({ largeUploads: false, batchWorkspaceShare: 0.01 }),
+    settings: JSON.stringify({ webFunctions: 'none', batchWorkspaceShare: 0.01 }),
   });
   expect(slotsOf('DispatchBatch', of)).toBe('1');
 });

@@ -5,7 +5,7 @@ import { parseSettings } from '#lib/settings.ts';
 import configuration from '../../cdk.json' with { type: 'json' };
 import { createService } from './synthesize.ts';
 
-const plain = { largeUploads: false };
+const plain = { webFunctions: 'none' };
 
 /** The reserved concurrency and the event sources' concurrency by function, and the warnings of the synth. */
 function concurrencyOf(settings: Record<string, unknown> = {}) {

@@ -27,7 +27,7 @@ const variablesOf = ({ resources }: Synthesized): Record<string, Record<string, 
 const paths = new Set(Object.values<Route>(routes).map(({ path }) => path));
 
 describe('several origins, with a distribution', () => {
-  const stage = synthesize({ settings: { largeUploads: true, corsOrigins: [origin, other] } });
+  const stage = synthesize({ settings: { webFunctions: 'all', corsOrigins: [origin, other] } });
   const { resource, template } = stage;
 
   test('one policy of all behaviours names them, and overrides what an origin says', () => {
@@ -84,7 +84,7 @@ describe('several origins, with a distribution', () => {
 });
 
 describe('one origin, without a distribution', () => {
-  const stage = synthesize({ settings: { largeUploads: false, corsOrigins: [origin] } });
+  const stage = synthesize({ settings: { webFunctions: 'none', corsOrigins: [origin] } });
 
   test('every path takes a preflight without a key, and names the origin', () => {
     const preflights = methodsOf(stage, 'OPTIONS');
@@ -133,13 +133,16 @@ describe('one origin, without a distribution', () => {
   });
 });
 
-test.each([true, false])('without origins nothing is there, with large uploads: %s', (largeUploads) => {
-  const stage = synthesize({ settings: { largeUploads } });
-  expect(methodsOf(stage, 'OPTIONS')).toEqual([]);
-  expect(JSON.stringify(stage.template.toJSON())).not.toMatch(
-    /access-control|AccessControl|ResponseHeadersPolicy|CORS_ORIGIN|ANSWERS_PREFLIGHTS|"Vary"/,
-  );
-});
+test.each(['all', 'uploads', 'none'])(
+  'without origins nothing is there, with web functions: %s',
+  (webFunctions) => {
+    const stage = synthesize({ settings: { webFunctions } });
+    expect(methodsOf(stage, 'OPTIONS')).toEqual([]);
+    expect(JSON.stringify(stage.template.toJSON())).not.toMatch(
+      /access-control|AccessControl|ResponseHeadersPolicy|CORS_ORIGIN|ANSWERS_PREFLIGHTS|"Vary"/,
+    );
+  },
+);
 
 describe('the lists cover the contract', () => {
   const operations = Object.values(openApiDocument('1.0.0').paths ?? {}).flatMap((path) =>
@@ -187,7 +190,7 @@ test.each([
 test.each([
   [{ corsOrigins: ['https://app.example.com', 'http://localhost:5173', 'http://[::1]:8080'] }],
   [{ corsOrigins: ['*'] }],
-  [{ corsOrigins: ['*'], largeUploads: false }],
+  [{ corsOrigins: ['*'], webFunctions: 'none' }],
 ])('%j is taken', (settings) => {
   expect(parseSettings(settings).corsOrigins).toEqual(settings.corsOrigins);
 });
@@ -199,7 +202,7 @@ test('* stands alone', () => {
 });
 
 test('several origins need a distribution', () => {
-  expect(() => parseSettings({ corsOrigins: [origin, other], largeUploads: false })).toThrow(
-    /^Settings: corsOrigins: must be one origin at most when largeUploads is off: .*$/,
+  expect(() => parseSettings({ corsOrigins: [origin, other], webFunctions: 'none' })).toThrow(
+    /^Settings: corsOrigins: must be one origin at most when webFunctions is none: .*$/,
   );
 });

@@ -6,7 +6,7 @@ import { synthesize } from './synthesize.ts';
 
 const document = readFileSync(join(import.meta.dirname, '../../docs/deploy.md'), 'utf8');
 const { template } = synthesize({
-  settings: { largeUploads: true, webSearch: { provider: 'brave' } },
+  settings: { webFunctions: 'all', webSearch: { provider: 'brave' } },
 });
 
 const tables = document

@@ -65,7 +65,7 @@ const documentedRules: Readonly<Record<string, readonly string[]>> = {
 
 describe('with a distribution, domain and firewall', () => {
   const { template, resource, resources } = synthesize({
-    settings: { largeUploads: true, domain, firewall },
+    settings: { webFunctions: 'all', domain, firewall },
   });
   const { DistributionConfig: config } = resource('AWS::CloudFront::Distribution').Properties;
 
@@ -129,11 +129,11 @@ describe('with a distribution, domain and firewall', () => {
   });
 
   test('one that counts closes nothing, and a stage without one has none', () => {
-    const counting = synthesize({ settings: { largeUploads: true, firewall: { mode: 'count' } } });
+    const counting = synthesize({ settings: { webFunctions: 'all', firewall: { mode: 'count' } } });
     expect(counting.resource('AWS::WAFv2::WebACL').Properties).toMatchObject({
       Rules: [{ Name: 'PastTheDistribution', Action: { Count: {} } }],
     });
-    const without = synthesize({ settings: { largeUploads: true } });
+    const without = synthesize({ settings: { webFunctions: 'all' } });
     expect(without.resources('AWS::WAFv2::WebACL')).toEqual({});
   });
 
@@ -151,7 +151,7 @@ describe('with a distribution, domain and firewall', () => {
 });
 
 describe('without a distribution', () => {
-  const { template, resource } = synthesize({ settings: { largeUploads: false, domain, firewall } });
+  const { template, resource } = synthesize({ settings: { webFunctions: 'none', domain, firewall } });
 
   test('the gateway has the name, and its path is the same as at its own address', () => {
     expect(resource('AWS::ApiGateway::DomainName').Properties).toMatchObject({
@@ -220,7 +220,7 @@ describe('without a distribution', () => {
   });
 
   test('one that counts lets everything pass', () => {
-    const counting = synthesize({ settings: { largeUploads: false, firewall: { mode: 'count' } } });
+    const counting = synthesize({ settings: { webFunctions: 'none', firewall: { mode: 'count' } } });
     const { Rules } = counting.resource('AWS::WAFv2::WebACL').Properties as {
       Rules: { Action?: object; OverrideAction?: object }[];
     };
@@ -235,7 +235,7 @@ test.each([
   [{ domain: { name: 'agents.example.com', certificateArn: 'arn:aws:iam::1:x' } }, 'ARN of a certificate'],
   [
     { domain: { ...domain, certificateArn: certificateArn.replace('us-east-1', 'eu-west-1') } },
-    'domain.certificateArn: must be of us-east-1 when largeUploads is on',
+    'domain.certificateArn: must be of us-east-1 unless webFunctions is none',
   ],
   [
     { domain: { ...domain, hostedZone: { ...domain.hostedZone, name: 'example.org' } } },

@@ -5,7 +5,7 @@ import { functionNames } from '#lib/function-table.ts';
 import { originSecretHeader, variables, viewerHostHeader } from '#runtime/environment/variables.ts';
 import { synthesize } from './synthesize.ts';
 
-const { template, resource, resources } = synthesize({ settings: { largeUploads: true } });
+const { template, resource, resources } = synthesize({ settings: { webFunctions: 'all' } });
 
 interface Behavior {
   PathPattern?: string;
@@ -30,7 +30,7 @@ test('it is on unless a stage turns it off, and then nothing of it is there', ()
   expect(Object.keys(synthesize({ settings: {} }).resources('AWS::CloudFront::Distribution'))).toHaveLength(
     1,
   );
-  const plain = synthesize({ settings: { largeUploads: false } });
+  const plain = synthesize({ settings: { webFunctions: 'none' } });
   const types = Object.values(plain.template.toJSON().Resources as Record<string, { Type: string }>);
   expect(types.map(({ Type }) => Type).filter((type) => /CloudFront|WebFunction|Custom/.test(type))).toEqual(
     [],

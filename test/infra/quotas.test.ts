@@ -5,7 +5,7 @@ import { synthesize } from './synthesize.ts';
 /** The template of the settings that make it largest. */
 const { template, resources, resource } = synthesize({
   settings: {
-    largeUploads: true,
+    webFunctions: 'all',
     firewall: {},
     alarmEmails: ['someone@example.com'],
     webSearch: { provider: 'brave' },

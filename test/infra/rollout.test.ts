@@ -50,7 +50,7 @@ function everythingBefore(id: string, dependencies: ReadonlyMap<string, Readonly
 
 /** The template of the settings that make it largest. */
 const { template } = synthesize({
-  settings: { largeUploads: true, firewall: {}, webSearch: { provider: 'brave' } },
+  settings: { webFunctions: 'all', firewall: {}, webSearch: { provider: 'brave' } },
 });
 const { Resources } = template.toJSON() as { Resources: Record<string, Resource> };
 const dependencies = dependenciesOf(Resources);

@@ -12,9 +12,9 @@ const everything = { domain, firewall: {}, alarmEmails: ['someone@example.com'] 
 test.each([
   ['production', {}],
   ['production', everything],
-  ['production', { ...everything, largeUploads: false }],
+  ['production', { ...everything, webFunctions: 'none' }],
   ['production', { corsOrigins: ['https://a.example', 'https://b.example'] }],
-  ['production', { corsOrigins: ['https://a.example'], largeUploads: false }],
+  ['production', { corsOrigins: ['https://a.example'], webFunctions: 'none' }],
   ['staging', {}],
   ['development', {}],
   ['local', {}],

@@ -23,7 +23,7 @@ const pascalCase = (name: string): string =>
 
 const production = synthesize();
 const development = synthesize({ stage: 'development' });
-const withUploads = synthesize({ settings: { largeUploads: true } });
+const withUploads = synthesize({ settings: { webFunctions: 'all' } });
 
 describe.each(stateful)('%s', (type, logicalId) => {
   test(`is ${logicalId} in the template`, () => {

@@ -42,7 +42,7 @@ export function createApp(context: Record<string, unknown> = {}): App {
 }
 
 /** Without the distribution for large uploads, most of whose resources belong to the library. */
-const plain = { settings: { largeUploads: false } };
+const plain = { settings: { webFunctions: 'none' } };
 
 /** The service of one stage, without large uploads unless settings are given. */
 export function createService(context: Record<string, unknown> = {}): { app: App; stack: ServiceStack } {

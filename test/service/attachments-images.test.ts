@@ -3,6 +3,7 @@ import { imageSize } from 'image-size';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { countPreparedFiles, lastPrompt, openAttachmentChat } from '#support/attaching.ts';
 import { submit, waitForBatchEnd } from '#support/batches.ts';
+import { functionIds } from '#support/entry-points.ts';
 import { fileBucketOf } from '#support/file-bucket.ts';
 import { pngOf } from '#support/image-bytes.ts';
 import { gif } from '#support/sample-files.ts';
@@ -104,7 +105,7 @@ it('an image is shown to batches that go on with its chat, and both are told whe
 
   for (const uuid of [file, other]) await fileBucketOf(service).remove(chat.workspaceId, uuid);
   // Warm threads have the image in memory.
-  for (const name of ['SendMessage', 'ProcessBatchItems'])
+  for (const name of [functionIds['send-message'], 'ProcessBatchItems'])
     expect(service.run.killWorkers(name)).toBeGreaterThan(0);
   await chat.send('Is it still there?');
   expect(lastPrompt(model)).toContain('is no longer there');

@@ -22,7 +22,7 @@ beforeAll(async () => {
   const [several, one] = [join(folder, 'several'), join(folder, 'one')];
   await Promise.all([
     synthesize(several, { corsOrigins: [app, other] }),
-    synthesize(one, { corsOrigins: [app], largeUploads: false }),
+    synthesize(one, { corsOrigins: [app], webFunctions: 'none' }),
   ]);
   distributed = await startService({ assembly: several, maxConcurrency: 1 });
   plain = await startService({ assembly: one, maxConcurrency: 1 });

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type ApiResponse, type Client, clientOf } from '#support/client.ts';
+import { functionIds } from '#support/entry-points.ts';
 import {
   callsByMessage,
   type ModelCall,
@@ -60,7 +61,7 @@ async function sendWhenReleased(chatId: number, message: string): Promise<ApiRes
 
 it('a killed function frees its chat by doing nothing', async () => {
   const { chatId, events } = await startReply('killed');
-  service.run.killWorkers('SendMessage');
+  service.run.killWorkers(functionIds['send-message']);
   const start = performance.now();
   await expect(events.rest()).rejects.toThrow();
   expect((await sendWhenReleased(chatId, 'go on')).body.data).toBe('Hello');

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ApiResponse, type Client, clientOf } from '#support/client.ts';
 import { dataTableOf } from '#support/data-table.ts';
+import { functionIds, statusOfDeath } from '#support/entry-points.ts';
 import {
   callsByMessage,
   type ModelCall,
@@ -111,7 +112,7 @@ describe('a client that leaves', () => {
 
 describe('a function that is killed', () => {
   const kill = async ({ chatId, events, call }: Awaited<ReturnType<typeof startReply>>) => {
-    service.run.killWorkers('SendMessage');
+    service.run.killWorkers(functionIds['send-message']);
     // The stream breaks with an error, so a client cannot take the partial reply for a complete one.
     await expect(events.rest()).rejects.toThrow();
     await call.gone;
@@ -144,7 +145,7 @@ describe('a function that is killed', () => {
     expect(contentsOf(await historyOf(client, chatId))).toEqual(['killed', '', 'go on', 'Gladly']);
   });
 
-  it('with stream false is a 500 of the gateway, in the envelope', async () => {
+  it('with stream false has the status of the platform', async () => {
     const chatId = await createChat(client, tenant);
     const called = callFor('killed plainly');
     const sending = send(client, tenant, chatId, 'killed plainly');
@@ -153,10 +154,8 @@ describe('a function that is killed', () => {
     await expect
       .poll(async () => contentsOf(await historyOf(client, chatId)), { timeout: 10_000 })
       .toEqual(['killed plainly']);
-    service.run.killWorkers('SendMessage');
-    const { status, body } = await sending;
-    expect(status).toBe(500);
-    expect(body).toEqual({ data: null, message: expect.any(String), error_code: 10005 });
+    service.run.killWorkers(functionIds['send-message']);
+    expect((await sending).status).toBe(statusOfDeath);
     expect(contentsOf(await historyOf(client, chatId))).toEqual(['killed plainly']);
   });
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AgentRuntime } from '#domain/chats/agent-runtime.ts';
 import type { Reply } from '#domain/chats/gather-reply.ts';
@@ -79,7 +80,7 @@ async function start(
     attachedFileUuids: [],
     externalUserId: undefined,
   };
-  const started = await startTurn(services)(input, key, unlimited);
+  const started = await startTurn(services)(input, { requestId: randomUUID(), key }, unlimited);
   if (!('turn' in started)) throw new Error('The turn has its reply already');
   return started;
 }
@@ -198,7 +199,7 @@ describe('a send that is made again', () => {
     expect(
       await startTurn(functionWith())(
         { ...repeated, attachedFileUuids: [], externalUserId: undefined },
-        keyOf('wakes up'),
+        { requestId: 'another', key: keyOf('wakes up') },
         unlimited,
       ),
     ).toMatchObject({ reply: { content: 'the answer' } });

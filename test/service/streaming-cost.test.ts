@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type Client, clientOf } from '#support/client.ts';
 import { type DynamoProxy, startDynamoProxy } from '#support/dynamo-proxy.ts';
+import { isReplier } from '#support/entry-points.ts';
 import {
   callsByMessage,
   type ModelCall,
@@ -54,7 +55,7 @@ it('takes two round trips before the model is asked and six write units in all',
   const chain: { target: string; depth: number }[] = [];
   let itemsRead = 0;
   proxy.handle = async (call, pass) => {
-    if (!call.functionName.includes('SendMessage')) return pass();
+    if (!isReplier(call.functionName)) return pass();
     const depth = deepest + 1;
     chain.push({ target: call.target, depth });
     const requestItems = call.body.RequestItems as Record<string, { Keys: unknown[] }> | undefined;
@@ -92,7 +93,7 @@ it('takes two round trips before the model is asked and six write units in all',
   const own = service.run
     .dynamoCalls()
     .slice(recorded)
-    .filter(({ functionName }) => functionName?.includes('SendMessage'));
+    .filter(({ functionName }) => isReplier(functionName));
   const units = (kind: 'readUnits' | 'writeUnits') =>
     own.reduce((sum, { consumed }) => sum + consumed[kind], 0);
   console.log(
@@ -111,7 +112,7 @@ it('writes nothing but the rate limit until that has let the send in, and nothin
   const limitChecked = Promise.withResolvers<void>();
   const seen: string[] = [];
   proxy.handle = async ({ target, functionName, body: { Key } }, pass) => {
-    if (!functionName.includes('SendMessage')) return pass();
+    if (!isReplier(functionName)) return pass();
     const isBucket = JSON.stringify(Key ?? '').includes('#RATE#');
     seen.push(isBucket ? 'bucket' : target);
     const response = await pass();
@@ -138,5 +139,5 @@ it('writes nothing but the rate limit until that has let the send in, and nothin
   const before = service.run.dynamoCalls().length;
   expect((await client.post(path, body)).status).toBe(429);
   const own = service.run.dynamoCalls().slice(before);
-  expect(own.filter(({ functionName }) => functionName?.includes('SendMessage'))).toEqual([]);
+  expect(own.filter(({ functionName }) => isReplier(functionName))).toEqual([]);
 });

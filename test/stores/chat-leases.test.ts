@@ -71,6 +71,24 @@ describe('a chat lease is taken', () => {
     expect(results.map((result) => result.chat)).toEqual(results.map(() => taken?.chat));
   });
 
+  it('once for each request, which its further attempts alone may take again', async () => {
+    const chat = await create();
+    const request = { id: 'request-1', isFurtherAttempt: false };
+    expect(await take(chat, { request })).toMatchObject({ taken: true });
+    await chats.releaseLease(chat, lease.id, 2);
+    const repeated = await take(chat, { lease: otherLease, request });
+    expect(repeated).toMatchObject({ taken: false, chat: { lease: null, messageCount: 2 }, startedAt: 1 });
+    const other = { id: 'request-2', isFurtherAttempt: false };
+    expect(await take(chat, { lease: otherLease, request: other })).toMatchObject({ taken: true });
+    await chats.releaseLease(chat, otherLease.id, 4);
+    const further = { lease, request: { ...other, isFurtherAttempt: true } };
+    expect(await take(chat, further)).toMatchObject({ taken: true });
+    await chats.releaseLease(chat, lease.id, 6);
+    expect(await take(chat, { lease, request: other })).toMatchObject({ taken: false, startedAt: 5 });
+    // A batch has no such request, and no gateway repeats it.
+    expect(await take(chat)).toMatchObject({ taken: true });
+  });
+
   it('for its own agent alone', async () => {
     const chat = await create();
     expect(await take(chat, { agentId: 'agent-2' })).toEqual({ taken: false, chat });

@@ -28,6 +28,9 @@ export interface Call {
   signal?: AbortSignal;
 }
 
+/** The body of a response of Lambda itself, in place of a web function that has died or has no room for the request. */
+const noEnvelope = { data: null as never, message: null, error_code: Number.NaN };
+
 /** A client of the interface, over HTTP. `get` and `post` fail if a response breaks the contract. */
 export function clientOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<Tenant, 'apiKey'>) {
   const addressOf = (path: string): string => (path.startsWith('http') ? path : service.baseUrl + path);
@@ -49,11 +52,13 @@ export function clientOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<Ten
     });
   const call = async <Data>(method: string, path: string, options?: Call): Promise<ApiResponse<Data>> => {
     const response = await request(method, path, options);
+    const text = await response.text();
     const result: ApiResponse<Data> = {
       status: response.status,
       headers: response.headers,
-      body: (await response.json()) as ApiResponse<Data>['body'],
+      body: text === '' ? noEnvelope : (JSON.parse(text) as ApiResponse<Data>['body']),
     };
+    if (result.body === noEnvelope) return result;
     const routePath = new URL(addressOf(path)).pathname.slice(new URL(service.baseUrl).pathname.length);
     checkResponse({ method, path: routePath, ...result });
     return result;

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { type AgentDefinition, agentDefinition } from '#contract/agent.ts';
 import type { StreamEventBody } from '#contract/events.ts';
 import type { Agent } from '#domain/agents/agent.ts';
@@ -23,6 +24,8 @@ export type RunningTurn = Extract<StartedTurn, { turn: object }>;
 
 interface SendOptions {
   key?: IdempotencyKey | null;
+  /** By default a new one. */
+  requestId?: string;
   awaitRateLimit?: () => Promise<void>;
   deadline?: number;
   /** Of this function alone. */
@@ -98,8 +101,21 @@ export async function openMemoryChat(): Promise<MemoryChat> {
       ...{ workspaceId, hash, fingerprint: 'request', at: clock.now().getTime() },
       ...changes,
     }),
-    send: (input, { key = null, awaitRateLimit = async () => undefined, deadline = 600_000, ...own } = {}) =>
-      startTurn({ ...services, ...own.services })(input, key, { awaitRateLimit, deadline: () => deadline }),
+    send: (
+      input,
+      {
+        key = null,
+        requestId = randomUUID(),
+        awaitRateLimit = async () => undefined,
+        deadline = 600_000,
+        ...own
+      } = {},
+    ) =>
+      startTurn({ ...services, ...own.services })(
+        input,
+        { requestId, key },
+        { awaitRateLimit, deadline: () => deadline },
+      ),
     async start(input, options) {
       const started = await memoryChat.send(input, options);
       if (!('turn' in started)) throw new Error('The turn has its reply already');

@@ -65,6 +65,7 @@ async function joinSharedService(): Promise<Service> {
       ...run,
       endpoints: run.endpoints as RunningTemplate['endpoints'],
       killWorkers: unshared,
+      shutDownEnvironments: unshared,
       workers: unshared,
       dynamoCalls: unshared,
       calls: unshared,

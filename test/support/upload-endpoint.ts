@@ -77,7 +77,7 @@ export async function startUploadEndpoint(service: Service): Promise<UploadEndpo
   };
 }
 
-async function findPort(): Promise<number> {
+export async function findPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
@@ -86,7 +86,7 @@ async function findPort(): Promise<number> {
   return port;
 }
 
-async function listening(port: number, child: ChildProcess): Promise<void> {
+export async function listening(port: number, child: ChildProcess): Promise<void> {
   while (child.exitCode === null) {
     const socket = connect(port, '127.0.0.1');
     const [outcome] = await Promise.race([
@@ -97,7 +97,7 @@ async function listening(port: number, child: ChildProcess): Promise<void> {
     if (outcome) return;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  throw new Error(`The upload endpoint has ended with ${child.exitCode}`);
+  throw new Error(`The endpoint has ended with ${child.exitCode}`);
 }
 
 async function open(port: number): Promise<RawConnection> {

@@ -158,7 +158,7 @@ const floors: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['agents', 'knowledge', 'webhooks', 'chats'],
     ['batches'],
   ],
-  'functions/runtime': [['environment'], ['observability'], ['composition'], ['http']],
+  'functions/runtime': [['environment'], ['observability'], ['composition'], ['http'], ['routes']],
 };
 
 describe.each(Object.entries(floors))('%s', (folder, levels) => {

@@ -22,6 +22,47 @@ async function leaseTo(until: number): Promise<Chat> {
   return memory.read(chat);
 }
 
+describe('a send that the gateway repeats', () => {
+  const repeated = { requestId: 'request-1' };
+
+  it('is rejected while its reply runs, and then gets the stored reply', async () => {
+    const started = await memory.start(input(), repeated);
+    await expect(memory.send(input(), repeated)).rejects.toThrow(busy);
+    await memory.finish(started);
+    expect(await memory.send(input(), repeated)).toMatchObject({
+      reply: { position: 2, content: 'Hello' },
+      agent: { agentId: chat.agentId },
+    });
+    expect(await memory.contents(chat)).toEqual(['Hi', 'Hello']);
+    expect(memory.model.replies).toHaveLength(1);
+  });
+
+  it('starts no second turn after its function has died, with or without its message', async () => {
+    await memory.talk(chat, 'Before');
+    const started = await memory.start(input(), { ...repeated, services: withoutLease() });
+    expect(await memory.send(input(), repeated)).toMatchObject({
+      reply: { content: '', error: interrupted },
+    });
+    await started.running.abort();
+    const lost = { requestId: 'request-2' };
+    const put = async () => {
+      throw new Error('The function has died');
+    };
+    const messages = { ...memory.services.messages, put };
+    await expect(memory.send(input(), { ...lost, services: { messages } })).rejects.toThrow('has died');
+    await expect(memory.send(input(), lost)).rejects.toThrow(busy);
+    expect(await memory.contents(chat)).toEqual(['Before', 'Hello', 'Hi', '']);
+  });
+
+  it('is a new turn to its own further attempts', async () => {
+    await memory.services.messages.put(chat, userMessage(1, 'Dead'));
+    await leaseTo(0);
+    await memory.finish(await memory.start(input(), repeated));
+    expect(await memory.contents(chat)).toEqual(['Dead', '', 'Hi', 'Hello']);
+    expect(await memory.send(input(), repeated)).toMatchObject({ reply: { position: 4 } });
+  });
+});
+
 describe('a send to a chat with a lease', () => {
   it('is rejected until the lease expires', async () => {
     await leaseTo(memory.clock.now().getTime() + 1000);

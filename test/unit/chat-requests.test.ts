@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Chat } from '#domain/chats/chat.ts';
 import { createChat } from '#domain/chats/create-chat.ts';
@@ -29,7 +30,8 @@ describe('creating a chat', () => {
     changes: object = {},
     key: IdempotencyKey | null = null,
     awaitRateLimit: () => Promise<void> = unlimited,
-  ) => createChat(memory.services)({ ...fields, ...changes }, key, awaitRateLimit);
+    gateway = memory.keyOf(randomUUID()),
+  ) => createChat(memory.services)({ ...fields, ...changes }, { client: key, gateway }, awaitRateLimit);
   const countChats = async () =>
     (await memory.services.chats.page({ workspaceId }, { limit: 1, offset: 0, ascending: true })).total;
 
@@ -51,6 +53,19 @@ describe('creating a chat', () => {
     expect(await messageOf(create(unknown, null, limited))).toBe('Agent not found');
     expect(await messageOf(create({}, null, limited))).toBe('Rate limit exceeded');
     expect(await countChats()).toBe(0);
+  });
+
+  it('is done once when the gateway repeats the request, whatever key the client has sent', async () => {
+    const request = memory.keyOf('request of the gateway');
+    const first = await create({}, null, unlimited, request);
+    expect(await create({}, null, unlimited, request)).toEqual({ chat: first.chat, replayed: false });
+    const key = memory.keyOf('key');
+    const second = await create({}, key, unlimited, memory.keyOf('another request'));
+    expect(await create({}, key, unlimited, memory.keyOf('another request'))).toEqual({
+      chat: second.chat,
+      replayed: true,
+    });
+    expect(await countChats()).toBe(2);
   });
 
   it('again with its key returns the chat as it was created, even if its agent is gone', async () => {

@@ -2,6 +2,7 @@ import { replyInProgress, ServiceError } from '#contract/errors.ts';
 import type { AgentServices } from '#domain/agents/services.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import type { Chat, Lease } from './chat.ts';
+import type { LeaseRequest } from './chat-store.ts';
 import { type CheckedSend, requireOwnChat, requirePublishedAgent } from './check-send.ts';
 import { closeAbandonedTurn } from './close-abandoned-turn.ts';
 import { lastPosition } from './message.ts';
@@ -15,6 +16,11 @@ type AcquireServices = Pick<ChatServices, 'chats' | 'messages' | 'replySettings'
 
 type LeasedChat = Chat & { lease: Lease };
 
+/** The turn that an earlier request with the same id has started, by the position of its user message. */
+export interface PreviousTurn {
+  startedAt: number;
+}
+
 /**
  * Acquires the lease of the chat, and reads its history concurrently: one round trip.
  * @returns `retry` after an abandoned turn was in the way and has been closed
@@ -23,17 +29,22 @@ type LeasedChat = Chat & { lease: Lease };
  */
 export const acquireChatLease =
   (services: AcquireServices) =>
-  async (checked: CheckedSend): Promise<Turn | 'retry'> => {
+  async (
+    checked: CheckedSend,
+    request: NonNullable<LeaseRequest['request']>,
+  ): Promise<Turn | PreviousTurn | 'retry'> => {
     const agent = await requirePublishedAgent(services)(checked);
-    const leasing = leaseChat(services, checked);
-    const messageCount = leasing.then((leasedChat) => leasedChat?.messageCount ?? 0);
+    const leasing = leaseChat(services, checked, request);
+    const messageCount = leasing.then((leased) =>
+      leased !== 'retry' && 'messageCount' in leased ? leased.messageCount : 0,
+    );
     const [leased, read] = await Promise.allSettled([
       leasing,
       readHistory(services)(agent, { workspaceId: checked.workspaceId, id: checked.chatId }, messageCount),
     ]);
     if (leased.status === 'rejected') throw leased.reason;
     const chat = leased.value;
-    if (chat === undefined) return 'retry';
+    if (chat === 'retry' || 'startedAt' in chat) return chat;
     if (read.status === 'rejected') {
       // If the release fails, the lease expires.
       await services.chats.releaseLease(chat, chat.lease.id, chat.messageCount).catch(() => undefined);
@@ -57,8 +68,12 @@ export const acquireChatLease =
     };
   };
 
-/** The chat with its new lease; undefined after an abandoned turn was in the way and has been closed. */
-async function leaseChat(services: AcquireServices, checked: CheckedSend): Promise<LeasedChat | undefined> {
+/** The chat with its new lease. */
+async function leaseChat(
+  services: AcquireServices,
+  checked: CheckedSend,
+  request: NonNullable<LeaseRequest['request']>,
+): Promise<LeasedChat | PreviousTurn | 'retry'> {
   const now = services.clock.now();
   const lease: Lease = {
     id: services.identifiers.uuid(),
@@ -66,12 +81,13 @@ async function leaseChat(services: AcquireServices, checked: CheckedSend): Promi
   };
   const { workspaceId, chatId, agentId, externalUserId } = checked;
   const result = await services.chats.takeLease({
-    ...{ workspaceId, chatId, agentId, externalUserId, lease },
+    ...{ workspaceId, chatId, agentId, externalUserId, lease, request },
     now: now.toISOString(),
   });
   if (result.taken) return { ...result.chat, lease };
   const chat = requireOwnChat(result.chat, checked);
   if (chat.lease !== null && chat.lease.until > now.getTime()) throw replyInProgress();
+  if (chat.lease === null && result.startedAt !== undefined) return { startedAt: result.startedAt };
   await closeAbandonedTurn(services)(chat);
-  return undefined;
+  return 'retry';
 }

@@ -21,6 +21,8 @@ export interface LeaseRequest {
   externalUserId: string | undefined;
   lease: Lease;
   now: string;
+  /** The request that starts the turn; undefined for the requests of batches, which no gateway repeats. */
+  request?: { id: string; isFurtherAttempt: boolean } | undefined;
 }
 
 export interface ChatStore {
@@ -37,12 +39,16 @@ export interface ChatStore {
     page: { limit: number; offset: number; ascending: boolean },
   ): Promise<{ total: number; chats: Chat[] }>;
   /**
-   * Acquires the chat lease if the chat belongs to the agent, is open to the user, and has no lease.
-   * @returns the chat with the new lease; otherwise the chat as it is, or undefined if there is none
+   * Acquires the chat lease if the chat belongs to the agent, is open to the user, and has no lease, and if the last
+   * lease was not for the same request. The last condition does not hold for a further attempt of that request.
+   * @returns the chat with the new lease; otherwise the chat as it is, or undefined if there is none, and the position
+   *   of the user message of the turn that the same request has started
    */
   takeLease(
     request: LeaseRequest,
-  ): Promise<{ taken: true; chat: Chat } | { taken: false; chat: Chat | undefined }>;
+  ): Promise<
+    { taken: true; chat: Chat } | { taken: false; chat: Chat | undefined; startedAt: number | undefined }
+  >;
   /** Replaces the lease of an abandoned turn. False if the chat or its lease has changed since it was read. */
   takeOverLease(chat: Chat, lease: Lease): Promise<boolean>;
   /** Which messages of the open turn are stored. They have the two positions after `messageCount`. */

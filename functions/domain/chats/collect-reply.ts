@@ -11,11 +11,12 @@ import type { ChatServices } from './services.ts';
 
 /**
  * Aborts a reply, with a message for clients. `idle-timeout`: the model sent nothing for too long; `deadline`: it took
- * too long in all; `lease-lost`: another function owns the chat now; `max-length`: the reply is as long as it may be.
+ * too long in all; `lease-lost`: another function owns the chat now; `max-length`: the reply is as long as it may be;
+ * `shutdown`: Lambda ends the process.
  */
 export class ReplyAborted extends Error {
   override readonly name = 'ReplyAborted';
-  readonly kind: 'idle-timeout' | 'deadline' | 'lease-lost' | 'max-length';
+  readonly kind: 'idle-timeout' | 'deadline' | 'lease-lost' | 'max-length' | 'shutdown';
 
   constructor(kind: ReplyAborted['kind'], message: string) {
     super(message);
@@ -101,7 +102,13 @@ export const collectReply =
 function failureOf(error: unknown): FailureOfModel | undefined {
   if (!(error instanceof ReplyAborted)) return error instanceof ModelFailure ? error.kind : 'failed';
   return (
-    { 'idle-timeout': 'stalled', deadline: 'slow', 'lease-lost': undefined, 'max-length': undefined } as const
+    {
+      'idle-timeout': 'stalled',
+      deadline: 'slow',
+      'lease-lost': undefined,
+      'max-length': undefined,
+      shutdown: undefined,
+    } as const
   )[error.kind];
 }
 

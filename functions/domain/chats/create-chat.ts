@@ -11,7 +11,8 @@ import type { ChatServices } from './services.ts';
 
 /**
  * Creates a chat bound to an agent of the workspace, published or not (specification, section 3.3).
- * @param key idempotency key: a repeated request gets the chat as it was created
+ * @param keys.client idempotency key: a repeated request gets the chat as it was created
+ * @param keys.gateway for a request without an idempotency key: if the gateway repeats it, no second chat is created
  * @throws clientNotAllowed, then badRequest for a key of another request, then notFound `Agent not found`
  */
 export const createChat =
@@ -28,26 +29,26 @@ export const createChat =
       name: string;
       externalUserId: string | undefined;
     },
-    key: IdempotencyKey | null,
+    keys: { client: IdempotencyKey | null; gateway: IdempotencyKey },
     awaitRateLimit: AwaitRateLimit,
   ): Promise<{ chat: Chat; replayed: boolean }> => {
     const [, agent, stored] = await Promise.all([
       findWorkspaceFor(services)(input.workspaceId, input.externalUserId),
       services.agents.get(input.workspaceId, input.agentId),
-      key === null ? undefined : services.idempotency.find(key),
+      keys.client === null ? undefined : services.idempotency.find(keys.client),
     ]);
     const { externalUserId = null, ...fields } = input;
     const newChat: NewChat = { ...fields, externalUserId };
-    const previous = previousWork(stored, key, 'chat');
+    const previous = previousWork(stored, keys.client, 'chat');
     if (previous !== undefined) return { chat: asCreated(newChat, previous), replayed: true };
     if (agent === undefined) throw agentNotFound();
     await awaitRateLimit();
-    if (key === null) return { chat: await services.chats.create(newChat), replayed: false };
+    const key = keys.client ?? keys.gateway;
     const chat = await services.chats.createWithKey(newChat, key);
     if (chat !== undefined) return { chat, replayed: false };
     const meanwhile = previousWork(await services.idempotency.find(key), key, 'chat');
     if (meanwhile === undefined) throw new Error('An idempotency key is in use without a record');
-    return { chat: asCreated(newChat, meanwhile), replayed: true };
+    return { chat: asCreated(newChat, meanwhile), replayed: keys.client !== null };
   };
 
 /** A repeated request has the same fields, so the record has the id and the time alone. */

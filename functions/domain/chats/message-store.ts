@@ -28,7 +28,7 @@ export interface MessageStore {
   ): Promise<'stored' | 'lease-lost' | 'position-taken'>;
   /** The messages at the positions first to last, in pages that fit into memory. */
   range(
-    chat: Chat,
+    chat: Pick<Chat, 'workspaceId' | 'id'>,
     range: { first: number; last: number; ascending: boolean },
   ): AsyncIterable<RatedMessage[]>;
   /** The text of an existing message. */

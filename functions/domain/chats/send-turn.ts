@@ -1,9 +1,10 @@
 import { replyInProgress } from '#contract/errors.ts';
+import type { AgentVersion } from '#domain/agents/agent.ts';
 import { type IdempotencyKey, previousWork } from '#domain/platform/idempotency-record.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
-import { acquireChatLease } from './acquire-chat-lease.ts';
-import { checkSend, type SendInput } from './check-send.ts';
+import { acquireChatLease, type PreviousTurn } from './acquire-chat-lease.ts';
+import { type CheckedSend, checkSend, type SendInput } from './check-send.ts';
 import { closeAbandonedTurn } from './close-abandoned-turn.ts';
 import { findReplay, type Replay } from './find-replay.ts';
 import { forwardReply, type ReplySink } from './forward-reply.ts';
@@ -25,7 +26,18 @@ type FinishServices = Pick<ChatServices, 'agentRuntime' | 'chats' | 'messages' |
   Parameters<typeof storeReply>[0];
 
 /** A turn with a stored user message and a running reply, or the stored reply of a repeated send. */
-export type StartedTurn = { turn: Turn; running: RunningReply } | { reply: AssistantMessage };
+export type StartedTurn = RunningTurn | StoredReply;
+
+export interface RunningTurn {
+  turn: Turn;
+  running: RunningReply;
+}
+
+export interface StoredReply {
+  reply: AssistantMessage;
+  /** The agent as it is now; undefined if it has no published version any more. */
+  agent: AgentVersion | undefined;
+}
 
 /**
  * Maximum of attempts to start a turn. An attempt fails if it has to close an abandoned turn first, or if another send
@@ -38,6 +50,7 @@ const attempts = 5;
  * trips: the reads of the checks, concurrently with the rate limit; the chat lease, concurrently with the history; the
  * user message, concurrently with the model. Nothing of the reply reaches the client before the message is stored.
  * A rejected send leaves nothing behind.
+ * @param requestId the gateway's id of the request: if the gateway repeats a request, no second turn starts
  * @param key idempotency key: a repeated send finds its turn and resumes it
  * @param deadline milliseconds that the model may take from now on
  * @throws what checkSend, findReplay and acquireChatLease throw
@@ -46,27 +59,68 @@ export const startTurn =
   (services: StartServices) =>
   async (
     input: SendInput,
-    key: IdempotencyKey | null,
+    { requestId, key }: { requestId: string; key: IdempotencyKey | null },
     { awaitRateLimit, deadline }: { awaitRateLimit: AwaitRateLimit; deadline: () => number },
   ): Promise<StartedTurn> => {
     let checked = await checkSend(services)(input, key, awaitRateLimit);
+    const request = { id: requestId, isFurtherAttempt: false };
     for (let attempt = 1; attempt <= attempts; attempt += 1) {
-      const replay = await findReplay(services)(checked);
-      if (replay !== undefined) return resume(services, replay, deadline);
-      const turn = await acquireChatLease(services)(checked);
-      if (turn === 'retry') continue;
-      const started = start(services, turn, deadline());
-      const outcome = await storeUserMessage(services, started, key);
-      if (outcome === 'stored') return started;
-      await abandon(services, started);
+      const outcome = await attemptTurn(services, checked, { request, key, deadline });
+      if (typeof outcome === 'object') return outcome;
       if (outcome === 'key-in-use' && key !== null)
         checked = { ...checked, previous: previousWork(await services.idempotency.find(key), key, 'turn') };
     }
     throw replyInProgress();
   };
 
-const resume = (services: StartServices, replay: Replay, deadline: () => number): StartedTurn =>
-  'reply' in replay ? replay : start(services, replay.turn, deadline());
+async function attemptTurn(
+  services: StartServices,
+  checked: CheckedSend,
+  {
+    request,
+    key,
+    deadline,
+  }: {
+    request: { id: string; isFurtherAttempt: boolean };
+    key: IdempotencyKey | null;
+    deadline: () => number;
+  },
+): Promise<StartedTurn | 'retry' | 'key-in-use'> {
+  const replay = await findReplay(services)(checked);
+  if (replay !== undefined) return resume(services, checked, replay, deadline);
+  const turn = await acquireChatLease(services)(checked, request);
+  if (turn === 'retry') return 'retry';
+  if ('startedAt' in turn) return storedReply(services, checked, turn);
+  request.isFurtherAttempt = true;
+  const started = start(services, turn, deadline());
+  const outcome = await storeUserMessage(services, started, key);
+  if (outcome === 'stored') return started;
+  await abandon(services, started);
+  return outcome === 'key-in-use' ? outcome : 'retry';
+}
+
+const resume = (
+  services: StartServices,
+  { publishedAgent: agent }: CheckedSend,
+  replay: Replay,
+  deadline: () => number,
+): StartedTurn => ('reply' in replay ? { ...replay, agent } : start(services, replay.turn, deadline()));
+
+/**
+ * The reply of the turn that an earlier request with the same id has started.
+ * @throws `A reply is already in progress for this chat` if that turn stored nothing: its request may still be running
+ */
+async function storedReply(
+  services: StartServices,
+  { workspaceId, chatId, publishedAgent: agent }: CheckedSend,
+  { startedAt }: PreviousTurn,
+): Promise<StoredReply> {
+  const position = startedAt + 1;
+  const range = { first: position, last: position, ascending: true };
+  for await (const page of services.messages.range({ workspaceId, id: chatId }, range))
+    for (const { message } of page) if (message.role === 'assistant') return { reply: message, agent };
+  throw replyInProgress();
+}
 
 const start = (services: StartServices, turn: Turn, deadline: number) => ({
   turn,
@@ -76,7 +130,7 @@ const start = (services: StartServices, turn: Turn, deadline: number) => ({
 /** @throws the error of the table, after the turn was abandoned */
 async function storeUserMessage(
   services: StartServices,
-  started: { turn: Turn; running: RunningReply },
+  started: RunningTurn,
   key: IdempotencyKey | null,
 ): Promise<'stored' | 'position-taken' | 'key-in-use'> {
   const { chat, position, message: content, attachments } = started.turn;
@@ -96,10 +150,7 @@ async function storeUserMessage(
  * Aborts the reply and closes the turn. It waits for the model to stop, because Lambda freezes what runs after the
  * function's end.
  */
-async function abandon(
-  services: StartServices,
-  { turn, running }: { turn: Turn; running: RunningReply },
-): Promise<void> {
+async function abandon(services: StartServices, { turn, running }: RunningTurn): Promise<void> {
   await running.abort();
   await closeAbandonedTurn(services)(turn.chat);
 }
@@ -111,7 +162,7 @@ async function abandon(
 export const finishTurn =
   (services: FinishServices) =>
   async (
-    { turn, running }: { turn: Turn; running: RunningReply },
+    { turn, running }: RunningTurn,
     { emit, done }: ReplySink,
   ): Promise<{ reply: Reply; finished: Promise<void> }> => {
     const title = nameChat(services, turn, running.budget, emit);

@@ -1,9 +1,12 @@
 import { ServiceError } from '#contract/errors.ts';
 
-/** The Idempotency-Key of a request: the client may send the request again without doing its work twice. */
+/**
+ * The key of a request that may arrive again without doing its work twice: the header Idempotency-Key, or the gateway's
+ * id of the request.
+ */
 export interface IdempotencyKey {
   workspaceId: string;
-  /** Hash of the header's value. */
+  /** Hash of the header's value, or a text with the gateway's id. */
   hash: string;
   /** Hash of route, path and body. A different request with the same key has a different fingerprint. */
   fingerprint: string;

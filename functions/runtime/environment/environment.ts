@@ -51,6 +51,8 @@ const schemas = {
   usageDays: () => z.coerce.number().int().positive(),
   /** Undefined in a stage without a distribution. */
   originSecret: () => z.string().min(1).optional(),
+  /** Undefined in a stage whose gateway calls no web function. */
+  callerSecret: () => z.string().min(1).optional(),
   corsOrigin: () => z.string().min(1).optional(),
   handlesPreflights: () => z.literal('true').optional(),
   logLevel: () => z.string().optional(),

@@ -30,6 +30,7 @@ export const variables = {
   webSearchApiKeySecret: 'WEB_SEARCH_API_KEY_SECRET_ARN',
   usageDays: 'USAGE_DAYS',
   originSecret: 'ORIGIN_SECRET_ARN',
+  callerSecret: 'CALLER_SECRET_ARN',
   /**
    * The origin whose pages may read responses. Set only in a stage whose distribution does not add the CORS headers.
    */
@@ -48,6 +49,19 @@ export const variables = {
 
 /** The header with the distribution's secret: it proves to the origins that a request came through the distribution. */
 export const originSecretHeader = 'x-origin-secret';
+
+/** The field of the authorizer's context with the signed caller. */
+export const signedCallerField = 'signedCaller';
+
+/**
+ * The headers that the gateway adds to a request for a web function, in place of any that the client has sent: the
+ * caller that the authorizer has signed, and the gateway's ids of the request.
+ */
+export const gatewayHeaders = {
+  signedCaller: 'x-signed-caller',
+  requestId: 'x-gateway-request-id',
+  extendedRequestId: 'x-gateway-extended-request-id',
+} as const;
 
 /** The host that the client requested. Origins trust this header only together with the secret. */
 export const viewerHostHeader = 'x-forwarded-host';

@@ -27,6 +27,17 @@ export function idempotencyKeyOf(
   };
 }
 
+/** The key of a request without the header: what the request creates is created once, even if the gateway repeats it. */
+export const gatewayKeyOf = ({
+  workspaceId,
+  gatewayId,
+}: Pick<ValidRequest<Route>, 'workspaceId' | 'gatewayId'>): IdempotencyKey => ({
+  workspaceId,
+  hash: `request ${gatewayId}`,
+  fingerprint: gatewayId,
+  at: clock.now().getTime(),
+});
+
 /** Additional headers of a replayed response. */
 export const replayHeaders = (replayed: boolean): Record<string, string> =>
   replayed ? { [replayedHeader]: 'true' } : {};

@@ -1,4 +1,4 @@
-import type { APIGatewayProxyEvent } from 'aws-lambda';
+import type { APIGatewayEventRequestContext, APIGatewayProxyEvent } from 'aws-lambda';
 import type * as z from 'zod';
 import { ServiceError, unauthenticated } from '#contract/errors.ts';
 import { type Limits, parseLimits } from '#contract/rate-limits.ts';
@@ -11,12 +11,34 @@ import { describeIssues } from './describe-issues.ts';
 import { isFromDistribution } from './origin-secret.ts';
 import { readUtf8 } from './read-utf8.ts';
 
+/** What routes read of a request: of API Gateway's event, or of the HTTP request that a web function receives. */
+export interface RequestEvent
+  extends Pick<
+    APIGatewayProxyEvent,
+    | 'headers'
+    | 'multiValueHeaders'
+    | 'multiValueQueryStringParameters'
+    | 'pathParameters'
+    | 'body'
+    | 'isBase64Encoded'
+  > {
+  requestContext: Pick<
+    APIGatewayEventRequestContext,
+    'requestId' | 'extendedRequestId' | 'domainName' | 'path'
+  > & {
+    /** The authorizer's context. */
+    authorizer?: Record<string, unknown> | null | undefined;
+  };
+}
+
 /** A request that has passed its route's schemas. */
 export interface ValidRequest<R extends Route> {
   workspaceId: string;
   /** The id of the request's API key. */
   apiKeyId: string;
   requestId: string;
+  /** The gateway's own id of the request, which no client can choose. */
+  gatewayId: string;
   /** The limits of the workspace; null if it has none. */
   limits: Limits | null;
   /** The URL that the client requested: of the distribution if the request came through it, else of the gateway. */
@@ -42,7 +64,7 @@ export type CheckUsers = (workspaceId: string, named: readonly unknown[]) => Pro
  */
 export async function readRequest<R extends Route>(
   route: R,
-  event: APIGatewayProxyEvent,
+  event: RequestEvent,
   checkUsers: CheckUsers | undefined,
 ): Promise<ValidRequest<R>> {
   try {
@@ -54,7 +76,7 @@ export async function readRequest<R extends Route>(
 }
 
 /** @throws badRequest if the body is not JSON: this error takes precedence over all others */
-function namedUsers({ method }: Route, event: APIGatewayProxyEvent): unknown[] {
+function namedUsers({ method }: Route, event: RequestEvent): unknown[] {
   if (method === 'POST') return [Object(bodyOf(event)).external_user_id];
   const lines = Object.entries(event.multiValueHeaders ?? {}).flatMap(([name, values = []]) =>
     name.toLowerCase() === 'x-external-user-id' ? values.map(decodeHeader) : [],
@@ -62,13 +84,14 @@ function namedUsers({ method }: Route, event: APIGatewayProxyEvent): unknown[] {
   return [...(event.multiValueQueryStringParameters?.external_user_id ?? []), ...lines];
 }
 
-function validRequest<R extends Route>(route: R, event: APIGatewayProxyEvent): ValidRequest<R> {
+function validRequest<R extends Route>(route: R, event: RequestEvent): ValidRequest<R> {
   const { workspaceId, apiKeyId, limits } = callerOf(event);
   return {
     workspaceId,
     apiKeyId,
     limits,
     requestId: event.requestContext.requestId,
+    gatewayId: event.requestContext.extendedRequestId ?? event.requestContext.requestId,
     address: () => addressOf(event),
     parameters: parse(route.parameters, event.pathParameters ?? {}),
     query: parse(route.query, queryOf(event)),
@@ -83,7 +106,7 @@ function validRequest<R extends Route>(route: R, event: APIGatewayProxyEvent): V
  * from before the deployment that added limits.
  * @throws accessDenied without a caller; unauthenticated if the key has expired
  */
-export function callerOf({ requestContext }: APIGatewayProxyEvent): Caller {
+export function callerOf({ requestContext }: RequestEvent): Caller {
   const { workspaceId, apiKeyId, apiKeyExpiresAt, limits } = (requestContext.authorizer ?? {}) as Partial<
     Record<string, string>
   >;
@@ -99,7 +122,7 @@ export function callerOf({ requestContext }: APIGatewayProxyEvent): Caller {
   };
 }
 
-export const headerIn = (event: APIGatewayProxyEvent, name: string): string | undefined =>
+export const headerIn = (event: RequestEvent, name: string): string | undefined =>
   lowerCased(event.headers)[name];
 
 function parse<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
@@ -108,7 +131,7 @@ function parse<Schema extends z.ZodType>(schema: Schema, value: unknown): z.outp
   return parsed.data;
 }
 
-function queryOf(event: APIGatewayProxyEvent): Record<string, string> {
+function queryOf(event: RequestEvent): Record<string, string> {
   const query: Record<string, string> = {};
   for (const [name, values] of Object.entries(event.multiValueQueryStringParameters ?? {})) {
     const [value, ...others] = values ?? [];
@@ -122,7 +145,7 @@ function queryOf(event: APIGatewayProxyEvent): Record<string, string> {
  * @throws badRequest if a header that the route reads occurs twice, because `headers` would contain only the last one
  */
 function headersOf(
-  { headers, multiValueHeaders }: APIGatewayProxyEvent,
+  { headers, multiValueHeaders }: RequestEvent,
   read: readonly string[],
 ): Record<string, string> {
   for (const [name, values = []] of Object.entries(multiValueHeaders ?? {}))
@@ -140,14 +163,14 @@ function headersOf(
 const decodeHeader = (value: string): string =>
   /[^\0-\xff]/.test(value) ? value : (readUtf8(Buffer.from(value, 'latin1')) ?? value);
 
-function lowerCased(headers: APIGatewayProxyEvent['headers']): Record<string, string> {
+function lowerCased(headers: RequestEvent['headers']): Record<string, string> {
   const lowered: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers))
     if (value !== undefined) lowered[name.toLowerCase()] = value;
   return lowered;
 }
 
-function bodyOf(event: APIGatewayProxyEvent): unknown {
+function bodyOf(event: RequestEvent): unknown {
   const type = headerIn(event, 'content-type')?.split(';')[0]?.trim().toLowerCase();
   if (type !== 'application/json' && !type?.endsWith('+json'))
     throw new ServiceError('badRequest', 'Content-Type must be application/json');
@@ -169,7 +192,7 @@ function bodyOf(event: APIGatewayProxyEvent): unknown {
 /** A host name, an IPv4 or an IPv6 address, with or without a port. */
 const hostForm = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/i;
 
-async function addressOf(event: APIGatewayProxyEvent): Promise<URL> {
+async function addressOf(event: RequestEvent): Promise<URL> {
   const headers = lowerCased(event.headers);
   const viewerHost = (await isFromDistribution(headers)) ? headers[viewerHostHeader] : undefined;
   const host = viewerHost ?? headers.host ?? event.requestContext.domainName ?? '';

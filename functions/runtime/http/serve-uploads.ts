@@ -1,5 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { finished } from 'node:stream';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { APIGatewayProxyResult } from 'aws-lambda';
 import { success } from '#contract/envelope.ts';
 import { ServiceError, unauthenticated } from '#contract/errors.ts';
@@ -13,25 +12,12 @@ import {
   measurements,
   runInvocation,
 } from '#runtime/observability/invocation.ts';
-import { Measurements } from '#runtime/observability/measurements.ts';
 import { failureResponse, jsonResponse } from './http-response.ts';
 import { isFromDistribution } from './origin-secret.ts';
 import { rateHeadersOf, startRateLimit } from './rate-limiter.ts';
 import { readToEnd } from './read-form.ts';
 import type { receiveUpload } from './receive-upload.ts';
-
-/** The function's own timeout. 50 MB in this time are 0.5 Mbit/s. */
-const requestMilliseconds = 900_000;
-
-/** Longer than the proxy in front keeps an idle connection, so that the proxy closes it and not this server. */
-const keepAliveMilliseconds = 600_000;
-
-/**
- * How long a client without a valid key may continue to send after the response. An honest client that sends its body
- * before it reads can send several megabytes in this time; a deliberately slow client occupies the connection no
- * longer.
- */
-const drainMilliseconds = 3000;
+import { closeDirectRequest, drain, listen, rejectionWhileEnding } from './web-server.ts';
 
 interface UploadServer {
   authorize: (apiKey: string) => Promise<Caller>;
@@ -40,12 +26,7 @@ interface UploadServer {
 
 /** Serves the upload route over HTTP, at the host and port that Lambda sets for web functions. */
 export function serveUploads(services: UploadServer): void {
-  const [host = '', port] = environment('httpEndpoint').split(':');
-  const server = createServer(
-    { requestTimeout: requestMilliseconds, keepAliveTimeout: keepAliveMilliseconds },
-    (request, response) => void respond(services, request, response),
-  );
-  server.listen(Number(port), host);
+  listen((request, response) => respond(services, request, response));
 }
 
 async function respond(
@@ -56,8 +37,7 @@ async function respond(
   const checking = isFromDistribution(request.headers);
   // If the check itself fails, the request fails below with a 500.
   if ((await checking.catch(() => undefined)) === false) {
-    countDirectRequest();
-    request.socket.destroy();
+    closeDirectRequest(request);
     return;
   }
   if (request.method === 'OPTIONS' && environment('handlesPreflights') !== undefined) {
@@ -82,31 +62,6 @@ async function respond(
   if (caller === undefined) drain(request);
 }
 
-/** Reads the rest of a body for 3 s, so that the client receives the response, then closes the connection. */
-function drain(request: IncomingMessage): void {
-  if (request.complete) return;
-  const timer = setTimeout(() => request.socket.destroy(), drainMilliseconds);
-  finished(request, () => clearTimeout(timer));
-  request.resume();
-}
-
-const directRequests = new Measurements();
-let isScheduled = false;
-
-/**
- * Counts a request without the distribution's secret. At most one log line a second, because anyone can send any number
- * of such requests and each line costs money.
- */
-function countDirectRequest(): void {
-  directRequests.add('requestsWithoutOriginSecret', 1, {});
-  if (isScheduled) return;
-  isScheduled = true;
-  setTimeout(() => {
-    isScheduled = false;
-    directRequests.publish({});
-  }, 1000);
-}
-
 interface Outcome {
   result: APIGatewayProxyResult;
   /** Undefined for a client without a valid key. */
@@ -122,6 +77,8 @@ async function outcomeOf(
   let failure: unknown;
   try {
     await checking;
+    const rejection = rejectionWhileEnding(requestId);
+    if (rejection !== undefined) return { result: rejection, caller };
     const { method, path, rateClass } = route;
     if (request.method !== method || !new URL(request.url ?? '', 'http://any').pathname.endsWith(path))
       throw new ServiceError('notFound', 'Resource not found');

@@ -5,7 +5,13 @@ import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
 import { endRequest, runRequest } from '#runtime/observability/invocation.ts';
 import { failureResponse, headersOf } from './http-response.ts';
 import { rateHeadersOf, startRateLimit } from './rate-limiter.ts';
-import { type CheckUsers, callerOf, readRequest, type ValidRequest } from './read-request.ts';
+import {
+  type CheckUsers,
+  callerOf,
+  type RequestEvent,
+  readRequest,
+  type ValidRequest,
+} from './read-request.ts';
 
 /** A global of Lambda's managed Node.js runtime. */
 declare const awslambda: {
@@ -23,26 +29,39 @@ declare const awslambda: {
 export type OpenResponse = (headers?: Record<string, string>) => Writable;
 
 interface Invocation {
-  context: Context;
+  /** Milliseconds until the function's timeout. */
+  remainingMilliseconds: () => number;
   awaitRateLimit: AwaitRateLimit;
   /** The response ends without waiting for this work; the function ends after it. */
   finishAfterResponse: (work: Promise<void>) => void;
 }
 
+/** How a function sends the response of one request: as a Lambda function or as a web function. */
+export interface ResponseWriter {
+  /** Sends status and headers. Returns the stream of the body. */
+  open(statusCode: number, headers: Record<string, string>): Writable;
+  /** Milliseconds until the function's timeout. */
+  remainingMilliseconds(): number;
+}
+
+/** Responds to a request of one route. Rejects if the response is incomplete. */
+export type RouteServer = (request: RequestEvent, writer: ResponseWriter) => Promise<void>;
+
 /**
- * The Lambda handler of a route that streams its response. An error before `open` becomes an error envelope. An error
- * after `open` ends the response early: its JSON stays incomplete, so that clients notice the error.
+ * A route that streams its response. An error before `open` becomes an error envelope. An error after `open` ends the
+ * response early: its JSON stays incomplete, so that clients notice the error.
  */
-export const streamedRoute = <R extends Route>(
-  route: R,
-  respond: (request: ValidRequest<R>, open: OpenResponse, invocation: Invocation) => Promise<void>,
-  { checkUsers }: { checkUsers?: CheckUsers } = {},
-) => {
-  async function serve(event: APIGatewayProxyEvent, stream: Writable, context: Context): Promise<void> {
+export const serveStreamed =
+  <R extends Route>(
+    route: R,
+    respond: (request: ValidRequest<R>, open: OpenResponse, invocation: Invocation) => Promise<void>,
+    { checkUsers }: { checkUsers?: CheckUsers } = {},
+  ): RouteServer =>
+  async (event, writer) => {
     const { requestId } = event.requestContext;
     let opened: Writable | undefined;
     const open = (statusCode: number, headers: Record<string, string>): Writable => {
-      opened = awslambda.HttpResponseStream.from(stream, { statusCode, headers });
+      opened = writer.open(statusCode, headers);
       return opened;
     };
     let failure: unknown;
@@ -57,7 +76,8 @@ export const streamedRoute = <R extends Route>(
         const openSuccess: OpenResponse = (headers = {}) =>
           open(route.status, { ...headersOf(requestId), ...limiter.headers(), ...headers });
         const { awaitRateLimit } = limiter;
-        await respond(request, openSuccess, { context, awaitRateLimit, finishAfterResponse });
+        const { remainingMilliseconds } = writer;
+        await respond(request, openSuccess, { remainingMilliseconds, awaitRateLimit, finishAfterResponse });
       });
     } catch (error) {
       failure = error;
@@ -69,21 +89,35 @@ export const streamedRoute = <R extends Route>(
       const { statusCode, headers, body } = failureResponse(error, requestId, rateHeadersOf(event));
       open(statusCode, headers as Record<string, string>).write(body);
     }
-    await endOf(opened ?? stream);
+    if (opened !== undefined) await endOf(opened);
     await pending;
     await endRequest(route.name, failure);
-  }
+  };
 
-  return awslambda.streamifyResponse(async (event, stream, context) => {
+/** The Lambda handler of a streamed route. */
+export const streamedHandler = (serve: RouteServer, { name }: Pick<Route, 'name'>) =>
+  awslambda.streamifyResponse(async (event, stream, context) => {
     // After a streamed response, API Gateway invokes the function once more with an event that is not a request.
     if (event.requestContext === undefined) return endOf(stream);
-    return runRequest(event, context, () => serve(event, stream, context), route.name);
+    const writer: ResponseWriter = {
+      open: (statusCode, headers) => awslambda.HttpResponseStream.from(stream, { statusCode, headers }),
+      remainingMilliseconds: () => context.getRemainingTimeInMillis(),
+    };
+    await runRequest(event, context, () => serve(event, writer), name);
   });
-};
 
-const endOf = (stream: Writable): Promise<void> => {
+/** The Lambda handler of a route that streams its response: see `serveStreamed`. */
+export const streamedRoute = <R extends Route>(
+  route: R,
+  ...given: [Parameters<typeof serveStreamed<R>>[1], Parameters<typeof serveStreamed<R>>[2]?]
+) => streamedHandler(serveStreamed(route, ...given), route);
+
+/** Ends a stream. Resolves when everything is sent, or the reader is gone. */
+const endOf = async (stream: Writable): Promise<void> => {
+  if (stream.destroyed) return;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   stream.once('error', reject);
+  stream.once('close', resolve);
   stream.end(() => resolve());
   return promise;
 };

@@ -1,10 +1,11 @@
+import process from 'node:process';
 import type { Context } from 'aws-lambda';
 import { errorCodeOf, errorTable } from '#contract/errors.ts';
 import type { RouteName } from '#contract/routes.ts';
 import { type InvocationContext, invocationContext } from '#runtime/environment/invocation-context.ts';
 import { type Dimensions, Measurements } from './measurements.ts';
 import type { MetricName } from './metric-names.ts';
-import { sendTrace, type TracedPart } from './trace.ts';
+import { logTrace, sendTrace, type TracedPart } from './trace.ts';
 
 interface Invocation extends InvocationContext {
   readonly name: string;
@@ -12,6 +13,7 @@ interface Invocation extends InvocationContext {
   readonly startedAt: number;
   readonly measurements: Measurements;
   readonly parts: TracedPart[];
+  readonly isOfWebFunction: boolean;
 }
 
 /** Only `runInvocation` sets the context. */
@@ -52,10 +54,11 @@ export function runInvocation<Result>(
   const invocation: Invocation = {
     name,
     startedAt: Date.now(),
-    environmentFields: lambda === undefined ? {} : fieldsOf(lambda, isColdStart),
+    environmentFields: lambda === undefined ? webFieldsOf(isColdStart) : fieldsOf(lambda, isColdStart),
     properties: { ...about.properties },
     measurements: new Measurements(),
     parts: [],
+    isOfWebFunction: lambda === undefined,
     remainingMilliseconds: about.remainingMilliseconds,
   };
   return invocationContext().run(invocation, work);
@@ -67,6 +70,11 @@ const fieldsOf = (lambda: Context, isColdStart: boolean) => ({
   function_memory_size: lambda.memoryLimitInMB,
   function_name: lambda.functionName,
   function_request_id: lambda.awsRequestId,
+});
+
+const webFieldsOf = (isColdStart: boolean) => ({
+  cold_start: isColdStart,
+  function_name: process.env.AWS_LAMBDA_FUNCTION_NAME,
 });
 
 /** Adds properties to the log lines, the metrics and the trace of the current invocation. */
@@ -88,7 +96,9 @@ export async function endInvocation(outcome: TracedPart['outcome'] = 'ok'): Prom
   if (current === undefined) return;
   const { name, startedAt, properties, parts } = current;
   current.measurements.publish(properties);
-  await sendTrace({ name, start: startedAt, end: Date.now(), outcome }, parts, properties);
+  const part: TracedPart = { name, start: startedAt, end: Date.now(), outcome };
+  if (current.isOfWebFunction) logTrace(part, parts);
+  else await sendTrace(part, parts, properties);
 }
 
 interface GatewayEvent {

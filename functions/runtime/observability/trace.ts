@@ -56,6 +56,30 @@ export async function sendTrace(
   await send(`{"format": "json", "version": 1}\n${JSON.stringify(document)}`, host, Number(port));
 }
 
+/** The share of the invocations that are logged beyond the first one of a second, as in X-Ray's default rule. */
+const sampledShare = 0.05;
+let lastSampledSecond = 0;
+
+/**
+ * Logs the parts of an invocation of a web function, which X-Ray does not trace: of each failure of the service, of the
+ * first invocation in each second, and of 5 % of the others.
+ */
+export function logTrace({ start, end, outcome }: TracedPart, parts: readonly TracedPart[]): void {
+  const second = Math.floor(end / 1000);
+  if (outcome !== 'fault' && second === lastSampledSecond && Math.random() >= sampledShare) return;
+  lastSampledSecond = second;
+  log.info('Trace', {
+    outcome,
+    milliseconds: end - start,
+    parts: parts.slice(0, maxParts).map((part) => ({
+      name: part.name,
+      after: part.start - start,
+      milliseconds: part.end - part.start,
+      outcome: part.outcome,
+    })),
+  });
+}
+
 const subsegment = ({ name, start, end, outcome }: TracedPart): Subsegment => ({
   id: randomBytes(8).toString('hex'),
   name,

@@ -19,6 +19,9 @@ export interface ThreadData {
 export interface ServerThreadData {
   /** The module that starts the server. */
   readonly entry: string;
+  /** Whether a listener receives what the function writes to stdout. */
+  readonly hasLogListener: boolean;
+  readonly emulatorRoute: EmulatorRoute | undefined;
   readonly runnerPorts: Uint8Array;
 }
 

@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { getHeapStatistics } from 'node:v8';
 import { parentPort, workerData } from 'node:worker_threads';
 import { bypassWire } from '../../dynamodb/emulator-route.ts';
+import { dropOutput } from './drop-output.ts';
 import { awslambda, type Handler, isStreaming } from './managed-runtime.ts';
 import type { MessageFromThread, MessageToThread, ThreadData } from './messages.ts';
 import { rejectRunnerPorts } from './reject-runner-ports.ts';
@@ -34,13 +35,7 @@ watchNetwork((request) => {
       text: `${data.functionName}: ${request} began after the handler had resolved`,
     });
 });
-// Without a listener, output is dropped, because each line would cost a message to the main thread.
-if (!data.hasLogListener)
-  process.stdout.write = (...args: unknown[]) => {
-    const callback = args.at(-1);
-    if (typeof callback === 'function') queueMicrotask(() => callback());
-    return true;
-  };
+if (!data.hasLogListener) dropOutput();
 rejectRunnerPorts(data.runnerPorts);
 if (data.emulatorRoute) bypassWire(data.emulatorRoute);
 setInterval(sampleMemory, MEMORY_SAMPLE_MILLISECONDS).unref();

@@ -14,6 +14,8 @@ interface StoredChat {
   messages: Map<number, Message>;
   /** By position and user. */
   feedback: Map<number, Map<string, Feedback>>;
+  /** The last request that took the lease, and the position of its user message. */
+  request?: { id: string; startedAt: number };
 }
 
 /** Of an item of DynamoDB. The texts of a message may be outside of its item. */
@@ -109,14 +111,20 @@ const chatStore = (stored: StoredChats, idempotency: MemoryIdempotencyStore): Ch
     return { total: listed.length, chats: structuredClone(ordered.slice(offset, offset + limit)) };
   },
 
-  async takeLease({ workspaceId, chatId, agentId, externalUserId, lease, now }) {
+  async takeLease({ workspaceId, chatId, agentId, externalUserId, lease, now, request }) {
     const found = stored.find({ workspaceId, id: chatId });
-    if (found === undefined) return { taken: false, chat: undefined };
+    if (found === undefined) return { taken: false, chat: undefined, startedAt: undefined };
     const { chat } = found;
     const isOpen = chat.externalUserId === null || chat.externalUserId === externalUserId;
-    const mayTake = chat.agentId === agentId && isOpen && chat.lease === null;
-    if (mayTake) found.chat = structuredClone({ ...chat, lease, updatedAt: now });
-    return { taken: found.chat.lease?.id === lease.id, chat: structuredClone(found.chat) };
+    const isRepeated = request !== undefined && found.request?.id === request.id;
+    const isOther = !isRepeated || request.isFurtherAttempt;
+    if (chat.agentId === agentId && isOpen && chat.lease === null && isOther) {
+      found.chat = structuredClone({ ...chat, lease, updatedAt: now });
+      if (request !== undefined) found.request = { id: request.id, startedAt: chat.messageCount + 1 };
+    }
+    if (found.chat.lease?.id === lease.id) return { taken: true, chat: structuredClone(found.chat) };
+    const startedAt = isRepeated ? found.request?.startedAt : undefined;
+    return { taken: false, chat: structuredClone(found.chat), startedAt };
   },
 
   takeOverLease: async (chat, lease) =>

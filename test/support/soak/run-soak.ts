@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { useLocalTable } from '../../../bin/operator.ts';
+import { functionIds } from '../entry-points.ts';
 import { processTree } from '../process-tree.ts';
 import { startScriptedModel } from '../scripted-model.ts';
 import { seededRandom } from '../seeded-random.ts';
@@ -61,7 +62,13 @@ export interface SoakReport {
  * because nothing is stored that another function could finish.
  */
 const killed = [
-  ...['ProcessBatchItems', 'ProcessBatchItems', 'ProcessBatchItems', 'SendMessage', 'SendMessage'],
+  ...[
+    'ProcessBatchItems',
+    'ProcessBatchItems',
+    'ProcessBatchItems',
+    functionIds['send-message'],
+    functionIds['send-message'],
+  ],
   ...['DispatchBatch', 'AdvanceBatch', 'DeliverWebhook', 'ReconcileBatches', 'List', 'GetBatch'],
 ];
 

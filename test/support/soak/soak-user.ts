@@ -2,6 +2,7 @@ import { expect } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
 import type { MessageResource } from '#contract/message.ts';
 import { type Client, clientOf } from '../client.ts';
+import { functionIds } from '../entry-points.ts';
 import { dataOf } from '../open-tenant.ts';
 import type { Tenant } from '../service.ts';
 import { historyOf } from '../turns.ts';
@@ -66,7 +67,7 @@ export class SoakUser {
     const { log, marker } = this.#world;
     const behavior = this.#behavior();
     // A turn that a kill has cut off may be in the history, so each attempt has a new marker.
-    await log.persistently('reply', ['SendMessage'], async () => {
+    await log.persistently('reply', [functionIds['send-message']], async () => {
       const said = marker();
       const body = {
         message: `${behavior} ${said}`,
@@ -136,7 +137,7 @@ export class SoakUser {
   async #readBack(): Promise<void> {
     // `historyOf` checks the history, which is consistent after every kill: its total is right, and every message has a
     // reply.
-    await this.#world.log.persistently('history', ['List', 'SendMessage'], () =>
+    await this.#world.log.persistently('history', ['List', functionIds['send-message']], () =>
       historyOf(this.#client, this.#chatId, this.#name),
     );
   }
@@ -144,7 +145,7 @@ export class SoakUser {
   async #rate(): Promise<void> {
     const { log, random } = this.#world;
     const path = `/chats/${this.#chatId}/messages?external_user_id=${this.#name}&order_by=-created_at&limit=1`;
-    const [last] = await log.persistently('history', ['List', 'SendMessage'], async () =>
+    const [last] = await log.persistently('history', ['List', functionIds['send-message']], async () =>
       dataOf(await this.#client.get<MessageResource[]>(path)),
     );
     if (last?.role !== 'assistant') return;

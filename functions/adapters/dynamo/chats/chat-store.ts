@@ -6,7 +6,7 @@ import type { Table } from '#adapters/dynamo/table/table.ts';
 import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { idempotencyWrites } from '#adapters/dynamo/workspaces/idempotency-store.ts';
 import type { Chat } from '#domain/chats/chat.ts';
-import type { ChatFilter, ChatStore, NewChat } from '#domain/chats/chat-store.ts';
+import type { ChatFilter, ChatStore, LeaseRequest, NewChat } from '#domain/chats/chat-store.ts';
 import type { Clock } from '#domain/platform/clock.ts';
 import type { IdempotencyKey, Work } from '#domain/platform/idempotency-record.ts';
 import { chatOf } from './chat-item.ts';
@@ -107,35 +107,52 @@ const rename =
 
 const takeLease =
   (table: Table): ChatStore['takeLease'] =>
-  async ({ workspaceId, chatId, agentId, externalUserId, lease, now }) => {
+  async (given) => {
+    const { lease, request } = given;
     try {
       const item = await table.update({
-        Key: keys.chat(workspaceId, chatId),
-        UpdateExpression: 'SET lease_id = :lease, lease_until = :until, updated_at = :now',
-        ConditionExpression: `agent_id = :agent AND attribute_not_exists(lease_id) AND ${
-          externalUserId === undefined
-            ? 'attribute_not_exists(external_user_id)'
-            : '(attribute_not_exists(external_user_id) OR external_user_id = :user)'
-        }`,
-        ExpressionAttributeValues: {
-          ':lease': lease.id,
-          ':until': lease.until,
-          ':now': now,
-          ':agent': agentId,
-          ...(externalUserId !== undefined && { ':user': externalUserId }),
-        },
+        ...leaseUpdate(given),
         ReturnValues: 'ALL_NEW',
         ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
       });
       return { taken: true, chat: chatOf(item) };
     } catch (error) {
       if (!(error instanceof ConditionalCheckFailedException)) throw error;
-      const chat = error.Item && chatOf(unmarshall(error.Item));
+      const item = error.Item && unmarshall(error.Item);
+      const chat = item && chatOf(item);
       // This request has written the lease: the response was lost, and the SDK retried the write.
       if (chat?.lease?.id === lease.id) return { taken: true, chat };
-      return { taken: false, chat };
+      const hasStarted = request !== undefined && item?.request_id === request.id;
+      return { taken: false, chat, startedAt: hasStarted ? item.request_count + 1 : undefined };
     }
   };
+
+/** The update that takes the lease, with the conditions of `ChatStore.takeLease`. */
+function leaseUpdate({ workspaceId, chatId, agentId, externalUserId, lease, now, request }: LeaseRequest) {
+  const updates = ['lease_id = :lease, lease_until = :until, updated_at = :now'];
+  const conditions = ['agent_id = :agent AND attribute_not_exists(lease_id)'];
+  if (request !== undefined) updates.push('request_id = :request, request_count = message_count');
+  conditions.push(
+    externalUserId === undefined
+      ? 'attribute_not_exists(external_user_id)'
+      : '(attribute_not_exists(external_user_id) OR external_user_id = :user)',
+  );
+  if (request?.isFurtherAttempt === false)
+    conditions.push('(attribute_not_exists(request_id) OR request_id <> :request)');
+  return {
+    Key: keys.chat(workspaceId, chatId),
+    UpdateExpression: `SET ${updates.join(', ')}`,
+    ConditionExpression: conditions.join(' AND '),
+    ExpressionAttributeValues: {
+      ':lease': lease.id,
+      ':until': lease.until,
+      ':now': now,
+      ':agent': agentId,
+      ...(externalUserId !== undefined && { ':user': externalUserId }),
+      ...(request !== undefined && { ':request': request.id }),
+    },
+  };
+}
 
 const takeOverLease =
   (table: Table): ChatStore['takeOverLease'] =>

@@ -1,5 +1,4 @@
-import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb';
-import { ManagedPolicy, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { ManagedPolicy, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import {
   WebFunction,
   WebFunctionAuthType,
@@ -7,47 +6,43 @@ import {
   WebFunctionRuntime,
 } from 'aws-cdk-lib/aws-lambda';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
-import type { Bucket } from 'aws-cdk-lib/aws-s3';
-import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
-import { Duration, Stack, Validations } from 'aws-cdk-lib/core';
+import { type Duration, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { variables } from '#runtime/environment/variables.ts';
+import { FunctionGrants } from './function-grants.ts';
 import { pinLogicalId } from './logical-id.ts';
 import { removalPolicyOf } from './removal-policy.ts';
 import type { Settings } from './settings.ts';
-import { updateStatement } from './update-statement.ts';
 
-/**
- * Concurrent uploads in one environment. Each buffers a part of 5 MB and the data of two connections, so 32 uploads
- * need about 200 MB. Lambda adds environments under load, at most as many as the setting `webEnvironments` says.
- */
-const uploadsPerEnvironment = 32;
-
-/** The server for large uploads. It is an HTTP server because the event of a function can have at most 6 MB. */
-export class UploadServer extends Construct {
-  /** The endpoint's domain name. The server closes connections without the origin's secret before it reads a body. */
+/** An HTTP server: a Lambda Web Function with its endpoint. Many requests share one environment. */
+export class WebServer extends Construct {
+  /** The endpoint's domain name. Anyone can call it, so the server itself closes connections that it does not trust. */
   readonly domainName: string;
+  /** Changes when the endpoint may get another domain name. */
+  readonly endpointId: string;
 
   constructor(
     scope: Construct,
     id: string,
     props: {
       codeFolder: string;
-      table: TableV2;
-      files: Bucket;
-      originSecret: Secret;
-      stageLimits: string;
+      /** The last part of the function's name. */
+      name: string;
+      logsId: string;
+      /** Grants what the server needs, and sets its variables. */
+      grant: (grants: FunctionGrants) => void;
+      timeout: Duration;
+      requestsPerEnvironment: number;
+      /** Why the endpoint may be public. */
+      publicReason: string;
       settings: Settings;
     },
   ) {
     super(scope, id);
-    const { table, files, originSecret } = props;
-    const logs = {
-      retention: props.settings.logRetentionDays,
-      removalPolicy: removalPolicyOf(props.settings),
-    };
+    const { settings } = props;
+    const logs = { retention: settings.logRetentionDays, removalPolicy: removalPolicyOf(settings) };
     const logGroup = new LogGroup(this, 'Logs', logs);
-    pinLogicalId(logGroup, 'ReceiveUploadsLogs');
+    pinLogicalId(logGroup, props.logsId);
     const role = new Role(this, 'Role', {
       assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
       // The policy that the library attaches to a web function. Lambda first writes to a log group whose name is that
@@ -58,20 +53,23 @@ export class UploadServer extends Construct {
       id: 'AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole]',
       reason: 'Lambda documents no narrower permission with which a web function can log.',
     });
-    const allow = (actions: string[], resource: string) =>
-      role.addToPolicy(new PolicyStatement({ actions, resources: [resource] }));
-    allow(['dynamodb:GetItem', 'dynamodb:BatchGetItem', 'dynamodb:PutItem'], table.tableArn);
-    role.addToPolicy(updateStatement(table, ['rateBuckets', 'usage', 'apiKeys']));
-    allow(
-      ['s3:GetObject', 's3:PutObject', 's3:PutObjectTagging', 's3:DeleteObject', 's3:AbortMultipartUpload'],
-      files.arnForObjects('*'),
-    );
-    allow(['secretsmanager:GetSecretValue'], originSecret.secretArn);
-
     const { region, stackName } = Stack.of(this);
+    const environment: Record<string, string> = {
+      [variables.metricsNamespace]: stackName,
+      [variables.logLevel]: settings.logLevel,
+    };
+    props.grant(
+      new FunctionGrants(this, {
+        addStatement: (statement) => role.addToPolicy(statement),
+        setVariable: (name, value) => {
+          environment[name] = value;
+        },
+      }),
+    );
+
     // The name must be unique over all Regions of an account; the library's default name would be the same in each
     // Region. The limit is 64 characters: a Region has at most 14, and lib/stage.ts limits the stage's name.
-    const functionName = `${region}-${stackName}-uploads`;
+    const functionName = `${region}-${stackName}-${props.name}`;
     const server = new WebFunction(this, 'Server', {
       webFunctionName: functionName,
       code: WebFunctionCode.fromAssetToManagedBucket(props.codeFolder, {
@@ -79,28 +77,18 @@ export class UploadServer extends Construct {
       }),
       runtime: WebFunctionRuntime.NODEJS_24_X,
       entryPoint: 'index.mjs',
-      // CloudFront cannot sign a body that it streams, so the function itself authenticates the caller: first by the
-      // origin's secret, then by the API key.
+      // Neither CloudFront, for a body that it streams, nor API Gateway signs a request for Lambda. So the function
+      // itself checks where a request comes from.
       defaultEndpointAuth: WebFunctionAuthType.APPLICATION_MANAGED,
       defaultEndpoint: {
-        rateLimit: props.settings.webRequestsPerSecond,
-        maxEnvironments: props.settings.webEnvironments,
+        rateLimit: settings.webRequestsPerSecond,
+        maxEnvironments: settings.webEnvironments,
       },
       role,
       logGroup,
-      // The maximum of a web function. A file of 50 MB arrives in time at half a megabit a second.
-      timeout: Duration.minutes(15),
-      maxConcurrencyPerEnvironment: uploadsPerEnvironment,
-      environment: {
-        [variables.metricsNamespace]: stackName,
-        [variables.logLevel]: props.settings.logLevel,
-        [variables.usageDays]: String(props.settings.usageDays),
-        [variables.dataTable]: table.tableName,
-        [variables.fileBucket]: files.bucketName,
-        [variables.originSecret]: originSecret.secretArn,
-        [variables.stageLimits]: props.stageLimits,
-        ...(props.settings.corsOrigins.length > 0 && { [variables.handlesPreflights]: 'true' }),
-      },
+      timeout: props.timeout,
+      maxConcurrencyPerEnvironment: props.requestsPerEnvironment,
+      environment,
     });
     // The library adds this dependency for ordinary functions. Without it a first request could come before the role's
     // policy exists.
@@ -110,9 +98,10 @@ export class UploadServer extends Construct {
     server.resourceRevision.functionName = functionName;
     server.endpoint.resource.functionName = functionName;
     this.domainName = server.endpoint.domainName;
+    this.endpointId = `${functionName} ${Stack.of(this).getLogicalId(server.endpoint.resource)}`;
     Validations.of(server).acknowledge({
       id: 'Annotation::@aws-cdk/aws-lambda:webFunctionPublicEndpoint',
-      reason: "Every caller must send the origin's secret and an API key.",
+      reason: props.publicReason,
     });
     acknowledgeRules(Stack.of(this));
   }

@@ -1,0 +1,164 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { requestTooLarge, ServiceError } from '#contract/errors.ts';
+import type { Route } from '#contract/routes/route.ts';
+import { identifiers } from '#runtime/environment/identifiers.ts';
+import { gatewayHeaders } from '#runtime/environment/variables.ts';
+import { endRequest, runInvocation } from '#runtime/observability/invocation.ts';
+import { startFairAdmission } from './fair-admission.ts';
+import { failureResponse } from './http-response.ts';
+import type { RequestEvent } from './read-request.ts';
+import { verifyCaller } from './signed-caller.ts';
+import type { ResponseWriter, RouteServer } from './streamed-route.ts';
+import { closeDirectRequest, drain, listen, rejectionWhileEnding } from './web-server.ts';
+
+/** A Lambda function accepts no larger event. Here the body alone has this limit. */
+const maxBodyBytes = 6 * 1024 * 1024;
+
+/** A route of the gateway that a web function serves. */
+interface ServedRoute {
+  route: Route;
+  serve: RouteServer;
+}
+
+/** The caller that the authorizer has signed, as its context. */
+type SignedCaller = Readonly<Record<string, string>>;
+
+/**
+ * Serves routes of the gateway over HTTP. The gateway authorizes and throttles each request, and sends the caller that
+ * its authorizer has signed. A connection without a signed caller is closed before its body is read.
+ */
+export function serveRoutes(served: readonly ServedRoute[]): void {
+  const admission = startFairAdmission();
+  const routes = served.map(({ route, serve }) => ({ route, serve, path: pathPattern(route.path) }));
+
+  /** The served route of a request, with the values in its path. */
+  function match({ method }: IncomingMessage, { pathname }: URL) {
+    for (const { route, serve, path } of routes) {
+      const found = path.exec(pathname);
+      if (found !== null && method === route.method) return { route, serve, parameters: { ...found.groups } };
+    }
+    return undefined;
+  }
+
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const arrivedAt = Date.now();
+    const requestId = headerOf(request, gatewayHeaders.requestId) ?? identifiers.uuid();
+    let caller: SignedCaller | undefined;
+    try {
+      caller = await verifyCaller(request.headers[gatewayHeaders.signedCaller]);
+    } catch (error) {
+      return send(request, response, failureResponse(error, requestId));
+    }
+    if (caller === undefined) return closeDirectRequest(request);
+    const url = new URL(request.url ?? '', 'http://any');
+    const matched = match(request, url);
+    if (matched === undefined) return send(request, response, failureResponse(notFound(), requestId));
+    const { route, serve, parameters } = matched;
+    const writer = writerOf(response, arrivedAt + route.timeoutSeconds * 1000);
+    await runInvocation(
+      { name: route.name, properties: { request_id: requestId, workspace_id: caller.workspaceId } },
+      async () => {
+        const rejection = rejectionWhileEnding(requestId);
+        if (rejection !== undefined) return send(request, response, rejection);
+        let release: () => void = () => undefined;
+        let event: RequestEvent;
+        try {
+          release = admission.accept(caller.workspaceId ?? '');
+          event = eventOf({ request, url, parameters, caller, requestId, body: await readBody(request) });
+        } catch (error) {
+          release();
+          send(request, response, failureResponse(error, requestId));
+          return endRequest(route.name, error);
+        }
+        await serve(event, writer).finally(release);
+      },
+    );
+  }
+
+  listen(respond);
+}
+
+const notFound = () => new ServiceError('notFound', 'Resource not found');
+
+/** A route's path, such as `/chats/{chat_id}/messages`, as a pattern whose groups have the names of the parameters. */
+const pathPattern = (path: string): RegExp =>
+  new RegExp(`^${path.replaceAll(/\{(\w+)\}/g, (_whole, name) => `(?<${name}>[^/]+)`)}$`);
+
+const headerOf = ({ headers }: IncomingMessage, name: string): string | undefined => {
+  const value = headers[name];
+  return typeof value === 'string' && value !== '' ? value : undefined;
+};
+
+function writerOf(response: ServerResponse, deadline: number): ResponseWriter {
+  // A client that is gone does not end its reply: writes to it have no effect.
+  response.on('error', () => undefined);
+  return {
+    open: (statusCode, headers) => response.writeHead(statusCode, headers),
+    remainingMilliseconds: () => deadline - Date.now(),
+  };
+}
+
+function send(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { statusCode, headers, body }: ReturnType<typeof failureResponse>,
+): void {
+  response.writeHead(statusCode, {
+    ...(headers as Record<string, string>),
+    'Content-Length': Buffer.byteLength(body),
+    ...(!request.complete && { Connection: 'close' }),
+  });
+  response.end(body);
+  drain(request);
+}
+
+/** @throws badRequest for a body that the Lambda function of the route would not get either */
+async function readBody(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  // The response to a body that is too long needs the connection.
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > maxBodyBytes) throw new ServiceError('badRequest', requestTooLarge);
+    chunks.push(chunk);
+  }
+  // As the gateway does for a function's event, invalid bytes become U+FFFD.
+  return Buffer.concat(chunks).toString();
+}
+
+/** The request in the form of the gateway's event. */
+function eventOf(given: {
+  request: IncomingMessage;
+  url: URL;
+  parameters: Record<string, string>;
+  caller: SignedCaller;
+  requestId: string;
+  body: string;
+}): RequestEvent {
+  const { request, url, caller, requestId, body } = given;
+  const { rawHeaders } = request;
+  const headers: Record<string, string> = {};
+  const multiValueHeaders: Record<string, string[]> = {};
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const [name = '', value = ''] = [rawHeaders[index]?.toLowerCase(), rawHeaders[index + 1]];
+    headers[name] = value;
+    multiValueHeaders[name] = [...(multiValueHeaders[name] ?? []), value];
+  }
+  const query: Record<string, string[]> = {};
+  for (const name of new Set(url.searchParams.keys())) query[name] = url.searchParams.getAll(name);
+  return {
+    headers,
+    multiValueHeaders,
+    multiValueQueryStringParameters: query,
+    pathParameters: given.parameters,
+    body,
+    isBase64Encoded: false,
+    requestContext: {
+      requestId,
+      extendedRequestId: headerOf(request, gatewayHeaders.extendedRequestId),
+      domainName: headers.host,
+      path: url.pathname,
+      authorizer: caller,
+    },
+  };
+}

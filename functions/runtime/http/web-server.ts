@@ -1,0 +1,109 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import process from 'node:process';
+import { finished } from 'node:stream';
+import type { APIGatewayProxyResult } from 'aws-lambda';
+import { failure } from '#contract/envelope.ts';
+import { errorTable, serverErrorMessage } from '#contract/errors.ts';
+import { environment } from '#runtime/environment/environment.ts';
+import { log } from '#runtime/observability/log.ts';
+import { Measurements } from '#runtime/observability/measurements.ts';
+import { jsonResponse } from './http-response.ts';
+import { abortReplies } from './shutdown.ts';
+
+/** The maximum timeout of a web function. 50 MB in this time are 0.5 Mbit/s. */
+const requestMilliseconds = 900_000;
+
+/** Longer than the proxy in front keeps an idle connection, so that the proxy closes it and not this server. */
+const keepAliveMilliseconds = 600_000;
+
+/**
+ * How long a client without a valid key may continue to send after the response. An honest client that sends its body
+ * before it reads can send several megabytes in this time; a deliberately slow client occupies the connection no
+ * longer.
+ */
+const drainMilliseconds = 3000;
+
+/** After an error outside of any request, the requests in progress have this time to end. */
+const endMilliseconds = 10_000;
+
+/** Set when the process must end: new requests are rejected. */
+let isEnding = false;
+let activeRequests = 0;
+
+/** Serves HTTP at the host and port that Lambda sets for web functions. */
+export function listen(respond: (request: IncomingMessage, response: ServerResponse) => Promise<void>): void {
+  const [host = '', port] = environment('httpEndpoint').split(':');
+  const server = createServer(
+    { requestTimeout: requestMilliseconds, keepAliveTimeout: keepAliveMilliseconds },
+    (request, response) => {
+      activeRequests += 1;
+      response.once('close', () => {
+        activeRequests -= 1;
+        exitIfIdle();
+      });
+      void respond(request, response).catch((error: unknown) => {
+        log.error('A response was not completed', { error });
+        response.destroy();
+      });
+    },
+  );
+  server.listen(Number(port), host);
+  // Lambda kills the process about a second later.
+  process.once('SIGTERM', () => {
+    end();
+    abortReplies();
+  });
+  process.on('uncaughtException', endAfter);
+  process.on('unhandledRejection', endAfter);
+}
+
+/** The state of the process is unknown after an error outside of any request, so it ends after its requests. */
+function endAfter(error: unknown): void {
+  log.error('The process ends: an error occurred outside of any request', { error });
+  end();
+  setTimeout(() => process.exit(1), endMilliseconds).unref();
+}
+
+function end(): void {
+  isEnding = true;
+  exitIfIdle();
+}
+
+function exitIfIdle(): void {
+  if (isEnding && activeRequests === 0) process.exit(1);
+}
+
+/** The response to a request of a process that ends; undefined for any other process. */
+export function rejectionWhileEnding(requestId: string): APIGatewayProxyResult | undefined {
+  if (!isEnding) return undefined;
+  const envelope = failure(errorTable.serverError.errorCode, serverErrorMessage(requestId));
+  return jsonResponse(503, envelope, requestId, { 'Retry-After': '1' });
+}
+
+/** Reads the rest of a body for 3 s, so that the client receives the response, then closes the connection. */
+export function drain(request: IncomingMessage): void {
+  if (request.complete) return;
+  const timer = setTimeout(() => request.socket.destroy(), drainMilliseconds);
+  finished(request, () => clearTimeout(timer));
+  request.resume();
+}
+
+const directRequests = new Measurements();
+let isScheduled = false;
+
+/** Closes the connection of a request that did not come through the distribution or the gateway, and counts it. */
+export function closeDirectRequest(request: IncomingMessage): void {
+  countDirectRequest();
+  request.socket.destroy();
+}
+
+/** At most one log line a second, because anyone can send any number of such requests and each line costs money. */
+function countDirectRequest(): void {
+  directRequests.add('requestsWithoutOriginSecret', 1, {});
+  if (isScheduled) return;
+  isScheduled = true;
+  setTimeout(() => {
+    isScheduled = false;
+    directRequests.publish({});
+  }, 1000);
+}

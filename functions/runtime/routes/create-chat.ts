@@ -1,0 +1,34 @@
+import { route } from '#contract/routes/create-chat.ts';
+import { chatResource } from '#domain/chats/chat.ts';
+import { createChat } from '#domain/chats/create-chat.ts';
+import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
+import { agents, chats, idempotency, workspaces } from '#runtime/composition/services.ts';
+import { respondBuffered } from '#runtime/http/buffered-route.ts';
+import { gatewayKeyOf, idempotencyKeyOf, replayHeaders } from '#runtime/http/idempotency-key.ts';
+
+const create = createChat({
+  agents: agents(),
+  chats: chats(),
+  idempotency: idempotency(),
+  workspaces: workspaces(),
+});
+
+/** The route of create-chat, for the Lambda function and for the web function. */
+export const respond = respondBuffered(
+  route,
+  async (request, awaitRateLimit) => {
+    const { workspaceId, body } = request;
+    const { chat, replayed } = await create(
+      {
+        workspaceId,
+        agentId: body.agent_id,
+        name: body.name,
+        externalUserId: body.external_user_id,
+      },
+      { client: idempotencyKeyOf(route, request), gateway: gatewayKeyOf(request) },
+      awaitRateLimit,
+    );
+    return { data: chatResource(chat), headers: replayHeaders(replayed) };
+  },
+  { awaitsRateLimit: true, checkUsers: checkNamedUsers({ workspaces: workspaces() }) },
+);

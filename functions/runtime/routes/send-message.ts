@@ -1,0 +1,131 @@
+import { success } from '#contract/envelope.ts';
+import { ServiceError } from '#contract/errors.ts';
+import { incompleteHeader } from '#contract/incomplete.ts';
+import { route } from '#contract/routes/send-message.ts';
+import type { ReplySink } from '#domain/chats/forward-reply.ts';
+import type { Reply } from '#domain/chats/gather-reply.ts';
+import { finishTurn, startTurn } from '#domain/chats/send-turn.ts';
+import { storedReplyEvents } from '#domain/chats/stored-reply-events.ts';
+import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
+import {
+  agentRuntime,
+  agents,
+  chats,
+  clock,
+  fileIndex,
+  idempotency,
+  log,
+  messages,
+  meter,
+  replySettings,
+  usage,
+  workspaces,
+} from '#runtime/composition/services.ts';
+import { environment } from '#runtime/environment/environment.ts';
+import { identifiers } from '#runtime/environment/identifiers.ts';
+import { eventStreamHeaders, openEventStream } from '#runtime/http/event-stream.ts';
+import { idempotencyKeyOf, replayHeaders } from '#runtime/http/idempotency-key.ts';
+import { abortOnShutdown } from '#runtime/http/shutdown.ts';
+import { type OpenResponse, serveStreamed } from '#runtime/http/streamed-route.ts';
+import { annotateInvocation } from '#runtime/observability/invocation.ts';
+import { timeReply } from '#runtime/observability/time-reply.ts';
+
+const services = {
+  agentRuntime: agentRuntime(),
+  agents: agents(),
+  chats: chats(),
+  clock,
+  fileIndex: fileIndex(),
+  identifiers,
+  log,
+  meter,
+  messages: messages(),
+  replySettings: replySettings(),
+  idempotency: idempotency(),
+  usage: usage(),
+  workspaces: workspaces(),
+};
+const start = startTurn(services);
+const finish = finishTurn(services);
+const checkUsers = checkNamedUsers(services);
+
+/**
+ * Reserved at the end of the function's time, to store a reply that was aborted at its deadline: two calls, each with
+ * time for some retries.
+ */
+const millisecondsToStore = 15_000;
+
+/** Milliseconds that the model may take. */
+function timeFor(isStreamed: boolean, remainingMilliseconds: number): number {
+  const left = remainingMilliseconds - millisecondsToStore;
+  return isStreamed ? left : Math.min(left, environment('plainReplySeconds') * 1000);
+}
+
+/** The route of send-message, for the Lambda function and for the web function. */
+export const serve = serveStreamed(
+  route,
+  async (request, open, { remainingMilliseconds, awaitRateLimit, finishAfterResponse }) => {
+    const replyTimer = timeReply(performance.now());
+    const { body, workspaceId, apiKeyId, parameters, gatewayId: requestId } = request;
+    annotateInvocation({ chat_id: String(parameters.chat_id) });
+    const key = idempotencyKeyOf(route, request);
+    if (body.stream && key !== null) {
+      await checkUsers(workspaceId, [body.external_user_id]);
+      throw new ServiceError(
+        'badRequest',
+        'Idempotency-Key needs "stream": false: a stream that has broken off is not sent again',
+      );
+    }
+    const started = await start(
+      {
+        workspaceId,
+        apiKeyId,
+        chatId: parameters.chat_id,
+        agentId: body.agent_id,
+        message: body.message,
+        attachedFileUuids: body.attached_file_uuids,
+        externalUserId: body.external_user_id,
+      },
+      { requestId, key },
+      { awaitRateLimit, deadline: () => timeFor(body.stream, remainingMilliseconds()) },
+    );
+    if ('reply' in started) {
+      if (!body.stream) return sendWhole(open, started.reply, key !== null);
+      const { emit, done } = openEvents(open, parameters.chat_id);
+      for (const event of storedReplyEvents(parameters.chat_id, body.agent_id, started)) emit(event);
+      return done();
+    }
+    const stopWatching = abortOnShutdown(started.running.stop);
+    const events = body.stream ? openEvents(open, started.turn.chat.id) : noEvents;
+    const sink = { emit: replyTimer.listening(events.emit), done: events.done };
+    const { reply, finished } = await finish(started, sink).finally(stopWatching);
+    replyTimer.ended(reply);
+    if (body.stream) return finished;
+    finishAfterResponse(finished);
+    sendWhole(open, reply, false);
+  },
+  { checkUsers },
+);
+
+const noEvents: ReplySink = { emit: () => undefined, done: () => undefined };
+
+function openEvents(open: OpenResponse, chatId: number): ReplySink {
+  const responseId = `resp_${services.identifiers.uuid()}`;
+  const { send, done } = openEventStream(open(eventStreamHeaders), { responseId, chatId }, clock);
+  return { emit: send, done };
+}
+
+/** @throws serverError with the reply's own error */
+function sendWhole(
+  open: OpenResponse,
+  { error, incomplete, content }: Pick<Reply, 'error' | 'incomplete' | 'content'>,
+  replayed: boolean,
+): void {
+  const headers = {
+    ...replayHeaders(replayed),
+    ...(incomplete !== null && { [incompleteHeader]: incomplete }),
+  };
+  if (error !== null)
+    throw new ServiceError('serverError', error.message, { headers, reason: error.message });
+  open(headers).write(JSON.stringify(success(content)));
+}

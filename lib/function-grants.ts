@@ -1,0 +1,97 @@
+import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb';
+import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import type { IFunction } from 'aws-cdk-lib/aws-lambda';
+import type { Bucket } from 'aws-cdk-lib/aws-s3';
+import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
+import { Stack } from 'aws-cdk-lib/core';
+import type { Construct } from 'constructs';
+import { variables } from '#runtime/environment/variables.ts';
+import { bedrockStatements } from './bedrock-models.ts';
+import { type UpdatedItems, updateStatement } from './update-statement.ts';
+
+export type TableAction =
+  | 'GetItem'
+  | 'BatchGetItem'
+  | 'Query'
+  | 'PutItem'
+  | 'UpdateItem'
+  | 'DeleteItem'
+  | 'BatchWriteItem'
+  | 'ConditionCheckItem';
+export type ObjectAction =
+  | 'GetObject'
+  | 'PutObject'
+  | 'PutObjectTagging'
+  | 'DeleteObject'
+  | 'ListBucket'
+  | 'AbortMultipartUpload';
+
+interface GrantTarget {
+  addStatement(statement: PolicyStatement): void;
+  setVariable(name: string, value: string): void;
+}
+
+/**
+ * What a Lambda function or a web function may access. Each method grants exactly the named actions on a resource, and
+ * puts the resource's name or ARN into an environment variable.
+ */
+export class FunctionGrants {
+  private readonly scope: Construct;
+  private readonly target: GrantTarget;
+
+  constructor(scope: Construct, target: GrantTarget) {
+    this.scope = scope;
+    this.target = target;
+  }
+
+  setVariable(name: string, value: string): void {
+    this.target.setVariable(name, value);
+  }
+
+  usesTable(table: TableV2, actions: readonly TableAction[]): void {
+    this.allow(
+      actions.map((action) => `dynamodb:${action}`),
+      table.tableArn,
+    );
+    this.setVariable(variables.dataTable, table.tableName);
+  }
+
+  updatesItems(table: TableV2, items: readonly UpdatedItems[]): void {
+    this.target.addStatement(updateStatement(table, items));
+  }
+
+  /** @param actions with ListBucket, S3 responds with 404 for a missing object; without it, with 403 */
+  usesObjects(bucket: Bucket, actions: readonly ObjectAction[], variable: string): void {
+    this.allow(
+      actions.filter((action) => action !== 'ListBucket').map((action) => `s3:${action}`),
+      bucket.arnForObjects('*'),
+    );
+    if (actions.includes('ListBucket')) this.allow(['s3:ListBucket'], bucket.bucketArn);
+    this.setVariable(variable, bucket.bucketName);
+  }
+
+  readsSecret(secret: Secret, variable: string): void {
+    this.allow(['secretsmanager:GetSecretValue'], secret.secretArn);
+    this.setVariable(variable, secret.secretArn);
+  }
+
+  queriesKnowledgeBases(ids: readonly string[]): void {
+    const { partition, region, account } = Stack.of(this.scope);
+    for (const id of ids)
+      this.allow(['bedrock:Retrieve'], `arn:${partition}:bedrock:${region}:${account}:knowledge-base/${id}`);
+  }
+
+  invokesModels(models: readonly string[]): void {
+    for (const statement of models.flatMap((model) => bedrockStatements(this.scope, model)))
+      this.target.addStatement(statement);
+  }
+
+  invokes({ functionArn }: IFunction, variable: string): void {
+    this.allow(['lambda:InvokeFunction'], functionArn);
+    this.setVariable(variable, functionArn);
+  }
+
+  private allow(actions: string[], resource: string): void {
+    this.target.addStatement(new PolicyStatement({ actions, resources: [resource] }));
+  }
+}

@@ -1,0 +1,79 @@
+import type { ServerResponse } from 'node:http';
+import { findFunction } from '../lambda/find-function.ts';
+import type { InvokableFunction } from '../lambda/invokable-function.ts';
+import type { RunContext } from '../run-context.ts';
+import type { ApiMethod, ApiModel, FunctionIntegration } from './api-model.ts';
+import type { AuthorizeContext } from './authorize.ts';
+import { GatewayFailure } from './gateway-failure.ts';
+import { isBinaryType } from './is-binary-type.ts';
+import type { RouteMatch } from './match-route.ts';
+import { createProxyEvent, type GatewayRequest, type RequestEvent } from './proxy-event.ts';
+import { respondBuffered } from './respond-buffered.ts';
+import { respondHttp } from './respond-http.ts';
+import { respondMock } from './respond-mock.ts';
+import { respondStreamed } from './respond-streamed.ts';
+
+export type GatewayContext = AuthorizeContext & Pick<RunContext, 'serving' | 'webFunctions'>;
+
+/** A request that the gateway has authorized. */
+interface AuthorizedRequest {
+  readonly route: RouteMatch & { readonly method: ApiMethod };
+  readonly event: RequestEvent;
+  readonly authorizer: Record<string, unknown> | undefined;
+  readonly body: Buffer;
+  readonly gatewayRequest: GatewayRequest;
+}
+
+// Lambda's limit for the event of a synchronous call. A request's body is only a part of the event, and base64 makes
+// the body a third longer.
+const MAX_PAYLOAD_BYTES = 6 * 1024 * 1024;
+
+/** Calls the integration of a request's method. */
+export function createIntegrate(
+  api: ApiModel,
+  { functions, webFunctions, access, options }: GatewayContext,
+): (request: AuthorizedRequest, response: ServerResponse) => Promise<void> {
+  /** The integration's function, if its resource-based policy allows the method to invoke it. */
+  function findIntegrated(functionArn: string, sourceArn: string): InvokableFunction {
+    const fn = findFunction({ functions }, functionArn);
+    if (!fn) throw new GatewayFailure('DEFAULT_5XX');
+    const rejection = access.denialOfService('apigateway.amazonaws.com', sourceArn, {
+      action: 'lambda:InvokeFunction',
+      resource: functionArn,
+    });
+    if (rejection) throw new GatewayFailure('API_CONFIGURATION_ERROR');
+    return fn;
+  }
+
+  function invoke(
+    integration: FunctionIntegration,
+    { route, event, authorizer, body, gatewayRequest }: AuthorizedRequest,
+    response: ServerResponse,
+  ): Promise<void> {
+    const isBinary = isBinaryType(api.binaryMediaTypes, gatewayRequest.headerValue('content-type'));
+    const payload = JSON.stringify(createProxyEvent(event, authorizer, body, isBinary));
+    if (Buffer.byteLength(payload) > MAX_PAYLOAD_BYTES) throw new GatewayFailure('REQUEST_TOO_LARGE');
+    const fn = findIntegrated(integration.functionArn, methodArn(api, route, gatewayRequest));
+    return integration.streamed
+      ? respondStreamed(api, integration, fn, payload, response)
+      : respondBuffered(api, integration, fn, payload, gatewayRequest, response);
+  }
+
+  return async (request, response) => {
+    const { integration } = request.route.method;
+    if ('functionArn' in integration) return invoke(integration, request, response);
+    if ('status' in integration) return respondMock(integration, request.gatewayRequest, response);
+    const server = webFunctions.get(integration.domainName);
+    if (server === undefined) throw new GatewayFailure('INTEGRATION_FAILURE');
+    return respondHttp(api, integration, server, request, response, options.faults?.repeatedRequest?.());
+  };
+}
+
+/** The source ARN in a function's permission: the method, with the names of path parameters instead of their values. */
+function methodArn(
+  { region, accountId, apiId, stage }: ApiModel,
+  { node }: RouteMatch,
+  gatewayRequest: GatewayRequest,
+) {
+  return `arn:aws:execute-api:${region}:${accountId}:${apiId}/${stage}/${gatewayRequest.httpMethod}${node.resourcePath}`;
+}

@@ -1,0 +1,121 @@
+import type { ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import type { WebRequest, WebResponse } from '../lambda/call-environment.ts';
+import type { WebFunctionServer } from '../lambda/web-function-server.ts';
+import type { ApiModel, HttpIntegration } from './api-model.ts';
+import { GatewayFailure } from './gateway-failure.ts';
+import type { GatewayRequest, RequestEvent } from './proxy-event.ts';
+import { remapped } from './response-headers.ts';
+
+export interface HttpIntegrationRequest {
+  readonly event: RequestEvent;
+  readonly authorizer: Record<string, unknown> | undefined;
+  readonly body: Buffer;
+  readonly gatewayRequest: GatewayRequest;
+}
+
+/**
+ * An HTTP proxy integration that forwards the response while it arrives. Here, the endpoint is that of a web function.
+ * AWS does not document whether the gateway repeats a request; with `repeats` it does, so that tests can see what
+ * happens.
+ */
+export async function respondHttp(
+  api: ApiModel,
+  integration: HttpIntegration,
+  server: WebFunctionServer,
+  request: HttpIntegrationRequest,
+  response: ServerResponse,
+  repeats: 'meanwhile' | 'afterwards' | undefined,
+): Promise<void> {
+  const ended = new AbortController();
+  let hasTimedOut = false;
+  const timeOut = () => {
+    hasTimedOut = true;
+    ended.abort();
+    // After the headers there can be no error response, so the connection is broken: the client notices the failure.
+    if (response.headersSent) response.destroy();
+  };
+  const deadline = setTimeout(timeOut, integration.timeoutMilliseconds);
+  const idleTimeout = setTimeout(timeOut, api.streamIdleMilliseconds);
+  response.once('close', () => {
+    clearTimeout(deadline);
+    clearTimeout(idleTimeout);
+    if (!response.writableEnded) ended.abort();
+  });
+  const send = (): Promise<WebResponse> =>
+    server.send(integrationRequest(integration, request, ended.signal));
+  const first = repeats === undefined ? undefined : send();
+  if (repeats === 'afterwards') await untilEnd(first);
+  const { status, rawHeaders, body } = await send();
+  if (hasTimedOut) throw new GatewayFailure('INTEGRATION_TIMEOUT');
+  // The client has disconnected.
+  if (response.destroyed) return void body.destroy();
+  response.writeHead(
+    status,
+    rawHeaders.map((text, index) => (index % 2 === 0 ? remapped(text) : text)),
+  );
+  // With the first part of the body, if it is there already.
+  if (integration.streamed) setImmediate(() => response.flushHeaders());
+  body.on('data', () => idleTimeout.refresh());
+  body.once('error', () => response.destroy());
+  body.pipe(response);
+  void untilEnd(first);
+}
+
+/** Reads a response that no client gets. */
+async function untilEnd(response: Promise<WebResponse> | undefined): Promise<void> {
+  try {
+    for await (const _ of (await response)?.body ?? []);
+  } catch {
+    // The function has ended before its response.
+  }
+}
+
+function integrationRequest(
+  { httpMethod, path, parameters }: HttpIntegration,
+  { event, authorizer, body, gatewayRequest }: HttpIntegrationRequest,
+  signal: AbortSignal,
+): WebRequest {
+  const mapped = Object.entries(parameters).map(([target, source]) => ({
+    kind: target.slice(0, target.indexOf('.')),
+    name: target.slice(target.indexOf('.') + 1),
+    value: sourceValue(source, event, authorizer),
+  }));
+  const headers = mapped.filter(({ kind }) => kind === 'header');
+  const replaced = new Set([...headers.map(({ name }) => name.toLowerCase()), 'host']);
+  const own = Object.entries(gatewayRequest.multiValueHeaders).flatMap(([name, values]) =>
+    replaced.has(name.toLowerCase()) ? [] : values.flatMap((value) => [name, value]),
+  );
+  const values = new Map(mapped.map(({ kind, name, value }) => [`${kind}.${name}`, value]));
+  const query = gatewayRequest.query === '' ? '' : `?${gatewayRequest.query}`;
+  return {
+    method: httpMethod,
+    path:
+      path.replaceAll(/\{(\w+)\}/g, (_whole, name) => encodeURIComponent(values.get(`path.${name}`) ?? '')) +
+      query,
+    rawHeaders: [
+      ...own,
+      ...headers.flatMap(({ name, value }) => [name, value]),
+      'Content-Length',
+      String(body.length),
+    ],
+    body: Readable.from(body.length === 0 ? [] : [body]),
+    signal,
+  };
+}
+
+/** The value of a source such as `context.authorizer.x` or `method.request.path.x`; empty if there is none. */
+function sourceValue(
+  source: string,
+  event: RequestEvent,
+  authorizer: Record<string, unknown> | undefined,
+): string {
+  const [, kind, name = ''] =
+    /^(context\.authorizer|context|method\.request\.path)\.(.+)$/.exec(source) ?? [];
+  if (kind === 'context.authorizer') return String(authorizer?.[name] ?? '');
+  if (kind === 'method.request.path') return event.pathParameters?.[name] ?? '';
+  const found = (event.requestContext as Record<string, unknown>)[name];
+  if (kind !== 'context' || typeof found !== 'string')
+    throw new Error(`The parameter ${source} of an integration cannot run locally`);
+  return found;
+}

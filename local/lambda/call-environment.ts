@@ -1,0 +1,119 @@
+import { randomUUID } from 'node:crypto';
+import { type Agent, type IncomingMessage, request as openRequest } from 'node:http';
+import { pipeline, Readable } from 'node:stream';
+
+/** A request to a web function: of the distribution, or of the gateway. */
+export interface WebRequest {
+  readonly method: string;
+  /** With the query. */
+  readonly path: string;
+  /** Names and values, alternating. */
+  readonly rawHeaders: readonly string[];
+  readonly body: Readable;
+  /** Aborts the request, as for a client that has disconnected. */
+  readonly signal: AbortSignal;
+}
+
+export interface WebResponse {
+  readonly status: number;
+  /** Names and values, alternating. */
+  readonly rawHeaders: readonly string[];
+  readonly body: Readable;
+  /** The function has responded before it has read the request, and does not read the rest. */
+  readonly closesConnection: boolean;
+}
+
+export interface WebFunctionTarget {
+  readonly agent: Agent;
+  readonly port: number;
+  readonly domainName: string;
+  readonly timeoutSeconds: number;
+}
+
+// Headers of a connection, not of the request (RFC 9110, section 7.6.1). Headers that `Connection` names are also
+// removed.
+const HOP_BY_HOP = ['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'upgrade'];
+
+// Removed from a request before the function gets it. Transfer-Encoding stays, so that the body is forwarded unchanged.
+const NOT_FORWARDED = new Set([...HOP_BY_HOP, 'expect', 'host', 'proxy-authenticate', 'proxy-authorization']);
+
+const NOT_RETURNED = new Set([...HOP_BY_HOP, 'proxy-authenticate', 'transfer-encoding']);
+
+/**
+ * Sends a request to an environment while it arrives. Resolves when the headers of the response have arrived; without
+ * a response, Lambda's own 502 or 504.
+ */
+export function callEnvironment(
+  request: WebRequest,
+  { agent, port, domainName, timeoutSeconds }: WebFunctionTarget,
+): Promise<WebResponse> {
+  const { promise, resolve } = Promise.withResolvers<WebResponse>();
+  const outgoing = openRequest({
+    agent,
+    host: '127.0.0.1',
+    port,
+    method: request.method,
+    path: request.path,
+    headers: headersFor(request, domainName),
+    signal: request.signal,
+  });
+  let hasTimedOut = false;
+  const timer = setTimeout(() => {
+    hasTimedOut = true;
+    outgoing.destroy(new Error('The web function has timed out'));
+  }, timeoutSeconds * 1000);
+  outgoing.on('response', (incoming: IncomingMessage) => {
+    incoming.once('close', () => clearTimeout(timer));
+    resolve({
+      status: incoming.statusCode ?? 502,
+      rawHeaders: withoutHeaders(incoming.rawHeaders, NOT_RETURNED),
+      body: incoming,
+      closesConnection: incoming.headers.connection === 'close',
+    });
+  });
+  outgoing.on('error', () => {
+    clearTimeout(timer);
+    resolve(
+      hasTimedOut
+        ? platformResponse(504, 'Runtime.RequestTimeout')
+        : platformResponse(502, 'Runtime.Unavailable'),
+    );
+  });
+  pipeline(request.body, outgoing, () => {});
+  return promise;
+}
+
+/** A response of Lambda itself. It documents the header, but not all of its values. */
+export const platformResponse = (status: number, errorType: string): WebResponse => ({
+  status,
+  rawHeaders: ['lambda-web-error-type', errorType],
+  body: Readable.from([]),
+  closesConnection: false,
+});
+
+function headersFor({ rawHeaders }: WebRequest, host: string): string[] {
+  const headers = withoutHeaders(rawHeaders, NOT_FORWARDED, /^lambda-web-/);
+  return ['Host', host, 'lambda-web-request-id', randomUUID(), ...headers];
+}
+
+/** Returns names and values, alternating, without these headers and those that `Connection` names. */
+function withoutHeaders(
+  rawHeaders: readonly string[],
+  removed: ReadonlySet<string>,
+  reserved?: RegExp,
+): string[] {
+  const headers = rawHeaders.flatMap((name, index) =>
+    index % 2 === 0 ? [{ name, lower: name.toLowerCase(), value: rawHeaders[index + 1] ?? '' }] : [],
+  );
+  const named = headers
+    .filter(({ lower }) => lower === 'connection')
+    .flatMap(({ value }) =>
+      value
+        .toLowerCase()
+        .split(',')
+        .map((option) => option.trim()),
+    );
+  return headers
+    .filter(({ lower }) => !removed.has(lower) && !named.includes(lower) && !reserved?.test(lower))
+    .flatMap(({ name, value }) => [name, value]);
+}

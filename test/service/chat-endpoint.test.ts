@@ -1,0 +1,172 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { gatewayHeaders } from '#runtime/environment/variables.ts';
+import { type ChatEndpoint, startChatEndpoint } from '#support/chat-endpoint.ts';
+import { clientOf, readEvents } from '#support/client.ts';
+import { webFunctions } from '#support/entry-points.ts';
+import { callsByMessage, type OpenAiModel, startScriptedModel } from '#support/scripted-model.ts';
+import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+import { contentsOf, createChat, historyOf } from '#support/turns.ts';
+
+let model: OpenAiModel;
+let service: Service;
+let tenant: Tenant;
+let endpoint: ChatEndpoint;
+beforeAll(async () => {
+  model = await startScriptedModel();
+  service = await startService();
+  tenant = await createTenant({ model: model.sharedName, titles: false });
+});
+afterEach(() => endpoint?.close());
+afterAll(async () => {
+  await service.close();
+  await model.close();
+});
+
+const start = async () => {
+  endpoint = await startChatEndpoint(service, model.url);
+  return endpoint;
+};
+const post = (path: string, headers: Record<string, string>, body: unknown) =>
+  fetch(endpoint.url + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  });
+const newChat = () => ({ name: 'A chat', agent_id: tenant.agentId });
+
+describe.runIf(webFunctions === 'all')('the web function of chats', () => {
+  it('believes only callers whom the authorizer has signed, and closes every other connection', async () => {
+    await start();
+    const headers = endpoint.headersOf(tenant);
+    const own = await post('/chats', headers, newChat());
+    expect([own.status, own.headers.get('x-request-id')]).toEqual([200, headers[gatewayHeaders.requestId]]);
+    const signed = headers[gatewayHeaders.signedCaller] ?? '';
+    const [text = '', signature = ''] = signed.split('.');
+    const stranger = Buffer.from(JSON.stringify({ workspaceId: 'ws_x', apiKeyId: 'k' })).toString(
+      'base64url',
+    );
+    for (const forged of [
+      undefined,
+      '',
+      text,
+      `${text}.`,
+      `${stranger}.${signature}`,
+      `${text}.${signature.slice(0, -1)}`,
+      `${signed}, ${signed}`,
+    ])
+      await expect(
+        post(
+          '/chats',
+          {
+            'x-api-key': tenant.apiKey,
+            'x-forwarded-host': 'any',
+            ...(forged !== undefined && { [gatewayHeaders.signedCaller]: forged }),
+          },
+          newChat(),
+        ),
+        String(forged),
+      ).rejects.toThrow('fetch failed');
+    await vi.waitFor(() => expect(endpoint.lines.join()).toContain('"Strangers":7'), 5000);
+  });
+
+  it('knows its two routes alone, and takes a body of 6 MB and no more', async () => {
+    await start();
+    const headers = endpoint.headersOf(tenant);
+    for (const path of ['/chats/1', '/chats/1/messages/2', '/v1/chats', '/chats/upload-file'])
+      expect((await post(path, headers, {})).status, path).toBe(404);
+    expect((await fetch(`${endpoint.url}/chats`, { headers })).status).toBe(404);
+    const body = (bytes: number) => ({ ...newChat(), more: 'x'.repeat(bytes) });
+    const rest = 6 * 1024 * 1024 - JSON.stringify(body(0)).length;
+    expect((await post('/chats', headers, body(rest))).status).toBe(200);
+    const tooLarge = await post('/chats', headers, body(rest + 1));
+    expect([tooLarge.status, await tooLarge.json()]).toEqual([
+      400,
+      {
+        data: null,
+        message: expect.stringMatching(/^The request body is too large: at most 6 MB/),
+        error_code: 10006,
+      },
+    ]);
+  });
+
+  it('stores what has come of its replies when Lambda ends it, and takes no new ones', async () => {
+    await start();
+    const client = clientOf(service, tenant);
+    const callFor = callsByMessage(model);
+    const replies = await Promise.all(
+      Array.from({ length: 8 }, async (_, index) => {
+        const chatId = await createChat(client, tenant);
+        const message = `Reply ${index} ${randomUUID()}`;
+        const called = callFor(message);
+        const response = await post(`/chats/${chatId}/messages`, endpoint.headersOf(tenant), {
+          message,
+          agent_id: tenant.agentId,
+        });
+        (await called).chunk(`Begun ${index}`);
+        const events = readEvents(response)[Symbol.asyncIterator]();
+        while (JSON.stringify((await events.next()).value).includes('delta') === false);
+        return { chatId, message, events };
+      }),
+    );
+    endpoint.signal('SIGTERM');
+    for (const { events } of replies) {
+      const { value } = await events.next();
+      expect(value).toMatchObject({ type: 'response.error', message: 'The reply was interrupted' });
+    }
+    await endpoint.exit;
+    for (const [index, { chatId, message }] of replies.entries()) {
+      expect(contentsOf(await historyOf(client, chatId))).toEqual([message, `Begun ${index}`]);
+      // The lease is released: the chat takes the next message at once.
+      const next = await client.post(`/chats/${chatId}/messages`, {
+        message: 'Go on',
+        agent_id: tenant.agentId,
+        stream: false,
+      });
+      expect(next.status).toBe(200);
+    }
+  });
+
+  it('ends after an error outside of any request, when its replies have ended', async () => {
+    await start();
+    const client = clientOf(service, tenant);
+    const chatId = await createChat(client, tenant);
+    const called = callsByMessage(model)('Hold on');
+    const sending = post(`/chats/${chatId}/messages`, endpoint.headersOf(tenant), {
+      message: 'Hold on',
+      agent_id: tenant.agentId,
+      stream: false,
+    });
+    const call = await called;
+    endpoint.signal('SIGUSR2');
+    await vi.waitFor(() => expect(endpoint.lines.join()).toContain('Outside of any request'), 5000);
+    const rejected = await post('/chats', endpoint.headersOf(tenant), newChat());
+    expect([rejected.status, rejected.headers.get('retry-after')]).toEqual([503, '1']);
+    expect(await rejected.json()).toMatchObject({ data: null, error_code: 10005 });
+    call.chunk('Done');
+    call.finish();
+    expect(await (await sending).json()).toMatchObject({ data: 'Done', error_code: 0 });
+    expect(await endpoint.exit).toEqual([1, null]);
+  });
+});
+
+describe('headers of the gateway that a client sends', () => {
+  it('are replaced by the gateway', async () => {
+    await start();
+    const other = await createTenant({ model: model.sharedName, titles: false });
+    const chatId = await createChat(clientOf(service, other), other);
+    const forged = endpoint.headersOf(other);
+    const client = clientOf(service, tenant);
+    const response = await client.post(
+      `/chats/${chatId}/messages`,
+      { message: 'Hi', agent_id: other.agentId },
+      { headers: forged },
+    );
+    expect([response.status, response.body.message]).toEqual([404, 'Agent not found']);
+    expect(response.headers.get('x-request-id')).not.toBe(forged[gatewayHeaders.requestId]);
+    // A known id of a request is that of the gateway's own request, whatever clients send.
+    const own = await client.post<{ id: number }>('/chats', newChat(), { headers: forged });
+    const second = await client.post<{ id: number }>('/chats', newChat(), { headers: forged });
+    expect(second.body.data.id).not.toBe(own.body.data.id);
+  });
+});

@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ChatResource } from '#contract/chat.ts';
+import { clientOf } from '#support/client.ts';
+import { webFunctions } from '#support/entry-points.ts';
+import { type OpenAiModel, startScriptedModel } from '#support/scripted-model.ts';
+import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+import { contentsOf, createChat, historyOf, rejectedWhileResponding } from '#support/turns.ts';
+
+let model: OpenAiModel;
+let service: Service;
+let tenant: Tenant;
+let repeated: 'meanwhile' | 'afterwards' | undefined;
+beforeAll(async () => {
+  model = await startScriptedModel();
+  service = await startService({
+    variables: { OPENAI_BASE_URL: model.url },
+    faults: { repeatedRequest: () => repeated },
+  });
+});
+afterAll(async () => {
+  await service.close();
+  await model.close();
+});
+
+async function repeating(when: 'meanwhile' | 'afterwards') {
+  repeated = undefined;
+  tenant = await createTenant({ model: 'openai:test', titles: false });
+  model.calls.length = 0;
+  const client = clientOf(service, tenant);
+  const chatId = await createChat(client, tenant);
+  repeated = when;
+  return { client, chatId };
+}
+
+// No gateway repeats the event of a Lambda function here.
+describe.runIf(webFunctions === 'all')('a request that the gateway repeats', () => {
+  it.each(['meanwhile', 'afterwards'] as const)('makes one chat, when it comes %s', async (when) => {
+    const { client, chatId } = await repeating(when);
+    const fields = { name: 'A chat', agent_id: tenant.agentId };
+    const { body } = await client.post<ChatResource>('/chats', fields);
+    expect([chatId, body.data.id]).toEqual([1, 2]);
+    const key = { headers: { 'Idempotency-Key': 'one' } };
+    expect((await client.post<ChatResource>('/chats', fields, key)).body.data.id).toBe(3);
+    const list = await client.get<ChatResource[]>('/chats');
+    expect(list.body.data.map(({ id }) => id).sort()).toEqual([1, 2, 3]);
+  });
+
+  it('gets the stored reply, as JSON and as a stream, and makes no second turn', async () => {
+    const { client, chatId } = await repeating('afterwards');
+    const send = { message: 'Hi', agent_id: tenant.agentId };
+    const path = `/chats/${chatId}/messages`;
+    const reply = await client.post<string>(path, { ...send, stream: false });
+    expect([reply.status, reply.body.data]).toEqual([200, 'Hello']);
+    const events = await (await client.stream(chatId, send)).all();
+    const message_id = expect.any(Number);
+    expect(events.map((event) => (event === '[DONE]' ? event : event.type))).toEqual([
+      'response.created',
+      'response.output_text.delta',
+      'response.output_text.completed',
+      '[DONE]',
+    ]);
+    expect(events[2]).toMatchObject({ final_text: 'Hello', message_id, usage: { total_calls: 1 } });
+    expect(contentsOf(await historyOf(client, chatId))).toEqual(['Hi', 'Hello', 'Hi', 'Hello']);
+    expect(model.calls).toHaveLength(2);
+  });
+
+  it('makes no second turn while the first one runs', async () => {
+    const { client, chatId } = await repeating('meanwhile');
+    const send = { message: 'Hi', agent_id: tenant.agentId, stream: false };
+    const response = await client.post<string>(`/chats/${chatId}/messages`, send);
+    // Either of the two comes first.
+    if (response.status !== 200) expect(response).toMatchObject(rejectedWhileResponding);
+    await expect
+      .poll(async () => contentsOf(await historyOf(client, chatId)), { timeout: 10_000 })
+      .toEqual(['Hi', 'Hello']);
+    expect(model.calls).toHaveLength(1);
+  });
+});

@@ -1,0 +1,147 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { clientOf, type EventReader } from '#support/client.ts';
+import { webFunctions } from '#support/entry-points.ts';
+import {
+  callsByMessage,
+  type ModelCall,
+  type OpenAiModel,
+  startScriptedModel,
+} from '#support/scripted-model.ts';
+import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+import { contentsOf, createChat, historyOf, interrupted } from '#support/turns.ts';
+import { synthesize } from '../../bin/local/synthesize.ts';
+
+const requestsPerEnvironment = 64;
+const leaseSeconds = 6;
+
+let folder: string;
+let model: OpenAiModel;
+let service: Service;
+let callFor: (message: string) => Promise<ModelCall>;
+const logged: { functionName: string; line: string }[] = [];
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'shared-environments-'));
+  await synthesize(folder, { webFunctions, requestsPerEnvironment });
+  model = await startScriptedModel();
+  callFor = callsByMessage(model);
+  service = await startService({
+    assembly: folder,
+    variables: { OPENAI_BASE_URL: model.url, LEASE_SECONDS: String(leaseSeconds) },
+    onLog: (entry) => logged.push(entry),
+  });
+}, 120_000);
+afterAll(async () => {
+  await service.close();
+  await model.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+interface Reply {
+  tenant: Tenant;
+  chatId: number;
+  message: string;
+  reader: EventReader;
+  call: ModelCall;
+}
+
+/** Begins so many replies of as many tenants, each with its first delta. */
+async function startReplies(count: number): Promise<Reply[]> {
+  const tenants = await Promise.all(
+    Array.from({ length: count }, () => createTenant({ model: 'openai:test', titles: false })),
+  );
+  const chats = await Promise.all(tenants.map((tenant) => createChat(clientOf(service, tenant), tenant)));
+  return Promise.all(
+    tenants.map(async (tenant, index) => {
+      const chatId = chats[index] as number;
+      const message = `Of ${tenant.workspaceId}`;
+      const called = callFor(message);
+      const reader = await clientOf(service, tenant).stream(chatId, { message, agent_id: tenant.agentId });
+      const call = await called;
+      call.chunk('Begun');
+      return { tenant, chatId, message, reader, call };
+    }),
+  );
+}
+
+const environments = () =>
+  service.run.workers().filter(({ functionName }) => functionName.endsWith('-chats'));
+
+describe.runIf(webFunctions === 'all')('an environment that many replies share', { timeout: 120_000 }, () => {
+  it('writes no line and no metric of one reply with the ids of another', async () => {
+    const replies = await startReplies(requestsPerEnvironment);
+    const from = logged.length;
+    for (const { call } of replies) call.chunk(' and gone on');
+    for (const [index, { call }] of replies.entries()) index % 4 === 0 ? call.reset() : call.finish();
+    await Promise.all(replies.map(({ reader }) => reader.all()));
+    const owners = new Map(
+      replies.map(({ reader, tenant, chatId }) => [
+        reader.response.headers.get('x-request-id'),
+        { workspace_id: tenant.workspaceId, chat_id: String(chatId) },
+      ]),
+    );
+    const idsIn = (line: string) => JSON.parse(line) as Record<string, string | undefined>;
+    const lines = () => logged.slice(from).filter(({ functionName }) => functionName.endsWith('-chats'));
+    const found = () => new Set(lines().map(({ line }) => idsIn(line).request_id));
+    // The metrics of a reply are written after its stream has ended.
+    await vi.waitFor(() => expect(found().size).toBe(requestsPerEnvironment), 20_000);
+    for (const { line } of lines()) {
+      const { request_id, workspace_id, chat_id } = idsIn(line);
+      const owner = owners.get(request_id ?? '');
+      expect({ workspace_id, chat_id }, line).toEqual(owner);
+      for (const { tenant } of replies)
+        if (tenant.workspaceId !== owner?.workspace_id) expect(line).not.toContain(tenant.workspaceId);
+    }
+  });
+
+  it('stores what has come of its replies when Lambda ends it; replies of other environments go on', async () => {
+    const replies = await startReplies(requestsPerEnvironment + 3);
+    // The last three had no room in the first environment.
+    const before = environments().length;
+    expect(before).toBeGreaterThan(1);
+    expect(service.run.shutDownEnvironments('Chats', 1)).toBe(1);
+    const results = await Promise.all(
+      replies.map(async (reply) => {
+        const reading = reply.reader.all().then(
+          (events) => (JSON.stringify(events).includes(interrupted.message) ? 'notified' : 'whole'),
+          () => 'broken',
+        );
+        // The environment is gone after a second.
+        const outcome = await Promise.race([reading, sleep(5000).then(() => 'running')]);
+        if (outcome !== 'running') return { ...reply, outcome };
+        reply.call.chunk(' and gone on');
+        reply.call.finish();
+        return { ...reply, outcome: await reading };
+      }),
+    );
+    const whole = results.filter(({ outcome }) => outcome === 'whole');
+    const notified = results.filter(({ outcome }) => outcome === 'notified');
+    console.log(`${notified.length} of ${results.length - whole.length} replies were told of their end`);
+    expect(whole.length).toBeGreaterThanOrEqual(3);
+    expect(whole.length).toBeLessThan(results.length);
+    for (const { tenant, chatId, message } of whole)
+      expect(contentsOf(await historyOf(clientOf(service, tenant), chatId))).toEqual([
+        message,
+        'Begun and gone on',
+      ]);
+    // A client that was told so finds the text in the history.
+    for (const { tenant, chatId, message } of notified)
+      expect(contentsOf(await historyOf(clientOf(service, tenant), chatId))).toEqual([message, 'Begun']);
+    await Promise.all(
+      results.map(async ({ tenant, chatId }) => {
+        const send = { message: 'Go on', agent_id: tenant.agentId, stream: false };
+        await expect
+          .poll(
+            async () => (await clientOf(service, tenant).post(`/chats/${chatId}/messages`, send)).status,
+            {
+              timeout: 10 * leaseSeconds * 1000,
+            },
+          )
+          .toBe(200);
+      }),
+    );
+  });
+});
