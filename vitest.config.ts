@@ -13,6 +13,18 @@ const serviceSetup = 'test/support/global-setup.ts';
  */
 const sharedLibraries = { isolate: false, setupFiles: ['test/support/fresh-modules.ts'] };
 
+/** Files that run once more with the Lambda functions of sends and creations, as in stages without shared environments. */
+const filesOfBothEntryPoints = [
+  'contract-send-message',
+  'contract-create-chat',
+  'contract-stream',
+  'streaming-failures',
+  'attachments',
+  'idempotency',
+  'interrupted-replies',
+  'interrupted-storage',
+];
+
 /** The defaults, 1 s and 50 ms, are too short: a busy machine is slow, and each poll of the service takes its time. */
 const patient = { poll: { timeout: 20_000, interval: 200 } };
 
@@ -74,6 +86,18 @@ export default defineConfig({
           expect: patient,
           include: ['test/service/**/*.test.ts'],
           globalSetup: existsSync(new URL(serviceSetup, import.meta.url)) ? [serviceSetup] : [],
+          testTimeout: 30_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        test: {
+          name: 'event-functions',
+          ...sharedLibraries,
+          expect: patient,
+          include: filesOfBothEntryPoints.map((name) => `test/service/${name}.test.ts`),
+          globalSetup: [serviceSetup],
+          env: { WEB_FUNCTIONS: 'uploads' },
           testTimeout: 30_000,
           hookTimeout: 60_000,
         },

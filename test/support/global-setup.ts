@@ -7,7 +7,6 @@ import { createInterface } from 'node:readline';
 import type { TestProject } from 'vitest/node';
 import { synthesize } from '../../bin/local/synthesize.ts';
 import { certificate } from './certificate.ts';
-import { webFunctions } from './entry-points.ts';
 import type { SharedService } from './run-shared-service.ts';
 
 declare module 'vitest' {
@@ -22,6 +21,8 @@ declare module 'vitest' {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), 'service-assembly-'));
   const assembly = join(folder, 'assembly');
+  // The tests of a project see its variables; this process does not.
+  const webFunctions = project.config.env?.WEB_FUNCTIONS ?? process.env.WEB_FUNCTIONS ?? 'all';
   await synthesize(assembly, { webFunctions });
   project.provide('assembly', assembly);
   // Node.js reads the variable when a process starts. The test files' processes start after this and so trust the
