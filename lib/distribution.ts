@@ -35,6 +35,9 @@ const readTimeout = Duration.seconds(120);
  */
 const errorStatuses = [400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504];
 
+/** What Lambda adds to the responses of web functions. Clients need neither, and the type names an implementation. */
+const platformHeaders = ['lambda-web-error-type', 'lambda-web-request-id'];
+
 /**
  * Forwards the host that the client used in a header of its own: in requests to an origin, `Host` is the origin's name.
  */
@@ -44,7 +47,7 @@ const forwardViewerHost = `function handler(event) {
   return request;
 }`;
 
-/** One address for the gateway and, under the path of uploads, for the upload server. CloudFront caches nothing. */
+/** One address for the gateway and, under the path of uploads, for their web function. CloudFront caches nothing. */
 export class Distribution extends Construct {
   readonly domainName: string;
   readonly distributionId: string;
@@ -86,9 +89,7 @@ export class Distribution extends Construct {
       // Compression would buffer streamed responses.
       compress: false,
       functionAssociations: [{ function: code, eventType: FunctionEventType.VIEWER_REQUEST }],
-      ...(props.corsOrigins.length > 0 && {
-        responseHeadersPolicy: this.createCorsPolicy(props.corsOrigins),
-      }),
+      responseHeadersPolicy: this.createHeadersPolicy(props.corsOrigins),
     };
     const distribution = new CloudFrontDistribution(this, 'Distribution', {
       comment: 'Chats with published agents, and uploads',
@@ -130,24 +131,29 @@ export class Distribution extends Construct {
     );
   }
 
-  private createCorsPolicy(origins: readonly string[]): ResponseHeadersPolicy {
+  private createHeadersPolicy(corsOrigins: readonly string[]): ResponseHeadersPolicy {
     const { region, stackName } = Stack.of(this);
-    return new ResponseHeadersPolicy(this, 'Cors', {
+    return new ResponseHeadersPolicy(this, 'Headers', {
       // Names of response headers policies are unique in an account.
-      responseHeadersPolicyName: `${region}-${stackName}-cors`,
-      comment: 'Says which origins may call from a browser',
-      corsBehavior: {
-        accessControlAllowOrigins: [...origins],
-        accessControlAllowMethods: allowedMethods,
-        accessControlAllowHeaders: allowedHeaders,
-        accessControlExposeHeaders: exposedHeaders,
-        accessControlMaxAge: Duration.seconds(preflightSeconds),
-        // Clients send the API key in a header and never need cookies.
-        accessControlAllowCredentials: false,
-        originOverride: true,
-      },
-      // CloudFront documents no Vary header for CORS. A custom header is on every response.
-      customHeadersBehavior: { customHeaders: [{ header: 'Vary', value: 'Origin', override: true }] },
+      responseHeadersPolicyName: `${region}-${stackName}-headers`,
+      comment: 'Removes headers of Lambda, and says which origins may call from a browser',
+      removeHeaders: platformHeaders,
+      ...(corsOrigins.length > 0 && corsOf(corsOrigins)),
     });
   }
 }
+
+const corsOf = (origins: readonly string[]) => ({
+  corsBehavior: {
+    accessControlAllowOrigins: [...origins],
+    accessControlAllowMethods: allowedMethods,
+    accessControlAllowHeaders: allowedHeaders,
+    accessControlExposeHeaders: exposedHeaders,
+    accessControlMaxAge: Duration.seconds(preflightSeconds),
+    // Clients send the API key in a header and never need cookies.
+    accessControlAllowCredentials: false,
+    originOverride: true,
+  },
+  // CloudFront documents no Vary header for CORS. A custom header is on every response.
+  customHeadersBehavior: { customHeaders: [{ header: 'Vary', value: 'Origin', override: true }] },
+});

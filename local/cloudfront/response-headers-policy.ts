@@ -2,8 +2,16 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RunContext } from '../run-context.ts';
 import type { TemplateResource } from '../template/resource-kind.ts';
 
-/** Returns the headers that override those of the origin's response. */
-export type ResponseHeadersPolicy = (request: IncomingMessage) => Headers;
+/** What a policy changes in the origin's response. */
+interface HeaderChanges {
+  /** These override headers of the same names. */
+  readonly set: Headers;
+  /** Names in lower case. */
+  readonly removed: readonly string[];
+}
+
+/** Returns the changes for a request. */
+export type ResponseHeadersPolicy = (request: IncomingMessage) => HeaderChanges;
 
 interface Items<Item> {
   readonly Items: readonly Item[];
@@ -26,12 +34,13 @@ interface PolicyConfig {
     readonly Override: boolean;
     readonly Value: string;
   }>;
+  readonly RemoveHeadersConfig?: Items<{ readonly Header: string }>;
 }
 
-const KNOWN = new Set(['Name', 'Comment', 'CorsConfig', 'CustomHeadersConfig']);
+const KNOWN = new Set(['Name', 'Comment', 'CorsConfig', 'CustomHeadersConfig', 'RemoveHeadersConfig']);
 
 /**
- * Reads a policy with CORS and custom headers. Rules: understanding-response-headers-policies.html in CloudFront's
+ * Reads a policy with CORS, custom headers and removed headers. Rules: understanding-response-headers-policies.html in CloudFront's
  * developer guide.
  * @throws Error for a property that would behave differently here than in AWS
  */
@@ -47,16 +56,20 @@ export function readResponseHeadersPolicy(
   };
   const unknown = Object.keys(config).find((section) => !KNOWN.has(section));
   if (unknown !== undefined) reject(`${unknown} cannot run locally`);
+  rejectCors(config.CorsConfig, reject);
   const { CorsConfig: cors, CustomHeadersConfig: custom } = config;
   const origins = cors?.AccessControlAllowOrigins.Items ?? [];
-  if (origins.some((origin) => origin !== '*' && !/^https?:\/\/[^*/]+$/.test(origin)))
-    reject('an allowed origin that is a pattern, or has no scheme, cannot run locally');
-  if (cors?.AccessControlAllowMethods.Items.includes('ALL')) reject('the method ALL cannot run locally');
-  if (cors?.AccessControlAllowCredentials) reject('credentials cannot run locally');
-  if (cors?.OriginOverride === false || custom?.Items.some(({ Override }) => !Override))
+  if (custom?.Items.some(({ Override }) => !Override))
     reject('headers that an origin can override cannot run locally');
+  const removed = (config.RemoveHeadersConfig?.Items ?? []).map(({ Header }) => Header.toLowerCase());
+  const added = (custom?.Items ?? []).map(({ Header }) => Header.toLowerCase());
+  const both = removed.find(
+    (name) => added.includes(name) || (cors !== undefined && name.startsWith('access-control-')),
+  );
+  if (both !== undefined) reject(`a policy that removes and sets ${both} cannot run locally`);
 
-  return ({ method, headers: { origin, 'access-control-request-method': requestedMethod } }) => {
+  const headersFor = ({ method, headers: requestHeaders }: IncomingMessage): Headers => {
+    const { origin, 'access-control-request-method': requestedMethod } = requestHeaders;
     const headers = new Headers();
     for (const { Header, Value } of custom?.Items ?? []) headers.set(Header, Value);
     const allowed = origins.find((item) => item === '*' || item === origin);
@@ -71,17 +84,30 @@ export function readResponseHeadersPolicy(
     }
     return headers;
   };
+  return (request) => ({ set: headersFor(request), removed });
+}
+
+/** Rejects what would behave differently here than in AWS. */
+function rejectCors(cors: PolicyConfig['CorsConfig'], reject: (reason: string) => never): void {
+  if (cors === undefined) return;
+  const { AccessControlAllowOrigins: origins, AccessControlAllowMethods: methods } = cors;
+  if (origins.Items.some((origin) => origin !== '*' && !/^https?:\/\/[^*/]+$/.test(origin)))
+    reject('an allowed origin that is a pattern, or has no scheme, cannot run locally');
+  if (methods.Items.includes('ALL')) reject('the method ALL cannot run locally');
+  if (cors.AccessControlAllowCredentials) reject('credentials cannot run locally');
+  if (!cors.OriginOverride) reject('headers that an origin can override cannot run locally');
 }
 
 type WriteHead = (status: number, headers: string[]) => ServerResponse;
 
-/** Makes the response send these headers instead of its own headers of the same names. */
-export function overrideHeaders(response: ServerResponse, headers: Headers): void {
+/** Makes the response send the changed headers. */
+export function changeHeaders(response: ServerResponse, { set, removed }: HeaderChanges): void {
   const writeHead = response.writeHead.bind(response) as WriteHead;
   response.writeHead = ((status: number, ...rest: unknown[]) => {
-    for (const name of headers.keys()) response.removeHeader(name);
-    const remaining = pairsOf(rest.at(-1)).filter(([name]) => !headers.has(name));
-    return writeHead(status, [...remaining, ...headers].flat());
+    const dropped = new Set([...set.keys(), ...removed]);
+    for (const name of dropped) response.removeHeader(name);
+    const remaining = pairsOf(rest.at(-1)).filter(([name]) => !dropped.has(name.toLowerCase()));
+    return writeHead(status, [...remaining, ...set].flat());
   }) as typeof response.writeHead;
 }
 

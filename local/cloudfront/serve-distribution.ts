@@ -3,7 +3,7 @@ import type { RunContext } from '../run-context.ts';
 import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
 import { createErrorCache } from './error-cache.ts';
 import type { Behavior, Distribution } from './read-distribution.ts';
-import { overrideHeaders } from './response-headers-policy.ts';
+import { changeHeaders } from './response-headers-policy.ts';
 
 export interface DistributionServer {
   /** Host and port. */
@@ -37,7 +37,7 @@ export async function serveDistribution(
       return;
     }
     // Called before the cache observes the response, so that the cache stores the origin's headers, not these.
-    if (behavior.responseHeaders) overrideHeaders(response, behavior.responseHeaders(request));
+    if (behavior.responseHeaders) changeHeaders(response, behavior.responseHeaders(request));
     if (errors.respond(request, path, response)) return;
     toOriginRequest(request, path, behavior);
     void respond(request, response);

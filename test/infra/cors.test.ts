@@ -33,7 +33,7 @@ describe('several origins, with a distribution', () => {
   test('one policy of all behaviours names them, and overrides what an origin says', () => {
     expect(resource('AWS::CloudFront::ResponseHeadersPolicy').Properties.ResponseHeadersPolicyConfig).toEqual(
       {
-        Name: { 'Fn::Join': ['', [{ Ref: 'AWS::Region' }, '-agent-service-production-cors']] },
+        Name: { 'Fn::Join': ['', [{ Ref: 'AWS::Region' }, '-agent-service-production-headers']] },
         Comment: expect.any(String),
         CorsConfig: {
           AccessControlAllowCredentials: false,
@@ -47,6 +47,9 @@ describe('several origins, with a distribution', () => {
           OriginOverride: true,
         },
         CustomHeadersConfig: { Items: [{ Header: 'Vary', Override: true, Value: 'Origin' }] },
+        RemoveHeadersConfig: {
+          Items: [{ Header: 'lambda-web-error-type' }, { Header: 'lambda-web-request-id' }],
+        },
       },
     );
     const [policyId] = Object.keys(template.findResources('AWS::CloudFront::ResponseHeadersPolicy'));
@@ -76,10 +79,13 @@ describe('several origins, with a distribution', () => {
       expect(given).not.toHaveProperty(variables.corsOrigin);
   });
 
-  test('the web function answers preflights', () => {
-    expect(resource('AWS::Lambda::WebFunctionRevision').Properties).toMatchObject({
+  test('the web function of uploads answers preflights, which do not come through the gateway', () => {
+    expect(resource('AWS::Lambda::WebFunctionRevision', 'Uploads').Properties).toMatchObject({
       ServiceConfig: { EnvironmentVariables: { [variables.handlesPreflights]: 'true' } },
     });
+    expect(JSON.stringify(resource('AWS::Lambda::WebFunctionRevision', 'Chats'))).not.toContain(
+      variables.handlesPreflights,
+    );
   });
 });
 
@@ -139,7 +145,7 @@ test.each(['all', 'uploads', 'none'])(
     const stage = synthesize({ settings: { webFunctions } });
     expect(methodsOf(stage, 'OPTIONS')).toEqual([]);
     expect(JSON.stringify(stage.template.toJSON())).not.toMatch(
-      /access-control|AccessControl|ResponseHeadersPolicy|CORS_ORIGIN|ANSWERS_PREFLIGHTS|"Vary"/,
+      /access-control|AccessControl|CorsConfig|CORS_ORIGIN|ANSWERS_PREFLIGHTS|"Vary"/,
     );
   },
 );

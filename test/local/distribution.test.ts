@@ -142,8 +142,17 @@ describe('a response headers policy', () => {
       expect(await policyHeaders('/live/web/cached/status/404', from(origin))).toEqual(readable(origin));
   });
 
+  it('removes headers of the origin, and of Lambda itself', async () => {
+    const headersOf = async (path: string) => (await fetch(front + path)).headers;
+    for (const path of ['/live/web/x', '/live/web/cached/status/404', '/live/web/cached/status/404'])
+      expect([path, (await headersOf(path)).get('x-internal')]).toEqual([path, null]);
+    expect((await headersOf('/live/web/silent')).get('lambda-web-error-type')).toBeNull();
+    expect((await headersOf('/live/web/x')).get('x-answered-by')).toBe('the server');
+  });
+
   it('is of the behaviours that name it alone', async () => {
     expect(await policyHeaders('/read/a.txt', from('https://a.example'))).toEqual({});
+    expect((await fetch(`${front}/read/a.txt`)).headers.get('x-internal')).toBe('of the server');
   });
 
   const cors = {
@@ -161,6 +170,17 @@ describe('a response headers policy', () => {
     [{ CorsConfig: { ...cors, AccessControlAllowCredentials: true } }, 'credentials'],
     [{ CorsConfig: { ...cors, OriginOverride: false } }, 'override'],
     [{ CustomHeadersConfig: { Items: [{ Header: 'a', Value: 'b', Override: false }] } }, 'override'],
+    [
+      {
+        CustomHeadersConfig: { Items: [{ Header: 'Vary', Value: 'Origin', Override: true }] },
+        RemoveHeadersConfig: { Items: [{ Header: 'vary' }] },
+      },
+      'removes and sets vary',
+    ],
+    [
+      { CorsConfig: cors, RemoveHeadersConfig: { Items: [{ Header: 'Access-Control-Max-Age' }] } },
+      'removes and sets access-control-max-age',
+    ],
   ])('that says more stops the start: %j', (change, problem) => {
     const resource = {
       logicalId: 'Headers',

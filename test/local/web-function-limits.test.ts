@@ -43,7 +43,11 @@ it('takes as many requests a second as its endpoint may, and says 429 to the oth
     expect(await statusesOf(103, () => fetch(`${web}/x`))).toEqual({ 201: 100, 429: 3 });
     clock.mockReturnValue(performance.now() + 20);
     expect(await statusesOf(3, () => fetch(`${web}/x`))).toEqual({ 201: 2, 429: 1 });
-    expect((await fetch(`${web}/x`)).headers.get('lambda-web-error-type')).not.toBeNull();
+    const typeAt = async (path: string) =>
+      (await fetch(new URL(path, web))).headers.get('lambda-web-error-type');
+    expect(await typeAt('/read/a.txt')).toBe('Platform.Throttled');
+    // This path has a response headers policy.
+    expect(await typeAt('/live/web/x')).toBeNull();
   } finally {
     clock.mockRestore();
   }
