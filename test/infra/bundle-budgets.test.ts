@@ -13,7 +13,13 @@ const names = [...functionNames, ...webFunctionNames];
 const budgetBytes = 120 * 1024;
 
 /**
- * Above today's maximum, 89 and 141: there is room for some files of our own, and a package of many small modules fails
+ * `serve-chats` is `send-message` with 5.8 KB more: `create-chat` (2 KB), and what a server of many requests needs (4 KB:
+ * routes, the signed caller, admission, shutdown).
+ */
+const budgetBytesOf: Partial<Record<string, number>> = { 'serve-chats': 128 * 1024 };
+
+/**
+ * Above today's maximum, 96 and 153: there is room for some files of our own, and a package of many small modules fails
  * the test. Raise a limit when our own files need it.
  */
 const budgetModules = 100;
@@ -26,22 +32,25 @@ const sizes = await bundleSizes(await theBundles(), names);
 console.log(tableOf(sizes));
 
 test.each(sizes)(
-  '$name starts with at most 120 KB above its clients alone',
-  ({ start, baseline, hasModel }) => {
+  '$name starts with at most its budget above its clients alone',
+  ({ name, start, baseline, hasModel }) => {
     // The baseline must not be empty or larger than the function, else the measurement is wrong.
     expect(baseline.bytes).toBeGreaterThan(200_000);
     expect(start.bytes - baseline.bytes).toBeGreaterThan(0);
-    expect(start.bytes - baseline.bytes, `bytes at the start: ${remedy}`).toBeLessThanOrEqual(budgetBytes);
+    expect(start.bytes - baseline.bytes, `bytes at the start: ${remedy}`).toBeLessThanOrEqual(
+      budgetBytesOf[name] ?? budgetBytes,
+    );
     expect(start.modules - baseline.modules, `modules at the start: ${remedy}`).toBeLessThanOrEqual(
       hasModel ? budgetModulesWithModel : budgetModules,
     );
   },
 );
 
-test('only the two functions that ask models are allowed what models take', () => {
+test('only the functions that ask models are allowed what models take', () => {
   expect(sizes.filter(({ hasModel }) => hasModel).map(({ name }) => name)).toEqual([
     'send-message',
     'process-batch-items',
+    'serve-chats',
   ]);
 });
 

@@ -10,6 +10,7 @@ import { makeStartProgram } from '#support/function-start.ts';
 import { theBundles } from './synthesize.ts';
 
 const projectFolder = join(import.meta.dirname, '../..');
+const allNames = [...functionNames, ...webFunctionNames];
 const bundles = await theBundles();
 const metafile = bundles.metafile();
 
@@ -44,9 +45,10 @@ const entryPoints: Readonly<Record<string, readonly RegExp[]>> = {
   'prepare-attachment': [/^extraction-thread\.mjs$/, /^shrinking-thread\.mjs$/],
   'process-batch-items': withModel,
   'send-message': withModel,
+  'serve-chats': withModel,
 };
 
-describe.each([...functionNames, ...webFunctionNames])('%s', (name) => {
+describe.each(allNames)('%s', (name) => {
   const folder = bundles.folderOf(name);
 
   test('is modules and their source maps: no native code, which would be of another processor', () => {
@@ -90,14 +92,14 @@ describe.each([...functionNames, ...webFunctionNames])('%s', (name) => {
 });
 
 test('only the functions that ask models carry what speaks with models', () => {
-  const carriers = functionNames.filter((name) =>
+  const carriers = allNames.filter((name) =>
     sourcesOf(name).some((source) => /node_modules\/@ai-sdk\//.test(source)),
   );
-  expect(carriers.toSorted()).toEqual(['process-batch-items', 'send-message']);
+  expect(carriers.toSorted()).toEqual(['process-batch-items', 'send-message', 'serve-chats']);
 });
 
 test('no function carries the messages of zod in other languages, which come along with all of zod', () => {
-  const languages = functionNames
+  const languages = allNames
     .flatMap(sourcesOf)
     .flatMap((source) => /zod\/v4\/locales\/(\w+)\.js$/.exec(source)?.[1] ?? []);
   expect(new Set(languages)).toEqual(new Set(['en']));
@@ -115,7 +117,7 @@ test('the functions that ask models carry no version of a package of the AI SDK 
   expect(versions.toSorted()).toEqual([...new Set(versions)].toSorted());
 });
 
-const withTools = ['process-batch-items', 'send-message'];
+const withTools = ['process-batch-items', 'send-message', 'serve-chats'];
 
 test.each([
   [
@@ -136,10 +138,9 @@ test.each([
           ([source, { bytesInOutput }]) => isClient(source) && bytesInOutput > 0,
         ),
       );
-    const all = [...functionNames, ...webFunctionNames];
-    const atStart = all.filter((name) => contain(filesOfStart(metafile, name)));
+    const atStart = allNames.filter((name) => contain(filesOfStart(metafile, name)));
     expect(atStart.toSorted()).toEqual(expectedAtStart);
-    const deferred = all.filter(
+    const deferred = allNames.filter(
       (name) => !atStart.includes(name) && contain(filesOfFunction(metafile, name)),
     );
     expect(deferred.toSorted()).toEqual(expectedDeferred);
@@ -147,7 +148,7 @@ test.each([
 );
 
 test('no function carries the program that runs a template on one machine, or the stack', () => {
-  const sources = functionNames.flatMap(sourcesOf);
+  const sources = allNames.flatMap(sourcesOf);
   expect(sources.length).toBeGreaterThan(100);
   expect(sources.filter((source) => /^(local|lib|bin|test)\//.test(source))).toEqual([]);
 });

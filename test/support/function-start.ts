@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { formatLimits } from '#contract/rate-limits.ts';
+import { webFunctionNames } from '#lib/function-table.ts';
 import { parseSettings } from '#lib/settings.ts';
 import { variables } from '#runtime/environment/variables.ts';
 
@@ -44,7 +45,7 @@ export async function makeStartProgram(): Promise<StartProgram> {
     emptyModule,
     async load(module) {
       // A web function has no handler: it listens.
-      const kind = module.includes('/receive-uploads/') ? 'server' : 'handler';
+      const kind = webFunctionNames.some((name) => module.includes(`/${name}/`)) ? 'server' : 'handler';
       const from = performance.now();
       const child = spawn(process.execPath, [program, module, kind], { env });
       const start: Start = { elapsed: Number.NaN, processor: Number.NaN };
