@@ -3,10 +3,11 @@ import {
   WebFunction,
   WebFunctionAuthType,
   WebFunctionCode,
+  type WebFunctionEndpoint,
   WebFunctionRuntime,
 } from 'aws-cdk-lib/aws-lambda';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
-import { type Duration, Stack, Validations } from 'aws-cdk-lib/core';
+import { type Duration, Lazy, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { variables } from '#runtime/environment/variables.ts';
 import { FunctionGrants } from './function-grants.ts';
@@ -20,6 +21,7 @@ export class WebServer extends Construct {
   readonly domainName: string;
   /** Changes when the endpoint may get another domain name. */
   readonly endpointId: string;
+  readonly endpoint: WebFunctionEndpoint;
 
   constructor(
     scope: Construct,
@@ -98,7 +100,19 @@ export class WebServer extends Construct {
     server.resourceRevision.functionName = functionName;
     server.endpoint.resource.functionName = functionName;
     this.domainName = server.endpoint.domainName;
-    this.endpointId = `${functionName} ${Stack.of(this).getLogicalId(server.endpoint.resource)}`;
+    const { resource } = server.endpoint;
+    this.endpoint = server.endpoint;
+    // Lazy, because code after this may still change the endpoint.
+    this.endpointId = Lazy.string({
+      produce: () =>
+        [
+          Stack.of(this).getLogicalId(resource),
+          functionName,
+          resource.endpointName,
+          resource.endpointType,
+          ...(resource.regions ?? []),
+        ].join(' '),
+    });
     Validations.of(server).acknowledge({
       id: 'Annotation::@aws-cdk/aws-lambda:webFunctionPublicEndpoint',
       reason: props.publicReason,

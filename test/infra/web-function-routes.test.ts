@@ -1,0 +1,196 @@
+import { Template } from 'aws-cdk-lib/assertions';
+import { describe, expect, test } from 'vitest';
+import { type Route, type RouteName, routes } from '#contract/routes.ts';
+import { chatRoutes } from '#lib/function-table.ts';
+import type { WebServer } from '#lib/web-server.ts';
+import { gatewayHeaders } from '#runtime/environment/variables.ts';
+import { createService, type Resource, synthesize } from './synthesize.ts';
+
+type Resources = Record<string, Resource>;
+
+const templateOf = (webFunctions: string): Resources =>
+  (synthesize({ settings: { webFunctions } }).template.toJSON() as { Resources: Resources }).Resources;
+const all = templateOf('all');
+const uploads = templateOf('uploads');
+
+const idsOf = (resources: Resources, type: string): string[] =>
+  Object.keys(resources).filter((id) => resources[id]?.Type === type);
+
+interface Method {
+  AuthorizationType: string;
+  AuthorizerId: { Ref: string };
+  HttpMethod: string;
+  Integration: { Type: string; Uri: unknown };
+  RequestParameters?: Record<string, boolean>;
+}
+
+/** The method of a route. Logical ids contain the path without its separators. */
+function methodOf(resources: Resources, { method, path }: Route): Method {
+  const start = `ApiGatewayv1${path.replaceAll(/\W|_/g, '')}${method}`;
+  const [id = '', ...others] = idsOf(resources, 'AWS::ApiGateway::Method').filter(
+    (key) => key.slice(0, -8) === start,
+  );
+  expect(others).toEqual([]);
+  return resources[id]?.Properties as unknown as Method;
+}
+
+const isOfChats = (name: string): boolean => chatRoutes.includes(name as RouteName);
+const [endpointId = ''] = idsOf(all, 'AWS::Lambda::WebFunctionEndpoint').filter((id) =>
+  id.startsWith('Chats'),
+);
+
+describe('with web functions for all', () => {
+  test('messages and new chats are the routes of the web function', () => {
+    expect(chatRoutes.toSorted()).toEqual(['create-chat', 'send-message']);
+  });
+
+  test.each(Object.entries<Route>(routes))('%s has the integration of its server', (name, route) => {
+    expect(methodOf(all, route).Integration.Type).toBe(isOfChats(name) ? 'HTTP_PROXY' : 'AWS_PROXY');
+  });
+
+  const headers = {
+    'integration.request.header.x-signed-caller': 'context.authorizer.signedCaller',
+    'integration.request.header.x-gateway-request-id': 'context.requestId',
+    'integration.request.header.x-gateway-extended-request-id': 'context.extendedRequestId',
+  };
+  const uriOf = (path: string) => ({
+    'Fn::Join': ['', ['https://', { 'Fn::GetAtt': [endpointId, 'DomainName'] }, path]],
+  });
+
+  test('a send is streamed, and not cut by the gateway before the web function ends', () => {
+    const { Integration, ...method } = methodOf(all, routes['send-message']);
+    expect(method).toMatchObject({
+      HttpMethod: 'POST',
+      AuthorizationType: 'CUSTOM',
+      RequestParameters: { 'method.request.path.chat_id': true },
+    });
+    expect(Integration).toEqual({
+      Type: 'HTTP_PROXY',
+      IntegrationHttpMethod: 'POST',
+      Uri: uriOf('/chats/{chat_id}/messages'),
+      RequestParameters: { ...headers, 'integration.request.path.chat_id': 'method.request.path.chat_id' },
+      ResponseTransferMode: 'STREAM',
+      // Ten seconds more than the web function has, for the start of an environment.
+      TimeoutInMillis: 310_000,
+    });
+    const revision = Object.entries(all).find(([id]) => id.startsWith('ChatsServerRevision'))?.[1];
+    expect(revision?.Properties).toMatchObject({ ServiceConfig: { TimeoutSeconds: 300 } });
+  });
+
+  test('a new chat is buffered, with as much time as the gateway gives', () => {
+    const { Integration, ...method } = methodOf(all, routes['create-chat']);
+    expect(method).toMatchObject({ HttpMethod: 'POST', AuthorizationType: 'CUSTOM' });
+    expect(Integration).toEqual({
+      Type: 'HTTP_PROXY',
+      IntegrationHttpMethod: 'POST',
+      Uri: uriOf('/chats'),
+      RequestParameters: headers,
+      TimeoutInMillis: 29_000,
+    });
+  });
+
+  test('the headers of the gateway are those that the web function believes', () => {
+    expect(
+      Object.keys(headers)
+        .map((key) => key.replace('integration.request.header.', ''))
+        .toSorted(),
+    ).toEqual(Object.values(gatewayHeaders).toSorted());
+  });
+
+  test('no function of these routes may be called by the gateway, and each is still there', () => {
+    for (const name of ['SendMessage', 'CreateChat']) {
+      const permissions = idsOf(all, 'AWS::Lambda::Permission').filter((id) =>
+        JSON.stringify(all[id]).includes(`${name}Live`),
+      );
+      expect([name, permissions]).toEqual([name, []]);
+      expect(idsOf(all, 'AWS::Lambda::Function')).toContainEqual(
+        expect.stringMatching(`^${name}[0-9A-F]{8}$`),
+      );
+    }
+  });
+});
+
+test.each(['uploads', 'none'])('with web functions for %s, functions serve every route', (webFunctions) => {
+  const resources = webFunctions === 'uploads' ? uploads : templateOf(webFunctions);
+  for (const id of idsOf(resources, 'AWS::ApiGateway::Method'))
+    expect([id, resources[id]?.Properties]).toMatchObject([id, { Integration: { Type: 'AWS_PROXY' } }]);
+  expect(idsOf(resources, 'AWS::ApiGateway::Method')).toHaveLength(Object.keys(routes).length);
+});
+
+test('the gateway caches what an authorizer says: another one, with another name, has nothing from before', () => {
+  const authorizerOf = (resources: Resources): [id: string, name: unknown] => {
+    const [id = '', ...others] = idsOf(resources, 'AWS::ApiGateway::Authorizer');
+    expect(others).toEqual([]);
+    for (const method of idsOf(resources, 'AWS::ApiGateway::Method'))
+      expect(resources[method]?.Properties).toMatchObject({ AuthorizerId: { Ref: id } });
+    return [id, resources[id]?.Properties.Name];
+  };
+  const [id, name] = authorizerOf(all);
+  const [otherId, otherName] = authorizerOf(uploads);
+  expect(id).not.toBe(otherId);
+  // An API cannot have two authorizers with one name, and CloudFormation creates the new one first.
+  expect(name).not.toBe(otherName);
+});
+
+test('between all and uploads only methods, authorizer, deployment and permissions of the gateway differ', () => {
+  const ids = [...new Set([...Object.keys(all), ...Object.keys(uploads)])];
+  const changed = ids.filter((id) => JSON.stringify(all[id]) !== JSON.stringify(uploads[id]));
+  const typeOf = (id: string) => (all[id] ?? uploads[id])?.Type ?? '';
+  expect(new Set(changed.map(typeOf))).toEqual(
+    new Set([
+      'AWS::ApiGateway::Authorizer',
+      'AWS::ApiGateway::Deployment',
+      'AWS::ApiGateway::Method',
+      'AWS::ApiGateway::Stage',
+      'AWS::Lambda::Permission',
+    ]),
+  );
+  // The stage only has another deployment.
+  const [stageId = ''] = idsOf(all, 'AWS::ApiGateway::Stage');
+  const stageOf = (resources: Resources) => ({ ...resources[stageId]?.Properties, DeploymentId: undefined });
+  expect(stageOf(all)).toEqual(stageOf(uploads));
+  // A method of another route only has another authorizer.
+  for (const [name, route] of Object.entries<Route>(routes))
+    if (!isOfChats(name))
+      expect({ ...methodOf(all, route), AuthorizerId: undefined }).toEqual({
+        ...methodOf(uploads, route),
+        AuthorizerId: undefined,
+      });
+  const permissions = changed.filter((id) => typeOf(id) === 'AWS::Lambda::Permission');
+  expect(permissions.map((id) => (all[id] ?? uploads[id])?.Properties.Principal)).toEqual(
+    // Of the two routes, and of each authorizer.
+    Array(4).fill('apigateway.amazonaws.com'),
+  );
+});
+
+/** The logical id of the gateway's deployment, if the endpoint of chats has these properties. */
+function deploymentIdWith(
+  webFunctions: string,
+  changes: { endpointName?: string; endpointType?: string },
+): string {
+  const { stack } = createService({ settings: { webFunctions } });
+  const { resource } = (stack.node.findChild('Chats') as WebServer).endpoint;
+  Object.assign(resource, changes);
+  const [id = ''] = Object.keys(Template.fromStack(stack).findResources('AWS::ApiGateway::Deployment'));
+  return id;
+}
+
+test('a new endpoint makes a new deployment of the gateway, whose copy would call a domain that is gone', () => {
+  const before = deploymentIdWith('all', {});
+  expect(before).toBe(idsOf(all, 'AWS::ApiGateway::Deployment')[0]);
+  const after = [
+    deploymentIdWith('all', { endpointName: 'second' }),
+    deploymentIdWith('all', { endpointType: 'PerRegion' }),
+  ];
+  expect(new Set([before, ...after]).size).toBe(3);
+  // Where the gateway does not call the endpoint, it does not matter.
+  expect(deploymentIdWith('uploads', { endpointName: 'second' })).toBe(deploymentIdWith('uploads', {}));
+});
+
+test('the deployment depends on the stage’s name and Region, of which the name of the endpoint is made', () => {
+  const { stack } = createService({ settings: { webFunctions: 'all' } });
+  const { endpointId: identity } = stack.node.findChild('Chats') as WebServer;
+  const text = JSON.stringify(stack.resolve(identity));
+  for (const part of [endpointId, 'AWS::Region', '-agent-service-production-chats', ' prod ', 'HomeRegion'])
+    expect(text).toContain(part);
+});
