@@ -17,6 +17,7 @@ import type { RestApi } from './rest-api.ts';
 import type { ServiceFunction } from './service-function.ts';
 import { serviceMetric } from './service-metric.ts';
 import type { Settings } from './settings.ts';
+import type { WebServer } from './web-server.ts';
 
 const minute = Duration.minutes(1);
 const fiveMinutes = Duration.minutes(5);
@@ -255,14 +256,21 @@ export class Alarms extends Construct {
     });
   }
 
-  /**
-   * Requests that bypass the distribution. They reach the code of the web function, because no firewall can protect its
-   * endpoint.
-   */
-  watchUploads(): void {
+  /** Crashes and timeouts of a web function are responses with 5xx, of Lambda itself. */
+  watchWebServers(servers: readonly WebServer[]): void {
+    for (const server of servers)
+      this.add(`${server.node.id}Errors`, {
+        summary: `The web function ${server.node.id} responds with 5xx, or Lambda does in its place.`,
+        heading: 'web-function-errors',
+        metric: server.metricServerErrors({ period: minute }),
+        // As for the gateway: fewer than three errors a minute are not an outage.
+        threshold: 3,
+        periods: [2, 5],
+      });
+    // Such requests reach the code of the web functions, because no firewall can protect their endpoints.
     this.add('Strangers', {
       summary:
-        'Requests bypass CloudFront and reach the upload endpoint: without its secret, or with an old one.',
+        'Requests bypass CloudFront or the gateway and reach a web function: without a secret or a signed caller, or with an old one.',
       metric: serviceMetric(this, 'requestsWithoutOriginSecret', {}, { period: fiveMinutes }),
       // A scanner sends some dozens of requests. The server closes their connections unread, so fewer than 100 requests
       // cost almost nothing.

@@ -8,15 +8,19 @@ import {
   MathExpression,
   Metric,
   Stats,
+  TableSummaryColumn,
+  TableWidget,
   TextWidget,
 } from 'aws-cdk-lib/aws-cloudwatch';
 import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb';
+import type { ILogGroup } from 'aws-cdk-lib/aws-logs';
 import { Aws, CfnCondition, Duration, Fn, Stack } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import type { BatchWorkflow } from './batch-workflow.ts';
 import type { RestApi } from './rest-api.ts';
 import type { ServiceFunction } from './service-function.ts';
 import { type DimensionsOf, everyServiceMetric, serviceMetric } from './service-metric.ts';
+import type { WebServer } from './web-server.ts';
 
 const period = Duration.minutes(5);
 
@@ -41,15 +45,17 @@ export class Dashboard extends Construct {
       table: TableV2;
       /** All functions. */
       functions: readonly ServiceFunction[];
-      /** Functions that log tokens and workspaces. */
-      repliers: readonly ServiceFunction[];
+      webServers: readonly WebServer[];
+      /** Logs with tokens and workspaces. */
+      replyLogs: readonly ILogGroup[];
     },
   ) {
     super(scope, id);
     const { region, stackName } = Stack.of(this);
     const dashboard = new CloudWatchDashboard(this, 'Dashboard', { defaultInterval: Duration.days(1) });
     dashboard.addWidgets(...this.clients(props.api));
-    dashboard.addWidgets(...this.models(props.repliers));
+    if (props.webServers.length > 0) dashboard.addWidgets(...this.webFunctions(props.webServers));
+    dashboard.addWidgets(...this.models(props.replyLogs));
     dashboard.addWidgets(...this.batches(props.batches));
     dashboard.addWidgets(...this.costs(props));
     this.address = `https://${this.consoleDomain()}/cloudwatch/home?region=${region}#dashboards/dashboard/${dashboard.dashboardName}`;
@@ -96,7 +102,37 @@ export class Dashboard extends Construct {
     ];
   }
 
-  private models(repliers: readonly ServiceFunction[]) {
+  private webFunctions(servers: readonly WebServer[]) {
+    return [
+      graph('Web functions: responses with 5xx', {
+        left: servers.map((server) => server.metricServerErrors({ period, label: server.node.id })),
+        right: [serviceMetric(this, 'requestsWithoutOriginSecret', {}, { period, label: 'strangers' })],
+      }),
+      // A table, because its rows have different units: requests, milliseconds, environments.
+      new TableWidget({
+        title: 'Web functions: all that Lambda reports',
+        width: 18,
+        height: 6,
+        metrics: ['Sum', 'Maximum'].flatMap((statistic) =>
+          servers.map(
+            (server) =>
+              new MathExpression({
+                expression: server.searchMetrics(statistic),
+                usingMetrics: {},
+                label: `${server.node.id}, ${statistic.toLowerCase()}`,
+                period,
+              }),
+          ),
+        ),
+        summary: {
+          columns: [TableSummaryColumn.SUM, TableSummaryColumn.MAXIMUM],
+          hideNonSummaryColumns: true,
+        },
+      }),
+    ];
+  }
+
+  private models(replyLogs: readonly ILogGroup[]) {
     return [
       graph('Tokens by model', {
         left: [this.search('promptTokens', 'model', 'prompt')],
@@ -110,7 +146,7 @@ export class Dashboard extends Construct {
         title: 'Tokens by workspace',
         width: 12,
         view: LogQueryVisualizationType.TABLE,
-        logGroupNames: repliers.map(({ logGroup }) => logGroup.logGroupName),
+        logGroupNames: replyLogs.map(({ logGroupName }) => logGroupName),
         queryLines: [
           'filter ispresent(PromptTokens)',
           'stats sum(PromptTokens) as prompt, sum(CompletionTokens) as completion, sum(ModelCalls) as calls by workspace_id',

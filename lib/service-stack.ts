@@ -40,6 +40,12 @@ interface StackProps {
   bundles: FunctionBundles;
 }
 
+/** The web functions. */
+interface WebServers {
+  chats: WebServer;
+  uploads: WebServer;
+}
+
 /**
  * The whole service. Each part is created after the parts that it needs: data first, then functions, then the gateway.
  */
@@ -68,11 +74,11 @@ export class ServiceStack extends Stack {
       concurrency,
       settings,
     });
-    const chats = this.createChatServer(props, { functions, resources });
-    const api = this.createApi(settings, { functions, workflow, resources, chats });
-    const alarms = this.watch(settings, { functions, table: resources.table, workflow, api });
+    const servers = this.createWebServers(props, functions);
+    const api = this.createApi(settings, { functions, workflow, resources, servers });
+    const alarms = this.watch(settings, { functions, table: resources.table, workflow, api, servers });
     const baseAddress =
-      this.createDistribution(props, { functions, resources, api, alarms }) ?? api.baseAddress;
+      this.createDistribution(props.stage, { servers, resources, api, alarms }) ?? api.baseAddress;
 
     expireLogsOfBucketEmptier(this, settings);
     new CfnOutput(this, 'BaseAddress', { value: baseAddress });
@@ -114,12 +120,12 @@ export class ServiceStack extends Stack {
       functions,
       workflow,
       resources: { originSecret },
-      chats,
+      servers,
     }: {
       functions: ServiceFunctions;
       workflow: BatchWorkflow;
       resources: Resources;
-      chats: WebServer | undefined;
+      servers: WebServers | undefined;
     },
   ): RestApi {
     // With a distribution, its response headers policy sets the allowed origins.
@@ -133,7 +139,7 @@ export class ServiceStack extends Stack {
         if (corsOrigin !== undefined) handler.addEnvironment(variables.corsOrigin, corsOrigin);
         return handler;
       },
-      webServer: settings.webFunctions === 'all' ? chats : undefined,
+      webServer: settings.webFunctions === 'all' ? servers?.chats : undefined,
       // If there is a distribution, it has the custom domain.
       domain: originSecret === undefined ? settings.domain : undefined,
       firewall: settings.firewall,
@@ -144,15 +150,15 @@ export class ServiceStack extends Stack {
   }
 
   /**
-   * Creates the server of messages and new chats. It is there as well while only uploads have web functions, so that a
-   * change between `all` and `uploads` changes nothing but the gateway's integrations.
+   * Creates the servers of uploads, and of messages and new chats. The latter is there as well while only uploads have
+   * web functions, so that a change between `all` and `uploads` changes nothing but the gateway's integrations.
    */
-  private createChatServer(
+  private createWebServers(
     { stage: { settings }, bundles }: StackProps,
-    { functions, resources: { callerSecret } }: { functions: ServiceFunctions; resources: Resources },
-  ): WebServer | undefined {
-    if (callerSecret === undefined) return undefined;
-    return new WebServer(this, 'Chats', {
+    functions: ServiceFunctions,
+  ): WebServers | undefined {
+    if (settings.webFunctions === 'none') return undefined;
+    const chats = new WebServer(this, 'Chats', {
       codeFolder: bundles.folderOf('serve-chats'),
       name: 'chats',
       logsId: 'ServeChatsLogs',
@@ -162,6 +168,21 @@ export class ServiceStack extends Stack {
       publicReason: 'Every request must have a caller that the authorizer has signed.',
       settings,
     });
+    const uploads = new WebServer(this, 'Uploads', {
+      codeFolder: bundles.folderOf('receive-uploads'),
+      name: 'uploads',
+      logsId: 'ReceiveUploadsLogs',
+      grant: (grants) => {
+        functions.grantWeb(grants, 'receive-uploads');
+        if (settings.corsOrigins.length > 0) grants.setVariable(variables.handlesPreflights, 'true');
+      },
+      // The maximum of a web function. A file of 50 MB arrives in time at half a megabit a second.
+      timeout: Duration.minutes(15),
+      requestsPerEnvironment: Math.min(uploadsPerEnvironment, settings.requestsPerEnvironment),
+      publicReason: "Every caller must send the origin's secret and an API key.",
+      settings,
+    });
+    return { chats, uploads };
   }
 
   /** Creates the alarms, the dashboard, and the roll-out, which rolls back if an alarm goes off. */
@@ -172,7 +193,14 @@ export class ServiceStack extends Stack {
       table,
       workflow,
       api,
-    }: { functions: ServiceFunctions; table: TableV2; workflow: BatchWorkflow; api: RestApi },
+      servers,
+    }: {
+      functions: ServiceFunctions;
+      table: TableV2;
+      workflow: BatchWorkflow;
+      api: RestApi;
+      servers: WebServers | undefined;
+    },
   ): Alarms {
     const alarms = new Alarms(this, 'Alarms', settings);
     const gatewayErrors = alarms.watchGateway(api);
@@ -188,56 +216,48 @@ export class ServiceStack extends Stack {
     alarms.watchTable(table);
     alarms.watchBatches(workflow, functions.get('reconcile-batches'));
     alarms.watchReplies();
+    const webServers = Object.values<WebServer>({ ...servers });
+    if (webServers.length > 0) alarms.watchWebServers(webServers);
     const { address } = new Dashboard(this, 'Dashboard', {
       api,
       table,
       batches: workflow,
       functions: [...functions.created.values()],
-      repliers: [functions.get('send-message'), functions.get('process-batch-items')],
+      webServers,
+      replyLogs: [
+        functions.get('send-message'),
+        functions.get('process-batch-items'),
+        ...(servers === undefined ? [] : [servers.chats]),
+      ].map(({ logGroup }) => logGroup),
     });
     new CfnOutput(this, 'DashboardAddress', { value: address });
     return alarms;
   }
 
   /**
-   * Creates the server for large uploads, and the distribution in front of it and of the gateway.
-   * @returns the base address of the distribution; undefined if the settings allow no large uploads
+   * Creates the distribution in front of the gateway and of uploads.
+   * @returns its base address; undefined without web functions
    */
   private createDistribution(
-    { stage, bundles }: StackProps,
+    stage: Stage,
     {
-      functions,
+      servers,
       resources: { originSecret },
       api,
       alarms,
-    }: { functions: ServiceFunctions; resources: Resources; api: RestApi; alarms: Alarms },
+    }: { servers: WebServers | undefined; resources: Resources; api: RestApi; alarms: Alarms },
   ): string | undefined {
-    if (originSecret === undefined) return undefined;
+    if (originSecret === undefined || servers === undefined) return undefined;
     const { settings } = stage;
-    const uploads = new WebServer(this, 'Uploads', {
-      codeFolder: bundles.folderOf('receive-uploads'),
-      name: 'uploads',
-      logsId: 'ReceiveUploadsLogs',
-      grant: (grants) => {
-        functions.grantWeb(grants, 'receive-uploads');
-        if (settings.corsOrigins.length > 0) grants.setVariable(variables.handlesPreflights, 'true');
-      },
-      // The maximum of a web function. A file of 50 MB arrives in time at half a megabit a second.
-      timeout: Duration.minutes(15),
-      requestsPerEnvironment: Math.min(uploadsPerEnvironment, settings.requestsPerEnvironment),
-      publicReason: "Every caller must send the origin's secret and an API key.",
-      settings,
-    });
     const distribution = new Distribution(this, 'Front', {
       apiDomainName: api.domainName,
-      uploads: { domainName: uploads.domainName, path: api.basePath + routes['upload-file'].path },
+      uploads: { domainName: servers.uploads.domainName, path: api.basePath + routes['upload-file'].path },
       originSecret,
       corsOrigins: settings.corsOrigins,
       domain: settings.domain,
       webAclArn: settings.firewall === undefined ? undefined : webAclArnOf(stage),
     });
     alarms.watchDistribution(distribution.distributionId);
-    alarms.watchUploads();
     new CfnOutput(this, distributionIdOutput, { value: distribution.distributionId });
     return `https://${distribution.domainName}${api.basePath}`;
   }

@@ -1,3 +1,4 @@
+import { Metric, type MetricOptions } from 'aws-cdk-lib/aws-cloudwatch';
 import { ManagedPolicy, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import {
   WebFunction,
@@ -21,6 +22,8 @@ export class WebServer extends Construct {
   readonly domainName: string;
   /** Changes when the endpoint may get another domain name. */
   readonly endpointId: string;
+  readonly functionName: string;
+  readonly logGroup: LogGroup;
   readonly endpoint: WebFunctionEndpoint;
 
   constructor(
@@ -45,6 +48,7 @@ export class WebServer extends Construct {
     const logs = { retention: settings.logRetentionDays, removalPolicy: removalPolicyOf(settings) };
     const logGroup = new LogGroup(this, 'Logs', logs);
     pinLogicalId(logGroup, props.logsId);
+    this.logGroup = logGroup;
     const role = new Role(this, 'Role', {
       assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
       // The policy that the library attaches to a web function. Lambda first writes to a log group whose name is that
@@ -72,6 +76,7 @@ export class WebServer extends Construct {
     // The name must be unique over all Regions of an account; the library's default name would be the same in each
     // Region. The limit is 64 characters: a Region has at most 14, and lib/stage.ts limits the stage's name.
     const functionName = `${region}-${stackName}-${props.name}`;
+    this.functionName = functionName;
     const server = new WebFunction(this, 'Server', {
       webFunctionName: functionName,
       code: WebFunctionCode.fromAssetToManagedBucket(props.codeFolder, {
@@ -118,6 +123,22 @@ export class WebServer extends Construct {
       reason: props.publicReason,
     });
     acknowledgeRules(Stack.of(this));
+  }
+
+  /** Responses with a 5xx status: of the server, or of Lambda in its place. */
+  metricServerErrors(options: MetricOptions): Metric {
+    return new Metric({
+      namespace: 'AWS/Lambda/Web',
+      metricName: 'HTTPResponseStatusClass5XX',
+      dimensionsMap: { FunctionName: this.functionName, EndpointName: this.endpoint.resource.endpointName },
+      statistic: 'Sum',
+      ...options,
+    });
+  }
+
+  /** All metrics with the function's name as a dimension. Only for dashboards: alarms take no search. */
+  searchMetrics(statistic: string): string {
+    return `SEARCH('"${this.functionName}"', '${statistic}', 300)`;
   }
 }
 

@@ -290,6 +290,8 @@ test('the dashboard shows clients, models, batches and costs, of metrics that th
     'Errors by code',
     'Responses of the gateway',
     'Time to the first delta, ms',
+    'Web functions: responses with 5xx',
+    'Web functions: all that Lambda reports',
     'Tokens by model',
     'Failures of models',
     'Tokens by workspace',
@@ -313,6 +315,22 @@ test('the dashboard shows clients, models, batches and costs, of metrics that th
     expect(metric?.dimensions.map((set) => set.join())).toContain(dimension);
   }
   expect(body).toContain('sum(PromptTokens) as prompt');
+});
+
+test('without web functions, the dashboard and the alarms have nothing of them', () => {
+  const plain = synthesize({ settings: { webFunctions: 'none' } });
+  const watching = [
+    ...Object.values(plain.resources('AWS::CloudWatch::Alarm')),
+    plain.resource('AWS::CloudWatch::Dashboard'),
+  ];
+  expect(watching.length).toBeGreaterThan(30);
+  expect(JSON.stringify(watching)).not.toMatch(/AWS\/Lambda\/Web|web function|Strangers/i);
+});
+
+test('the tokens of a workspace are counted in the logs of all that reply', () => {
+  const { DashboardBody } = resource('AWS::CloudWatch::Dashboard').Properties;
+  const logs = ['SendMessageLogs', 'ProcessBatchItemsLogs', 'ServeChatsLogs'];
+  for (const Ref of logs) expect(JSON.stringify(DashboardBody)).toContain(JSON.stringify({ Ref }));
 });
 
 test.each([

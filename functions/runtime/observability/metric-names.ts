@@ -53,7 +53,10 @@ export const metrics = {
   errors: { name: 'Errors', unit: 'Count', dimensions: [['route'], ['error_code']] },
   /** Keys that the authorizer rejected. Rejections from the gateway's cache are not counted. */
   rejectedKeys: { name: 'RejectedKeys', formerName: 'RefusedKeys', unit: 'Count', dimensions: one('reason') },
-  /** Requests without the distribution's secret. The web function of uploads closes their connections unread. */
+  /**
+   * Requests that reached a web function directly: without the distribution's secret, or without a caller that the
+   * authorizer has signed. The web function closes their connections unread.
+   */
   requestsWithoutOriginSecret: { name: 'Strangers', unit: 'Count', dimensions: [[]] },
 
   /** From the start of `send-message` to the first delta of the reply; without the cold start and the authorizer. */

@@ -1,0 +1,400 @@
+import { describe, expect, test } from 'vitest';
+import { errorTable } from '#contract/errors.ts';
+import { routes } from '#contract/routes.ts';
+import { functionNames, webFunctionNames } from '#lib/function-table.ts';
+import { originSecretHeader, variables, viewerHostHeader } from '#runtime/environment/variables.ts';
+import { synthesize } from './synthesize.ts';
+
+const { template, resource, resources } = synthesize({ settings: { webFunctions: 'all' } });
+
+interface Behavior {
+  PathPattern?: string;
+  TargetOriginId: string;
+}
+
+const { DistributionConfig: config } = resource('AWS::CloudFront::Distribution').Properties as {
+  DistributionConfig: {
+    Origins: { Id: string; DomainName: unknown; OriginPath?: string; CustomOriginConfig: object }[];
+    CacheBehaviors: Behavior[];
+    DefaultCacheBehavior: Behavior;
+    CustomErrorResponses?: object[];
+  };
+};
+/** The id of a web function's construct, from a logical id. */
+const nameOf = (logicalId: string): string => logicalId.replace(/Server.*$/, '');
+const originOf = ({ TargetOriginId }: Behavior) => {
+  const origin = config.Origins.find(({ Id }) => Id === TargetOriginId);
+  if (origin === undefined) throw new Error(`no origin ${TargetOriginId}`);
+  return origin;
+};
+
+test('they are on unless a stage turns them off, and then nothing of them is there', () => {
+  const byDefault = synthesize({ settings: {} });
+  expect(Object.keys(byDefault.resources('AWS::CloudFront::Distribution'))).toHaveLength(1);
+  expect(Object.keys(byDefault.resources('AWS::Lambda::WebFunction')).map(nameOf).toSorted()).toEqual([
+    'Chats',
+    'Uploads',
+  ]);
+  const plain = synthesize({ settings: { webFunctions: 'none' } });
+  const types = Object.values(plain.template.toJSON().Resources as Record<string, { Type: string }>);
+  expect(types.map(({ Type }) => Type).filter((type) => /CloudFront|WebFunction|Custom/.test(type))).toEqual(
+    [],
+  );
+  for (const name of [variables.originSecret, variables.callerSecret, 'AWS/Lambda/Web'])
+    expect(JSON.stringify(plain.template.toJSON())).not.toContain(name);
+});
+
+test('uploads go to their web function, all else to the gateway', () => {
+  const [uploads, ...others] = config.CacheBehaviors;
+  expect(others).toEqual([]);
+  expect(uploads?.PathPattern).toBe(`/api/v1${routes['upload-file'].path}`);
+  expect(JSON.stringify(originOf(uploads as Behavior).DomainName)).toMatch(
+    /UploadsServerEndpoint.*DomainName/,
+  );
+  expect(JSON.stringify(originOf(config.DefaultCacheBehavior).DomainName)).toContain('.execute-api.');
+});
+
+test('both ways keep nothing, gather nothing, pass all but the host, and are encrypted', () => {
+  for (const behavior of [...config.CacheBehaviors, config.DefaultCacheBehavior]) {
+    expect(behavior).toMatchObject({
+      AllowedMethods: expect.arrayContaining(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD']),
+      CachePolicyId: '4135ea2d-6df8-44a3-9df3-4b5a84be39ad',
+      OriginRequestPolicyId: 'b689b0a8-53d0-40ab-baf2-68738e2966ac',
+      ViewerProtocolPolicy: 'https-only',
+      Compress: false,
+    });
+    const origin = originOf(behavior);
+    expect(origin.CustomOriginConfig).toMatchObject({
+      OriginProtocolPolicy: 'https-only',
+      OriginSSLProtocols: ['TLSv1.2'],
+      OriginReadTimeout: 120,
+    });
+    expect(origin).not.toHaveProperty('OriginPath');
+    const [header] = (origin as unknown as { OriginCustomHeaders: { HeaderName: string }[] })
+      .OriginCustomHeaders;
+    expect(header?.HeaderName).toBe(originSecretHeader);
+    expect(JSON.stringify(header)).toMatch(/resolve:secretsmanager:.*OriginSecret.*SecretString/);
+  }
+});
+
+test('no error is cached, of any status whose caching CloudFront lets one configure', () => {
+  // "Error codes" of DownloadDistValuesErrorPages.html and creating-custom-error-pages.html in CloudFront's developer
+  // guide. CloudFront also caches 410 by default, unless the origin forbids it, as ours does.
+  const configurable = [400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504];
+  expect(config.CustomErrorResponses).toEqual(
+    // Without a custom error page, CloudFront passes the origin's response unchanged.
+    configurable.map((ErrorCode) => ({ ErrorCode, ErrorCachingMinTTL: 0 })),
+  );
+});
+
+test('origins are told which address was asked for, whatever a viewer claims', () => {
+  const { FunctionCode, FunctionConfig } = resource('AWS::CloudFront::Function').Properties as {
+    FunctionCode: string;
+    FunctionConfig: object;
+  };
+  expect(FunctionConfig).toMatchObject({ Runtime: 'cloudfront-js-2.0' });
+  const handler = new Function(`${FunctionCode}; return handler;`)() as (event: object) => unknown;
+  const headers = { host: { value: 'viewer.example' }, [viewerHostHeader]: { value: 'evil.example' } };
+  expect(handler({ request: { headers } })).toEqual({
+    headers: { ...headers, [viewerHostHeader]: { value: 'viewer.example' } },
+  });
+});
+
+test('the name of the CloudFront function tells Region and stage, since names are the account’s', () => {
+  expect(resource('AWS::CloudFront::Function').Properties.Name).toEqual({
+    'Fn::Join': ['', [{ Ref: 'AWS::Region' }, '-agent-service-production-viewer-host']],
+  });
+});
+
+/** The resources of each web function. */
+const servers = {
+  Chats: { name: 'chats', timeoutSeconds: 300, atOnce: 64 },
+  Uploads: { name: 'uploads', timeoutSeconds: 900, atOnce: 32 },
+} as const;
+
+const variablesOf = (id: string): Record<string, unknown> => {
+  const { ServiceConfig } = resource('AWS::Lambda::WebFunctionRevision', id).Properties as {
+    ServiceConfig: { EnvironmentVariables: Record<string, unknown> };
+  };
+  return ServiceConfig.EnvironmentVariables;
+};
+
+describe.each(Object.entries(servers))('the web function %s', (id, { name, timeoutSeconds, atOnce }) => {
+  const idOf = (type: string): string => {
+    const [found = '', ...others] = Object.keys(resources(`AWS::Lambda::${type}`)).filter((key) =>
+      key.startsWith(id),
+    );
+    expect(others).toEqual([]);
+    return found;
+  };
+
+  test('gives all its parts its name, which tells Region and stage, and never its ARN', () => {
+    const types = ['WebFunction', 'WebFunctionRevision', 'WebFunctionEndpoint'];
+    // With an ARN, CloudFormation creates the resources, but then cannot read the endpoint's domain name.
+    for (const type of types)
+      expect([type, resource(`AWS::Lambda::${type}`, id).Properties.FunctionName]).toEqual([
+        type,
+        // The Region makes the name unique in all Regions of the account.
+        { 'Fn::Join': ['', [{ Ref: 'AWS::Region' }, `-agent-service-production-${name}`]] },
+      ]);
+    const [functionId = '', revisionId = '', endpointId = ''] = types.map(idOf);
+    // A plain name is not a reference, so DependsOn has to give the order.
+    const { Resources } = template.toJSON() as { Resources: Record<string, { DependsOn: string[] }> };
+    expect(Resources[revisionId]?.DependsOn).toContain(functionId);
+    expect(Resources[endpointId]?.DependsOn).toEqual(expect.arrayContaining([functionId, revisionId]));
+  });
+
+  test('has the time and the concurrent requests that its work needs', () => {
+    expect(resource('AWS::Lambda::WebFunctionRevision', id).Properties).toMatchObject({
+      BuildConfig: { RuntimeConfig: { Runtime: 'nodejs24.x' } },
+      ServiceConfig: {
+        TimeoutSeconds: timeoutSeconds,
+        MaxConcurrencyPerEnvironment: atOnce,
+        EnvironmentVariables: { AWS_LAMBDA_NODEJS_ENTRYPOINT: 'index.mjs' },
+      },
+    });
+    expect(resource('AWS::Lambda::WebFunctionEndpoint', id).Properties).toMatchObject({
+      AuthType: 'ApplicationManaged',
+    });
+  });
+
+  test('has an endpoint that takes as many requests and has as many environments as the settings say', () => {
+    expect(resource('AWS::Lambda::WebFunctionEndpoint', id).Properties).toMatchObject({
+      ThrottleConfig: { RateLimit: 1000 },
+      ScalingConfig: { MaxEnvironments: 100 },
+    });
+    const closed = synthesize({ settings: { webRequestsPerSecond: 0, webEnvironments: 2 } });
+    expect(closed.resource('AWS::Lambda::WebFunctionEndpoint', id).Properties).toMatchObject({
+      ThrottleConfig: { RateLimit: 0 },
+      ScalingConfig: { MaxEnvironments: 2 },
+    });
+  });
+
+  test('has a revision that waits for the policy of its role, as every function does', () => {
+    const revision = resource('AWS::Lambda::WebFunctionRevision', id) as { DependsOn?: string[] };
+    expect(revision.DependsOn).toContainEqual(expect.stringMatching(new RegExp(`^${id}RoleDefaultPolicy`)));
+  });
+
+  test('may write logs as the library’s own would: into a group beside its own too, which Lambda creates', () => {
+    expect(resource('AWS::IAM::Role', `${id}Role`).Properties.ManagedPolicyArns).toEqual([
+      {
+        'Fn::Join': [
+          '',
+          ['arn:', { Ref: 'AWS::Partition' }, ':iam::aws:policy/service-role/AWSLambdaBasicExecutionRole'],
+        ],
+      },
+    ]);
+  });
+
+  test('has an alarm and a graph of its 5xx, as Lambda reports them', () => {
+    const dimensions = [
+      { Name: 'EndpointName', Value: 'prod' },
+      {
+        Name: 'FunctionName',
+        Value: { 'Fn::Join': ['', [{ Ref: 'AWS::Region' }, `-agent-service-production-${name}`]] },
+      },
+    ];
+    expect(resource('AWS::CloudWatch::Alarm', `Alarms${id}Errors`).Properties).toMatchObject({
+      Namespace: 'AWS/Lambda/Web',
+      MetricName: 'HTTPResponseStatusClass5XX',
+      Dimensions: dimensions,
+      Statistic: 'Sum',
+      Period: 60,
+      Threshold: 3,
+      DatapointsToAlarm: 2,
+      EvaluationPeriods: 5,
+    });
+    const { EndpointName } = resource('AWS::Lambda::WebFunctionEndpoint', id).Properties;
+    expect(EndpointName).toBe('prod');
+    expect(JSON.stringify(resource('AWS::CloudWatch::Dashboard'))).toContain(`-${name}\\\\\\"`);
+  });
+});
+
+test('the web function of uploads knows what it needs', () => {
+  expect(variablesOf('Uploads')).toMatchObject({
+    [variables.dataTable]: { Ref: 'DataTable' },
+    [variables.fileBucket]: { Ref: 'FileBucket' },
+    [variables.originSecret]: { Ref: expect.stringMatching(/^OriginSecret/) },
+    [variables.stageLimits]: expect.stringContaining('uploads=2/s:5'),
+  });
+});
+
+test('the web function of chats has the variables of the functions that it stands in for, and the caller’s secret', () => {
+  const functionVariables = (id: string) => {
+    const { Environment } = resource('AWS::Lambda::Function', id).Properties as {
+      Environment: { Variables: Record<string, unknown> };
+    };
+    return Environment.Variables;
+  };
+  // How Node.js finds source maps and keeps connections is set for Lambda functions alone.
+  const own = Object.values(variables) as string[];
+  const needed = Object.fromEntries(
+    Object.entries({ ...functionVariables('CreateChat'), ...functionVariables('SendMessage') }).filter(
+      ([key]) => own.includes(key),
+    ),
+  );
+  expect(Object.keys(needed).length).toBeGreaterThan(15);
+  expect(variablesOf('Chats')).toEqual({
+    ...needed,
+    [variables.callerSecret]: { Ref: expect.stringMatching(/^CallerSecret/) },
+    AWS_LAMBDA_NODEJS_ENTRYPOINT: 'index.mjs',
+  });
+});
+
+test.each([
+  [1, 1],
+  [31, 31],
+  [33, 32],
+  [128, 32],
+])('%d requests in an environment are %d uploads', (requestsPerEnvironment, uploads) => {
+  const stage = synthesize({ settings: { requestsPerEnvironment } });
+  const atOnce = (id: string) => {
+    const { ServiceConfig } = stage.resource('AWS::Lambda::WebFunctionRevision', id).Properties as {
+      ServiceConfig: { MaxConcurrencyPerEnvironment: number };
+    };
+    return ServiceConfig.MaxConcurrencyPerEnvironment;
+  };
+  expect([atOnce('Chats'), atOnce('Uploads')]).toEqual([requestsPerEnvironment, uploads]);
+});
+
+test('an alarm counts who comes to them past the distribution or the gateway', () => {
+  const alarm = resource('AWS::CloudWatch::Alarm', 'AlarmsStrangers').Properties;
+  expect(alarm).toMatchObject({
+    Namespace: 'agent-service-production',
+    MetricName: 'Strangers',
+    Dimensions: [{ Name: 'service', Value: 'agent-service' }],
+    Statistic: 'Sum',
+    Period: 300,
+    Threshold: 100,
+  });
+});
+
+interface Statement {
+  Action: string | string[];
+  Resource: unknown;
+  Condition?: unknown;
+}
+
+const statementsOf = (id: string): Statement[] => {
+  const { Statement } = resource('AWS::IAM::Policy', id).Properties.PolicyDocument as {
+    Statement: Statement[];
+  };
+  return Statement;
+};
+const actionsOf = (id: string): string[] =>
+  statementsOf(id)
+    .flatMap(({ Action }) => Action)
+    .toSorted();
+
+test('the role of uploads may do exactly this', () => {
+  expect(
+    statementsOf('UploadsRole').find(({ Action }) => Action === 'dynamodb:UpdateItem')?.Condition,
+  ).toEqual({
+    'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['W#*#RATE#*', 'W#*#USAGE', 'KEY#*'] },
+  });
+  expect(actionsOf('UploadsRole')).toEqual([
+    'dynamodb:BatchGetItem',
+    'dynamodb:GetItem',
+    'dynamodb:PutItem',
+    'dynamodb:UpdateItem',
+    's3:AbortMultipartUpload',
+    's3:DeleteObject',
+    's3:GetObject',
+    's3:PutObject',
+    's3:PutObjectTagging',
+    'secretsmanager:GetSecretValue',
+  ]);
+});
+
+test('the role of chats may do exactly this, which is what that of send-message may', () => {
+  const actions = actionsOf('ChatsRole');
+  expect([...new Set(actions)]).toEqual([
+    'dynamodb:BatchGetItem',
+    'dynamodb:GetItem',
+    'dynamodb:PutItem',
+    'dynamodb:Query',
+    'dynamodb:UpdateItem',
+    'lambda:InvokeFunction',
+    's3:DeleteObject',
+    's3:GetObject',
+    's3:ListBucket',
+    's3:PutObject',
+    'secretsmanager:GetSecretValue',
+  ]);
+  const platformActions = /^(xray|logs):/;
+  const ofFunction = new Set(actionsOf('SendMessage').filter((action) => !platformActions.test(action)));
+  expect(new Set(actions)).toEqual(ofFunction);
+  for (const action of actionsOf('CreateChat').filter((each) => !platformActions.test(each)))
+    expect(actions).toContain(action);
+});
+
+/** The roles that may read a secret. */
+const readersOf = (stage: ReturnType<typeof synthesize>, secret: string): string[] =>
+  Object.entries(stage.resources('AWS::IAM::Policy'))
+    .filter(([, policy]) => JSON.stringify(policy).includes(secret))
+    .map(([id]) => id.replace(/Role(Default)?Policy.*$/, '').replace(/Role.*$/, ''))
+    .toSorted();
+
+test('only functions that make links, and the web function of uploads, may read the secret of the origins', () => {
+  expect(readersOf(synthesize({ settings: {} }), 'OriginSecret')).toEqual([
+    'ListBatchResults',
+    'ListBatches',
+    'ListChats',
+    'ListMessages',
+    'Uploads',
+  ]);
+});
+
+test.each(['all', 'uploads'])(
+  'with web functions for %s, only the authorizer and the web function of chats may read the secret of callers',
+  (webFunctions) => {
+    const stage = synthesize({ settings: { webFunctions } });
+    expect(readersOf(stage, 'CallerSecret')).toEqual(['AuthorizeRequest', 'Chats']);
+    // Neither the gateway nor CloudFront gets its value.
+    expect(JSON.stringify(stage.template.toJSON())).not.toMatch(/resolve:secretsmanager:[^}]*CallerSecret/);
+  },
+);
+
+test('every function, also one of the library, logs into a group of the template, which forgets', () => {
+  const functions = Object.entries(resources('AWS::Lambda::Function'));
+  // The library's functions empty buckets, and copy the code of each web function.
+  expect(functions).toHaveLength(functionNames.length + 1 + webFunctionNames.length);
+  const groups = resources('AWS::Logs::LogGroup');
+  for (const [id, { Properties }] of functions) {
+    const { LogGroup } = (Properties.LoggingConfig ?? {}) as { LogGroup?: { Ref: string } };
+    expect([id, Object.keys(groups)]).toEqual([id, expect.arrayContaining([LogGroup?.Ref])]);
+  }
+  for (const { Properties } of Object.values(groups))
+    expect(Properties).toMatchObject({ RetentionInDays: 30 });
+});
+
+test('the distribution removes what Lambda adds to a response', () => {
+  const { ResponseHeadersPolicyConfig } = resource('AWS::CloudFront::ResponseHeadersPolicy').Properties;
+  expect(ResponseHeadersPolicyConfig).toEqual({
+    Name: { 'Fn::Join': ['', [{ Ref: 'AWS::Region' }, '-agent-service-production-headers']] },
+    Comment: expect.any(String),
+    RemoveHeadersConfig: {
+      Items: [{ Header: 'lambda-web-error-type' }, { Header: 'lambda-web-request-id' }],
+    },
+  });
+  const [policyId] = Object.keys(resources('AWS::CloudFront::ResponseHeadersPolicy'));
+  for (const behavior of [...config.CacheBehaviors, config.DefaultCacheBehavior])
+    expect(behavior).toHaveProperty('ResponseHeadersPolicyId', { Ref: policyId });
+});
+
+test('the base address is the distribution’s', () => {
+  expect(template.findOutputs('BaseAddress').BaseAddress?.Value).toEqual({
+    'Fn::Join': [
+      '',
+      ['https://', { 'Fn::GetAtt': [expect.stringContaining('Distribution'), 'DomainName'] }, '/api/v1'],
+    ],
+  });
+});
+
+test('the gateway tells who sends too much how much it takes, and where more is taken', () => {
+  const [response] = Object.values(resources('AWS::ApiGateway::GatewayResponse')).filter(
+    ({ Properties }) => Properties.ResponseType === 'REQUEST_TOO_LARGE',
+  );
+  expect(response?.Properties.StatusCode).toBe(String(errorTable.badRequest.status));
+  expect(JSON.stringify(response?.Properties.ResponseTemplates)).toMatch(/at most 6 MB.*4\.5 MB.*50 MB/);
+});
