@@ -1,7 +1,8 @@
+import { Annotations, Match } from 'aws-cdk-lib/assertions';
 import { expect, test } from 'vitest';
 import { parseSettings } from '#lib/settings.ts';
 import { readStage } from '#lib/stage.ts';
-import { createApp } from './synthesize.ts';
+import { createApp, createService } from './synthesize.ts';
 
 const stageOf = (context: Record<string, unknown>) => readStage(createApp(context).node);
 
@@ -95,4 +96,51 @@ test.each([-100, 1, 99, 150, 1001, 1100, 2500, 10_001, 11_000, 0.5])(
 
 test.each([0, 100, 200, 900, 1000, 2000, 10_000])('a web endpoint may take %d requests a second', (rate) => {
   expect(parseSettings({ webRequestsPerSecond: rate }).webRequestsPerSecond).toBe(rate);
+});
+
+test('large uploads are the former name of web functions: true of all, false of none', () => {
+  expect(parseSettings({}).webFunctions).toBe('all');
+  expect(parseSettings({ largeUploads: true })).toEqual(parseSettings({ webFunctions: 'all' }));
+  expect(parseSettings({ largeUploads: false })).toEqual(parseSettings({ webFunctions: 'none' }));
+  for (const webFunctions of ['all', 'uploads', 'none'])
+    expect(parseSettings({ webFunctions }).webFunctions).toBe(webFunctions);
+});
+
+test.each([
+  [{ largeUploads: true, webFunctions: 'all' }, 'largeUploads is the former name of webFunctions'],
+  [{ largeUploads: 'true' }, 'largeUploads must be true or false'],
+  [{ webFunctions: true }, 'webFunctions: '],
+  [{ webFunctions: 'chats' }, 'webFunctions: '],
+])('%j is refused, with the name of the setting', (settings, problem) => {
+  expect(() => parseSettings(settings)).toThrow(`Settings: ${problem}`);
+});
+
+test.each([
+  [true, '"webFunctions": "all" replaces "largeUploads": true'],
+  [false, '"webFunctions": "none" replaces "largeUploads": false'],
+])('synth warns of largeUploads %s, and says what replaces it', (largeUploads, text) => {
+  const { stack } = createService({ settings: { largeUploads } });
+  const warnings = Annotations.fromStack(stack).findWarning('*', Match.stringLikeRegexp('largeUploads'));
+  expect(warnings.map(({ entry }) => entry.data)).toEqual([expect.stringContaining(text)]);
+});
+
+test('synth warns of no former name if there is none', () => {
+  const { stack } = createService({ settings: { webFunctions: 'all' } });
+  expect(Annotations.fromStack(stack).findWarning('*', Match.stringLikeRegexp('largeUploads'))).toEqual([]);
+});
+
+test.each([0, 129, 1.5, '64'])(
+  'an environment may not take %j requests at once',
+  (requestsPerEnvironment) => {
+    expect(() => parseSettings({ requestsPerEnvironment })).toThrow('requestsPerEnvironment: ');
+  },
+);
+
+test.each([1, 64, 128])('an environment may take %d requests at once', (requestsPerEnvironment) => {
+  expect(parseSettings({ requestsPerEnvironment })).toMatchObject({ requestsPerEnvironment });
+});
+
+test('an environment takes 64 requests at once by default, and on one machine as many as Lambda allows', () => {
+  expect(stageOf({}).settings.requestsPerEnvironment).toBe(64);
+  expect(stageOf({ stage: 'local' }).settings.requestsPerEnvironment).toBe(128);
 });
