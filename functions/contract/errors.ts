@@ -1,6 +1,9 @@
 import { platformLimits } from './limits.ts';
 
-/** The kinds of failures with their HTTP status and `error_code` (specification, section 7.1). 10029 is an addition. */
+/**
+ * The kinds of failures with their HTTP status and `error_code` (specification, section 7.1). 10029 and the status 503 are
+ * additions.
+ */
 export const errorTable = {
   unauthenticated: { status: 400, errorCode: 10001, name: 'SYS_PERMISSION_DENIED' },
   accessDenied: { status: 403, errorCode: 10001, name: 'SYS_PERMISSION_DENIED' },
@@ -9,6 +12,7 @@ export const errorTable = {
   notFound: { status: 404, errorCode: 10003, name: 'SYS_NOT_FOUND' },
   rateLimited: { status: 429, errorCode: 10029, name: 'SYS_RATE_LIMITED' },
   serverError: { status: 500, errorCode: 10005, name: 'SYS_SERVER_ERROR' },
+  unavailable: { status: 503, errorCode: 10005, name: 'SYS_SERVER_ERROR' },
 } as const satisfies Record<string, { status: number; errorCode: number; name: string }>;
 
 export type ErrorKind = keyof typeof errorTable;

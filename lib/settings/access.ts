@@ -7,7 +7,7 @@ export const accessSettings = {
     .default('all')
     .describe(`
       What Lambda Web Functions serve, which not every Region has yet: many requests share an environment,
-      and waiting costs nothing. With \`all\`, messages, new chats and uploads. With \`uploads\`, uploads
+      and a reply that waits for its model takes no processor. With \`all\`, messages, new chats and uploads. With \`uploads\`, uploads
       alone, of up to 50 MB. With \`none\` there is no CloudFront distribution: clients use the gateway's
       own address, and an upload has about 4.5 MB. A change to or from \`none\` changes the base address.`),
 

@@ -20,5 +20,5 @@ export const route = {
     external_user_id: optional(externalUserId),
   }),
   status: 200,
-  failures: ['clientNotAllowed', 'notFound'],
+  failures: ['clientNotAllowed', 'notFound', 'unavailable'],
 } as const satisfies Route;

@@ -25,6 +25,6 @@ export const route = {
     external_user_id: optional(externalUserId),
   }),
   status: 200,
-  failures: ['clientNotAllowed', 'notFound'],
+  failures: ['clientNotAllowed', 'notFound', 'unavailable'],
   serverSentEvents: true,
 } as const satisfies Route;

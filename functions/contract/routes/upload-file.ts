@@ -36,5 +36,5 @@ export const route = {
   }),
   multipart: true,
   status: 200,
-  failures: [],
+  failures: ['unavailable'],
 } as const satisfies Route;

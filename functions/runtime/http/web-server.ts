@@ -76,8 +76,9 @@ function exitIfIdle(): void {
 /** The response to a request of a process that ends; undefined for any other process. */
 export function rejectionWhileEnding(requestId: string): APIGatewayProxyResult | undefined {
   if (!isEnding) return undefined;
-  const envelope = failure(errorTable.serverError.errorCode, serverErrorMessage(requestId));
-  return jsonResponse(503, envelope, requestId, { 'Retry-After': '1' });
+  const { status, errorCode } = errorTable.unavailable;
+  const envelope = failure(errorCode, serverErrorMessage(requestId));
+  return jsonResponse(status, envelope, requestId, { 'Retry-After': '1' });
 }
 
 /** Reads the rest of a body for 3 s, so that the client receives the response, then closes the connection. */
