@@ -8,6 +8,8 @@ export interface RunOptions {
   readonly stack?: string;
   /** The folder of tables, objects, secrets and the lock. */
   readonly dataDir: string;
+  /** Where threads store the compiled code of functions, for later threads. By default a part of `dataDir`. */
+  readonly compileCacheFolder?: string;
   /** The run's port on 127.0.0.1; 0 takes any free port. */
   readonly port: number;
   /** Additional variables for every function. */

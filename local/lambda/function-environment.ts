@@ -1,5 +1,7 @@
+import path from 'node:path';
 import type { EmulatorRoute } from '../dynamodb/emulator-route.ts';
 import type { RunContext } from '../run-context.ts';
+import type { RunOptions } from '../run-options.ts';
 
 /** The variables that Lambda and the run set, in addition to the template's. */
 export function functionEnvironment(
@@ -44,3 +46,7 @@ export function emulatorRouteFor(
   // The maps of `rules` are shared, because rules are still added to them. A thread gets a copy when it starts.
   return emulatorRoute && { ...emulatorRoute, rules: { ...rules, operator: undefined, sessions } };
 }
+
+/** The folder of the compiled code of functions. */
+export const compileCacheOf = ({ compileCacheFolder, dataDir }: RunOptions): string =>
+  compileCacheFolder ?? path.join(dataDir, 'compile-cache');

@@ -1,11 +1,10 @@
-import path from 'node:path';
 import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import type { RecordedCall } from '../wire/recorded-call.ts';
 import { createAccountConcurrency } from './account-concurrency.ts';
 import { findFunction } from './find-function.ts';
 import type { FunctionDefinition } from './function-definition.ts';
-import { emulatorRouteFor, functionEnvironment } from './function-environment.ts';
+import { compileCacheOf, emulatorRouteFor, functionEnvironment } from './function-environment.ts';
 import { createFunctionPool } from './function-pool.ts';
 import { createLoadGauge } from './load-gauge.ts';
 import { prewarm } from './prewarm.ts';
@@ -153,7 +152,7 @@ function defineFunction(
     handler: resolved.Handler,
     timeoutSeconds: resolved.Timeout ?? DEFAULT_TIMEOUT_SECONDS,
     memoryMegabytes,
-    compileCacheFolder: path.join(context.options.dataDir, 'compile-cache'),
+    compileCacheFolder: compileCacheOf(context.options),
     environment: {
       ...Object.fromEntries(variables.map(([name, value]) => [name, String(value)])),
       _HANDLER: resolved.Handler,

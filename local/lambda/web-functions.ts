@@ -3,7 +3,7 @@ import path from 'node:path';
 import { pipeline } from 'node:stream';
 import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
-import { emulatorRouteFor, functionEnvironment } from './function-environment.ts';
+import { compileCacheOf, emulatorRouteFor, functionEnvironment } from './function-environment.ts';
 import { startWebFunction, type WebFunctionServer } from './web-function-server.ts';
 
 interface RevisionProperties {
@@ -135,7 +135,7 @@ function startServer(
     functionName,
     domainName,
     entry: path.join(taskRoot, environment.AWS_LAMBDA_NODEJS_ENTRYPOINT ?? 'index.js'),
-    compileCacheFolder: path.join(context.options.dataDir, 'compile-cache'),
+    compileCacheFolder: compileCacheOf(context.options),
     environment,
     timeoutSeconds: resolved.ServiceConfig.TimeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS,
     limits: {

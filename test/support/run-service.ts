@@ -1,4 +1,5 @@
 import { runTemplate } from '#local/run-template.ts';
+import { compileCacheOf } from './compile-cache.ts';
 import { quickTimer } from './quick-timer.ts';
 import { seededRandom } from './seeded-random.ts';
 
@@ -26,6 +27,7 @@ const options = JSON.parse(process.argv[2] ?? '') as RunServiceOptions;
 const random = seededRandom(options.seed);
 const run = await runTemplate({
   assembly: options.assembly,
+  compileCacheFolder: compileCacheOf(options.assembly),
   dataDir: options.dataDir,
   port: 0,
   environment: options.environment,

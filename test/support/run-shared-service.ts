@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { runTemplate } from '#local/run-template.ts';
+import { compileCacheOf } from './compile-cache.ts';
 import { startModelRouter } from './model-router.ts';
 
 /** What test files know of the service that they share. */
@@ -16,6 +17,7 @@ const [assembly = '', dataDir = ''] = process.argv.slice(2);
 const models = await startModelRouter();
 const run = await runTemplate({
   assembly,
+  compileCacheFolder: compileCacheOf(assembly),
   dataDir,
   port: 0,
   environment: { OPENAI_BASE_URL: models.url },

@@ -13,6 +13,7 @@ import type { RunningTemplate, RunOptions } from '#local/run-template.ts';
 import { agents, apiKeys, clock, workspaces } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
 import { useLocalTable } from '../../bin/operator.ts';
+import { compileCacheOf } from './compile-cache.ts';
 import { startSigningProxy } from './signing-proxy.ts';
 
 export interface ServiceOptions
@@ -92,6 +93,7 @@ async function startOwnService(options: ServiceOptions): Promise<Service> {
   if (proxy !== undefined) process.env.AWS_ENDPOINT_URL_DYNAMODB = proxy.url;
   const run = await runTemplate({
     assembly: inject('assembly'),
+    compileCacheFolder: compileCacheOf(inject('assembly')),
     dataDir,
     port: 0,
     clearAuthorizerCacheOnWrite: true,

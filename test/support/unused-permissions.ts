@@ -20,16 +20,25 @@ type Grant = Extract<PermissionNote, { kind: 'grant' }>;
 export function findUnusedPermissions(
   folder: string,
   stack: RegExp,
-  untestable: readonly UntestablePermission[],
+  {
+    untestable,
+    sameAs = {},
+  }: {
+    untestable: readonly UntestablePermission[];
+    /** By the name of a role: another role, whose uses count for it as well. */
+    sameAs?: Readonly<Record<string, string>>;
+  },
 ) {
   const notes = readNotes(folder).filter((note) => stack.test(note.stack));
   const grants = distinctGrants(notes);
   // By role, action and resource, because the numbers of statements differ between settings.
   const used = new Set(
-    notes.flatMap((note) => (note.kind === 'use' ? [`${note.role} ${note.action} ${note.resource}`] : [])),
+    notes.flatMap((note) =>
+      note.kind === 'use' ? [`${nameOf(note.role)} ${note.action} ${note.resource}`] : [],
+    ),
   );
   const isUsed = (role: string, action: string, resource: string) =>
-    used.has(`${role} ${action} ${resource}`);
+    [nameOf(role), sameAs[nameOf(role)]].some((name) => used.has(`${name} ${action} ${resource}`));
 
   const matched = new Set<UntestablePermission>();
   const isTestable = ({ role, resources }: Grant, action: string): boolean => {

@@ -137,14 +137,15 @@ function eventOf(given: {
 }): RequestEvent {
   const { request, url, caller, requestId, body } = given;
   const { rawHeaders } = request;
-  const headers: Record<string, string> = {};
-  const multiValueHeaders: Record<string, string[]> = {};
+  // Without a prototype, because a client may send a header, or a parameter below, with the name `__proto__`.
+  const headers: Record<string, string> = Object.create(null);
+  const multiValueHeaders: Record<string, string[]> = Object.create(null);
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const [name = '', value = ''] = [rawHeaders[index]?.toLowerCase(), rawHeaders[index + 1]];
     headers[name] = value;
     multiValueHeaders[name] = [...(multiValueHeaders[name] ?? []), value];
   }
-  const query: Record<string, string[]> = {};
+  const query: Record<string, string[]> = Object.create(null);
   for (const name of new Set(url.searchParams.keys())) query[name] = url.searchParams.getAll(name);
   return {
     headers,

@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline';
 import { runTemplate } from '#local/run-template.ts';
 import type { Timer } from '#local/schedules/timer.ts';
+import { compileCacheOf } from '../compile-cache.ts';
 
 /** The options of this program, as JSON in its only argument. */
 export interface SoakServiceOptions {
@@ -33,6 +34,7 @@ const quickTimer: Timer = {
 const options = JSON.parse(process.argv[2] ?? '') as SoakServiceOptions;
 const run = await runTemplate({
   ...options,
+  compileCacheFolder: compileCacheOf(options.assembly),
   port: 0,
   timer: quickTimer,
   redeliverySeconds: 3,
