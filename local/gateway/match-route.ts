@@ -28,7 +28,10 @@ function descend(node: PathNode, segments: readonly string[]): Found | undefined
   const [segment, ...rest] = segments;
   if (segment === undefined) return node.methods.size > 0 ? { node, parameters: [] } : undefined;
 
-  const fixed = node.children.find(({ pathPart }) => pathPart === decode(segment));
+  // A client may send the name of a variable, braces included, as its value.
+  const fixed = node.children.find(
+    ({ pathPart }) => pathPart === decode(segment) && !pathPart.startsWith('{'),
+  );
   const viaFixed = fixed && descend(fixed, rest);
   if (viaFixed) return viaFixed;
 
