@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
 import { makeDataDir } from './fixture/start-fixture.ts';
 import { synthesizeFixture } from './fixture/synthesize-fixture.ts';
@@ -26,6 +26,7 @@ interface Delivered {
   url: string;
   headers: Record<string, string>;
   bytes: number;
+  times: number;
 }
 
 const post = (path: string, init: RequestInit = {}) =>
@@ -87,16 +88,18 @@ describe('an HTTP integration', () => {
       'Runtime.Unavailable',
       '',
     ]);
-    expect((await post('again')).status).toBe(201);
+    // The runner learns of the end a moment later.
+    await vi.waitFor(async () => expect((await post('again')).status).toBe(201), 5000);
   });
 
   it.each(['meanwhile', 'afterwards'] as const)(
     'sends a request twice if it is told to, %s',
     async (when) => {
       repeated = when;
-      const response = await post('twice', { body: 'hello' });
+      const response = await post(when, { body: 'hello' });
       repeated = undefined;
       expect([response.status, ((await response.json()) as Delivered).bytes]).toEqual([201, 5]);
+      expect(((await (await post(when)).json()) as Delivered).times).toBe(3);
     },
   );
 });
