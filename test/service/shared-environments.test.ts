@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { clientOf, type EventReader } from '#support/client.ts';
+import { clientOf } from '#support/client.ts';
 import { webFunctions } from '#support/entry-points.ts';
 import {
   callsByMessage,
@@ -12,7 +12,7 @@ import {
   startScriptedModel,
 } from '#support/scripted-model.ts';
 import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
-import { contentsOf, createChat, historyOf, interrupted } from '#support/turns.ts';
+import { contentsOf, createChat, historyOf, interrupted, stepThrough } from '#support/turns.ts';
 import { synthesize } from '../../bin/local/synthesize.ts';
 
 const requestsPerEnvironment = 64;
@@ -44,7 +44,8 @@ interface Reply {
   tenant: Tenant;
   chatId: number;
   message: string;
-  reader: EventReader;
+  response: Response;
+  events: ReturnType<typeof stepThrough>;
   call: ModelCall;
 }
 
@@ -62,7 +63,13 @@ async function startReplies(count: number): Promise<Reply[]> {
       const reader = await clientOf(service, tenant).stream(chatId, { message, agent_id: tenant.agentId });
       const call = await called;
       call.chunk('Begun');
-      return { tenant, chatId, message, reader, call };
+      const events = stepThrough(reader);
+      for (let type = ''; type !== 'response.output_text.delta'; ) {
+        const event = await events.next();
+        if (event === undefined || event === '[DONE]') throw new Error('The stream had no delta');
+        type = event.type;
+      }
+      return { tenant, chatId, message, response: reader.response, events, call };
     }),
   );
 }
@@ -76,10 +83,10 @@ describe.runIf(webFunctions === 'all')('an environment that many replies share',
     const from = logged.length;
     for (const { call } of replies) call.chunk(' and gone on');
     for (const [index, { call }] of replies.entries()) index % 4 === 0 ? call.reset() : call.finish();
-    await Promise.all(replies.map(({ reader }) => reader.all()));
+    await Promise.all(replies.map(({ events }) => events.rest()));
     const owners = new Map(
-      replies.map(({ reader, tenant, chatId }) => [
-        reader.response.headers.get('x-request-id'),
+      replies.map(({ response, tenant, chatId }) => [
+        response.headers.get('x-request-id'),
         { workspace_id: tenant.workspaceId, chat_id: String(chatId) },
       ]),
     );
@@ -105,7 +112,7 @@ describe.runIf(webFunctions === 'all')('an environment that many replies share',
     expect(service.run.shutDownEnvironments('Chats', 1)).toBe(1);
     const results = await Promise.all(
       replies.map(async (reply) => {
-        const reading = reply.reader.all().then(
+        const reading = reply.events.rest().then(
           (events) => (JSON.stringify(events).includes(interrupted.message) ? 'notified' : 'whole'),
           () => 'broken',
         );
