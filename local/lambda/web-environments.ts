@@ -78,8 +78,10 @@ export function createWebEnvironments(definition: WebFunctionDefinition): WebEnv
   const watch = setInterval(() => {
     const now = Date.now();
     for (const slot of slots) {
-      if (slot.requests === 0 && now - slot.idleSince > IDLE_MILLISECONDS) shutDownSlot(slot);
-      else if (isLagging(slot) && slots.size < Math.min(MAX_COMPUTING, maxEnvironments)) start();
+      if (slot.requests === 0 && now - slot.idleSince > IDLE_MILLISECONDS) {
+        slots.delete(slot);
+        shutDownSlot(slot);
+      } else if (isLagging(slot) && slots.size < Math.min(MAX_COMPUTING, maxEnvironments)) start();
     }
   }, WINDOW_MILLISECONDS);
   watch.unref();

@@ -37,13 +37,15 @@ export function listen(respond: (request: IncomingMessage, response: ServerRespo
     { requestTimeout: requestMilliseconds, keepAliveTimeout: keepAliveMilliseconds },
     (request, response) => {
       activeRequests += 1;
-      response.once('close', () => {
-        activeRequests -= 1;
-        exitIfIdle();
-      });
-      void respond(request, response).catch((error: unknown) => {
+      const closed = new Promise<void>((resolve) => response.once('close', resolve));
+      const responded = respond(request, response).catch((error: unknown) => {
         log.error('A response was not completed', { error });
         response.destroy();
+      });
+      // After its response, a reply may still store its title and write its metrics.
+      void Promise.all([closed, responded]).then(() => {
+        activeRequests -= 1;
+        exitIfIdle();
       });
     },
   );
