@@ -76,10 +76,10 @@ export class BatchWorkflow extends Construct {
     for (const handler of [worker, deadLetterHandler, dispatcher, reconciler]) {
       handler.sendsTo(this.queue);
       handler.addEnvironment(variables.batchWorkspaceSlots, String(slots));
+      handler.addEnvironment(variables.requestsPerWorker, String(settings.requestsPerWorker));
     }
-    reconciler.readsDepthOf(this.queue);
-    // With more messages in one invocation, the number of workers that a workspace occupies would depend on how SQS
-    // happens to group its messages.
+    for (const handler of [worker, reconciler]) handler.readsDepthOf(this.queue);
+    // One message makes one worker.
     worker.receivesFrom(this.queue, { batchSize: 1, maxConcurrency: concurrency.batchWorkers });
     deadLetterHandler.receivesFrom(this.deadLetters, {
       batchSize: 10,

@@ -12,8 +12,8 @@ export const minUnreservedExecutions = 100;
  */
 const minSends = 10;
 
-/** Each worker handles one message with ten requests, so 20 workers run 200 requests concurrently. */
-const maxWorkers = 20;
+/** With 25 requests each, 20 workers process 500 requests at once. */
+const usualWorkers = 20;
 
 /** Lambda's minimum for the maximum concurrency of an event source. Dead letters are rare. */
 const deadLetterHandlers = 2;
@@ -45,8 +45,9 @@ export interface ConcurrencyPlan {
   readonly warning: string | undefined;
 }
 
-/** lib/settings/concurrency.ts describes each of these settings. */
+/** lib/settings/concurrency.ts and batches.ts describe each of these settings. */
 export interface ConcurrencySettings {
+  readonly batchWorkers?: number | undefined;
   readonly accountConcurrency: number;
   readonly authorizerConcurrency: number;
   readonly shortRouteConcurrency: number;
@@ -61,13 +62,13 @@ export interface ConcurrencySettings {
  */
 export function planConcurrency(settings: ConcurrencySettings): ConcurrencyPlan {
   const { accountConcurrency } = settings;
-  const workers = { batchWorkers: workersOf(accountConcurrency), deadLetterHandlers };
+  const workers = { batchWorkers: workersOf(settings), deadLetterHandlers };
   if (!settings.reservedConcurrency) return { reserved: new Map(), ...workers, warning: undefined };
   if (accountConcurrency <= minUnreservedExecutions)
     return {
       reserved: new Map(),
       ...workers,
-      warning: `Nothing is reserved: Lambda keeps ${minUnreservedExecutions} executions unreserved, and accountConcurrency is ${accountConcurrency}. A few concurrent replies can then block the authorizer, and so every route. Ask AWS for 1,000 (docs/deploy.md)`,
+      warning: `Nothing is reserved: Lambda keeps ${minUnreservedExecutions} executions unreserved, and accountConcurrency is ${accountConcurrency}. A few concurrent replies, or the ${workers.batchWorkers} workers of batches, can then block the authorizer, and so every route. Ask AWS for 1,000 (docs/deploy.md)`,
     };
   const reserved = new Map<FunctionName, number>([
     ...reservedParts(settings),
@@ -79,17 +80,22 @@ export function planConcurrency(settings: ConcurrencySettings): ConcurrencyPlan 
 /** A message with the sum of all parts if they exceed the account's concurrency; undefined if they fit. */
 export function concurrencyProblem(settings: ConcurrencySettings): string | undefined {
   const { accountConcurrency, reservedConcurrency } = settings;
-  if (!reservedConcurrency || accountConcurrency <= minUnreservedExecutions) return undefined;
+  // A new account has 10. The plan warns.
+  if (accountConcurrency <= minUnreservedExecutions) return undefined;
+  const workers = workersOf(settings);
+  if (workers >= accountConcurrency)
+    return `batchWorkers is ${workers}, and leaves nothing of ${accountConcurrency} to other functions`;
+  if (!reservedConcurrency) return undefined;
   const parts: Part[] = [...partsWithoutSends(settings), ['send-message (at least)', minSends]];
   const sum = sumOf(parts);
   if (sum <= accountConcurrency) return undefined;
   const terms = parts.map(([name, executions]) => `${executions} ${name}`).join(' + ');
-  return `${accountConcurrency} is less than ${terms} = ${sum}; lower authorizerConcurrency, shortRouteConcurrency or otherStacksConcurrency, or set reservedConcurrency to false`;
+  return `${accountConcurrency} is less than ${terms} = ${sum}; lower authorizerConcurrency, shortRouteConcurrency, batchWorkers or otherStacksConcurrency, or set reservedConcurrency to false`;
 }
 
-/** A fifth of a small account: the rest is for clients that wait for a response. */
-const workersOf = (accountConcurrency: number): number =>
-  Math.min(maxWorkers, Math.max(2, Math.floor(accountConcurrency / 5)));
+/** By default a fifth of a small account: the rest is for clients that wait for a response. */
+const workersOf = ({ accountConcurrency, batchWorkers }: ConcurrencySettings): number =>
+  batchWorkers ?? Math.min(usualWorkers, Math.max(2, Math.floor(accountConcurrency / 5)));
 
 const reservedParts = ({ authorizerConcurrency }: ConcurrencySettings): [FunctionName, number][] => [
   ['authorize-request', authorizerConcurrency],
@@ -99,7 +105,7 @@ const reservedParts = ({ authorizerConcurrency }: ConcurrencySettings): [Functio
 const partsWithoutSends = (settings: ConcurrencySettings): Part[] => [
   ...reservedParts(settings),
   ['short routes', settings.shortRouteConcurrency],
-  ['process-batch-items', workersOf(settings.accountConcurrency)],
+  ['process-batch-items', workersOf(settings)],
   ['fail-dead-letters', deadLetterHandlers],
   ['other stacks', settings.otherStacksConcurrency],
 ];

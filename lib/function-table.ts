@@ -5,8 +5,11 @@ import type { UpdatedItems } from './update-statement.ts';
 
 type NonRouteName = Exclude<FunctionName, RouteName>;
 
-/** The timeout of a batch worker: the time of one request, and the time to store its reply. */
-export const workerTimeoutSeconds = 300;
+/**
+ * The timeout of a batch worker, Lambda's longest: it starts requests for a minute, the last of them may take 270 s
+ * (`batchItemSeconds`), and the rest is for storing replies, also in an outage.
+ */
+export const workerTimeoutSeconds = 900;
 
 interface FunctionProperties {
   description: string;

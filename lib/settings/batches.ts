@@ -17,8 +17,30 @@ export const batchSettings = {
     .max(270)
     .default(240)
     .describe(`
-      How long the reply to one request of a batch may take. A worker may run for 300 s; the rest of this
-      time is for storing the reply.`),
+      How long the reply to one request of a batch may take. A worker may run for 900 s: it starts requests
+      for a minute, and the rest of the time is for the last replies and for outages.`),
+
+  batchWorkers: z
+    .int()
+    .min(2)
+    .max(1000)
+    .optional()
+    .meta({
+      limits: '2 to 1,000; it must fit into `accountConcurrency`',
+      description: `
+        Workers that process batches at once, of all workspaces. By default 20, or a fifth of
+        \`accountConcurrency\` if that is less: the rest is for clients that wait for a response.`,
+    }),
+
+  requestsPerWorker: z
+    .int()
+    .min(1)
+    .max(128)
+    .default(25)
+    .describe(`
+      Requests that one worker processes at once. More per worker cost less while replies are slow, and a
+      worker that fails interrupts more requests. All workers of a workspace are what its batches use at
+      once: by default 15 workers with 25 requests each.`),
 
   batchWorkspaceShare: z
     .number()
@@ -27,5 +49,5 @@ export const batchSettings = {
     .default(0.75)
     .describe(`
       The share of the batch workers that one workspace may use. By default a quarter always remains for
-      other workspaces; a workspace that is alone takes a third longer because of it.`),
+      other workspaces, and for workers that end their last requests.`),
 };

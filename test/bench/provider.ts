@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { endChild, startProgram } from './child-program.ts';
-import type { Pace, ProviderCounts } from './scripted-provider.ts';
+import type { CallTimes, Pace, ProviderCounts } from './scripted-provider.ts';
 
 const program = join(import.meta.dirname, 'scripted-provider.ts');
 
@@ -10,6 +10,8 @@ export interface Provider {
   setPace(pace: Pace): Promise<void>;
   /** The number of model calls since the start. */
   calls(): Promise<number>;
+  /** The calls since the pace was set. */
+  times(): Promise<CallTimes[]>;
   close(): Promise<void>;
 }
 
@@ -25,6 +27,7 @@ export async function startProvider(): Promise<Provider> {
     async calls() {
       return ((await (await fetch(`${address}/counts`)).json()) as ProviderCounts).calls;
     },
+    times: async () => (await (await fetch(`${address}/times`)).json()) as CallTimes[],
     close: () => endChild(child),
   };
 }

@@ -2,6 +2,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as after } from 'node:timers/promises';
+import { seededRandom } from '#support/seeded-random.ts';
 import { endWithInput } from './child-program.ts';
 import { chunksOfReply, chunksPerReply, replyTo } from './reply-text.ts';
 
@@ -9,6 +10,8 @@ import { chunksOfReply, chunksPerReply, replyTo } from './reply-text.ts';
 export interface Pace {
   first: number;
   chunk: number;
+  /** Replies come whole after log-normal times with this mean (milliseconds), instead of `first` and `chunk`. */
+  logNormal?: { mean: number; p99OverMedian: number; seed: number };
   /** Each chunk tells when it was sent: ` @` and epoch milliseconds. */
   stamped?: boolean;
   /** Chunks of a reply; by default those of `chunksOfReply`. */
@@ -20,6 +23,9 @@ export interface ProviderCounts {
   calls: number;
 }
 
+/** Start and end of a call in epoch milliseconds, and the time that its reply was given. */
+export type CallTimes = readonly [start: number, end: number, given: number];
+
 interface CompletionRequest {
   model: string;
   stream?: boolean;
@@ -28,8 +34,12 @@ interface CompletionRequest {
 }
 
 // A model provider in its own process, so that its work does not count as the server's. It serves OpenAI's chat
-// completions, at once or at a pace. `PUT /pace` sets the pace, `GET /counts` returns the number of calls.
+// completions, at once or at a pace. `PUT /pace` sets the pace, `GET /counts` returns the number of calls, `GET /times`
+// their starts and ends.
 let pace: Pace = { first: 0, chunk: 0 };
+let nextReplyTime = (): number => 0;
+/** Of the calls since the pace was set. */
+let times: CallTimes[] = [];
 const counts: ProviderCounts = { calls: 0 };
 
 const usage = { prompt_tokens: 10, completion_tokens: chunksPerReply, total_tokens: 10 + chunksPerReply };
@@ -43,8 +53,11 @@ const server = createServer((request, response) => {
   async function respond(method = '', url = '', body: NodeJS.ReadableStream): Promise<void> {
     const requestText = await text(body);
     if (method === 'GET' && url === '/counts') return json(response, counts);
+    if (method === 'GET' && url === '/times') return json(response, times);
     if (method === 'PUT' && url === '/pace') {
       pace = JSON.parse(requestText) as Pace;
+      nextReplyTime = pace.logNormal === undefined ? () => 0 : logNormalTimes(pace.logNormal);
+      times = [];
       return json(response, pace);
     }
     if (method !== 'POST' || url !== '/v1/chat/completions')
@@ -90,7 +103,16 @@ async function stream(response: ServerResponse, completion: CompletionRequest): 
     delta({}, 'stop') +
     (completion.stream_options?.include_usage ? event({ choices: [], usage }) : '') +
     'data: [DONE]\n\n';
-  const { first, chunk, stamped, chunks: count } = pace;
+  const { first, chunk, stamped, chunks: count, logNormal } = pace;
+  if (logNormal !== undefined) {
+    const start = Date.now();
+    const given = nextReplyTime();
+    await after(given);
+    response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+    response.end(delta({ role: 'assistant', content: replyTo(lastMessage(completion)) }, null) + end);
+    times.push([start, Date.now(), given]);
+    return;
+  }
   if (stamped) {
     await after(first);
     response.writeHead(200, { 'Content-Type': 'text/event-stream' });
@@ -114,6 +136,19 @@ async function stream(response: ServerResponse, completion: CompletionRequest): 
     response.write(text);
   }
   response.end(end);
+}
+
+/** The 99th percentile of a standard normal variable. */
+const normal99 = 2.3263;
+
+function logNormalTimes({ mean, p99OverMedian, seed }: NonNullable<Pace['logNormal']>): () => number {
+  const random = seededRandom(seed);
+  const sigma = Math.log(p99OverMedian) / normal99;
+  const median = mean / Math.exp(sigma ** 2 / 2);
+  return () => {
+    const normal = Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+    return median * Math.exp(sigma * normal);
+  };
 }
 
 server.listen(0, '127.0.0.1', () => {

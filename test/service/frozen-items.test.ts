@@ -107,6 +107,7 @@ describe('items of an earlier version', () => {
       operatorsApiKey: [keys.operatorsApiKey('key_frozen1')],
       operatorsWebhook: [],
       reconcilerCursor: [],
+      claimTurn: [],
     };
     expect(Object.keys(found).toSorted()).toEqual(Object.keys(keys).toSorted());
     const stored = new Set(items.map(({ pk, sk }) => `${pk.S} ${sk.S}`));
@@ -246,7 +247,7 @@ describe('items of an earlier version', () => {
 
     const started: BatchItem = {
       ...{ requestIndex: 0, status: 'processing', attempt: 1, brokenReplies: 0, lostAttempts: 0 },
-      leaseUntil: start + 30_000,
+      ...{ leaseUntil: start + 30_000, worker: null },
       ...{ chatId: 4, messagePosition: 1, error: null, incomplete: null, calls: [], processedAt: null },
     };
     const expected: BatchItem[] = [

@@ -18,6 +18,7 @@ const time = (): number => opened.clock.now().getTime();
 const now = (): string => opened.clock.now().toISOString();
 const lease = {
   milliseconds: 30_000,
+  worker: 'worker',
   chat: { idOf: (requestIndex: number) => `lease of ${requestIndex}`, milliseconds: 60_000 },
 };
 
@@ -77,7 +78,7 @@ describe('a claim', () => {
       };
       const item: BatchItem = {
         ...{ requestIndex, status: 'processing', attempt: 1, brokenReplies: 0, lostAttempts: 0 },
-        ...{ leaseUntil: time() + 30_000, chatId: chat.id, messagePosition: 1 },
+        ...{ leaseUntil: time() + 30_000, worker: 'worker', chatId: chat.id, messagePosition: 1 },
         ...{ error: null, incomplete: null, calls: [], processedAt: null },
       };
       return { request: requests[requestIndex] as BatchRequest, item, newChat: chat };

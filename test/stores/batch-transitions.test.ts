@@ -121,19 +121,19 @@ describe('saveTaskToken', () => {
   });
 });
 
-describe('enqueueNext', () => {
-  const outcomes = { completed: 8, failed: 2, slots: -1 };
+describe('takeGroups', () => {
+  const outcomes = { completed: 8, failed: 2, slots: 0 };
   const next = { groups: 1, slotLimit: 3 };
 
   it('needs a batch in progress that is not stopped', async () => {
-    const enqueue = (batch: Batch) => batches.enqueueNext(batch, outcomes, { ...next, at: now() });
-    expect(await allowedIn(enqueue, (batch) => batches.enqueueFirst(batch, 3))).toEqual(['in progress']);
+    const take = (batch: Batch) => batches.takeGroups(batch, outcomes, { ...next, at: now() });
+    expect(await allowedIn(take, (batch) => batches.enqueueFirst(batch, 3))).toEqual(['in progress']);
   });
 
   it('records outcomes and takes the next groups', async () => {
     const batch = await create();
     await batches.enqueueFirst(batch, 3);
-    expect(await batches.enqueueNext(batch, outcomes, { ...next, at: now() })).toEqual({
+    expect(await batches.takeGroups(batch, outcomes, { ...next, at: now() })).toEqual({
       ...batch,
       ...{ completed: 8, failed: 2, slots: 3, groupsSent: 4, sentAt: now() },
     });
@@ -142,46 +142,41 @@ describe('enqueueNext', () => {
   it('does nothing before the first groups are enqueued', async () => {
     const batch = await create();
     const none = { completed: 0, failed: 0, slots: 0 };
-    expect(await batches.enqueueNext(batch, none, { groups: 1, slotLimit: 9, at: now() })).toBeUndefined();
+    expect(await batches.takeGroups(batch, none, { groups: 1, slotLimit: 9, at: now() })).toBeUndefined();
     expect(await read(batch)).toEqual(batch);
   });
 
   it('reaches the slot limit and does not pass it', async () => {
     const batch = await create();
     await batches.enqueueFirst(batch, 2);
-    const none = { completed: 0, failed: 0, slots: 0 };
-    expect(await batches.enqueueNext(batch, none, { groups: 2, slotLimit: 3, at: now() })).toBeUndefined();
-    expect(await batches.enqueueNext(batch, none, { groups: 1, slotLimit: 3, at: now() })).toMatchObject({
-      slots: 3,
-    });
-    expect(await batches.enqueueNext(batch, none, { groups: 1, slotLimit: 3, at: now() })).toBeUndefined();
-    const returned = { ...none, slots: -1 };
-    expect(
-      await batches.enqueueNext(batch, returned, { groups: 1, slotLimit: 2, at: now() }),
-    ).toBeUndefined();
-    expect(await batches.enqueueNext(batch, returned, { groups: 1, slotLimit: 3, at: now() })).toMatchObject({
-      ...{ slots: 3, groupsSent: 4 },
-    });
+    const take = (slots: number, groups: number, slotLimit: number) =>
+      batches.takeGroups(batch, { completed: 0, failed: 0, slots }, { groups, slotLimit, at: now() });
+    expect(await take(2, 2, 3)).toBeUndefined();
+    expect(await take(1, 1, 3)).toMatchObject({ slots: 3, groupsSent: 3 });
+    expect(await take(1, 1, 3)).toBeUndefined();
+    // A worker that has a slot needs no further one.
+    expect(await take(0, 1, 2)).toBeUndefined();
+    expect(await take(0, 1, 3)).toMatchObject({ slots: 3, groupsSent: 4 });
   });
 
   it('takes no groups that the batch does not have', async () => {
     const batch = await create({ total: 21 });
     await batches.enqueueFirst(batch, 2);
     const next = { slotLimit: 9, at: now() };
-    expect(await batches.enqueueNext(batch, outcomes, { ...next, groups: 2 })).toBeUndefined();
-    expect(await batches.enqueueNext(batch, outcomes, { ...next, groups: 1 })).toMatchObject({
+    expect(await batches.takeGroups(batch, outcomes, { ...next, groups: 2 })).toBeUndefined();
+    expect(await batches.takeGroups(batch, outcomes, { ...next, groups: 1 })).toMatchObject({
       groupsSent: 3,
     });
-    expect(await batches.enqueueNext(batch, outcomes, { ...next, groups: 1 })).toBeUndefined();
+    expect(await batches.takeGroups(batch, outcomes, { ...next, groups: 1 })).toBeUndefined();
   });
 
   it('gives each group to one of many callers', async () => {
     const batch = await create();
     await batches.enqueueFirst(batch, 1);
-    const none = { completed: 1, failed: 0, slots: 0 };
+    const one = { completed: 1, failed: 0, slots: 1 };
     const taken = await Promise.all(
       Array.from({ length: 8 }, () =>
-        batches.enqueueNext(batch, none, { groups: 1, slotLimit: 99, at: now() }),
+        batches.takeGroups(batch, one, { groups: 1, slotLimit: 99, at: now() }),
       ),
     );
     expect(taken.flatMap((each) => each?.groupsSent ?? []).sort()).toEqual([2, 3, 4, 5]);
@@ -231,7 +226,7 @@ describe('requeueAll', () => {
   it('does nothing after a worker has enqueued further groups', async () => {
     const batch = await batches.enqueueFirst(await create(), 1);
     const none = { completed: 0, failed: 0, slots: 0 };
-    await batches.enqueueNext(batch, none, { groups: 1, slotLimit: 9, at: now() });
+    await batches.takeGroups(batch, { ...none, slots: 1 }, { groups: 1, slotLimit: 9, at: now() });
     expect(await batches.requeueAll(batch, { at: now(), groupsSent: 1, slots: 1 })).toBeUndefined();
     expect(await read(batch)).toMatchObject({ groupsSent: 2, slots: 2 });
   });

@@ -92,13 +92,13 @@ describe('dispatch-batch', () => {
     const batch = await world.create(15);
     await world.workflow.step(world.functions);
     // The write was done, but no response came: its worker gives the slot back.
-    const { enqueueNext } = world.stores.batches;
-    world.services.batches.enqueueNext = async (...input) => {
-      await enqueueNext(...input);
+    const { takeGroups } = world.stores.batches;
+    world.services.batches.takeGroups = async (...input) => {
+      await takeGroups(...input);
       return undefined;
     };
     await world.deliver();
-    world.services.batches.enqueueNext = enqueueNext;
+    world.services.batches.takeGroups = takeGroups;
     expect(await world.read(batch)).toMatchObject({ groupsSent: 2, slots: 0 });
     await world.run();
     expect(await world.read(batch)).toMatchObject({ status: 'completed', completed: 15, slots: 0 });

@@ -33,8 +33,12 @@ const brokenAt = (seconds: number) => [
   afterSeconds(seconds),
 ];
 const success = ['success'];
+const times = <Value>(count: number, value: Value): Value[] => Array.from({ length: count }, () => value);
 
-/** A batch with one request in work, of two slots with ten requests each. `work` ends with the model's silence. */
+/**
+ * A batch with one request in work. If it has 25, the same worker has ended the others of the first and third group,
+ * and no worker has the second group. `work` ends with the model's silence.
+ */
 async function withRequestInWork(total = 25, settings: Parameters<typeof batchWorld>[0] = {}) {
   const world = batchWorld(settings);
   world.model.replyTo = (message) => (message === 'Question 0' ? 'silence' : message);
@@ -61,22 +65,19 @@ describe('a cancelled batch', () => {
 
   it('ends the requests in work, and starts no other', async () => {
     const { world, batch, work } = await withRequestInWork();
-    expect(await cancel(world, batch)).toMatchObject({ status: 'cancelling', completed: 9, failed: 15 });
+    expect(await cancel(world, batch)).toMatchObject({ status: 'cancelling', completed: 14, failed: 10 });
     await world.workflow.step(world.functions);
     expect((await world.results(batch)).map(({ status }) => status)).toEqual([
-      ...['processing', ...Array.from({ length: 9 }, () => 'success')],
-      ...Array.from({ length: 15 }, () => 'failed'),
+      ...['processing', ...times(9, 'success'), ...times(10, 'failed'), ...times(5, 'success')],
     ]);
     await world.advanceDuring(work, 10_000);
     await untilStatus(world, batch, 'cancelled');
     // A silent model is retried, but a stopped batch retries nothing.
     expect(await outcomesOf(world, batch)).toEqual([
-      cancelledAt(1),
-      ...Array.from({ length: 9 }, () => success),
-      ...Array.from({ length: 15 }, () => cancelledAt(1)),
+      ...[cancelledAt(1), ...times(9, success), ...times(10, cancelledAt(1)), ...times(5, success)],
     ]);
-    expect(await world.read(batch)).toMatchObject({ completed: 9, failed: 16 });
-    expect(world.model.calls).toHaveLength(10);
+    expect(await world.read(batch)).toMatchObject({ completed: 14, failed: 11 });
+    expect(world.model.calls).toHaveLength(15);
     const { chats } = await world.stores.chats.page(
       { workspaceId: 'ws_1' },
       { limit: 20, offset: 0, ascending: true },
@@ -207,7 +208,7 @@ describe('an expired batch', () => {
   });
 
   it('waits for the requests in work', async () => {
-    const { world, batch, work } = await withRequestInWork(12, { timeout });
+    const { world, batch, work } = await withRequestInWork(25, { timeout });
     await world.clock.advance(timeout);
     // The end of the wait, and the check of the batch.
     await world.workflow.step(world.functions);
@@ -217,12 +218,9 @@ describe('an expired batch', () => {
     await world.advanceDuring(work, 10_000);
     await untilStatus(world, batch, 'completed');
     expect(await outcomesOf(world, batch)).toEqual([
-      timedOutAt(61),
-      ...Array.from({ length: 9 }, () => success),
-      timedOutAt(61),
-      timedOutAt(61),
+      ...[timedOutAt(61), ...times(9, success), ...times(10, timedOutAt(61)), ...times(5, success)],
     ]);
-    expect(await world.read(batch)).toMatchObject({ completed: 9, failed: 3 });
+    expect(await world.read(batch)).toMatchObject({ completed: 14, failed: 11 });
   });
 
   it('starts no request before anything has marked it', async () => {
@@ -236,7 +234,7 @@ describe('an expired batch', () => {
   });
 
   it('stays in progress until then, and can be cancelled: its results keep their reason', async () => {
-    const { world, batch, work } = await withRequestInWork(12, { timeout });
+    const { world, batch, work } = await withRequestInWork(25, { timeout });
     await world.clock.advance(timeout);
     await world.workflow.step(world.functions);
     await world.workflow.step(world.functions);
@@ -245,29 +243,31 @@ describe('an expired batch', () => {
     expect(await cancel(world, batch)).toMatchObject({ status: 'cancelling', stop: expired.stop });
     await world.advanceDuring(work, 10_000);
     await untilStatus(world, batch, 'cancelled');
-    expect((await outcomesOf(world, batch)).slice(10)).toEqual([timedOutAt(61), timedOutAt(61)]);
+    expect((await outcomesOf(world, batch)).slice(10, 20)).toEqual(times(10, timedOutAt(61)));
   });
 
   it('that was cancelled before ends as cancelled', async () => {
-    const { world, batch, work } = await withRequestInWork(12, { timeout });
+    const { world, batch, work } = await withRequestInWork(25, { timeout });
     await cancel(world, batch);
     await world.advanceDuring(work, 10_000);
     await untilStatus(world, batch, 'cancelled');
-    expect((await outcomesOf(world, batch)).slice(10)).toEqual([cancelledAt(1), cancelledAt(1)]);
+    expect((await outcomesOf(world, batch)).slice(10, 20)).toEqual(times(10, cancelledAt(1)));
   });
 });
 
 describe('a batch of a disabled workspace', () => {
   it('fails, with the requests that have no result', async () => {
-    const world = batchWorld({ slots: 1 });
+    const world = batchWorld({ slots: 2 });
     const webhook = { url: 'https://example.com/hook', events: ['failed' as const] };
-    const batch = await world.create(12, { webhook });
+    const batch = await world.create(25, { webhook });
     await world.workflow.step(world.functions);
-    await world.deliver();
+    await world.deliver(1);
     world.state.workspace.enabled = false;
     await world.run();
-    expect(await world.read(batch)).toMatchObject({ status: 'failed', completed: 10, failed: 2 });
-    expect((await outcomesOf(world, batch)).slice(9)).toEqual([success, brokenAt(0), brokenAt(0)]);
+    expect(await world.read(batch)).toMatchObject({ status: 'failed', completed: 15, failed: 10 });
+    expect((await outcomesOf(world, batch)).slice(9, 21)).toEqual([
+      ...[success, ...times(10, brokenAt(0)), success],
+    ]);
     expect(world.state.calls.map(({ body }) => JSON.parse(body).event)).toEqual(['batch.failed']);
     expect(world.state.endedBatches).toEqual(['failed']);
   });
@@ -275,18 +275,20 @@ describe('a batch of a disabled workspace', () => {
 
 describe('a batch whose workflow cannot go on', () => {
   it('fails, also the requests in work, whose workers cannot change it any more', async () => {
-    const { world, batch, work } = await withRequestInWork(12);
+    const { world, batch, work } = await withRequestInWork();
     expect(await world.functions.fail({ workspaceId: 'ws_1', batchId: batch.id })).toEqual({
       webhook: false,
     });
     const failed = await world.read(batch);
-    expect(failed).toMatchObject({ status: 'failed', completed: 9, failed: 3, completedAt: afterSeconds(1) });
+    expect(failed).toMatchObject({
+      status: 'failed',
+      completed: 14,
+      failed: 11,
+      completedAt: afterSeconds(1),
+    });
     const outcomes = await outcomesOf(world, batch);
     expect(outcomes).toEqual([
-      brokenAt(1),
-      ...Array.from({ length: 9 }, () => success),
-      brokenAt(1),
-      brokenAt(1),
+      ...[brokenAt(1), ...times(9, success), ...times(10, brokenAt(1)), ...times(5, success)],
     ]);
     await world.advanceDuring(work, 10_000);
     await world.run();

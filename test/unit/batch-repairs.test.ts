@@ -139,14 +139,47 @@ describe('requests whose message is with a dead worker', () => {
     expect(await world.read(batch)).toMatchObject({ status: 'completed', completed: 2, slots: 0 });
   });
 
-  it('are enqueued once more after five minutes if the queue has other messages', async () => {
+  it('are enqueued once more after 90 s if the queue has other messages', async () => {
     const { world } = await withHiddenMessage();
     const other = { workspaceId: 'ws_2', batchId: 'other', positions: [0], holdsPlace: true };
     await world.queue.send([other]);
-    for (let minute = 1; minute <= 5; minute += 1) await reconcileAfter(world, 60);
+    await reconcileAfter(world, 60);
+    await reconcileAfter(world, 60);
+    await reconcileAfter(world, 29);
     expect(world.queue.messages).toHaveLength(2);
     await reconcileAfter(world, 1);
     expect(world.queue.messages).toHaveLength(3);
+  });
+});
+
+describe('groups that a dead worker has taken but not claimed', () => {
+  it('are enqueued while other workers go on, also if the queue has other messages', async () => {
+    const world = batchWorld({ slots: 2 });
+    world.model.replyTo = (message) => (message === 'Question 15' ? 'silence' : message);
+    const batch = await world.create(65);
+    await world.workflow.step(world.functions);
+    killOnce(world, 'batches.takeGroups');
+    await world.deliver(1);
+    const other = { workspaceId: 'ws_2', batchId: 'other', positions: [0], holdsPlace: true };
+    await world.queue.send([other]);
+    const [hidden, second] = world.queue.messages;
+    expect([hidden?.deliveries, second?.deliveries]).toEqual([1, 0]);
+    const work = world.deliver(1);
+    await world.clock.advance(1000);
+    // The dead worker had the first group as its message, and had taken the third and the fourth one.
+    expect(
+      (await world.stores.batches.allItems(batch)).map(({ requestIndex }) => requestIndex),
+    ).not.toContain(25);
+    await reconcileAfter(world, 60);
+    expect(positionsIn(world).flat()).not.toContain(25);
+    await world.clock.advance(5000);
+    await reconcileAfter(world, 90);
+    expect(positionsIn(world).flat()).toEqual(expect.arrayContaining([5, 25, 35]));
+    await world.advanceDuring(work, 10_000);
+    await world.queue.deliver(world.workers, 0);
+    world.model.replyTo = (message) => message;
+    await untilEnd(world, batch);
+    expect(await world.read(batch)).toMatchObject({ completed: 65, failed: 0 });
   });
 });
 
@@ -174,14 +207,15 @@ describe('claimed requests whose worker has died', () => {
 
   it('give their slot to the next requests, also if all of them had ended', async () => {
     const world = batchWorld({ slots: 1 });
-    const batch = await world.create(25);
+    const batch = await world.create(75);
     await world.workflow.step(world.functions);
+    // The write that takes the next groups has been made, and their requests are not claimed.
     killOnce(world, 'usage.add');
     await world.deliver();
-    expect(await world.read(batch)).toMatchObject({ completed: 0, slots: 1, groupsSent: 1 });
+    expect(await world.read(batch)).toMatchObject({ slots: 1, groupsSent: 5 });
     await untilEnd(world, batch);
     expect(secondsSince(world, batch)).toBeLessThanOrEqual(180);
-    expect(await world.read(batch)).toMatchObject({ completed: 25, failed: 0, slots: 0 });
+    expect(await world.read(batch)).toMatchObject({ completed: 75, failed: 0, slots: 0 });
   });
 
   it('have a slot as long as one of them waits for a retry', async () => {
@@ -192,7 +226,7 @@ describe('claimed requests whose worker has died', () => {
     await world.workflow.step(world.functions);
     await world.deliver();
     for (let run = 0; run < 4; run += 1) await reconcileAfter(world, 60);
-    expect(await world.read(batch)).toMatchObject({ slots: 1, groupsSent: 1 });
+    expect(await world.read(batch)).toMatchObject({ slots: 1, groupsSent: 3 });
     expect(world.queue.messages).toHaveLength(1);
   });
 });

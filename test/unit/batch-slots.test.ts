@@ -3,43 +3,47 @@ import type { Batch } from '#domain/batches/batch.ts';
 import { batchWorld } from '#support/batch-world/batch-world.ts';
 
 describe('the in-flight message slots', () => {
-  it('limit the messages of a batch, and are passed on until no request is left', async () => {
+  it('limit the workers of a batch, which take its groups until none is left', async () => {
     const world = batchWorld({ slots: 2 });
-    const batch = await world.create(55);
-    const used: number[][] = [];
-    for (let round = 0; round < 7; round += 1) {
-      await world.workflow.step(world.functions);
-      const { slots, groupsSent } = await world.read(batch);
-      used.push([world.queue.messages.length, slots, groupsSent]);
-      await world.deliver(1);
-    }
-    expect(used).toEqual([
-      [2, 2, 2],
-      [2, 2, 3],
-      [2, 2, 4],
-      [2, 2, 5],
-      [2, 2, 6],
-      [1, 1, 6],
-      [0, 0, 6],
-    ]);
-    expect(await world.read(batch)).toMatchObject({ status: 'completed', completed: 55 });
+    const batch = await world.create(95);
+    await world.workflow.step(world.functions);
+    expect(world.queue.messages).toHaveLength(2);
+    expect(await world.read(batch)).toMatchObject({ slots: 2, groupsSent: 2 });
+    await world.deliver(1);
+    expect(world.queue.messages).toHaveLength(1);
+    expect(world.model.calls).toHaveLength(85);
+    expect(await world.read(batch)).toMatchObject({ slots: 1, groupsSent: 10, completed: 85 });
+    await world.deliver(1);
+    expect(world.queue.messages).toEqual([]);
+    expect(await world.read(batch)).toMatchObject({ slots: 0, groupsSent: 10, completed: 95 });
+    await world.run();
+    expect((await world.read(batch)).status).toBe('completed');
+  });
+
+  it('are no more than a batch can use: one for two groups', async () => {
+    const world = batchWorld({ slots: 15 });
+    for (const total of [1, 20, 21, 300]) await world.create(total);
+    await world.workflow.step(world.functions);
+    const messagesOf = Map.groupBy(world.queue.messages, ({ body }) => body.batchId);
+    expect([...messagesOf.values()].map((messages) => messages.length)).toEqual([1, 1, 2, 3]);
   });
 
   it('are shared by the open batches of a workspace, and grow when one of them has ended', async () => {
     const world = batchWorld({ slots: 4 });
-    const [first, other] = [await world.create(100), await world.create(10)];
+    const [first, other] = [await world.create(200), await world.create(10)];
     await world.workflow.step(world.functions);
     const inQueue = (batch: Batch) =>
       world.queue.messages.filter(({ body }) => body.batchId === batch.id).length;
     // The first one is dispatched when both are open: two slots each, of which the other one needs one.
     expect([inQueue(first), inQueue(other)]).toEqual([2, 1]);
-    await world.deliver(3);
+    world.queue.messages.reverse();
+    await world.deliver(1);
     await world.workflow.step(world.functions);
     expect([inQueue(first), (await world.read(other)).status]).toEqual([2, 'completed']);
     await world.deliver(1);
-    expect(inQueue(first)).toBe(4);
+    expect(inQueue(first)).toBe(3);
     await world.run();
-    expect(await world.read(first)).toMatchObject({ status: 'completed', completed: 100, slots: 0 });
+    expect(await world.read(first)).toMatchObject({ status: 'completed', completed: 200, slots: 0 });
   });
 
   it('are given up by a batch whose share has shrunk', async () => {
@@ -47,12 +51,18 @@ describe('the in-flight message slots', () => {
     const first = await world.create(100);
     await world.workflow.step(world.functions);
     await world.create(100);
-    const slots: number[] = [];
-    for (let round = 0; round < 4; round += 1) {
+    const states: number[][] = [];
+    for (let round = 0; round < 3; round += 1) {
       await world.deliver(1);
-      slots.push((await world.read(first)).slots);
+      const { slots, groupsSent } = await world.read(first);
+      states.push([slots, groupsSent]);
     }
-    expect(slots).toEqual([3, 2, 2, 2]);
+    // Two workers end without further groups. The third one has a slot of the share, and takes all that are left.
+    expect(states).toEqual([
+      [3, 4],
+      [2, 4],
+      [1, 10],
+    ]);
   });
 
   it('are given anew by the workflow after all workers have given theirs up at the same time', async () => {

@@ -1,10 +1,10 @@
-/** A message of the queue: requests of a batch that one call of a worker processes together. */
+/** A message of the queue: the first requests of a batch that a worker processes. */
 export interface QueuedRequests {
   workspaceId: string;
   batchId: string;
   /** Ten at most. */
   positions: number[];
-  /** Whether the message uses an in-flight message slot of the batch, which its worker then gives to other requests. */
+  /** Whether the message holds an in-flight message slot of the batch: then its worker takes further requests. */
   holdsPlace: boolean;
 }
 

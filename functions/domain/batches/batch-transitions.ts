@@ -58,14 +58,14 @@ export interface BatchTransitions {
    */
   saveTaskToken(batch: Batch, taskToken: string): Promise<Batch | undefined>;
   /**
-   * Records outcomes and takes further groups for the caller to send, each with a slot.
-   * Writer: a worker that gives a slot back. Condition: the batch is neither stopped nor ended, and has at most
+   * Records outcomes and takes further groups, for the caller to process or to send.
+   * Writer: a worker. Condition: the batch is neither stopped nor ended, has so many groups left, and has at most
    * `slotLimit` slots afterwards. After a crash: the reconciler requeues the groups.
    */
-  enqueueNext(
+  takeGroups(
     batch: Batch,
     outcomes: Outcomes,
-    next: { groups: number; slotLimit: number; at: string },
+    take: { groups: number; slotLimit: number; at: string },
   ): Promise<Batch | undefined>;
   /**
    * Adds to the counters.
@@ -125,13 +125,17 @@ export interface BatchTransitions {
    * Claims requests under batch item leases, and creates the chats that they need.
    * Writer: a worker. Condition: the batch accepts work (it is not stopped and has not expired), and each item is as it
    * was read. After a crash: the lease expires and the reconciler requeues the requests.
-   * @param lease milliseconds of the item leases and of the chat leases
+   * @param lease milliseconds of the item leases and of the chat leases; `worker` as in `BatchItem`
    * @returns the requests that were claimed: all, or those that no other worker has claimed
    */
   claimItems(
     batch: Batch,
     claims: readonly Claim[],
-    lease: { milliseconds: number; chat: { idOf: (requestIndex: number) => string; milliseconds: number } },
+    lease: {
+      milliseconds: number;
+      worker: string | null;
+      chat: { idOf: (requestIndex: number) => string; milliseconds: number };
+    },
   ): Promise<ClaimedItem[]>;
   /** Writer: the worker that owns the item. Condition, here and for the three below: its claim is the newest one. */
   renewItemLease(batch: Batch, item: BatchItem, until: number): Promise<boolean>;
@@ -141,7 +145,7 @@ export interface BatchTransitions {
    */
   assignChat(batch: Batch, item: BatchItem): Promise<boolean>;
   /**
-   * Makes the item `waiting`.
+   * Makes the item `waiting`: for a retry, or for another worker if this one has not started the request.
    * After a crash before its message is sent: the reconciler requeues it when it is overdue.
    * @param due milliseconds since the epoch
    */

@@ -34,15 +34,18 @@ export interface Batch {
   taskToken: string | null;
   /** When the first requests of the batch had been enqueued; null before that. */
   dispatchedAt: string | null;
-  /** When further or lost requests were last enqueued. */
+  /** When further groups were last taken, or lost requests were last enqueued. */
   sentAt: string | null;
-  /** Number of its request groups, in input order, that were enqueued. */
+  /** Number of its request groups, in input order, that were enqueued or taken by a worker. */
   groupsSent: number;
-  /** Its in-flight message slots in use: messages in the queue or with a worker. A crash may leave the number wrong. */
+  /**
+   * Its in-flight message slots in use: a message in the queue that holds one, or a worker that takes request groups. A
+   * crash may leave the number wrong.
+   */
   slots: number;
 }
 
-/** Requests of one message, which one call of a worker processes. */
+/** Requests of one stored group, and most requests of one message. */
 export const requestsPerGroup = 10;
 
 /** Id of the chat lease of a request, the same for all its attempts: a new attempt finds the lease of the last one. */
@@ -105,6 +108,8 @@ export interface BatchItem {
    * due.
    */
   leaseUntil: number;
+  /** Name of the worker with a slot that made the newest claim, unique in the batch; null for a worker without one. */
+  worker: string | null;
   /** The chat of the request, and the position of its message there; null as long as there is none. */
   chatId: number | null;
   messagePosition: number | null;

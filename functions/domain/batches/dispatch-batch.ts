@@ -2,7 +2,7 @@ import type { PlatformServices } from '#domain/platform/services.ts';
 import type { Batch } from './batch.ts';
 import { isNothingLeft, openRequests } from './open-requests.ts';
 import { requeueAll } from './requeue-all.ts';
-import { groupMessages, groupsLeft, slotsOf } from './send-requests.ts';
+import { groupMessages, slotsFor, slotsOf } from './send-requests.ts';
 import type { BatchServices } from './services.ts';
 
 type DispatchServices = Pick<BatchServices, 'batchQueue' | 'batchWorkflow' | 'batches' | 'queueSettings'> &
@@ -10,7 +10,7 @@ type DispatchServices = Pick<BatchServices, 'batchQueue' | 'batchWorkflow' | 'ba
 
 /**
  * Stores the task token, and then enqueues the first requests, once for a batch: as many messages as it has slots.
- * Workers enqueue the further ones.
+ * Their workers take the further requests.
  *
  * For a batch that was dispatched before, it completes the callback if no work is left, because workers that ended
  * before the token was stored could not complete it. If work is left but no message has a slot, it requeues the
@@ -31,7 +31,7 @@ export const dispatchBatch =
   };
 
 async function enqueueFirst(services: DispatchServices, batch: Batch): Promise<void> {
-  const groups = Math.min(await slotsOf(services, batch), groupsLeft(batch));
+  const groups = slotsFor(batch, await slotsOf(services, batch));
   // If this call dies after the write, its retry sends the groups.
   const started = batch.groupsSent > 0 ? batch : await services.batches.enqueueFirst(batch, groups);
   await services.batchQueue.send(groupMessages(started, 0, started.groupsSent));

@@ -30,6 +30,7 @@ export const failBatchItems =
       if (item?.status === 'success' || item?.status === 'failed') continue;
       const [claimed] = await services.batches.claimItems(batch, [{ request, item, newChat: null }], {
         milliseconds: services.replySettings.lease,
+        worker: null,
         chat: { idOf: () => '', milliseconds: 0 },
       });
       if (claimed === undefined) continue;
@@ -42,10 +43,10 @@ export const failBatchItems =
       if (await services.batches.finishItem(batch, end)) failed.push(request);
     }
     await passSlotOn(services)(batch, {
-      message,
-      succeeded: [],
-      failed,
-      waiting: [],
-      isRedelivered: false,
+      givesSlot: message.holdsPlace,
+      ready: failed.flatMap(({ next }) => next ?? []),
+      retries: [],
+      completed: 0,
+      failed: failed.length,
     });
   };

@@ -67,3 +67,7 @@ export async function openRequests(
 /** No request is claimed, and none is left to be started. */
 export const isNothingLeft = ({ stop }: Pick<Batch, 'stop'>, left: OpenRequests): boolean =>
   left.processing.length === 0 && (stop !== null || left.waiting === 0);
+
+/** Names of the workers with a slot that have claimed the items. */
+export const workersOf = (items: readonly BatchItem[]): Set<string> =>
+  new Set(items.flatMap(({ worker }) => worker ?? []));

@@ -4,7 +4,7 @@ import type { WebhookServices } from '#domain/webhooks/services.ts';
 import { type Batch, isOpen, requestsPerGroup } from './batch.ts';
 import type { QueueDepth } from './batch-queue.ts';
 import { completeTaskCallback } from './complete-task-callback.ts';
-import { isNothingLeft, type OpenRequests, openRequests } from './open-requests.ts';
+import { isNothingLeft, type OpenRequests, openRequests, workersOf } from './open-requests.ts';
 import { reconcileWebhook } from './reconcile-webhook.ts';
 import type { OpenBatchEntry } from './reconciliation-index.ts';
 import { requeueAll } from './requeue-all.ts';
@@ -30,10 +30,10 @@ const clockDifference = 2000;
 const unclaimedLeases = 1.5;
 
 /**
- * The same if the queue has messages to deliver: five minutes. Request groups may then only wait for workers, so a long
- * time limits how often they are requeued without need.
+ * The same if the queue has messages to deliver: 90 s. Request groups may then only wait for workers, and more messages
+ * for them are no help.
  */
-const unclaimedLeasesInFilledQueue = 10;
+const unclaimedLeasesInFilledQueue = 3;
 
 /**
  * After this time the leases of an expired batch have expired too, and many runs of the reconciler have checked the
@@ -82,11 +82,12 @@ async function repair(
   // The failure that ended the execution may have emptied the queue too. If the new execution enqueues requests first,
   // `requeueAll` does nothing.
   const isRequeued = isTakenUp && (await requeueAll(services)(batch, left, 'all'));
-  const groups = lostGroups(services, batch, entry, depth);
+  const groups = lostGroups(services, entry, depth);
   const ready = isRequeued ? [] : left.ready;
-  await requeueLost(services, batch, { ready, processing: left.processing, groups });
+  await requeueLost(services, batch, { ready, processing: left.processing, groups: groups ?? 0 });
   if (!isRequeued && hasLostSlots(batch, left, groups)) await requeueAll(services)(batch, left, 'unclaimed');
-  await services.reconciliationIndex.saveCheck(entry, { groups: batch.groupsSent, at: now });
+  if (groups !== null || entry.lastCheck === null)
+    await services.reconciliationIndex.saveCheck(entry, { groups: batch.groupsSent, at: now });
 }
 
 /**
@@ -105,19 +106,18 @@ async function removeEnded(services: ReconcileServices, entry: OpenBatchEntry): 
   await reconciliationIndex.removeOpenBatch(entry);
 }
 
-/** Number of first groups that were enqueued so long ago that their unclaimed requests are lost. */
+/**
+ * Number of first groups that were enqueued or taken so long ago that their unclaimed requests are lost; null if the
+ * last check is too recent to say.
+ */
 function lostGroups(
   { clock, replySettings: { lease } }: ReconcileServices,
-  batch: Batch,
   { lastCheck }: OpenBatchEntry,
   depth: QueueDepth,
-): number {
-  const now = clock.now().getTime();
-  if (depth === 'filled') {
-    const lastEnqueued = Date.parse(batch.sentAt ?? batch.dispatchedAt ?? batch.createdAt);
-    return now - lastEnqueued > unclaimedLeasesInFilledQueue * lease ? batch.groupsSent : 0;
-  }
-  return lastCheck !== null && now - lastCheck.at >= unclaimedLeases * lease ? lastCheck.groups : 0;
+): number | null {
+  const leases = depth === 'filled' ? unclaimedLeasesInFilledQueue : unclaimedLeases;
+  if (lastCheck === null || clock.now().getTime() - lastCheck.at < leases * lease) return null;
+  return lastCheck.groups;
 }
 
 /**
@@ -125,11 +125,11 @@ function lostGroups(
  * of its last request and the next request group.
  * @param groups number of first groups that were enqueued so long ago that their unclaimed requests are lost
  */
-const hasLostSlots = (batch: Batch, { ready, processing }: OpenRequests, groups: number): boolean =>
+const hasLostSlots = (batch: Batch, { ready, processing }: OpenRequests, groups: number | null): boolean =>
   groups === batch.groupsSent &&
   groupsLeft(batch) > 0 &&
   processing.length === 0 &&
-  ready.every(({ requestIndex, due }) => due === null && requestIndex >= groups * requestsPerGroup);
+  ready.every(({ requestIndex, due }) => due === null && requestIndex >= batch.groupsSent * requestsPerGroup);
 
 /**
  * Requeues requests that have lost their worker. A request that has lost two workers gets a message of its own, because
@@ -148,22 +148,23 @@ async function requeueLost(
   );
   const timeout = ready.filter(({ due }) => due !== null && due < overdueBefore);
   const abandoned = processing.filter(({ leaseUntil }) => leaseUntil < now.getTime() - clockDifference);
-  const [alone, together] = [true, false].map((isAlone) =>
-    abandoned.filter(({ attempt }) => attempt > 1 === isAlone),
-  ) as [typeof abandoned, typeof abandoned];
-  const requestIndexes = [...unclaimed, ...timeout, ...together].map(({ requestIndex }) => requestIndex);
+  const indexesOf = (requests: readonly { requestIndex: number }[]): number[] =>
+    requests.map(({ requestIndex }) => requestIndex);
+  const holdsPlace = true;
+  const ofAbandoned = [
+    ...messagesFor(batch, indexesOf(abandoned.filter(({ attempt }) => attempt === 1)), { holdsPlace }),
+    ...messagesFor(batch, indexesOf(abandoned.filter(({ attempt }) => attempt > 1)), { holdsPlace, size: 1 }),
+  ];
   const messages = [
-    ...messagesFor(batch, requestIndexes, { holdsPlace: true }),
-    ...messagesFor(
-      batch,
-      alone.map(({ requestIndex }) => requestIndex),
-      { holdsPlace: true, size: 1 },
-    ),
+    ...messagesFor(batch, indexesOf([...unclaimed, ...timeout]), { holdsPlace }),
+    ...ofAbandoned,
   ];
   if (messages.length === 0) return;
-  // The message of the lost worker had one slot for its ten requests. A request alone in its message needs its own
-  // slot.
-  const slots = alone.length - Math.ceil(alone.length / requestsPerGroup);
+  // Each message needs a slot. That of an unclaimed group has the slot of the lost message; those of lost workers have
+  // the slots of these workers.
+  const live = workersOf(processing.filter((item) => !abandoned.includes(item)));
+  const lost = [...workersOf(abandoned)].filter((worker) => !live.has(worker));
+  const slots = ofAbandoned.length - lost.length;
   const requeue = { at: now.toISOString(), slots };
   if ((await services.batches.requeueLost(batch, requeue)) !== undefined)
     await services.batchQueue.send(messages);

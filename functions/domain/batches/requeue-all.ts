@@ -1,6 +1,6 @@
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { type Batch, requestsPerGroup } from './batch.ts';
-import type { OpenRequests } from './open-requests.ts';
+import { type OpenRequests, workersOf } from './open-requests.ts';
 import { groupMessages, groupsLeft, messagesFor, slotsOf } from './send-requests.ts';
 import type { BatchServices } from './services.ts';
 
@@ -30,7 +30,7 @@ export const requeueAll =
       const requestIndexes = requests.map(({ requestIndex }) => requestIndex);
       return [delay, messagesFor(batch, requestIndexes, { holdsPlace: true })] as const;
     });
-    const inWork = Math.ceil(processing.length / requestsPerGroup);
+    const inWork = workersOf(processing).size;
     const taken = byDelay.reduce((sum, [, messages]) => sum + messages.length, inWork);
     const further = Math.max(Math.min((await slotsOf(services, batch)) - taken, groupsLeft(batch)), 0);
     if (taken - inWork + further === 0) return true;

@@ -35,4 +35,11 @@ export async function slotsOf(
   return Math.max(Math.floor(queueSettings.workspaceSlots / Math.max(open, 1)), 1);
 }
 
+/**
+ * Workers that a batch can use: a worker claims two groups at once, so it can use one for two groups that are left.
+ * @param slotLimit the slots that the batch may use (`slotsOf`)
+ */
+export const slotsFor = (batch: Batch, slotLimit: number): number =>
+  Math.min(slotLimit, Math.ceil(groupsLeft(batch) / 2));
+
 export const groupsLeft = (batch: Batch): number => groupsOf(batch) - batch.groupsSent;

@@ -21,6 +21,8 @@ export interface BatchSettings {
 }
 
 export interface QueueSettings {
-  /** In-flight messages of one workspace, in the queue or with a worker: its share of the workers. */
+  /** In-flight message slots of one workspace: the workers that it may have. */
   workspaceSlots: number;
+  /** Requests that one worker processes at once. */
+  requestsPerWorker: number;
 }

@@ -190,6 +190,7 @@ export const batchSettings = /* @__PURE__ */ lazily((): BatchServices['batchSett
 export const idempotency = /* @__PURE__ */ lazily(() => dynamoIdempotencyStore(table()));
 export const queueSettings = /* @__PURE__ */ lazily((): BatchServices['queueSettings'] => ({
   workspaceSlots: environment('batchWorkspaceSlots'),
+  requestsPerWorker: environment('requestsPerWorker'),
 }));
 export const deliveries = /* @__PURE__ */ lazily(() => dynamoDeliveryStore(table(), audit));
 export const webhookSettings = /* @__PURE__ */ lazily((): WebhookServices['webhookSettings'] => ({

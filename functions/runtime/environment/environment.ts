@@ -28,6 +28,7 @@ const schemas = {
   batchTimeoutSeconds: () => z.coerce.number().positive(),
   batchItemSeconds: () => z.coerce.number().positive(),
   batchWorkspaceSlots: () => z.coerce.number().int().positive(),
+  requestsPerWorker: () => z.coerce.number().int().positive(),
   prepareAttachmentFunction: () => z.string().min(1),
   historyCharacters: () => z.coerce.number().int().nonnegative(),
   attachedFiles: () => z.coerce.number().int().positive(),

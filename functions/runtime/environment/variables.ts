@@ -13,6 +13,7 @@ export const variables = {
   batchTimeoutSeconds: 'BATCH_TIMEOUT_SECONDS',
   batchItemSeconds: 'BATCH_ITEM_SECONDS',
   batchWorkspaceSlots: 'BATCH_WORKSPACE_PLACES',
+  requestsPerWorker: 'REQUESTS_PER_WORKER',
   prepareAttachmentFunction: 'PREPARE_ATTACHMENT_FUNCTION_ARN',
   historyCharacters: 'HISTORY_CHARACTERS',
   attachedFiles: 'ATTACHED_FILES',

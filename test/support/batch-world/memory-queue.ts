@@ -2,7 +2,7 @@ import type { BatchQueue, QueuedRequests } from '#domain/batches/batch-queue.ts'
 import type { Clock } from '#domain/platform/clock.ts';
 
 /** As in lib/batch-workflow.ts. */
-const visibilityMilliseconds = 6 * 300 * 1000;
+const visibilityMilliseconds = 6 * 900 * 1000;
 const maxDeliveries = 10;
 
 export interface QueuedMessage {

@@ -5,7 +5,7 @@ const writes: Readonly<Record<string, readonly string[]>> = {
     'enqueueFirst',
     'markFirstEnqueued',
     'saveTaskToken',
-    'enqueueNext',
+    'takeGroups',
     'recordOutcomes',
     'requeueAll',
     'requeueLost',

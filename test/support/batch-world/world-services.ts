@@ -20,7 +20,7 @@ const lease = 30_000;
 const day = 24 * 60 * minute;
 
 /** The settings of lib/settings.ts, but for few slots and workers, so that batches of some requests use all of them. */
-export const defaults = { slots: 2, atOnce: 20, timeout: day, lease };
+export const defaults = { slots: 2, requestsPerWorker: 25, atOnce: 20, timeout: day, lease };
 export type BatchSettings = typeof defaults;
 
 /** What tests change and check. */
@@ -82,7 +82,7 @@ export function createServices({
     batchWorkflow: workflow,
     agentRuntime: model.runtime,
     batchSettings: { timeout: settings.timeout, item: 4 * minute },
-    queueSettings: { workspaceSlots: settings.slots },
+    queueSettings: { workspaceSlots: settings.slots, requestsPerWorker: settings.requestsPerWorker },
     webhookSettings: {
       timeout: 15_000,
       retryDelays: [5, 300, 1800, 7200, 18_000, 36_000, 36_000].map((seconds) => seconds * 1000),

@@ -149,6 +149,7 @@ async function writeOpenBatch({ batches }: Stores): Promise<void> {
   );
   const claimed = await batches.claimItems(open, claims, {
     milliseconds: 30_000,
+    worker: null,
     chat: { idOf: (position) => `batch:${open.id}:${position}`, milliseconds: 270_000 },
   });
   const [success, failed, waiting] = claimed.map(({ item }) => item) as [BatchItem, BatchItem, BatchItem];
@@ -163,9 +164,9 @@ async function writeOpenBatch({ batches }: Stores): Promise<void> {
     processedAt: at(5),
   });
   await batches.scheduleRetry(open, { ...waiting, brokenReplies: 1 }, start + 5000);
-  await batches.enqueueNext(
+  await batches.takeGroups(
     open,
-    { completed: 1, failed: 1, slots: -1 },
+    { completed: 1, failed: 1, slots: 0 },
     { groups: 1, slotLimit: 15, at: at(5) },
   );
 

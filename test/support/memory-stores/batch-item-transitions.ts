@@ -43,7 +43,11 @@ function claim(
   if (!isFree(stored, now) || stored?.attempt !== item?.attempt) return [];
   const chatLease = { id: lease.chat.idOf(request.requestIndex), until: now + lease.chat.milliseconds };
   const [chat = null] = newChat === null ? [] : chats.add([{ ...newChat, lease: chatLease }]);
-  const claimed = { ...claimedItem(request.requestIndex, item, chat), leaseUntil: now + lease.milliseconds };
+  const claimed = {
+    ...claimedItem(request.requestIndex, item, chat),
+    leaseUntil: now + lease.milliseconds,
+    worker: lease.worker,
+  };
   items.set(request.requestIndex, claimed);
   return [structuredClone({ request, item: claimed, newChat: chat })];
 }

@@ -40,7 +40,7 @@ const enqueueTransitions = (
   store: Find,
 ): Pick<
   BatchTransitions,
-  'enqueueFirst' | 'enqueueNext' | 'markFirstEnqueued' | 'recordOutcomes' | 'requeueAll' | 'requeueLost'
+  'enqueueFirst' | 'markFirstEnqueued' | 'recordOutcomes' | 'requeueAll' | 'requeueLost' | 'takeGroups'
 > => ({
   async enqueueFirst(batch, groups) {
     const isFirst = ({ groupsSent }: Batch): boolean => groupsSent === 0;
@@ -50,7 +50,7 @@ const enqueueTransitions = (
   async markFirstEnqueued(batch, at) {
     change(store, batch, always, ({ dispatchedAt }) => ({ dispatchedAt: dispatchedAt ?? at }));
   },
-  enqueueNext: async (batch, { completed, failed, slots }, { groups, slotLimit, at }) =>
+  takeGroups: async (batch, { completed, failed, slots }, { groups, slotLimit, at }) =>
     change(
       store,
       batch,
@@ -58,12 +58,12 @@ const enqueueTransitions = (
         stored.status === 'in_progress' &&
         stored.stop === null &&
         stored.groupsSent > 0 &&
-        stored.slots + slots + groups <= slotLimit &&
+        stored.slots + slots <= slotLimit &&
         stored.groupsSent + groups <= groupsOf(batch),
       (stored) => ({
         completed: stored.completed + completed,
         failed: stored.failed + failed,
-        slots: stored.slots + slots + groups,
+        slots: stored.slots + slots,
         groupsSent: stored.groupsSent + groups,
         sentAt: at,
       }),

@@ -6,20 +6,37 @@ import type { Batch, BatchItem } from '#domain/batches/batch.ts';
 import type { BatchTransitions, Claim, ClaimedItem } from '#domain/batches/batch-transitions.ts';
 import type { Clock } from '#domain/platform/clock.ts';
 import { storedBatchItem } from './batch-item.ts';
+import { inClaimTurn } from './claim-turn.ts';
 
 /**
- * All claims that create chats change the workspace's chat count, so only one of them succeeds at a time. A claim may
- * have to wait for twenty workers, each with a transaction of some milliseconds.
+ * Writes that create chats change the workspace's chat count, so only one of them succeeds at a time. Workers take
+ * turns, but clients create chats as well.
  */
 const attemptsToClaim = 60;
 
 type Lease = Parameters<BatchTransitions['claimItems']>[2];
 
+/** DynamoDB's limit of one transaction. Twenty requests of twenty users need 83 items and up to 41 chunks of lists. */
+const maxWrites = 100;
+
 /**
- * One transaction claims up to ten requests and creates the chats that they need. Its first write checks that the batch
- * accepts work. A stop updates the same item, so either the claim or the stop comes first.
+ * One transaction claims requests and creates the chats that they need; requests that do not fit into it are claimed by
+ * another one. Its first write checks that the batch accepts work. A stop updates the same item, so either the claim or
+ * the stop comes first.
  */
-export async function claimItems(
+export function claimItems(
+  table: Table,
+  clock: Clock,
+  batch: Batch,
+  claims: readonly Claim[],
+  lease: Lease,
+): Promise<ClaimedItem[]> {
+  const claim = () => claimAll(table, clock, batch, claims, lease);
+  const createsChats = claims.some(({ newChat }) => newChat !== null);
+  return createsChats ? inClaimTurn(table, clock, batch.workspaceId, claim) : claim();
+}
+
+async function claimAll(
   table: Table,
   clock: Clock,
   batch: Batch,
@@ -28,17 +45,25 @@ export async function claimItems(
 ): Promise<ClaimedItem[]> {
   if (claims.length === 0) return [];
   let wanted = claims;
-  return transactWithRetry<ClaimedItem[]>(table, {
+  let others: readonly Claim[] = [];
+  const claimedItems = await transactWithRetry<ClaimedItem[]>(table, {
     attempts: attemptsToClaim,
     plan: async () => {
-      const { claimedItems, writes } = await plan(table, clock, batch, wanted, lease);
-      return { writes, result: claimedItems };
+      let planned = await plan(table, clock, batch, wanted, lease);
+      while (planned.writes('').length > maxWrites) {
+        const half = Math.ceil(wanted.length / 2);
+        others = [...wanted.slice(half), ...others];
+        wanted = wanted.slice(0, half);
+        planned = await plan(table, clock, batch, wanted, lease);
+      }
+      return { writes: planned.writes, result: planned.claimedItems };
     },
     onConditionFailed: ([isStopped, ...isTaken]) => {
       wanted = isStopped === true ? [] : wanted.filter((_, index) => isTaken[index] !== true);
       return wanted.length === 0 ? { result: [] } : undefined;
     },
   });
+  return [...claimedItems, ...(await claimAll(table, clock, batch, others, lease))];
 }
 
 async function plan(
@@ -49,7 +74,7 @@ async function plan(
   lease: Lease,
 ): Promise<{ claimedItems: ClaimedItem[]; writes: (TableName: string) => Write[] }> {
   const now = clock.now();
-  const until = now.getTime() + lease.milliseconds;
+  const owner = { until: now.getTime() + lease.milliseconds, worker: lease.worker };
   const withChats = claims.flatMap(({ request: { requestIndex }, newChat }) =>
     newChat === null ? [] : [{ requestIndex, newChat }],
   );
@@ -65,7 +90,7 @@ async function plan(
   const chatAt = new Map(withChats.map(({ requestIndex }, index) => [requestIndex, planned.chats[index]]));
   const claimedItems = claims.map(({ request, item }): ClaimedItem => {
     const newChat = chatAt.get(request.requestIndex) ?? null;
-    return { request, newChat, item: claimed(request.requestIndex, item, newChat?.id ?? null, until) };
+    return { request, newChat, item: claimed(request.requestIndex, item, newChat?.id ?? null, owner) };
   });
   return {
     claimedItems,
@@ -91,14 +116,15 @@ const claimed = (
   requestIndex: number,
   before: BatchItem | undefined,
   chatId: number | null,
-  leaseUntil: number,
+  { until, worker }: { until: number; worker: string | null },
 ): BatchItem => ({
   requestIndex,
   status: 'processing',
   attempt: (before?.attempt ?? 0) + 1,
   brokenReplies: before?.brokenReplies ?? 0,
   lostAttempts: (before?.lostAttempts ?? 0) + (before?.status === 'processing' ? 1 : 0),
-  leaseUntil,
+  leaseUntil: until,
+  worker,
   chatId: chatId ?? before?.chatId ?? null,
   // If this claim creates the chat, the message of the request is the chat's first one.
   messagePosition: chatId === null ? (before?.messagePosition ?? null) : 1,

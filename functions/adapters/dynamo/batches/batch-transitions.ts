@@ -6,11 +6,11 @@ import { failAbandonedItem, renewItemLease, saveItem, scheduleRetry } from './ba
 import { complete, stop } from './end-batch.ts';
 import {
   enqueueFirst,
-  enqueueNext,
   markFirstEnqueued,
   recordOutcomes,
   requeueAll,
   requeueLost,
+  takeGroups,
 } from './enqueue-requests.ts';
 import { openStatuses, statusNames, updateBatch } from './update-batch.ts';
 
@@ -18,7 +18,7 @@ export const dynamoBatchTransitions = (table: Table, clock: Clock): BatchTransit
   enqueueFirst: enqueueFirst(table),
   markFirstEnqueued: markFirstEnqueued(table),
   saveTaskToken: saveTaskToken(table),
-  enqueueNext: enqueueNext(table),
+  takeGroups: takeGroups(table),
   recordOutcomes: recordOutcomes(table),
   requeueAll: requeueAll(table),
   requeueLost: requeueLost(table),

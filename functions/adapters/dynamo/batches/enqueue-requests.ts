@@ -37,8 +37,8 @@ export const recordOutcomes =
       },
     });
 
-export const enqueueNext =
-  (table: Table): BatchTransitions['enqueueNext'] =>
+export const takeGroups =
+  (table: Table): BatchTransitions['takeGroups'] =>
   (batch, { completed, failed, slots }, { groups, slotLimit, at }) =>
     updateBatch(table, batch, {
       UpdateExpression:
@@ -48,9 +48,9 @@ export const enqueueNext =
       ExpressionAttributeNames: statusNames,
       ExpressionAttributeValues: {
         ...{ ':completed': completed, ':failed': failed, ':at': at },
-        ':places': slots + groups,
+        ':places': slots,
         ':groups': groups,
-        ':most': slotLimit - slots - groups,
+        ':most': slotLimit - slots,
         ':sent': groupsOf(batch) - groups,
         ':progress': openStatuses[':progress'],
       },

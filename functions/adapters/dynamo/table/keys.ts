@@ -78,6 +78,8 @@ export const keys = {
   }),
   /** The number of chats of the workspace, which is also the newest chat's id. */
   chatCount: (workspaceId: string): Key => ({ pk: workspace(workspaceId), sk: 'CHATS' }),
+  /** Which worker may claim requests with new chats (adapters/dynamo/batches/claim-turn.ts). */
+  claimTurn: (workspaceId: string): Key => ({ pk: workspace(workspaceId), sk: 'CLAIM' }),
   chat: (workspaceId: string, chatId: number): Key => ({ pk: chat(workspaceId, chatId), sk: 'CHAT' }),
   chatList: (workspaceId: string, list: ChatListKind): ListKeys => listAt(chatList(workspaceId, list)),
   message: (workspaceId: string, chatId: number, position: number): Key => ({
