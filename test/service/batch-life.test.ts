@@ -26,7 +26,11 @@ beforeAll(async () => {
   const { onCall } = model;
   // Messages that start with `Hold` get their reply from the test.
   model.onCall = (call) => (messageOf(call).startsWith('Hold') ? openCalls.push(call) : onCall(call));
-  service = await startService({ variables: { OPENAI_BASE_URL: model.url }, maxConcurrency: 4 });
+  service = await startService({
+    // Four workers run ten requests each, and have ten others in their buffers.
+    variables: { OPENAI_BASE_URL: model.url, BATCH_WORKSPACE_PLACES: '4', REQUESTS_PER_WORKER: '10' },
+    maxConcurrency: 4,
+  });
 });
 afterAll(async () => {
   await service.close();
@@ -45,6 +49,13 @@ async function takeOpenCalls(count: number): Promise<ModelCall[]> {
   return openCalls.splice(0);
 }
 
+/** Responds to the calls and to all that follow, until the returned function is called. */
+function respondToAll(calls: readonly ModelCall[]): () => void {
+  for (const call of calls) respond(call);
+  const responding = setInterval(() => openCalls.splice(0).forEach((call) => void respond(call)), 20);
+  return () => clearInterval(responding);
+}
+
 function respond(call: ModelCall, text = `To: ${messageOf(call)}`): void {
   call.chunk(text);
   call.finish();
@@ -54,20 +65,19 @@ it('a cancel in the middle fails at once what was not begun, lets what was finis
   const tenant = await open();
   const requests = requestsOf(100, (index) => ({ message: `Hold ${index}` }));
   const batch = await submit(tenant.client, tenant, requests);
-  // Four workers run ten requests each.
   const calls = await takeOpenCalls(40);
-  for (const call of calls.slice(0, 5)) respond(call);
   const { status, body } = await cancel(tenant.client, batch.id);
   expect([status, body.data.status, body.data.cancelled_at]).toEqual([202, 'cancelling', null]);
   const meanwhile = await resultsOf(tenant.client, batch.id);
-  const { 'failed 499': stopped = 0, processing = 0, success = 0 } = tally(meanwhile);
-  expect([stopped, processing + success]).toEqual([60, 40]);
+  expect(tally(meanwhile)).toEqual({ 'failed 499': 20, processing: 80 });
   expect((await cancel(tenant.client, batch.id)).body.message).toBe(
     'Only a batch in progress can be cancelled; this one is cancelling',
   );
-  for (const call of calls.slice(5)) respond(call);
+  const stop = respondToAll(calls);
   const ended = await waitForBatchEnd(tenant.client, batch.id);
-  expect(ended).toMatchObject({ status: 'cancelled', completed_requests: 40, failed_requests: 60 });
+  stop();
+  // What a client has seen as processing finishes normally.
+  expect(ended).toMatchObject({ status: 'cancelled', completed_requests: 80, failed_requests: 20 });
   expect([ended.completed_at, ended.cancelled_at === null]).toEqual([null, false]);
   const results = await checkEnded(tenant.client, ended, requests);
   for (const result of results.filter(({ status: its }) => its === 'failed'))
@@ -77,7 +87,7 @@ it('a cancel in the middle fails at once what was not begun, lets what was finis
       history_id: null,
     });
   await checkChats(tenant.client, requests, results);
-  expect(model.calls.filter((call) => /^Hold/.test(messageOf(call)))).toHaveLength(40);
+  expect(model.calls.filter((call) => /^Hold/.test(messageOf(call)))).toHaveLength(80);
 });
 
 it('a cancel of what has nothing in flight is final without further ado', async () => {
@@ -197,8 +207,8 @@ it('what has become invalid since fails with 400, and nothing else with it', asy
   const leaving = await createPublishedAgent(tenant.workspaceId, { llm_model: 'openai:test' });
   const requests = [
     { custom_id: 'holds', message: 'Hold on', external_user_id: 'ada' },
-    // The last requests are after more requests than the workers can run at once.
-    ...requestsOf(60, (index) => ({ message: `Hold ${index}`, external_user_id: 'ada' })),
+    // The last requests are after more requests than the workers claim at once.
+    ...requestsOf(100, (index) => ({ message: `Hold ${index}`, external_user_id: 'ada' })),
     { custom_id: 'agent', message: 'x', external_user_id: 'ada', agent_id: leaving },
     { custom_id: 'user', message: 'x', external_user_id: 'bob' },
   ];
@@ -206,10 +216,10 @@ it('what has become invalid since fails with 400, and nothing else with it', asy
   const calls = await takeOpenCalls(40);
   await unpublishAgent(operator())(leaving);
   await operator().workspaces.removeFromWhitelist(tenant.workspaceId, ['bob']);
-  for (const call of calls) respond(call);
-  for (const call of await takeOpenCalls(21)) respond(call);
+  const stop = respondToAll(calls);
   const results = await checkEnded(tenant.client, await waitForBatchEnd(tenant.client, batch.id), requests);
-  expect(tally(results)).toEqual({ success: 61, 'failed 400': 2 });
+  stop();
+  expect(tally(results)).toEqual({ success: 101, 'failed 400': 2 });
   expect(results.slice(-2)).toMatchObject([
     { custom_id: 'agent', error_message: 'Agent version not found', history_id: null },
     { custom_id: 'user', error_message: 'external_user_id is not on the whitelist of this workspace' },
@@ -218,19 +228,20 @@ it('what has become invalid since fails with 400, and nothing else with it', asy
 
 it('a batch of a workspace that is switched off fails as a whole', async () => {
   const tenant = await open();
-  const requests = requestsOf(60, (index) => ({ message: `Hold ${index}` }));
+  const requests = requestsOf(120, (index) => ({ message: `Hold ${index}` }));
   const batch = await submit(tenant.client, tenant, requests);
   const calls = await takeOpenCalls(40);
   await operator().workspaces.update(tenant.workspaceId, { enabled: false });
   expect(summaryOf(await tenant.client.get('/batches'))).toMatch(/^403\/10001 /);
-  for (const call of calls) respond(call);
+  const stop = respondToAll(calls);
   const { batches } = await import('#runtime/composition/services.ts');
   await vi.waitUntil(async () => (await batches().get(tenant.workspaceId, batch.id))?.status === 'failed', {
     timeout: 30_000,
   });
   await operator().workspaces.update(tenant.workspaceId, { enabled: true });
   const ended = await waitForBatchEnd(tenant.client, batch.id);
-  expect(tally(await checkEnded(tenant.client, ended, requests))).toEqual({ success: 40, 'failed 500': 20 });
+  expect(tally(await checkEnded(tenant.client, ended, requests))).toEqual({ success: 80, 'failed 500': 40 });
+  stop();
   expect(openCalls).toHaveLength(0);
 });
 
@@ -262,7 +273,7 @@ it('a workspace has at most ten open batches, however many are submitted at once
   const own = await create('with a limit of its own');
   expect(own.status).toBe(202);
   expect((await create('beyond that')).status).toBe(429);
-  const responding = setInterval(() => openCalls.splice(0).forEach((call) => void respond(call)), 20);
+  const stop = respondToAll(await takeOpenCalls(0));
   try {
     for (const id of [...created, own.body.data.id])
       expect((await waitForBatchEnd(client, id)).status).toBe('completed');
@@ -270,6 +281,6 @@ it('a workspace has at most ten open batches, however many are submitted at once
     expect(after.status).toBe(202);
     await waitForBatchEnd(client, after.body.data.id);
   } finally {
-    clearInterval(responding);
+    stop();
   }
 });

@@ -302,7 +302,10 @@ export class BatchWorker {
 
   /** The requests in work end here; all others, and the slot, go on to another worker. */
   async #handBack(): Promise<void> {
-    const hasMore = this.#buffer.length > 0 || this.#successors.length > 0 || this.#mayTake();
+    const hasMore =
+      this.#buffer.length > 0 ||
+      this.#successors.length > 0 ||
+      (this.#holdsSlot && groupsLeft(this.#batch) > 0);
     this.#hasHandedBack = true;
     if (!hasMore) return;
     await this.#sendRetries();

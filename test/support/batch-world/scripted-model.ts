@@ -1,11 +1,11 @@
-import type { AgentRuntime, ReplyRequest } from '#domain/chats/agent-runtime.ts';
-import { scriptedRuntime } from '../scripted-runtime.ts';
+import type { ReplyRequest } from '#domain/chats/agent-runtime.ts';
+import { type ScriptedRuntime, scriptedRuntime } from '../scripted-runtime.ts';
 
 /** What the model does with a request: a text, an error after a text or before any, or nothing until it is aborted. */
 export type ModelReply = string | Error | { text: string; error: Error } | 'silence';
 
 export interface ScriptedModel {
-  runtime: AgentRuntime;
+  runtime: ScriptedRuntime;
   /** Messages in the order of their calls. */
   calls: string[];
   requests: ReplyRequest[];
