@@ -51,6 +51,7 @@ beforeAll(async () => {
       AWS_ENDPOINT_URL_SQS: queueProxy.url,
       LEASE_SECONDS: '4',
       BATCH_WORKSPACE_PLACES: '3',
+      REQUESTS_PER_WORKER: '10',
     },
     maxConcurrency: 4,
   });
