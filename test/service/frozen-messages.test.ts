@@ -71,6 +71,13 @@ const runFrozenWorkflow = (unstarted: Batch) =>
     awaitTask: () => untilCounted(unstarted),
   });
 
+/** The frozen event with the message of the last request instead. */
+function eventOfLast(unstarted: Batch): typeof frozen.events.requests {
+  const event = withIdsOf(frozen.events.requests, unstarted);
+  const [message] = messagesFor(unstarted, [unstarted.total - 1], { holdsPlace: true });
+  return { Records: event.Records.map((record) => ({ ...record, body: JSON.stringify(message) })) };
+}
+
 const customIds = unstartedRequests.map(({ customId }) => ({ custom_id: customId }));
 
 describe('what an earlier version has sent', () => {
@@ -91,6 +98,8 @@ describe('what an earlier version has sent', () => {
     const statuses = async () =>
       (await batches().items(unstarted, body.positions)).map((item) => item?.status);
     await expect.poll(statuses, { timeout: 60_000 }).toEqual(body.positions.map(() => 'success'));
+    // Dispatched now, the only message finds its requests done, and the reconciler would have to send the last one.
+    if (body.positions.length === 10) await invoke('ProcessBatchItems', eventOfLast(unstarted));
     await runFrozenWorkflow(unstarted);
     const ended = await waitForBatchEnd(client, unstarted.id, 60);
     expect(tally(await checkEnded(client, ended, customIds))).toEqual({ success: unstarted.total });
@@ -110,6 +119,7 @@ describe('what an earlier version has sent', () => {
     ] as const) {
       const items = await batches().items(each, positions);
       expect(items.map((item) => item?.status)).toEqual(positions.map(() => end));
+      expect(await invoke('ProcessBatchItems', eventOfLast(each))).toEqual(none);
       await runFrozenWorkflow(each);
     }
     expect(await batchAt(client, done.id)).toMatchObject({ completed_requests: done.total });

@@ -232,7 +232,7 @@ describe('claimed requests whose worker has died', () => {
 });
 
 describe('requests that have a worker', () => {
-  it('have their slots, however long they take', async () => {
+  it('have their slots for a minute, and one of these goes on to the next group then', async () => {
     const world = batchWorld({ slots: 2 });
     world.model.replyTo = (message) => (/ \d$/.test(message) ? 'silence' : message);
     const batch = await world.create(25);
@@ -244,9 +244,12 @@ describe('requests that have a worker', () => {
     const work = world.deliver();
     await world.clock.advance(0);
     await reconcileAfter(world, 1);
-    await reconcileAfter(world, 60);
+    await reconcileAfter(world, 33);
     expect(await world.read(batch)).toMatchObject({ slots: 10, groupsSent: 2 });
     expect(world.queue.messages).toHaveLength(10);
+    await reconcileAfter(world, 27);
+    expect(await world.read(batch)).toMatchObject({ slots: 1, groupsSent: 3 });
+    expect(positionsIn(world).slice(10)).toEqual([[20, 21, 22, 23, 24]]);
     await world.advanceDuring(work, 10_000);
   });
 });

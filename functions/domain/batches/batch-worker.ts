@@ -42,7 +42,7 @@ const handBacksPerCheck = 4;
 export interface MessageRequests {
   requests: readonly BatchRequest[];
   itemAt: ReadonlyMap<number, BatchItem | undefined>;
-  holdsSlot: boolean;
+  hasSlot: boolean;
   /** Whether one of the requests has lost a worker, and may have killed it: no other request is then taken. */
   isSuspect: boolean;
 }
@@ -63,7 +63,7 @@ export class BatchWorker {
   readonly #name: string | null;
   #batch: Batch;
   #workspace: Workspace;
-  #holdsSlot: boolean;
+  #hasSlot: boolean;
   /** Whether further groups may be taken. */
   #takes: boolean;
   /** Whether the requests of the message have not been retried before, or one of them has succeeded. */
@@ -83,18 +83,18 @@ export class BatchWorker {
   #onIdle: () => void = () => undefined;
 
   constructor(services: WorkerServices, batch: Batch, workspace: Workspace, message: MessageRequests) {
-    const { requests, itemAt, holdsSlot, isSuspect } = message;
+    const { requests, itemAt, hasSlot, isSuspect } = message;
     this.#message = message;
     const [first] = requests;
     this.#services = services;
     this.#batch = batch;
     this.#workspace = workspace;
-    this.#holdsSlot = holdsSlot;
-    this.#takes = holdsSlot && !isSuspect;
+    this.#hasSlot = hasSlot;
+    this.#takes = hasSlot && !isSuspect;
     this.#isModelReady = requests.every(({ requestIndex }) => itemAt.get(requestIndex) === undefined);
     this.#width = services.queueSettings.requestsPerWorker;
     this.#name =
-      holdsSlot && first !== undefined
+      hasSlot && first !== undefined
         ? `${first.requestIndex}.${(itemAt.get(first.requestIndex)?.attempt ?? 0) + 1}`
         : null;
   }
@@ -164,6 +164,13 @@ export class BatchWorker {
     const successors = this.#successors.splice(0, requestsPerClaim);
     let requestIndexes = successors;
     try {
+      const workspace = await this.#services.workspaces.get(this.#workspace.id);
+      if (workspace?.enabled !== true) {
+        await failOfDisabled(this.#services, this.#batch);
+        this.#takes = false;
+        return;
+      }
+      this.#workspace = workspace;
       const requests = await this.#services.batches.requests(this.#batch, successors);
       const taken = await this.#take(successors.length);
       requestIndexes = [...successors, ...taken.map(({ requestIndex }) => requestIndex)];
@@ -185,12 +192,6 @@ export class BatchWorker {
   async #take(others: number): Promise<BatchRequest[]> {
     const groups = this.#groupsToTake(others);
     if (!this.#mayTake() || groups <= 0) return [];
-    this.#workspace = (await this.#services.workspaces.get(this.#workspace.id)) ?? this.#workspace;
-    if (!this.#workspace.enabled) {
-      await failOfDisabled(this.#services, this.#batch);
-      this.#takes = false;
-      return [];
-    }
     const { attempts, counts } = this.#popUncounted();
     const taken = await takeGroups(this.#services, this.#batch, counts, groups);
     if (taken === undefined) {
@@ -305,7 +306,7 @@ export class BatchWorker {
     const hasMore =
       this.#buffer.length > 0 ||
       this.#successors.length > 0 ||
-      (this.#holdsSlot && groupsLeft(this.#batch) > 0);
+      (this.#hasSlot && groupsLeft(this.#batch) > 0);
     this.#hasHandedBack = true;
     if (!hasMore) return;
     await this.#sendRetries();
@@ -313,8 +314,8 @@ export class BatchWorker {
   }
 
   async #passOn(): Promise<void> {
-    const givesSlot = this.#holdsSlot && !this.#isRedelivered;
-    if (givesSlot) this.#holdsSlot = false;
+    const givesSlot = this.#hasSlot && !this.#isRedelivered;
+    if (givesSlot) this.#hasSlot = false;
     await this.#releaseBuffered();
     const { attempts, counts } = this.#popUncounted();
     const ready = this.#successors.splice(0);

@@ -60,7 +60,7 @@ async function processMessage(
   }
   const isSuspect =
     isRedelivered || claimable.some(({ requestIndex }) => itemAt.get(requestIndex)?.status === 'processing');
-  const found = { requests: claimable, itemAt, holdsSlot: message.holdsPlace, isSuspect };
+  const found = { requests: claimable, itemAt, hasSlot: message.holdsPlace, isSuspect };
   return new BatchWorker(services, batch, workspace, found).run();
 }
 
