@@ -40,8 +40,8 @@ export const storedBytesPerTurn = 2000;
  */
 export const failedWriteUnits = [0.5, 4.3] as const;
 
-/** Batch requests that one invocation of a worker processes concurrently: the maximum, which it reaches under load. */
-export const requestsPerWorker = 10;
+/** The setting requestsPerWorker: batch requests that one worker processes at once, the maximum. */
+export const requestsPerWorker = 25;
 
 /**
  * The duration of warm functions in AWS without the model, milliseconds. These are estimates, rounded up, because a

@@ -100,7 +100,7 @@ ${markdownTable([
 
 Texts have a few words. Each further kilobyte of a message or reply costs one write unit, and each four kilobytes of history
 that are read cost one read unit. Pages have 50 items; a page of messages has 4. The next table shows one batch of 1,000
-requests with its dollars, extrapolated from the batches of 10 and of 50:
+requests with its dollars, extrapolated from the batches of 30 and of 70:
 
 ${markdownTable([
   [...operationHead, 'dollars'],

@@ -23,8 +23,13 @@ export interface ProviderCounts {
   calls: number;
 }
 
-/** Start and end of a call in epoch milliseconds, and the time that its reply was given. */
-export type CallTimes = readonly [start: number, end: number, given: number];
+/** A call with a log-normal time: its start and end in epoch milliseconds; `given` is the time that it was to take. */
+export interface CallTimes {
+  message: string;
+  start: number;
+  end: number;
+  given: number;
+}
 
 interface CompletionRequest {
   model: string;
@@ -38,7 +43,7 @@ interface CompletionRequest {
 // their starts and ends.
 let pace: Pace = { first: 0, chunk: 0 };
 let nextReplyTime = (): number => 0;
-/** Of the calls since the pace was set. */
+/** The calls since the pace was set. */
 let times: CallTimes[] = [];
 const counts: ProviderCounts = { calls: 0 };
 
@@ -105,12 +110,13 @@ async function stream(response: ServerResponse, completion: CompletionRequest): 
     'data: [DONE]\n\n';
   const { first, chunk, stamped, chunks: count, logNormal } = pace;
   if (logNormal !== undefined) {
-    const start = Date.now();
-    const given = nextReplyTime();
-    await after(given);
+    const message = lastMessage(completion);
+    const call: CallTimes = { message, start: Date.now(), end: Number.POSITIVE_INFINITY, given: nextReplyTime() };
+    times.push(call);
+    await after(call.given);
     response.writeHead(200, { 'Content-Type': 'text/event-stream' });
-    response.end(delta({ role: 'assistant', content: replyTo(lastMessage(completion)) }, null) + end);
-    times.push([start, Date.now(), given]);
+    response.end(delta({ role: 'assistant', content: replyTo(message) }, null) + end);
+    call.end = Date.now();
     return;
   }
   if (stamped) {

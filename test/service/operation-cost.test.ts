@@ -13,8 +13,14 @@ let service: Service;
 beforeAll(async () => {
   [model, receiver] = await Promise.all([startScriptedModel(), startWebhookReceiver()]);
   service = await startService({
-    // The leases are so long that none is renewed, even on a slow machine.
-    variables: { OPENAI_BASE_URL: model.url, LEASE_SECONDS: '600' },
+    variables: {
+      OPENAI_BASE_URL: model.url,
+      // So long that no lease is renewed, even on a slow machine.
+      LEASE_SECONDS: '600',
+      // With one worker, the number of claims of a batch is always the same.
+      BATCH_WORKSPACE_PLACES: '1',
+      REQUESTS_PER_WORKER: '25',
+    },
     recordCalls: true,
     maxConcurrency: 1,
   });

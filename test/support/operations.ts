@@ -30,7 +30,7 @@ interface Measurement {
 }
 
 /** Operations that need a batch in a certain state. */
-type Prepared = 'get-batch, open' | 'cancel-batch' | 'batch of 50';
+type Prepared = 'get-batch, open' | 'cancel-batch' | 'batch of 70';
 
 type Works = Record<Exclude<OperationName, Prepared>, () => Promise<unknown>>;
 
@@ -60,7 +60,7 @@ export async function measureOperations(
   const manyRequests = await callsOf(
     service,
     async () => {
-      batch = await run(pageLength);
+      batch = await run(70);
     },
     polls,
   );
@@ -74,7 +74,7 @@ export async function measureOperations(
     ...(measured as Record<keyof Works, OperationCalls>),
     'get-batch, open': await measureOpen(measurement),
     'cancel-batch': await measureCancel(measurement),
-    'batch of 50': manyRequests,
+    'batch of 70': manyRequests,
   };
 }
 
@@ -108,6 +108,7 @@ async function prepareWorks(
     'get-batch': () => client.get(`/batches/${batch.id}`),
     'list-batch-results': () => client.get(`/batches/${batch.id}/results?limit=${pageLength}`),
     'batch of 10': () => run(10),
+    'batch of 30': () => run(30),
     'batch of 10, with a webhook': async () => {
       const called = hook.called(hook.calls.length + 1);
       await run(10, { webhook: { url: hook.url, secret: 'secret' } });

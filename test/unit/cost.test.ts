@@ -92,13 +92,15 @@ it('refuses to leave out what it has no price of', () => {
 });
 
 it('draws the line of batches through the two that are counted', () => {
-  expect(batchOf(10)).toEqual({
-    ...operations['batch of 10'],
-    dynamodb: expect.objectContaining(operations['batch of 10'].dynamodb),
+  const [small, large] = [operations['batch of 30'], operations['batch of 70']];
+  expect(batchOf(30)).toEqual({
+    ...small,
+    invocations: { ...small.invocations, ProcessBatchItems: 2 },
+    dynamodb: expect.objectContaining(small.dynamodb),
   });
-  expect(batchOf(50).writeUnits).toBe(operations['batch of 50'].writeUnits);
-  const perRequest = (operations['batch of 50'].writeUnits - operations['batch of 10'].writeUnits) / 40;
-  expect(batchOf(1000).writeUnits).toBe(Math.round(operations['batch of 10'].writeUnits + perRequest * 990));
+  expect(batchOf(70).writeUnits).toBe(large.writeUnits);
+  const perRequest = (large.writeUnits - small.writeUnits) / 40;
+  expect(batchOf(1000).writeUnits).toBe(Math.round(small.writeUnits + perRequest * 970));
 });
 
 it('has an operation for every route', () => {

@@ -20,6 +20,7 @@ export async function takeGroups(
   outcomes: Pick<Outcomes, 'completed' | 'failed'>,
   most: number,
 ): Promise<{ batch: Batch; groups: number } | undefined> {
+  if (groupsLeft(batch) <= 0) return undefined;
   const slotLimit = await slotsOf(services, batch);
   let known = batch;
   for (;;) {
