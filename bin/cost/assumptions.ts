@@ -38,7 +38,7 @@ export const storedBytesPerTurn = 2000;
  * Write units that a batch request takes by writes that fail, such as cancelled transactions. DynamoDB bills them too.
  * The minimum and the maximum of local runs: they depend on how many requests meet, so no budget contains them.
  */
-export const failedWriteUnits = [0.5, 4.3] as const;
+export const failedWriteUnits = [0.02, 0.3] as const;
 
 /** The setting requestsPerWorker: batch requests that one worker processes at once, the maximum. */
 export const requestsPerWorker = 25;

@@ -10,7 +10,7 @@ import { chunksOfReply, chunksPerReply, replyTo } from './reply-text.ts';
 export interface Pace {
   first: number;
   chunk: number;
-  /** Replies come whole after log-normal times with this mean (milliseconds), instead of `first` and `chunk`. */
+  /** `first` has a log-normal distribution with this mean (milliseconds). */
   logNormal?: { mean: number; p99OverMedian: number; seed: number };
   /** Each chunk tells when it was sent: ` @` and epoch milliseconds. */
   stamped?: boolean;
@@ -42,7 +42,7 @@ interface CompletionRequest {
 // completions, at once or at a pace. `PUT /pace` sets the pace, `GET /counts` returns the number of calls, `GET /times`
 // their starts and ends.
 let pace: Pace = { first: 0, chunk: 0 };
-let nextReplyTime = (): number => 0;
+let nextReplyTime = (): number => pace.first;
 /** The calls since the pace was set. */
 let times: CallTimes[] = [];
 const counts: ProviderCounts = { calls: 0 };
@@ -61,7 +61,7 @@ const server = createServer((request, response) => {
     if (method === 'GET' && url === '/times') return json(response, times);
     if (method === 'PUT' && url === '/pace') {
       pace = JSON.parse(requestText) as Pace;
-      nextReplyTime = pace.logNormal === undefined ? () => 0 : logNormalTimes(pace.logNormal);
+      nextReplyTime = pace.logNormal === undefined ? () => pace.first : logNormalTimes(pace.logNormal);
       times = [];
       return json(response, pace);
     }
@@ -94,6 +94,13 @@ async function whole(response: ServerResponse, completion: CompletionRequest): P
   });
 }
 
+/** Remembered only if replies take different times. */
+function startedCall(message: string, given: number): CallTimes {
+  const call = { message, start: Date.now(), end: Number.POSITIVE_INFINITY, given };
+  if (pace.logNormal !== undefined) times.push(call);
+  return call;
+}
+
 async function stream(response: ServerResponse, completion: CompletionRequest): Promise<void> {
   const header = {
     id: `call-${counts.calls}`,
@@ -108,17 +115,9 @@ async function stream(response: ServerResponse, completion: CompletionRequest): 
     delta({}, 'stop') +
     (completion.stream_options?.include_usage ? event({ choices: [], usage }) : '') +
     'data: [DONE]\n\n';
-  const { first, chunk, stamped, chunks: count, logNormal } = pace;
-  if (logNormal !== undefined) {
-    const message = lastMessage(completion);
-    const call: CallTimes = { message, start: Date.now(), end: Number.POSITIVE_INFINITY, given: nextReplyTime() };
-    times.push(call);
-    await after(call.given);
-    response.writeHead(200, { 'Content-Type': 'text/event-stream' });
-    response.end(delta({ role: 'assistant', content: replyTo(message) }, null) + end);
-    call.end = Date.now();
-    return;
-  }
+  const { chunk, stamped, chunks: count } = pace;
+  const first = nextReplyTime();
+  const call = startedCall(lastMessage(completion), first);
   if (stamped) {
     await after(first);
     response.writeHead(200, { 'Content-Type': 'text/event-stream' });
@@ -135,6 +134,7 @@ async function stream(response: ServerResponse, completion: CompletionRequest): 
   response.writeHead(200, { 'Content-Type': 'text/event-stream' });
   if (chunk === 0) {
     response.end(chunks.join('') + end);
+    call.end = Date.now();
     return;
   }
   for (const [index, text] of chunks.entries()) {
