@@ -59,12 +59,7 @@ const server = createServer((request, response) => {
     const requestText = await text(body);
     if (method === 'GET' && url === '/counts') return json(response, counts);
     if (method === 'GET' && url === '/times') return json(response, times);
-    if (method === 'PUT' && url === '/pace') {
-      pace = JSON.parse(requestText) as Pace;
-      nextReplyTime = pace.logNormal === undefined ? () => pace.first : logNormalTimes(pace.logNormal);
-      times = [];
-      return json(response, pace);
-    }
+    if (method === 'PUT' && url === '/pace') return json(response, setPace(JSON.parse(requestText) as Pace));
     if (method !== 'POST' || url !== '/v1/chat/completions')
       throw new Error(`No such route: ${method} ${url}`);
     counts.calls += 1;
@@ -72,6 +67,13 @@ const server = createServer((request, response) => {
     await (completion.stream ? stream : whole)(response, completion);
   }
 });
+
+function setPace(given: Pace): Pace {
+  pace = given;
+  nextReplyTime = given.logNormal === undefined ? () => given.first : logNormalTimes(given.logNormal);
+  times = [];
+  return pace;
+}
 
 function json(response: ServerResponse, body: unknown): void {
   response.writeHead(200, { 'Content-Type': 'application/json' });
