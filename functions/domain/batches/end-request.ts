@@ -111,6 +111,7 @@ export async function countRequests(
   { workspaceId, apiKeyId }: Batch,
   attempts: readonly EndedRequest[],
 ): Promise<void> {
+  if (attempts.length === 0) return;
   const countOf = (wanted: EndedRequest['outcome']): number =>
     attempts.filter(({ outcome }) => outcome === wanted).length;
   services.meter.requestsProcessed({
