@@ -1,12 +1,13 @@
-import { spawn } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
+import { runAgentctlCommand } from '#support/agentctl-process.ts';
+import type { CommandEnd } from '#support/serve-agentctl.ts';
 import { createTenant, type Service, startService } from '#support/service.ts';
 
 const listed = 'eu.amazon.nova-lite-v1:0';
@@ -53,27 +54,13 @@ const describeStacks = (values: Record<string, string>): string => {
     </DescribeStacksResult></DescribeStacksResponse>`;
 };
 
-/** Runs agentctl until it ends. */
-async function agentctl(args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const child = spawn(process.execPath, [resolve(import.meta.dirname, '../../bin/agentctl.ts'), ...args], {
-    env: {
-      ...process.env,
-      AWS_ENDPOINT_URL_CLOUDFORMATION: addressOf(account),
-      AWS_ENDPOINT_URL_STS: addressOf(account),
-    },
-    stdio: ['ignore', 'pipe', 'pipe'],
+/** Runs agentctl until it ends. All local runs have the table of this service. */
+const agentctl = (args: string[]): Promise<CommandEnd> =>
+  runAgentctlCommand(args.includes('--stack') ? 'a stack' : 'a local run', args, {
+    AWS_ENDPOINT_URL_CLOUDFORMATION: addressOf(account),
+    AWS_ENDPOINT_URL_STS: addressOf(account),
+    AWS_ENDPOINT_URL_DYNAMODB: service.run.endpoints.dynamodb,
   });
-  let stdout = '';
-  let stderr = '';
-  child.stdout.on('data', (chunk) => {
-    stdout += chunk;
-  });
-  child.stderr.on('data', (chunk) => {
-    stderr += chunk;
-  });
-  const code = await new Promise<number | null>((ended) => child.once('close', ended));
-  return { code, stdout, stderr };
-}
 
 /** The arguments for a local run whose stage lists these models. */
 async function localRun(models?: string[]): Promise<string[]> {

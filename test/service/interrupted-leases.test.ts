@@ -19,6 +19,8 @@ import {
 } from '#support/turns.ts';
 
 const leaseSeconds = 2;
+/** Between requests while a lease lasts: without a pause they would keep both processors busy. */
+const pauseMilliseconds = 100;
 
 let model: ScriptedModel;
 let service: Service;
@@ -55,7 +57,7 @@ async function sendWhenReleased(chatId: number, message: string): Promise<ApiRes
     const response = await send(client, tenant, chatId, message);
     if (response.status === 200) return response;
     expect(response).toMatchObject(rejectedWhileResponding);
-    await sleep(50);
+    await sleep(pauseMilliseconds);
   }
 }
 
@@ -79,6 +81,7 @@ it('a reply that outlasts its lease keeps the chat, since it renews the lease', 
     expect(await events.next()).toMatchObject({ delta: 'on ' });
     expect(await send(client, tenant, chatId, 'too soon')).toMatchObject(rejectedWhileResponding);
     expect(contentsOf(await historyOf(client, chatId))).toEqual(['long']);
+    await sleep(pauseMilliseconds);
   }
   call.finish();
   await events.rest();

@@ -16,20 +16,30 @@ const far = 100_000;
 const user = 'user-1';
 const fullChat = 7;
 
+/**
+ * All lists, but only so many chats and messages at each end: the pages show no others. A page that reads others on its
+ * way to an offset makes more calls, or consumes more units, even where it finds nothing.
+ */
+const atEachEnd = 1000;
+
 function* itemsOf({ workspaceId, agentId }: Tenant) {
-  yield* chatItems({
+  const chats = chatItems({
     workspaceId,
     agentId,
     externalUserId: user,
     count: count - 1,
     messageCounts: { [fullChat]: count },
   });
-  yield* messageItems({
-    workspaceId,
-    chatId: fullChat,
-    count,
-    content: (position) => `Message ${position}`,
-  });
+  for (const item of chats)
+    if (typeof item.id !== 'number' || item.id <= atEachEnd || item.id > count - atEachEnd) yield item;
+  for (const first of [1, count - atEachEnd + 1])
+    yield* messageItems({
+      workspaceId,
+      chatId: fullChat,
+      first,
+      count: atEachEnd,
+      content: (position) => `Message ${position}`,
+    });
 }
 
 let service: Service;

@@ -1,8 +1,9 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { type RunningCommand, startCommand } from '#support/command.ts';
+import { webFunctions } from '#support/entry-points.ts';
 import { peakWhile, residentBytes } from '#support/memory.ts';
 import { uploaderOf } from '#support/upload.ts';
 
@@ -14,7 +15,9 @@ let pid: number;
 let upload: ReturnType<typeof uploaderOf>;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'upload-memory-'));
-  command = startCommand(['--port', '0', '--data', folder]);
+  // The command then finds its assembly instead of synthesizing it.
+  await cp(inject('assembly'), join(folder, 'assembly'), { recursive: true });
+  command = startCommand(['--port', '0', '--data', folder, '--set', `webFunctions=${webFunctions}`]);
   await command.printed('Ctrl-C ends it.');
   const connection = JSON.parse(await readFile(join(folder, 'connection.json'), 'utf8')) as {
     base_url: string;

@@ -1,19 +1,12 @@
-import { spawn } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
+import { runAgentctlCommand } from './agentctl-process.ts';
+import type { CommandEnd } from './serve-agentctl.ts';
 import type { Service } from './service.ts';
 
-export interface CommandEnd {
-  code: number | null;
-  stdout: string;
-  stderr: string;
-}
-
-const command = resolve(import.meta.dirname, '../../bin/agentctl.ts');
-
 /**
- * Runs `agentctl … --json` in its own process, against a running service.
+ * Runs `agentctl … --json` against a running service, the first of each command in its own process.
  * @param knowledgeBases ids of the knowledge bases that agents may use, as if the service's stage listed them
  */
 export function agentctlOf(service: Service, knowledgeBases: string[] = []) {
@@ -39,19 +32,7 @@ export function agentctlOf(service: Service, knowledgeBases: string[] = []) {
   );
   const run = async (...args: string[]): Promise<CommandEnd> => {
     await written;
-    const child = spawn(process.execPath, [command, ...args, '--data', data, '--json'], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    let stdout = '';
-    let stderr = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      stdout += text;
-    });
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      stderr += text;
-    });
-    const code = await new Promise<number | null>((ended) => child.once('close', ended));
-    return { code, stdout, stderr };
+    return runAgentctlCommand(`${data} ${endpoints.dynamodb}`, [...args, '--data', data, '--json'], {});
   };
   return {
     run,

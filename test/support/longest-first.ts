@@ -21,10 +21,20 @@ if (missing.length > 0) throw new Error(`The order of the tests names files that
 
 const isLong = ({ moduleId }: TestSpecification): boolean => paths.includes(moduleId);
 
-/** First the files that take longest, then all others in Vitest's own order, by file size. */
+/**
+ * First the files that take longest, then the other files of their project, then all others in Vitest's own order, by
+ * project and file size. A worker loads the libraries of a project once, as long as its next file is of that project.
+ */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
-    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+    const long = sorted.filter(isLong);
+    const projects = new Set(long.map(({ project }) => project));
+    const others = sorted.filter((file) => !isLong(file));
+    return [
+      ...long,
+      ...others.filter(({ project }) => projects.has(project)),
+      ...others.filter(({ project }) => !projects.has(project)),
+    ];
   }
 }

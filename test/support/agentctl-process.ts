@@ -1,0 +1,69 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join, resolve } from 'node:path';
+import { startProgram } from './command.ts';
+import type { AgentctlCall, CommandEnd } from './serve-agentctl.ts';
+
+const command = resolve(import.meta.dirname, '../../bin/agentctl.ts');
+
+/** The command line of `agentctl …`, as words. */
+export const agentctlWords = (...args: string[]): string[] => [process.execPath, command, ...args];
+
+/** A process that serves commands one after another. */
+interface Host {
+  target: string;
+  child: ChildProcess;
+}
+
+/** The idle processes of a worker, whose test files share them. */
+declare global {
+  var idleAgentctlHosts: Host[] | undefined;
+}
+globalThis.idleAgentctlHosts ??= [];
+const idle = globalThis.idleAgentctlHosts;
+
+/** The commands that a test file has run in processes of their own. */
+const startedAlone = new Set<string>();
+
+/**
+ * Runs `agentctl …` and returns its end. A test file's first call of a command is a process of its own, as a person
+ * starts it. The other calls share processes, because a start takes longer than most commands.
+ * @param target what the command connects to; a process serves one target, because its clients of AWS remain
+ */
+export async function runAgentctlCommand(
+  target: string,
+  args: string[],
+  variables: Record<string, string>,
+): Promise<CommandEnd> {
+  const [group = '', name = ''] = args;
+  if (!startedAlone.has(`${group} ${name}`)) {
+    startedAlone.add(`${group} ${name}`);
+    return startProgram(agentctlWords(...args), variables).ended;
+  }
+  const host = takeHost(target);
+  const { AWS_ENDPOINT_URL_DYNAMODB: _, ...inherited } = process.env;
+  host.child.send({ args, variables: { ...inherited, ...variables } } satisfies AgentctlCall);
+  const exit = once(host.child, 'exit').then(() => {
+    throw new Error(`agentctl ${args.join(' ')} ended its process`);
+  });
+  exit.catch(() => {});
+  const [end] = (await Promise.race([once(host.child, 'message'), exit])) as [CommandEnd];
+  idle.push(host);
+  return end;
+}
+
+/** Takes an idle process of the target, or starts one. Processes of other targets end: their test files have ended. */
+function takeHost(target: string): Host {
+  const index = idle.findIndex((host) => host.target === target);
+  const [host] = index < 0 ? [] : idle.splice(index, 1);
+  if (host !== undefined) return host;
+  for (const other of idle.splice(0)) other.child.disconnect();
+  const child = fork(join(import.meta.dirname, 'serve-agentctl.ts'), {
+    stdio: 'ignore',
+    // A failed command leaves its files open until its process ends. Node.js would warn when it collects them.
+    execArgv: ['--no-warnings'],
+  });
+  child.unref();
+  child.channel?.unref();
+  return { target, child };
+}
