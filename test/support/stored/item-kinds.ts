@@ -40,7 +40,7 @@ const itemKinds: readonly ItemKind[] = [
     keys.batch(item.workspace_id as string, batch),
   ]),
   kind(ws, 'WORKSPACE', ({ workspace = '' }) => [keys.operatorsWorkspace(workspace)]),
-  kind(ws, 'CHATS', (parts) => [workspaceOf(parts)]),
+  kind(ws, 'CHATS|CLAIM', (parts) => [workspaceOf(parts)]),
   kind(`${ws}#KEYS`, '.+', (_, item) => [keys.apiKey(item.hash as string)]),
   kind(`${ws}#WHITELIST`, '.+', (parts) => [workspaceOf(parts)]),
   kind(`${ws}#AGENTS`, 'DRAFT#(?<agent>.+)', ({ agent = '' }) => [keys.operatorsAgent(agent)]),
