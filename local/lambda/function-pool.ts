@@ -1,7 +1,7 @@
-import { availableParallelism } from 'node:os';
 import type { FunctionDefinition, ThreadEvents } from './function-definition.ts';
 import type { FunctionThread } from './function-thread.ts';
 import type { InvocationResult, InvokableFunction, ResponseSink } from './invokable-function.ts';
+import { canRunCall, canStartThread, MAX_COMPUTING_CALLS, type PoolLoad } from './scale-threads.ts';
 import { createWarmThreads } from './warm-threads.ts';
 
 export interface FunctionPool extends InvokableFunction {
@@ -14,8 +14,6 @@ export interface FunctionPool extends InvokableFunction {
 }
 
 export interface PoolOptions extends Omit<ThreadEvents, 'onGone'> {
-  /** The number of processors that are idle now (idle-processors.ts). */
-  idleProcessors(): number;
   readonly maxConcurrency: number;
   /** Called when an invocation has ended, with the time that it took in its thread. */
   onInvoked(milliseconds: number): void;
@@ -28,18 +26,12 @@ interface QueuedCall {
   readonly resolve: (result: InvocationResult) => void;
 }
 
-// A new thread is cold: its first calls take ten times as long as a warm thread's, and it occupies memory. So a call
-// waits for a warm thread for the time of ten short calls.
-const WAIT_MILLISECONDS = 100;
+// Each check starts only as many calls as there is room for, so that checks must be frequent. A little longer than the
+// window of the load gauge, 25 ms: a timer may fire early, and the gauge would return the previous load.
+const CHECK_MILLISECONDS = 27;
 
-// The idle processors that a new thread needs: it computes while it loads, and its first calls take ten times as long.
-const PROCESSORS_TO_START = Math.min(1, 0.4 * availableParallelism());
-
-// If no call has ended for this time, a call that has waited for this time gets a new thread in any case: all threads
-// may be waiting, on a machine that is busy with other work.
-const STUCK_MILLISECONDS = 1000;
-
-const CHECK_MILLISECONDS = 50;
+// One call predicts the next one poorly. An average over about eight calls adapts soon, for example to another model.
+const AVERAGED_CALLS = 8;
 
 const SHUT_DOWN: InvocationResult = {
   succeeded: false,
@@ -48,12 +40,13 @@ const SHUT_DOWN: InvocationResult = {
 };
 
 /**
- * Runs the calls of one function on threads, one call at a time on each. A call waits in a queue until a thread is
- * idle. If that takes long while a processor is idle, one more thread starts.
+ * Runs the calls of one function on threads, one call at a time on each. Calls wait in a queue until a thread is idle
+ * or the load allows a new thread.
  */
 export function createFunctionPool(definition: FunctionDefinition, options: PoolOptions): FunctionPool {
-  const { idleProcessors, maxConcurrency } = options;
+  const { gauge, maxConcurrency } = options;
   const threads = createWarmThreads(definition, options);
+  const utilization = createUtilizationAverage();
   const queue: QueuedCall[] = [];
   let closed = false;
   let check: NodeJS.Timeout | undefined;
@@ -65,34 +58,38 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     serveQueue();
   }
 
-  /** Gives waiting calls to idle threads, or starts a thread. Checks again while calls wait. */
+  /** Gives waiting calls to idle threads, or starts a thread, if the load allows it. Checks again while calls wait. */
   function serveQueue(): void {
     clearTimeout(check);
     check = undefined;
-    while (queue.length > 0 && threads.idleCount > 0) {
+    while (queue.length > 0 && threads.idleCount > 0 && canRunCall(currentLoad(), gauge)) {
       const next = queue.shift();
       const thread = threads.takeWarmest();
       if (next && thread) void run(thread, next);
     }
-    const [oldest] = queue;
-    if (oldest === undefined || closed) return;
-    if (!threads.isStarting && threads.count < maxConcurrency && needsThread(oldest)) void startThread();
+    if (queue.length === 0 || closed) return;
+    const isNeeded = threads.idleCount === 0 && !threads.isStarting && threads.count < maxConcurrency;
+    if (isNeeded && canStartThread(currentLoad(), gauge)) void startThread();
     check = setTimeout(serveQueue, CHECK_MILLISECONDS);
   }
 
-  function needsThread({ since }: QueuedCall): boolean {
+  function currentLoad(): PoolLoad {
     const now = performance.now();
-    const wait = now - since;
-    if (threads.count === 0) return true;
-    if (wait >= STUCK_MILLISECONDS && now - lastEnd >= STUCK_MILLISECONDS) return true;
-    // Reads the processors also when the call has not waited long: the reading covers the time since the previous one.
-    return idleProcessors() >= PROCESSORS_TO_START && wait >= WAIT_MILLISECONDS;
+    return {
+      threads: threads.count,
+      running: threads.count - threads.idleCount,
+      oldestWait: now - (queue[0]?.since ?? Number.POSITIVE_INFINITY),
+      sinceLastEnd: now - lastEnd,
+    };
   }
 
   async function run(thread: FunctionThread, { payload, sink, resolve }: QueuedCall): Promise<void> {
+    if (threads.count - threads.idleCount > MAX_COMPUTING_CALLS) gauge.expect(utilization.average());
     const start = performance.now();
+    const before = thread.utilization();
     const result = await thread.invoke(payload, sink);
     lastEnd = performance.now();
+    if (result.succeeded) utilization.add(thread.utilization(before).utilization);
     options.onInvoked(lastEnd - start);
     threads.release(thread);
     serveQueue();
@@ -125,4 +122,16 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
 function describeFunction(definition: FunctionDefinition): Omit<InvokableFunction, 'invoke'> {
   const { logicalId, functionName, functionArn, qualifiers, accessKeyId, timeoutSeconds } = definition;
   return { logicalId, functionName, functionArn, qualifiers, accessKeyId, timeoutSeconds };
+}
+
+/** The share of their time that the last calls computed, from 0 to 1. */
+function createUtilizationAverage() {
+  let average = 1;
+  return {
+    average: () => average,
+    /** Ignores values outside of 0 to 1: Node returns them if the thread is interrupted while its times are read. */
+    add(utilization: number): void {
+      if (utilization >= 0 && utilization <= 1) average += (utilization - average) / AVERAGED_CALLS;
+    },
+  };
 }

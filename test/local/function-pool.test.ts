@@ -1,22 +1,27 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { createFunctionPool } from '#local/lambda/function-pool.ts';
 
+const atOnce = 4 * availableParallelism();
+
 const handler = `
 import { threadId } from 'node:worker_threads';
 import { setTimeout as sleep } from 'node:timers/promises';
-export const handler = async (milliseconds) => {
-  await sleep(milliseconds);
+export const handler = async ({ compute = 0, wait = 0 }) => {
+  await sleep(wait);
+  const end = performance.now() + compute;
+  while (performance.now() < end);
   return threadId;
 };
 `;
 
-/** @param idleProcessors what the machine reports */
-async function startPool(idleProcessors: number) {
+/** A pool whose load gauge always reports an idle machine, so that only the expected load matters. */
+async function startPool() {
   const folder = await mkdtemp(path.join(tmpdir(), 'pool-'));
   await writeFile(path.join(folder, 'index.mjs'), handler);
+  let expected = 0;
   const pool = createFunctionPool(
     {
       logicalId: 'Test',
@@ -34,53 +39,48 @@ async function startPool(idleProcessors: number) {
       emulatorRoute: undefined,
     },
     {
-      maxConcurrency: 4,
+      maxConcurrency: atOnce,
       onInvoked() {},
       onLine() {},
       onViolation() {},
-      idleProcessors: () => idleProcessors,
+      gauge: {
+        watch() {},
+        forget() {},
+        load: () => expected,
+        expect(load) {
+          expected += load;
+        },
+        idleProcessors: () => 2,
+      },
     },
   );
   onTestFinished(async () => {
     await pool.close();
     await rm(folder, { recursive: true });
   });
-  /** @returns the id of the thread */
-  const call = async (milliseconds: number): Promise<number> => {
-    const result = await pool.invoke(JSON.stringify(milliseconds));
+  const call = async (what: { compute?: number; wait?: number }): Promise<number> => {
+    const result = await pool.invoke(JSON.stringify(what));
     if (!result.succeeded) throw new Error(result.errorMessage);
     return Number(result.payload);
   };
-  return { pool, call };
+  /** How many threads are busy after `atOnce` concurrent calls, if that many threads exist already. */
+  const startedAtOnce = async (what: { compute?: number; wait?: number }): Promise<number> => {
+    const calls = Array.from({ length: atOnce }, () => call(what));
+    const started = pool.threads().filter(({ busy }) => busy).length;
+    expected = 0;
+    await Promise.all(calls);
+    expected = 0;
+    return started;
+  };
+  return { pool, call, startedAtOnce };
 }
 
-it('starts another thread for a call that waits while a processor is idle, up to the maximum', async () => {
-  const { pool, call } = await startPool(2);
-  await call(0);
-  await Promise.all(Array.from({ length: 12 }, () => call(1500)));
-  expect(pool.threads()).toHaveLength(4);
-});
-
-it('uses an idle thread at once, the one with the most calls', async () => {
-  const { pool, call } = await startPool(2);
-  const first = await call(0);
-  await Promise.all([call(1500), call(1500)]);
-  expect(pool.threads().length).toBeGreaterThan(1);
-  for (let count = 0; count < 3; count += 1) expect(await call(0)).toBe(first);
-});
-
-it('starts no thread while calls end on a machine without an idle processor', async () => {
-  const { pool, call } = await startPool(0);
-  await call(0);
-  await Promise.all(Array.from({ length: 100 }, () => call(20)));
-  // One more if this machine has stopped for a second.
-  expect(pool.threads().length).toBeLessThanOrEqual(2);
-});
-
-it('starts a thread without an idle processor if no call has ended for a second', async () => {
-  const { pool, call } = await startPool(0);
-  const first = await call(0);
-  const [, other] = await Promise.all([call(4000), call(0)]);
-  expect(other).not.toBe(first);
-  expect(pool.threads()).toHaveLength(2);
+it('begins more calls than there are processors at once only where calls wait rather than compute', async () => {
+  const { pool, call, startedAtOnce } = await startPool();
+  while (pool.threads().length < atOnce) await startedAtOnce({ wait: 300 });
+  for (let count = 0; count < 30; count += 1) await call({ compute: 20 });
+  // One thread for each processor, plus the threads for calls that wait, with a margin.
+  expect(await startedAtOnce({ compute: 20 })).toBeLessThanOrEqual(2.5 * availableParallelism());
+  for (let count = 0; count < 30; count += 1) await call({ wait: 30 });
+  expect(await startedAtOnce({ wait: 30 })).toBeGreaterThan(3 * availableParallelism());
 });

@@ -54,7 +54,10 @@ export class SoakUser {
   async #createChat(): Promise<void> {
     const { agentId } = this.#tenant;
     const body = { name: 'Soak', agent_id: agentId, external_user_id: this.#name };
-    this.#chat = dataOf(await this.#client.post<ChatResource>('/chats', body));
+    // The web function that is killed creates chats as well.
+    this.#chat = await this.#world.log.persistently('chat created', [functionIds['send-message']], async () =>
+      dataOf(await this.#client.post<ChatResource>('/chats', body)),
+    );
     this.#turns = 0;
   }
 
