@@ -114,6 +114,38 @@ describe('a worker', () => {
     expect(await world.read(batch)).toMatchObject({ completed: 5, slots: 0 });
   });
 
+  it('claims a request once that follows in a history and is in a group that it takes', async () => {
+    const world = batchWorld({ slots: 1, requestsPerWorker: 10 });
+    const chat = { workspaceId: 'ws_1', agentId: 'agent', name: 'History', externalUserId: null };
+    await world.stores.chats.create(chat);
+    const batch = await world.create(
+      Array.from({ length: 50 }, (_, index) => (index === 9 || index === 25 ? { history_id: 1 } : {})),
+    );
+    slowModel(world, () => second);
+    const sizes = sizesOfClaims(world);
+    await world.workflow.step(world.functions);
+    await world.advanceDuring(world.deliver());
+    // The second claim is one group, which contains request 25.
+    expect(sizes).toEqual([20, 10, 20]);
+    expect(await world.read(batch)).toMatchObject({ completed: 50, slots: 0 });
+  });
+
+  it('takes no group beside the next request of a history while its buffer is not empty', async () => {
+    const world = batchWorld({ slots: 1, requestsPerWorker: 10 });
+    const chat = { workspaceId: 'ws_1', agentId: 'agent', name: 'History', externalUserId: null };
+    await world.stores.chats.create(chat);
+    const batch = await world.create(
+      Array.from({ length: 50 }, (_, index) => (index % 10 === 0 ? { history_id: 1 } : {})),
+    );
+    slowModel(world, (message) => (message === 'Question 0' ? 1 : 2) * second);
+    const sizes = sizesOfClaims(world);
+    await world.workflow.step(world.functions);
+    await world.advanceDuring(world.deliver());
+    // Requests 10, 20, 30 and 40 are claimed alone.
+    expect(sizes).toEqual([19, 1, 18, 1, 9, 1, 1]);
+    expect(await world.read(batch)).toMatchObject({ completed: 50, slots: 0 });
+  });
+
   it('takes nothing beside a request that has lost a worker, and may have killed it', async () => {
     const { world, batch } = await dispatched(30, { slots: 1 });
     world.state.killer = { diesAfter: (write) => write === 'batches.claimItems' };

@@ -133,11 +133,12 @@ export class BatchWorker {
 
   #needsRequests(): boolean {
     if (this.#filling || this.#hasHandedBack || this.#width <= 0) return false;
-    return this.#successors.length > 0 || (this.#buffer.length === 0 && this.#mayTake());
+    return this.#successors.length > 0 || this.#mayTake();
   }
 
   #mayTake(): boolean {
-    return this.#takes && this.#isModelReady && !this.#hasHandedBack && groupsLeft(this.#batch) > 0;
+    if (!this.#takes || !this.#isModelReady || this.#hasHandedBack) return false;
+    return this.#buffer.length === 0 && groupsLeft(this.#batch) > 0;
   }
 
   #start(claimed: ClaimedRequest): void {

@@ -51,7 +51,7 @@ export async function claimRequests(
   requests: readonly BatchRequest[],
   itemAt: ReadonlyMap<number, BatchItem | undefined>,
 ): Promise<{ ready: number; claimed: ClaimedRequest[] }> {
-  const ready = await withoutUnfinishedPrevious(services, batch, requests);
+  const ready = await withoutUnfinishedPrevious(services, batch, distinct(requests));
   const prepared = await prepareAll(services, workspace, ready);
   const preparedOf = ({ requestIndex }: BatchRequest): Prepared | Invalid =>
     prepared.get(requestIndex) ?? { invalid: 'The request is gone' };
@@ -83,6 +83,11 @@ export async function claimRequests(
     claimed: claimed.map((each) => ({ ...each, prepared: preparedOf(each.request) })),
   };
 }
+
+/** The next request of a history may also be in a group that the worker takes. A transaction writes an item once. */
+const distinct = (requests: readonly BatchRequest[]): BatchRequest[] => [
+  ...new Map(requests.map((request) => [request.requestIndex, request])).values(),
+];
 
 /** A request that continues a history is enqueued, and may start, after the request before it has ended. */
 async function withoutUnfinishedPrevious(

@@ -14,6 +14,9 @@ export const memoryItemTransitions = (store: BatchTransitionSettings): ItemTrans
   async claimItems(batch, claims, lease) {
     const { stop, expiresAt } = store.find(batch).batch;
     if (stop !== null || Date.parse(expiresAt) <= store.clock.now().getTime()) return [];
+    // A DynamoDB transaction refuses two writes of one item.
+    if (new Set(claims.map(({ request }) => request.requestIndex)).size < claims.length)
+      throw new Error('A claim contains a request twice');
     return claims.flatMap((each) => claim(store, batch, each, lease));
   },
   async renewItemLease(batch, item, until) {
