@@ -230,11 +230,12 @@ describe('an execution', () => {
 
   it('that is stopped between two attempts makes no other one', async () => {
     const arn = await start('Flow', {});
-    const { token } = await requestOf(arn);
-    await fail(token, 'Again', '');
-    await sfn.send(new StopExecutionCommand({ executionArn: arn }));
     const other = await start('Flow', {});
-    await succeed((await requestOf(other)).token, 1);
+    await fail((await requestOf(arn)).token, 'In four seconds', '');
+    await sfn.send(new StopExecutionCommand({ executionArn: arn }));
+    // The second attempt of the other one comes after that of the stopped one would have come.
+    await fail((await requestOf(other)).token, 'In four seconds', '');
+    await succeed((await requestOf(other, 2)).token, 1);
     await ended(other);
     expect(requestedBy(arn)).toHaveLength(1);
   });

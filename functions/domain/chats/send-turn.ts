@@ -158,16 +158,17 @@ async function abandon(services: StartServices, { turn, running }: RunningTurn):
 /**
  * Forwards the running reply to the client and stores it, complete or not. The title is started with the first text, so
  * a reply that fails before its first text has no title.
+ * @returns `closed`: the client has all events; `finished`: all is stored
  */
 export const finishTurn =
   (services: FinishServices) =>
   async (
     { turn, running }: RunningTurn,
     { emit, done }: ReplySink,
-  ): Promise<{ reply: Reply; finished: Promise<void> }> => {
+  ): Promise<{ reply: Reply; closed: Promise<void>; finished: Promise<unknown> }> => {
     const title = nameChat(services, turn, running.budget, emit);
     const forwarded = await forwardReply(services)(turn, running, { emit }, title.start);
-    const reply = await storeReply(services)(turn, forwarded.reply);
+    const { reply, counted } = await storeReply(services)(turn, forwarded.reply);
     if (reply.error === null) {
       // A form is a reply without a text.
       title.start();
@@ -179,10 +180,6 @@ export const finishTurn =
         ...(reply.incomplete !== null && { incomplete: reply.incomplete }),
       });
     } else emit({ type: 'response.error', ...reply.error });
-    const finish = async (): Promise<void> => {
-      await title.finish();
-      done();
-      await Promise.all([title.written(), forwarded.renewed]);
-    };
-    return { reply, finished: finish() };
+    const closed = title.finish().then(done);
+    return { reply, closed, finished: Promise.all([closed, title.written(), forwarded.renewed, counted]) };
   };

@@ -14,12 +14,12 @@ type StoreServices = Pick<ChatServices, 'chats' | 'messages'> &
 
 /**
  * Stores the reply, complete or not; then releases the chat lease and counts the usage concurrently.
- * @returns the reply as the history has it now: with an error if it could not be stored, or if another function has
- *   closed the turn
+ * @returns `reply`: the reply as the history has it now: with an error if it could not be stored, or if another
+ *   function has closed the turn; `counted` never rejects
  */
 export const storeReply =
   (services: StoreServices) =>
-  async (turn: Turn, reply: Reply): Promise<Reply> => {
+  async (turn: Turn, reply: Reply): Promise<{ reply: Reply; counted: Promise<void> }> => {
     try {
       const stored = await services.messages.put(turn.chat, {
         role: 'assistant',
@@ -32,18 +32,16 @@ export const storeReply =
         error: reply.error,
         incomplete: reply.incomplete,
       });
-      await Promise.all([
-        stored ? releaseChatLease(services, turn) : closeTurn(services, turn),
-        countTurn(services, turn, reply, stored && reply.error === null),
-      ]);
-      return stored ? reply : { ...reply, error: failure(interrupted) };
+      const counted = countTurn(services, turn, reply, stored && reply.error === null);
+      await (stored ? releaseChatLease(services, turn) : closeTurn(services, turn));
+      return { reply: stored ? reply : { ...reply, error: failure(interrupted) }, counted };
     } catch (error) {
       services.log.error('A reply was not stored', { chatId: turn.chat.id, error });
       // Any other error may be temporary, so the turn is not closed here: the chat lease expires, and the next send
       // closes the turn.
       if (error instanceof NotStorable) await closeTurn(services, turn, notStored);
-      await countTurn(services, turn, reply, false);
-      return { ...reply, error: failure(notStored) };
+      const counted = countTurn(services, turn, reply, false);
+      return { reply: { ...reply, error: failure(notStored) }, counted };
     }
   };
 

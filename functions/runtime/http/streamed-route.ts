@@ -33,7 +33,7 @@ interface Invocation {
   remainingMilliseconds: () => number;
   awaitRateLimit: AwaitRateLimit;
   /** The response ends without waiting for this work; the function ends after it. */
-  finishAfterResponse: (work: Promise<void>) => void;
+  finishAfterResponse: (work: Promise<unknown>) => void;
 }
 
 /** How a function sends the response of one request: as a Lambda function or as a web function. */
@@ -65,8 +65,8 @@ export const serveStreamed =
       return opened;
     };
     let failure: unknown;
-    let pending = Promise.resolve();
-    const finishAfterResponse = (work: Promise<void>): void => {
+    let pending: Promise<unknown> = Promise.resolve();
+    const finishAfterResponse = (work: Promise<unknown>): void => {
       pending = work;
     };
     try {

@@ -7,6 +7,7 @@ import { errorTable, serverErrorMessage } from '#contract/errors.ts';
 import { environment } from '#runtime/environment/environment.ts';
 import { log } from '#runtime/observability/log.ts';
 import { Measurements } from '#runtime/observability/measurements.ts';
+import { activeRequests, startRequest } from './active-requests.ts';
 import { jsonResponse } from './http-response.ts';
 import { abortReplies } from './shutdown.ts';
 
@@ -28,7 +29,6 @@ const endMilliseconds = 10_000;
 
 /** Set when the process must end: new requests are rejected. */
 let isEnding = false;
-let activeRequests = 0;
 
 /** Serves HTTP at the host and port that Lambda sets for web functions. */
 export function listen(respond: (request: IncomingMessage, response: ServerResponse) => Promise<void>): void {
@@ -36,7 +36,7 @@ export function listen(respond: (request: IncomingMessage, response: ServerRespo
   const server = createServer(
     { requestTimeout: requestMilliseconds, keepAliveTimeout: keepAliveMilliseconds },
     (request, response) => {
-      activeRequests += 1;
+      const endRequest = startRequest();
       const closed = new Promise<void>((resolve) => response.once('close', resolve));
       const responded = respond(request, response).catch((error: unknown) => {
         log.error('A response was not completed', { error });
@@ -44,7 +44,7 @@ export function listen(respond: (request: IncomingMessage, response: ServerRespo
       });
       // After its response, a reply may still store its title and write its metrics.
       void Promise.all([closed, responded]).then(() => {
-        activeRequests -= 1;
+        endRequest();
         exitIfIdle();
       });
     },
@@ -72,7 +72,7 @@ function end(): void {
 }
 
 function exitIfIdle(): void {
-  if (isEnding && activeRequests === 0) process.exit(1);
+  if (isEnding && activeRequests() === 0) process.exit(1);
 }
 
 /** The response to a request of a process that ends; undefined for any other process. */

@@ -6,6 +6,7 @@ import type { ReplySink } from '#domain/chats/forward-reply.ts';
 import type { Reply } from '#domain/chats/gather-reply.ts';
 import { finishTurn, startTurn } from '#domain/chats/send-turn.ts';
 import { storedReplyEvents } from '#domain/chats/stored-reply-events.ts';
+import { combinedUsage } from '#domain/workspaces/combined-usage.ts';
 import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
 import {
   agentRuntime,
@@ -23,6 +24,7 @@ import {
 } from '#runtime/composition/services.ts';
 import { environment } from '#runtime/environment/environment.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
+import { isOnlyRequest } from '#runtime/http/active-requests.ts';
 import { eventStreamHeaders, openEventStream } from '#runtime/http/event-stream.ts';
 import { idempotencyKeyOf, replayHeaders } from '#runtime/http/idempotency-key.ts';
 import { abortOnShutdown } from '#runtime/http/shutdown.ts';
@@ -42,7 +44,7 @@ const services = {
   messages: messages(),
   replySettings: replySettings(),
   idempotency: idempotency(),
-  usage: usage(),
+  usage: combinedUsage(usage(), clock, isOnlyRequest),
   workspaces: workspaces(),
 };
 const start = startTurn(services);
@@ -98,10 +100,10 @@ export const serve = serveStreamed(
     const stopWatching = abortOnShutdown(started.running.stop);
     const events = body.stream ? openEvents(open, started.turn.chat.id) : noEvents;
     const sink = { emit: replyTimer.listening(events.emit), done: events.done };
-    const { reply, finished } = await finish(started, sink).finally(stopWatching);
+    const { reply, closed, finished } = await finish(started, sink).finally(stopWatching);
     replyTimer.ended(reply);
-    if (body.stream) return finished;
     finishAfterResponse(finished);
+    if (body.stream) return closed;
     sendWhole(open, reply, false);
   },
   { checkUsers },

@@ -1,0 +1,90 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { combinedUsage } from '#domain/workspaces/combined-usage.ts';
+import { noCounts, type Use } from '#domain/workspaces/usage.ts';
+import type { UsageStore } from '#domain/workspaces/usage-store.ts';
+import { type ManualClock, manualClock } from '#support/manual-clock.ts';
+import { memoryUsageStore } from '#support/memory-stores/workspace-stores.ts';
+
+const day = '2027-01-31';
+const use = (changes: Partial<Use> = {}): Use => ({
+  ...{ workspaceId: 'ws', apiKeyId: 'key', agentId: 'agent' },
+  counts: { turns: 1 },
+  calls: [['model', 'chat', 10, 2]],
+  ...changes,
+});
+
+let clock: ManualClock;
+let writes: number;
+let isAlone: boolean;
+let table: UsageStore;
+let store: UsageStore;
+beforeEach(() => {
+  clock = manualClock();
+  writes = 0;
+  isAlone = false;
+  const memory = memoryUsageStore();
+  table = {
+    ...memory,
+    async add(...added) {
+      writes += 1;
+      await memory.add(...added);
+    },
+  };
+  store = combinedUsage(
+    { add: (...added) => table.add(...added), between: (...range) => memory.between(...range) },
+    clock,
+    () => isAlone,
+  );
+});
+
+const stored = async () => (await Array.fromAsync(store.between('ws', day, day))).flat();
+
+describe('the usage of concurrent requests', () => {
+  it('is written together, by key, agent and day', async () => {
+    const added = Promise.all([
+      store.add(use(), day),
+      store.add(use({ counts: { turns: 1, failedTurns: 1 }, calls: [] }), day),
+      store.add(use({ calls: [['other', 'chat', 1, 1]] }), day),
+      store.add(use({ agentId: null }), day),
+      store.add(use({ apiKeyId: 'another' }), day),
+      store.add(use(), '2027-02-01'),
+    ]);
+    await clock.advance(199);
+    expect(writes).toBe(0);
+    await clock.advance(1);
+    await added;
+    expect(writes).toBe(4);
+    const [, , ofAgent] = await stored();
+    expect(ofAgent).toEqual({
+      ...{ workspaceId: 'ws', apiKeyId: 'key', agentId: 'agent', day },
+      counts: { ...noCounts, turns: 3, failedTurns: 1 },
+      models: {
+        model: { calls: 1, promptTokens: 10, completionTokens: 2 },
+        other: { calls: 1, promptTokens: 1, completionTokens: 1 },
+      },
+    });
+  });
+
+  it('is collected anew after a write has started', async () => {
+    const first = store.add(use(), day);
+    await clock.advance(200);
+    const second = store.add(use(), day);
+    await clock.advance(200);
+    await Promise.all([first, second]);
+    expect(writes).toBe(2);
+    expect((await stored())[0]?.counts.turns).toBe(2);
+  });
+
+  it('fails for each of them if its write fails', async () => {
+    table.add = () => Promise.reject(new Error('The table is unavailable'));
+    const added = Promise.allSettled([store.add(use(), day), store.add(use(), day)]);
+    await clock.advance(200);
+    expect((await added).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  });
+});
+
+it('writes the usage of a request alone at once', async () => {
+  isAlone = true;
+  await store.add(use(), day);
+  expect(writes).toBe(1);
+});
