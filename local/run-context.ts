@@ -29,6 +29,8 @@ export interface RunContext {
   readonly webFunctions: Map<string, WebFunctionServer>;
   /** ARNs of the gateway's authorizers. Filled when the gateway starts. */
   readonly authorizers: Set<string>;
+  /** Domain names of the web functions that the gateway integrates. Filled when the gateway starts. */
+  readonly integratedDomains: Set<string>;
   /** The request handler of each host name that a distribution can have as its origin. */
   readonly origins: Map<string, (request: IncomingMessage, response: ServerResponse) => Promise<void>>;
   /** Whether a distribution listens on the run's port. Known after every resource kind has opened. */

@@ -74,16 +74,15 @@ function reject(response: ServerResponse, status: number): void {
 function toOriginRequest(request: IncomingMessage, path: string, { viewerRequest, origin }: Behavior): void {
   const set = new Map<string, string>();
   if (viewerRequest) {
-    const before = Object.fromEntries(
-      Object.entries(request.headers).map(([name, value]) => [name, { value: String(value) }]),
-    );
     const after = viewerRequest({
       method: request.method ?? '',
       uri: path,
-      headers: structuredClone(before),
+      headers: Object.fromEntries(
+        Object.entries(request.headers).map(([name, value]) => [name, { value: String(value) }]),
+      ),
     });
     for (const [name, { value }] of Object.entries(after))
-      if (before[name]?.value !== value) set.set(name, value);
+      if (String(request.headers[name]) !== value) set.set(name, value);
   }
   // Set last, so that a client cannot override these headers.
   for (const [name, value] of origin.customHeaders) set.set(name.toLowerCase(), value);

@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http';
-import { Readable } from 'node:stream';
 import type { WebRequest, WebResponse } from '../lambda/call-environment.ts';
 import type { WebFunctionServer } from '../lambda/web-function-server.ts';
 import type { ApiModel, HttpIntegration } from './api-model.ts';
@@ -99,7 +98,7 @@ function integrationRequest(
       'Content-Length',
       String(body.length),
     ],
-    body: Readable.from(body.length === 0 ? [] : [body]),
+    body,
     signal,
   };
 }

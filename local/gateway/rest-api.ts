@@ -1,5 +1,5 @@
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
-import type { PathNode } from './api-model.ts';
+import type { ApiMethod, PathNode } from './api-model.ts';
 import { readRestApi } from './read-rest-api.ts';
 import { type RestApiServer, serveRestApi } from './serve-rest-api.ts';
 
@@ -37,7 +37,10 @@ export const restApi: ResourceKind = {
         const api = readRestApi(resources, context);
         server = await serveRestApi(api, context, context.hasDistribution ? 0 : context.options.port);
         context.endpoints.gateway = server.url;
-        for (const arn of authorizersOf(api.root)) context.authorizers.add(arn);
+        for (const { authorizer, integration } of methodsOf(api.root)) {
+          if (authorizer !== undefined) context.authorizers.add(authorizer.functionArn);
+          if ('domainName' in integration) context.integratedDomains.add(integration.domainName);
+        }
         context.origins.set(`${api.apiId}.execute-api.${context.region}.amazonaws.com`, server.respond);
       },
       async close() {
@@ -47,7 +50,7 @@ export const restApi: ResourceKind = {
   },
 };
 
-const authorizersOf = ({ methods, children }: PathNode): string[] => [
-  ...[...methods.values()].flatMap(({ authorizer }) => authorizer?.functionArn ?? []),
-  ...children.flatMap(authorizersOf),
+const methodsOf = ({ methods, children }: PathNode): ApiMethod[] => [
+  ...methods.values(),
+  ...children.flatMap(methodsOf),
 ];

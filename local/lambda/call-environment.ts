@@ -9,7 +9,7 @@ export interface WebRequest {
   readonly path: string;
   /** Names and values, alternating. */
   readonly rawHeaders: readonly string[];
-  readonly body: Readable;
+  readonly body: Readable | Buffer;
   /** Aborts the request, as for a client that has disconnected. */
   readonly signal: AbortSignal;
 }
@@ -79,7 +79,8 @@ export function callEnvironment(
         : platformResponse(502, 'Runtime.Unavailable'),
     );
   });
-  pipeline(request.body, outgoing, () => {});
+  if (request.body instanceof Readable) pipeline(request.body, outgoing, () => {});
+  else outgoing.end(request.body);
   return promise;
 }
 

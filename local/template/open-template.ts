@@ -120,5 +120,6 @@ function newContext(options: RunOptions, stackName: string) {
     dynamoCalls: [],
     calls: [],
     authorizers: new Set(),
+    integratedDomains: new Set(),
   } satisfies Partial<RunContext>;
 }

@@ -26,6 +26,9 @@ const agentDefinition = {
   llm_model: 'openai:scripted',
 };
 
+/** The command of the script `start` in package.json: npm itself would be one more process. */
+const command = ['--max-semi-space-size=16', join(project, 'bin/local.ts')];
+
 /** Starts what `npm start` runs, in its own process and with its own data folder. */
 export async function startService({ folder, model }: SubjectOptions): Promise<StartedSubject> {
   const data = join(folder, 'data');
@@ -38,7 +41,7 @@ export async function startService({ folder, model }: SubjectOptions): Promise<S
     const output = await open(log, 'a');
     if (isClosed) throw new Error('The service has been ended');
     const from = performance.now();
-    const own = spawn(process.execPath, [join(project, 'bin/local.ts'), '--port', '0', '--data', data], {
+    const own = spawn(process.execPath, [...command, '--port', '0', '--data', data], {
       cwd: project,
       env: { ...environment(), OPENAI_BASE_URL: model, OPENAI_API_KEY: 'bench' },
       stdio: ['ignore', output.fd, output.fd],
