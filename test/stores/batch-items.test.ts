@@ -107,12 +107,6 @@ describe('a claim', () => {
     expect(await batches.allItems(created.batch)).toEqual([]);
   });
 
-  it('rejects a request that it contains twice', async () => {
-    const created = await create();
-    await expect(claim(created, [0, 1, 0])).rejects.toThrow();
-    expect(await batches.allItems(created.batch)).toEqual([]);
-  });
-
   it('gets the requests that no other worker has, and creates no chat for the others', async () => {
     const created = await create({ total: 10 });
     const { batch, requests } = created;
