@@ -44,7 +44,7 @@ const batchWriter = [...batchReader, 'PutItem', 'UpdateItem', 'ConditionCheckIte
 export const access: Readonly<Record<FunctionName, Access>> = {
   'authorize-request': { table: ['GetItem', 'BatchGetItem'], stageLimits: true, signsCallers: true },
   'list-published-agents': { table: ['GetItem', 'BatchGetItem', 'Query'] },
-  'create-chat': { table: ['GetItem', 'BatchGetItem', 'PutItem'] },
+  'create-chat': { table: ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem'] },
   'list-chats': { table: ['GetItem', 'BatchGetItem'], originSecret: true },
   'list-messages': {
     table: ['GetItem', 'BatchGetItem', 'Query'],
@@ -69,7 +69,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   'record-feedback': { table: ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem'] },
   'create-batch': {
     // Query counts the open batches.
-    table: ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'BatchWriteItem'],
+    table: ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'UpdateItem', 'BatchWriteItem'],
     replySettings: true,
     batchSettings: true,
     webhooks: 'accepted',

@@ -36,8 +36,11 @@ export interface RunOptions {
   readonly accountConcurrency?: number;
   /** The maximum number of threads of one function. Default 128. */
   readonly maxConcurrency?: number;
-  /** Loads what a message needs in the background after the start. */
-  readonly prewarm?: boolean;
+  /**
+   * Loads functions in the background after the start: authorizers, the web functions of the gateway's routes, and then
+   * the functions whose logical ids begin with these prefixes.
+   */
+  readonly prewarm?: readonly string[];
   /**
    * Awaited after the data folder is locked and before the run reads it: may write the assembly or empty the folder.
    */

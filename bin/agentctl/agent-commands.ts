@@ -8,14 +8,14 @@ import { findAgent } from '#domain/agents/find-agent.ts';
 import { publishAgent } from '#domain/agents/publish-agent.ts';
 import { unpublishAgent } from '#domain/agents/unpublish-agent.ts';
 import { updateAgent } from '#domain/agents/update-agent.ts';
-import { agents, clock, workspaces } from '#runtime/composition/services.ts';
+import { agentStore, clock, workspaces } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
 import { describeIssues } from '#runtime/http/describe-issues.ts';
 import { rejectUnlistedKnowledgeBases } from './bedrock-knowledge-bases.ts';
 import { rejectUnlistedModel } from './bedrock-models.ts';
 import type { Report, Result } from './result.ts';
 
-const services = () => ({ agents: agents(), clock, identifiers, workspaces: workspaces() });
+const services = () => ({ agents: agentStore(), clock, identifiers, workspaces: workspaces() });
 
 export function agentCommands(report: Report): Command {
   const group = new Command('agents').description(
@@ -84,7 +84,7 @@ async function get(agentId: string): Promise<Result> {
 }
 
 async function list({ workspace }: { workspace: string }): Promise<Result> {
-  const all = await agents().list(workspace);
+  const all = await agentStore().list(workspace);
   return { json: { agents: all.map(agentResource) }, lines: all.map(lineOf) };
 }
 

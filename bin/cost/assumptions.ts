@@ -17,7 +17,7 @@ export const usualConcurrency = 20;
  * The processor time of a request to a web function: that of a streamed reply in `docs/performance.md`, 16 at once. It
  * includes the gateway and the emulators of a local run.
  */
-export const processorMilliseconds = 12.3;
+export const processorMilliseconds = 8.8;
 
 /** The duration of a model's reply, seconds. Lambda bills the time that a function waits. */
 export const modelSeconds = 5;

@@ -4,7 +4,7 @@ import { publishAgent } from '#domain/agents/publish-agent.ts';
 import { hashApiKey, isUsable } from '#domain/workspaces/api-key.ts';
 import { createApiKey } from '#domain/workspaces/create-api-key.ts';
 import { createWorkspace } from '#domain/workspaces/create-workspace.ts';
-import { agents, apiKeys, chats, clock, workspaces } from '#runtime/composition/services.ts';
+import { agentStore, apiKeys, chats, clock, newChats, workspaces } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
 import type { Connection } from './connection.ts';
 
@@ -12,7 +12,7 @@ type Demo = Pick<Connection, 'api_key' | 'workspace_id' | 'agent_id' | 'chat_id'
 
 /** Creates a workspace without rate limits, with an API key, a published agent and a chat with the agent. */
 export async function createDemoWorkspace(): Promise<Demo> {
-  const services = { agents: agents(), apiKeys: apiKeys(), clock, identifiers, workspaces: workspaces() };
+  const services = { agents: agentStore(), apiKeys: apiKeys(), clock, identifiers, workspaces: workspaces() };
   const workspace = await createWorkspace(services)({
     name: 'Demo',
     whitelistEnabled: false,
@@ -31,7 +31,7 @@ export async function createDemoWorkspace(): Promise<Demo> {
     }),
   ]);
   await publishAgent(services)(agent.id);
-  const chat = await chats().create({
+  const chat = await newChats().create({
     workspaceId: workspace.id,
     agentId: agent.id,
     name: 'Demo chat',
@@ -49,7 +49,7 @@ export async function createDemoWorkspace(): Promise<Demo> {
 export async function demoExists(demo: Demo): Promise<boolean> {
   const [key, agent, chat] = await Promise.all([
     apiKeys().byHash(hashApiKey(demo.api_key)),
-    agents().published(demo.workspace_id, demo.agent_id),
+    agentStore().published(demo.workspace_id, demo.agent_id),
     chats().get(demo.workspace_id, demo.chat_id),
   ]);
   return key !== undefined && isUsable(key, clock.now()) && agent !== undefined && chat !== undefined;

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
 import type { ApiMethod, ApiModel } from './api-model.ts';
 import { createAuthorize } from './authorize.ts';
+import { endResponse } from './end-response.ts';
 import { GatewayFailure } from './gateway-failure.ts';
 import { createIntegrate, type GatewayContext } from './integrate.ts';
 import { matchRoute, type RouteMatch } from './match-route.ts';
@@ -109,7 +110,8 @@ function sendFailure(
   const { status, headers, body } = renderGatewayResponse(api, failure, gatewayRequest);
   const connection = request.complete ? {} : { Connection: 'close' };
   response.writeHead(status, { ...headers, ...connection, 'Content-Length': Buffer.byteLength(body) });
-  response.end(body);
+  response.write(body);
+  endResponse(request, response);
 }
 
 function checkHeaderBytes({ method = '', url = '', rawHeaders }: IncomingMessage): void {

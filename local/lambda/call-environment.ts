@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { type Agent, type IncomingMessage, request as openRequest } from 'node:http';
-import { pipeline, Readable } from 'node:stream';
+import { type Agent, type ClientRequest, type IncomingMessage, request as openRequest } from 'node:http';
+import { Readable } from 'node:stream';
 
 /** A request to a web function: of the distribution, or of the gateway. */
 export interface WebRequest {
@@ -79,9 +79,19 @@ export function callEnvironment(
         : platformResponse(502, 'Runtime.Unavailable'),
     );
   });
-  if (request.body instanceof Readable) pipeline(request.body, outgoing, () => {});
+  if (request.body instanceof Readable) pass(request.body, outgoing);
   else outgoing.end(request.body);
   return promise;
+}
+
+/** Passes a body on. What an environment does not read is read and dropped, so that the client gets the response. */
+function pass(body: Readable, outgoing: ClientRequest): void {
+  body.pipe(outgoing);
+  body.once('error', () => outgoing.destroy());
+  outgoing.once('close', () => {
+    body.unpipe(outgoing);
+    body.resume();
+  });
 }
 
 /** A response of Lambda itself. It documents the header, but not all of its values. */

@@ -104,7 +104,7 @@ export const functions: ResourceKind = {
           });
           context.functions.set(definition.functionArn, concurrency.limit(pool));
         }
-        if (context.options.prewarm) void prewarm(context);
+        if (context.options.prewarm) void prewarm(context, context.options.prewarm);
       },
       async close() {
         await Promise.all([...context.functions.values()].map((pool) => pool.close()));

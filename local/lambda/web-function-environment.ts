@@ -22,8 +22,10 @@ const START_MILLISECONDS = 10_000;
 // Lambda sends SIGKILL about this long after SIGTERM.
 const SHUTDOWN_MILLISECONDS = 1000;
 
-// The memory of an environment of a web function; Lambda has no setting for it.
-const MEMORY_MEGABYTES = 2048;
+// Half of the 2 GB of an environment of a web function; the rest is for what is outside of the heap. V8 lets a heap
+// with a limit of 2 GB or more grow to four times what it needs before it collects garbage: measured, 155 MB after a
+// run instead of 90, for the same processor time.
+const HEAP_MEGABYTES = 1024;
 
 // An environment serves many requests at once. V8 then promotes what a smaller young generation cannot hold to the old
 // one, which costs 0.5 to 0.8 ms of processor time a reply.
@@ -74,7 +76,7 @@ function startWorker(definition: WebFunctionDefinition, port: number): Worker {
     stdout: true,
     stderr: true,
     resourceLimits: {
-      maxOldGenerationSizeMb: MEMORY_MEGABYTES,
+      maxOldGenerationSizeMb: HEAP_MEGABYTES,
       maxYoungGenerationSizeMb: YOUNG_GENERATION_MEGABYTES,
     },
     workerData: {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import path from 'node:path';
-import { pipeline } from 'node:stream';
+import { finished, pipeline } from 'node:stream';
+import { endResponse } from '../gateway/end-response.ts';
 import type { RunContext } from '../run-context.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import { compileCacheOf, emulatorRouteFor, functionEnvironment } from './function-environment.ts';
@@ -106,7 +107,9 @@ async function respond(
   if (response.destroyed) return void body.destroy();
   const connection = closesConnection && !request.complete ? ['Connection', 'close'] : [];
   response.writeHead(status, [...rawHeaders, ...connection]);
-  pipeline(body, response, () => {});
+  if (connection.length === 0) return void pipeline(body, response, () => {});
+  body.pipe(response, { end: false });
+  finished(body, () => endResponse(request, response));
 }
 
 function startServer(

@@ -77,7 +77,7 @@ test('every role may do exactly this', () => {
   expect(granted).toEqual({
     AuthorizeRequest: [...read, ...logs],
     ListPublishedAgents: [...read, 'dynamodb:Query', ...logs],
-    CreateChat: [...read, 'dynamodb:PutItem', ...logs],
+    CreateChat: [...read, ...write, ...logs],
     ListChats: [...read, ...logs],
     ListMessages: [...read, 'dynamodb:Query', ...logs, 's3:GetObject'],
     SendMessage: [
@@ -110,6 +110,7 @@ test('every role may do exactly this', () => {
       'dynamodb:GetItem',
       'dynamodb:PutItem',
       'dynamodb:Query',
+      'dynamodb:UpdateItem',
       'kms:Encrypt',
       ...logs,
       'states:StartExecution',

@@ -1,7 +1,13 @@
+import { spawn } from 'node:child_process';
+import { resolve } from 'node:path';
+import process from 'node:process';
+import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
-import { chats as chatStore } from '#runtime/composition/services.ts';
+import { awsTime } from '#local/dynamodb/aws-time.ts';
+import { chats as chatStore, idempotency, newChats } from '#runtime/composition/services.ts';
 import { type ApiResponse, type Client, clientOf } from '#support/client.ts';
+import type { CreatedChat } from '#support/create-chats.ts';
 import { functionIds, statusOfDeath } from '#support/entry-points.ts';
 import { seededRandom } from '#support/seeded-random.ts';
 import {
@@ -15,12 +21,13 @@ import {
 // Each test sends hundreds of requests.
 vi.setConfig({ testTimeout: 90_000 });
 
+const createChats = resolve(import.meta.dirname, '../support/create-chats.ts');
 const seed = Number(process.env.SEED ?? Date.now() % 100_000);
 
 let service: Service;
 beforeAll(async () => {
   console.log(`SEED=${seed}`);
-  service = await startService({ maxConcurrency: 6, faults: { transactionConflicts: true } });
+  service = await startService({ maxConcurrency: 6, faults: awsTime, recordCalls: true });
 });
 afterAll(() => service.close());
 
@@ -115,18 +122,81 @@ it.each([
   );
 });
 
+it('creates chats in four processes at once, one of which is killed, and leaves no gap', async () => {
+  const { workspaceId, agentId } = await createTenant();
+  const random = seededRandom(seed);
+  const killedAfter = 5 + Math.floor(random() * 60);
+  const programs = ['one', 'two', 'three', 'killed'].map((name) =>
+    spawn(process.execPath, [createChats, workspaceId, agentId, name, '80'], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    }),
+  );
+  const created = await Promise.all(
+    programs.map(async (program, index) => {
+      const lines: CreatedChat[] = [];
+      for await (const line of createInterface({ input: program.stdout })) {
+        lines.push(JSON.parse(line) as CreatedChat);
+        if (index === 3 && lines.length === killedAfter) program.kill('SIGKILL');
+      }
+      return lines;
+    }),
+  );
+  const everyLine = { limit: 1000, offset: 0, ascending: true };
+  const all = await chatStore().page({ workspaceId }, everyLine);
+  expect(created.map(({ length }) => length).slice(0, 3)).toEqual([80, 80, 80]);
+  expect(all.total).toBeGreaterThanOrEqual(240 + killedAfter);
+  expect(idsOf(all.chats)).toEqual(all.chats.map((_, index) => index + 1));
+  const byId = new Map(all.chats.map((chat) => [chat.id, chat]));
+  const reported = created.flat();
+  expect(rising(idsOf(reported))).toHaveLength(reported.length);
+  for (const { id, name, externalUserId, keyHash } of reported) {
+    expect(byId.get(id)).toMatchObject({ name, externalUserId });
+    const key = { workspaceId, hash: keyHash, fingerprint: 'request', at: Date.now() };
+    expect((await idempotency().find(key))?.work).toMatchObject({ is: 'chat', chatId: id });
+  }
+  for (const filter of [{ agentId }, { externalUserId: 'user-1' }, { agentId, externalUserId: 'user-1' }]) {
+    const expected = all.chats.filter(
+      (chat) => filter.externalUserId === undefined || chat.externalUserId === filter.externalUserId,
+    );
+    const found = await chatStore().page({ workspaceId, ...filter }, everyLine);
+    expect(found).toEqual({ total: expected.length, chats: expected });
+  }
+});
+
+it('creates many chats with few transactions, whose units stay few', async () => {
+  const { workspaceId, agentId } = await createTenant();
+  const before = service.run.dynamoCalls().length;
+  const created = await Promise.all(
+    Array.from({ length: 400 }, (_, index) =>
+      newChats().createWithKey(
+        { workspaceId, agentId, name: 'Chat', externalUserId: `user-${index}` },
+        { workspaceId, hash: `key-${index}`, fingerprint: 'request', at: Date.now() },
+      ),
+    ),
+  );
+  expect(rising(created.map((chat) => chat?.id ?? 0))).toHaveLength(400);
+  const transactions = service.run
+    .dynamoCalls()
+    .slice(before)
+    .filter(({ target }) => target === 'TransactWriteItems');
+  // The first creation is alone, and 24 fit into each further transaction: 98 items.
+  expect(transactions).toHaveLength(1 + Math.ceil(399 / 24));
+  const units = transactions.reduce((sum, { consumed }) => sum + consumed.writeUnits, 0);
+  expect(units / 400).toBeLessThanOrEqual(8.5);
+});
+
 it('pages through more than two hundred chats as a plain list would', async () => {
   const { tenant, agentIds, filters } = await tenantWithTwoAgents();
   const client = clientOf(service, tenant);
   const random = seededRandom(seed);
   // Most chats have one agent and user, so that all lists get new chunks, at different times.
-  for (let index = 0; index < 310; index += 1)
-    await chatStore().create({
-      workspaceId: tenant.workspaceId,
-      agentId: agentIds[random() < 0.9 ? 0 : 1] ?? '',
-      name: `Chat ${index}`,
-      externalUserId: random() < 0.85 ? 'user' : null,
-    });
+  const chosen = Array.from({ length: 310 }, (_, index) => ({
+    workspaceId: tenant.workspaceId,
+    agentId: agentIds[random() < 0.9 ? 0 : 1] ?? '',
+    name: `Chat ${index}`,
+    externalUserId: random() < 0.85 ? 'user' : null,
+  }));
+  await Promise.all(chosen.map((newChat) => newChats().create(newChat)));
   const all = await walk(client, {}, 'asc', 1000);
   expect(idsOf(all)).toEqual(Array.from({ length: 310 }, (_, index) => index + 1));
   const edges = [1, 2, 99, 100, 101, 199, 200, 201];

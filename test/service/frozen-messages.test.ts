@@ -148,7 +148,7 @@ describe('what an earlier version has sent', () => {
   it('is answered in the words of the earlier definition', async () => {
     const unstarted = await createUnstarted(tenant, {
       url: 'https://receiver.example/hook',
-      events: ['completed'],
+      events: ['completed', 'failed'],
       secret: null,
     });
     // Each function gets its frozen input, and its output must have the fields that the definition selects.

@@ -45,7 +45,12 @@ beforeAll(async () => {
   model = await startScriptedModel();
   callFor = callsByMessage(model);
   service = await startService({
-    variables: { OPENAI_BASE_URL: model.url, REPLY_BYTES: String(8 * 1024 * 1024) },
+    variables: {
+      OPENAI_BASE_URL: model.url,
+      REPLY_BYTES: String(8 * 1024 * 1024),
+      // So long that no lease is renewed after a test has ended it, even on a slow machine.
+      LEASE_SECONDS: '600',
+    },
     recordCalls: true,
     maxConcurrency: 2,
   });
@@ -137,7 +142,7 @@ it('waits for a slow reader instead of collecting 40 MB for it', async () => {
   while (await read());
   const all = queries() - before;
   console.log(`a stalled reader: ${made} of ${all} queries made`);
-  expect(all).toBeGreaterThan(40);
+  expect(all).toBeGreaterThanOrEqual(40);
   expect(made).toBeLessThan(all / 2);
   const { data } = JSON.parse(Buffer.concat(chunks).toString()) as { data: MessageResource[] };
   expect(data.map(({ content }) => digest(content))).toEqual(

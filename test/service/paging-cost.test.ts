@@ -10,17 +10,21 @@ import { fillDataFolder } from '#support/import-items.ts';
 import { chatItems, messageItems } from '#support/seed.ts';
 import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
 
-/** So many chats that offset 100,000 has a whole page, and that no list ends at the end of a chunk. */
-const count = 100_130;
-const far = 100_000;
+/** So many chats that the largest offset has a whole page, and that no list ends at the end of a chunk. */
+const count = 10_000_130;
+const offsets = [1_000_000, 10_000_000] as const;
+/** The same for the messages of one chat. */
+const messageCount = 100_130;
+const farMessage = 100_000;
 const user = 'user-1';
 const fullChat = 7;
 
 /**
- * All lists, but only so many chats and messages at each end: the pages show no others. A page that reads others on its
- * way to an offset makes more calls, or consumes more units, even where it finds nothing.
+ * Only the chats and messages on the pages exist. A page that reads others on its way to an offset makes more calls, or
+ * consumes more units, even where it finds nothing.
  */
-const atEachEnd = 1000;
+const messagesAtEachEnd = 1000;
+const chatsOnPages = [0, ...offsets].flatMap((offset) => [offset + 1, count - offset]);
 
 function* itemsOf({ workspaceId, agentId }: Tenant) {
   const chats = chatItems({
@@ -28,16 +32,16 @@ function* itemsOf({ workspaceId, agentId }: Tenant) {
     agentId,
     externalUserId: user,
     count: count - 1,
-    messageCounts: { [fullChat]: count },
+    messageCounts: { [fullChat]: messageCount },
+    near: chatsOnPages,
   });
-  for (const item of chats)
-    if (typeof item.id !== 'number' || item.id <= atEachEnd || item.id > count - atEachEnd) yield item;
-  for (const first of [1, count - atEachEnd + 1])
+  yield* chats;
+  for (const first of [1, messageCount - messagesAtEachEnd + 1])
     yield* messageItems({
       workspaceId,
       chatId: fullChat,
       first,
-      count: atEachEnd,
+      count: messagesAtEachEnd,
       content: (position) => `Message ${position}`,
     });
 }
@@ -100,40 +104,46 @@ const lists: [name: string, filter: () => string][] = [
  * workspace's counter (1 unit), and at most two chunks of 100 ids (1 unit each). A page inside the head reads no chunk.
  * So two pages of a list differ by at most these two units, and by the one call that reads the chunks.
  */
-it.each(lists)('costs the same at offset 100,000 as at 0 in the list %s', async (name, filter) => {
-  for (const order of ['asc', 'desc']) {
-    const pageAt = (offset: number) =>
-      page<ChatResource[]>(`/chats?limit=50&offset=${offset}&order_by=${order}${filter()}`);
-    await pageAt(0);
-    const near = await pageAt(0);
-    const away = await pageAt(far);
-    console.log(
-      `chats ${name}, ${order}: ${near.units} units, ${near.targets.length} calls, ${near.milliseconds} ms at 0; ` +
-        `${away.units} units, ${away.targets.length} calls, ${away.milliseconds} ms at ${far}`,
-    );
-    const first = (offset: number) => (order === 'asc' ? offset + 1 : count - offset);
-    for (const [{ data, total }, offset] of [
-      [near, 0],
-      [away, far],
-    ] as const) {
-      expect(total).toBe(count);
-      expect(data.map(({ id }) => id)).toEqual(
-        Array.from({ length: 50 }, (_, location) => first(offset) + (order === 'asc' ? location : -location)),
+it.each(lists.flatMap(([name, filter]) => offsets.map((far) => [far, name, filter] as const)))(
+  'costs the same at offset %i as at 0 in the list %s',
+  async (far, name, filter) => {
+    for (const order of ['asc', 'desc']) {
+      const pageAt = (offset: number) =>
+        page<ChatResource[]>(`/chats?limit=50&offset=${offset}&order_by=${order}${filter()}`);
+      await pageAt(0);
+      const near = await pageAt(0);
+      const away = await pageAt(far);
+      console.log(
+        `chats ${name}, ${order}: ${near.units} units, ${near.targets.length} calls, ${near.milliseconds} ms at 0; ` +
+          `${away.units} units, ${away.targets.length} calls, ${away.milliseconds} ms at ${far}`,
       );
+      const first = (offset: number) => (order === 'asc' ? offset + 1 : count - offset);
+      for (const [{ data, total }, offset] of [
+        [near, 0],
+        [away, far],
+      ] as const) {
+        expect(total).toBe(count);
+        expect(data.map(({ id }) => id)).toEqual(
+          Array.from(
+            { length: 50 },
+            (_, location) => first(offset) + (order === 'asc' ? location : -location),
+          ),
+        );
+      }
+      for (const { targets, units } of [near, away]) {
+        expect(targets).not.toContain('Scan');
+        expect(targets).not.toContain('Query');
+        expect(targets.length).toBeLessThanOrEqual(3);
+        expect(units).toBeGreaterThanOrEqual(51);
+        expect(units).toBeLessThanOrEqual(53);
+      }
+      expect(away.targets).toHaveLength(near.targets.length);
+      expect(Math.abs(away.units - near.units)).toBeLessThanOrEqual(1);
+      // Without a filter, ids are positions, so only the counter and the chats are read.
+      if (name === 'of all') expect(away).toMatchObject({ targets: near.targets, units: near.units });
     }
-    for (const { targets, units } of [near, away]) {
-      expect(targets).not.toContain('Scan');
-      expect(targets).not.toContain('Query');
-      expect(targets.length).toBeLessThanOrEqual(3);
-      expect(units).toBeGreaterThanOrEqual(51);
-      expect(units).toBeLessThanOrEqual(53);
-    }
-    expect(away.targets).toHaveLength(near.targets.length);
-    expect(Math.abs(away.units - near.units)).toBeLessThanOrEqual(1);
-    // Without a filter, ids are positions, so only the counter and the chats are read.
-    if (name === 'of all') expect(away).toMatchObject({ targets: near.targets, units: near.units });
-  }
-});
+  },
+);
 
 it('costs the same at offset 100,000 as at 0 in a history', async () => {
   for (const order of ['asc', 'desc']) {
@@ -143,17 +153,17 @@ it('costs the same at offset 100,000 as at 0 in a history', async () => {
       );
     await pageAt(0);
     const near = await pageAt(0);
-    const away = await pageAt(far);
+    const away = await pageAt(farMessage);
     console.log(
       `messages, ${order}: ${near.units} units, ${near.targets.length} calls, ${near.milliseconds} ms at 0; ` +
-        `${away.units} units, ${away.targets.length} calls, ${away.milliseconds} ms at ${far}`,
+        `${away.units} units, ${away.targets.length} calls, ${away.milliseconds} ms at ${farMessage}`,
     );
     for (const [{ data, total }, offset] of [
       [near, 0],
-      [away, far],
+      [away, farMessage],
     ] as const) {
-      expect(total).toBe(count);
-      const first = order === 'asc' ? offset + 1 : count - offset;
+      expect(total).toBe(messageCount);
+      const first = order === 'asc' ? offset + 1 : messageCount - offset;
       expect(data.map(({ id }) => positionOf(fullChat, id))).toEqual(
         Array.from({ length: 50 }, (_, location) => first + (order === 'asc' ? location : -location)),
       );

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { agentDefinition } from '#contract/agent.ts';
+import { publishAgent } from '#domain/agents/publish-agent.ts';
+import { updateAgent } from '#domain/agents/update-agent.ts';
 import { type Client, clientOf } from '#support/client.ts';
 import { type DynamoProxy, startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { isReplier } from '#support/entry-points.ts';
@@ -8,7 +11,15 @@ import {
   type ScriptedModel,
   startScriptedModel,
 } from '#support/scripted-model.ts';
-import { createTenant, type Service, setLimits, startService, type Tenant } from '#support/service.ts';
+import {
+  createPublishedAgent,
+  createTenant,
+  operator,
+  type Service,
+  setLimits,
+  startService,
+  type Tenant,
+} from '#support/service.ts';
 import { createChat, stepThrough } from '#support/turns.ts';
 
 let model: ScriptedModel;
@@ -102,6 +113,34 @@ it('takes two round trips before the model is asked and six write units in all',
   );
   expect(deepest).toBeLessThanOrEqual(5);
   expect(units('writeUnits')).toBe(6);
+});
+
+it('reads a large agent once, and then only which version is published', async () => {
+  const large = { llm_model: 'openai:test', meta: { notes: 'x'.repeat(340_000) } };
+  const agentId = await createPublishedAgent(tenant.workspaceId, large);
+  const chatId = await createChat(client, { ...tenant, agentId });
+  const readsOf = async (message: string): Promise<number> => {
+    const recorded = service.run.dynamoCalls().length;
+    const called = callFor(message);
+    const events = stepThrough(await client.stream(chatId, { message, agent_id: agentId }));
+    const call = await called;
+    call.chunk('Yes');
+    call.finish();
+    await events.rest();
+    return service.run
+      .dynamoCalls()
+      .slice(recorded)
+      .filter(({ functionName }) => isReplier(functionName))
+      .reduce((sum, { consumed }) => sum + consumed.readUnits, 0);
+  };
+  expect(await readsOf('Cold?')).toBeGreaterThan(80);
+  expect(await readsOf('Warm?')).toBeLessThanOrEqual(6);
+  // A new version applies to the next send.
+  const definition = agentDefinition.parse({ ...large, name: 'Changed', llm_model: 'openai:other' });
+  await updateAgent(operator())({ agentId, definition });
+  await publishAgent(operator())(agentId);
+  expect(await readsOf('New?')).toBeGreaterThan(80);
+  expect(model.calls.at(-1)?.body).toMatchObject({ model: 'other' });
 });
 
 it('writes nothing but the rate limit until that has let the send in, and nothing at all when it does not', async () => {

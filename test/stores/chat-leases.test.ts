@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Chat, Lease } from '#domain/chats/chat.ts';
-import type { ChatStore, LeaseRequest, NewChat } from '#domain/chats/chat-store.ts';
+import type { LeaseRequest, NewChat } from '#domain/chats/chat-store.ts';
 import { replyMessage, userMessage } from '#support/messages.ts';
 import { type OpenStores, openStores } from '#support/open-stores.ts';
 
 let opened: OpenStores;
-let chats: ChatStore;
+let chats: OpenStores['stores']['chats'];
 beforeAll(async () => {
   opened = await openStores();
   ({ chats } = opened.stores);

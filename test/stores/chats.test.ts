@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Chat } from '#domain/chats/chat.ts';
-import type { ChatFilter, ChatStore, NewChat } from '#domain/chats/chat-store.ts';
+import type { ChatFilter, NewChat } from '#domain/chats/chat-store.ts';
 import type { IdempotencyKey } from '#domain/platform/idempotency-record.ts';
 import { type OpenStores, openStores } from '#support/open-stores.ts';
 
 let opened: OpenStores;
-let chats: ChatStore;
+let chats: OpenStores['stores']['chats'];
 beforeAll(async () => {
   opened = await openStores();
   ({ chats } = opened.stores);
@@ -113,6 +113,30 @@ describe('a chat with an idempotency key', () => {
     expect(await chats.createWithKey(newChat(workspaceId), keyOf(workspaceId, 'other'))).toMatchObject({
       id: 1,
     });
+  });
+
+  it('is not created if the key is in use, while others are created at the same time', async () => {
+    const workspaceId = newWorkspace();
+    const inUse = keyOf(workspaceId, 'in use');
+    await opened.stores.idempotency.store(inUse, { is: 'batch', batchId: 'batch-1' });
+    const created = await Promise.all(
+      idsTo(60).map((number) =>
+        chats.createWithKey(
+          newChat(workspaceId, { name: `chat ${number}`, externalUserId: `user-${number % 7}` }),
+          number % 10 === 0 ? inUse : keyOf(workspaceId, `key ${number}`),
+        ),
+      ),
+    );
+    const refused = idsTo(60).filter((number) => created[number - 1] === undefined);
+    expect(refused).toEqual([10, 20, 30, 40, 50, 60]);
+    const existing = created.filter((chat) => chat !== undefined);
+    expect(idsOf(existing).sort((one, other) => one - other)).toEqual(idsTo(54));
+    const ofUser = { workspaceId, externalUserId: 'user-3' };
+    expect((await chats.page(ofUser, { limit: 100, offset: 0, ascending: true })).chats).toEqual(
+      existing
+        .filter(({ externalUserId }) => externalUserId === 'user-3')
+        .sort((one, other) => one.id - other.id),
+    );
   });
 
   it('is created by one of many concurrent requests with the key', async () => {

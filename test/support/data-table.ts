@@ -59,13 +59,14 @@ export function dataTableOf(service: {
         }),
       );
     },
-    /** Changes the model of a published agent without publishing it. */
+    /** Changes the model of the first version of an agent, which no process has read yet. */
     async setModel(agent: { workspaceId: string; agentId: string; model: string }): Promise<void> {
       await client.send(
         new UpdateCommand({
           TableName,
-          Key: keys.publishedAgent(agent.workspaceId, agent.agentId),
+          Key: keys.agentVersion(agent.workspaceId, agent.agentId, 1),
           UpdateExpression: 'SET #definition.#model = :model',
+          ConditionExpression: 'attribute_exists(pk)',
           ExpressionAttributeNames: { '#definition': 'definition', '#model': 'llm_model' },
           ExpressionAttributeValues: { ':model': agent.model },
         }),

@@ -4,6 +4,7 @@ import { dynamoReconciliationIndex } from '#adapters/dynamo/batches/reconciliati
 import { dynamoChatStore } from '#adapters/dynamo/chats/chat-store.ts';
 import { dynamoFeedbackStore } from '#adapters/dynamo/chats/feedback-store.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
+import { dynamoNewChatStore } from '#adapters/dynamo/chats/new-chat-store.ts';
 import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
 import { dynamoKnowledgeTable } from '#adapters/dynamo/knowledge/knowledge-table.ts';
 import type { Table } from '#adapters/dynamo/table/table.ts';
@@ -30,7 +31,7 @@ export function dynamoStores(table: Table, { clock, actor }: StoreSettings): Sto
     apiKeys: dynamoApiKeyStore(table, audit),
     auditLog: dynamoAuditLog(table),
     batches,
-    chats: dynamoChatStore(table, clock),
+    chats: { ...dynamoChatStore(table), ...dynamoNewChatStore(table, clock) },
     deliveries: dynamoDeliveryStore(table, audit),
     feedback: dynamoFeedbackStore(table),
     fileIndex: dynamoFileIndex(table),

@@ -23,7 +23,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const assembly = join(folder, 'assembly');
   // The tests of a project see its variables; this process does not.
   const webFunctions = project.config.env?.WEB_FUNCTIONS ?? process.env.WEB_FUNCTIONS ?? 'all';
-  await synthesize(assembly, { webFunctions });
+  // Tests of batches count on four workers, however many suit one machine best.
+  await synthesize(assembly, { webFunctions, batchWorkers: 4, batchWorkspaceShare: 0.75 });
   project.provide('assembly', assembly);
   // Node.js reads the variable when a process starts. The test files' processes start after this and so trust the
   // webhook receivers.

@@ -182,6 +182,7 @@ function recordingServices(
   const logAs = (level: string) => (message: string) => void logged.push(`${level}: ${message}`);
   const services: MemoryServices = {
     ...stores,
+    newChats: stores.chats,
     clock,
     agentRuntime: model,
     identifiers: {

@@ -1,5 +1,5 @@
 import { inject } from 'vitest';
-import type { AgentServices } from '#domain/agents/services.ts';
+import type { AgentEditing } from '#domain/agents/services.ts';
 import type { BatchServices } from '#domain/batches/services.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import type { FileServices } from '#domain/files/services.ts';
@@ -19,9 +19,9 @@ declare module 'vitest' {
   }
 }
 
-export type Stores = Pick<AgentServices, 'agents'> &
+export type Stores = { chats: ChatServices['chats'] & ChatServices['newChats'] } & AgentEditing &
   Pick<BatchServices, 'batches' | 'reconciliationIndex'> &
-  Pick<ChatServices, 'chats' | 'feedback' | 'messages'> &
+  Pick<ChatServices, 'feedback' | 'messages'> &
   Pick<FileServices, 'fileIndex'> &
   Pick<KnowledgeServices, 'knowledge'> &
   Pick<PlatformServices, 'idempotency'> &

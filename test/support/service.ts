@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,11 +11,11 @@ import { publishAgent } from '#domain/agents/publish-agent.ts';
 import { createApiKey } from '#domain/workspaces/create-api-key.ts';
 import { createWorkspace } from '#domain/workspaces/create-workspace.ts';
 import type { RunningTemplate, RunOptions } from '#local/run-template.ts';
-import { agents, apiKeys, clock, workspaces } from '#runtime/composition/services.ts';
+import { agentStore, apiKeys, clock, workspaces } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
 import { useLocalTable } from '../../bin/operator.ts';
 import { compileCacheOf } from './compile-cache.ts';
-import { startSigningProxy } from './signing-proxy.ts';
+import { type SigningProxy, startSigningProxy } from './signing-proxy.ts';
 
 export interface ServiceOptions
   extends Pick<
@@ -87,9 +88,7 @@ async function startOwnService(options: ServiceOptions): Promise<Service> {
   const dataDir = givenFolder ?? (await mkdtemp(join(tmpdir(), 'service-data-')));
   // A deferred import: files that share the service do not need the runner.
   const { runTemplate } = await import('#local/run-template.ts');
-  // A test file's second service uses the tables of its first one, whose address the stores have.
-  const first = process.env.AWS_ENDPOINT_URL_DYNAMODB;
-  const proxy = first === undefined || first === givenEmulator ? undefined : await startSigningProxy(first);
+  const proxy = await startTableProxy(dataDir);
   if (proxy !== undefined) process.env.AWS_ENDPOINT_URL_DYNAMODB = proxy.url;
   const run = await runTemplate({
     assembly: inject('assembly'),
@@ -116,6 +115,18 @@ async function startOwnService(options: ServiceOptions): Promise<Service> {
   };
 }
 
+/**
+ * A test file's second service uses the tables of its first one, whose address the stores have. A given emulator
+ * gives each data folder a database of its own.
+ */
+async function startTableProxy(dataDir: string): Promise<SigningProxy | undefined> {
+  const endpoint = process.env.AWS_ENDPOINT_URL_DYNAMODB;
+  if (endpoint === undefined) return undefined;
+  if (endpoint !== givenEmulator) return await startSigningProxy(endpoint);
+  const accessKeyId = createHash('sha256').update(dataDir).digest('hex').slice(0, 20);
+  return await startSigningProxy(endpoint, { accessKeyId, secretAccessKey: 'local' });
+}
+
 /** Restores AWS_ENDPOINT_URL_DYNAMODB: a later start must not use the emulator of a run that has ended. */
 function forgetEmulator(): void {
   if (givenEmulator === undefined) delete process.env.AWS_ENDPOINT_URL_DYNAMODB;
@@ -136,7 +147,7 @@ export interface Tenant {
 
 /** The services that an operator's commands use, on the table of the test file's first service. */
 export const operator = () => ({
-  agents: agents(),
+  agents: agentStore(),
   apiKeys: apiKeys(),
   clock,
   identifiers,

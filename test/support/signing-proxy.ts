@@ -2,7 +2,7 @@ import { createServer, request as openRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
-import { authorizationOf } from '#local/iam/signature.ts';
+import { authorizationOf, type Credentials } from '#local/iam/signature.ts';
 
 export interface SigningProxy {
   url: string;
@@ -10,10 +10,13 @@ export interface SigningProxy {
 }
 
 /**
- * A proxy through which a run uses the tables of another run. A run signs for an emulator that ignores signatures, but
- * the other run's endpoint checks them, so the proxy signs again.
+ * A proxy that signs the calls of a run with other credentials: those of the operator, to use the tables of another run,
+ * whose endpoint checks signatures; or those of a database in DynamoDB Local, which has one for each access key.
  */
-export async function startSigningProxy(endpoint: string): Promise<SigningProxy> {
+export async function startSigningProxy(
+  endpoint: string,
+  credentials: Credentials = operatorCredentials,
+): Promise<SigningProxy> {
   const server = createServer(async (request, response) => {
     const body = await buffer(request);
     const forwardedHeaders = ['content-type', 'x-amz-security-token', 'x-amz-target'].flatMap((name) => {
@@ -28,7 +31,7 @@ export async function startSigningProxy(endpoint: string): Promise<SigningProxy>
     const authorization = authorizationOf(
       { method: 'POST', url: '/', headers },
       body.toString(),
-      operatorCredentials,
+      credentials,
       { region: 'us-east-1', service: 'dynamodb' },
     );
     const forwarded = openRequest(

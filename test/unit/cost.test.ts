@@ -46,8 +46,8 @@ it.each([
   [20, 1.87002],
   [64, 0.58438],
 ])('divides the memory of an environment among its requests: %d', (concurrency, memory) => {
-  // 5.1 s of 2 GB at 3.6667 dollars a million, after $0.20 for the request and 12.3 ms of processor time.
-  expect(dollarsOfInvocation('SendMessage', concurrency) * 1e6).toBeCloseTo(0.2 + 0.34064 + memory, 4);
+  // 5.1 s of 2 GB at 3.6667 dollars a million, after $0.20 for the request and 8.8 ms of processor time.
+  expect(dollarsOfInvocation('SendMessage', concurrency) * 1e6).toBeCloseTo(0.2 + 0.24371 + memory, 4);
 });
 
 it('prices the web function only where it replaces a Lambda function', () => {

@@ -28,17 +28,22 @@ function memoryTable() {
     items,
     reads,
     write(writes: Write[]): boolean {
-      const puts = writes.map(({ Put }) => Put);
-      const conditionsMet = puts.every((put) => {
-        const stored = items.get(textOf(put?.Item as unknown as Key));
-        if (put?.ConditionExpression === 'attribute_not_exists(pk)') return stored === undefined;
-        if (put?.ConditionExpression === '#count = :count')
-          return stored?.count === put.ExpressionAttributeValues?.[':count'];
-        return true;
+      const conditionsMet = writes.every(({ Update }) => {
+        if (Update === undefined) return true;
+        const stored = items.get(textOf(Update.Key as unknown as Key));
+        return Update.ConditionExpression === 'attribute_not_exists(#count)'
+          ? stored?.count === undefined
+          : stored?.count === Update.ExpressionAttributeValues?.[':before'];
       });
-      if (conditionsMet)
-        for (const put of puts) items.set(textOf(put?.Item as unknown as Key), put?.Item as Item);
-      return conditionsMet;
+      if (!conditionsMet) return false;
+      for (const { Put, Update } of writes) {
+        if (Put !== undefined) items.set(textOf(Put.Item as unknown as Key), Put.Item as Item);
+        if (Update === undefined) continue;
+        const { ':after': count, ':ids': newest_ids } = Update.ExpressionAttributeValues as Item;
+        const stored = items.get(textOf(Update.Key as unknown as Key));
+        items.set(textOf(Update.Key as unknown as Key), { ...stored, count, newest_ids });
+      }
+      return true;
     },
   };
 }

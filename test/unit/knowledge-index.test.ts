@@ -3,9 +3,9 @@ import type { KnowledgeTable } from '#adapters/dynamo/knowledge/knowledge-table.
 import type { IndexObjects } from '#adapters/knowledge/index-objects.ts';
 import { KnowledgeIndex } from '#adapters/knowledge/knowledge-index.ts';
 import { knowledgeStore } from '#adapters/knowledge/knowledge-store.ts';
-import { objectCache } from '#adapters/knowledge/object-cache.ts';
 import { passageRanking } from '#adapters/knowledge/passage-index.ts';
 import { termsOf } from '#adapters/knowledge/terms.ts';
+import { objectCache } from '#adapters/object-cache.ts';
 import type { KnowledgeDocument } from '#domain/knowledge/knowledge.ts';
 
 const ranked = async (query: string, ...texts: string[]): Promise<string[]> => {

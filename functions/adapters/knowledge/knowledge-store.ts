@@ -1,9 +1,9 @@
 import type { KnowledgeHead, KnowledgeTable } from '#adapters/dynamo/knowledge/knowledge-table.ts';
 import { backOff } from '#adapters/dynamo/table/back-off.ts';
+import { objectCache } from '#adapters/object-cache.ts';
 import type { KnowledgeStore } from '#domain/knowledge/knowledge-store.ts';
 import type { IndexObjects } from './index-objects.ts';
 import { KnowledgeIndex } from './knowledge-index.ts';
-import { objectCache } from './object-cache.ts';
 
 /**
  * Limit of the cache, in bytes of uncompressed JSON: one of the largest indexes (32 MB), or many small ones. In memory

@@ -22,7 +22,7 @@ const agents = {
 /**
  * `fetch` for the AI SDK's providers, over `node:http`, which the AWS SDK loads anyway. Node's own fetch is a second
  * HTTP client: each environment compiles its parser during the first reply, and each call takes more processor time
- * (docs/performance.md). It follows no redirects, so the API key reaches no other server. It requests no compression.
+ * (of the first twenty calls 10 ms each instead of 6). It follows no redirects, so the API key reaches no other server. It requests no compression.
  * @param init the body must be a string or absent
  * @throws the signal's reason; TypeError `fetch failed` with its cause if there is no response, as fetch does
  */

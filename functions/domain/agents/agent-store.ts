@@ -1,15 +1,20 @@
 import type { Agent, AgentVersion } from './agent.ts';
 
-export interface AgentStore {
+/** What functions read of agents. */
+export interface AgentReader {
   get(workspaceId: string, agentId: string): Promise<Agent | undefined>;
   /** The version that serves replies; undefined if the agent is not published. */
   published(workspaceId: string, agentId: string): Promise<AgentVersion | undefined>;
   /** In order of creation, in pages. */
   listPublished(workspaceId: string): AsyncIterable<AgentVersion[]>;
+  /** The workspace of an agent, published or not. Undefined if there is no such agent. */
+  workspaceOf(agentId: string): Promise<string | undefined>;
+}
+
+/** For operators, who make the changes. */
+export interface AgentStore extends AgentReader {
   /** In order of creation. */
   list(workspaceId: string): Promise<Agent[]>;
-  /** The workspace of an agent. For operators: they name an agent without its workspace. */
-  workspaceOf(agentId: string): Promise<string | undefined>;
   create(agent: Agent): Promise<void>;
   /**
    * Stores a changed agent.

@@ -3,7 +3,7 @@ import { ServiceError } from '#contract/errors.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
 import type { Agent } from './agent.ts';
-import type { AgentServices } from './services.ts';
+import type { AgentEditing } from './services.ts';
 
 /**
  * Creates an agent as a draft. It cannot reply until it is published.
@@ -11,7 +11,7 @@ import type { AgentServices } from './services.ts';
  */
 export const createAgent =
   (
-    services: Pick<AgentServices, 'agents'> &
+    services: AgentEditing &
       Pick<WorkspaceServices, 'workspaces'> &
       Pick<PlatformServices, 'clock' | 'identifiers'>,
   ) =>

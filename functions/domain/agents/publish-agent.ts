@@ -1,14 +1,14 @@
 import type { PlatformServices } from '#domain/platform/services.ts';
 import type { Agent, AgentVersion } from './agent.ts';
 import { findAgent } from './find-agent.ts';
-import type { AgentServices } from './services.ts';
+import type { AgentEditing } from './services.ts';
 
 /**
  * Publishes the draft's content as the agent's next version.
  * @throws notFound `Agent not found`
  */
 export const publishAgent =
-  (services: Pick<AgentServices, 'agents'> & Pick<PlatformServices, 'clock' | 'identifiers'>) =>
+  (services: AgentEditing & Pick<PlatformServices, 'clock' | 'identifiers'>) =>
   async (agentId: string): Promise<AgentVersion> => {
     const agent = await findAgent(services)(agentId);
     const now = services.clock.now().toISOString();

@@ -1,10 +1,15 @@
-import type { AgentStore } from './agent-store.ts';
+import type { AgentReader, AgentStore } from './agent-store.ts';
 import type { WebPages } from './web-pages.ts';
 import type { WebSearch } from './web-search.ts';
 
 export interface AgentServices {
-  agents: AgentStore;
+  agents: AgentReader;
   webPages: WebPages;
   /** Null if the stage has no search provider. */
   webSearch: WebSearch | null;
+}
+
+/** What only operators' commands use. */
+export interface AgentEditing {
+  agents: AgentStore;
 }

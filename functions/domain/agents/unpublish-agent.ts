@@ -1,14 +1,14 @@
 import type { PlatformServices } from '#domain/platform/services.ts';
 import type { Agent } from './agent.ts';
 import { findAgent } from './find-agent.ts';
-import type { AgentServices } from './services.ts';
+import type { AgentEditing } from './services.ts';
 
 /**
  * Unpublishes the agent: sends fail with `Agent version not found` until it is published again.
  * @throws notFound `Agent not found`
  */
 export const unpublishAgent =
-  (services: Pick<AgentServices, 'agents'> & Pick<PlatformServices, 'clock'>) =>
+  (services: AgentEditing & Pick<PlatformServices, 'clock'>) =>
   async (agentId: string): Promise<Agent> => {
     const agent: Agent = {
       ...(await findAgent(services)(agentId)),

@@ -5,6 +5,7 @@ import { type Chat, isOpenTo } from '#domain/chats/chat.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import { findAttachedFiles } from '#domain/files/find-attached-files.ts';
 import type { FileServices } from '#domain/files/services.ts';
+import { allEnded } from '#domain/platform/all-ended.ts';
 import { type IdempotencyKey, previousWork } from '#domain/platform/idempotency-record.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { encryptedWebhook, rejectForbiddenWebhook } from '#domain/webhooks/accept-webhook.ts';
@@ -75,14 +76,13 @@ async function checkRequests(
     mostOpen,
   }: { workspaceId: string; body: CreateBatchBody; requests: BatchRequest[]; mostOpen: number | null },
 ): Promise<void> {
-  const checks = await Promise.allSettled([
+  await allEnded([
     rejectUnpublishedAgents(services, workspaceId, body, requests),
     rejectForeignHistories(services, workspaceId, requests),
     rejectUnknownFiles(services, workspaceId, requests),
     rejectForbiddenWebhook(services, body),
     rejectOneTooMany(services, workspaceId, mostOpen),
   ]);
-  for (const check of checks) if (check.status === 'rejected') throw check.reason;
 }
 
 async function newBatch(
@@ -322,6 +322,5 @@ async function rejectUnknownFiles(
       `requests[${requestIndex}].attached_file_uuids`,
     ),
   );
-  const outcomes = await Promise.allSettled(checks);
-  for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+  await allEnded(checks);
 }

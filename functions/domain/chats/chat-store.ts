@@ -25,14 +25,18 @@ export interface LeaseRequest {
   request?: { id: string; isFurtherAttempt: boolean } | undefined;
 }
 
-export interface ChatStore {
-  get(workspaceId: string, chatId: number): Promise<Chat | undefined>;
+/** Creates chats. Only the functions that do so load it. */
+export interface NewChatStore {
   /** Creates the chat with the next id of its workspace, and adds it to every list, in one transaction. */
   create(chat: NewChat): Promise<Chat>;
   /**
    * Also stores the idempotency record, in the same transaction. Undefined, and nothing created, if the key is in use.
    */
   createWithKey(chat: NewChat, key: IdempotencyKey): Promise<Chat | undefined>;
+}
+
+export interface ChatStore {
+  get(workspaceId: string, chatId: number): Promise<Chat | undefined>;
   /** One page of a list, and the number of all chats in the list. */
   page(
     filter: ChatFilter,

@@ -10,6 +10,7 @@ import type { AgentServices } from '#domain/agents/services.ts';
 import { findAttachedFiles } from '#domain/files/find-attached-files.ts';
 import type { FileServices } from '#domain/files/services.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
+import { allEnded } from '#domain/platform/all-ended.ts';
 import { type IdempotencyKey, previousWork, type Work } from '#domain/platform/idempotency-record.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
@@ -60,7 +61,7 @@ export const checkSend =
     key: IdempotencyKey | null,
     awaitRateLimit: AwaitRateLimit,
   ): Promise<CheckedSend> => {
-    const [workspace, publishedAgent, record] = await Promise.all([
+    const [workspace, publishedAgent, record] = await allEnded([
       findWorkspaceFor(services)(input.workspaceId, input.externalUserId),
       services.agents.published(input.workspaceId, input.agentId),
       key === null ? undefined : services.idempotency.find(key),

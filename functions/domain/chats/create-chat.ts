@@ -17,7 +17,7 @@ import type { ChatServices } from './services.ts';
  */
 export const createChat =
   (
-    services: Pick<ChatServices, 'chats'> &
+    services: Pick<ChatServices, 'newChats'> &
       Pick<AgentServices, 'agents'> &
       Pick<WorkspaceServices, 'workspaces'> &
       Pick<PlatformServices, 'idempotency'>,
@@ -32,19 +32,19 @@ export const createChat =
     keys: { client: IdempotencyKey | null; gateway: IdempotencyKey },
     awaitRateLimit: AwaitRateLimit,
   ): Promise<{ chat: Chat; replayed: boolean }> => {
-    const [, agent, stored] = await Promise.all([
+    const [, ownerOfAgent, stored] = await Promise.all([
       findWorkspaceFor(services)(input.workspaceId, input.externalUserId),
-      services.agents.get(input.workspaceId, input.agentId),
+      services.agents.workspaceOf(input.agentId),
       keys.client === null ? undefined : services.idempotency.find(keys.client),
     ]);
     const { externalUserId = null, ...fields } = input;
     const newChat: NewChat = { ...fields, externalUserId };
     const previous = previousWork(stored, keys.client, 'chat');
     if (previous !== undefined) return { chat: asCreated(newChat, previous), replayed: true };
-    if (agent === undefined) throw agentNotFound();
+    if (ownerOfAgent !== input.workspaceId) throw agentNotFound();
     await awaitRateLimit();
     const key = keys.client ?? keys.gateway;
-    const chat = await services.chats.createWithKey(newChat, key);
+    const chat = await services.newChats.createWithKey(newChat, key);
     if (chat !== undefined) return { chat, replayed: false };
     const meanwhile = previousWork(await services.idempotency.find(key), key, 'chat');
     if (meanwhile === undefined) throw new Error('An idempotency key is in use without a record');

@@ -1,5 +1,5 @@
 import type { AgentRuntime } from './agent-runtime.ts';
-import type { ChatStore } from './chat-store.ts';
+import type { ChatStore, NewChatStore } from './chat-store.ts';
 import type { FeedbackStore } from './feedback-store.ts';
 import type { MessageStore } from './message-store.ts';
 import type { ReplyLimits } from './reply-budget.ts';
@@ -9,6 +9,7 @@ export interface ChatServices {
   chats: ChatStore;
   feedback: FeedbackStore;
   messages: MessageStore;
+  newChats: NewChatStore;
   replySettings: ReplySettings;
 }
 

@@ -1,4 +1,4 @@
-/** The table rejects this message; a retry would not help. */
+/** The table rejects this item; a retry would not help. */
 export class NotStorable extends Error {
   override readonly name = 'NotStorable';
 }

@@ -8,12 +8,14 @@ import { SQSClient } from '@aws-sdk/client-sqs';
 import { DEFAULT_MAX_ATTEMPTS } from '@smithy/core/retry';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
 import { threadedTextExtractor } from '#adapters/documents/threaded-text-extractor.ts';
+import { dynamoAgentReader } from '#adapters/dynamo/agents/agent-reader.ts';
 import { dynamoAgentStore } from '#adapters/dynamo/agents/agent-store.ts';
 import { dynamoBatchStore } from '#adapters/dynamo/batches/batch-store.ts';
 import { dynamoReconciliationIndex } from '#adapters/dynamo/batches/reconciliation-index.ts';
 import { dynamoChatStore } from '#adapters/dynamo/chats/chat-store.ts';
 import { dynamoFeedbackStore } from '#adapters/dynamo/chats/feedback-store.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
+import { dynamoNewChatStore } from '#adapters/dynamo/chats/new-chat-store.ts';
 import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
 import { itemClientSettings, optimizedClient } from '#adapters/dynamo/table/item-client.ts';
 import { dynamoTable, type Table } from '#adapters/dynamo/table/table.ts';
@@ -90,8 +92,10 @@ export const auditLog = /* @__PURE__ */ lazily(() => dynamoAuditLog(table()));
 export const workspaces = /* @__PURE__ */ lazily(() => dynamoWorkspaceStore(table(), audit));
 export const usage = /* @__PURE__ */ lazily(() => dynamoUsageStore(table(), () => environment('usageDays')));
 export const apiKeys = /* @__PURE__ */ lazily(() => dynamoApiKeyStore(table(), audit));
-export const agents = /* @__PURE__ */ lazily(() => dynamoAgentStore(table(), audit));
-export const chats = /* @__PURE__ */ lazily(() => dynamoChatStore(table(), clock));
+export const agents = /* @__PURE__ */ lazily(() => dynamoAgentReader(table()));
+export const agentStore = /* @__PURE__ */ lazily(() => dynamoAgentStore(table(), audit));
+export const chats = /* @__PURE__ */ lazily(() => dynamoChatStore(table()));
+export const newChats = /* @__PURE__ */ lazily(() => dynamoNewChatStore(table(), clock));
 export const messages = /* @__PURE__ */ lazily(() => dynamoMessageStore(table(), contents));
 /** For functions that only close abandoned turns: without the store of large texts. */
 export const turns = /* @__PURE__ */ lazily(

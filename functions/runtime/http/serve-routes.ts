@@ -9,7 +9,7 @@ import { failureResponse } from './http-response.ts';
 import type { RequestEvent } from './read-request.ts';
 import { verifyCaller } from './signed-caller.ts';
 import type { ResponseWriter, RouteServer } from './streamed-route.ts';
-import { closeDirectRequest, drain, listen, rejectionWhileEnding } from './web-server.ts';
+import { closeDirectRequest, endResponse, listen, rejectionWhileEnding } from './web-server.ts';
 
 /** A Lambda function accepts no larger event. Here the body alone has this limit. */
 const maxBodyBytes = 6 * 1024 * 1024;
@@ -108,8 +108,7 @@ function send(
     'Content-Length': Buffer.byteLength(body),
     ...(!request.complete && { Connection: 'close' }),
   });
-  response.end(body);
-  drain(request);
+  endResponse(request, response, body);
 }
 
 /** @throws badRequest for a body that the Lambda function of the route would not get either */

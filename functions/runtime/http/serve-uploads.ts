@@ -17,7 +17,7 @@ import { isFromDistribution } from './origin-secret.ts';
 import { rateHeadersOf, startRateLimit } from './rate-limiter.ts';
 import { readToEnd } from './read-form.ts';
 import type { receiveUpload } from './receive-upload.ts';
-import { closeDirectRequest, drain, listen, rejectionWhileEnding } from './web-server.ts';
+import { closeDirectRequest, endResponse, listen, rejectionWhileEnding } from './web-server.ts';
 
 interface UploadServer {
   authorize: (apiKey: string) => Promise<Caller>;
@@ -41,8 +41,8 @@ async function respond(
     return;
   }
   if (request.method === 'OPTIONS' && environment('handlesPreflights') !== undefined) {
-    response.writeHead(204).end();
-    return drain(request);
+    response.writeHead(204);
+    return endResponse(request, response, '');
   }
   const requestId = String(request.headers['lambda-web-request-id'] ?? identifiers.uuid());
   const { result, caller } = await runInvocation(
@@ -58,8 +58,7 @@ async function respond(
     'Content-Length': Buffer.byteLength(body),
     ...(caller !== undefined && !request.complete && { Connection: 'close' }),
   });
-  response.end(body);
-  if (caller === undefined) drain(request);
+  endResponse(request, response, body);
 }
 
 interface Outcome {

@@ -18,7 +18,7 @@ const requestMilliseconds = 900_000;
 const keepAliveMilliseconds = 600_000;
 
 /**
- * How long a client without a valid key may continue to send after the response. An honest client that sends its body
+ * How long a client may continue to send after the response. An honest client that sends its body
  * before it reads can send several megabytes in this time; a deliberately slow client occupies the connection no
  * longer.
  */
@@ -83,11 +83,20 @@ export function rejectionWhileEnding(requestId: string): APIGatewayProxyResult |
   return jsonResponse(status, envelope, requestId, { 'Retry-After': '1' });
 }
 
-/** Reads the rest of a body for 3 s, so that the client receives the response, then closes the connection. */
-export function drain(request: IncomingMessage): void {
-  if (request.complete) return;
-  const timer = setTimeout(() => request.socket.destroy(), drainMilliseconds);
-  finished(request, () => clearTimeout(timer));
+/**
+ * Ends a response whose headers have its length. The client has the whole response at once, but if it is still sending,
+ * the connection ends only when it has sent everything, at the latest after 3 s: a connection that is closed with unread
+ * bytes is reset, and the reset may overtake the response.
+ */
+export function endResponse(request: IncomingMessage, response: ServerResponse, body: string): void {
+  if (request.complete) return void response.end(body);
+  if (body !== '') response.write(body);
+  else response.flushHeaders();
+  const timer = setTimeout(() => response.end(() => request.socket.destroy()), drainMilliseconds);
+  finished(request, () => {
+    clearTimeout(timer);
+    response.end();
+  });
   request.resume();
 }
 

@@ -61,7 +61,6 @@ function startDynamoDbLocal(folder: string, port: number): ChildProcess {
       `${folder}/*`,
       'com.amazonaws.services.dynamodbv2.local.main.ServerRunner',
       '-inMemory',
-      '-sharedDb',
       '-disableTelemetry',
       '-port',
       String(port),

@@ -3,6 +3,7 @@ import { dynamoBatchStore } from '#adapters/dynamo/batches/batch-store.ts';
 import { dynamoChatStore } from '#adapters/dynamo/chats/chat-store.ts';
 import { dynamoFeedbackStore } from '#adapters/dynamo/chats/feedback-store.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
+import { dynamoNewChatStore } from '#adapters/dynamo/chats/new-chat-store.ts';
 import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
 import { dynamoKnowledgeTable } from '#adapters/dynamo/knowledge/knowledge-table.ts';
 import type { Table } from '#adapters/dynamo/table/table.ts';
@@ -53,7 +54,7 @@ export function storesOn(table: Table, texts = new Map<string, string>()) {
     apiKeys: dynamoApiKeyStore(table, audit),
     agents: dynamoAgentStore(table, audit),
     auditLog: dynamoAuditLog(table),
-    chats: dynamoChatStore(table, clock),
+    chats: { ...dynamoChatStore(table), ...dynamoNewChatStore(table, clock) },
     messages: dynamoMessageStore(table, () => contentsOf(texts)),
     feedback: dynamoFeedbackStore(table),
     files: dynamoFileIndex(table),

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Chat, Lease } from '#domain/chats/chat.ts';
-import type { ChatStore, NewChat } from '#domain/chats/chat-store.ts';
+import type { ChatStore, NewChat, NewChatStore } from '#domain/chats/chat-store.ts';
 import type { Feedback, FeedbackStore } from '#domain/chats/feedback-store.ts';
 import type { Message } from '#domain/chats/message.ts';
 import type { MessageStore, RatedMessage } from '#domain/chats/message-store.ts';
@@ -26,7 +26,7 @@ const bytesWithoutTexts = (message: Message): number =>
 type ChatName = Pick<Chat, 'workspaceId' | 'id'>;
 
 export interface MemoryChatStores {
-  chats: ChatStore;
+  chats: ChatStore & NewChatStore;
   messages: MessageStore;
   feedback: FeedbackStore;
   /** For the transactions of other stores. */
@@ -93,7 +93,7 @@ class StoredChats {
   }
 }
 
-const chatStore = (stored: StoredChats, idempotency: MemoryIdempotencyStore): ChatStore => ({
+const chatStore = (stored: StoredChats, idempotency: MemoryIdempotencyStore): ChatStore & NewChatStore => ({
   get: async (workspaceId, id) => structuredClone(stored.find({ workspaceId, id })?.chat),
   create: async (newChat) => stored.add({ ...newChat, lease: null }, () => true) as Chat,
   createWithKey: async (newChat, key) =>

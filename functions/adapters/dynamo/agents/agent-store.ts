@@ -2,24 +2,11 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { Audit } from '#adapters/dynamo/workspaces/audit-log.ts';
-import type { AgentDefinition } from '#contract/agent.ts';
 import { ServiceError } from '#contract/errors.ts';
 import type { Agent, AgentVersion } from '#domain/agents/agent.ts';
 import type { AgentStore } from '#domain/agents/agent-store.ts';
 import { type AuditEntry, changesOf } from '#domain/workspaces/audit.ts';
-
-const agentOf = (item: Item): Agent => ({
-  id: item.id as string,
-  workspaceId: item.workspace_id as string,
-  publishState: item.publish_state as Agent['publishState'],
-  definition: item.definition as AgentDefinition,
-  newestVersion: item.newest_version as number,
-  publishedVersionId: item.published_version_id as string | null,
-  publishedAt: item.published_at as string | null,
-  createdAt: item.created_at as string,
-  updatedAt: item.updated_at as string,
-  revision: item.revision as number,
-});
+import { agentOf, agentPages, dynamoAgentReader } from './agent-reader.ts';
 
 const itemOf = (agent: Agent): Item => ({
   ...keys.agent(agent.workspaceId, agent.id),
@@ -35,16 +22,6 @@ const itemOf = (agent: Agent): Item => ({
   revision: agent.revision,
 });
 
-const versionOf = (item: Item): AgentVersion => ({
-  id: item.id as string,
-  agentId: item.agent_id as string,
-  workspaceId: item.workspace_id as string,
-  number: item.number as number,
-  definition: item.definition as AgentDefinition,
-  publishedAt: item.published_at as string,
-  agentCreatedAt: item.agent_created_at as string,
-});
-
 const versionItemOf = (version: AgentVersion): Item => ({
   id: version.id,
   agent_id: version.agentId,
@@ -55,43 +32,14 @@ const versionItemOf = (version: AgentVersion): Item => ({
   agent_created_at: version.agentCreatedAt,
 });
 
-/** A version has up to 350 KB: 25 are 9 MB, below the limit of 16 MB for one batch read. */
-const versionsPerRead = 25;
-
 export function dynamoAgentStore(table: Table, audit: Audit): AgentStore {
-  const pagesOf = (key: { pk: string; sk: string }) =>
-    table.queryPages({
-      KeyConditionExpression: 'pk = :pk AND begins_with(sk, :kind)',
-      ExpressionAttributeValues: { ':pk': key.pk, ':kind': key.sk },
-    });
   return {
-    async get(workspaceId, agentId) {
-      const item = await table.get(keys.agent(workspaceId, agentId));
-      return item && agentOf(item);
-    },
-    async published(workspaceId, agentId) {
-      const item = await table.get(keys.publishedAgent(workspaceId, agentId));
-      return item && versionOf(item);
-    },
-    async *listPublished(workspaceId) {
-      // A page has up to 1,000 index entries. The versions are read in smaller groups, because each may have 350 KB.
-      for await (const page of pagesOf(keys.publishedEntry(workspaceId, '')))
-        for (let first = 0; first < page.length; first += versionsPerRead) {
-          const entries = page.slice(first, first + versionsPerRead);
-          const items = await Promise.all(
-            entries.map((entry) => table.get(keys.publishedAgent(workspaceId, entry.agent_id as string))),
-          );
-          // Leaves out an agent that was unpublished after its index entry was read.
-          yield items.filter((item) => item !== undefined).map(versionOf);
-        }
-    },
+    ...dynamoAgentReader(table),
     async list(workspaceId) {
       const agents: Agent[] = [];
-      for await (const page of pagesOf(keys.agent(workspaceId, ''))) agents.push(...page.map(agentOf));
+      for await (const page of agentPages(table, keys.agent(workspaceId, '')))
+        agents.push(...page.map(agentOf));
       return agents.sort((one, other) => one.createdAt.localeCompare(other.createdAt));
-    },
-    async workspaceOf(agentId) {
-      return (await table.get(keys.operatorsAgent(agentId)))?.workspace_id as string | undefined;
     },
     async create(agent) {
       await table.transact((TableName) => [
@@ -144,6 +92,14 @@ function describe(
   };
 }
 
+/** The index entry of a published agent. Those that older code has written have the agent's id alone. */
+const entryOf = (version: AgentVersion): Item => ({
+  agent_id: version.agentId,
+  version_id: version.id,
+  version_number: version.number,
+  version_bytes: Buffer.byteLength(JSON.stringify(version.definition)),
+});
+
 function saveWrites(TableName: string, agent: Agent, published: AgentVersion | 'unchanged' | null): Write[] {
   const publishedKey = keys.publishedAgent(agent.workspaceId, agent.id);
   const entryKey = keys.publishedEntry(agent.workspaceId, agent.id);
@@ -163,7 +119,7 @@ function saveWrites(TableName: string, agent: Agent, published: AgentVersion | '
   return [
     draft,
     { Put: { TableName, Item: { ...publishedKey, ...item } } },
-    { Put: { TableName, Item: { ...entryKey, agent_id: agent.id } } },
+    { Put: { TableName, Item: { ...entryKey, ...entryOf(published) } } },
     { Put: { TableName, Item: { ...versionKey, ...item } } },
   ];
 }

@@ -1,4 +1,4 @@
-import { planChats } from '#adapters/dynamo/chats/plan-chats.ts';
+import { planChats, readChatLists } from '#adapters/dynamo/chats/plan-chats.ts';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
 import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
@@ -86,7 +86,7 @@ async function plan(
   const planned =
     newChats.length === 0
       ? { chats: [], writes: () => [] }
-      : await planChats(table, clock, batch.workspaceId, newChats);
+      : planChats(await readChatLists(table, batch.workspaceId, newChats), clock, newChats);
   const chatAt = new Map(withChats.map(({ requestIndex }, index) => [requestIndex, planned.chats[index]]));
   const claimedItems = claims.map(({ request, item }): ClaimedItem => {
     const newChat = chatAt.get(request.requestIndex) ?? null;

@@ -3,26 +3,13 @@ import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { readHead, readIds } from '#adapters/dynamo/table/id-lists.ts';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Table } from '#adapters/dynamo/table/table.ts';
-import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
-import { idempotencyWrites } from '#adapters/dynamo/workspaces/idempotency-store.ts';
 import type { Chat } from '#domain/chats/chat.ts';
-import type { ChatFilter, ChatStore, LeaseRequest, NewChat } from '#domain/chats/chat-store.ts';
-import type { Clock } from '#domain/platform/clock.ts';
-import type { IdempotencyKey, Work } from '#domain/platform/idempotency-record.ts';
+import type { ChatFilter, ChatStore, LeaseRequest } from '#domain/chats/chat-store.ts';
 import { chatOf } from './chat-item.ts';
-import { planChats } from './plan-chats.ts';
 import { type Release, releasing } from './release-lease.ts';
 
-/**
- * Measured: of a hundred concurrent creations in one workspace, each needs at most 40 attempts. 200 attempts take about
- * 32 s with the delays, longer than a request may take (29 s), so this limit rejects no request.
- */
-const attemptsToCreate = 200;
-
-export const dynamoChatStore = (table: Table, clock: Clock): ChatStore => ({
+export const dynamoChatStore = (table: Table): ChatStore => ({
   get: get(table),
-  create: async (newChat) => (await create(table, clock, newChat, null)) as Chat,
-  createWithKey: (newChat, key) => create(table, clock, newChat, key),
   page: page(table),
   rename: rename(table),
   takeLease: takeLease(table),
@@ -39,27 +26,6 @@ const get =
     const item = await table.get(keys.chat(workspaceId, chatId));
     return item && chatOf(item);
   };
-
-/** Returns undefined if the idempotency key is in use. */
-const create = (
-  table: Table,
-  clock: Clock,
-  newChat: NewChat,
-  key: IdempotencyKey | null,
-): Promise<Chat | undefined> =>
-  transactWithRetry<Chat | undefined>(table, {
-    attempts: attemptsToCreate,
-    plan: async () => {
-      const planned = await planChats(table, clock, newChat.workspaceId, [{ ...newChat, lease: null }]);
-      const chat = planned.chats[0] as Chat;
-      const work: Work = { is: 'chat', chatId: chat.id, createdAt: chat.createdAt };
-      return {
-        writes: (TableName) => [...idempotencyWrites(TableName, key, work), ...planned.writes(TableName)],
-        result: chat,
-      };
-    },
-    onConditionFailed: ([isFirst]) => (key !== null && isFirst === true ? { result: undefined } : undefined),
-  });
 
 const page =
   (table: Table): ChatStore['page'] =>

@@ -1,10 +1,11 @@
-import { appending, readHead } from '#adapters/dynamo/table/id-lists.ts';
+import { appending, type ListHead, readHead } from '#adapters/dynamo/table/id-lists.ts';
 import { type ChatListKind, keys } from '#adapters/dynamo/table/keys.ts';
-import type { Table, Write } from '#adapters/dynamo/table/table.ts';
+import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
 import type { Chat, Lease } from '#domain/chats/chat.ts';
 import type { NewChat } from '#domain/chats/chat-store.ts';
 import { lastChatId } from '#domain/chats/message.ts';
 import type { Clock } from '#domain/platform/clock.ts';
+import { NotStorable } from '#domain/platform/not-storable.ts';
 import { chatItem } from './chat-item.ts';
 
 /**
@@ -14,34 +15,55 @@ import { chatItem } from './chat-item.ts';
 const listsOf = ({ agentId, externalUserId }: NewChat): ChatListKind[] =>
   externalUserId === null ? [{ agentId }] : [{ agentId }, { externalUserId }, { agentId, externalUserId }];
 
-/**
- * Plans chats and the writes that create them. The writes fail if another chat of the workspace was created since they
- * were planned.
- */
-export async function planChats(
+const nameOf = ({ agentId, externalUserId }: ChatListKind): string =>
+  JSON.stringify([agentId, externalUserId]);
+
+/** The names of the lists that store the chat's id: chats of one agent or of one user share some. */
+export const listNamesOf = (newChat: NewChat): string[] => listsOf(newChat).map(nameOf);
+
+/** What chats of a workspace must be appended to, as it was read. */
+export interface ChatLists {
+  workspaceId: string;
+  counter: Item | undefined;
+  heads: ReadonlyMap<string, ListHead<number>>;
+}
+
+/** Reads the workspace's count of chats and the lists that store the ids of these new chats, in one batch read. */
+export async function readChatLists(
   table: Table,
-  clock: Clock,
   workspaceId: string,
-  newChats: readonly (NewChat & { lease: Lease | null })[],
-): Promise<{ chats: Chat[]; writes: (TableName: string) => Write[] }> {
-  const lists = new Map<string, { kind: ChatListKind; members: number[] }>();
-  for (const [index, newChat] of newChats.entries())
-    for (const kind of listsOf(newChat)) {
-      const name = JSON.stringify([kind.agentId, kind.externalUserId]);
-      const list = lists.get(name) ?? { kind, members: [] };
-      list.members.push(index);
-      lists.set(name, list);
-    }
+  newChats: readonly NewChat[],
+): Promise<ChatLists> {
+  const kinds = new Map(newChats.flatMap(listsOf).map((kind) => [nameOf(kind), kind]));
   const [counter, ...heads] = await Promise.all([
     table.get(keys.chatCount(workspaceId)),
-    ...[...lists.values()].map(async ({ kind, members }) => ({
-      head: await readHead<number>(table, keys.chatList(workspaceId, kind)),
-      members,
-    })),
+    ...[...kinds].map(
+      async ([name, kind]): Promise<[string, ListHead<number>]> => [
+        name,
+        await readHead<number>(table, keys.chatList(workspaceId, kind)),
+      ],
+    ),
   ]);
+  return { workspaceId, counter, heads: new Map(heads) };
+}
+
+export interface PlannedChats {
+  chats: Chat[];
+  writes: (TableName: string) => Write[];
+}
+
+/**
+ * Plans chats and the writes that create them. The writes fail if another chat of the workspace was created since the
+ * lists were read.
+ */
+export function planChats(
+  { workspaceId, counter, heads }: ChatLists,
+  clock: Clock,
+  newChats: readonly (NewChat & { lease: Lease | null })[],
+): PlannedChats {
   const count = (counter?.count as number | undefined) ?? 0;
   if (count + newChats.length > lastChatId)
-    throw new Error(`Workspace ${workspaceId} is full: it holds at most ${lastChatId} chats`);
+    throw new NotStorable(`Workspace ${workspaceId} is full: it holds at most ${lastChatId} chats`);
   const newest = (counter?.newest_created_at as string | undefined) ?? '';
   const now = clock.now().toISOString();
   // The clocks of two functions may differ, but creation times must ascend with the ids.
@@ -55,36 +77,38 @@ export async function planChats(
       messageCount: 0,
     }),
   );
+  const idsByList = new Map<string, number[]>();
+  for (const chat of chats)
+    for (const name of listNamesOf(chat)) idsByList.set(name, [...(idsByList.get(name) ?? []), chat.id]);
   return {
     chats,
     writes: (TableName) => [
-      {
-        Put: {
-          TableName,
-          Item: {
-            ...keys.chatCount(workspaceId),
-            count: count + newChats.length,
-            newest_created_at: createdAt,
-          },
-          ...(count === 0
-            ? { ConditionExpression: 'attribute_not_exists(pk)' }
-            : {
-                ConditionExpression: '#count = :count',
-                ExpressionAttributeNames: { '#count': 'count' },
-                ExpressionAttributeValues: { ':count': count },
-              }),
-        },
-      },
+      countUpdate(TableName, workspaceId, { before: count, after: count + chats.length, createdAt }),
       ...chats.map((chat) => ({
         Put: { TableName, Item: chatItem(chat), ConditionExpression: 'attribute_not_exists(pk)' },
       })),
-      ...heads.flatMap(({ head, members }) =>
-        appending(
-          TableName,
-          head,
-          members.map((member) => count + 1 + member),
-        ),
+      ...[...idsByList].flatMap(([name, ids]) =>
+        appending(TableName, heads.get(name) as ListHead<number>, ids),
       ),
     ],
   };
 }
+
+const countUpdate = (
+  TableName: string,
+  workspaceId: string,
+  { before, after, createdAt }: { before: number; after: number; createdAt: string },
+): Write => ({
+  Update: {
+    TableName,
+    Key: keys.chatCount(workspaceId),
+    UpdateExpression: 'SET #count = :after, newest_created_at = :createdAt',
+    ConditionExpression: before === 0 ? 'attribute_not_exists(#count)' : '#count = :before',
+    ExpressionAttributeNames: { '#count': 'count' },
+    ExpressionAttributeValues: {
+      ':after': after,
+      ':createdAt': createdAt,
+      ...(before > 0 && { ':before': before }),
+    },
+  },
+});

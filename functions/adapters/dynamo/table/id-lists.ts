@@ -45,16 +45,18 @@ export function appending<Kind extends Id>(
     chunks.push({ Put: { TableName, Item: { ...list.chunk(chunk), ids: stored.splice(0, idsPerChunk) } } });
   return [
     {
-      Put: {
+      // An update, so that attributes that this version does not know stay.
+      Update: {
         TableName,
-        Item: { ...list.head, count: count + ids.length, newest_ids: stored },
-        ...(count === 0
-          ? { ConditionExpression: 'attribute_not_exists(pk)' }
-          : {
-              ConditionExpression: '#count = :count',
-              ExpressionAttributeNames: { '#count': 'count' },
-              ExpressionAttributeValues: { ':count': count },
-            }),
+        Key: list.head,
+        UpdateExpression: 'SET #count = :after, newest_ids = :ids',
+        ConditionExpression: count === 0 ? 'attribute_not_exists(#count)' : '#count = :before',
+        ExpressionAttributeNames: { '#count': 'count' },
+        ExpressionAttributeValues: {
+          ':after': count + ids.length,
+          ':ids': stored,
+          ...(count > 0 && { ':before': count }),
+        },
       },
     },
     ...chunks,

@@ -62,12 +62,12 @@ export const keys = {
     pk: `${workspace(workspaceId)}#AGENTS`,
     sk: `DRAFT#${agentId}`,
   }),
-  /** The published version. Every send reads it, so each agent has its own partition. */
+  /** The published version again, for lists and for code that reads no `publishedEntry`. */
   publishedAgent: (workspaceId: string, agentId: string): Key => ({
     pk: `${workspace(workspaceId)}#AGENT#${agentId}`,
     sk: 'PUBLISHED',
   }),
-  /** Index entry of a published agent, for lists. */
+  /** Index entry of a published agent. It names the version, so that a send reads it instead of the version. */
   publishedEntry: (workspaceId: string, agentId: string): Key => ({
     pk: `${workspace(workspaceId)}#AGENTS`,
     sk: `PUBLISHED#${agentId}`,
