@@ -29,6 +29,7 @@ import {
   startService,
   type Tenant,
 } from '#support/service.ts';
+import { stoppedTimer } from '#support/stopped-timer.ts';
 import { uploaderOf } from '#support/upload.ts';
 import { startWebhookReceiver, status } from '#support/webhook-receiver.ts';
 
@@ -43,7 +44,7 @@ let client: Client;
 let invoke: Invoke;
 let closeLambda: () => void;
 beforeAll(async () => {
-  service = await startService();
+  service = await startService({ timer: stoppedTimer });
   tenant = await createTenant();
   client = clientOf(service, tenant);
   ({ invoke, close: closeLambda } = invokerOf(service.run));
