@@ -123,10 +123,24 @@ function signatureOf(request: Canonical, secretAccessKey: string): Buffer {
     bodyHash,
   ].join('\n');
   const toSign = [ALGORITHM, date, scope.join('/'), sha256(canonicalRequest)].join('\n');
-  return hmac(
-    scope.reduce<string | Buffer>((key, part) => hmac(key, part), `AWS4${secretAccessKey}`),
-    toSign,
-  );
+  return hmac(signingKey(secretAccessKey, scope), toSign);
+}
+
+/** By secret and scope. A day has one scope for each service, and a run has a secret for each role. */
+const signingKeys = new Map<string, Buffer>();
+const signingKeysAtMost = 1000;
+
+/** A key takes four HMACs to derive, so it is derived once for a day. */
+function signingKey(secretAccessKey: string, scope: readonly string[]): Buffer {
+  const name = [secretAccessKey, ...scope].join('\n');
+  const known = signingKeys.get(name);
+  if (known !== undefined) return known;
+  const [date = '', ...parts] = scope;
+  const key = parts.reduce((derived, part) => hmac(derived, part), hmac(`AWS4${secretAccessKey}`, date));
+  // A client may send any scope.
+  if (signingKeys.size >= signingKeysAtMost) signingKeys.clear();
+  signingKeys.set(name, key);
+  return key;
 }
 
 function isEqual(expected: Buffer, hex: string): boolean {

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import type { NewChat } from '#domain/chats/chat-store.ts';
-import { awsTime } from '#local/dynamodb/aws-time.ts';
 import { runTemplate } from '#local/run-template.ts';
 import { newChats } from '#runtime/composition/services.ts';
 import { compileCacheOf } from '#support/compile-cache.ts';
@@ -12,6 +11,7 @@ import { createTenant } from '#support/service.ts';
 import { synthesize } from '../../bin/local/synthesize.ts';
 import { useLocalTable } from '../../bin/operator.ts';
 import { loadClientOf } from './load-client.ts';
+import { slowerAwsTime } from './slower-aws-time.ts';
 import { percentile } from './statistics.ts';
 
 // How many chats one workspace creates in a second, with the latencies of DynamoDB in AWS: in the store, and over HTTP.
@@ -29,15 +29,6 @@ const options = new Command('npm run bench:chats --')
     webFunctions: 'all' | 'uploads' | 'none';
     slower: number;
   }>();
-const { read, write, transaction } = awsTime.latency;
-const faults = {
-  ...awsTime,
-  latency: {
-    read: read * options.slower,
-    write: write * options.slower,
-    transaction: transaction * options.slower,
-  },
-};
 
 const folder = await mkdtemp(join(tmpdir(), 'chat-creations-'));
 const assembly = join(folder, 'assembly');
@@ -48,7 +39,7 @@ const run = await runTemplate({
   dataDir: join(folder, 'data'),
   port: 0,
   recordCalls: true,
-  faults,
+  faults: slowerAwsTime(options.slower),
 });
 useLocalTable(run.outputs.DataTableName ?? '', run.endpoints.dynamodb);
 

@@ -1,0 +1,78 @@
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SHARE_ENV, Worker } from 'node:worker_threads';
+import { Command } from 'commander';
+import { runTemplate } from '#local/run-template.ts';
+import { compileCacheOf } from '#support/compile-cache.ts';
+import { createTenant, type Tenant } from '#support/service.ts';
+import { synthesize } from '../../bin/local/synthesize.ts';
+import { useLocalTable } from '../../bin/operator.ts';
+import { slowerAwsTime } from './slower-aws-time.ts';
+
+// How many requests of batches with short replies one workspace processes in a second in its store, with the latencies
+// of DynamoDB in AWS. The workers of the service run in one thread, without queue, functions and HTTP.
+const options = new Command('npm run bench:requests --')
+  .option('--batches <number>', 'batches of 1,000 requests at the same time', Number, 4)
+  .option('--workers <number>', 'workers of the workspace', Number, 15)
+  .option('--width <number>', 'requests of a worker at the same time', Number, 25)
+  .option('--reply <milliseconds>', 'time of a reply', Number, 50)
+  .option('--slower <number>', 'multiply all times, so that the processor does not limit', Number, 1)
+  .parse()
+  .opts<Options>();
+
+interface Options {
+  batches: number;
+  workers: number;
+  width: number;
+  reply: number;
+  slower: number;
+}
+
+export interface WorkerData {
+  options: Options;
+  warm: Tenant;
+  measured: Tenant;
+}
+
+const folder = await mkdtemp(join(tmpdir(), 'batch-requests-'));
+const assembly = join(folder, 'assembly');
+await synthesize(assembly, {});
+const run = await runTemplate({
+  assembly,
+  compileCacheFolder: compileCacheOf(assembly),
+  dataDir: join(folder, 'data'),
+  port: 0,
+  recordCalls: true,
+  faults: slowerAwsTime(options.slower),
+});
+useLocalTable(run.outputs.DataTableName ?? '', run.endpoints.dynamodb);
+
+try {
+  const given: WorkerData = { options, warm: await createTenant(), measured: await createTenant() };
+  const worker = new Worker(join(import.meta.dirname, 'batch-workers.ts'), {
+    ...{ workerData: given, env: SHARE_ENV },
+  });
+  await once(worker, 'message');
+  const before = run.dynamoCalls().length;
+  const [seconds] = (await once(worker, 'message')) as [number];
+  const calls = run.dynamoCalls().slice(before);
+  const [exitCode] = await once(worker, 'exit');
+  if (exitCode !== 0) throw new Error('Requests are missing');
+  const requests = options.batches * 1000;
+  const unitsEach = (isSuccess: boolean): number =>
+    calls
+      .filter(({ status }) => (status === 200) === isSuccess)
+      .reduce((sum, { consumed }) => sum + consumed.writeUnits, 0) / requests;
+  console.log(
+    JSON.stringify({
+      ...options,
+      ...{ requests, seconds, aSecond: Math.round(requests / seconds), callsEach: calls.length / requests },
+      writeUnitsEach: { succeeded: unitsEach(true), failed: unitsEach(false) },
+    }),
+  );
+} finally {
+  await run.close();
+  await rm(folder, { recursive: true, force: true });
+}

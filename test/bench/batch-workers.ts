@@ -1,0 +1,116 @@
+import { setTimeout as after } from 'node:timers/promises';
+import { parentPort, workerData } from 'node:worker_threads';
+import { advanceBatch } from '#domain/batches/advance-batch.ts';
+import type { Batch } from '#domain/batches/batch.ts';
+import type { BatchQueue } from '#domain/batches/batch-queue.ts';
+import type { BatchWorkflow } from '#domain/batches/batch-workflow.ts';
+import { createBatch } from '#domain/batches/create-batch.ts';
+import { dispatchBatch } from '#domain/batches/dispatch-batch.ts';
+import { processBatchItems } from '#domain/batches/process-batch-items.ts';
+import type { AgentRuntime } from '#domain/chats/agent-runtime.ts';
+import {
+  agents,
+  batches,
+  chats,
+  fileIndex,
+  idempotency,
+  lazySecretCipher,
+  messages,
+  usage,
+  lazyWebhookSender as webhookSender,
+  workspaces,
+} from '#runtime/composition/services.ts';
+import { clock } from '#runtime/environment/clock.ts';
+import { identifiers } from '#runtime/environment/identifiers.ts';
+import { variables } from '#runtime/environment/variables.ts';
+import { log } from '#runtime/observability/log.ts';
+import { meter } from '#runtime/observability/meter.ts';
+import { usageOfCall } from '#support/scripted-runtime.ts';
+import type { Tenant } from '#support/service.ts';
+import type { WorkerData } from './batch-requests.ts';
+
+/** What batch-requests.ts gives: its options, and a workspace for the warm-up and one for the measurement. */
+const { options, warm, measured } = workerData as WorkerData;
+process.env[variables.usageDays] = '400';
+const requestsPerBatch = 1000;
+
+const agentRuntime: AgentRuntime = {
+  async reply({ signal }, forwardTo) {
+    const call = { model: 'openai:scripted', callType: 'chat' } as const;
+    forwardTo({ type: 'call start', call });
+    await after(options.reply * options.slower, undefined, { signal });
+    forwardTo({ type: 'text', text: 'A short reply' });
+    forwardTo({ type: 'call end', call, usage: usageOfCall });
+    return { cutShort: null, incomplete: null };
+  },
+  title: async () => undefined,
+};
+
+const work = new Set<Promise<void>>();
+/** Gives each message to a worker of its own, at once. */
+const batchQueue: BatchQueue = {
+  async send(bodies) {
+    for (const body of bodies) {
+      const done = processMessage(body, false).then((isDone) => {
+        if (!isDone) throw new Error('A message was not processed');
+        work.delete(done);
+      });
+      work.add(done);
+    }
+  },
+  depth: async () => 'drained',
+};
+const batchWorkflow: BatchWorkflow = {
+  start: async () => undefined,
+  stateOf: async () => 'running',
+  completeTaskCallback: async () => true,
+};
+const services = {
+  ...{ agentRuntime, batchQueue, batchWorkflow, clock, identifiers, log, meter, webhookSender },
+  ...{ agents: agents(), batches: batches(), chats: chats(), fileIndex: fileIndex() },
+  ...{ idempotency: idempotency(), messages: messages(), usage: usage(), workspaces: workspaces() },
+  secretCipher: lazySecretCipher,
+  batchSettings: { timeout: 86_400_000, item: 240_000 },
+  queueSettings: { workspaceSlots: options.workers, requestsPerWorker: options.width },
+  replySettings: {
+    ...{ streamTimeout: 90_000, lease: 30_000, historyCharacters: 60_000, attachedFiles: 2 },
+    limits: { modelCalls: 8, toolUses: 8, toolsAtOnce: 4, replyBytes: 1_000_000 },
+  },
+};
+const processMessage = processBatchItems(services);
+
+async function submit({ workspaceId, agentId, apiKeyId }: Tenant): Promise<Batch> {
+  const requests = Array.from({ length: requestsPerBatch }, (_, index) => ({
+    ...{ custom_id: `request-${index}`, message: `Question ${index}`, attached_file_uuids: [] },
+  }));
+  const body = { agent_id: agentId, requests };
+  const { batch } = await createBatch(services)(
+    { workspaceId, apiKeyId, body },
+    { key: null, mostOpen: null },
+  );
+  return batch;
+}
+
+const submitAll = (tenant: Tenant, count: number): Promise<Batch[]> =>
+  Promise.all(Array.from({ length: count }, () => submit(tenant)));
+
+/** Processes all requests. */
+async function run(submitted: readonly Batch[]): Promise<void> {
+  await Promise.all(
+    submitted.map(({ workspaceId, id: batchId }) =>
+      dispatchBatch(services)({ workspaceId, batchId, taskToken: batchId }),
+    ),
+  );
+  while (work.size > 0) await Promise.all(work);
+}
+
+await run(await submitAll(warm, 1));
+const submitted = await submitAll(measured, options.batches);
+parentPort?.postMessage('start');
+const start = performance.now();
+await run(submitted);
+parentPort?.postMessage((performance.now() - start) / 1000);
+for (const { workspaceId, id: batchId } of submitted) {
+  const { batch } = await advanceBatch(services)({ workspaceId, batchId });
+  if (batch.completed !== requestsPerBatch) throw new Error(`Only ${batch.completed} requests succeeded`);
+}
