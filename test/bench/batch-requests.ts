@@ -1,15 +1,9 @@
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SHARE_ENV, Worker } from 'node:worker_threads';
 import { Command } from 'commander';
-import { runTemplate } from '#local/run-template.ts';
-import { compileCacheOf } from '#support/compile-cache.ts';
 import { createTenant, type Tenant } from '#support/service.ts';
-import { synthesize } from '../../bin/local/synthesize.ts';
-import { useLocalTable } from '../../bin/operator.ts';
-import { slowerAwsTime } from './slower-aws-time.ts';
+import { startAwsTime } from './start-aws-time.ts';
 
 // How many requests of batches with short replies one workspace processes in a second in its store, with the latencies
 // of DynamoDB in AWS. The workers of the service run in one thread, without queue, functions and HTTP.
@@ -36,18 +30,7 @@ export interface WorkerData {
   measured: Tenant;
 }
 
-const folder = await mkdtemp(join(tmpdir(), 'batch-requests-'));
-const assembly = join(folder, 'assembly');
-await synthesize(assembly, {});
-const run = await runTemplate({
-  assembly,
-  compileCacheFolder: compileCacheOf(assembly),
-  dataDir: join(folder, 'data'),
-  port: 0,
-  recordCalls: true,
-  faults: slowerAwsTime(options.slower),
-});
-useLocalTable(run.outputs.DataTableName ?? '', run.endpoints.dynamodb);
+const run = await startAwsTime({}, options.slower);
 
 try {
   const given: WorkerData = { options, warm: await createTenant(), measured: await createTenant() };
@@ -74,5 +57,4 @@ try {
   );
 } finally {
   await run.close();
-  await rm(folder, { recursive: true, force: true });
 }

@@ -1,17 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Command } from 'commander';
 import type { NewChat } from '#domain/chats/chat-store.ts';
-import { runTemplate } from '#local/run-template.ts';
 import { newChats } from '#runtime/composition/services.ts';
-import { compileCacheOf } from '#support/compile-cache.ts';
 import { createTenant } from '#support/service.ts';
-import { synthesize } from '../../bin/local/synthesize.ts';
-import { useLocalTable } from '../../bin/operator.ts';
 import { loadClientOf } from './load-client.ts';
-import { slowerAwsTime } from './slower-aws-time.ts';
+import { startAwsTime } from './start-aws-time.ts';
 import { percentile } from './statistics.ts';
 
 // How many chats one workspace creates in a second, with the latencies of DynamoDB in AWS: in the store, and over HTTP.
@@ -30,18 +23,7 @@ const options = new Command('npm run bench:chats --')
     slower: number;
   }>();
 
-const folder = await mkdtemp(join(tmpdir(), 'chat-creations-'));
-const assembly = join(folder, 'assembly');
-await synthesize(assembly, { webFunctions: options.webFunctions });
-const run = await runTemplate({
-  assembly,
-  compileCacheFolder: compileCacheOf(assembly),
-  dataDir: join(folder, 'data'),
-  port: 0,
-  recordCalls: true,
-  faults: slowerAwsTime(options.slower),
-});
-useLocalTable(run.outputs.DataTableName ?? '', run.endpoints.dynamodb);
+const run = await startAwsTime({ webFunctions: options.webFunctions }, options.slower);
 
 type Creation = (number: number) => Promise<unknown>;
 
@@ -112,5 +94,4 @@ try {
   client.close();
 } finally {
   await run.close();
-  await rm(folder, { recursive: true, force: true });
 }
