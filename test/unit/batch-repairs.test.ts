@@ -108,6 +108,27 @@ describe('the execution of a batch', () => {
     await untilEnd(world, batch);
     expect(await world.read(batch)).toMatchObject({ completed: 45, failed: 0 });
   });
+
+  it('may be lost together with the queue twice: the slots of lost messages are given up', async () => {
+    const world = batchWorld({ slots: 1 });
+    const batch = await world.create(75);
+    await world.workflow.step(world.functions);
+    killOnce(world, 'batches.claimItems');
+    await world.deliver();
+    // The claimed requests of the dead worker get several messages, each with a slot. The queue loses them.
+    await reconcileAfter(world, 33);
+    expect(await world.read(batch)).toMatchObject({ groupsSent: 3, slots: 3 });
+    killOnce(world, 'batches.claimItems');
+    await world.deliver(1);
+    world.queue.messages.length = 0;
+    endExecutions(world);
+    await reconcileAfter(world, 1);
+    // One of the last dead worker, and two of messages: the other 20 requests are enqueued once more.
+    expect(await world.read(batch)).toMatchObject({ groupsSent: 3, slots: 3 });
+    await untilEnd(world, batch);
+    expect(secondsSince(world, batch)).toBeLessThanOrEqual(120);
+    expect(await world.read(batch)).toMatchObject({ completed: 75, failed: 0, slots: 0 });
+  });
 });
 
 describe('requests whose message is with a dead worker', () => {

@@ -33,11 +33,14 @@ export const requeueAll =
     const inWork = workersOf(processing).size;
     const taken = byDelay.reduce((sum, [, messages]) => sum + messages.length, inWork);
     const further = Math.max(Math.min((await slotsOf(services, batch)) - taken, groupsLeft(batch)), 0);
-    if (taken - inWork + further === 0) return true;
+    // Lost messages may have held slots, also if there is nothing to enqueue: unless these slots are given up, no worker
+    // takes further groups.
+    const slots = taken + further;
+    if (slots === inWork && slots === batch.slots) return true;
     const started = await services.batches.requeueAll(batch, {
       at: now.toISOString(),
       groupsSent: batch.groupsSent + further,
-      slots: taken + further,
+      slots,
     });
     if (started === undefined) return false;
     for (const [delay, messages] of byDelay) await services.batchQueue.send(messages, delay);
