@@ -1,3 +1,4 @@
+import { setImmediate as untilWritten } from 'node:timers/promises';
 import type {
   LanguageModelV4FinishReason,
   LanguageModelV4Message,
@@ -35,6 +36,7 @@ export async function readModelResponse(
 ): Promise<ModelResponse> {
   const { parts, wasCut } = withinBytes(wellFormedParts(stream), bounds);
   const blocks = new Blocks();
+  let isFirstText = true;
   let finish: Extract<LanguageModelV4StreamPart, { type: 'finish' }> | undefined;
   for await (const part of parts)
     switch (part.type) {
@@ -46,7 +48,12 @@ export async function readModelResponse(
         break;
       case 'text-delta':
         blocks.append('text', part);
-        if (part.delta !== '') listener.text(part.delta);
+        if (part.delta === '') break;
+        listener.text(part.delta);
+        // Node.js writes to a socket only after the chunks that have arrived were read. A model often sends several at
+        // once, so without this pause the client would receive the first text after all of them were processed.
+        if (isFirstText) await untilWritten();
+        isFirstText = false;
         break;
       case 'reasoning-delta':
         blocks.append('reasoning', part);
