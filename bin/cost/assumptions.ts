@@ -1,47 +1,39 @@
-/** The memory of a function, GB: the setting functionMemoryMegabytes. */
-export const memoryGigabytes = 1;
-
-/** The memory of an environment of a web function, GB. Lambda has no setting for it. */
-export const environmentGigabytes = 2;
-
-/** The setting requestsPerEnvironment: the maximum of requests that are in an environment at the same time. */
-export const requestsPerEnvironment = 64;
-
-/**
- * The requests in an environment of a web function, as the mean from its start to its end, in figures that name no other
- * concurrency.
- */
-export const usualConcurrency = 20;
-
-/**
- * The processor time of a request to a web function: that of a streamed reply in `docs/performance.md`, 16 at once. It
- * includes the gateway and the emulators of a local run.
- */
-export const processorMilliseconds = 8.8;
-
-/** The duration of a model's reply, seconds. Lambda bills the time that a function waits. */
-export const modelSeconds = 5;
-
-/** Log lines of Lambda and of the service, and metrics. */
-export const logBytesPerInvocation = 3000;
-
-/** The share of requests that X-Ray samples by default, beyond one request a second. */
-export const tracedShare = 1 / 20;
-
-/** The bytes that CloudFront sends for one client request: a streamed reply of a few hundred words. */
-export const responseBytes = 10_000;
-
-/** A message with its reply, as stored in the table. */
-export const storedBytesPerTurn = 2000;
-
-/**
- * Write units that a batch request takes by writes that fail, such as cancelled transactions. DynamoDB bills them too.
- * The minimum and the maximum of local runs: they depend on how many requests meet, so no budget contains them.
- */
-export const failedWriteUnits = [0.02, 0.3] as const;
-
-/** The setting requestsPerWorker: batch requests that one worker processes at once, the maximum. */
-export const requestsPerWorker = 25;
+export const assumptions = {
+  /** The memory of a function, GB: the setting functionMemoryMegabytes. */
+  memoryGigabytes: 1,
+  /** The memory of an environment of a web function, GB. Lambda has no setting for it. */
+  environmentGigabytes: 2,
+  /** The setting requestsPerEnvironment: the maximum of requests that are in an environment at the same time. */
+  requestsPerEnvironment: 64,
+  /**
+   * The requests in an environment of a web function, as the mean from its start to its end, in figures that name no
+   * other concurrency.
+   */
+  usualConcurrency: 20,
+  /**
+   * The processor time of a request to a web function: that of a streamed reply in `docs/performance.md`, 16 at once. It
+   * includes the gateway and the emulators of a local run.
+   */
+  processorMilliseconds: 8.8,
+  /** The duration of a model's reply, seconds. Lambda bills the time that a function waits. */
+  modelSeconds: 5,
+  /** Log lines of Lambda and of the service, and metrics. */
+  logBytesPerInvocation: 3000,
+  /** X-Ray samples one of so many requests by default, beyond one request a second. */
+  requestsPerTrace: 20,
+  /** The bytes that CloudFront sends for one client request: a streamed reply of a few hundred words. */
+  responseBytes: 10_000,
+  /** A message with its reply, as stored in the table. */
+  storedBytesPerTurn: 2000,
+  /**
+   * Write units that a batch request takes by writes that fail, such as cancelled transactions. DynamoDB bills them too.
+   * The minimum and the maximum of local runs: they depend on how many requests meet, so no budget contains them.
+   */
+  minimumFailedWrites: 0.02,
+  maximumFailedWrites: 0.3,
+  /** The setting requestsPerWorker: batch requests that one worker processes at once, the maximum. */
+  requestsPerWorker: 25,
+} as const;
 
 /**
  * The duration of warm functions in AWS without the model, milliseconds. These are estimates, rounded up, because a
@@ -62,10 +54,7 @@ const callsModels = new Set(['SendMessage', 'ProcessBatchItems']);
 
 export const secondsOf = (functionName: string): number =>
   (functionMilliseconds[functionName] ?? defaultMilliseconds) / 1000 +
-  (callsModels.has(functionName) ? modelSeconds : 0);
+  (callsModels.has(functionName) ? assumptions.modelSeconds : 0);
 
-/** The assumed durations as lines for the document's table. */
-export const assumedSeconds = (): [names: string, seconds: number][] => [
-  ...Object.keys(functionMilliseconds).map((name): [string, number] => [name, secondsOf(name)]),
-  ['any other', defaultMilliseconds / 1000],
-];
+/** The functions of the page's table of durations. */
+export const timedFunctions = [...Object.keys(functionMilliseconds), 'any other'];

@@ -1,4 +1,4 @@
-import { requestsPerWorker } from './assumptions.ts';
+import { assumptions } from './assumptions.ts';
 import { type OperationCalls, operations } from './operations.ts';
 
 /** The first claim has thirty requests, and each further one twenty: the larger batch has two claims more. */
@@ -12,22 +12,16 @@ const [small, large] = [operations['batch of 30'], operations['batch of 70']];
 export function batchOf(requests: number): OperationCalls {
   const extrapolate = (ofSmall = 0, ofLarge = 0) =>
     Math.round(ofSmall + ((ofLarge - ofSmall) / 40) * (requests - 30));
-  const counts = (ofSmall: Record<string, number>, ofLarge: Record<string, number>) =>
-    Object.fromEntries(
-      Object.keys({ ...ofSmall, ...ofLarge }).map((name) => [
-        name,
-        extrapolate(ofSmall[name], ofLarge[name]),
-      ]),
-    );
   return {
+    ...small,
     invocations: {
-      ...counts(small.invocations, large.invocations),
-      ProcessBatchItems: Math.ceil(requests / requestsPerWorker),
+      ...small.invocations,
+      ProcessBatchItems: Math.ceil(requests / assumptions.requestsPerWorker),
     },
-    dynamodb: counts(small.dynamodb, large.dynamodb),
+    dynamodb: Object.fromEntries(
+      Object.entries(small.dynamodb).map(([name, count]) => [name, extrapolate(count, large.dynamodb[name])]),
+    ),
     readUnits: extrapolate(small.readUnits, large.readUnits),
     writeUnits: extrapolate(small.writeUnits, large.writeUnits),
-    requests: counts(small.requests, large.requests),
-    transitions: extrapolate(small.transitions, large.transitions),
   };
 }

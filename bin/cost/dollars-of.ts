@@ -1,44 +1,36 @@
-import { logBytesPerInvocation, responseBytes, tracedShare } from './assumptions.ts';
+import { assumptions } from './assumptions.ts';
 import { dollarsOfInvocation } from './functions.ts';
-import type { OperationCalls } from './operations.ts';
+import { type OperationCalls, operations } from './operations.ts';
 import { type PriceName, priceOf } from './prices.ts';
 
-export type Share = 'front' | 'gateway' | 'functions' | 'table' | 'others' | 'logs';
-export type Dollars = Record<Share, number>;
+export const shares = ['front', 'gateway', 'functions', 'table', 'others', 'logs'] as const;
+type Dollars = Record<(typeof shares)[number], number>;
 
 export const totalOf = (dollars: Dollars): number =>
   Object.values(dollars).reduce((sum, one) => sum + one, 0);
 
 /**
  * The cost of one operation.
- * @param requests requests of clients to CloudFront, and how many of them CloudFront sends to the gateway
  * @param concurrency the concurrency of the web function; without it, Lambda functions serve all routes
+ * @param clientRequests requests of clients to CloudFront, which sends them to the gateway, or uploads to their server
  */
-export function dollarsOf(
-  calls: OperationCalls,
-  requests = { front: 1, gateway: 1 },
-  concurrency?: number,
-): Dollars {
-  const invocations = Object.entries(calls.invocations);
-  const count = invocations.reduce((sum, [, each]) => sum + each, 0);
-  const others = Object.entries(calls.requests).reduce(
-    (sum, [request, each]) => sum + each * priceOfRequest(request),
-    0,
-  );
+export function dollarsOf(calls: OperationCalls, concurrency?: number, clientRequests = 1): Dollars {
+  const sumOf = (counts: Readonly<Record<string, number>>, dollarsOfOne: (name: string) => number) =>
+    Object.entries(counts).reduce((sum, [name, count]) => sum + count * dollarsOfOne(name), 0);
+  const { invocations, readUnits, writeUnits, requests, transitions } = calls;
+  const { responseBytes, logBytesPerInvocation, requestsPerTrace } = assumptions;
   // Lambda receives and deletes the messages of a worker: two requests each.
-  const polled = 2 * (calls.invocations.ProcessBatchItems ?? 0) * priceOf('fairRequest');
+  const polls = 2 * (invocations.ProcessBatchItems ?? 0);
   return {
-    front: requests.front * (priceOf('frontRequest') + (responseBytes / 1e9) * priceOf('frontGigabyte')),
-    gateway: requests.gateway * priceOf('gatewayRequest'),
-    functions: invocations.reduce(
-      (sum, [name, each]) => sum + each * dollarsOfInvocation(name, concurrency),
-      0,
-    ),
-    table: calls.readUnits * priceOf('readUnit') + calls.writeUnits * priceOf('writeUnit'),
-    others: others + polled + calls.transitions * priceOf('transition'),
+    front: clientRequests * (priceOf('frontRequest') + (responseBytes / 1e9) * priceOf('frontGigabyte')),
+    gateway: 'UploadServer' in invocations ? 0 : clientRequests * priceOf('gatewayRequest'),
+    functions: sumOf(invocations, (name) => dollarsOfInvocation(name, concurrency)),
+    table: readUnits * priceOf('readUnit') + writeUnits * priceOf('writeUnit'),
+    others:
+      sumOf(requests, priceOfRequest) + polls * priceOf('fairRequest') + transitions * priceOf('transition'),
     logs:
-      ((count * logBytesPerInvocation) / 1e9) * priceOf('logGigabyte') +
-      requests.front * tracedShare * priceOf('trace'),
+      sumOf(invocations, () => (logBytesPerInvocation / 1e9) * priceOf('logGigabyte')) +
+      (clientRequests / requestsPerTrace) * priceOf('trace'),
   };
 }
 
@@ -46,19 +38,28 @@ const priceNames: Readonly<Record<string, PriceName>> = {
   sqs: 'fairRequest',
   kms: 'keyRequest',
   secretsmanager: 'secretRequest',
+  's3 PUT': 'objectWrite',
+  's3 GET': 'objectRead',
 };
 
 /**
- * Calls of Step Functions are free, because AWS bills transitions. Deletions in S3 are free. Invocations are counted
- * separately.
+ * Calls of Step Functions are free, because AWS bills transitions.
  * @throws Error for a request without a known price
  */
 function priceOfRequest(request: string): number {
-  const [service = '', operation = ''] = request.split(' ');
-  if (service === 's3' && operation !== 'DELETE')
-    return priceOf(operation === 'GET' || operation === 'HEAD' ? 'objectRead' : 'objectWrite');
-  const name = priceNames[service];
-  if (name !== undefined) return priceOf(name);
-  if (['s3', 'sfn', 'lambda', 'ssm'].includes(service)) return 0;
-  throw new Error(`No price is known for ${request}`);
+  const [service = '', operation] = request.split(' ');
+  if (service === 'sfn') return 0;
+  const name = priceNames[service] ?? priceNames[`${service} ${operation}`];
+  if (name === undefined) throw new Error(`No price is known for ${request}`);
+  return priceOf(name);
+}
+
+/**
+ * The dollars of a million streamed messages.
+ * @param concurrency see `dollarsOf`
+ * @param factor multiplies all rates of the web function
+ */
+export function dollarsOfMessages(concurrency?: number, factor = 1): number {
+  const dollars = dollarsOf(operations['send-message, streamed'], concurrency);
+  return 1e6 * (totalOf(dollars) + (factor - 1) * dollars.functions);
 }

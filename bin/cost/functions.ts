@@ -1,12 +1,8 @@
-import {
-  environmentGigabytes,
-  memoryGigabytes,
-  processorMilliseconds,
-  requestsPerEnvironment,
-  secondsOf,
-} from './assumptions.ts';
+import { assumptions, secondsOf } from './assumptions.ts';
 import { daysPerMonth } from './fixed-costs.ts';
 import { priceOf } from './prices.ts';
+
+const { environmentGigabytes, memoryGigabytes, processorMilliseconds, requestsPerEnvironment } = assumptions;
 
 /** The functions that a web function replaces with the setting `webFunctions: all`. */
 const replaced = new Set(['CreateChat', 'SendMessage']);

@@ -1,213 +1,122 @@
+type Counts = Readonly<Record<string, number>>;
+
 /** The calls of an operation to AWS, by the units that AWS bills. */
 export interface OperationCalls {
   /** Invocations by function, with the setting `webFunctions: uploads`. */
-  invocations: Record<string, number>;
+  invocations: Counts;
   /** Requests to DynamoDB by operation. `readUnits` and `writeUnits` are the capacity units that they consume. */
-  dynamodb: Record<string, number>;
+  dynamodb: Counts;
   readUnits: number;
   writeUnits: number;
   /** Requests to other services, such as `s3 PUT object`. */
-  requests: Record<string, number>;
+  requests: Counts;
   /** State transitions of Step Functions. */
   transitions: number;
 }
 
+type Units = readonly [read: number, write: number];
+
+/** The calls of one invocation. */
+const callsOf = (
+  functionName: string,
+  dynamodb: Counts,
+  [readUnits, writeUnits]: Units,
+  requests: Counts = {},
+): OperationCalls => ({
+  invocations: { [functionName]: 1 },
+  dynamodb,
+  readUnits,
+  writeUnits,
+  requests,
+  transitions: 0,
+});
+
+/** The calls of a batch. What is named here is the same for each number of requests. */
+const callsOfBatch = (dynamodb: Counts, [readUnits, writeUnits]: Units): OperationCalls => ({
+  invocations: { AdvanceBatch: 1, CreateBatch: 1, DispatchBatch: 1, ProcessBatchItems: 1 },
+  dynamodb: { BatchWriteItem: 1, ...dynamodb },
+  readUnits,
+  writeUnits,
+  requests: { 'sfn SendTaskSuccess': 1, 'sfn StartExecution': 1, 'sqs SendMessageBatch': 1 },
+  transitions: 5,
+});
+
+const batchWithWebhook = callsOfBatch(
+  { BatchGetItem: 4, GetItem: 9, PutItem: 30, Query: 13, TransactWriteItems: 5, UpdateItem: 18 },
+  [39, 128],
+);
+
 /**
- * The budget of each operation: its measured calls. `test/service/operation-cost.test.ts` counts the calls of a local
- * run, prints them, and fails if they exceed the budget. Conditions: texts have a few words, a file has 1 MB, pages
- * have 50 items (a history has 4), the workspace has limits, and its chats have a user. With the setting `webFunctions:
- * all`, the local run has no invocations of `CreateChat` and `SendMessage`: a web function serves their routes. If you
- * make an operation cheaper, lower its budget.
+ * The budget of each operation: its measured calls, for DynamoDB the requests and `[read units, write units]`.
+ * `test/service/operation-cost.test.ts` counts the calls of a local run, prints them, and fails if they exceed the
+ * budget. Conditions: texts have a few words, a file has 1 MB, pages have 50 items (a history has 4), the workspace has
+ * limits, and its chats have a user. A local run has no invocations of web functions: of `UploadServer`, and with the
+ * setting `webFunctions: all` of `CreateChat` and `SendMessage`. If you make an operation cheaper, lower its budget.
  */
 export const operations = {
-  'list-published-agents': {
-    invocations: { ListPublishedAgents: 1 },
-    dynamodb: { GetItem: 1, Query: 1, UpdateItem: 1 },
-    readUnits: 2,
-    writeUnits: 1,
-    requests: {},
-    transitions: 0,
-  },
-  'create-chat': {
-    invocations: { CreateChat: 1 },
-    dynamodb: { BatchGetItem: 2, TransactWriteItems: 1, UpdateItem: 1 },
-    readUnits: 7,
-    writeUnits: 13,
-    requests: {},
-    transitions: 0,
-  },
-  'send-message, first of a chat': {
-    invocations: { SendMessage: 1 },
-    dynamodb: { BatchGetItem: 1, PutItem: 2, Query: 1, UpdateItem: 5 },
-    readUnits: 4,
-    writeUnits: 7,
-    requests: {},
-    transitions: 0,
-  },
-  'send-message, streamed': {
-    invocations: { SendMessage: 1 },
-    dynamodb: { BatchGetItem: 1, PutItem: 2, Query: 1, UpdateItem: 4 },
-    readUnits: 4,
-    writeUnits: 6,
-    requests: {},
-    transitions: 0,
-  },
-  'send-message, plain': {
-    invocations: { SendMessage: 1 },
-    dynamodb: { BatchGetItem: 1, PutItem: 2, Query: 1, UpdateItem: 4 },
-    readUnits: 4,
-    writeUnits: 6,
-    requests: {},
-    transitions: 0,
-  },
-  'list-chats': {
-    invocations: { ListChats: 1 },
-    dynamodb: { BatchGetItem: 1, GetItem: 1, UpdateItem: 1 },
-    readUnits: 51,
-    writeUnits: 1,
-    requests: {},
-    transitions: 0,
-  },
-  'list-messages': {
-    invocations: { ListMessages: 1 },
-    dynamodb: { BatchGetItem: 1, Query: 1, UpdateItem: 1 },
-    readUnits: 4,
-    writeUnits: 1,
-    requests: {},
-    transitions: 0,
-  },
-  'upload-file': {
-    invocations: {},
-    dynamodb: { BatchGetItem: 1, PutItem: 1, UpdateItem: 2 },
-    readUnits: 2,
-    writeUnits: 3,
-    requests: { 's3 PUT object': 1, 's3 PUT object?tagging': 1 },
-    transitions: 0,
-  },
-  'record-feedback': {
-    invocations: { RecordFeedback: 1 },
-    dynamodb: { BatchGetItem: 1, GetItem: 1, TransactWriteItems: 1, UpdateItem: 1 },
-    readUnits: 4,
-    writeUnits: 3,
-    requests: {},
-    transitions: 0,
-  },
-  'list-batches': {
-    invocations: { ListBatches: 1 },
-    dynamodb: { BatchGetItem: 1, GetItem: 1, UpdateItem: 1 },
-    readUnits: 3,
-    writeUnits: 1,
-    requests: {},
-    transitions: 0,
-  },
-  'get-batch': {
-    invocations: { GetBatch: 1 },
-    dynamodb: { GetItem: 1, UpdateItem: 1 },
-    readUnits: 1,
-    writeUnits: 1,
-    requests: {},
-    transitions: 0,
-  },
-  'get-batch, open': {
-    invocations: { GetBatch: 1 },
-    dynamodb: { GetItem: 1, Query: 10, UpdateItem: 1 },
-    readUnits: 11,
-    writeUnits: 1,
-    requests: {},
-    transitions: 0,
-  },
-  'list-batch-results': {
-    invocations: { ListBatchResults: 1 },
-    dynamodb: { BatchGetItem: 1, GetItem: 2, Query: 10, UpdateItem: 1 },
-    readUnits: 62,
-    writeUnits: 1,
-    requests: {},
-    transitions: 0,
-  },
-  'cancel-batch': {
-    invocations: { CancelBatch: 1 },
-    dynamodb: { GetItem: 2, Query: 1, TransactWriteItems: 1, UpdateItem: 1 },
-    readUnits: 3,
-    writeUnits: 5,
-    requests: { 'sfn SendTaskSuccess': 1 },
-    transitions: 0,
-  },
-  'batch of 10': {
-    invocations: { AdvanceBatch: 1, CreateBatch: 1, DispatchBatch: 1, ProcessBatchItems: 1 },
-    dynamodb: {
-      BatchGetItem: 3,
-      BatchWriteItem: 1,
-      GetItem: 9,
-      PutItem: 30,
-      Query: 13,
-      TransactWriteItems: 3,
-      UpdateItem: 18,
-    },
-    readUnits: 37,
-    writeUnits: 114,
-    requests: { 'sfn SendTaskSuccess': 1, 'sfn StartExecution': 1, 'sqs SendMessageBatch': 1 },
-    transitions: 5,
-  },
-  'batch of 30': {
-    invocations: { AdvanceBatch: 1, CreateBatch: 1, DispatchBatch: 1, ProcessBatchItems: 1 },
-    dynamodb: {
-      BatchGetItem: 4,
-      BatchWriteItem: 1,
-      GetItem: 9,
-      PutItem: 90,
-      Query: 14,
-      TransactWriteItems: 3,
-      UpdateItem: 39,
-    },
-    readUnits: 40,
-    writeUnits: 277,
-    requests: { 'sfn SendTaskSuccess': 1, 'sfn StartExecution': 1, 'sqs SendMessageBatch': 1 },
-    transitions: 5,
-  },
-  'batch of 70': {
-    invocations: { AdvanceBatch: 1, CreateBatch: 1, DispatchBatch: 1, ProcessBatchItems: 1 },
-    dynamodb: {
-      BatchGetItem: 10,
-      BatchWriteItem: 1,
-      GetItem: 11,
-      PutItem: 210,
-      Query: 16,
-      TransactWriteItems: 5,
-      UpdateItem: 87,
-    },
-    readUnits: 54,
-    writeUnits: 621,
-    requests: { 'sfn SendTaskSuccess': 1, 'sfn StartExecution': 1, 'sqs SendMessageBatch': 1 },
-    transitions: 5,
-  },
+  'list-published-agents': callsOf('ListPublishedAgents', { GetItem: 1, Query: 1, UpdateItem: 1 }, [2, 1]),
+  'create-chat': callsOf('CreateChat', { BatchGetItem: 2, TransactWriteItems: 1, UpdateItem: 1 }, [7, 13]),
+  'send-message, first of a chat': callsOf(
+    'SendMessage',
+    { BatchGetItem: 1, PutItem: 2, Query: 1, UpdateItem: 5 },
+    [4, 7],
+  ),
+  'send-message, streamed': callsOf(
+    'SendMessage',
+    { BatchGetItem: 1, PutItem: 2, Query: 1, UpdateItem: 4 },
+    [4, 6],
+  ),
+  'send-message, plain': callsOf(
+    'SendMessage',
+    { BatchGetItem: 1, PutItem: 2, Query: 1, UpdateItem: 4 },
+    [4, 6],
+  ),
+  'list-chats': callsOf('ListChats', { BatchGetItem: 1, GetItem: 1, UpdateItem: 1 }, [51, 1]),
+  'list-messages': callsOf('ListMessages', { BatchGetItem: 1, Query: 1, UpdateItem: 1 }, [4, 1]),
+  'upload-file': callsOf('UploadServer', { BatchGetItem: 1, PutItem: 1, UpdateItem: 2 }, [2, 3], {
+    's3 PUT object': 1,
+    's3 PUT object?tagging': 1,
+  }),
+  'record-feedback': callsOf(
+    'RecordFeedback',
+    { BatchGetItem: 1, GetItem: 1, TransactWriteItems: 1, UpdateItem: 1 },
+    [4, 3],
+  ),
+  'list-batches': callsOf('ListBatches', { BatchGetItem: 1, GetItem: 1, UpdateItem: 1 }, [3, 1]),
+  'get-batch': callsOf('GetBatch', { GetItem: 1, UpdateItem: 1 }, [1, 1]),
+  'get-batch, open': callsOf('GetBatch', { GetItem: 1, Query: 10, UpdateItem: 1 }, [11, 1]),
+  'list-batch-results': callsOf(
+    'ListBatchResults',
+    { BatchGetItem: 1, GetItem: 2, Query: 10, UpdateItem: 1 },
+    [62, 1],
+  ),
+  'cancel-batch': callsOf(
+    'CancelBatch',
+    { GetItem: 2, Query: 1, TransactWriteItems: 1, UpdateItem: 1 },
+    [3, 5],
+    { 'sfn SendTaskSuccess': 1 },
+  ),
+  'batch of 10': callsOfBatch(
+    { BatchGetItem: 3, GetItem: 9, PutItem: 30, Query: 13, TransactWriteItems: 3, UpdateItem: 18 },
+    [37, 114],
+  ),
+  'batch of 30': callsOfBatch(
+    { BatchGetItem: 4, GetItem: 9, PutItem: 90, Query: 14, TransactWriteItems: 3, UpdateItem: 39 },
+    [40, 277],
+  ),
+  'batch of 70': callsOfBatch(
+    { BatchGetItem: 10, GetItem: 11, PutItem: 210, Query: 16, TransactWriteItems: 5, UpdateItem: 87 },
+    [54, 621],
+  ),
   'batch of 10, with a webhook': {
-    invocations: {
-      AdvanceBatch: 1,
-      CreateBatch: 1,
-      DeliverWebhook: 1,
-      DispatchBatch: 1,
-      ProcessBatchItems: 1,
-    },
-    dynamodb: {
-      BatchGetItem: 4,
-      BatchWriteItem: 1,
-      GetItem: 9,
-      PutItem: 30,
-      Query: 13,
-      TransactWriteItems: 5,
-      UpdateItem: 18,
-    },
-    readUnits: 39,
-    writeUnits: 128,
-    requests: {
-      'kms Decrypt': 1,
-      'kms Encrypt': 1,
-      'sfn SendTaskSuccess': 1,
-      'sfn StartExecution': 1,
-      'sqs SendMessageBatch': 1,
-    },
+    ...batchWithWebhook,
+    invocations: { ...batchWithWebhook.invocations, DeliverWebhook: 1 },
+    requests: { ...batchWithWebhook.requests, 'kms Decrypt': 1, 'kms Encrypt': 1 },
     transitions: 7,
   },
-} as const satisfies Record<string, OperationCalls>;
+} satisfies Record<string, OperationCalls>;
 
 export type OperationName = keyof typeof operations;
+
+/** The calls of the reconciler when no batch is open. */
+export const reconcilerCalls = callsOf('ReconcileBatches', { Query: 2 }, [2, 0]);
