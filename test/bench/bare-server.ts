@@ -1,35 +1,49 @@
 import { randomUUID } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { Busboy } from '@fastify/busboy';
 import { openBareStore } from './bare-store.ts';
-import { callModel } from './call-model.ts';
-import { endWithInput } from './child-program.ts';
+import { eachAtOnce } from './each-at-once.ts';
+import { eventReader, httpExchange } from './http-exchange.ts';
+import { serve } from './serve.ts';
 import { width } from './sizes.ts';
 
 // The least that a server needs for the same work: one process, node:http and node:sqlite, without checks, limits,
 // retries and tenants. It has only those parts of the interface that the benchmark uses.
 const { folder, model } = JSON.parse(process.argv[2] ?? '') as { folder: string; model: string };
 const store = openBareStore(folder);
+const { exchange } = httpExchange(model);
 const now = () => new Date().toISOString();
 
-interface StoredMessage {
-  position: number;
-  role: string;
-  content: string;
+/** The model's reply. With `onChunk` the call is streamed. */
+async function callModel(messages: unknown, onChunk?: (chunk: string) => void): Promise<string> {
+  const json = { model: 'scripted', stream: onChunk !== undefined, messages };
+  if (onChunk === undefined)
+    return JSON.parse(await exchange('POST', '/chat/completions', { json })).choices[0].message.content;
+  let reply = '';
+  const onText = eventReader((event) => {
+    if (event === 'data: [DONE]') return;
+    const chunk: unknown = JSON.parse(event.slice('data: '.length)).choices[0]?.delta.content;
+    if (typeof chunk !== 'string') return;
+    reply += chunk;
+    onChunk(chunk);
+  });
+  await exchange('POST', '/chat/completions', { json, onText });
+  return reply;
 }
 
 /** One turn: it stores the question, calls the model with the chat so far, and stores the reply. */
 async function respond(chat: number, message: string, onChunk?: (chunk: string) => void): Promise<string> {
-  const count = store.chat.get<{ messages: number }>(chat)?.messages ?? 0;
+  const count = store.messagesOf(chat);
   store.addMessage.run(chat, count + 1, 'user', message, now());
-  const history = store.messagesBetween.all<StoredMessage>(chat, Math.max(1, count - 38), count + 1);
-  const messages = history.map(({ role, content }) => ({ role, content }));
-  const reply = await callModel(model, messages, onChunk);
+  const history = store.messagesBetween.all(chat, Math.max(1, count - 38), count + 1);
+  const reply = await callModel(
+    history.map(({ role, content }) => ({ role, content })),
+    onChunk,
+  );
   store.transact(() => {
     store.addMessage.run(chat, count + 2, 'assistant', reply, now());
     store.countMessages.run(count + 2, chat);
@@ -55,80 +69,54 @@ async function stream(response: ServerResponse, chat: number, message: string): 
   response.end('data: [DONE]\n\n');
 }
 
-interface BatchBody {
-  requests: { custom_id: string; message: string }[];
-}
-
-function createBatch({ requests }: BatchBody): Record<string, unknown> {
+function createBatch(requests: Body['requests']): Record<string, unknown> {
   const id = randomUUID();
   store.transact(() => {
     store.addBatch.run(id, requests.length, now());
     for (const [position, { custom_id, message }] of requests.entries())
       store.addRequest.run(id, position, custom_id, message);
   });
-  let next = 0;
-  const work = async () => {
-    for (let position = next++; position < requests.length; position = next++) {
-      const { message = '' } = requests[position] ?? {};
+  // The work starts after the response has been sent.
+  setImmediate(() =>
+    eachAtOnce(width, requests.entries(), async ([position, { message }]) => {
       const reply = await respond(createChat('Batch'), message);
       store.transact(() => {
         store.endRequest.run(reply, now(), id, position);
         store.countRequest.run(id);
       });
-    }
-  };
-  // The work starts after the response has been sent.
-  setImmediate(() => {
-    for (let worker = 0; worker < width; worker += 1)
-      work().catch((error: unknown) => {
-        console.error(error);
-        process.exit(1);
-      });
-  });
-  return readBatch(id);
+    }).catch((error: unknown) => {
+      console.error(error);
+      process.exit(1);
+    }),
+  );
+  return { id };
 }
 
 function readBatch(id: string): Record<string, unknown> {
-  const batch = store.batch.get<{ total: number; ended: number }>(id);
-  if (batch === undefined) throw new Error('Batch not found');
-  return {
-    id,
-    status: batch.ended === batch.total ? 'completed' : 'in_progress',
-    total_requests: batch.total,
-    completed_requests: batch.ended,
-    failed_requests: 0,
-  };
+  const { total, ended } = store.batch.get(id) ?? {};
+  return { id, status: ended === total ? 'completed' : 'in_progress', completed_requests: ended };
 }
 
-const readResults = (id: string, query: URLSearchParams): Record<string, unknown>[] =>
-  store.requests
-    .all<{ custom_id: string; reply: string | null; at: string | null }>(
-      id,
-      Number(query.get('limit') ?? 50),
-      Number(query.get('offset') ?? 0),
-    )
-    .map(({ custom_id, reply, at }) => ({
-      custom_id,
-      status: reply === null ? 'pending' : 'success',
-      response_content: reply,
-      processed_at: at,
-    }));
+const readResults = (id: string, { limit, offset }: Page): unknown =>
+  store.requests.all(id, limit, offset).map(({ custom_id, reply, at }) => ({
+    ...{ custom_id, response_content: reply, processed_at: at },
+    status: reply === null ? 'pending' : 'success',
+  }));
+
+interface Page {
+  limit: number;
+  offset: number;
+}
 
 /** Ids and positions are dense, so a page is a range, as in the service. */
-function page(query: URLSearchParams): { limit: number; offset: number } {
-  return { limit: Number(query.get('limit') ?? 50), offset: Number(query.get('offset') ?? 0) };
-}
-
-function listChats(query: URLSearchParams): unknown {
-  const { limit, offset } = page(query);
-  const total = store.newestChat.get<{ id: number | null }>()?.id ?? 0;
+function listChats({ limit, offset }: Page): Listed {
+  const total = Number(store.newestChat.get()?.id ?? 0);
   const data = store.chatsBetween.all(total - offset - limit + 1, total - offset);
   return { data, pagination: { limit, offset, total_records: total } };
 }
 
-function listMessages(chat: number, query: URLSearchParams): unknown {
-  const { limit, offset } = page(query);
-  const total = store.chat.get<{ messages: number }>(chat)?.messages ?? 0;
+function listMessages(chat: number, { limit, offset }: Page): Listed {
+  const total = store.messagesOf(chat);
   const data = store.messagesBetween.all(chat, offset + 1, Math.min(offset + limit, total));
   return { data, pagination: { limit, offset, total_records: total } };
 }
@@ -151,70 +139,71 @@ async function upload(request: IncomingMessage): Promise<unknown> {
   return storedFile.promise;
 }
 
-type Handler = (request: IncomingMessage, response: ServerResponse, url: URL, id: string) => Promise<unknown>;
+/** The fields of all requests. */
+interface Body {
+  name: string;
+  message: string;
+  stream: boolean;
+  requests: { custom_id: string; message: string }[];
+}
 
-const body = async (request: IncomingMessage) => JSON.parse(await text(request)) as Record<string, unknown>;
-const data = (value: unknown) => ({ data: value });
+interface Call {
+  id: string;
+  page: Page;
+  request: IncomingMessage;
+  response: ServerResponse;
+  body(): Promise<Body>;
+}
 
-const routes: [method: string, path: RegExp, status: number, handler: Handler][] = [
-  ['POST', /^\/chats$/, 200, async (request) => data({ id: createChat(String((await body(request)).name)) })],
-  ['GET', /^\/chats$/, 200, async (_request, _response, url) => listChats(url.searchParams)],
+interface Listed {
+  data: unknown;
+  pagination?: Page & { total_records: number };
+}
+
+const routes: [route: RegExp, handle: (call: Call) => Promise<Listed | undefined>][] = [
+  [/^POST \/chats$/, async ({ body }) => ({ data: { id: createChat((await body()).name) } })],
+  [/^GET \/chats$/, async ({ page }) => listChats(page)],
   [
-    'POST',
-    /^\/chats\/(\d+)\/messages$/,
-    200,
-    async (request, response, _url, id) => {
-      const { message, stream: streamed } = await body(request);
-      if (streamed === false) return data(await respond(Number(id), String(message)));
-      return stream(response, Number(id), String(message));
+    /^POST \/chats\/(\d+)\/messages$/,
+    async ({ id, body, response }) => {
+      const { message, stream: isStreamed } = await body();
+      if (!isStreamed) return { data: await respond(Number(id), message) };
+      await stream(response, Number(id), message);
+      return undefined;
     },
   ],
-  [
-    'GET',
-    /^\/chats\/(\d+)\/messages$/,
-    200,
-    async (_request, _response, url, id) => listMessages(Number(id), url.searchParams),
-  ],
-  ['POST', /^\/chats\/upload-file$/, 200, async (request) => data(await upload(request))],
-  [
-    'POST',
-    /^\/batches$/,
-    202,
-    async (request) => data(createBatch((await body(request)) as unknown as BatchBody)),
-  ],
-  ['GET', /^\/batches\/([^/]+)$/, 200, async (_request, _response, _url, id) => data(readBatch(id))],
-  [
-    'GET',
-    /^\/batches\/([^/]+)\/results$/,
-    200,
-    async (_request, _response, url, id) => data(readResults(id, url.searchParams)),
-  ],
+  [/^GET \/chats\/(\d+)\/messages$/, async ({ id, page }) => listMessages(Number(id), page)],
+  [/^POST \/chats\/upload-file$/, async ({ request }) => ({ data: await upload(request) })],
+  [/^POST \/batches$/, async ({ body }) => ({ data: createBatch((await body()).requests) })],
+  [/^GET \/batches\/([^/]+)$/, async ({ id }) => ({ data: readBatch(id) })],
+  [/^GET \/batches\/([^/]+)\/results$/, async ({ id, page }) => ({ data: readResults(id, page) })],
 ];
 
-const server = createServer((request, response) => {
-  const url = new URL(request.url ?? '', 'http://bare');
-  const respondToRequest = async () => {
-    for (const [method, path, status, handler] of routes) {
-      const match = path.exec(url.pathname);
-      if (match === null || method !== request.method) continue;
-      const content = await handler(request, response, url, match[1] ?? '');
-      if (response.headersSent) return;
-      response.writeHead(status, { 'Content-Type': 'application/json' });
-      response.end(JSON.stringify({ message: null, error_code: 0, ...(content as object) }));
-      return;
-    }
-    throw new Error(`No such route: ${request.method} ${url.pathname}`);
+async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { pathname, searchParams } = new URL(request.url ?? '', 'http://bare');
+  const page = {
+    limit: Number(searchParams.get('limit') ?? 50),
+    offset: Number(searchParams.get('offset') ?? 0),
   };
-  respondToRequest().catch((error: unknown) => {
-    if (response.headersSent) {
-      response.destroy();
-      return;
-    }
-    response.writeHead(500, { 'Content-Type': 'application/json' });
-    response.end(JSON.stringify({ data: null, message: String(error), error_code: 10005 }));
-  });
-});
-server.listen(0, '127.0.0.1', () => {
-  console.log(JSON.stringify({ port: (server.address() as AddressInfo).port }));
-});
-endWithInput();
+  const body = async (): Promise<Body> => JSON.parse(await text(request));
+  for (const [route, respondTo] of routes) {
+    const match = route.exec(`${request.method} ${pathname}`);
+    if (match === null) continue;
+    const content = await respondTo({ id: match[1] ?? '', page, request, response, body });
+    if (content === undefined) return;
+    response.writeHead(200, { 'Content-Type': 'application/json' });
+    response.end(JSON.stringify({ message: null, error_code: 0, ...content }));
+    return;
+  }
+  throw new Error(`No such route: ${request.method} ${pathname}`);
+}
+
+serve(
+  createServer((request, response) => {
+    handle(request, response).catch((error: unknown) => {
+      if (response.headersSent) return void response.destroy();
+      response.writeHead(500, { 'Content-Type': 'application/json' });
+      response.end(JSON.stringify({ data: null, message: String(error), error_code: 10005 }));
+    });
+  }),
+);

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
+import { DatabaseSync } from 'node:sqlite';
 
 /** The bare server's database. The program that seeds pages writes to the same file. */
 export function openBareStore(folder: string) {
@@ -15,32 +15,26 @@ export function openBareStore(folder: string) {
       PRIMARY KEY (batch, position)) WITHOUT ROWID;
     CREATE TABLE IF NOT EXISTS files (id TEXT PRIMARY KEY, name TEXT, size INTEGER, at TEXT);
   `);
-  const statement = (sql: string) => {
-    const prepared = database.prepare(sql);
-    return {
-      run: (...values: SQLInputValue[]) => prepared.run(...values),
-      get: <Item>(...values: SQLInputValue[]) => prepared.get(...values) as Item | undefined,
-      all: <Item>(...values: SQLInputValue[]) => prepared.all(...values) as Item[],
-    };
-  };
+  const prepare = (sql: string) => database.prepare(sql);
+  const chatById = prepare('SELECT messages FROM chats WHERE id = ?');
   return {
-    addChat: statement('INSERT INTO chats (name, at) VALUES (?, ?)'),
-    putChat: statement('INSERT INTO chats (id, name, at, messages) VALUES (?, ?, ?, ?)'),
-    chat: statement('SELECT id, messages FROM chats WHERE id = ?'),
-    newestChat: statement('SELECT max(id) AS id FROM chats'),
-    chatsBetween: statement('SELECT * FROM chats WHERE id BETWEEN ? AND ? ORDER BY id DESC'),
-    addMessage: statement('INSERT INTO messages (chat, position, role, content, at) VALUES (?, ?, ?, ?, ?)'),
-    countMessages: statement('UPDATE chats SET messages = ? WHERE id = ?'),
-    messagesBetween: statement(
+    addChat: prepare('INSERT INTO chats (name, at) VALUES (?, ?)'),
+    putChat: prepare('INSERT INTO chats (id, name, at, messages) VALUES (?, ?, ?, ?)'),
+    countMessages: prepare('UPDATE chats SET messages = ? WHERE id = ?'),
+    newestChat: prepare('SELECT max(id) AS id FROM chats'),
+    chatsBetween: prepare('SELECT * FROM chats WHERE id BETWEEN ? AND ? ORDER BY id DESC'),
+    addMessage: prepare('INSERT INTO messages (chat, position, role, content, at) VALUES (?, ?, ?, ?, ?)'),
+    messagesBetween: prepare(
       'SELECT * FROM messages WHERE chat = ? AND position BETWEEN ? AND ? ORDER BY position',
     ),
-    addBatch: statement('INSERT INTO batches (id, total, at) VALUES (?, ?, ?)'),
-    batch: statement('SELECT * FROM batches WHERE id = ?'),
-    addRequest: statement('INSERT INTO requests (batch, position, custom_id, message) VALUES (?, ?, ?, ?)'),
-    endRequest: statement('UPDATE requests SET reply = ?, at = ? WHERE batch = ? AND position = ?'),
-    countRequest: statement('UPDATE batches SET ended = ended + 1 WHERE id = ?'),
-    requests: statement('SELECT * FROM requests WHERE batch = ? ORDER BY position LIMIT ? OFFSET ?'),
-    addFile: statement('INSERT INTO files (id, name, size, at) VALUES (?, ?, ?, ?)'),
+    addBatch: prepare('INSERT INTO batches (id, total, at) VALUES (?, ?, ?)'),
+    batch: prepare('SELECT * FROM batches WHERE id = ?'),
+    addRequest: prepare('INSERT INTO requests (batch, position, custom_id, message) VALUES (?, ?, ?, ?)'),
+    endRequest: prepare('UPDATE requests SET reply = ?, at = ? WHERE batch = ? AND position = ?'),
+    countRequest: prepare('UPDATE batches SET ended = ended + 1 WHERE id = ?'),
+    requests: prepare('SELECT * FROM requests WHERE batch = ? ORDER BY position LIMIT ? OFFSET ?'),
+    addFile: prepare('INSERT INTO files (id, name, size, at) VALUES (?, ?, ?, ?)'),
+    messagesOf: (chat: number): number => Number(chatById.get(chat)?.messages ?? 0),
     transact(work: () => void) {
       database.exec('BEGIN IMMEDIATE');
       try {

@@ -33,12 +33,14 @@ import type { WorkerData } from './batch-requests.ts';
 const { options, warm, measured } = workerData as WorkerData;
 process.env[variables.usageDays] = '400';
 const requestsPerBatch = 1000;
+/** Of a reply. */
+const milliseconds = 50 * options.slower;
 
 const agentRuntime: AgentRuntime = {
   async reply({ signal }, forwardTo) {
     const call = { model: 'openai:scripted', callType: 'chat' } as const;
     forwardTo({ type: 'call start', call });
-    await after(options.reply * options.slower, undefined, { signal });
+    await after(milliseconds, undefined, { signal });
     forwardTo({ type: 'text', text: 'A short reply' });
     forwardTo({ type: 'call end', call, usage: usageOfCall });
     return { cutShort: null, incomplete: null };

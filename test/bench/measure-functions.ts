@@ -2,10 +2,10 @@ import { bundleFunctions } from '#lib/function-bundles.ts';
 import { functionNames, webFunctionNames } from '#lib/function-table.ts';
 import { bundleSizes } from '#support/bundle-sizes.ts';
 import { makeStartProgram, type Start } from '#support/function-start.ts';
-import { markdownTable } from '../../bin/cost/markdown-table.ts';
-import type { FunctionReport } from './report.ts';
-import { formatNumber } from './report-table.ts';
-import { percentile } from './statistics.ts';
+import { median } from './statistics.ts';
+
+/** What a function loads, and how long a fresh process takes until it is ready for its first event. */
+export type FunctionReport = { name: string } & Record<string, string | number>;
 
 /**
  * Each round starts every function once, and an empty handler before each, so that other load on the machine slows down
@@ -33,40 +33,16 @@ export async function measureFunctions(
   }
   return sizes.map(({ name, start, baseline }) => {
     const medianOf = (value: (pair: { own: Start; empty: Start }) => number): number =>
-      percentile((pairs.get(name) ?? []).map(value), 0.5);
+      median((pairs.get(name) ?? []).map(value));
     return {
       name,
-      kilobytes: start.bytes / 1024,
-      above: (start.bytes - baseline.bytes) / 1024,
+      'KB at start': start.bytes / 1024,
+      'KB above its clients': (start.bytes - baseline.bytes) / 1024,
       modules: start.modules,
-      milliseconds: medianOf(({ own }) => own.elapsed),
-      ratio: medianOf(({ own, empty }) => own.elapsed / empty.elapsed),
-      processor: medianOf(({ own }) => own.processor),
-      processorRatio: medianOf(({ own, empty }) => own.processor / empty.processor),
+      'start, ms': medianOf(({ own }) => own.elapsed),
+      'start, to an empty handler': medianOf(({ own, empty }) => own.elapsed / empty.elapsed),
+      'processor, ms': medianOf(({ own }) => own.processor),
+      'processor, to an empty handler': medianOf(({ own, empty }) => own.processor / empty.processor),
     };
   });
 }
-
-export const functionTable = (functions: readonly FunctionReport[]): string =>
-  markdownTable([
-    [
-      'function',
-      'KB at start',
-      'KB above its clients',
-      'modules',
-      'start, ms',
-      'to an empty handler',
-      'processor, ms',
-      'to an empty handler',
-    ],
-    ...functions.map(({ name, ...figures }) => [
-      name,
-      formatNumber(figures.kilobytes),
-      formatNumber(figures.above),
-      formatNumber(figures.modules),
-      formatNumber(figures.milliseconds),
-      formatNumber(figures.ratio),
-      formatNumber(figures.processor),
-      formatNumber(figures.processorRatio),
-    ]),
-  ]);

@@ -1,7 +1,8 @@
 import { processTree } from '#support/process-tree.ts';
+import { eachAtOnce } from './each-at-once.ts';
 import type { LoadClient, TimedReply } from './load-client.ts';
 import { replyTo } from './reply-text.ts';
-import { turnsPerChat } from './sizes.ts';
+import { sumOf } from './statistics.ts';
 
 export interface RepliesOptions {
   client: Pick<LoadClient, 'createChat' | 'streamReply' | 'sendPlain'>;
@@ -22,6 +23,9 @@ export interface Replies {
   errors: string[];
 }
 
+/** As in a typical conversation of a user with an agent. */
+const turnsPerChat = 5;
+
 /** A workspace's chats are created one after the other, so more concurrent requests would only wait. */
 const chatsAtOnce = 4;
 
@@ -41,7 +45,7 @@ export async function measureReplies(options: RepliesOptions): Promise<Replies> 
   const start = performance.now();
   const until = start + options.seconds * 1000;
   let started = 0;
-  await repeatAtOnce(atOnce, chats, async (chatId) => {
+  await eachAtOnce(atOnce, chats, async (chatId) => {
     for (let turn = 1; turn <= turnsPerChat; turn += 1) {
       if (started === count || performance.now() > until || errors.length >= mostErrors) return;
       started += 1;
@@ -61,24 +65,12 @@ export async function measureReplies(options: RepliesOptions): Promise<Replies> 
 
 /** Processor time of a process and its descendants since their start, in milliseconds. */
 export const processorMilliseconds = async (pid: number): Promise<number> =>
-  (await processTree(pid)).reduce((sum, { processorSeconds }) => sum + processorSeconds * 1000, 0);
+  sumOf(await processTree(pid), ({ processorSeconds }) => processorSeconds * 1000);
 
-async function createChats(client: RepliesOptions['client'], count: number): Promise<number[]> {
+export async function createChats(client: Pick<LoadClient, 'createChat'>, count: number): Promise<number[]> {
   const chats: number[] = [];
-  await repeatAtOnce(chatsAtOnce, Array.from({ length: count }), async () => {
+  await eachAtOnce(chatsAtOnce, Array.from({ length: count }), async () => {
     chats.push(await client.createChat());
   });
   return chats;
-}
-
-async function repeatAtOnce<Each>(
-  atOnce: number,
-  each: readonly Each[],
-  work: (one: Each) => Promise<void>,
-): Promise<void> {
-  const left = each.values();
-  const worker = async () => {
-    for (const one of left) await work(one);
-  };
-  await Promise.all(Array.from({ length: atOnce }, worker));
 }

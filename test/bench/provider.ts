@@ -1,33 +1,24 @@
-import { join } from 'node:path';
-import { endChild, startProgram } from './child-program.ts';
-import type { CallTimes, Pace, ProviderCounts } from './scripted-provider.ts';
-
-const program = join(import.meta.dirname, 'scripted-provider.ts');
+import { startChildServer } from './child-server.ts';
+import type { CallTimes, Pace } from './scripted-provider.ts';
 
 export interface Provider {
   /** For OPENAI_BASE_URL. */
   url: string;
   setPace(pace: Pace): Promise<void>;
-  /** The number of model calls since the start. */
-  calls(): Promise<number>;
   /** The calls since the pace was set. */
-  times(): Promise<CallTimes[]>;
+  calls(): Promise<CallTimes[]>;
   close(): Promise<void>;
 }
 
 /** Starts the scripted provider in its own process. */
 export async function startProvider(): Promise<Provider> {
-  const { child, ready } = await startProgram<{ port: number }>(program, {});
-  const address = `http://127.0.0.1:${ready.port}`;
+  const { url, close } = await startChildServer('scripted-provider.ts', {});
   return {
-    url: `${address}/v1`,
+    url: `${url}/v1`,
     async setPace(pace) {
-      await fetch(`${address}/pace`, { method: 'PUT', body: JSON.stringify(pace) });
+      await fetch(`${url}/pace`, { method: 'PUT', body: JSON.stringify(pace) });
     },
-    async calls() {
-      return ((await (await fetch(`${address}/counts`)).json()) as ProviderCounts).calls;
-    },
-    times: async () => (await (await fetch(`${address}/times`)).json()) as CallTimes[],
-    close: () => endChild(child),
+    calls: async () => (await (await fetch(`${url}/calls`)).json()) as CallTimes[],
+    close,
   };
 }

@@ -1,56 +1,46 @@
 import { markdownTable } from '../../bin/cost/markdown-table.ts';
-import { type FigureName, figureNames, figures } from './figures.ts';
-import { type Report, type SubjectName, subjectNames } from './report.ts';
-import { type Summary, summarize } from './statistics.ts';
+import { median } from './statistics.ts';
+
+export const subjectNames = ['bare', 'service'] as const;
+export type SubjectName = (typeof subjectNames)[number];
+
+export interface RunReport {
+  /** Counted from 1; the subjects of one run follow each other. */
+  run: number;
+  subject: SubjectName;
+  /** By their labels. */
+  figures: Record<string, number>;
+  /** Wrong or missing replies and results. */
+  errors: string[];
+}
 
 /**
  * All figures as a Markdown table: the median over the runs with the least and the greatest, and the ratio to the bare
  * server. Each ratio compares figures of the same run, so that temporary load on the machine slows down both.
  */
-export function reportTable({ runs }: Pick<Report, 'runs'>): string {
-  const present = subjectNames.filter((name) => runs.some(({ subject }) => subject === name));
-  const figureOf = (run: number, subject: SubjectName, figure: FigureName): number | undefined =>
-    runs.find((one) => one.run === run && one.subject === subject)?.figures[figure];
-  const runNumbers = [...new Set(runs.map(({ run }) => run))];
-
-  const lines = figureNames.flatMap((figure) => {
-    const summaries = present.map((subject) =>
-      summaryOf(runNumbers.map((run) => figureOf(run, subject, figure))),
-    );
-    if (summaries.every((summary) => summary === undefined)) return [];
-    const ratios = runNumbers.map((run) =>
-      ratioOf(figureOf(run, 'service', figure), figureOf(run, 'bare', figure)),
-    );
-    const { label, unit } = figures[figure];
-    const cells = summaries.map(formatSummary);
-    if (present.length === subjectNames.length) cells.push(formatSummary(summaryOf(ratios)));
-    return [[unit === '' ? label : `${label}, ${unit === '/s' ? 'a second' : unit}`, ...cells]];
+export function reportTable(runs: readonly RunReport[]): string {
+  const runsOf = (name: SubjectName) => runs.filter(({ subject }) => subject === name);
+  const present = subjectNames.filter((name) => runsOf(name).length > 0);
+  const labels = [...new Set(runs.flatMap(({ figures }) => Object.keys(figures)))];
+  const lines = labels.map((label) => {
+    const ratios = runsOf('service').flatMap(({ run, figures }) => {
+      const own = figures[label];
+      const bare = runsOf('bare').find((one) => one.run === run)?.figures[label];
+      // The bare server has no emulator processes, for example.
+      return own === undefined || bare === undefined || bare === 0 ? [] : [own / bare];
+    });
+    const values = present.map((name) => runsOf(name).flatMap(({ figures }) => figures[label] ?? []));
+    return [label, ...[...values, ratios].map(formatSummary)];
   });
-  const counts = present.map(
-    (subject) => `${subject}, ${formatRuns(runs.filter((run) => run.subject === subject).length)}`,
-  );
-  const heads = ['median (least to greatest)', ...counts];
-  if (present.length === subjectNames.length) heads.push('service / bare');
-  return markdownTable([heads, ...lines]);
+  const counts = present.map((name) => `${name}, runs: ${runsOf(name).length}`);
+  return markdownTable([['median (least to greatest)', ...counts, 'service / bare'], ...lines]);
 }
 
-const summaryOf = (values: readonly (number | undefined)[]): Summary | undefined => {
-  const known = values.filter((value) => value !== undefined);
-  return known.length === 0 ? undefined : summarize(known);
-};
-
-/** Undefined if the bare server has no such figure, or zero, such as its emulator processes. */
-const ratioOf = (service: number | undefined, bare: number | undefined): number | undefined =>
-  service === undefined || bare === undefined || bare === 0 ? undefined : service / bare;
-
-const formatRuns = (count: number): string => (count === 1 ? '1 run' : `${count} runs`);
-
-function formatSummary(summary: Summary | undefined): string {
-  if (summary === undefined) return '–';
-  const { median, min, max } = summary;
-  return min === max
-    ? formatNumber(median)
-    : `${formatNumber(median)} (${formatNumber(min)} to ${formatNumber(max)})`;
+function formatSummary(values: readonly number[]): string {
+  if (values.length === 0) return '–';
+  const [min, max] = [Math.min(...values), Math.max(...values)];
+  const middle = formatNumber(median(values));
+  return min === max ? middle : `${middle} (${formatNumber(min)} to ${formatNumber(max)})`;
 }
 
 /** Three significant digits; whole numbers and numbers from 100 on without decimals. */
