@@ -2,21 +2,11 @@ import middy from '@middy/core';
 import type { APIGatewayAuthorizerResult, APIGatewayRequestAuthorizerEvent } from 'aws-lambda';
 import { ServiceError } from '#contract/errors.ts';
 import { formatLimits } from '#contract/rate-limits.ts';
-import { authorizeRequest } from '#domain/workspaces/authorize-request.ts';
-import { apiKeys, clock, log, meter, stageLimits, workspaces } from '#runtime/composition/services.ts';
 import { environment } from '#runtime/environment/environment.ts';
 import { signedCallerField } from '#runtime/environment/variables.ts';
 import { signCaller } from '#runtime/http/signed-caller.ts';
 import { endInvocation, observedRequests } from '#runtime/observability/invocation.ts';
-
-const authorize = authorizeRequest({
-  apiKeys: apiKeys(),
-  clock,
-  log,
-  meter,
-  stageLimits: stageLimits(),
-  workspaces: workspaces(),
-});
+import { authorize } from '#runtime/routes/authorize-request.ts';
 
 /** The gateway maps `Unauthorized` to 400/10001, a Deny policy to 403/10001, and any other error to 500/10005. */
 const unauthorized = () => new Error('Unauthorized');

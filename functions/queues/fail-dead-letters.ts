@@ -1,25 +1,10 @@
 import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
 import type { QueuedRequests } from '#domain/batches/batch-queue.ts';
 import { failBatchItems } from '#domain/batches/fail-batch-items.ts';
-import {
-  batches,
-  batchQueue,
-  batchWorkflow,
-  clock,
-  log,
-  queueSettings,
-  replySettings,
-} from '#runtime/composition/services.ts';
+import { log, queueServices, replySettings } from '#runtime/composition/services.ts';
 import { observed } from '#runtime/observability/observed.ts';
 
-const fail = failBatchItems({
-  batches: batches(),
-  batchQueue: batchQueue(),
-  batchWorkflow: batchWorkflow(),
-  clock,
-  queueSettings: queueSettings(),
-  replySettings: replySettings(),
-});
+const fail = failBatchItems({ ...queueServices(), replySettings: replySettings() });
 
 /** Fails the batch requests of dead letters. */
 export const handler = observed(async ({ Records }: SQSEvent): Promise<SQSBatchResponse> => {

@@ -1,12 +1,8 @@
 import { reconcileBatches } from '#domain/batches/reconcile-batches.ts';
 import {
-  batches,
-  batchQueue,
-  batchWorkflow,
-  clock,
   deliveries,
   log,
-  queueSettings,
+  queueServices,
   reconciliationIndex,
   replySettings,
 } from '#runtime/composition/services.ts';
@@ -14,13 +10,9 @@ import { measurements } from '#runtime/observability/invocation.ts';
 import { observed } from '#runtime/observability/observed.ts';
 
 const reconcile = reconcileBatches({
-  batches: batches(),
-  batchQueue: batchQueue(),
-  batchWorkflow: batchWorkflow(),
-  clock,
+  ...queueServices(),
   deliveries: deliveries(),
   log,
-  queueSettings: queueSettings(),
   reconciliationIndex: reconciliationIndex(),
   replySettings: replySettings(),
 });

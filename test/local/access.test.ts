@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import * as dynamodb from '@aws-sdk/client-dynamodb';
 import { EncryptCommand, KMSClient } from '@aws-sdk/client-kms';
@@ -13,12 +12,12 @@ import { DescribeExecutionCommand, SFNClient, StartExecutionCommand } from '@aws
 import { ReceiveMessageCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { PERMISSION_NOTES } from '#local/iam/permission-uses.ts';
-import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
+import { runTemplate } from '#local/run-template.ts';
+import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
 import { findUnusedPermissions } from '#support/unused-permissions.ts';
 import { clientOptions } from './fixture/start-background.ts';
-import { makeDataDir } from './fixture/start-fixture.ts';
 import { synthesizeFixture } from './fixture/synthesize-fixture.ts';
 
 interface Credentials {
@@ -27,10 +26,6 @@ interface Credentials {
   sessionToken?: string;
 }
 
-let run: RunningTemplate;
-let dataDir: string;
-let role: Credentials;
-let user: string;
 const notes = () => path.join(dataDir, 'notes');
 const rejections: string[] = [];
 const logs: string[] = [];
@@ -43,28 +38,24 @@ const ref = (prefix: string): string => {
   return run.physicalIds[id ?? ''] ?? '';
 };
 
-beforeAll(async () => {
-  dataDir = await makeDataDir();
-  const { [PERMISSION_NOTES]: given } = process.env;
-  process.env[PERMISSION_NOTES] = notes();
-  run = await runTemplate({
+const dataDir = await temporaryFolder('local-data-');
+const { [PERMISSION_NOTES]: given } = process.env;
+process.env[PERMISSION_NOTES] = notes();
+const run = closeAfterTests(
+  await runTemplate({
     assembly: await synthesizeFixture('Access'),
     dataDir,
     port: 0,
     onDenied: (message) => rejections.push(message),
     onLog: ({ line }) => logs.push(line),
-  });
-  if (given === undefined) delete process.env[PERMISSION_NOTES];
-  else process.env[PERMISSION_NOTES] = given;
-  const lambda = new LambdaClient(clientOptions(run.endpoints.lambda));
-  const { Payload } = await lambda.send(new InvokeCommand({ FunctionName: ref('Caller') }));
-  role = JSON.parse(Payload?.transformToString() ?? '') as Credentials;
-  user = `arn:aws:sts::000000000000:assumed-role/${run.outputs.RoleName}/${ref('Caller')}`;
-});
-afterAll(async () => {
-  await run.close();
-  await rm(dataDir, { recursive: true, force: true });
-});
+  }),
+);
+if (given === undefined) delete process.env[PERMISSION_NOTES];
+else process.env[PERMISSION_NOTES] = given;
+const lambda = new LambdaClient(clientOptions(run.endpoints.lambda));
+const { Payload } = await lambda.send(new InvokeCommand({ FunctionName: ref('Caller') }));
+const role = JSON.parse(Payload?.transformToString() ?? '') as Credentials;
+const user = `arn:aws:sts::000000000000:assumed-role/${run.outputs.RoleName}/${ref('Caller')}`;
 
 const as = (credentials: Credentials, endpoint: string) => ({
   ...clientOptions(endpoint),

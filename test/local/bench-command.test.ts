@@ -1,22 +1,17 @@
 import { spawn } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdtemp, readdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
+import { temporaryFolder } from '#support/close-after-tests.ts';
 import type { RunReport } from '../bench/report-table.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 
 const command = resolve(import.meta.dirname, '../bench/bench.ts');
 
-let folder: string;
-let temporary: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'bench-command-'));
-  temporary = await mkdtemp(join(folder, 'temporary-'));
-});
-afterAll(() => rm(folder, { recursive: true }));
+const folder = await temporaryFolder('bench-command-');
+const temporary = await mkdtemp(join(folder, 'temporary-'));
 
 /** Runs `npm run bench -- …` with its own folder for temporary files. */
 async function bench(...words: string[]) {

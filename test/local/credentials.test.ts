@@ -1,20 +1,17 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { authorizationOf, type Credentials } from '#local/iam/signature.ts';
-import { type BackgroundRun, startBackground } from './fixture/start-background.ts';
-import { type FixtureRun, startFixture } from './fixture/start-fixture.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { startBackground } from './fixture/start-background.ts';
+import { startFixture } from './fixture/start-fixture.ts';
 
-let runs: [FixtureRun, BackgroundRun];
+const runs = [closeAfterTests(await startFixture()), closeAfterTests(await startBackground())];
 const endpoints = new Map<string, string>();
-beforeAll(async () => {
-  runs = await Promise.all([startFixture(), startBackground()]);
-  for (const run of runs)
-    for (const [service, endpoint] of Object.entries(run.endpoints))
-      if (endpoint !== '' && service !== 'gateway') endpoints.set(service, endpoint);
-});
-afterAll(() => Promise.all(runs.map((run) => run.close())));
+for (const run of runs)
+  for (const [service, endpoint] of Object.entries(run.endpoints))
+    if (endpoint !== '' && service !== 'gateway') endpoints.set(service, endpoint);
 
 /** A request for an existing operation of each service, as the service's own clients send it. */
 const requests: Record<string, { url?: string; method?: string; target?: string; input?: object }> = {

@@ -1,32 +1,17 @@
-import { rm } from 'node:fs/promises';
 import { type IncomingMessage, request } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { readResponseHeadersPolicy } from '#local/cloudfront/response-headers-policy.ts';
-import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
 import { clientOptions } from './fixture/start-background.ts';
-import { makeDataDir } from './fixture/start-fixture.ts';
+import { startFixture } from './fixture/start-fixture.ts';
 import { synthesizeFixture } from './fixture/synthesize-fixture.ts';
 
-let run: RunningTemplate;
-let dataDir: string;
-let front: string;
 const lines: string[] = [];
-beforeAll(async () => {
-  dataDir = await makeDataDir();
-  run = await runTemplate({
-    assembly: await synthesizeFixture('Web'),
-    dataDir,
-    port: 0,
-    onLog: ({ line }) => lines.push(line),
-  });
-  front = new URL(run.url).origin;
-});
-afterAll(async () => {
-  await run.close();
-  await rm(dataDir, { recursive: true, force: true });
-});
+const assembly = await synthesizeFixture('Web');
+const run = closeAfterTests(await startFixture({ assembly, onLog: ({ line }) => lines.push(line) }));
+const front = new URL(run.url).origin;
 
 interface Delivered {
   method: string;

@@ -1,15 +1,12 @@
 import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { closeAfterTests } from '#support/close-after-tests.ts';
 import { seededRandom } from '#support/seeded-random.ts';
 import { openCheckpoint } from './fixture/open-checkpoint.ts';
-import { type FixtureRun, startFixture } from './fixture/start-fixture.ts';
+import { startFixture } from './fixture/start-fixture.ts';
 
-let run: FixtureRun;
-beforeAll(async () => {
-  run = await startFixture({ maxConcurrency: 3 });
-});
-afterAll(() => run.close());
+const run = closeAfterTests(await startFixture({ maxConcurrency: 3 }));
 
 const invocations = async () =>
   ((await (await run.act({ do: 'count' })).json()) as { invocations: number }).invocations;

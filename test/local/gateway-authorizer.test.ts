@@ -1,14 +1,11 @@
 import { DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
 import { openCheckpoint } from './fixture/open-checkpoint.ts';
 import { type FixtureRun, startFixture } from './fixture/start-fixture.ts';
 
-let run: FixtureRun;
-beforeAll(async () => {
-  run = await startFixture();
-});
-afterAll(() => run.close());
+const run = closeAfterTests(await startFixture());
 
 const call = (path: string, word?: string, method = 'GET', on = run) =>
   on.fetch(path, { method, headers: word === undefined ? {} : { Authorization: word } });

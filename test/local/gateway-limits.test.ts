@@ -1,11 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { type FixtureRun, startFixture } from './fixture/start-fixture.ts';
+import { describe, expect, it, vi } from 'vitest';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { startFixture } from './fixture/start-fixture.ts';
 
-let run: FixtureRun;
-beforeAll(async () => {
-  run = await startFixture();
-});
-afterAll(() => run.close());
+const run = closeAfterTests(await startFixture());
 
 const MEGABYTE = 1024 * 1024;
 const post = (bytes: number) => run.fetch('count', { method: 'POST', body: 'x'.repeat(bytes) });

@@ -1,14 +1,11 @@
 import { request as httpRequest } from 'node:http';
 import type { APIGatewayProxyEvent } from 'aws-lambda';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { readMock } from '#local/gateway/respond-mock.ts';
-import { type FixtureRun, startFixture } from './fixture/start-fixture.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { startFixture } from './fixture/start-fixture.ts';
 
-let run: FixtureRun;
-beforeAll(async () => {
-  run = await startFixture({ environment: { EXTRA: 'value' } });
-});
-afterAll(() => run.close());
+const run = closeAfterTests(await startFixture({ environment: { EXTRA: 'value' } }));
 
 interface Echo {
   event: APIGatewayProxyEvent;

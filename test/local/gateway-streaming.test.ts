@@ -1,15 +1,12 @@
 import { once } from 'node:events';
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { closeAfterTests } from '#support/close-after-tests.ts';
 import { type Checkpoint, openCheckpoint } from './fixture/open-checkpoint.ts';
-import { type FixtureRun, startFixture } from './fixture/start-fixture.ts';
+import { startFixture } from './fixture/start-fixture.ts';
 
-let run: FixtureRun;
 let checkpoint: Checkpoint;
-beforeAll(async () => {
-  run = await startFixture();
-});
-afterAll(() => run.close());
+const run = closeAfterTests(await startFixture());
 beforeEach(async () => {
   checkpoint = await openCheckpoint();
 });

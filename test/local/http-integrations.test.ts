@@ -1,25 +1,11 @@
-import { rm } from 'node:fs/promises';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
-import { makeDataDir } from './fixture/start-fixture.ts';
+import { describe, expect, it, vi } from 'vitest';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { startFixture } from './fixture/start-fixture.ts';
 import { synthesizeFixture } from './fixture/synthesize-fixture.ts';
 
-let run: RunningTemplate;
-let dataDir: string;
 let repeated: 'meanwhile' | 'afterwards' | undefined;
-beforeAll(async () => {
-  dataDir = await makeDataDir();
-  run = await runTemplate({
-    assembly: await synthesizeFixture('Web'),
-    dataDir,
-    port: 0,
-    faults: { repeatedRequest: () => repeated },
-  });
-});
-afterAll(async () => {
-  await run.close();
-  await rm(dataDir, { recursive: true, force: true });
-});
+const assembly = await synthesizeFixture('Web');
+const run = closeAfterTests(await startFixture({ assembly, faults: { repeatedRequest: () => repeated } }));
 
 interface Delivered {
   method: string;

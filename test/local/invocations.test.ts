@@ -1,22 +1,18 @@
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
-import { type FixtureRun, startFixture } from './fixture/start-fixture.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { startFixture } from './fixture/start-fixture.ts';
 
-let run: FixtureRun;
-let client: LambdaClient;
-let name: string;
-beforeAll(async () => {
-  run = await startFixture();
-  client = new LambdaClient({
-    endpoint: run.endpoints.lambda,
-    region: 'us-east-1',
-    credentials: operatorCredentials,
-  });
-  await run.act({ do: 'count' });
-  name = run.workers().find(({ functionName }) => /-Act[0-9A-F]{8}$/.test(functionName))?.functionName ?? '';
+const run = closeAfterTests(await startFixture());
+const client = new LambdaClient({
+  endpoint: run.endpoints.lambda,
+  region: 'us-east-1',
+  credentials: operatorCredentials,
 });
-afterAll(() => run.close());
+await run.act({ do: 'count' });
+const name =
+  run.workers().find(({ functionName }) => /-Act[0-9A-F]{8}$/.test(functionName))?.functionName ?? '';
 
 const invoke = async (FunctionName: string, query: Record<string, string>) => {
   const Payload = JSON.stringify({ queryStringParameters: query });

@@ -8,17 +8,13 @@ import {
   SQSClient,
 } from '@aws-sdk/client-sqs';
 import type { SQSEvent } from 'aws-lambda';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { type BackgroundRun, clientOptions, startBackground } from './fixture/start-background.ts';
+import { describe, expect, it, vi } from 'vitest';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { clientOptions, startBackground } from './fixture/start-background.ts';
 
-let run: BackgroundRun;
-let sqs: SQSClient;
-beforeAll(async () => {
-  // Failed messages are redelivered at once, yet a slow start on a busy machine does not cause a second delivery.
-  run = await startBackground({ redeliverySeconds: 0 });
-  sqs = new SQSClient(clientOptions(run.endpoints.sqs));
-});
-afterAll(() => run.close());
+// Failed messages are redelivered at once, yet a slow start on a busy machine does not cause a second delivery.
+const run = closeAfterTests(await startBackground({ redeliverySeconds: 0 }));
+const sqs = new SQSClient(clientOptions(run.endpoints.sqs));
 
 const send = (queue: string, body: string, group?: string) =>
   sqs.send(

@@ -1,23 +1,17 @@
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { serveWire } from '#local/dynamodb/serve-wire.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
-
-const endings: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const end of endings.splice(0).reverse()) await end();
-});
+import { listenLocally } from '#support/listen-locally.ts';
 
 /** The wire in front of a scripted emulator, and the operators' writes that it has reported. */
 async function startWire(emulator: RequestListener) {
-  const server = createServer(emulator);
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  endings.push(() => server.close());
+  const { url, close } = await listenLocally(createServer(emulator));
+  onTestFinished(close);
   const writes: number[] = [];
   const wire = await serveWire({
-    emulator: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    emulator: url,
     shapes: new Map(),
     faults: {},
     record: undefined,
@@ -35,7 +29,7 @@ async function startWire(emulator: RequestListener) {
       },
     },
   });
-  endings.push(wire.close);
+  onTestFinished(wire.close);
   const clientOf = (sessionToken?: string) => {
     const client = new DynamoDBClient({
       endpoint: wire.endpoint,
@@ -43,7 +37,7 @@ async function startWire(emulator: RequestListener) {
       credentials: { ...operatorCredentials, ...(sessionToken !== undefined && { sessionToken }) },
       maxAttempts: 1,
     });
-    endings.push(() => client.destroy());
+    onTestFinished(() => client.destroy());
     return client;
   };
   return { writes, operator: clientOf(), lambda: clientOf('a-function') };

@@ -1,13 +1,7 @@
 import { rm } from 'node:fs/promises';
-import { afterEach, expect, it, vi } from 'vitest';
-import { runTemplate } from '#local/run-template.ts';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { changeAssembly } from './fixture/change-assembly.ts';
-import { makeDataDir } from './fixture/start-fixture.ts';
-
-const ends: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
-});
+import { startFixture } from './fixture/start-fixture.ts';
 
 /** Starts a run whose web function has these limits, and returns its address. */
 async function startWeb(endpoint: Record<string, object>, perEnvironment = 64): Promise<string> {
@@ -18,10 +12,9 @@ async function startWeb(endpoint: Record<string, object>, perEnvironment = 64): 
         Object.assign(Properties.ServiceConfig as object, { MaxConcurrencyPerEnvironment: perEnvironment });
     }
   });
-  const dataDir = await makeDataDir();
-  const run = await runTemplate({ assembly, dataDir, port: 0 });
-  ends.push(() => Promise.all([assembly, dataDir].map((f) => rm(f, { recursive: true }))).then(() => {}));
-  ends.push(() => run.close());
+  onTestFinished(() => rm(assembly, { recursive: true }));
+  const run = await startFixture({ assembly });
+  onTestFinished(() => run.close());
   return `${new URL(run.url).origin}/live/web`;
 }
 

@@ -9,8 +9,9 @@ import {
   StartExecutionCommand,
   StopExecutionCommand,
 } from '@aws-sdk/client-sfn';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type BackgroundRun, clientOptions, startBackground } from './fixture/start-background.ts';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { clientOptions, startBackground } from './fixture/start-background.ts';
 
 interface CallbackRequest {
   readonly token: string;
@@ -19,13 +20,8 @@ interface CallbackRequest {
   readonly attempt: number;
 }
 
-let run: BackgroundRun;
-let sfn: SFNClient;
-beforeAll(async () => {
-  run = await startBackground({ waitMilliseconds: { 'Wait for its time': 0 } });
-  sfn = new SFNClient(clientOptions(run.endpoints.sfn));
-});
-afterAll(() => run.close());
+const run = closeAfterTests(await startBackground({ waitMilliseconds: { 'Wait for its time': 0 } }));
+const sfn = new SFNClient(clientOptions(run.endpoints.sfn));
 beforeEach(() => {
   run.script('Asked', () => ({}));
   run.script('Told', () => ({}));

@@ -1,50 +1,32 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { StreamEvent } from '#contract/events.ts';
 import { agentctlOf } from '#support/agentctl.ts';
-import { type Client, clientOf } from '#support/client.ts';
-import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
-import {
-  createPublishedAgent,
-  createTenant,
-  type Service,
-  startService,
-  type Tenant,
-} from '#support/service.ts';
-import { startWebServer, type WebServer } from '#support/tool-use.ts';
+import { clientOf } from '#support/client.ts';
+import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
+import type { ModelCall } from '#support/scripted-model.ts';
+import { createPublishedAgent, createTenant } from '#support/service.ts';
+import { startWebServer } from '#support/tool-use.ts';
 import { createChat, historyOf, send, stepThrough } from '#support/turns.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
-let model: ScriptedModel;
-let web: WebServer;
-let service: Service;
-let tenant: Tenant;
-let client: Client;
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'conversation-'));
-  model = await startScriptedModel();
-  web = await startWebServer((_request, response) =>
+const folder = await temporaryFolder('conversation-');
+const web = closeAfterTests(
+  await startWebServer((_request, response) =>
     response
       .writeHead(200, { 'Content-Type': 'text/html; charset=utf-8' })
       .end('<title>Tides</title><p>High water is at nine.</p>'),
-  );
-  service = await startService({
-    variables: { OPENAI_BASE_URL: model.url, OUTBOUND_ALLOW: `127.0.0.1:${web.port}` },
-  });
-  tenant = await createTenant({ titles: false });
-  client = clientOf(service, tenant);
-  const file = join(folder, 'harbour.md');
-  await writeFile(file, '# Harbour\n\nThe ferry leaves an hour after high water.\n');
-  await agentctlOf(service).json('knowledge', 'add', '--workspace', tenant.workspaceId, file);
+  ),
+);
+const { model, service } = await useScriptedService({
+  variables: { OUTBOUND_ALLOW: `127.0.0.1:${web.port}` },
 });
-afterAll(async () => {
-  await service.close();
-  await web.close();
-  await model.close();
-  await rm(folder, { recursive: true });
-});
+const tenant = await createTenant({ titles: false });
+const client = clientOf(service, tenant);
+const file = join(folder, 'harbour.md');
+await writeFile(file, '# Harbour\n\nThe ferry leaves an hour after high water.\n');
+await agentctlOf(service).json('knowledge', 'add', '--workspace', tenant.workspaceId, file);
 
 // The called agent has no look-up tool, because the chat belongs to its caller.
 it('searches documents and the history, reads a page and asks another agent, live, step by step', async () => {

@@ -1,38 +1,24 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { agentDefinition } from '#contract/agent.ts';
 import type { StreamEvent } from '#contract/events.ts';
 import type { MessageResource } from '#contract/message.ts';
 import { publishAgent } from '#domain/agents/publish-agent.ts';
 import { updateAgent } from '#domain/agents/update-agent.ts';
 import { type Client, clientOf } from '#support/client.ts';
-import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import type { ModelCall } from '#support/scripted-model.ts';
 import {
   type AgentFields,
   createPublishedAgent,
   createTenant,
   operator,
-  type Service,
-  startService,
   type Tenant,
 } from '#support/service.ts';
 import { createChat, historyOf, send, stepThrough } from '#support/turns.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
-let model: ScriptedModel;
-let service: Service;
-let tenant: Tenant;
-let client: Client;
-beforeAll(async () => {
-  model = await startScriptedModel();
-  service = await startService({
-    variables: { OPENAI_BASE_URL: model.url, STREAM_TIMEOUT_SECONDS: '2' },
-    maxConcurrency: 3,
-  });
-  tenant = await createTenant({ model: 'openai:test', titles: false });
-  client = clientOf(service, tenant);
-});
-afterAll(async () => {
-  await service.close();
-  await model.close();
+const { model, service, tenant, client } = await useScriptedService({
+  variables: { STREAM_TIMEOUT_SECONDS: '2' },
+  maxConcurrency: 3,
 });
 
 /** Scripts the model, call by call. */

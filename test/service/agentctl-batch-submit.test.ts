@@ -1,34 +1,24 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { BatchResource, BatchResultResource } from '#contract/batch.ts';
 import type { MessageResource } from '#contract/message.ts';
 import { type ClientCommand, clientCommand } from '#support/client-command.ts';
-import { type FrontServer, startFront } from '#support/front-server.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { startFront } from '#support/front-server.ts';
 import { type OpenTenant, openTenant } from '#support/open-tenant.ts';
 import { isCreation } from '#support/scripted-batches.ts';
-import { type ModelCall, type OpenAiModel, startScriptedModel } from '#support/scripted-model.ts';
-import { type Service, startService } from '#support/service.ts';
+import type { ModelCall } from '#support/scripted-model.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
-let model: OpenAiModel;
-let service: Service;
-let front: FrontServer;
 let folder: string;
 let file: string;
 let tenant: OpenTenant;
 let agentctl: ClientCommand;
 
-beforeAll(async () => {
-  model = await startScriptedModel();
-  service = await startService();
-  front = await startFront(service.baseUrl);
-});
-afterAll(async () => {
-  await front.close();
-  await service.close();
-  await model.close();
-});
+const { model, service } = await useScriptedService();
+const front = closeAfterTests(await startFront(service.baseUrl));
 beforeEach(async () => {
   tenant = await openTenant(service, { model: model.sharedName });
   agentctl = clientCommand(front, tenant);

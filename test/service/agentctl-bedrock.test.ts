@@ -1,43 +1,31 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { runAgentctlCommand } from '#support/agentctl-process.ts';
+import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
+import { listenLocally } from '#support/listen-locally.ts';
 import type { CommandEnd } from '#support/serve-agentctl.ts';
-import { createTenant, type Service, startService } from '#support/service.ts';
+import { createTenant } from '#support/service.ts';
+import { useService } from '#support/use-service.ts';
 
 const listed = 'eu.amazon.nova-lite-v1:0';
 
-let service: Service;
-let folder: string;
-let workspaceId: string;
-/** A server that stands in for CloudFormation and STS of an AWS account. */
-let account: Server;
 /** The outputs of the stack that CloudFormation describes. */
 let outputs: Record<string, string>;
-beforeAll(async () => {
-  service = await startService();
-  folder = await mkdtemp(join(tmpdir(), 'agentctl-'));
-  ({ workspaceId } = await createTenant());
-  account = createServer(async (request, response) => {
-    const received = await text(request);
-    response
-      .setHeader('Content-Type', 'text/xml')
-      .end(received.includes('Action=GetCallerIdentity') ? callerIdentity : describeStacks(outputs));
-  });
-  await new Promise<void>((listening) => account.listen(0, '127.0.0.1', listening));
+const service = await useService();
+const folder = await temporaryFolder('agentctl-');
+const { workspaceId } = await createTenant();
+/** A server that stands in for CloudFormation and STS of an AWS account. */
+const server = createServer(async (request, response) => {
+  const received = await text(request);
+  response
+    .setHeader('Content-Type', 'text/xml')
+    .end(received.includes('Action=GetCallerIdentity') ? callerIdentity : describeStacks(outputs));
 });
-afterAll(async () => {
-  account.close();
-  await service.close();
-  await rm(folder, { recursive: true, force: true });
-});
-
-const addressOf = (server: Server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+const account = closeAfterTests(await listenLocally(server));
 
 const callerIdentity = `<GetCallerIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><GetCallerIdentityResult>
     <Arn>arn:aws:iam::123456789012:user/operator</Arn><UserId>AIDAOPERATOR</UserId><Account>123456789012</Account>
@@ -57,8 +45,8 @@ const describeStacks = (values: Record<string, string>): string => {
 /** Runs agentctl until it ends. All local runs have the table of this service. */
 const agentctl = (args: string[]): Promise<CommandEnd> =>
   runAgentctlCommand(args.includes('--stack') ? 'a stack' : 'a local run', args, {
-    AWS_ENDPOINT_URL_CLOUDFORMATION: addressOf(account),
-    AWS_ENDPOINT_URL_STS: addressOf(account),
+    AWS_ENDPOINT_URL_CLOUDFORMATION: account.url,
+    AWS_ENDPOINT_URL_STS: account.url,
     AWS_ENDPOINT_URL_DYNAMODB: service.run.endpoints.dynamodb,
   });
 

@@ -1,38 +1,26 @@
 import { existsSync } from 'node:fs';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
 import type { StreamEvent } from '#contract/events.ts';
 import { agentctlWords } from '#support/agentctl-process.ts';
 import { type ClientCommand, clientCommand } from '#support/client-command.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
 import { startProgram } from '#support/command.ts';
-import { type FrontRequest, type FrontServer, startFront } from '#support/front-server.ts';
+import { type FrontRequest, startFront } from '#support/front-server.ts';
 import { type OpenTenant, openTenant } from '#support/open-tenant.ts';
-import { callsByMessage, type OpenAiModel, startScriptedModel } from '#support/scripted-model.ts';
-import { createTenant, type Service, startService } from '#support/service.ts';
+import { createTenant } from '#support/service.ts';
 import { contentsOf, historyOf } from '#support/turns.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
-let model: OpenAiModel;
-let service: Service;
-let front: FrontServer;
 let tenant: OpenTenant;
 let agentctl: ClientCommand;
-let callFor: ReturnType<typeof callsByMessage>;
 
-beforeAll(async () => {
-  model = await startScriptedModel();
-  model.onPlainCall = (call) => {
-    call.chunk('A title');
-    call.finish();
-  };
-  callFor = callsByMessage(model);
-  service = await startService();
-  front = await startFront(service.baseUrl);
-});
-afterAll(async () => {
-  await front.close();
-  await service.close();
-  await model.close();
-});
+const { model, callFor, service } = await useScriptedService();
+model.onPlainCall = (call) => {
+  call.chunk('A title');
+  call.finish();
+};
+const front = closeAfterTests(await startFront(service.baseUrl));
 beforeEach(async () => {
   tenant = await openTenant(service, { model: model.sharedName });
   agentctl = clientCommand(front, tenant);

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { agentctlOf } from '#support/agentctl.ts';
 import { clientOf } from '#support/client.ts';
 import { openTenant, summaryOf } from '#support/open-tenant.ts';
-import { type Service, startService } from '#support/service.ts';
+import { useService } from '#support/use-service.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -23,11 +23,7 @@ interface Issued {
 const allowed = '200/0 success';
 const rejected = '400/10001 Missing or invalid API key: send a valid key in the header x-api-key';
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service.close());
+const service = await useService();
 
 it('a key is rotated: both work for the overlap, then the new one alone, and the list tells which were used', async () => {
   const { json, run } = agentctlOf(service);

@@ -1,20 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { UploadedFile } from '#contract/message.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { fileBucketOf } from '#support/file-bucket.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { pdf } from '#support/sample-files.ts';
-import { type Service, startService } from '#support/service.ts';
 import { uploaderOf } from '#support/upload.ts';
+import { useService } from '#support/use-service.ts';
 
-let service: Service;
-let tenant: OpenTenant;
-beforeAll(async () => {
-  service = await startService();
-  tenant = await openTenant(service);
-});
-afterAll(() => service.close());
+const service = await useService();
+const tenant = await openTenant(service);
 
 async function uploadTo(own: OpenTenant, name: string, data?: unknown): Promise<UploadedFile> {
   const response = await uploaderOf(service, own).file(name, pdf(name), { type: 'application/pdf', data });

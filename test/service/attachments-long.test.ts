@@ -1,24 +1,14 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { lastPrompt, openAttachmentChat } from '#support/attaching.ts';
-import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
-import { type Service, startService } from '#support/service.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
 const isSoak = process.env.SOAK !== undefined;
 /** In the soak, the longest text that the extraction returns, 38 MB; otherwise a little more than a look-up reads. */
 const characters = isSoak ? 19_000_000 : 4_100_000;
 const filesOfMessage = isSoak ? 10 : 1;
 
-let model: ScriptedModel;
-let service: Service;
-beforeAll(async () => {
-  model = await startScriptedModel();
-  service = await startService({ variables: { OPENAI_BASE_URL: model.url } });
-});
-// Closing fails if a function has used more memory than its limit.
-afterAll(async () => {
-  await service.close();
-  await model.close();
-});
+// It fails to close if a function has used more memory than its limit.
+const { model, service } = await useScriptedService({});
 
 it('a chat goes on whose two messages attach texts of 38 MB', {
   timeout: isSoak ? 1_800_000 : 120_000,

@@ -1,33 +1,22 @@
 import { randomFillSync } from 'node:crypto';
 import { imageSize } from 'image-size';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import { countPreparedFiles, lastPrompt, openAttachmentChat } from '#support/attaching.ts';
 import { submit, waitForBatchEnd } from '#support/batches.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { functionIds } from '#support/entry-points.ts';
 import { fileBucketOf } from '#support/file-bucket.ts';
 import { pngOf } from '#support/image-bytes.ts';
 import { pdfOf, presentation, wordBody } from '#support/office-documents.ts';
 import { docx, gif, jpeg, png, webp, zip } from '#support/sample-files.ts';
-import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
-import { type Service, startService } from '#support/service.ts';
-import { startWebServer, type WebServer } from '#support/tool-use.ts';
+import { startWebServer } from '#support/tool-use.ts';
+import { useScriptedService } from '#support/use-service.ts';
 import { wordDocument } from '#support/word-document.ts';
 
-let model: ScriptedModel;
-let service: Service;
-let web: WebServer;
-beforeAll(async () => {
-  model = await startScriptedModel();
-  web = await startWebServer((_request, response) => response.end());
-  service = await startService({ variables: { OPENAI_BASE_URL: model.url }, recordCalls: true });
-});
-afterAll(async () => {
-  await service.close();
-  await web.close();
-  await model.close();
-});
+const web = closeAfterTests(await startWebServer((_request, response) => response.end()));
+const { model, service } = await useScriptedService({ recordCalls: true });
 
 const fact = 'The ferry to Aegina leaves at 10:17';
 const openXml = 'application/vnd.openxmlformats-officedocument';

@@ -1,7 +1,7 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir, userInfo } from 'node:os';
+import { writeFile } from 'node:fs/promises';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { publishAgent } from '#domain/agents/publish-agent.ts';
 import { unpublishAgent } from '#domain/agents/unpublish-agent.ts';
 import { updateAgent } from '#domain/agents/update-agent.ts';
@@ -10,21 +10,15 @@ import { createWorkspace } from '#domain/workspaces/create-workspace.ts';
 import { rotateApiKey } from '#domain/workspaces/rotate-api-key.ts';
 import { auditLog } from '#runtime/composition/services.ts';
 import { agentctlOf } from '#support/agentctl.ts';
+import { temporaryFolder } from '#support/close-after-tests.ts';
 import { openTenant } from '#support/open-tenant.ts';
-import { operator, type Service, startService } from '#support/service.ts';
+import { operator } from '#support/service.ts';
+import { useService } from '#support/use-service.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 
-let service: Service;
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'audit-'));
-  service = await startService();
-});
-afterAll(async () => {
-  await service.close();
-  await rm(folder, { recursive: true });
-});
+const folder = await temporaryFolder('audit-');
+const service = await useService();
 
 interface Entry {
   at: string;

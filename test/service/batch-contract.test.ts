@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import type { UploadedFile } from '#contract/message.ts';
 import {
@@ -10,23 +10,13 @@ import {
   waitForBatchEnd,
 } from '#support/batches.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
-import {
-  createDraftAgent,
-  createPublishedAgent,
-  createTenant,
-  type Service,
-  startService,
-} from '#support/service.ts';
+import { createDraftAgent, createPublishedAgent, createTenant } from '#support/service.ts';
 import { createChat } from '#support/turns.ts';
 import { uploaderOf } from '#support/upload.ts';
+import { useService } from '#support/use-service.ts';
 
-let service: Service;
-let tenant: OpenTenant;
-beforeAll(async () => {
-  service = await startService();
-  tenant = await openTenant(service);
-});
-afterAll(() => service.close());
+const service = await useService();
+const tenant = await openTenant(service);
 
 const unknownId = '00000000-0000-4000-8000-000000000000';
 const post = (fields: Record<string, unknown>, by: OpenTenant = tenant) =>

@@ -1,5 +1,5 @@
 import { setTimeout as pass } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import {
   batchAt,
@@ -10,11 +10,11 @@ import {
   tally,
   waitForBatchEnd,
 } from '#support/batches.ts';
-import { dataOf, type OpenTenant, openTenant } from '#support/open-tenant.ts';
+import { dataOf } from '#support/open-tenant.ts';
 import { quickTimer } from '#support/quick-timer.ts';
-import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import type { ModelCall } from '#support/scripted-model.ts';
 import { seededRandom } from '#support/seeded-random.ts';
-import { type Service, startService } from '#support/service.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -22,23 +22,12 @@ const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
 const random = seededRandom(seed);
 const below = (most: number): number => Math.floor(random() * most);
 
-let model: ScriptedModel;
-let service: Service;
-let tenant: OpenTenant;
-beforeAll(async () => {
-  model = await startScriptedModel();
-  model.onCall = (call) => void respond(call);
-  service = await startService({
-    variables: { OPENAI_BASE_URL: model.url, BATCH_TIMEOUT_SECONDS: '8' },
-    maxConcurrency: 8,
-    timer: quickTimer,
-  });
-  tenant = await openTenant(service, { model: 'openai:test', titles: false });
+const { model, tenant } = await useScriptedService({
+  variables: { BATCH_TIMEOUT_SECONDS: '8' },
+  maxConcurrency: 8,
+  timer: quickTimer,
 });
-afterAll(async () => {
-  await service.close();
-  await model.close();
-});
+model.onCall = (call) => void respond(call);
 
 const openCalls: ModelCall[] = [];
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import {
   batchAt,
@@ -13,34 +13,24 @@ import {
 } from '#support/batches.ts';
 import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { quickTimer } from '#support/quick-timer.ts';
-import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
-import { type Service, startService } from '#support/service.ts';
+import type { ModelCall } from '#support/scripted-model.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
 vi.setConfig({ testTimeout: 90_000 });
 
-let model: ScriptedModel;
-let service: Service;
 const openCalls: ModelCall[] = [];
-beforeAll(async () => {
-  model = await startScriptedModel();
-  model.onCall = (call) => void openCalls.push(call);
-  service = await startService({
-    variables: {
-      OPENAI_BASE_URL: model.url,
-      BATCH_TIMEOUT_SECONDS: '10',
-      LEASE_SECONDS: '3',
-      // Two workers run ten requests each, and have ten others in their buffers.
-      BATCH_WORKSPACE_PLACES: '2',
-      REQUESTS_PER_WORKER: '10',
-    },
-    maxConcurrency: 2,
-    timer: quickTimer,
-  });
+const { model, service } = await useScriptedService({
+  variables: {
+    BATCH_TIMEOUT_SECONDS: '10',
+    LEASE_SECONDS: '3',
+    // Two workers run ten requests each, and have ten others in their buffers.
+    BATCH_WORKSPACE_PLACES: '2',
+    REQUESTS_PER_WORKER: '10',
+  },
+  maxConcurrency: 2,
+  timer: quickTimer,
 });
-afterAll(async () => {
-  await service.close();
-  await model.close();
-});
+model.onCall = (call) => void openCalls.push(call);
 
 /** Responds to all calls until the returned function is called. */
 function respondToAll(): () => void {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { queueRequest } from '#support/batch-queue.ts';
 import {
   checkChats,
@@ -9,59 +9,48 @@ import {
   tally,
   waitForBatchEnd,
 } from '#support/batches.ts';
-import { type DynamoProxy, startDynamoProxy } from '#support/dynamo-proxy.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { openTenant } from '#support/open-tenant.ts';
-import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
-import { type Service, startService } from '#support/service.ts';
+import type { ModelCall } from '#support/scripted-model.ts';
 import { createChat, send } from '#support/turns.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
 // Retries wait in real time: 5 s, 10 s …
 vi.setConfig({ testTimeout: 120_000 });
 
-let model: ScriptedModel;
-let service: Service;
-let proxy: DynamoProxy;
 /** By workspace: the functions whose calls for it fail. */
 const failing = new Map<string, RegExp>();
 /** How the model responds to messages with this prefix; other messages get the reply `Hello`. */
 const scripts = new Map<string, (call: ModelCall, message: string) => void>();
-beforeAll(async () => {
-  model = await startScriptedModel();
-  const { onCall } = model;
-  model.onCall = (call) => {
-    const message = messageOf(call);
-    const script = [...scripts].find(([start]) => message.startsWith(start))?.[1];
-    if (script) script(call, message);
-    else onCall(call);
-  };
-  proxy = await startDynamoProxy();
-  proxy.handle = async ({ functionName, body }, pass) => {
-    const isFailing = [...failing].some(
-      ([workspaceId, name]) => name.test(functionName) && JSON.stringify(body).includes(workspaceId),
-    );
-    return isFailing ? { status: 400, body: '{"__type":"ValidationException"}' } : pass();
-  };
-  service = await startService({
-    variables: {
-      OPENAI_BASE_URL: model.url,
-      AWS_ENDPOINT_URL_DYNAMODB: proxy.url,
-      // As many slots as workers: a batch of five request groups has one group too many.
-      BATCH_WORKSPACE_PLACES: '4',
-    },
-    maxConcurrency: 4,
-    // With the real waits, ten attempts would take minutes.
-    waitMilliseconds: {
-      'Send the requests to the queue and wait for the last one': 100,
-      'See what has become of the batch': 100,
-    },
-  });
-  proxy.emulator = service.run.endpoints.dynamodb;
+const proxy = closeAfterTests(await startDynamoProxy());
+proxy.handle = async ({ functionName, body }, pass) => {
+  const isFailing = [...failing].some(
+    ([workspaceId, name]) => name.test(functionName) && JSON.stringify(body).includes(workspaceId),
+  );
+  return isFailing ? { status: 400, body: '{"__type":"ValidationException"}' } : pass();
+};
+const { model, service } = await useScriptedService({
+  variables: {
+    AWS_ENDPOINT_URL_DYNAMODB: proxy.url,
+    // As many slots as workers: a batch of five request groups has one group too many.
+    BATCH_WORKSPACE_PLACES: '4',
+  },
+  maxConcurrency: 4,
+  // With the real waits, ten attempts would take minutes.
+  waitMilliseconds: {
+    'Send the requests to the queue and wait for the last one': 100,
+    'See what has become of the batch': 100,
+  },
 });
-afterAll(async () => {
-  await service.close();
-  await proxy.close();
-  await model.close();
-});
+const { onCall } = model;
+model.onCall = (call) => {
+  const message = messageOf(call);
+  const script = [...scripts].find(([start]) => message.startsWith(start))?.[1];
+  if (script) script(call, message);
+  else onCall(call);
+};
+proxy.emulator = service.run.endpoints.dynamodb;
 
 const messageOf = (call: ModelCall): string => call.request.messages.at(-1)?.content ?? '';
 const open = () => openTenant(service, { model: 'openai:test' });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import { unpublishAgent } from '#domain/agents/unpublish-agent.ts';
 import {
@@ -13,29 +13,21 @@ import {
   waitForBatchEnd,
 } from '#support/batches.ts';
 import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
-import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
-import { createPublishedAgent, operator, type Service, setLimits, startService } from '#support/service.ts';
+import type { ModelCall } from '#support/scripted-model.ts';
+import { createPublishedAgent, operator, setLimits } from '#support/service.ts';
 import { contentsOf, createChat, historyOf, send } from '#support/turns.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
 vi.setConfig({ testTimeout: 90_000 });
 
-let model: ScriptedModel;
-let service: Service;
-beforeAll(async () => {
-  model = await startScriptedModel();
-  const { onCall } = model;
-  // Messages that start with `Hold` get their reply from the test.
-  model.onCall = (call) => (messageOf(call).startsWith('Hold') ? openCalls.push(call) : onCall(call));
-  service = await startService({
-    // Four workers run ten requests each, and have ten others in their buffers.
-    variables: { OPENAI_BASE_URL: model.url, BATCH_WORKSPACE_PLACES: '4', REQUESTS_PER_WORKER: '10' },
-    maxConcurrency: 4,
-  });
+const { model, service } = await useScriptedService({
+  // Four workers run ten requests each, and have ten others in their buffers.
+  variables: { BATCH_WORKSPACE_PLACES: '4', REQUESTS_PER_WORKER: '10' },
+  maxConcurrency: 4,
 });
-afterAll(async () => {
-  await service.close();
-  await model.close();
-});
+const { onCall } = model;
+// Messages that start with `Hold` get their reply from the test.
+model.onCall = (call) => (messageOf(call).startsWith('Hold') ? openCalls.push(call) : onCall(call));
 
 const openCalls: ModelCall[] = [];
 const messageOf = (call: ModelCall): string => call.request.messages.at(-1)?.content ?? '';

@@ -2,28 +2,23 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { BatchResource, BatchResultResource } from '#contract/batch.ts';
 import { requestsOf, resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
 import type { ApiResponse } from '#support/client.ts';
-import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
-import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
-import { type Service, startService } from '#support/service.ts';
+import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
+import type { ModelCall } from '#support/scripted-model.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
-let model: ScriptedModel;
-let service: Service;
-let tenant: OpenTenant;
 /** Oldest first: two completed batches, a cancelled one, and one that stays in progress. */
 let batches: BatchResource[];
 const openCalls: ModelCall[] = [];
+const { model, service, tenant } = await useScriptedService({ maxConcurrency: 4 }, { titles: true });
+const { client } = tenant;
+const { onCall } = model;
+model.onCall = (call) => {
+  const message = call.request.messages.at(-1)?.content ?? '';
+  if (message === 'Refuse me') call.fail(400);
+  else if (message.startsWith('Hold')) openCalls.push(call);
+  else onCall(call);
+};
 beforeAll(async () => {
-  model = await startScriptedModel();
-  const { onCall } = model;
-  model.onCall = (call) => {
-    const message = call.request.messages.at(-1)?.content ?? '';
-    if (message === 'Refuse me') call.fail(400);
-    else if (message.startsWith('Hold')) openCalls.push(call);
-    else onCall(call);
-  };
-  service = await startService({ variables: { OPENAI_BASE_URL: model.url }, maxConcurrency: 4 });
-  tenant = await openTenant(service, { model: 'openai:test' });
-  const { client } = tenant;
   const ended = async (requests: Record<string, unknown>[]) =>
     waitForBatchEnd(client, (await submit(client, tenant, requests)).id);
   const mixed = requestsOf(25, (index) => (index % 5 === 2 ? { message: 'Refuse me' } : {}));
@@ -46,10 +41,8 @@ beforeAll(async () => {
   await vi.waitUntil(() => openCalls.length === 3, { timeout: 20_000 });
   batches = [first, second, cancelled, open];
 });
-afterAll(async () => {
+afterAll(() => {
   for (const call of openCalls) call.finish();
-  await service.close();
-  await model.close();
 });
 
 describe('GET /batches', () => {

@@ -1,37 +1,26 @@
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { checkChats, checkEnded, requestsOf, submit, waitForBatchEnd } from '#support/batches.ts';
-import { type DynamoProxy, startDynamoProxy } from '#support/dynamo-proxy.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import { quickTimer } from '#support/quick-timer.ts';
-import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
-import { type Service, startService } from '#support/service.ts';
 import { contentsOf, createChat, historyOf } from '#support/turns.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 
-let model: ScriptedModel;
-let proxy: DynamoProxy;
-let service: Service;
 const logged: { functionName: string; line: string }[] = [];
 const writes = new Set(['PutItem', 'UpdateItem', 'TransactWriteItems', 'BatchWriteItem']);
-beforeAll(async () => {
-  model = await startScriptedModel();
-  proxy = await startDynamoProxy();
-  service = await startService({
-    // If the response to a claim is lost, no worker runs the item: the reconciler finds it when its lease has expired.
-    variables: { OPENAI_BASE_URL: model.url, AWS_ENDPOINT_URL_DYNAMODB: proxy.url, LEASE_SECONDS: '3' },
-    timer: quickTimer,
-    maxConcurrency: 4,
-    recordCalls: true,
-    onLog: (entry) => logged.push(entry),
-  });
-  proxy.emulator = service.run.endpoints.dynamodb;
+const proxy = closeAfterTests(await startDynamoProxy());
+const { model, service } = await useScriptedService({
+  // If the response to a claim is lost, no worker runs the item: the reconciler finds it when its lease has expired.
+  variables: { AWS_ENDPOINT_URL_DYNAMODB: proxy.url, LEASE_SECONDS: '3' },
+  timer: quickTimer,
+  maxConcurrency: 4,
+  recordCalls: true,
+  onLog: (entry) => logged.push(entry),
 });
-afterAll(async () => {
-  await service.close();
-  await model.close();
-  await proxy.close();
-});
+proxy.emulator = service.run.endpoints.dynamodb;
 
 /** Loses the response to every nth write after it was carried out. The SDK then repeats the same call. */
 function loseEvery(nth: number): { lost: Map<string, number> } {

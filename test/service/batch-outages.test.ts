@@ -1,5 +1,5 @@
 import { setTimeout as pass } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import {
   checkChats,
   checkEnded,
@@ -8,10 +8,11 @@ import {
   waitForBatch,
   waitForBatchEnd,
 } from '#support/batches.ts';
-import { type FailingService, startFailingService } from '#support/failing-service.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { startFailingService } from '#support/failing-service.ts';
 import { openTenant } from '#support/open-tenant.ts';
-import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
-import { type Service, startService } from '#support/service.ts';
+import type { ModelCall } from '#support/scripted-model.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
 const isSoak = process.env.SOAK !== undefined;
 /** In the small case, the outage outlasts the six attempts of a call for which a client waits. */
@@ -24,33 +25,24 @@ vi.setConfig({ testTimeout: 180_000 });
 
 const writes = /\.(PutItem|UpdateItem|DeleteItem|TransactWriteItems|BatchWriteItem)$/;
 
-let model: ScriptedModel;
-let service: Service;
-const down: Record<'dynamodb' | 's3' | 'sqs' | 'sfn', FailingService> = {} as never;
-beforeAll(async () => {
-  model = await startScriptedModel();
-  model.onCall = (call) => void respondAfterDelay(call);
-  down.dynamodb = await startFailingService(({ headers }) => writes.test(String(headers['x-amz-target'])));
-  down.s3 = await startFailingService(({ method }) => method !== 'GET' && method !== 'HEAD');
-  down.sqs = await startFailingService();
-  down.sfn = await startFailingService();
-  service = await startService({
-    variables: {
-      OPENAI_BASE_URL: model.url,
-      AWS_ENDPOINT_URL_DYNAMODB: down.dynamodb.url,
-      AWS_ENDPOINT_URL_S3: down.s3.url,
-      AWS_ENDPOINT_URL_SQS: down.sqs.url,
-      AWS_ENDPOINT_URL_SFN: down.sfn.url,
-    },
-  });
-  for (const name of ['dynamodb', 's3', 'sqs', 'sfn'] as const)
-    down[name].emulator = service.run.endpoints[name];
+const down = {
+  dynamodb: await startFailingService(({ headers }) => writes.test(String(headers['x-amz-target']))),
+  s3: await startFailingService(({ method }) => method !== 'GET' && method !== 'HEAD'),
+  sqs: await startFailingService(),
+  sfn: await startFailingService(),
+};
+for (const each of Object.values(down)) closeAfterTests(each);
+const { model, service } = await useScriptedService({
+  variables: {
+    AWS_ENDPOINT_URL_DYNAMODB: down.dynamodb.url,
+    AWS_ENDPOINT_URL_S3: down.s3.url,
+    AWS_ENDPOINT_URL_SQS: down.sqs.url,
+    AWS_ENDPOINT_URL_SFN: down.sfn.url,
+  },
 });
-afterAll(async () => {
-  await service.close();
-  await model.close();
-  for (const each of Object.values(down)) await each.close();
-});
+model.onCall = (call) => void respondAfterDelay(call);
+for (const name of ['dynamodb', 's3', 'sqs', 'sfn'] as const)
+  down[name].emulator = service.run.endpoints[name];
 
 /** One reply in twenty is too large for an item, so it is stored in the bucket. */
 const replyTo = (message: string): string =>

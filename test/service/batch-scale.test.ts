@@ -1,34 +1,23 @@
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
 import { checkChats, checkEnded, requestsOf, resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
 import { openTenant } from '#support/open-tenant.ts';
-import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
-import { type Service, startService } from '#support/service.ts';
 import { contentsOf, createChat, historyOf } from '#support/turns.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
 // Three batches of hundreds of requests, while other test files run.
 vi.setConfig({ testTimeout: process.env.SOAK === undefined ? 180_000 : 3_600_000 });
 
-let model: ScriptedModel;
-let service: Service;
 let reply = 'r'.repeat(1000);
 let replyMilliseconds = 0;
-beforeAll(async () => {
-  model = await startScriptedModel();
-  model.onCall = async (call) => {
-    if (replyMilliseconds > 0) await new Promise((resolve) => setTimeout(resolve, replyMilliseconds));
-    call.chunk(reply);
-    call.finish();
-  };
-  service = await startService({
-    variables: { OPENAI_BASE_URL: model.url },
-    recordCalls: true,
-  });
+const { model, service } = await useScriptedService({
+  recordCalls: true,
 });
-afterAll(async () => {
-  await service.close();
-  await model.close();
-});
+model.onCall = async (call) => {
+  if (replyMilliseconds > 0) await new Promise((resolve) => setTimeout(resolve, replyMilliseconds));
+  call.chunk(reply);
+  call.finish();
+};
 
 /** Cases that are too slow for CI run only with `npm run soak:tests`. */
 const isSoak = process.env.SOAK !== undefined;

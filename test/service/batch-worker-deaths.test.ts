@@ -1,6 +1,6 @@
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { ListExecutionsCommand, SFNClient } from '@aws-sdk/client-sfn';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, expect, it, vi } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { BatchResource } from '#contract/batch.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
@@ -15,63 +15,50 @@ import {
   tally,
   waitForBatchEnd,
 } from '#support/batches.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { type DynamoProxy, startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { dataOf, type OpenTenant, openTenant } from '#support/open-tenant.ts';
-import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import type { ModelCall } from '#support/scripted-model.ts';
 import { seededRandom } from '#support/seeded-random.ts';
-import { type Service, startService } from '#support/service.ts';
 import { contentsOf, createChat, historyOf, send } from '#support/turns.ts';
 import { uploaderOf } from '#support/upload.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
 const isSoak = process.env.SOAK !== undefined;
 vi.setConfig({ testTimeout: isSoak ? 3_600_000 : 180_000 });
 
-let model: ScriptedModel;
-let tableProxy: DynamoProxy;
-let queueProxy: DynamoProxy;
-let service: Service;
-let table: ReturnType<typeof dataTableOf>;
-let lambda: LambdaClient;
 /** Calls of messages that start with `Hold`. */
 const openCalls: ModelCall[] = [];
 let isDown = false;
-beforeAll(async () => {
-  model = await startScriptedModel();
-  model.onCall = (call) => {
-    if (messageOf(call).startsWith('Hold')) openCalls.push(call);
-    else if (isDown) call.fail(503);
-    else respond(call);
-  };
-  [tableProxy, queueProxy] = await Promise.all([startDynamoProxy(), startDynamoProxy()]);
-  service = await startService({
-    variables: {
-      OPENAI_BASE_URL: model.url,
-      AWS_ENDPOINT_URL_DYNAMODB: tableProxy.url,
-      AWS_ENDPOINT_URL_SQS: queueProxy.url,
-      LEASE_SECONDS: '4',
-      BATCH_WORKSPACE_PLACES: '3',
-      REQUESTS_PER_WORKER: '10',
-    },
-    maxConcurrency: 4,
-  });
-  tableProxy.emulator = service.run.endpoints.dynamodb;
-  queueProxy.emulator = service.run.endpoints.sqs;
-  table = dataTableOf(service);
-  lambda = new LambdaClient({
-    endpoint: service.run.endpoints.lambda,
-    region: 'us-east-1',
-    credentials: operatorCredentials,
-    // Only one reconciler runs at a time, so Lambda throttles concurrent invocations.
-    maxAttempts: 10,
-  });
+const tableProxy = closeAfterTests(await startDynamoProxy());
+const queueProxy = closeAfterTests(await startDynamoProxy());
+const { model, service } = await useScriptedService({
+  variables: {
+    AWS_ENDPOINT_URL_DYNAMODB: tableProxy.url,
+    AWS_ENDPOINT_URL_SQS: queueProxy.url,
+    LEASE_SECONDS: '4',
+    BATCH_WORKSPACE_PLACES: '3',
+    REQUESTS_PER_WORKER: '10',
+  },
+  maxConcurrency: 4,
 });
-afterAll(async () => {
-  table.close();
-  lambda.destroy();
-  await service.close();
-  await Promise.all([model.close(), tableProxy.close(), queueProxy.close()]);
+model.onCall = (call) => {
+  if (messageOf(call).startsWith('Hold')) openCalls.push(call);
+  else if (isDown) call.fail(503);
+  else respond(call);
+};
+tableProxy.emulator = service.run.endpoints.dynamodb;
+queueProxy.emulator = service.run.endpoints.sqs;
+const table = closeAfterTests(dataTableOf(service));
+const lambda = new LambdaClient({
+  endpoint: service.run.endpoints.lambda,
+  region: 'us-east-1',
+  credentials: operatorCredentials,
+  // Only one reconciler runs at a time, so Lambda throttles concurrent invocations.
+  maxAttempts: 10,
 });
+afterAll(() => lambda.destroy());
 
 /** The last message; one with files consists of parts and is returned as JSON. */
 const messageOf = (call: ModelCall): string => {

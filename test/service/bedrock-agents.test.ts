@@ -1,33 +1,18 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Client, clientOf } from '#support/client.ts';
-import type { ModelCall, ScriptedModel } from '#support/model-server.ts';
+import { describe, expect, it } from 'vitest';
+import { clientOf } from '#support/client.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import type { ModelCall } from '#support/model-server.ts';
 import { startScriptedBedrock } from '#support/scripted-bedrock.ts';
-import {
-  type AgentFields,
-  createPublishedAgent,
-  createTenant,
-  type Service,
-  startService,
-  type Tenant,
-} from '#support/service.ts';
+import { type AgentFields, createPublishedAgent, createTenant } from '#support/service.ts';
 import { createChat, historyOf, send } from '#support/turns.ts';
+import { useService } from '#support/use-service.ts';
 
 const llm_model = 'bedrock:eu.amazon.nova-lite-v1:0';
 
-let model: ScriptedModel;
-let service: Service;
-let tenant: Tenant;
-let client: Client;
-beforeAll(async () => {
-  model = await startScriptedBedrock();
-  service = await startService({ variables: { AWS_ENDPOINT_URL_BEDROCK_RUNTIME: model.url } });
-  tenant = await createTenant({ model: llm_model, titles: false });
-  client = clientOf(service, tenant);
-});
-afterAll(async () => {
-  await service.close();
-  await model.close();
-});
+const model = closeAfterTests(await startScriptedBedrock());
+const service = await useService({ variables: { AWS_ENDPOINT_URL_BEDROCK_RUNTIME: model.url } });
+const tenant = await createTenant({ model: llm_model, titles: false });
+const client = clientOf(service, tenant);
 
 /** Scripts the model, call by call. */
 function script(...responses: ((call: ModelCall) => void)[]): ModelCall[] {

@@ -1,27 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { gatewayHeaders } from '#runtime/environment/variables.ts';
 import { type ChatEndpoint, startChatEndpoint } from '#support/chat-endpoint.ts';
 import { clientOf, readEvents } from '#support/client.ts';
 import { webFunctions } from '#support/entry-points.ts';
-import { callsByMessage, type OpenAiModel, startScriptedModel } from '#support/scripted-model.ts';
-import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+import { callsByMessage } from '#support/scripted-model.ts';
+import { createTenant } from '#support/service.ts';
 import { contentsOf, createChat, historyOf } from '#support/turns.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
-let model: OpenAiModel;
-let service: Service;
-let tenant: Tenant;
 let endpoint: ChatEndpoint;
-beforeAll(async () => {
-  model = await startScriptedModel();
-  service = await startService();
-  tenant = await createTenant({ model: model.sharedName, titles: false });
-});
+const { model, service, tenant } = await useScriptedService();
 afterEach(() => endpoint?.close());
-afterAll(async () => {
-  await service.close();
-  await model.close();
-});
 
 const start = async () => {
   endpoint = await startChatEndpoint(service, model.url);

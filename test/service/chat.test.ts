@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { clientOf } from '#support/client.ts';
-import { createTenant, type Service, startService } from '#support/service.ts';
+import { createTenant } from '#support/service.ts';
+import { useService } from '#support/use-service.ts';
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service.close());
+const service = await useService();
 
 it('holds a conversation: creates a chat, answers as a stream and as JSON, and remembers', async () => {
   const tenant = await createTenant();

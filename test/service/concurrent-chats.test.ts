@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { resolve } from 'node:path';
 import process from 'node:process';
 import { createInterface } from 'node:readline';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
 import { awsTime } from '#local/dynamodb/aws-time.ts';
 import { chats as chatStore, idempotency, newChats } from '#runtime/composition/services.ts';
@@ -10,13 +10,8 @@ import { type ApiResponse, type Client, clientOf } from '#support/client.ts';
 import type { CreatedChat } from '#support/create-chats.ts';
 import { functionIds, statusOfDeath } from '#support/entry-points.ts';
 import { seededRandom } from '#support/seeded-random.ts';
-import {
-  createPublishedAgent,
-  createTenant,
-  type Service,
-  startService,
-  type Tenant,
-} from '#support/service.ts';
+import { createPublishedAgent, createTenant, type Tenant } from '#support/service.ts';
+import { useService } from '#support/use-service.ts';
 
 // Each test sends hundreds of requests.
 vi.setConfig({ testTimeout: 90_000 });
@@ -24,12 +19,8 @@ vi.setConfig({ testTimeout: 90_000 });
 const createChats = resolve(import.meta.dirname, '../support/create-chats.ts');
 const seed = Number(process.env.SEED ?? Date.now() % 100_000);
 
-let service: Service;
-beforeAll(async () => {
-  console.log(`SEED=${seed}`);
-  service = await startService({ maxConcurrency: 6, faults: awsTime, recordCalls: true });
-});
-afterAll(() => service.close());
+console.log(`SEED=${seed}`);
+const service = await useService({ maxConcurrency: 6, faults: awsTime, recordCalls: true });
 
 interface Filter {
   agent_id?: string;

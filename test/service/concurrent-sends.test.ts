@@ -1,33 +1,11 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type ApiResponse, type Client, clientOf } from '#support/client.ts';
-import {
-  callsByMessage,
-  type ModelCall,
-  type ScriptedModel,
-  startScriptedModel,
-} from '#support/scripted-model.ts';
-import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+import { expect, it } from 'vitest';
+import type { ApiResponse } from '#support/client.ts';
 import { contentsOf, createChat, historyOf, send, stepThrough } from '#support/turns.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
-let model: ScriptedModel;
-let service: Service;
-let tenant: Tenant;
-let client: Client;
-let callFor: (message: string) => Promise<ModelCall>;
-beforeAll(async () => {
-  model = await startScriptedModel();
-  callFor = callsByMessage(model);
-  service = await startService({
-    variables: { OPENAI_BASE_URL: model.url },
-    maxConcurrency: 4,
-    faults: { transactionConflicts: true },
-  });
-  tenant = await createTenant({ model: 'openai:test', titles: false });
-  client = clientOf(service, tenant);
-});
-afterAll(async () => {
-  await service.close();
-  await model.close();
+const { model, callFor, tenant, client } = await useScriptedService({
+  maxConcurrency: 4,
+  faults: { transactionConflicts: true },
 });
 
 const inProgress = {

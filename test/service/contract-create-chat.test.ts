@@ -1,20 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
 import { unpublishAgent } from '#domain/agents/unpublish-agent.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
-import {
-  createDraftAgent,
-  createPublishedAgent,
-  operator,
-  type Service,
-  startService,
-} from '#support/service.ts';
+import { createDraftAgent, createPublishedAgent, operator } from '#support/service.ts';
+import { useService } from '#support/use-service.ts';
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service.close());
+const service = await useService();
 
 /** One character with two UTF-16 units and four UTF-8 bytes. */
 const emoji = '😀';

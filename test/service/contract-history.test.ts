@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { MessageResource } from '#contract/message.ts';
-import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
-import { createDraftAgent, type Service, startService } from '#support/service.ts';
+import { dataOf, emptyList, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { createDraftAgent } from '#support/service.ts';
+import { useService } from '#support/use-service.ts';
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service.close());
+const service = await useService();
 
 const timestamp = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
@@ -89,20 +86,7 @@ it('is empty before the first message, also for an agent that cannot answer', as
   const { workspaceId, client, createChat } = await openTenant(service);
   const chat = await createChat({ agent_id: await createDraftAgent(workspaceId) });
   const { body } = await client.get(`/chats/${chat.id}/messages?external_user_id=reader`);
-  expect(body).toEqual({
-    data: [],
-    message: null,
-    error_code: 0,
-    pagination: {
-      limit: 50,
-      offset: 0,
-      total_records: 0,
-      total_pages: 0,
-      current_page: 1,
-      next_page: null,
-      prev_page: null,
-    },
-  });
+  expect(body).toEqual(emptyList);
 });
 
 describe('order_by', () => {

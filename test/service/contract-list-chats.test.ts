@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
 import type { ApiResponse } from '#support/client.ts';
-import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
-import { createDraftAgent, createPublishedAgent, type Service, startService } from '#support/service.ts';
+import { dataOf, emptyList, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { createDraftAgent, createPublishedAgent } from '#support/service.ts';
+import { useService } from '#support/use-service.ts';
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service.close());
+const service = await useService();
 
 const unknownId = '00000000-0000-4000-8000-000000000000';
 const idsOf = (response: ApiResponse<ChatResource[]>): number[] => dataOf(response).map(({ id }) => id);
@@ -22,20 +19,7 @@ async function createChats({ createChat }: OpenTenant, count: number, fields = {
 
 it('has no chats in a new workspace: no pages, and no links', async () => {
   const { client } = await openTenant(service);
-  expect((await client.get('/chats')).body).toEqual({
-    data: [],
-    message: null,
-    error_code: 0,
-    pagination: {
-      limit: 50,
-      offset: 0,
-      total_records: 0,
-      total_pages: 0,
-      current_page: 1,
-      next_page: null,
-      prev_page: null,
-    },
-  });
+  expect((await client.get('/chats')).body).toEqual(emptyList);
 });
 
 describe('order_by', () => {

@@ -1,27 +1,20 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { ApiResponse } from '#support/client.ts';
-import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
-import { type Service, startService } from '#support/service.ts';
+import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { useService } from '#support/use-service.ts';
 
 /** A filter value with characters that must be escaped in a URL. */
 const user = 'a b&c=d#e+f/g%20ü😀';
 
-let service: Service;
-let tenant: OpenTenant;
+const service = await useService();
+const tenant = await openTenant(service, { titles: false });
+const chat = await tenant.createChat({ external_user_id: user });
+for (let count = 0; count < 3; count += 1) dataOf(await tenant.send(chat));
+for (let count = 0; count < 5; count += 1) await tenant.createChat({ external_user_id: user });
+await tenant.createChat({ external_user_id: 'someone else' });
+const query = `order_by=asc&external_user_id=${encodeURIComponent(user)}`;
 /** The address of each list, with an order and a filter. Each list has six items. */
-const addresses = { chats: '', messages: '' };
-beforeAll(async () => {
-  service = await startService();
-  tenant = await openTenant(service, { titles: false });
-  const chat = await tenant.createChat({ external_user_id: user });
-  for (let count = 0; count < 3; count += 1) dataOf(await tenant.send(chat));
-  for (let count = 0; count < 5; count += 1) await tenant.createChat({ external_user_id: user });
-  await tenant.createChat({ external_user_id: 'someone else' });
-  const query = `order_by=asc&external_user_id=${encodeURIComponent(user)}`;
-  addresses.chats = `/chats?${query}`;
-  addresses.messages = `/chats/${chat.id}/messages?${query}`;
-});
-afterAll(() => service.close());
+const addresses = { chats: `/chats?${query}`, messages: `/chats/${chat.id}/messages?${query}` };
 
 type Items = { id: number }[];
 const items = 6;

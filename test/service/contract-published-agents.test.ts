@@ -1,23 +1,14 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { type AgentResource, agentDefinition } from '#contract/agent.ts';
 import { createAgent } from '#domain/agents/create-agent.ts';
 import { publishAgent } from '#domain/agents/publish-agent.ts';
 import { unpublishAgent } from '#domain/agents/unpublish-agent.ts';
 import { updateAgent } from '#domain/agents/update-agent.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
-import {
-  createDraftAgent,
-  createPublishedAgent,
-  operator,
-  type Service,
-  startService,
-} from '#support/service.ts';
+import { createDraftAgent, createPublishedAgent, operator } from '#support/service.ts';
+import { useService } from '#support/use-service.ts';
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service.close());
+const service = await useService();
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const timestamp = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;

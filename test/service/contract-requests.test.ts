@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { ApiResponse } from '#support/client.ts';
-import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
-import { type Service, startService } from '#support/service.ts';
+import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { useService } from '#support/use-service.ts';
 
-let service: Service;
-let tenant: OpenTenant;
-beforeAll(async () => {
-  service = await startService();
-  tenant = await openTenant(service);
-});
-afterAll(() => service.close());
+const service = await useService();
+const tenant = await openTenant(service);
 
 async function call(method: string, path: string, body?: string): Promise<ApiResponse> {
   const response = await tenant.client.request(method, path, body === undefined ? {} : { body });

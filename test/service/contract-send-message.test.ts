@@ -1,26 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
 import { unpublishAgent } from '#domain/agents/unpublish-agent.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
-import { type ModelCall, type OpenAiModel, startScriptedModel } from '#support/scripted-model.ts';
-import {
-  createDraftAgent,
-  createPublishedAgent,
-  operator,
-  type Service,
-  startService,
-} from '#support/service.ts';
+import type { ModelCall } from '#support/scripted-model.ts';
+import { createDraftAgent, createPublishedAgent, operator } from '#support/service.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
-let service: Service;
-let model: OpenAiModel;
-beforeAll(async () => {
-  model = await startScriptedModel();
-  service = await startService();
-});
-afterAll(async () => {
-  await service.close();
-  await model.close();
-});
+const { model, service } = await useScriptedService();
 
 const unknownId = '00000000-0000-4000-8000-000000000000';
 const byteLimit = 256 * 1024;

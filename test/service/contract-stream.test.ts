@@ -1,20 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
 import { type StreamEvent, streamEvent } from '#contract/events.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
-import { type OpenAiModel, startScriptedModel } from '#support/scripted-model.ts';
-import { operator, type Service, startService } from '#support/service.ts';
+import { operator } from '#support/service.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
-let service: Service;
-let model: OpenAiModel;
-beforeAll(async () => {
-  model = await startScriptedModel();
-  service = await startService();
-});
-afterAll(async () => {
-  await service.close();
-  await model.close();
-});
+const { model, service } = await useScriptedService();
 
 const typesOf = (events: StreamEvent[]) =>
   events.map(({ type }) => type).filter((type, index, all) => type !== all[index - 1]);

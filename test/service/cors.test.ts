@@ -1,39 +1,26 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ChatResource } from '#contract/chat.ts';
-import { type OpenTenant, openTenant } from '#support/open-tenant.ts';
-import { type Service, startService } from '#support/service.ts';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '#support/close-after-tests.ts';
+import { openTenant } from '#support/open-tenant.ts';
+import type { Service } from '#support/service.ts';
 import { boundary, filePart, form } from '#support/upload.ts';
+import { useService } from '#support/use-service.ts';
 import { synthesize } from '../../bin/local/synthesize.ts';
 
 const app = 'https://app.example.com';
 const other = 'http://localhost:5173';
 const foreign = 'https://evil.example.com';
 
-let folder: string;
-let distributed: Service;
-let plain: Service;
-let tenant: OpenTenant;
-let chat: ChatResource;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'service-assemblies-'));
-  const [several, one] = [join(folder, 'several'), join(folder, 'one')];
-  await Promise.all([
-    synthesize(several, { corsOrigins: [app, other] }),
-    synthesize(one, { corsOrigins: [app], webFunctions: 'none' }),
-  ]);
-  distributed = await startService({ assembly: several, maxConcurrency: 1 });
-  plain = await startService({ assembly: one, maxConcurrency: 1 });
-  tenant = await openTenant(distributed);
-  chat = await tenant.createChat();
-}, 120_000);
-afterAll(async () => {
-  await plain?.close();
-  await distributed?.close();
-  await rm(folder, { recursive: true });
-});
+const folder = await temporaryFolder('service-assemblies-');
+const [several, one] = [join(folder, 'several'), join(folder, 'one')];
+await Promise.all([
+  synthesize(several, { corsOrigins: [app, other] }),
+  synthesize(one, { corsOrigins: [app], webFunctions: 'none' }),
+]);
+const distributed = await useService({ assembly: several, maxConcurrency: 1 });
+const plain = await useService({ assembly: one, maxConcurrency: 1 });
+const tenant = await openTenant(distributed);
+const chat = await tenant.createChat();
 
 const stages = [
   ['at a distribution', () => distributed],

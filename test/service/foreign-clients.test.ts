@@ -1,20 +1,15 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import type { UploadedFile } from '#contract/message.ts';
 import { waitForBatchEnd } from '#support/batches.ts';
 import type { ApiResponse } from '#support/client.ts';
 import { exchange } from '#support/fuzz/raw-exchange.ts';
-import { dataOf, type OpenTenant, openTenant } from '#support/open-tenant.ts';
-import { type Service, startService } from '#support/service.ts';
+import { dataOf, openTenant } from '#support/open-tenant.ts';
+import { useService } from '#support/use-service.ts';
 
-let service: Service;
-let tenant: OpenTenant;
-beforeAll(async () => {
-  service = await startService();
-  tenant = await openTenant(service, { titles: false });
-});
-afterAll(() => service.close());
+const service = await useService();
+const tenant = await openTenant(service, { titles: false });
 
 /** How an HTTP client writes its requests. */
 interface Dialect {

@@ -1,7 +1,7 @@
 import { SFNClient, StartExecutionCommand } from '@aws-sdk/client-sfn';
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import type { APIGatewayAuthorizerResult, APIGatewayProxyResult, SQSBatchResponse } from 'aws-lambda';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { sqsBatchQueue } from '#adapters/sqs-batch-queue.ts';
 import { stepFunctionsBatchWorkflow } from '#adapters/step-functions-batch-workflow.ts';
 import type { Batch } from '#domain/batches/batch.ts';
@@ -11,26 +11,21 @@ import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { batches } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
 import { batchAt, checkEnded, tally, waitForBatchEnd } from '#support/batches.ts';
-import { type Client, clientOf } from '#support/client.ts';
+import { clientOf } from '#support/client.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
 import { startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { missingFields } from '#support/frozen/compare-json.ts';
 import { batch } from '#support/frozen/entities.ts';
 import type { FrozenMessages } from '#support/frozen/frozen-messages.ts';
-import { type Invoke, invokerOf } from '#support/frozen/invoke-function.ts';
+import { invokerOf } from '#support/frozen/invoke-function.ts';
 import { readFrozenMessages } from '#support/frozen/read-frozen.ts';
 import { runDefinition } from '#support/frozen/run-definition.ts';
 import { createUnstarted, unstartedRequests, untilCounted } from '#support/frozen/unstarted-batch.ts';
 import { dataOf } from '#support/open-tenant.ts';
-import {
-  createTenant,
-  operator,
-  type Service,
-  setLimits,
-  startService,
-  type Tenant,
-} from '#support/service.ts';
+import { createTenant, operator, setLimits } from '#support/service.ts';
 import { stoppedTimer } from '#support/stopped-timer.ts';
 import { uploaderOf } from '#support/upload.ts';
+import { useService } from '#support/use-service.ts';
 import { startWebhookReceiver, status } from '#support/webhook-receiver.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
@@ -38,21 +33,10 @@ vi.setConfig({ testTimeout: 120_000 });
 const frozen: FrozenMessages = await readFrozenMessages();
 const ids = frozen.workflow.execution.input;
 
-let service: Service;
-let tenant: Tenant;
-let client: Client;
-let invoke: Invoke;
-let closeLambda: () => void;
-beforeAll(async () => {
-  service = await startService({ timer: stoppedTimer });
-  tenant = await createTenant();
-  client = clientOf(service, tenant);
-  ({ invoke, close: closeLambda } = invokerOf(service.run));
-});
-afterAll(async () => {
-  closeLambda();
-  await service.close();
-});
+const service = await useService({ timer: stoppedTimer });
+const tenant = await createTenant();
+const client = clientOf(service, tenant);
+const { invoke } = closeAfterTests(invokerOf(service.run));
 
 const clientSettings = { region: 'us-east-1', credentials: operatorCredentials };
 

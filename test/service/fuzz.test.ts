@@ -1,12 +1,12 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { type RouteName, routes } from '#contract/routes.ts';
-import { checkFuzzResponse, type Secrets } from '#support/fuzz/check-fuzz-response.ts';
+import { checkFuzzResponse } from '#support/fuzz/check-fuzz-response.ts';
 import { type FuzzRequest, fuzzRequests } from '#support/fuzz/fuzz-requests.ts';
-import { type FuzzWorld, openFuzzWorld } from '#support/fuzz/fuzz-world.ts';
+import { openFuzzWorld } from '#support/fuzz/fuzz-world.ts';
 import { exchange } from '#support/fuzz/raw-exchange.ts';
 import { dataOf } from '#support/open-tenant.ts';
-import { type Service, startService } from '#support/service.ts';
+import { useService } from '#support/use-service.ts';
 
 /** `FUZZ_SEED=… FUZZ_ONLY=…` repeats one request of a run. */
 const seed = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
@@ -26,22 +26,16 @@ const manyResponses = 300;
 const responsesOf = (times: ReadonlyMap<number, number> = new Map()): number =>
   [...times.values()].reduce((sum, each) => sum + each, 0);
 
-let service: Service;
-let world: FuzzWorld;
-let secrets: Secrets;
-beforeAll(async () => {
-  service = await startService();
-  world = await openFuzzWorld(service);
-  const { outputs, physicalIds } = service.run;
-  secrets = {
-    canaries: world.canaries,
-    internals: [...Object.values(outputs), ...Object.values(physicalIds)].filter(
-      // The base address is no secret, and short ids are ordinary words.
-      (name) => name.length > 12 && !name.startsWith('http'),
-    ),
-  };
-});
-afterAll(() => service.close());
+const service = await useService();
+const world = await openFuzzWorld(service);
+const { outputs, physicalIds } = service.run;
+const secrets = {
+  canaries: world.canaries,
+  internals: [...Object.values(outputs), ...Object.values(physicalIds)].filter(
+    // The base address is no secret, and short ids are ordinary words.
+    (name) => name.length > 12 && !name.startsWith('http'),
+  ),
+};
 
 function portOf(door: FuzzRequest['door']): number {
   return Number(new URL(door === 'front' ? service.baseUrl : service.run.endpoints.gateway).port);

@@ -1,12 +1,13 @@
 import { type IncomingMessage, request } from 'node:http';
 import { json } from 'node:stream/consumers';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import { waitForBatchEnd } from '#support/batches.ts';
 import type { ApiResponse } from '#support/client.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
-import { type DynamoProxy, type ProxiedCall, startDynamoProxy } from '#support/dynamo-proxy.ts';
+import { type ProxiedCall, startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { functionIds, functionNames, statusOfDeath } from '#support/entry-points.ts';
 import {
   isReplayed,
@@ -16,50 +17,28 @@ import {
   postWithKey,
 } from '#support/keyed-requests.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
-import {
-  callsByMessage,
-  type ModelCall,
-  type ScriptedModel,
-  startScriptedModel,
-} from '#support/scripted-model.ts';
-import { type Service, startService } from '#support/service.ts';
 import { contentsOf, historyOf, interrupted, rejectedWhileResponding } from '#support/turns.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
 
 const functionsAtOnce = 3;
 
-let model: ScriptedModel;
-let proxy: DynamoProxy;
-let service: Service;
-let table: ReturnType<typeof dataTableOf>;
-let callFor: (message: string) => Promise<ModelCall>;
-beforeAll(async () => {
-  model = await startScriptedModel();
-  callFor = callsByMessage(model);
-  proxy = await startDynamoProxy();
-  service = await startService({
-    // The leases are so long that only a test ends them.
-    variables: {
-      OPENAI_BASE_URL: model.url,
-      AWS_ENDPOINT_URL_DYNAMODB: proxy.url,
-      LEASE_SECONDS: '240',
-    },
-    maxConcurrency: functionsAtOnce,
-    recordCalls: true,
-    faults: { transactionConflicts: true },
-  });
-  proxy.emulator = service.run.endpoints.dynamodb;
-  table = dataTableOf(service);
+const proxy = closeAfterTests(await startDynamoProxy());
+const { model, callFor, service } = await useScriptedService({
+  // The leases are so long that only a test ends them.
+  variables: {
+    AWS_ENDPOINT_URL_DYNAMODB: proxy.url,
+    LEASE_SECONDS: '240',
+  },
+  maxConcurrency: functionsAtOnce,
+  recordCalls: true,
+  faults: { transactionConflicts: true },
 });
+proxy.emulator = service.run.endpoints.dynamodb;
+const table = closeAfterTests(dataTableOf(service));
 beforeEach(() => {
   proxy.handle = (_, pass) => pass();
-});
-afterAll(async () => {
-  table.close();
-  await service.close();
-  await model.close();
-  await proxy.close();
 });
 
 const open = (): Promise<OpenTenant> => openTenant(service, { model: 'openai:test', titles: false });

@@ -1,14 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type ApiResponse, type Client, clientOf } from '#support/client.ts';
+import { expect, it } from 'vitest';
+import type { ApiResponse } from '#support/client.ts';
 import { functionIds } from '#support/entry-points.ts';
-import {
-  callsByMessage,
-  type ModelCall,
-  type ScriptedModel,
-  startScriptedModel,
-} from '#support/scripted-model.ts';
-import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
 import {
   contentsOf,
   historyOf,
@@ -17,36 +10,22 @@ import {
   send,
   startReplyWith,
 } from '#support/turns.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
 const leaseSeconds = 2;
 /** Between requests while a lease lasts: without a pause they would keep both processors busy. */
 const pauseMilliseconds = 100;
 
-let model: ScriptedModel;
-let service: Service;
-let tenant: Tenant;
-let client: Client;
-let callFor: (message: string) => Promise<ModelCall>;
 /** While it is true, the table rejects all renewals of leases. */
 let rejectsRenewals = false;
-beforeAll(async () => {
-  model = await startScriptedModel();
-  callFor = callsByMessage(model);
-  service = await startService({
-    variables: { OPENAI_BASE_URL: model.url, LEASE_SECONDS: String(leaseSeconds) },
-    maxConcurrency: 2,
-    faults: {
-      reject: ({ body }) =>
-        rejectsRenewals &&
-        (body as { UpdateExpression?: string }).UpdateExpression === 'SET lease_until = :until',
-    },
-  });
-  tenant = await createTenant({ model: 'openai:test', titles: false });
-  client = clientOf(service, tenant);
-});
-afterAll(async () => {
-  await service.close();
-  await model.close();
+const { callFor, service, tenant, client } = await useScriptedService({
+  variables: { LEASE_SECONDS: String(leaseSeconds) },
+  maxConcurrency: 2,
+  faults: {
+    reject: ({ body }) =>
+      rejectsRenewals &&
+      (body as { UpdateExpression?: string }).UpdateExpression === 'SET lease_until = :until',
+  },
 });
 
 const startReply = (message: string) => startReplyWith({ client, tenant, callFor }, message);

@@ -1,14 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type ApiResponse, type Client, clientOf } from '#support/client.ts';
+import { describe, expect, it } from 'vitest';
+import type { ApiResponse } from '#support/client.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { functionIds, statusOfDeath } from '#support/entry-points.ts';
-import {
-  callsByMessage,
-  type ModelCall,
-  type ScriptedModel,
-  startScriptedModel,
-} from '#support/scripted-model.ts';
-import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
 import {
   contentsOf,
   createChat,
@@ -18,29 +12,12 @@ import {
   send,
   startReplyWith,
 } from '#support/turns.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
-let model: ScriptedModel;
-let service: Service;
-let tenant: Tenant;
-let client: Client;
-let callFor: (message: string) => Promise<ModelCall>;
-let table: ReturnType<typeof dataTableOf>;
-beforeAll(async () => {
-  model = await startScriptedModel();
-  callFor = callsByMessage(model);
-  service = await startService({
-    variables: { OPENAI_BASE_URL: model.url },
-    maxConcurrency: 3,
-  });
-  table = dataTableOf(service);
-  tenant = await createTenant({ model: 'openai:test', titles: false });
-  client = clientOf(service, tenant);
+const { model, callFor, service, tenant, client } = await useScriptedService({
+  maxConcurrency: 3,
 });
-afterAll(async () => {
-  table.close();
-  await service.close();
-  await model.close();
-});
+const table = closeAfterTests(dataTableOf(service));
 
 const startReply = (message: string) => startReplyWith({ client, tenant, callFor }, message);
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { AgentRuntime } from '#domain/chats/agent-runtime.ts';
 import type { Reply } from '#domain/chats/gather-reply.ts';
 import { finishTurn, type StartedTurn, startTurn } from '#domain/chats/send-turn.ts';
@@ -18,17 +18,13 @@ import {
 import { identifiers } from '#runtime/environment/identifiers.ts';
 import { variables } from '#runtime/environment/variables.ts';
 import { clientOf } from '#support/client.ts';
-import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+import { createTenant } from '#support/service.ts';
 import { contentsOf, createChat, historyOf } from '#support/turns.ts';
+import { useService } from '#support/use-service.ts';
 
-let service: Service;
-let tenant: Tenant;
-beforeAll(async () => {
-  service = await startService();
-  process.env[variables.contentBucket] = service.run.outputs.ContentBucketName;
-  tenant = await createTenant({ titles: false });
-});
-afterAll(() => service.close());
+const service = await useService();
+process.env[variables.contentBucket] = service.run.outputs.ContentBucketName;
+const tenant = await createTenant({ titles: false });
 
 const agentRuntime: AgentRuntime = {
   async reply(_request, forwardTo) {

@@ -1,22 +1,18 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { checkEnded, submit, waitForBatchEnd } from '#support/batches.ts';
-import { type Client, clientOf } from '#support/client.ts';
-import { type DynamoProxy, type ProxiedCall, startDynamoProxy } from '#support/dynamo-proxy.ts';
+import { clientOf } from '#support/client.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { type ProxiedCall, startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { fileBucketOf } from '#support/file-bucket.ts';
-import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
 import { seededRandom } from '#support/seeded-random.ts';
-import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+import { createTenant } from '#support/service.ts';
 import { contentsOf, createChat, historyOf, send } from '#support/turns.ts';
 import { filePart, form, uploaderOf } from '#support/upload.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
 const seed = Number(process.env.SEED ?? Date.now() % 100_000);
 const random = seededRandom(seed);
 
-let proxy: DynamoProxy;
-let model: ScriptedModel;
-let service: Service;
-let tenant: Tenant;
-let client: Client;
 let rejects = false;
 
 /** Rejects one call in five, but the same call at most four times, because a call has six attempts. */
@@ -28,30 +24,22 @@ function rejectsCall({ functionName, body }: { functionName: string | undefined;
   rejections.set(call, count + 1);
   return true;
 }
-beforeAll(async () => {
-  console.log(`SEED=${seed}`);
-  proxy = await startDynamoProxy();
-  model = await startScriptedModel();
-  service = await startService({
-    variables: { AWS_ENDPOINT_URL_DYNAMODB: proxy.url, OPENAI_BASE_URL: model.url },
-    maxConcurrency: 3,
-    faults: {
-      transactionConflicts: true,
-      throttling: true,
-      reject: rejectsCall,
-    },
-  });
-  proxy.emulator = service.run.endpoints.dynamodb;
-  tenant = await createTenant({ titles: false });
-  client = clientOf(service, tenant);
+console.log(`SEED=${seed}`);
+const proxy = closeAfterTests(await startDynamoProxy());
+const { model, service } = await useScriptedService({
+  variables: { AWS_ENDPOINT_URL_DYNAMODB: proxy.url },
+  maxConcurrency: 3,
+  faults: {
+    transactionConflicts: true,
+    throttling: true,
+    reject: rejectsCall,
+  },
 });
+proxy.emulator = service.run.endpoints.dynamodb;
+const tenant = await createTenant({ titles: false });
+const client = clientOf(service, tenant);
 beforeEach(() => {
   proxy.handle = (_, pass) => pass();
-});
-afterAll(async () => {
-  await service.close();
-  await proxy.close();
-  await model.close();
 });
 
 const totalOf = async (query: string): Promise<number | undefined> =>

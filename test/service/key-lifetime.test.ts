@@ -1,10 +1,12 @@
-import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import { createApiKey } from '#domain/workspaces/create-api-key.ts';
 import { rotateApiKey } from '#domain/workspaces/rotate-api-key.ts';
 import { clientOf } from '#support/client.ts';
-import { type DynamoProxy, startDynamoProxy } from '#support/dynamo-proxy.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { openTenant, summaryOf } from '#support/open-tenant.ts';
-import { operator, type Service, startService } from '#support/service.ts';
+import { operator } from '#support/service.ts';
+import { useService } from '#support/use-service.ts';
 
 /**
  * Every stage's cache time. With prompt authorizers, as in authentication.test.ts, a revoked key is rejected at once.
@@ -14,21 +16,13 @@ const cacheSeconds = 60;
 const allowed = '200/0 success';
 const rejected = '400/10001 Missing or invalid API key: send a valid key in the header x-api-key';
 
-let service: Service;
-let proxy: DynamoProxy;
-beforeAll(async () => {
-  proxy = await startDynamoProxy();
-  service = await startService({
-    clearAuthorizerCacheOnWrite: false,
-    variables: { AWS_ENDPOINT_URL_DYNAMODB: proxy.url },
-  });
-  proxy.emulator = service.run.endpoints.dynamodb;
+const proxy = closeAfterTests(await startDynamoProxy());
+const service = await useService({
+  clearAuthorizerCacheOnWrite: false,
+  variables: { AWS_ENDPOINT_URL_DYNAMODB: proxy.url },
 });
+proxy.emulator = service.run.endpoints.dynamodb;
 afterEach(() => vi.useRealTimers());
-afterAll(async () => {
-  await service.close();
-  await proxy.close();
-});
 
 const summaryWith = async (apiKey: string): Promise<string> =>
   summaryOf(await clientOf(service, { apiKey }).get('/chats'));

@@ -1,23 +1,19 @@
 import { createHash } from 'node:crypto';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import type { MessageResource } from '#contract/message.ts';
 import { queueRequest } from '#support/batch-queue.ts';
 import { checkEnded, resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
-import { type Client, clientOf } from '#support/client.ts';
+import { clientOf } from '#support/client.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { countLargeTexts } from '#support/file-bucket.ts';
-import {
-  callsByMessage,
-  type ModelCall,
-  type ScriptedModel,
-  startScriptedModel,
-} from '#support/scripted-model.ts';
+import type { ModelCall } from '#support/scripted-model.ts';
 import { chatItems, messageItems } from '#support/seed.ts';
-import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+import { createTenant } from '#support/service.ts';
 import { contentsOf, createChat, historyOf, interrupted, send } from '#support/turns.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
 /** 256 characters of four bytes each. */
 const name = '🗂'.repeat(256);
@@ -36,55 +32,39 @@ function largeText(position: number): string {
 }
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-let model: ScriptedModel;
-let service: Service;
-let tenant: Tenant;
-let client: Client;
-let callFor: (message: string) => Promise<ModelCall>;
-beforeAll(async () => {
-  model = await startScriptedModel();
-  callFor = callsByMessage(model);
-  service = await startService({
-    variables: {
-      OPENAI_BASE_URL: model.url,
-      REPLY_BYTES: String(8 * 1024 * 1024),
-      // So long that no lease is renewed after a test has ended it, even on a slow machine.
-      LEASE_SECONDS: '600',
-    },
-    recordCalls: true,
-    maxConcurrency: 2,
-  });
-  tenant = await createTenant({ model: 'openai:test', titles: false });
-  client = clientOf(service, tenant);
-  const { workspaceId, agentId } = tenant;
-  const table = dataTableOf(service);
-  await table.writeItems(
-    chatItems({
-      workspaceId,
-      agentId,
-      externalUserId: user,
-      count: 1000,
-      name,
-      messageCounts: { [largeChat]: largeMessages, [longChat]: shortMessages },
-    }),
-  );
-  await table.writeItems(
-    messageItems({ workspaceId, chatId: largeChat, count: largeMessages, content: largeText }),
-  );
-  await table.writeItems(
-    messageItems({
-      workspaceId,
-      chatId: longChat,
-      count: shortMessages,
-      content: (position) => `${position}`,
-    }),
-  );
-  table.close();
+const { callFor, service, tenant, client } = await useScriptedService({
+  variables: {
+    REPLY_BYTES: String(8 * 1024 * 1024),
+    // So long that no lease is renewed after a test has ended it, even on a slow machine.
+    LEASE_SECONDS: '600',
+  },
+  recordCalls: true,
+  maxConcurrency: 2,
 });
-afterAll(async () => {
-  await service.close();
-  await model.close();
-});
+const { workspaceId, agentId } = tenant;
+const table = dataTableOf(service);
+await table.writeItems(
+  chatItems({
+    workspaceId,
+    agentId,
+    externalUserId: user,
+    count: 1000,
+    name,
+    messageCounts: { [largeChat]: largeMessages, [longChat]: shortMessages },
+  }),
+);
+await table.writeItems(
+  messageItems({ workspaceId, chatId: largeChat, count: largeMessages, content: largeText }),
+);
+await table.writeItems(
+  messageItems({
+    workspaceId,
+    chatId: longChat,
+    count: shortMessages,
+    content: (position) => `${position}`,
+  }),
+);
+table.close();
 
 const asUser = `external_user_id=${encodeURIComponent(user)}`;
 

@@ -1,55 +1,42 @@
-import { createSocket, type Socket } from 'node:dgram';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { createSocket } from 'node:dgram';
+import { expect, it, vi } from 'vitest';
 import { type MetricName, metrics, serviceDimension } from '#runtime/observability/metric-names.ts';
 import { waitForBatchEnd } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
 import { type MetricLine, readMetricLine } from '#support/metric-lines.ts';
 import { dataOf, summaryOf } from '#support/open-tenant.ts';
-import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
-import { createPublishedAgent, type Service, startService } from '#support/service.ts';
+import { createPublishedAgent } from '#support/service.ts';
 import { createChat, send } from '#support/turns.ts';
 import { uploaderOf } from '#support/upload.ts';
-import { openWebhookTenant, type WebhookTenant } from '#support/webhook-batches.ts';
-import { startWebhookReceiver, status, type WebhookReceiver } from '#support/webhook-receiver.ts';
+import { useScriptedService } from '#support/use-service.ts';
+import { openWebhookTenant } from '#support/webhook-batches.ts';
+import { startWebhookReceiver, status } from '#support/webhook-receiver.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 
-let service: Service;
-let model: ScriptedModel;
-let receiver: WebhookReceiver;
-let tenant: WebhookTenant;
 /** The trace id that Lambda gives to a traced invocation. */
 const root = '1-5759e988-bd862e3fe1be46a994272793';
-let daemon: Socket;
 const traces: string[] = [];
 const logged: { functionName: string; line: string }[] = [];
 
-beforeAll(async () => {
-  model = await startScriptedModel();
-  receiver = await startWebhookReceiver(status(500), status(200));
-  daemon = createSocket('udp4').on('message', (message) => traces.push(message.toString()));
-  await new Promise<void>((listening) => daemon.bind(0, '127.0.0.1', listening));
-  service = await startService({
-    variables: {
-      OPENAI_BASE_URL: model.url,
-      WEBHOOK_RETRY_SECONDS: '0.1,2',
-      AWS_XRAY_DAEMON_ADDRESS: `127.0.0.1:${daemon.address().port}`,
-      _X_AMZN_TRACE_ID: `Root=${root};Parent=53995c3f42cd8ad8;Sampled=1`,
-    },
-    maxConcurrency: 2,
-    onLog: (entry) => logged.push(entry),
-  });
-  tenant = await openWebhookTenant(service, {
-    model: 'openai:test',
-    titles: false,
-    agent: { system_prompt: 'canary-prompt' },
-  });
+const receiver = closeAfterTests(await startWebhookReceiver(status(500), status(200)));
+const daemon = createSocket('udp4').on('message', (message) => traces.push(message.toString()));
+await new Promise<void>((listening) => daemon.bind(0, '127.0.0.1', listening));
+closeAfterTests(daemon);
+const { model, service } = await useScriptedService({
+  variables: {
+    WEBHOOK_RETRY_SECONDS: '0.1,2',
+    AWS_XRAY_DAEMON_ADDRESS: `127.0.0.1:${daemon.address().port}`,
+    _X_AMZN_TRACE_ID: `Root=${root};Parent=53995c3f42cd8ad8;Sampled=1`,
+  },
+  maxConcurrency: 2,
+  onLog: (entry) => logged.push(entry),
 });
-afterAll(async () => {
-  await service.close();
-  await new Promise<void>((closed) => daemon.close(closed));
-  await receiver.close();
-  await model.close();
+const tenant = await openWebhookTenant(service, {
+  model: 'openai:test',
+  titles: false,
+  agent: { system_prompt: 'canary-prompt' },
 });
 
 const linesRead = (): MetricLine[] =>

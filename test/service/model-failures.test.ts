@@ -1,37 +1,33 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { checkEnded, submit, waitForBatchEnd } from '#support/batches.ts';
 import { type Client, clientOf } from '#support/client.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
 import type { ModelCall, ScriptedModel } from '#support/model-server.ts';
 import { startScriptedBedrock } from '#support/scripted-bedrock.ts';
 import { startScriptedModel } from '#support/scripted-model.ts';
-import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+import { createTenant, type Tenant } from '#support/service.ts';
 import { contentsOf, createChat, historyOf, send, stepThrough } from '#support/turns.ts';
+import { useService } from '#support/use-service.ts';
 
 /** Longer than all waits between four calls together, which are at most 4.4 s. */
 const streamTimeoutSeconds = '6';
 
-let service: Service;
-const models: Partial<Record<Wire, ScriptedModel>> = {};
 const logged: string[] = [];
 type Wire = 'openai' | 'bedrock';
 const wires: readonly Wire[] = ['openai', 'bedrock'];
 
-beforeAll(async () => {
-  models.openai = await startScriptedModel();
-  models.bedrock = await startScriptedBedrock();
-  service = await startService({
-    variables: {
-      OPENAI_BASE_URL: models.openai.url,
-      AWS_ENDPOINT_URL_BEDROCK_RUNTIME: models.bedrock.url,
-      STREAM_TIMEOUT_SECONDS: streamTimeoutSeconds,
-    },
-    maxConcurrency: 6,
-    onLog: ({ line }) => logged.push(line),
-  });
-});
-afterAll(async () => {
-  await service.close();
-  await Promise.all(Object.values(models).map((model) => model.close()));
+const models: Record<Wire, ScriptedModel> = {
+  openai: closeAfterTests(await startScriptedModel()),
+  bedrock: closeAfterTests(await startScriptedBedrock()),
+};
+const service = await useService({
+  variables: {
+    OPENAI_BASE_URL: models.openai.url,
+    AWS_ENDPOINT_URL_BEDROCK_RUNTIME: models.bedrock.url,
+    STREAM_TIMEOUT_SECONDS: streamTimeoutSeconds,
+  },
+  maxConcurrency: 6,
+  onLog: ({ line }) => logged.push(line),
 });
 
 const busy = { code: 10005, message: 'The model is busy: try again later' };

@@ -1,22 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import type { BatchResource } from '#contract/batch.ts';
 import { type Route, routes } from '#contract/routes.ts';
 import { requestsOf, waitForBatchEnd } from '#support/batches.ts';
 import { readEvents } from '#support/client.ts';
 import { dataOf, openTenant } from '#support/open-tenant.ts';
-import { type Service, startService } from '#support/service.ts';
 import { boundary, filePart, form } from '#support/upload.ts';
+import { useService } from '#support/use-service.ts';
 
 const unknownId = '00000000-0000-4000-8000-000000000000';
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service.close());
+const service = await useService();
 
 type JsonSchema = Parameters<typeof z.fromJSONSchema>[0];
 interface Described {

@@ -1,33 +1,23 @@
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
+import { closeAfterTests } from '#support/close-after-tests.ts';
 import { measureOperations } from '#support/operations.ts';
-import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
-import { type Service, startService } from '#support/service.ts';
-import { startWebhookReceiver, type WebhookReceiver } from '#support/webhook-receiver.ts';
+import { useScriptedService } from '#support/use-service.ts';
+import { startWebhookReceiver } from '#support/webhook-receiver.ts';
 import { type OperationCalls, type OperationName, operations } from '../../bin/cost/operations.ts';
 
 vi.setConfig({ testTimeout: 180_000 });
 
-let model: ScriptedModel;
-let receiver: WebhookReceiver;
-let service: Service;
-beforeAll(async () => {
-  [model, receiver] = await Promise.all([startScriptedModel(), startWebhookReceiver()]);
-  service = await startService({
-    variables: {
-      OPENAI_BASE_URL: model.url,
-      // So long that no lease is renewed, even on a slow machine.
-      LEASE_SECONDS: '600',
-      // With one worker, the number of claims of a batch is always the same.
-      BATCH_WORKSPACE_PLACES: '1',
-      REQUESTS_PER_WORKER: '25',
-    },
-    recordCalls: true,
-    maxConcurrency: 1,
-  });
-});
-afterAll(async () => {
-  await service.close();
-  await Promise.all([model.close(), receiver.close()]);
+const receiver = closeAfterTests(await startWebhookReceiver());
+const { model, service } = await useScriptedService({
+  variables: {
+    // So long that no lease is renewed, even on a slow machine.
+    LEASE_SECONDS: '600',
+    // With one worker, the number of claims of a batch is always the same.
+    BATCH_WORKSPACE_PLACES: '1',
+    REQUESTS_PER_WORKER: '25',
+  },
+  recordCalls: true,
+  maxConcurrency: 1,
 });
 
 /** All counts by name, so that a service or function that only one side has counts as 0 on the other side. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import { rateClasses } from '#contract/rate-limits.ts';
@@ -7,33 +7,27 @@ import { type RouteName, routes } from '#contract/routes.ts';
 import { createApiKey } from '#domain/workspaces/create-api-key.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { type ApiResponse, clientOf } from '#support/client.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { fileBucketOf } from '#support/file-bucket.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
-import { operator, type Service, setLimits, startService } from '#support/service.ts';
+import { operator, setLimits } from '#support/service.ts';
 import { uploaderOf } from '#support/upload.ts';
+import { useService } from '#support/use-service.ts';
 
 // Every route's function has its cold start here.
 vi.setConfig({ testTimeout: 120_000 });
 
 const logged: string[] = [];
 let bucketsAreDown = false;
-let service: Service;
-let table: ReturnType<typeof dataTableOf>;
-beforeAll(async () => {
-  service = await startService({
-    recordCalls: true,
-    // Each thread is a cold start, and knows the other threads' requests only from the table.
-    maxConcurrency: 2,
-    onLog: ({ line }) => logged.push(line),
-    faults: { reject: ({ body }) => bucketsAreDown && JSON.stringify(body).includes('#RATE#') },
-  });
-  table = dataTableOf(service);
+const service = await useService({
+  recordCalls: true,
+  // Each thread is a cold start, and knows the other threads' requests only from the table.
+  maxConcurrency: 2,
+  onLog: ({ line }) => logged.push(line),
+  faults: { reject: ({ body }) => bucketsAreDown && JSON.stringify(body).includes('#RATE#') },
 });
-afterAll(async () => {
-  table.close();
-  await service.close();
-});
+const table = closeAfterTests(dataTableOf(service));
 
 /** The rate limit headers of a response. */
 const shownBy = ({ headers }: Pick<ApiResponse, 'headers'>) => ({

@@ -1,25 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
 import { clientOf } from '#support/client.ts';
 import { webFunctions } from '#support/entry-points.ts';
-import { type OpenAiModel, startScriptedModel } from '#support/scripted-model.ts';
-import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+import { createTenant, type Tenant } from '#support/service.ts';
 import { contentsOf, createChat, historyOf, rejectedWhileResponding } from '#support/turns.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
-let model: OpenAiModel;
-let service: Service;
 let tenant: Tenant;
 let repeated: 'meanwhile' | 'afterwards' | undefined;
-beforeAll(async () => {
-  model = await startScriptedModel();
-  service = await startService({
-    variables: { OPENAI_BASE_URL: model.url },
-    faults: { repeatedRequest: () => repeated },
-  });
-});
-afterAll(async () => {
-  await service.close();
-  await model.close();
+const { model, service } = await useScriptedService({
+  faults: { repeatedRequest: () => repeated },
 });
 
 async function repeating(when: 'meanwhile' | 'afterwards') {

@@ -1,20 +1,15 @@
 import type { ServerResponse } from 'node:http';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { StreamEvent } from '#contract/events.ts';
 import type { ReasoningStep } from '#contract/message.ts';
 import { resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
-import { type Client, clientOf } from '#support/client.ts';
-import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
-import {
-  type AgentFields,
-  createPublishedAgent,
-  createTenant,
-  type Service,
-  startService,
-  type Tenant,
-} from '#support/service.ts';
-import { startWebServer, type WebServer } from '#support/tool-use.ts';
+import { clientOf } from '#support/client.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import type { ModelCall } from '#support/scripted-model.ts';
+import { type AgentFields, createPublishedAgent, createTenant } from '#support/service.ts';
+import { startWebServer } from '#support/tool-use.ts';
 import { createChat, historyOf, stepThrough } from '#support/turns.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
 /** The stage's defaults. */
 const limits = { modelCalls: 50, toolUses: 30, toolsAtOnce: 4 };
@@ -22,26 +17,11 @@ const limits = { modelCalls: 50, toolUses: 30, toolsAtOnce: 4 };
 const fetchType = 'consultant_fetch_web_content';
 const fetchTool = { type: fetchType };
 
-let web: WebServer;
 let respondWithPage: (response: ServerResponse) => void;
-let model: ScriptedModel;
-let service: Service;
-let tenant: Tenant;
-let client: Client;
-beforeAll(async () => {
-  web = await startWebServer((_request, response) => respondWithPage(response));
-  model = await startScriptedModel();
-  service = await startService({
-    variables: { OPENAI_BASE_URL: model.url, OUTBOUND_ALLOW: `127.0.0.1:${web.port}` },
-    maxConcurrency: 2,
-  });
-  tenant = await createTenant({ model: 'openai:test', titles: false });
-  client = clientOf(service, tenant);
-});
-afterAll(async () => {
-  await service.close();
-  await model.close();
-  await web.close();
+const web = closeAfterTests(await startWebServer((_request, response) => respondWithPage(response)));
+const { model, service, tenant, client } = await useScriptedService({
+  variables: { OUTBOUND_ALLOW: `127.0.0.1:${web.port}` },
+  maxConcurrency: 2,
 });
 beforeEach(() => {
   model.calls.length = 0;

@@ -1,28 +1,20 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { StreamEvent } from '#contract/events.ts';
 import { checkEnded, submit, waitForBatchEnd } from '#support/batches.ts';
 import { openTenant } from '#support/open-tenant.ts';
-import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
-import { type AgentFields, createPublishedAgent, type Service, startService } from '#support/service.ts';
+import type { ModelCall } from '#support/scripted-model.ts';
+import { type AgentFields, createPublishedAgent } from '#support/service.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
 /** The smallest value that a stage may set. */
 const replyBytes = 1000;
 
-let model: ScriptedModel;
-let service: Service;
-beforeAll(async () => {
-  model = await startScriptedModel();
-  service = await startService({
-    variables: { OPENAI_BASE_URL: model.url, REPLY_BYTES: String(replyBytes) },
-    maxConcurrency: 3,
-  });
+const { model, service } = await useScriptedService({
+  variables: { REPLY_BYTES: String(replyBytes) },
+  maxConcurrency: 3,
 });
 beforeEach(() => {
   model.calls.length = 0;
-});
-afterAll(async () => {
-  await service.close();
-  await model.close();
 });
 
 /** JSON escapes a lone surrogate, but never a whole character. */
@@ -30,6 +22,22 @@ const halfCharacter = /\\ud[89a-f]/i;
 
 const open = (fields: AgentFields = {}) =>
   openTenant(service, { model: 'openai:test', titles: false, agent: fields });
+
+/** An agent that sends `message` to another agent if a user sends `Call`, and then says `Done`. The other says `reply`. */
+async function openCaller(message: string, reply: string) {
+  const tenant = await open();
+  const agentId = await createPublishedAgent(tenant.workspaceId, {
+    llm_model: 'openai:test',
+    unified_tools: [{ type: 'consultant_call_agent', name: 'call', config: { agent_id: tenant.agentId } }],
+  });
+  model.onCall = (call) => {
+    const last = call.request.messages.at(-1);
+    if (last?.content === 'Call') call.callTools({ name: 'call', arguments: { message } });
+    else call.chunk(last?.role === 'tool' ? 'Done' : reply);
+    call.finish();
+  };
+  return { ...tenant, agentId, createChat: () => tenant.createChat({ agent_id: agentId }) };
+}
 
 function say(...chunks: string[]): void {
   model.onCall = (call) => {
@@ -147,18 +155,7 @@ describe('a half of a character in a step', () => {
   });
 
   it('is replaced in the text of an agent that is called', async () => {
-    const tenant = await open();
-    const agentId = await createPublishedAgent(tenant.workspaceId, {
-      llm_model: 'openai:test',
-      unified_tools: [{ type: 'consultant_call_agent', name: 'call', config: { agent_id: tenant.agentId } }],
-    });
-    model.onCall = (call) => {
-      const last = call.request.messages.at(-1);
-      if (last?.content === 'Call') call.callTools({ name: 'call', arguments: { message: 'What \ud83d' } });
-      else call.chunk(last?.role === 'tool' ? 'Done' : 'This \ud83d');
-      call.finish();
-    };
-    const caller = { ...tenant, agentId, createChat: () => tenant.createChat({ agent_id: agentId }) };
+    const caller = await openCaller('What \ud83d', 'This \ud83d');
     const { text, stored } = await streamed(caller, 'Call');
     expect(text).not.toMatch(halfCharacter);
     expect(stored?.meta.reasoning_steps).toMatchObject([
@@ -256,18 +253,7 @@ describe('a reply as long as a reply may be', () => {
   });
 
   it('of an agent that is called is a step that failed, and the caller goes on', async () => {
-    const tenant = await open();
-    const agentId = await createPublishedAgent(tenant.workspaceId, {
-      llm_model: 'openai:test',
-      unified_tools: [{ type: 'consultant_call_agent', name: 'call', config: { agent_id: tenant.agentId } }],
-    });
-    model.onCall = (call) => {
-      const last = call.request.messages.at(-1);
-      if (last?.content === 'Call') call.callTools({ name: 'call', arguments: { message: 'Much' } });
-      else call.chunk(last?.role === 'tool' ? 'Done' : `${longest}!`);
-      call.finish();
-    };
-    const caller = { ...tenant, agentId, createChat: () => tenant.createChat({ agent_id: agentId }) };
+    const caller = await openCaller('Much', `${longest}!`);
     const { events, stored } = await streamed(caller, 'Call');
     expect(events.at(-1)).toMatchObject({ final_text: 'Done' });
     expect(stored?.meta.reasoning_steps).toMatchObject([

@@ -1,17 +1,12 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
 import { type Client, clientOf } from '#support/client.ts';
+import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
 import { processesNaming, type RunningCommand, startCommand } from '#support/command.ts';
 import { dataTableOf } from '#support/data-table.ts';
-import {
-  callsByMessage,
-  type ModelCall,
-  type ScriptedModel,
-  startScriptedModel,
-} from '#support/scripted-model.ts';
+import { callsByMessage, startScriptedModel } from '#support/scripted-model.ts';
 import { createTenant, startService, type Tenant } from '#support/service.ts';
 import { contentsOf, createChat, historyOf, send, stepThrough } from '#support/turns.ts';
 import type { Connection } from '../../bin/local/connection.ts';
@@ -19,18 +14,9 @@ import type { Connection } from '../../bin/local/connection.ts';
 // The service starts four times, twice with a synth.
 vi.setConfig({ testTimeout: 120_000 });
 
-let model: ScriptedModel;
-let folder: string;
-let callFor: (message: string) => Promise<ModelCall>;
-beforeAll(async () => {
-  model = await startScriptedModel();
-  callFor = callsByMessage(model);
-  folder = await mkdtemp(join(tmpdir(), 'service-data-'));
-});
-afterAll(async () => {
-  await model.close();
-  await rm(folder, { recursive: true, force: true });
-});
+const model = closeAfterTests(await startScriptedModel());
+const callFor = callsByMessage(model);
+const folder = await temporaryFolder('service-data-');
 
 /** Everything that a workspace's clients can see. */
 async function everythingOf(client: Client) {

@@ -1,43 +1,24 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { clientOf } from '#support/client.ts';
+import { temporaryFolder } from '#support/close-after-tests.ts';
 import { webFunctions } from '#support/entry-points.ts';
-import {
-  callsByMessage,
-  type ModelCall,
-  type OpenAiModel,
-  startScriptedModel,
-} from '#support/scripted-model.ts';
-import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+import type { ModelCall } from '#support/scripted-model.ts';
+import { createTenant, type Tenant } from '#support/service.ts';
 import { contentsOf, createChat, historyOf, interrupted, stepThrough } from '#support/turns.ts';
+import { useScriptedService } from '#support/use-service.ts';
 import { synthesize } from '../../bin/local/synthesize.ts';
 
 const requestsPerEnvironment = 64;
 const leaseSeconds = 6;
 
-let folder: string;
-let model: OpenAiModel;
-let service: Service;
-let callFor: (message: string) => Promise<ModelCall>;
 const logged: { functionName: string; line: string }[] = [];
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'shared-environments-'));
-  await synthesize(folder, { webFunctions, requestsPerEnvironment });
-  model = await startScriptedModel();
-  callFor = callsByMessage(model);
-  service = await startService({
-    assembly: folder,
-    variables: { OPENAI_BASE_URL: model.url, LEASE_SECONDS: String(leaseSeconds) },
-    onLog: (entry) => logged.push(entry),
-  });
-}, 120_000);
-afterAll(async () => {
-  await service.close();
-  await model.close();
-  await rm(folder, { recursive: true, force: true });
+const folder = await temporaryFolder('shared-environments-');
+await synthesize(folder, { webFunctions, requestsPerEnvironment });
+const { callFor, service } = await useScriptedService({
+  assembly: folder,
+  variables: { LEASE_SECONDS: String(leaseSeconds) },
+  onLog: (entry) => logged.push(entry),
 });
 
 interface Reply {

@@ -1,51 +1,24 @@
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { agentDefinition } from '#contract/agent.ts';
 import { publishAgent } from '#domain/agents/publish-agent.ts';
 import { updateAgent } from '#domain/agents/update-agent.ts';
-import { type Client, clientOf } from '#support/client.ts';
-import { type DynamoProxy, startDynamoProxy } from '#support/dynamo-proxy.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { isReplier } from '#support/entry-points.ts';
-import {
-  callsByMessage,
-  type ModelCall,
-  type ScriptedModel,
-  startScriptedModel,
-} from '#support/scripted-model.ts';
-import {
-  createPublishedAgent,
-  createTenant,
-  operator,
-  type Service,
-  setLimits,
-  startService,
-  type Tenant,
-} from '#support/service.ts';
+import { createPublishedAgent, operator, setLimits } from '#support/service.ts';
 import { createChat, stepThrough } from '#support/turns.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
-let model: ScriptedModel;
-let proxy: DynamoProxy;
-let service: Service;
-let tenant: Tenant;
-let client: Client;
-let callFor: (message: string) => Promise<ModelCall>;
-beforeAll(async () => {
-  model = await startScriptedModel();
-  callFor = callsByMessage(model);
-  proxy = await startDynamoProxy();
-  service = await startService({
-    variables: { OPENAI_BASE_URL: model.url, AWS_ENDPOINT_URL_DYNAMODB: proxy.url },
+const proxy = closeAfterTests(await startDynamoProxy());
+const { model, callFor, service, tenant, client } = await useScriptedService(
+  {
+    variables: { AWS_ENDPOINT_URL_DYNAMODB: proxy.url },
     recordCalls: true,
     maxConcurrency: 1,
-  });
-  proxy.emulator = service.run.endpoints.dynamodb;
-  tenant = await createTenant({ model: 'openai:test', titles: false, limits: {} });
-  client = clientOf(service, tenant);
-});
-afterAll(async () => {
-  await service.close();
-  await model.close();
-  await proxy.close();
-});
+  },
+  { limits: {} },
+);
+proxy.emulator = service.run.endpoints.dynamodb;
 
 /**
  * The service's own part of a turn with warm functions, without a title, with texts under 1 KB. There are two round

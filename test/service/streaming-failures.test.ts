@@ -1,38 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Client, clientOf } from '#support/client.ts';
-import {
-  callsByMessage,
-  type ModelCall,
-  type ScriptedModel,
-  startScriptedModel,
-} from '#support/scripted-model.ts';
-import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+import { describe, expect, it } from 'vitest';
+import type { ModelCall } from '#support/scripted-model.ts';
 import { contentsOf, createChat, historyOf, send, stepThrough } from '#support/turns.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
-let model: ScriptedModel;
-let service: Service;
-let tenant: Tenant;
-let client: Client;
 const logged: string[] = [];
-let callFor: (message: string) => Promise<ModelCall>;
-beforeAll(async () => {
-  model = await startScriptedModel();
-  callFor = callsByMessage(model);
-  service = await startService({
-    variables: { OPENAI_BASE_URL: model.url, STREAM_TIMEOUT_SECONDS: '1' },
-    maxConcurrency: 4,
-    onLog: ({ line }) => logged.push(line),
-  });
-  tenant = await createTenant({ model: 'openai:test', titles: false });
-  client = clientOf(service, tenant);
-  // Loads the functions before tests with timeouts start.
-  await send(client, tenant, await createChat(client, tenant), 'warm');
+const { model, callFor, tenant, client } = await useScriptedService({
+  variables: { STREAM_TIMEOUT_SECONDS: '1' },
+  maxConcurrency: 4,
+  onLog: ({ line }) => logged.push(line),
 });
-afterAll(async () => {
-  await service.close();
-  await model.close();
-});
+// Loads the functions before tests with timeouts start.
+await send(client, tenant, await createChat(client, tenant), 'warm');
 
 const timedOut = { code: 10005, message: 'Stream timed out' };
 const failed = { code: 10005, message: 'The model could not complete the reply' };

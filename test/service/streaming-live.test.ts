@@ -1,31 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Client, clientOf } from '#support/client.ts';
-import {
-  callsByMessage,
-  type ModelCall,
-  type OpenAiModel,
-  startScriptedModel,
-} from '#support/scripted-model.ts';
-import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+import { expect, it } from 'vitest';
 import { createChat, stepThrough } from '#support/turns.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
-let model: OpenAiModel;
-let service: Service;
-let tenant: Tenant;
-let client: Client;
-let callFor: (message: string) => Promise<ModelCall>;
-beforeAll(async () => {
-  model = await startScriptedModel();
-  callFor = callsByMessage(model);
-  service = await startService();
-  tenant = await createTenant({ model: model.sharedName, titles: false });
-  client = clientOf(service, tenant);
-});
-afterAll(async () => {
-  await service.close();
-  await model.close();
-});
+const { model, callFor, tenant, client } = await useScriptedService();
 
 const body = (message: string) => ({ message, agent_id: tenant.agentId });
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type * as z from 'zod';
 import type { ChatResource } from '#contract/chat.ts';
 import { type Route, type RouteName, routes } from '#contract/routes.ts';
@@ -10,14 +10,11 @@ import { write } from '#support/fuzz/hostile-json.ts';
 import { inputNode, type Path, valid } from '#support/fuzz/schema-nodes.ts';
 import { type IdLocation, idLocations } from '#support/id-locations.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
-import { operator, type Service, startService } from '#support/service.ts';
+import { operator } from '#support/service.ts';
 import { uploaderOf } from '#support/upload.ts';
+import { useService } from '#support/use-service.ts';
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service.close());
+const service = await useService();
 
 const secret = 'The secret of the first workspace';
 const unknown = { chat: 999_999, message: 999_999, agent: '00000000-0000-4000-8000-000000000000' };

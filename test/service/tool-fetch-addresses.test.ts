@@ -1,40 +1,22 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
-import { type Service, startService } from '#support/service.ts';
-import {
-  callRequestedTool,
-  startWebServer,
-  type ToolUse,
-  toolUser,
-  type WebServer,
-} from '#support/tool-use.ts';
+import { describe, expect, it } from 'vitest';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { callRequestedTool, startWebServer, toolUser } from '#support/tool-use.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
-let inside: WebServer;
-let redirecting: WebServer;
-let model: ScriptedModel;
-let service: Service;
-let fetchPage: (args: Record<string, unknown>) => Promise<ToolUse>;
-beforeAll(async () => {
-  inside = await startWebServer((_request, response) => response.end('inside'));
-  redirecting = await startWebServer((request, response) => {
+const inside = closeAfterTests(await startWebServer((_request, response) => response.end('inside')));
+const redirecting = closeAfterTests(
+  await startWebServer((request, response) => {
     const location = decodeURIComponent(request.url?.slice(1) ?? '');
     if (location === '') response.end('allowed');
     else response.writeHead(302, { Location: location }).end();
-  });
-  model = await startScriptedModel();
-  callRequestedTool(model);
-  // Every port of 127.0.0.2 is allowed. Only servers that listen on all addresses listen there.
-  service = await startService({
-    variables: { OPENAI_BASE_URL: model.url, OUTBOUND_ALLOW: `127.0.0.1:${redirecting.port},127.0.0.2:*` },
-  });
-  fetchPage = await toolUser(service, { type: 'consultant_fetch_web_content' });
+  }),
+);
+// Every port of 127.0.0.2 is allowed. Only servers that listen on all addresses listen there.
+const { model, service } = await useScriptedService({
+  variables: { OUTBOUND_ALLOW: `127.0.0.1:${redirecting.port},127.0.0.2:*` },
 });
-afterAll(async () => {
-  await service.close();
-  await model.close();
-  await inside.close();
-  await redirecting.close();
-});
+callRequestedTool(model);
+const fetchPage = await toolUser(service, { type: 'consultant_fetch_web_content' });
 
 const failed = (message: string) => ({ success: false, data: { message } });
 const forbidden = failed('The address is not allowed');

@@ -2,51 +2,34 @@ import { writeFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { agentctlOf } from '#support/agentctl.ts';
 import { clientOf } from '#support/client.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
 import { peakWhile, residentBytes } from '#support/memory.ts';
-import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
-import { createTenant, type Service, startService } from '#support/service.ts';
-import {
-  callRequestedTool,
-  startWebServer,
-  type ToolUse,
-  toolUser,
-  type WebServer,
-} from '#support/tool-use.ts';
+import { createTenant } from '#support/service.ts';
+import { callRequestedTool, startWebServer, toolUser } from '#support/tool-use.ts';
 import { createChat, send } from '#support/turns.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
 const type = 'consultant_fetch_web_content';
 
 const pages: Record<string, (response: ServerResponse, request: IncomingMessage) => void> = {};
-let web: WebServer;
-let model: ScriptedModel;
-let service: Service;
-let fetchPage: (args: Record<string, unknown>) => Promise<ToolUse>;
-let fetchParts: typeof fetchPage;
-let fetchListed: typeof fetchPage;
-beforeAll(async () => {
-  web = await startWebServer((request, response) => {
+const web = closeAfterTests(
+  await startWebServer((request, response) => {
     const page = pages[request.url?.split('?')[0] ?? ''];
     if (page === undefined) response.writeHead(404).end('<p>Nothing here</p>');
     else page(response, request);
-  });
-  model = await startScriptedModel();
-  callRequestedTool(model);
-  service = await startService({
-    variables: { OPENAI_BASE_URL: model.url, OUTBOUND_ALLOW: `127.0.0.1:${web.port}` },
-  });
-  fetchPage = await toolUser(service, { type });
-  const allowed_hosts = ['LocalHost', '*.allowed.example', 'xn--bcher-kva.example'];
-  fetchListed = await toolUser(service, { type, config: { allowed_hosts } });
-  fetchParts = await toolUser(service, { type, name: 'read', config: { max_characters: 10 } });
+  }),
+);
+const { model, service } = await useScriptedService({
+  variables: { OUTBOUND_ALLOW: `127.0.0.1:${web.port}` },
 });
-afterAll(async () => {
-  await service.close();
-  await model.close();
-  await web.close();
-});
+callRequestedTool(model);
+const fetchPage = await toolUser(service, { type });
+const allowed_hosts = ['LocalHost', '*.allowed.example', 'xn--bcher-kva.example'];
+const fetchListed = await toolUser(service, { type, config: { allowed_hosts } });
+const fetchParts = await toolUser(service, { type, name: 'read', config: { max_characters: 10 } });
 
 const html = (response: ServerResponse, body: string | Buffer, headers: Record<string, string> = {}) =>
   response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8', ...headers }).end(body);

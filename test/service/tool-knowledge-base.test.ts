@@ -1,12 +1,14 @@
 import { writeFile } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { agentctlOf } from '#support/agentctl.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
 import { chatWithTool } from '#support/demo-tools.ts';
-import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+import { listenLocally } from '#support/listen-locally.ts';
+import { createTenant } from '#support/service.ts';
+import { useService } from '#support/use-service.ts';
 
 const type = 'consultant_retrieve_context_source';
 const knowledgeBaseId = 'ABCDE12345';
@@ -17,36 +19,26 @@ interface ApiResponse {
   body: unknown;
 }
 
-let bedrock: Server;
 let received: { path: string | undefined; body: unknown; signed: boolean }[];
 let respond: (request: IncomingMessage) => ApiResponse;
-let service: Service;
-let tenant: Tenant;
-beforeAll(async () => {
-  bedrock = createServer(async (request, response) => {
-    const body: unknown = JSON.parse(await text(request));
-    const signed = request.headers.authorization?.includes('/bedrock/aws4_request') ?? false;
-    received.push({ path: request.url, body, signed });
-    const { status, type: errorType, body: modelText } = respond(request);
-    response
-      .writeHead(status, {
-        'Content-Type': 'application/json',
-        ...(errorType !== undefined && { 'x-amzn-ErrorType': errorType }),
-      })
-      .end(JSON.stringify(modelText));
-  });
-  await new Promise<void>((listening) => bedrock.listen(0, '127.0.0.1', listening));
-  const { port } = bedrock.address() as AddressInfo;
-  service = await startService({
-    maxConcurrency: 1,
-    variables: { AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME: `http://127.0.0.1:${port}` },
-  });
-  tenant = await createTenant({ titles: false });
+const bedrock = createServer(async (request, response) => {
+  const body: unknown = JSON.parse(await text(request));
+  const signed = request.headers.authorization?.includes('/bedrock/aws4_request') ?? false;
+  received.push({ path: request.url, body, signed });
+  const { status, type: errorType, body: modelText } = respond(request);
+  response
+    .writeHead(status, {
+      'Content-Type': 'application/json',
+      ...(errorType !== undefined && { 'x-amzn-ErrorType': errorType }),
+    })
+    .end(JSON.stringify(modelText));
 });
-afterAll(async () => {
-  await service.close();
-  bedrock.close();
+const { url } = closeAfterTests(await listenLocally(bedrock));
+const service = await useService({
+  maxConcurrency: 1,
+  variables: { AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME: url },
 });
+const tenant = await createTenant({ titles: false });
 
 const open = (config: Record<string, unknown> = {}) => {
   received = [];

@@ -1,13 +1,14 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DeleteObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { chatWithTool, type Found } from '#support/demo-tools.ts';
 import { pdfOf, presentation } from '#support/office-documents.ts';
 import { docx } from '#support/sample-files.ts';
-import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+import { createTenant, type Tenant } from '#support/service.ts';
+import { useService } from '#support/use-service.ts';
 import { wordDocument } from '#support/word-document.ts';
 
 const type = 'consultant_retrieve_context_source';
@@ -23,16 +24,10 @@ interface Document {
   replaced?: boolean;
 }
 
-let service: Service;
-let agentctl: ReturnType<typeof agentctlOf>;
-let folder: string;
-beforeAll(async () => {
-  service = await startService();
-  agentctl = agentctlOf(service);
-  folder = join(service.dataDir, 'documents');
-  await mkdir(folder);
-});
-afterAll(() => service.close());
+const service = await useService();
+const agentctl = agentctlOf(service);
+const folder = join(service.dataDir, 'documents');
+await mkdir(folder);
 
 const fileOf = async (name: string, content: string | Uint8Array): Promise<string> => {
   const file = join(folder, name);

@@ -1,25 +1,18 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { chatWithTool } from '#support/demo-tools.ts';
 import { messageItems } from '#support/seed.ts';
-import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+import { createTenant } from '#support/service.ts';
 import { historyOf } from '#support/turns.ts';
+import { useService } from '#support/use-service.ts';
 
 const type = 'consultant_lookup';
 
-let service: Service;
-let table: ReturnType<typeof dataTableOf>;
-let tenant: Tenant;
-beforeAll(async () => {
-  service = await startService();
-  table = dataTableOf(service);
-  tenant = await createTenant({ titles: false });
-});
-afterAll(async () => {
-  table.close();
-  await service.close();
-});
+const service = await useService();
+const table = closeAfterTests(dataTableOf(service));
+const tenant = await createTenant({ titles: false });
 
 const open = (config?: Record<string, unknown>) => chatWithTool(service, tenant, type, config);
 

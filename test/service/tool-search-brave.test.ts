@@ -1,46 +1,34 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import type { IncomingHttpHeaders } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
-import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
-import { createTenant, type Service, startService } from '#support/service.ts';
-import { callRequestedTool, startWebServer, toolUser, type WebServer } from '#support/tool-use.ts';
+import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
+import { createTenant } from '#support/service.ts';
+import { callRequestedTool, startWebServer, toolUser } from '#support/tool-use.ts';
+import { useScriptedService } from '#support/use-service.ts';
 import { synthesize } from '../../bin/local/synthesize.ts';
 
 const type = 'consultant_search_web';
 
 let headers: IncomingHttpHeaders;
 let results: object | undefined;
-let folder: string;
-let brave: WebServer;
-let model: ScriptedModel;
-let service: Service;
-beforeAll(async () => {
-  brave = await startWebServer((request, response) => {
+const brave = closeAfterTests(
+  await startWebServer((request, response) => {
     headers = request.headers;
     if (headers['x-subscription-token'] !== 'brave key') response.writeHead(422).end('{}');
     else
       response.end(JSON.stringify({ type: 'search', ...(results && { web: { type: 'search', results } }) }));
-  });
-  model = await startScriptedModel();
-  callRequestedTool(model);
-  folder = await mkdtemp(join(tmpdir(), 'service-assembly-'));
-  await synthesize(folder, { webSearch: { provider: 'brave', url: `${brave.url}/res/v1/web/search` } });
-  service = await startService({
-    assembly: folder,
-    variables: { OPENAI_BASE_URL: model.url },
-    secretValues: { BraveApiKey: 'brave key' },
-  });
-}, 120_000);
-afterAll(async () => {
-  await service.close();
-  await model.close();
-  await brave.close();
-  await rm(folder, { recursive: true });
+  }),
+);
+const folder = await temporaryFolder('service-assembly-');
+await synthesize(folder, { webSearch: { provider: 'brave', url: `${brave.url}/res/v1/web/search` } });
+const { model, service } = await useScriptedService({
+  assembly: folder,
+  secretValues: { BraveApiKey: 'brave key' },
 });
+callRequestedTool(model);
 
 it('a stage with Brave searches with its key, and reads its HTML as text', async () => {
   results = [

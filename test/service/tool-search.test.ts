@@ -1,49 +1,33 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { clientOf } from '#support/client.ts';
-import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
-import { createTenant, type Service, startService } from '#support/service.ts';
-import {
-  callRequestedTool,
-  startWebServer,
-  type ToolUse,
-  toolUser,
-  type WebServer,
-} from '#support/tool-use.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { createTenant } from '#support/service.ts';
+import { callRequestedTool, startWebServer, toolUser } from '#support/tool-use.ts';
 import { createChat, send } from '#support/turns.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
 const type = 'consultant_search_web';
 
 let scripted: { status: number; body: string | object };
 let headers: IncomingHttpHeaders;
-let emulator: WebServer;
-let model: ScriptedModel;
-let service: Service;
-let search: (args: Record<string, unknown>) => Promise<ToolUse>;
-beforeAll(async () => {
-  emulator = await startWebServer((request, response) => {
+const emulator = closeAfterTests(
+  await startWebServer((request, response) => {
     headers = request.headers;
     response.writeHead(scripted.status, { 'Content-Type': 'application/json' });
     response.end(typeof scripted.body === 'string' ? scripted.body : JSON.stringify(scripted.body));
-  });
-  model = await startScriptedModel();
-  callRequestedTool(model);
-  service = await startService({
-    variables: {
-      OPENAI_BASE_URL: model.url,
-      WEB_SEARCH_PROVIDER: 'searxng',
-      WEB_SEARCH_URL: `${emulator.url}/searx/`,
-    },
-  });
-  search = await toolUser(service, { type, config: { max_results: 3 } });
+  }),
+);
+const { model, service } = await useScriptedService({
+  variables: {
+    WEB_SEARCH_PROVIDER: 'searxng',
+    WEB_SEARCH_URL: `${emulator.url}/searx/`,
+  },
 });
+callRequestedTool(model);
+const search = await toolUser(service, { type, config: { max_results: 3 } });
 beforeEach(() => {
   scripted = { status: 200, body: { query: 'q', results: found(20), answers: [] } };
-});
-afterAll(async () => {
-  await service.close();
-  await model.close();
-  await emulator.close();
 });
 
 /** Results in SearXNG's format, with additional fields. */

@@ -1,22 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { type OpenTenant, openTenant } from '#support/open-tenant.ts';
-import { type Service, startService } from '#support/service.ts';
+import { describe, expect, it, vi } from 'vitest';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { openTenant } from '#support/open-tenant.ts';
 import { boundary, filePart, form } from '#support/upload.ts';
-import { startUploadEndpoint, type UploadEndpoint } from '#support/upload-endpoint.ts';
+import { startUploadEndpoint } from '#support/upload-endpoint.ts';
+import { useService } from '#support/use-service.ts';
 
 const megabyte = 1024 * 1024;
 
-let service: Service;
-let tenant: OpenTenant;
-let endpoint: UploadEndpoint;
-beforeAll(async () => {
-  service = await startService();
-  [endpoint, tenant] = await Promise.all([startUploadEndpoint(service), openTenant(service)]);
-});
-afterAll(async () => {
-  await endpoint?.close();
-  await service.close();
-});
+const service = await useService();
+const endpoint = closeAfterTests(await startUploadEndpoint(service));
+const tenant = await openTenant(service);
 
 const length = (bytes: number) => ['Content-Length', String(bytes)] as const;
 const formType = ['Content-Type', `multipart/form-data; boundary=${boundary}`] as const;

@@ -1,26 +1,19 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { UploadedFile } from '#contract/message.ts';
 import { fileBucketOf } from '#support/file-bucket.ts';
-import { type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
-import { type Service, startService } from '#support/service.ts';
+import { openTenant, summaryOf } from '#support/open-tenant.ts';
+import { startService } from '#support/service.ts';
 import { filePart, form, uploaderOf } from '#support/upload.ts';
+import { useService } from '#support/use-service.ts';
 
 const megabyte = 1024 * 1024;
 
-let service: Service;
-let tenant: OpenTenant;
-let upload: ReturnType<typeof uploaderOf>;
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service.close());
-beforeAll(async () => {
-  tenant = await openTenant(service);
-  upload = uploaderOf(service, tenant);
-});
+const service = await useService();
+const tenant = await openTenant(service);
+const upload = uploaderOf(service, tenant);
 
 it('takes 50 MB in one POST, and gives them back', async () => {
   const response = await upload.large(50 * megabyte, { data: '{"scope":"ephemeral"}' });

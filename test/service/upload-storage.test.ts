@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type OpenTenant, openTenant } from '#support/open-tenant.ts';
-import { type Service, startService } from '#support/service.ts';
+import { expect, it } from 'vitest';
+import { openTenant } from '#support/open-tenant.ts';
 import { filePart, form, uploaderOf } from '#support/upload.ts';
+import { useService } from '#support/use-service.ts';
 
-let service: Service;
-let tenant: OpenTenant;
-beforeAll(async () => {
-  // Nothing listens on this port.
-  service = await startService({ variables: { AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:9' } });
-  tenant = await openTenant(service);
-});
-afterAll(() => service.close());
+// Nothing listens on this port.
+const service = await useService({ variables: { AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:9' } });
+const tenant = await openTenant(service);
 
 const doors = {
   'the distribution': () => service.baseUrl,

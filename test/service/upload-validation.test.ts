@@ -1,18 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { UploadedFile } from '#contract/message.ts';
 import { fileBucketOf } from '#support/file-bucket.ts';
-import { type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { openTenant, summaryOf } from '#support/open-tenant.ts';
 import { doc, docx, gif, jpeg, pdf, png, pptx, webp, zip } from '#support/sample-files.ts';
-import { type Service, startService } from '#support/service.ts';
 import { boundary, dataPart, filePart, form, part, uploaderOf } from '#support/upload.ts';
+import { useService } from '#support/use-service.ts';
 
-let service: Service;
-let tenant: OpenTenant;
-beforeAll(async () => {
-  service = await startService();
-  tenant = await openTenant(service);
-});
-afterAll(() => service.close());
+const service = await useService();
+const tenant = await openTenant(service);
 
 const office = 'application/vnd.openxmlformats-officedocument';
 const wordType = `${office}.wordprocessingml.document`;

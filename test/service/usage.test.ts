@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { createApiKey } from '#domain/workspaces/create-api-key.ts';
 import { summarizeUsage, type UsageGrouping, type UsageLine } from '#domain/workspaces/summarize-usage.ts';
 import { noCounts, noModelUsage } from '#domain/workspaces/usage.ts';
@@ -6,40 +6,30 @@ import { usage, workspaces } from '#runtime/composition/services.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { requestsOf, submit, waitForBatchEnd } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
-import { type DynamoProxy, startDynamoProxy } from '#support/dynamo-proxy.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { openTenant } from '#support/open-tenant.ts';
-import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
-import { createPublishedAgent, operator, type Service, startService } from '#support/service.ts';
+import { createPublishedAgent, operator } from '#support/service.ts';
 import { createChat, historyOf, send } from '#support/turns.ts';
 import { uploaderOf } from '#support/upload.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 
-let model: ScriptedModel;
-let proxy: DynamoProxy;
-let service: Service;
 const logged: string[] = [];
-beforeAll(async () => {
-  model = await startScriptedModel();
-  // The provider rejects messages with `Refuse`. Each reply has 10 prompt tokens and 2 completion tokens.
-  model.onCall = (call) => {
-    if (call.request.messages.at(-1)?.content.includes('Refuse')) return call.fail(400);
-    call.chunk('An answer');
-    call.finish({ prompt_tokens: 10, completion_tokens: 2 });
-  };
-  proxy = await startDynamoProxy();
-  service = await startService({
-    variables: { OPENAI_BASE_URL: model.url, AWS_ENDPOINT_URL_DYNAMODB: proxy.url },
-    maxConcurrency: 2,
-    onLog: ({ line }) => logged.push(line),
-  });
-  proxy.emulator = service.run.endpoints.dynamodb;
+const proxy = closeAfterTests(await startDynamoProxy());
+const { model, service } = await useScriptedService({
+  variables: { AWS_ENDPOINT_URL_DYNAMODB: proxy.url },
+  maxConcurrency: 2,
+  onLog: ({ line }) => logged.push(line),
 });
-afterAll(async () => {
-  await service.close();
-  await model.close();
-  await proxy.close();
-});
+// The provider rejects messages with `Refuse`. Each reply has 10 prompt tokens and 2 completion tokens.
+model.onCall = (call) => {
+  if (call.request.messages.at(-1)?.content.includes('Refuse')) return call.fail(400);
+  call.chunk('An answer');
+  call.finish({ prompt_tokens: 10, completion_tokens: 2 });
+};
+proxy.emulator = service.run.endpoints.dynamodb;
 
 const today = new Date().toISOString().slice(0, 10);
 

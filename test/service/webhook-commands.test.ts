@@ -1,13 +1,13 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { agentctlOf } from '#support/agentctl.ts';
-import { type Service, startService } from '#support/service.ts';
-import { openWebhookTenant, type WebhookTenant } from '#support/webhook-batches.ts';
+import { temporaryFolder } from '#support/close-after-tests.ts';
+import { useService } from '#support/use-service.ts';
+import { openWebhookTenant } from '#support/webhook-batches.ts';
 import { startWebhookReceiver, status } from '#support/webhook-receiver.ts';
 
 interface Shown {
@@ -17,20 +17,11 @@ interface Shown {
   attempts: { number: number; round: number; at: string; status: number | null; failure: string | null }[];
 }
 
-let folder: string;
-let service: Service;
-let tenant: WebhookTenant;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'service-webhooks-'));
-  service = await startService({
-    variables: { WEBHOOK_RETRY_SECONDS: '0.5', WEBHOOK_TIMEOUT_SECONDS: '1' },
-  });
-  tenant = await openWebhookTenant(service);
+const folder = await temporaryFolder('service-webhooks-');
+const service = await useService({
+  variables: { WEBHOOK_RETRY_SECONDS: '0.5', WEBHOOK_TIMEOUT_SECONDS: '1' },
 });
-afterAll(async () => {
-  await service.close();
-  await rm(folder, { recursive: true, force: true });
-});
+const tenant = await openWebhookTenant(service);
 
 describe('agentctl webhooks', { timeout: 60_000 }, () => {
   it('shows every attempt, and sends the event once more under the same id', async () => {

@@ -1,17 +1,12 @@
 import { Webhook } from 'standardwebhooks';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { dataOf, summaryOf } from '#support/open-tenant.ts';
-import {
-  callsByMessage,
-  type ModelCall,
-  type ScriptedModel,
-  startScriptedModel,
-} from '#support/scripted-model.ts';
-import { operator, type Service, startService } from '#support/service.ts';
-import { openWebhookTenant, type WebhookTenant } from '#support/webhook-batches.ts';
+import { operator } from '#support/service.ts';
+import { useScriptedService } from '#support/use-service.ts';
+import { openWebhookTenant } from '#support/webhook-batches.ts';
 import {
   expectedSignature,
   type Responder,
@@ -22,36 +17,19 @@ import {
 
 const secret = 'kept to ourselves, é ';
 const logged: string[] = [];
-let model: ScriptedModel;
-let callFor: (message: string) => Promise<ModelCall>;
-let service: Service;
-let tenant: WebhookTenant;
-beforeAll(async () => {
-  model = await startScriptedModel();
-  callFor = callsByMessage(model);
-  service = await startService({
-    // The first attempt is immediate; the retries follow after 0.5 s and 2 s.
-    variables: {
-      OPENAI_BASE_URL: model.url,
-      WEBHOOK_RETRY_SECONDS: '0.5,2',
-      WEBHOOK_TIMEOUT_SECONDS: '1',
-    },
-    onLog: ({ line }) => logged.push(line),
-  });
-  tenant = await openWebhookTenant(service, { model: 'openai:test' });
+const { callFor, service } = await useScriptedService({
+  // The first attempt is immediate; the retries follow after 0.5 s and 2 s.
+  variables: {
+    WEBHOOK_RETRY_SECONDS: '0.5,2',
+    WEBHOOK_TIMEOUT_SECONDS: '1',
+  },
+  onLog: ({ line }) => logged.push(line),
 });
-afterAll(async () => {
-  await service.close();
-  await model.close();
-});
+const tenant = await openWebhookTenant(service, { model: 'openai:test' });
 
-const closing: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close();
-});
 async function receive(...responses: Responder[]): Promise<WebhookReceiver> {
   const receiver = await startWebhookReceiver(...responses);
-  closing.push(receiver.close);
+  onTestFinished(receiver.close);
   return receiver;
 }
 

@@ -1,10 +1,10 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { clientOf } from '#support/client.ts';
+import { temporaryFolder } from '#support/close-after-tests.ts';
 import { startCommand } from '#support/command.ts';
 import { dataOf } from '#support/open-tenant.ts';
 import { quickTimer } from '#support/quick-timer.ts';
@@ -15,11 +15,7 @@ import type { Connection } from '../../bin/local/connection.ts';
 
 vi.setConfig({ testTimeout: 180_000 });
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'service-webhooks-'));
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
+const folder = await temporaryFolder('service-webhooks-');
 
 interface Shown {
   state: string;

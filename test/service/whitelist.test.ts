@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { RouteName } from '#contract/routes.ts';
 import type { ApiResponse } from '#support/client.ts';
 import { idLocations } from '#support/id-locations.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
-import { createDraftAgent, operator, type Service, startService } from '#support/service.ts';
+import { createDraftAgent, operator } from '#support/service.ts';
 import { uploaderOf } from '#support/upload.ts';
+import { useService } from '#support/use-service.ts';
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service.close());
+const service = await useService();
 
 const unknownId = '00000000-0000-4000-8000-000000000000';
 const missing = '403/14103 external_user_id is required in whitelist mode';

@@ -1,21 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { agentDefinition } from '#contract/agent.ts';
 import type { Agent, AgentVersion } from '#domain/agents/agent.ts';
 import { auditEntriesOf } from '#support/audit-entries.ts';
-import { type OpenStores, openStores, type Stores } from '#support/open-stores.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { openStores } from '#support/open-stores.ts';
 
-let opened: OpenStores;
-let agents: Stores['agents'];
-beforeAll(async () => {
-  opened = await openStores();
-  ({ agents } = opened.stores);
-});
-afterAll(() => opened.close());
+const { stores, clock } = closeAfterTests(await openStores());
+const { agents } = stores;
 
 let ids = 0;
 /** Increases, like the ids of the service. */
 const newId = (kind: string): string => `${kind}-${String(++ids).padStart(4, '0')}`;
-const now = (): string => opened.clock.now().toISOString();
+const now = (): string => clock.now().toISOString();
 
 const agentWith = (changes: Partial<Agent> = {}): Agent => ({
   id: newId('agent'),
@@ -77,7 +73,7 @@ const unpublished = (agent: Agent): Agent => ({
 
 const publishedOf = async (workspaceId: string): Promise<AgentVersion[]> =>
   (await Array.fromAsync(agents.listPublished(workspaceId))).flat();
-const auditOf = ({ workspaceId }: Agent) => auditEntriesOf(opened.stores.auditLog, workspaceId);
+const auditOf = ({ workspaceId }: Agent) => auditEntriesOf(stores.auditLog, workspaceId);
 
 const fullDefinition = agentDefinition.parse({
   name: 'Clerk',
@@ -249,7 +245,7 @@ describe('a published agent', () => {
 it('the audit log has each change of an agent, but no text of its prompt', async () => {
   const agent = await create({ definition: fullDefinition });
   const { workspaceId, id: target } = agent;
-  await opened.clock.advance(1000);
+  await clock.advance(1000);
   const definition = {
     ...fullDefinition,
     name: 'Cook',
@@ -257,11 +253,11 @@ it('the audit log has each change of an agent, but no text of its prompt', async
     system_prompt: 'You are kind to everybody.',
   };
   await agents.save({ ...agent, definition }, 'unchanged');
-  await opened.clock.advance(1000);
+  await clock.advance(1000);
   await agents.save({ ...agent, revision: 2, definition: { ...definition, use_search: false } }, 'unchanged');
-  await opened.clock.advance(1000);
+  await clock.advance(1000);
   const { agent: published, version } = await publish({ ...agent, revision: 3 });
-  await opened.clock.advance(1000);
+  await clock.advance(1000);
   await agents.save(unpublished(published), null);
   const entries = await auditOf(agent);
   const start = Date.parse(agent.createdAt);

@@ -1,19 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { ApiKey } from '#domain/workspaces/api-key.ts';
 import { auditEntriesOf } from '#support/audit-entries.ts';
-import { type OpenStores, openStores, type Stores } from '#support/open-stores.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { openStores } from '#support/open-stores.ts';
 
-let opened: OpenStores;
-let stores: Stores;
-beforeAll(async () => {
-  opened = await openStores();
-  ({ stores } = opened);
-});
-afterAll(() => opened.close());
+const { stores, clock } = closeAfterTests(await openStores());
 
 let ids = 0;
 const newId = (kind: string): string => `${kind}_${String(++ids).padStart(4, '0')}`;
-const now = (): string => opened.clock.now().toISOString();
+const now = (): string => clock.now().toISOString();
 
 const keyWith = (changes: Partial<ApiKey> = {}): ApiKey => {
   const id = newId('key');
@@ -79,7 +74,7 @@ describe('an API key', () => {
 
   it('is revoked by one of many callers', async () => {
     const key = await put();
-    await opened.clock.advance(1000);
+    await clock.advance(1000);
     const days = Array.from({ length: 10 }, (_, index) => `2027-02-0${index}T00:00:00.000Z`);
     const revoked = await Promise.all(days.map((at) => stores.apiKeys.revoke(key.id, at)));
     expect(revoked).toEqual(days.map(() => revoked[0]));
@@ -90,7 +85,7 @@ describe('an API key', () => {
     const key = await put();
     const revoked = { ...key, revokedAt: '2027-02-01T00:00:00.000Z' };
     expect(await stores.apiKeys.revoke(newId('key'), revoked.revokedAt)).toBeUndefined();
-    await opened.clock.advance(1000);
+    await clock.advance(1000);
     expect(await stores.apiKeys.revoke(key.id, revoked.revokedAt)).toEqual(revoked);
     expect(await stores.apiKeys.revoke(key.id, '2027-02-02T00:00:00.000Z')).toEqual(revoked);
     expect(await stores.apiKeys.byHash(key.hash)).toEqual(revoked);
@@ -122,7 +117,7 @@ describe('an API key', () => {
     ],
   ])('is not replaced if it %s after it was read', async (_, change) => {
     const old = await put();
-    await opened.clock.advance(1000);
+    await clock.advance(1000);
     await change(old);
     const [before, actions] = [await stores.apiKeys.list(old.workspaceId), await actionsOf(old)];
     const key = keyWith({ workspaceId: old.workspaceId });
@@ -190,11 +185,11 @@ describe('an API key', () => {
     const { workspaceId } = old;
     const common = { actor: 'tester', workspaceId, target: old.id };
     const times = [now()];
-    await opened.clock.advance(1000);
+    await clock.advance(1000);
     times.push(now());
     const key = keyWith({ workspaceId, prefix: 'ak_5678', expiresAt: '2028-01-01T00:00:00.000Z' });
     await stores.apiKeys.replace(old, '2027-02-01T00:00:00.000Z', key);
-    await opened.clock.advance(1000);
+    await clock.advance(1000);
     times.push(now());
     await stores.apiKeys.revoke(old.id, '2027-01-31T18:00:00.000Z');
     const entries = await auditEntriesOf(stores.auditLog, workspaceId);

@@ -1,21 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Batch, BatchItem, BatchRequest } from '#domain/batches/batch.ts';
 import type { ClaimedItem } from '#domain/batches/batch-transitions.ts';
-import { type OpenStores, openStores } from '#support/open-stores.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { openStores } from '#support/open-stores.ts';
 import { firstClaim, sampleBatch, sampleRequests } from '#support/sample-batches.ts';
 
-let opened: OpenStores;
-let stores: OpenStores['stores'];
-let batches: OpenStores['stores']['batches'];
-beforeAll(async () => {
-  opened = await openStores();
-  ({ stores } = opened);
-  ({ batches } = stores);
-});
-afterAll(() => opened.close());
+const { stores, clock } = closeAfterTests(await openStores());
+const { batches } = stores;
 
-const time = (): number => opened.clock.now().getTime();
-const now = (): string => opened.clock.now().toISOString();
+const time = (): number => clock.now().getTime();
+const now = (): string => clock.now().toISOString();
 const lease = {
   milliseconds: 30_000,
   worker: 'worker',
@@ -28,7 +22,7 @@ interface Created {
 }
 
 async function create(changes: Partial<Batch> = {}): Promise<Created> {
-  const batch = sampleBatch(opened.clock.now(), changes);
+  const batch = sampleBatch(clock.now(), changes);
   const requests = sampleRequests(batch.total);
   await batches.create(batch, requests, null);
   return { batch, requests };
@@ -157,12 +151,12 @@ describe('a second claim of a request', () => {
     const created = await create();
     const first = await claimOne(created);
     expect(await claim(created, [0])).toEqual([]);
-    await opened.clock.advance(30_000);
+    await clock.advance(30_000);
     expect(await claim(created, [0])).toEqual([]);
-    await opened.clock.advance(1);
+    await clock.advance(1);
     const second = await claimOne(created);
     expect(second).toEqual({ ...first, attempt: 2, lostAttempts: 1, leaseUntil: time() + 30_000 });
-    await opened.clock.advance(30_001);
+    await clock.advance(30_001);
     expect(await claimOne(created)).toMatchObject({ attempt: 3, lostAttempts: 2 });
   });
 
@@ -178,9 +172,9 @@ describe('a second claim of a request', () => {
     const created = await create();
     const [request] = created.requests as [BatchRequest];
     const stale = await claimOne(created);
-    await opened.clock.advance(30_001);
+    await clock.advance(30_001);
     await claimOne(created);
-    await opened.clock.advance(30_001);
+    await clock.advance(30_001);
     const claimed = await batches.claimItems(created.batch, [{ request, item: stale, newChat: null }], lease);
     expect(claimed).toEqual([]);
     expect(await itemAt(created)).toMatchObject({ attempt: 2 });
@@ -189,7 +183,7 @@ describe('a second claim of a request', () => {
   it.each(['success', 'failed'] as const)('is impossible after its end: %s', async (status) => {
     const created = await create();
     await batches.finishItem(created.batch, { ...(await claimOne(created)), ...ends[status] });
-    await opened.clock.advance(60_000);
+    await clock.advance(60_000);
     expect(await claim(created, [0])).toEqual([]);
   });
 });
@@ -200,14 +194,14 @@ describe('the lease of an item', () => {
     const item = await claimOne(created);
     expect(await batches.renewItemLease(created.batch, item, time() + 40_000)).toBe(true);
     expect(await itemAt(created)).toEqual({ ...item, leaseUntil: time() + 40_000 });
-    await opened.clock.advance(35_000);
+    await clock.advance(35_000);
     expect(await claim(created, [0])).toEqual([]);
   });
 
   it('is renewed after it has expired, if nobody has claimed the request', async () => {
     const created = await create();
     const item = await claimOne(created);
-    await opened.clock.advance(30_001);
+    await clock.advance(30_001);
     expect(await batches.renewItemLease(created.batch, item, time() + 30_000)).toBe(true);
     expect(await claim(created, [0])).toEqual([]);
   });
@@ -225,7 +219,7 @@ describe.each(Object.entries(ownersWrites))('%s', (name, write) => {
   it('needs the newest claim', async () => {
     const created = await create();
     const lost = await claimOne(created);
-    await opened.clock.advance(30_001);
+    await clock.advance(30_001);
     const current = await claimOne(created);
     expect(await write(created.batch, lost)).toBe(false);
     expect(await itemAt(created)).toEqual(current);
@@ -327,7 +321,7 @@ describe('failAbandonedItem', () => {
   it('needs the newest claim, of an item that is processing', async () => {
     const created = await create();
     const lost = await claimOne(created);
-    await opened.clock.advance(30_001);
+    await clock.advance(30_001);
     const current = await claimOne(created);
     const fail = (item: BatchItem) =>
       batches.failAbandonedItem(created.batch, { ...item, ...ends.failed }, Number.MAX_SAFE_INTEGER);

@@ -1,23 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Batch } from '#domain/batches/batch.ts';
 import type { WebhookDelivery } from '#domain/webhooks/webhook-delivery.ts';
-import { type OpenStores, openStores } from '#support/open-stores.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { openStores } from '#support/open-stores.ts';
 import { sampleBatch, sampleDelivery, sampleRequests } from '#support/sample-batches.ts';
 
-let opened: OpenStores;
-let stores: OpenStores['stores'];
-let batches: OpenStores['stores']['batches'];
-beforeAll(async () => {
-  opened = await openStores();
-  ({ stores } = opened);
-  ({ batches } = stores);
-});
-afterAll(() => opened.close());
+const { stores, clock } = closeAfterTests(await openStores());
+const { batches } = stores;
 
-const now = (): string => opened.clock.now().toISOString();
+const now = (): string => clock.now().toISOString();
 
 async function create(changes: Partial<Batch> = {}): Promise<Batch> {
-  const batch = sampleBatch(opened.clock.now(), { total: 45, ...changes });
+  const batch = sampleBatch(clock.now(), { total: 45, ...changes });
   // No transition reads the requests.
   await batches.create(batch, sampleRequests(1), null);
   return batch;
@@ -96,7 +90,7 @@ describe('markFirstEnqueued', () => {
     await batches.markFirstEnqueued(batch, now());
     const dispatched = { ...batch, dispatchedAt: now() };
     expect(await read(batch)).toEqual(dispatched);
-    await opened.clock.advance(1000);
+    await clock.advance(1000);
     await batches.markFirstEnqueued(batch, now());
     expect(await read(batch)).toEqual(dispatched);
   });
@@ -214,7 +208,7 @@ describe('requeueAll', () => {
     const sent = { at: now(), groupsSent: 5, slots: 2 };
     const requeued = await batches.requeueAll(batch, sent);
     expect(requeued).toEqual({ ...batch, sentAt: now(), groupsSent: 5, slots: 2 });
-    await opened.clock.advance(1);
+    await clock.advance(1);
     // The batch as it was read before.
     expect(await batches.requeueAll(batch, { ...sent, at: now() })).toBeUndefined();
     expect(await read(batch)).toEqual(requeued);
@@ -291,7 +285,7 @@ describe('a stop', () => {
       const batch = await create();
       const stop = { reason, at: now() };
       expect(await batches[mark](batch, now())).toEqual({ ...batch, stop });
-      await opened.clock.advance(1000);
+      await clock.advance(1000);
       expect(await batches.cancel(batch, now())).toEqual({ ...batch, status: 'cancelling', stop });
     },
   );

@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { batchStatuses } from '#contract/batch-statuses.ts';
 import type { Batch } from '#domain/batches/batch.ts';
-import { type OpenStores, openStores } from '#support/open-stores.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { openStores } from '#support/open-stores.ts';
 import { sampleBatch, sampleRequest, sampleRequests } from '#support/sample-batches.ts';
 
-let opened: OpenStores;
-let batches: OpenStores['stores']['batches'];
-beforeAll(async () => {
-  opened = await openStores();
-  ({ batches } = opened.stores);
-});
-afterAll(() => opened.close());
+const { stores, clock } = closeAfterTests(await openStores());
+const { batches } = stores;
 
-const newBatch = (changes: Partial<Batch> = {}): Batch => sampleBatch(opened.clock.now(), changes);
+const newBatch = (changes: Partial<Batch> = {}): Batch => sampleBatch(clock.now(), changes);
 
 async function create(changes: Partial<Batch> = {}): Promise<Batch> {
   const batch = newBatch(changes);
@@ -21,7 +17,7 @@ async function create(changes: Partial<Batch> = {}): Promise<Batch> {
 }
 
 const end = async (batch: Batch): Promise<void> => {
-  const completedAt = opened.clock.now().toISOString();
+  const completedAt = clock.now().toISOString();
   const final = {
     status: 'completed',
     completed: batch.total,
@@ -57,7 +53,7 @@ describe('a new batch', () => {
       Array.from({ length: 5 }, () => batches.create(batch, sampleRequests(3), null)),
     );
     expect(outcomes.filter(Boolean)).toHaveLength(1);
-    const cancelled = await batches.cancel(batch, opened.clock.now().toISOString());
+    const cancelled = await batches.cancel(batch, clock.now().toISOString());
     expect(await batches.create(batch, sampleRequests(3), null)).toBe(false);
     expect(await batches.get(batch.workspaceId, batch.id)).toEqual(cancelled);
     expect(await batches.page(batch.workspaceId, {}, { limit: 10, offset: 0 })).toMatchObject({ total: 1 });
@@ -161,7 +157,7 @@ describe('the list of batches', () => {
     const { workspaceId } = newBatch();
     const ids: string[] = [];
     for (let index = 0; index < 5; index += 1) {
-      await opened.clock.advance(1000);
+      await clock.advance(1000);
       ids.unshift((await create({ workspaceId })).id);
     }
     const page = async (limit: number, offset: number) => {
@@ -176,7 +172,7 @@ describe('the list of batches', () => {
 
   it('has each batch under its status', async () => {
     const { workspaceId } = newBatch();
-    const at = opened.clock.now().toISOString();
+    const at = clock.now().toISOString();
     const [completed, failed, cancelled, cancelling, inProgress] = [
       await create({ workspaceId }),
       await create({ workspaceId }),

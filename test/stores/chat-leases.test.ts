@@ -1,17 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Chat, Lease } from '#domain/chats/chat.ts';
 import type { LeaseRequest, NewChat } from '#domain/chats/chat-store.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
 import { replyMessage, userMessage } from '#support/messages.ts';
-import { type OpenStores, openStores } from '#support/open-stores.ts';
+import { openStores } from '#support/open-stores.ts';
 
-let opened: OpenStores;
-let chats: OpenStores['stores']['chats'];
-beforeAll(async () => {
-  opened = await openStores();
-  ({ chats } = opened.stores);
-});
-afterAll(() => opened.close());
+const { stores } = closeAfterTests(await openStores());
+const { chats } = stores;
 
 const now = '2027-01-31T12:34:56.789Z';
 const lease: Lease = { id: 'lease-1', until: 1_800_000_000_000 };
@@ -219,7 +215,7 @@ describe('a chat lease', () => {
 
 it('the open turn has the messages after the count', async () => {
   const chat = await createLeased();
-  const { messages } = opened.stores;
+  const { messages } = stores;
   expect(await chats.openTurn(chat)).toEqual({ user: false, reply: false });
   await messages.put(chat, userMessage(1));
   expect(await chats.openTurn(chat)).toEqual({ user: true, reply: false });

@@ -1,17 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Chat } from '#domain/chats/chat.ts';
 import type { ChatFilter, NewChat } from '#domain/chats/chat-store.ts';
 import type { IdempotencyKey } from '#domain/platform/idempotency-record.ts';
-import { type OpenStores, openStores } from '#support/open-stores.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { openStores } from '#support/open-stores.ts';
 
-let opened: OpenStores;
-let chats: OpenStores['stores']['chats'];
-beforeAll(async () => {
-  opened = await openStores();
-  ({ chats } = opened.stores);
-});
-afterAll(() => opened.close());
+const { stores, clock } = closeAfterTests(await openStores());
+const { chats } = stores;
 
 const newWorkspace = (): string => `ws_${randomUUID()}`;
 const newChat = (workspaceId: string, changes: Partial<NewChat> = {}): NewChat => ({
@@ -25,7 +21,7 @@ describe('a new chat', () => {
   it('has the next id of its workspace, and is stored as it is returned', async () => {
     const workspaceId = newWorkspace();
     const first = await chats.create(newChat(workspaceId));
-    const now = opened.clock.now().toISOString();
+    const now = clock.now().toISOString();
     expect(first).toEqual({
       ...{ id: 1, workspaceId, agentId: 'agent-1', name: 'A chat', externalUserId: null },
       ...{ createdAt: now, updatedAt: now, messageCount: 0, lease: null },
@@ -74,10 +70,10 @@ describe('a new chat', () => {
   it('is never older than the chat before it, although clocks of functions differ', async () => {
     const workspaceId = newWorkspace();
     const first = await chats.create(newChat(workspaceId));
-    await opened.clock.advance(-1000);
+    await clock.advance(-1000);
     const second = await chats.create(newChat(workspaceId));
     expect(second).toMatchObject({ createdAt: first.createdAt, updatedAt: first.createdAt });
-    await opened.clock.advance(1001);
+    await clock.advance(1001);
     const third = await chats.create(newChat(workspaceId));
     expect(Date.parse(third.createdAt)).toBe(Date.parse(first.createdAt) + 1);
   });
@@ -86,7 +82,7 @@ describe('a new chat', () => {
 describe('a chat with an idempotency key', () => {
   const keyOf = (workspaceId: string, hash = 'key'): IdempotencyKey => ({
     ...{ workspaceId, hash, fingerprint: 'request' },
-    at: opened.clock.now().getTime(),
+    at: clock.now().getTime(),
   });
   const countOf = async (workspaceId: string): Promise<number> =>
     (await chats.page({ workspaceId }, { limit: 1, offset: 0, ascending: true })).total;
@@ -97,7 +93,7 @@ describe('a chat with an idempotency key', () => {
     const key = keyOf(workspaceId);
     const chat = await chats.createWithKey(newChat(workspaceId), key);
     expect(await chats.get(workspaceId, 2)).toEqual(chat);
-    expect(await opened.stores.idempotency.find(key)).toEqual({
+    expect(await stores.idempotency.find(key)).toEqual({
       fingerprint: 'request',
       work: { is: 'chat', chatId: 2, createdAt: chat?.createdAt },
     });
@@ -106,10 +102,10 @@ describe('a chat with an idempotency key', () => {
   it('is not created if the key is in use', async () => {
     const workspaceId = newWorkspace();
     const key = keyOf(workspaceId);
-    await opened.stores.idempotency.store(key, { is: 'batch', batchId: 'batch-1' });
+    await stores.idempotency.store(key, { is: 'batch', batchId: 'batch-1' });
     expect(await chats.createWithKey(newChat(workspaceId), key)).toBeUndefined();
     expect(await countOf(workspaceId)).toBe(0);
-    expect(await opened.stores.idempotency.find(key)).toMatchObject({ work: { is: 'batch' } });
+    expect(await stores.idempotency.find(key)).toMatchObject({ work: { is: 'batch' } });
     expect(await chats.createWithKey(newChat(workspaceId), keyOf(workspaceId, 'other'))).toMatchObject({
       id: 1,
     });
@@ -118,7 +114,7 @@ describe('a chat with an idempotency key', () => {
   it('is not created if the key is in use, while others are created at the same time', async () => {
     const workspaceId = newWorkspace();
     const inUse = keyOf(workspaceId, 'in use');
-    await opened.stores.idempotency.store(inUse, { is: 'batch', batchId: 'batch-1' });
+    await stores.idempotency.store(inUse, { is: 'batch', batchId: 'batch-1' });
     const created = await Promise.all(
       idsTo(60).map((number) =>
         chats.createWithKey(

@@ -1,18 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { FeedbackType } from '#contract/feedback.ts';
 import type { Chat } from '#domain/chats/chat.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
 import { replyMessage } from '#support/messages.ts';
-import { type OpenStores, openStores } from '#support/open-stores.ts';
+import { openStores } from '#support/open-stores.ts';
 
-let opened: OpenStores;
-beforeAll(async () => {
-  opened = await openStores();
-});
-afterAll(() => opened.close());
+const { stores } = closeAfterTests(await openStores());
 
 const create = async (workspaceId = `ws_${randomUUID()}`): Promise<Chat> => {
-  const { chats, messages } = opened.stores;
+  const { chats, messages } = stores;
   const chat = await chats.create({ workspaceId, agentId: 'agent-1', name: 'A chat', externalUserId: null });
   for (const position of [2, 4]) await messages.put(chat, replyMessage(position));
   return chat;
@@ -23,14 +20,14 @@ const rate = (
   type: FeedbackType,
   { position = 2, content = null }: { position?: number; content?: string | null } = {},
 ) =>
-  opened.stores.feedback.record(chat, position, {
+  stores.feedback.record(chat, position, {
     ...{ externalUserId, type, content },
     createdAt: '2027-01-31T12:00:00.000Z',
   });
 /** By position. */
 const countsOf = async (chat: Chat): Promise<Record<number, object>> => {
   const range = { first: 1, last: 4, ascending: true };
-  const pages = await Array.fromAsync(opened.stores.messages.range(chat, range));
+  const pages = await Array.fromAsync(stores.messages.range(chat, range));
   return Object.fromEntries(
     pages.flat().map(({ message, feedbackCounts }) => [message.position, feedbackCounts]),
   );

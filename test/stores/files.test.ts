@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { StoredFile } from '#domain/files/stored-file.ts';
-import { type OpenStores, openStores } from '#support/open-stores.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { openStores } from '#support/open-stores.ts';
 
-let opened: OpenStores;
-let fileIndex: OpenStores['stores']['fileIndex'];
-beforeAll(async () => {
-  opened = await openStores();
-  ({ fileIndex } = opened.stores);
-});
-afterAll(() => opened.close());
+const { stores, clock } = closeAfterTests(await openStores());
+const { fileIndex } = stores;
 
 let files = 0;
 const fileWith = (changes: Partial<StoredFile> = {}): StoredFile => ({
@@ -38,7 +34,7 @@ describe('a file in the index', () => {
   it('can be read after its expiry', async () => {
     const file = fileWith({ scope: 'ephemeral', expiresAt: '2027-01-31T12:00:01.000Z' });
     await fileIndex.put(file);
-    await opened.clock.advance(60 * 60 * 1000);
+    await clock.advance(60 * 60 * 1000);
     expect(await fileIndex.get('ws_1', file.uuid)).toEqual(file);
   });
 

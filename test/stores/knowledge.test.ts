@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { KnowledgeDocument, Passage } from '#domain/knowledge/knowledge.ts';
 import { auditEntriesOf } from '#support/audit-entries.ts';
-import { type OpenStores, openStores } from '#support/open-stores.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { openStores } from '#support/open-stores.ts';
 
-let opened: OpenStores;
-let knowledge: OpenStores['stores']['knowledge'];
-beforeAll(async () => {
-  opened = await openStores();
-  ({ knowledge } = opened.stores);
-});
-afterAll(() => opened.close());
+const { stores, clock } = closeAfterTests(await openStores());
+const { knowledge } = stores;
 
 let ids = 0;
 const newWorkspace = (): string => `ws_${++ids}`;
@@ -140,7 +136,7 @@ describe('a change', () => {
     await expect(failing).rejects.toBe(failure);
     expect(await namesOf(workspaceId)).toEqual(['Bread.md']);
     expect(await textsFor(workspaceId, 'bread')).toEqual(['A loaf of bread']);
-    expect(await auditEntriesOf(opened.stores.auditLog, workspaceId)).toHaveLength(1);
+    expect(await auditEntriesOf(stores.auditLog, workspaceId)).toHaveLength(1);
   });
 
   // The most documents that a change may have.
@@ -171,15 +167,15 @@ describe('a change', () => {
     for (const word of words) expect(await textsFor(workspaceId, word)).toEqual([`All about ${word}`]);
     // Each change that was stored has seen all before it.
     expect(decisions).toEqual(expect.arrayContaining([0, 1, 2, 3]));
-    expect(await auditEntriesOf(opened.stores.auditLog, workspaceId)).toHaveLength(4);
+    expect(await auditEntriesOf(stores.auditLog, workspaceId)).toHaveLength(4);
   });
 
   it('is in the audit log, without the texts', async () => {
     const workspaceId = newWorkspace();
     const [bread, cake] = [added('Bread.md', 'A loaf of bread'), added('Cake.md', 'A slice of cake')];
-    const at = opened.clock.now().toISOString();
+    const at = clock.now().toISOString();
     await put(workspaceId, bread, cake);
-    await opened.clock.advance(1000);
+    await clock.advance(1000);
     await remove(workspaceId, cake);
     const common = {
       actor: 'tester',
@@ -187,7 +183,7 @@ describe('a change', () => {
       workspaceId,
       target: workspaceId,
     };
-    expect(await auditEntriesOf(opened.stores.auditLog, workspaceId)).toEqual([
+    expect(await auditEntriesOf(stores.auditLog, workspaceId)).toEqual([
       {
         ...common,
         at,
@@ -198,7 +194,7 @@ describe('a change', () => {
       },
       {
         ...common,
-        at: opened.clock.now().toISOString(),
+        at: clock.now().toISOString(),
         changes: { put: [], removed: [cake.document.id] },
       },
     ]);

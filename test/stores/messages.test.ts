@@ -1,32 +1,27 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { ReasoningStep } from '#contract/message.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import { type Message, noUsage } from '#domain/chats/message.ts';
-import type { MessageStore } from '#domain/chats/message-store.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 import type { IdempotencyKey } from '#domain/platform/idempotency-record.ts';
 import { NotStorable } from '#domain/platform/not-storable.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
 import { messageAt, replyMessage, userMessage } from '#support/messages.ts';
-import { type OpenStores, openStores } from '#support/open-stores.ts';
+import { openStores } from '#support/open-stores.ts';
 
-let opened: OpenStores;
-let messages: MessageStore;
-beforeAll(async () => {
-  opened = await openStores();
-  ({ messages } = opened.stores);
-});
-afterAll(() => opened.close());
+const { stores, clock } = closeAfterTests(await openStores());
+const { messages } = stores;
 
 const lease = { id: 'lease-1', until: 1_800_000_000_000 };
 const create = (workspaceId = `ws_${randomUUID()}`): Promise<Chat> =>
-  opened.stores.chats.create({ workspaceId, agentId: 'agent-1', name: 'A chat', externalUserId: null });
+  stores.chats.create({ workspaceId, agentId: 'agent-1', name: 'A chat', externalUserId: null });
 const createLeased = async (): Promise<Chat> => {
   const chat = await create();
-  await opened.stores.chats.takeOverLease(chat, lease);
+  await stores.chats.takeOverLease(chat, lease);
   return { ...chat, lease };
 };
-const readChat = ({ workspaceId, id }: Chat) => opened.stores.chats.get(workspaceId, id);
+const readChat = ({ workspaceId, id }: Chat) => stores.chats.get(workspaceId, id);
 const historyOf = async (chat: Chat, first = 1, last = 1000): Promise<Message[]> => {
   const pages = await Array.fromAsync(messages.range(chat, { first, last, ascending: true }));
   return pages.flat().map(({ message }) => message);
@@ -151,9 +146,9 @@ describe('a message is stored', () => {
 describe('a message with an idempotency key', () => {
   const keyOf = (chat: Chat, hash = 'key'): IdempotencyKey => ({
     ...{ workspaceId: chat.workspaceId, hash, fingerprint: 'request' },
-    at: opened.clock.now().getTime(),
+    at: clock.now().getTime(),
   });
-  const recordOf = (key: IdempotencyKey) => opened.stores.idempotency.find(key);
+  const recordOf = (key: IdempotencyKey) => stores.idempotency.find(key);
 
   it('is stored with the record of its request', async () => {
     const chat = await create();
@@ -262,7 +257,7 @@ describe('the history', () => {
       [12, 2],
     ] as const)
       for (let user = 1; user <= users; user += 1)
-        await opened.stores.feedback.record(chat, position, {
+        await stores.feedback.record(chat, position, {
           ...{ externalUserId: `user-${user}`, content: null, createdAt: '2027-01-31T12:00:00.000Z' },
           type: user === 1 ? 'sys_helpful' : 'sys_improve',
         });

@@ -1,21 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { IdempotencyKey } from '#domain/platform/idempotency-record.ts';
-import { type OpenStores, openStores } from '#support/open-stores.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { openStores } from '#support/open-stores.ts';
 
-let opened: OpenStores;
-let idempotency: OpenStores['stores']['idempotency'];
-beforeAll(async () => {
-  opened = await openStores();
-  ({ idempotency } = opened.stores);
-});
-afterAll(() => opened.close());
+const { stores, clock } = closeAfterTests(await openStores());
+const { idempotency } = stores;
 
 const hour = 60 * 60 * 1000;
 const keyOf = (hash: string, changes: Partial<IdempotencyKey> = {}): IdempotencyKey => ({
   workspaceId: 'ws_1',
   hash,
   fingerprint: 'first request',
-  at: opened.clock.now().getTime(),
+  at: clock.now().getTime(),
   ...changes,
 });
 

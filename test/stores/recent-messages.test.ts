@@ -1,22 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { ReasoningStep } from '#contract/message.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import { type Message, noUsage } from '#domain/chats/message.ts';
-import type { MessageStore } from '#domain/chats/message-store.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
 import { messageAt, replyMessage } from '#support/messages.ts';
-import { type OpenStores, openStores } from '#support/open-stores.ts';
+import { openStores } from '#support/open-stores.ts';
 
-let opened: OpenStores;
-let messages: MessageStore;
-beforeAll(async () => {
-  opened = await openStores();
-  ({ messages } = opened.stores);
-});
-afterAll(() => opened.close());
+const { stores } = closeAfterTests(await openStores());
+const { messages } = stores;
 
 const create = async (stored: readonly Message[]): Promise<Chat> => {
-  const chat = await opened.stores.chats.create({
+  const chat = await stores.chats.create({
     ...{ workspaceId: `ws_${randomUUID()}`, agentId: 'agent-1', name: 'A chat', externalUserId: null },
   });
   for (let first = 0; first < stored.length; first += 50)
@@ -61,7 +56,7 @@ describe('the newest messages', () => {
   it('wait for a position that is not known yet', async () => {
     const upTo = Promise.withResolvers<number>();
     const reading = messages.recent(chat, upTo.promise, 800);
-    const other = await opened.stores.chats.get(chat.workspaceId, chat.id);
+    const other = await stores.chats.get(chat.workspaceId, chat.id);
     upTo.resolve(4);
     expect(other).toEqual(chat);
     expect(await reading).toEqual(stored.slice(0, 4));

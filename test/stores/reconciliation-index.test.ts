@@ -1,25 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Batch } from '#domain/batches/batch.ts';
-import { type OpenStores, openStores } from '#support/open-stores.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { openStores } from '#support/open-stores.ts';
 import { sampleBatch, sampleDelivery, sampleRequests } from '#support/sample-batches.ts';
 
-let opened: OpenStores;
-let stores: OpenStores['stores'];
-let batches: OpenStores['stores']['batches'];
-beforeAll(async () => {
-  opened = await openStores();
-  ({ stores } = opened);
-  ({ batches } = stores);
-});
-afterAll(() => opened.close());
+const { stores, clock } = closeAfterTests(await openStores());
+const { batches } = stores;
 
-const now = (): string => opened.clock.now().toISOString();
-const inSeconds = (seconds: number): string =>
-  new Date(opened.clock.now().getTime() + seconds * 1000).toISOString();
+const now = (): string => clock.now().toISOString();
+const inSeconds = (seconds: number): string => new Date(clock.now().getTime() + seconds * 1000).toISOString();
 
 async function create(): Promise<Batch> {
-  const batch = sampleBatch(opened.clock.now());
+  const batch = sampleBatch(clock.now());
   await batches.create(batch, sampleRequests(1), null);
   return batch;
 }

@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { noCounts, type Use } from '#domain/workspaces/usage.ts';
-import { type OpenStores, openStores, type Stores } from '#support/open-stores.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { openStores } from '#support/open-stores.ts';
 
-let opened: OpenStores;
-let stores: Stores;
-beforeAll(async () => {
-  opened = await openStores();
-  ({ stores } = opened);
-});
-afterAll(() => opened.close());
+const { stores } = closeAfterTests(await openStores());
 
 let ids = 0;
 const newId = (kind: string): string => `${kind}_${String(++ids).padStart(4, '0')}`;

@@ -1,26 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Batch } from '#domain/batches/batch.ts';
 import type { DeliveryAttempt, WebhookDelivery } from '#domain/webhooks/webhook-delivery.ts';
 import { auditEntriesOf } from '#support/audit-entries.ts';
-import { type OpenStores, openStores } from '#support/open-stores.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { openStores } from '#support/open-stores.ts';
 import { sampleBatch, sampleDelivery, sampleRequests } from '#support/sample-batches.ts';
 
-let opened: OpenStores;
-let stores: OpenStores['stores'];
-let deliveries: OpenStores['stores']['deliveries'];
-beforeAll(async () => {
-  opened = await openStores();
-  ({ stores } = opened);
-  ({ deliveries } = stores);
-});
-afterAll(() => opened.close());
+const { stores, clock } = closeAfterTests(await openStores());
+const { deliveries } = stores;
 
-const inSeconds = (seconds: number): string =>
-  new Date(opened.clock.now().getTime() + seconds * 1000).toISOString();
+const inSeconds = (seconds: number): string => new Date(clock.now().getTime() + seconds * 1000).toISOString();
 
 /** A batch that has ended, with the delivery of its event. */
 async function deliveryOf(changes: Partial<Batch> = {}): Promise<WebhookDelivery> {
-  const batch = sampleBatch(opened.clock.now(), { total: 1, ...changes });
+  const batch = sampleBatch(clock.now(), { total: 1, ...changes });
   await stores.batches.create(batch, sampleRequests(1), null);
   const delivery = sampleDelivery(batch, inSeconds(0));
   const ended = { completed: 1, failed: 0, completedAt: inSeconds(0), cancelledAt: null };

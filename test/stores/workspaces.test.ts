@@ -1,21 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Limits, RateLimit } from '#contract/rate-limits.ts';
 import { dayOf } from '#domain/workspaces/usage.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 import { auditEntriesOf } from '#support/audit-entries.ts';
-import { type OpenStores, openStores, type Stores } from '#support/open-stores.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { openStores } from '#support/open-stores.ts';
 
-let opened: OpenStores;
-let stores: Stores;
-beforeAll(async () => {
-  opened = await openStores();
-  ({ stores } = opened);
-});
-afterAll(() => opened.close());
+const { stores, clock } = closeAfterTests(await openStores());
 
 let ids = 0;
 const newId = (kind: string): string => `${kind}_${String(++ids).padStart(4, '0')}`;
-const now = (): string => opened.clock.now().toISOString();
+const now = (): string => clock.now().toISOString();
 
 const workspaceWith = (changes: Partial<Workspace> = {}): Workspace => ({
   id: newId('ws'),
@@ -130,7 +125,7 @@ describe('a workspace', () => {
     const workspace = await put({ whitelistEnabled: true, ownLimits: { reads: perSecond } });
     const { id } = workspace;
     const created = now();
-    await opened.clock.advance(1000);
+    await clock.advance(1000);
     await stores.workspaces.update(id, {
       enabled: false,
       whitelistEnabled: true,
@@ -189,7 +184,7 @@ describe('a whitelist', () => {
     const users = Array.from({ length: 120 }, (_, index) => `user ${1000 + index}`);
     await stores.workspaces.addToWhitelist(id, users);
     expect(await isListed(id, users)).toEqual(users.map(() => true));
-    await opened.clock.advance(1000);
+    await clock.advance(1000);
     await stores.workspaces.removeFromWhitelist(id, users);
     expect(await isListed(id, users)).toEqual(users.map(() => false));
     const entries = await auditEntriesOf(stores.auditLog, id);
@@ -212,10 +207,10 @@ describe('a whitelist', () => {
 describe('the audit log', () => {
   it('has the entries of whole days, oldest first', async () => {
     const [one, other] = [newId('ws'), newId('ws')];
-    const start = Date.parse(`${dayOf(opened.clock.now())}T00:00:00.000Z`);
+    const start = Date.parse(`${dayOf(clock.now())}T00:00:00.000Z`);
     const dayAfter = (days: number): string => dayOf(new Date(start + days * 24 * 60 * 60 * 1000));
     const moveTo = (day: string, time: string) =>
-      opened.clock.advance(Date.parse(`${day}T${time}Z`) - opened.clock.now().getTime());
+      clock.advance(Date.parse(`${day}T${time}Z`) - clock.now().getTime());
     const changes: [day: string, time: string, workspaceId: string, user: string][] = [
       [dayAfter(1), '23:59:59.999', one, 'the day before'],
       [dayAfter(2), '00:00:00.000', one, 'first of the first day'],

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request as openRequest } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { listenLocally } from './listen-locally.ts';
 
 export interface ProxiedCall {
   /** The operation, such as `PutItem`. */
@@ -35,19 +36,19 @@ export interface DynamoProxy {
 export async function startDynamoProxy(): Promise<DynamoProxy> {
   const proxy: Pick<DynamoProxy, 'emulator' | 'handle'> = { emulator: '', handle: (_, pass) => pass() };
   const server = createServer(async (request, response) => {
-    const text = await textOf(request);
+    const received = await text(request);
     const call: ProxiedCall = {
       target: String(request.headers['x-amz-target']).split('.').pop() ?? '',
       functionName: String(request.headers['x-amz-security-token']),
-      body: JSON.parse(text) as Record<string, unknown>,
+      body: JSON.parse(received) as Record<string, unknown>,
     };
     const pass = async (): Promise<ProxiedResponse | undefined> => {
       // The Host header is forwarded too, because the signature includes it.
       const { connection: _, ...headers } = request.headers;
       try {
-        const forwarded = openRequest(proxy.emulator, { method: 'POST', headers }).end(text);
+        const forwarded = openRequest(proxy.emulator, { method: 'POST', headers }).end(received);
         const [proxied] = (await once(forwarded, 'response')) as [IncomingMessage];
-        return { status: proxied.statusCode ?? 0, body: await textOf(proxied) };
+        return { status: proxied.statusCode ?? 0, body: await text(proxied) };
       } catch {
         return undefined;
       }
@@ -57,18 +58,5 @@ export async function startDynamoProxy(): Promise<DynamoProxy> {
     response.writeHead(proxied.status, { 'Content-Type': 'application/x-amz-json-1.0' });
     response.end(proxied.body);
   });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  return Object.assign(proxy, {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: () =>
-      new Promise<void>((closed) => {
-        server.close(() => closed());
-        server.closeAllConnections();
-      }),
-  });
-}
-
-async function textOf(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = await Array.fromAsync(request);
-  return Buffer.concat(chunks).toString();
+  return Object.assign(proxy, await listenLocally(server));
 }

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream/promises';
+import { listenLocally } from './listen-locally.ts';
 
 export interface FailingService {
   /** For AWS_ENDPOINT_URL_*. */
@@ -43,13 +43,5 @@ export async function startFailingService(
     forwarded.on('error', () => response.destroy());
     call.pipe(forwarded);
   });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  return Object.assign(service, {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: () =>
-      new Promise<void>((closed) => {
-        server.close(() => closed());
-        server.closeAllConnections();
-      }),
-  });
+  return Object.assign(service, await listenLocally(server));
 }

@@ -1,5 +1,5 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listenLocally } from './listen-locally.ts';
 
 /** A request to the front server. */
 export interface FrontRequest {
@@ -45,15 +45,8 @@ export async function startFront(upstream = 'http://127.0.0.1:9'): Promise<Front
     front.requests.push(request);
     await front.serve(request);
   });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  return Object.assign(front, {
-    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v1`,
-    close: () =>
-      new Promise<void>((closed) => {
-        server.close(() => closed());
-        server.closeAllConnections();
-      }),
-  });
+  const { url, close } = await listenLocally(server);
+  return Object.assign(front, { baseUrl: `${url}/api/v1`, close });
 }
 
 async function openRequest(

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import { type LocalServer, listenLocally } from './listen-locally.ts';
 
 /** The `llm_model` that the router passes to the scripted model at a port of this machine. */
 export const nameOfModelAt = (port: string): string => `openai:at-${port}`;
@@ -9,16 +9,9 @@ export const nameOfModelAt = (port: string): string => `openai:at-${port}`;
  * Starts the model provider of the service that test files share. It passes each call to the scripted model that the
  * call's model name tells, so that every file has a model of its own.
  */
-export async function startModelRouter(): Promise<{ url: string; close(): void }> {
-  const server = createServer(passOn);
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
-    close() {
-      server.close();
-      server.closeAllConnections();
-    },
-  };
+export async function startModelRouter(): Promise<Pick<LocalServer, 'url' | 'close'>> {
+  const { url, close } = await listenLocally(createServer(passOn));
+  return { url: `${url}/v1`, close };
 }
 
 async function passOn(incoming: IncomingMessage, response: ServerResponse): Promise<void> {

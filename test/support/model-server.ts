@@ -1,5 +1,6 @@
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { listenLocally } from './listen-locally.ts';
 
 export interface ModelMessage {
   role: string;
@@ -108,7 +109,7 @@ export async function serveModel(
       method: request.method ?? '',
       path: request.url ?? '',
       headers: request.headers,
-      text: await textOf(request),
+      text: await text(request),
     };
     let call: ModelCall;
     try {
@@ -121,20 +122,7 @@ export async function serveModel(
     (call.request.stream ? model.calls : model.plainCalls).push(call);
     (call.request.stream ? model.onCall : model.onPlainCall)(call);
   });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  return Object.assign(model, {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: () =>
-      new Promise<void>((closed) => {
-        server.close(() => closed());
-        server.closeAllConnections();
-      }),
-  });
-}
-
-async function textOf(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = await Array.fromAsync(request);
-  return Buffer.concat(chunks).toString();
+  return Object.assign(model, await listenLocally(server));
 }
 
 /** Resolves when the caller has closed the connection, or the response has been sent. */

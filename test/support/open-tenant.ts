@@ -13,6 +13,22 @@ export function dataOf<Data>(response: ApiResponse<Data>): Data {
   return response.body.data;
 }
 
+/** The body of a list without items, if the request names no page. */
+export const emptyList = {
+  data: [],
+  message: null,
+  error_code: 0,
+  pagination: {
+    limit: 50,
+    offset: 0,
+    total_records: 0,
+    total_pages: 0,
+    current_page: 1,
+    next_page: null,
+    prev_page: null,
+  },
+};
+
 /** A new tenant, with a client and the calls with which most tests start. */
 export async function openTenant(service: Service, options?: Parameters<typeof createTenant>[0]) {
   const tenant: Tenant = await createTenant(options);

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { runTemplate } from '#local/run-template.ts';
 import { compileCacheOf } from './compile-cache.ts';
+import { listenLocally } from './listen-locally.ts';
 import { startModelRouter } from './model-router.ts';
 
 /** What test files know of the service that they share. */
@@ -24,19 +24,20 @@ const run = await runTemplate({
   clearAuthorizerCacheOnWrite: true,
   onDenied: (message) => console.error(`Access denied. ${message}`),
 });
-const server = createServer((_request, response) => response.end(JSON.stringify(run.violations())));
-await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+const violations = await listenLocally(
+  createServer((_request, response) => response.end(JSON.stringify(run.violations()))),
+);
 const { url, endpoints, outputs, physicalIds } = run;
 const shared: SharedService = {
   dataDir,
-  violationsUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+  violationsUrl: violations.url,
   run: { url, endpoints, outputs, physicalIds },
 };
 console.log(JSON.stringify(shared));
 // The service runs until the parent process closes this standard input, or ends.
 process.stdin.resume().once('end', async () => {
-  server.close();
+  await violations.close();
   await run.close();
-  models.close();
+  await models.close();
   process.exit();
 });

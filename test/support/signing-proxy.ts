@@ -1,8 +1,8 @@
 import { createServer, request as openRequest } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { authorizationOf, type Credentials } from '#local/iam/signature.ts';
+import { listenLocally } from './listen-locally.ts';
 
 export interface SigningProxy {
   url: string;
@@ -45,12 +45,5 @@ export async function startSigningProxy(
     forwarded.on('error', () => response.destroy());
     forwarded.end(body);
   });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close() {
-      server.close();
-      server.closeAllConnections();
-    },
-  };
+  return listenLocally(server);
 }

@@ -1,8 +1,8 @@
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { StreamEvent } from '#contract/events.ts';
 import type { ReasoningStep } from '#contract/message.ts';
 import { clientOf } from './client.ts';
+import { type LocalServer, listenLocally } from './listen-locally.ts';
 import type { ScriptedModel } from './scripted-model.ts';
 import { type AgentFields, createTenant, type Service } from './service.ts';
 import { createChat, historyOf } from './turns.ts';
@@ -98,12 +98,9 @@ function stepIn(events: (StreamEvent | '[DONE]')[]) {
   };
 }
 
-export interface WebServer {
-  port: number;
-  url: string;
+export interface WebServer extends LocalServer {
   /** Paths in the order of their requests. */
   received: string[];
-  close(): Promise<void>;
 }
 
 /** An HTTP server on any free port. */
@@ -113,16 +110,5 @@ export async function startWebServer(respond: RequestListener): Promise<WebServe
     received.push(request.url ?? '');
     respond(request, response);
   });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  const { port } = server.address() as AddressInfo;
-  return {
-    port,
-    url: `http://127.0.0.1:${port}`,
-    received,
-    close: () =>
-      new Promise((closed) => {
-        server.close(() => closed());
-        server.closeAllConnections();
-      }),
-  };
+  return { ...(await listenLocally(server)), received };
 }

@@ -1,12 +1,9 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { openai } from '#agents/models/openai.ts';
-import { type ModelCall, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { type ModelCall, startScriptedModel } from '#support/scripted-model.ts';
 
-let server: ScriptedModel;
-beforeAll(async () => {
-  server = await startScriptedModel();
-});
-afterAll(() => server.close());
+const server = closeAfterTests(await startScriptedModel());
 const sayHello = (call: ModelCall) => {
   call.chunk('Hello');
   call.finish();

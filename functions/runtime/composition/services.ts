@@ -196,6 +196,14 @@ export const queueSettings = /* @__PURE__ */ lazily((): BatchServices['queueSett
   workspaceSlots: environment('batchWorkspaceSlots'),
   requestsPerWorker: environment('requestsPerWorker'),
 }));
+/** For the functions that fill the batch queue or end requests of it. */
+export const queueServices = /* @__PURE__ */ lazily(() => ({
+  batches: batches(),
+  batchQueue: batchQueue(),
+  batchWorkflow: batchWorkflow(),
+  clock,
+  queueSettings: queueSettings(),
+}));
 export const deliveries = /* @__PURE__ */ lazily(() => dynamoDeliveryStore(table(), audit));
 export const webhookSettings = /* @__PURE__ */ lazily((): WebhookServices['webhookSettings'] => ({
   timeout: environment('webhookTimeoutSeconds') * 1000,
