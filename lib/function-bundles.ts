@@ -247,30 +247,6 @@ const treeShakenSchemas: Plugin = {
     ),
 };
 
-/**
- * Packages of the AI SDK pin each other's versions, so npm installs a copy of `@ai-sdk/provider` and of
- * `@ai-sdk/provider-utils` for each. If `@ai-sdk/anthropic` has the same version as `@ai-sdk/amazon-bedrock`, both use
- * the copy of the latter: 45 KB less.
- */
-const deduplicatedProvider: Plugin = {
-  name: 'deduplicated-provider',
-  setup: ({ onResolve, resolve }) =>
-    onResolve({ filter: /^@ai-sdk\/provider(-utils)?$/ }, async ({ path, importer, kind, ...request }) => {
-      if (request.pluginData === deduplicatedProvider || !importer.includes('/@ai-sdk/anthropic/'))
-        return undefined;
-      const bedrock = join(projectFolder, 'node_modules/@ai-sdk/amazon-bedrock');
-      const from = (resolveDir: string) =>
-        resolve(path, { kind, importer, resolveDir, pluginData: deduplicatedProvider });
-      const [own, other] = await Promise.all([from(request.resolveDir), from(bedrock)]);
-      return versionOf(other.path) === versionOf(own.path) ? other : own;
-    }),
-};
-
-function versionOf(module: string): string {
-  const folder = module.slice(0, module.lastIndexOf('/dist/'));
-  return (JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }).version;
-}
-
 /** Modules of Node.js that the AWS SDK rarely or never needs. To load them takes 4 to 6 ms, a fifth of a cold start. */
 const lazyModules = ['dgram', 'dns/promises', 'fs/promises', 'zlib'];
 
@@ -340,7 +316,7 @@ const options = {
   // `require`.
   conditions: ['module', 'import'],
   alias: { '@aws-sdk/credential-provider-node': './functions/runtime/environment/lambda-credentials.ts' },
-  plugins: [treeShakenZod, treeShakenSchemas, deduplicatedProvider, nodeModules, siblingModules],
+  plugins: [treeShakenZod, treeShakenSchemas, nodeModules, siblingModules],
   // WebAssembly of image codecs is inlined in the code: the same file works on arm64 and x86-64.
   loader: { '.wasm': 'binary' },
   minify: true,

@@ -9,7 +9,6 @@ import { filesOfFunction, filesOfStart } from '#support/bundle-sizes.ts';
 import { makeStartProgram } from '#support/function-start.ts';
 import { theBundles } from './synthesize.ts';
 
-const projectFolder = join(import.meta.dirname, '../..');
 const allNames = [...functionNames, ...webFunctionNames];
 const bundles = await theBundles();
 const metafile = bundles.metafile();
@@ -103,18 +102,6 @@ test('no function carries the messages of zod in other languages, which come alo
     .flatMap(sourcesOf)
     .flatMap((source) => /zod\/v4\/locales\/(\w+)\.js$/.exec(source)?.[1] ?? []);
   expect(new Set(languages)).toEqual(new Set(['en']));
-});
-
-test('the functions that ask models carry no version of a package of the AI SDK twice', () => {
-  const folders = new Set(
-    sourcesOf('send-message').flatMap((source) => /^.*\/@ai-sdk\/[\w-]+(?=\/)/.exec(source)?.[0] ?? []),
-  );
-  const versions = [...folders].map((folder) => {
-    const manifest = JSON.parse(readFileSync(join(projectFolder, folder, 'package.json'), 'utf8'));
-    return `${manifest.name}@${manifest.version}`;
-  });
-  expect(versions.length).toBeGreaterThan(4);
-  expect(versions.toSorted()).toEqual([...new Set(versions)].toSorted());
 });
 
 const withTools = ['process-batch-items', 'send-message', 'serve-chats'];
