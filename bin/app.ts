@@ -4,9 +4,9 @@ import {
   type IPolicyValidationPlugin,
   Validations,
 } from 'aws-cdk-lib/core';
+import { bundleFunctions } from '#lib/bundles/function-bundles.ts';
 import { DistributionAlarms } from '#lib/distribution-alarms.ts';
 import { cloudFrontRegion, FirewallStack } from '#lib/firewall-stack.ts';
-import { bundleFunctions } from '#lib/function-bundles.ts';
 import { functionNames, webFunctionNames } from '#lib/function-table.ts';
 import { ServiceStack } from '#lib/service-stack.ts';
 import { readStage } from '#lib/stage.ts';

@@ -4,8 +4,8 @@ import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import type { Construct } from 'constructs';
 import { formatLimits } from '#contract/rate-limits.ts';
 import { variables } from '#runtime/environment/variables.ts';
+import type { FunctionBundles } from './bundles/function-bundles.ts';
 import type { ConcurrencyPlan } from './concurrency.ts';
-import type { FunctionBundles } from './function-bundles.ts';
 import type { FunctionGrants } from './function-grants.ts';
 import type { FunctionName } from './function-names.ts';
 import {

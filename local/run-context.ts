@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DynamoCall } from './dynamodb/dynamo-call.ts';
-import type { EmulatorRoute } from './dynamodb/emulator-route.ts';
+import type { EmulatorRoute } from './dynamodb/emulator-route/emulator-route.ts';
 import type { AccessControl } from './iam/access-control.ts';
 import type { FunctionPool } from './lambda/function-pool.ts';
 import type { WebFunctionServer } from './lambda/web-function-server.ts';

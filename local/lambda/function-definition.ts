@@ -1,4 +1,4 @@
-import type { EmulatorRoute } from '../dynamodb/emulator-route.ts';
+import type { EmulatorRoute } from '../dynamodb/emulator-route/emulator-route.ts';
 
 /** A Lambda function of the template. Its properties have values instead of intrinsic functions such as Ref. */
 export interface FunctionDefinition {

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { EmulatorRoute } from '../dynamodb/emulator-route.ts';
+import type { EmulatorRoute } from '../dynamodb/emulator-route/emulator-route.ts';
 import type { RunContext } from '../run-context.ts';
 import type { RunOptions } from '../run-options.ts';
 

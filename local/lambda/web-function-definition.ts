@@ -1,4 +1,4 @@
-import type { EmulatorRoute } from '../dynamodb/emulator-route.ts';
+import type { EmulatorRoute } from '../dynamodb/emulator-route/emulator-route.ts';
 
 export interface WebFunctionDefinition {
   readonly logicalId: string;

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { httpFetch } from '#agents/models/http-fetch.ts';
+import { httpFetch } from '#agents/models/http/http-fetch.ts';
 
 let respond: RequestListener;
 const server = createServer((request, response) => respond(request, response));

@@ -1,4 +1,4 @@
-import { bundleFunctions } from '#lib/function-bundles.ts';
+import { bundleFunctions } from '#lib/bundles/function-bundles.ts';
 import { functionNames, webFunctionNames } from '#lib/function-table.ts';
 import { bundleSizes } from '#support/bundle-sizes.ts';
 import { makeStartProgram, type Start } from '#support/function-start.ts';

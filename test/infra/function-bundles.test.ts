@@ -3,7 +3,7 @@ import { isBuiltin } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { buildBundles, bundleFunctions } from '#lib/function-bundles.ts';
+import { buildBundles, bundleFunctions } from '#lib/bundles/function-bundles.ts';
 import { functionNames, webFunctionNames } from '#lib/function-table.ts';
 import { filesOfFunction, filesOfStart } from '#support/bundle-sizes.ts';
 import { makeStartProgram } from '#support/function-start.ts';

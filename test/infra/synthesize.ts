@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Template } from 'aws-cdk-lib/assertions';
 import { App } from 'aws-cdk-lib/core';
 import { inject } from 'vitest';
-import { bundleFunctions, type FunctionBundles } from '#lib/function-bundles.ts';
+import { bundleFunctions, type FunctionBundles } from '#lib/bundles/function-bundles.ts';
 import { functionNames, webFunctionNames } from '#lib/function-table.ts';
 import { ServiceStack } from '#lib/service-stack.ts';
 import { readStage } from '#lib/stage.ts';

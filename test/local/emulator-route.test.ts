@@ -3,7 +3,7 @@ import { type AddressInfo, createServer as createSocketServer, type Socket } fro
 import { DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { bypassWire } from '#local/dynamodb/emulator-route.ts';
+import { bypassWire } from '#local/dynamodb/emulator-route/emulator-route.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 
 /** A scripted emulator that writes raw bytes: called for each complete request, with its connection. */

@@ -2,7 +2,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type Metafile, transform } from 'esbuild';
-import { type BuiltBundles, buildBundles, type FunctionBundles, sourceOf } from '#lib/function-bundles.ts';
+import {
+  type BuiltBundles,
+  buildBundles,
+  type FunctionBundles,
+  sourceOf,
+} from '#lib/bundles/function-bundles.ts';
 
 const projectFolder = join(import.meta.dirname, '../..');
 

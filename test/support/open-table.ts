@@ -8,7 +8,7 @@ import {
   DynamoDBClient,
   paginateScan,
 } from '@aws-sdk/client-dynamodb';
-import { itemClientSettings, optimizedClient } from '#adapters/dynamo/table/item-client.ts';
+import { itemClientSettings, optimizedClient } from '#adapters/dynamo/item-client/item-client.ts';
 import { dynamoTable, type Table } from '#adapters/dynamo/table/table.ts';
 import { startDynoxide } from '#local/dynamodb/start-dynoxide.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';

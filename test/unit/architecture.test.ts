@@ -153,7 +153,7 @@ const floors: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['batches'],
   ],
   'functions/adapters/dynamo': [
-    ['table'],
+    ['table', 'item-client'],
     ['workspaces', 'files'],
     ['agents', 'knowledge', 'webhooks', 'chats'],
     ['batches'],

@@ -1,6 +1,10 @@
 import { DynamoDBClient, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { expect, it } from 'vitest';
-import { itemClientSettings, optimizedClient, unusedMiddleware } from '#adapters/dynamo/table/item-client.ts';
+import {
+  itemClientSettings,
+  optimizedClient,
+  unusedMiddleware,
+} from '#adapters/dynamo/item-client/item-client.ts';
 
 it('leaves out what the SDK does around calls without use here, and keeps the rest', () => {
   const namesOf = (client: DynamoDBClient) =>

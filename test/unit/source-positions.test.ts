@@ -13,7 +13,7 @@ export function fail(): never {
 }
 `;
 
-/** Bundles a module as lib/function-bundles.ts does, and returns the stack trace of its error as Node.js writes it. */
+/** Bundles a module as lib/bundles/function-bundles.ts does, and returns the stack trace of its error as Node.js writes it. */
 async function traceOf(sourcemap: boolean): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'positions-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));

@@ -5,7 +5,7 @@ import type {
 } from '@ai-sdk/provider';
 import { ModelFailure } from '#domain/platform/model-failure.ts';
 import { conversePrompt } from './converse-prompt.ts';
-import { httpFetch } from './http-fetch.ts';
+import { httpFetch } from './http/http-fetch.ts';
 import type { ModelProvider } from './model-provider.ts';
 
 interface AwsCredentials {

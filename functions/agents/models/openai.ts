@@ -1,5 +1,5 @@
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
-import { httpFetch } from './http-fetch.ts';
+import { httpFetch } from './http/http-fetch.ts';
 import type { ModelProvider } from './model-provider.ts';
 import { withoutTools } from './prompt-without-tools.ts';
 

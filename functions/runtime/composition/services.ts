@@ -17,7 +17,7 @@ import { dynamoFeedbackStore } from '#adapters/dynamo/chats/feedback-store.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
 import { dynamoNewChatStore } from '#adapters/dynamo/chats/new-chat-store.ts';
 import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
-import { itemClientSettings, optimizedClient } from '#adapters/dynamo/table/item-client.ts';
+import { itemClientSettings, optimizedClient } from '#adapters/dynamo/item-client/item-client.ts';
 import { dynamoTable, type Table } from '#adapters/dynamo/table/table.ts';
 import { dynamoDeliveryStore } from '#adapters/dynamo/webhooks/delivery-store.ts';
 import { dynamoApiKeyStore } from '#adapters/dynamo/workspaces/api-key-store.ts';

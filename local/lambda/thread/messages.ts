@@ -1,4 +1,4 @@
-import type { EmulatorRoute } from '../../dynamodb/emulator-route.ts';
+import type { EmulatorRoute } from '../../dynamodb/emulator-route/emulator-route.ts';
 
 /** The worker data of a function's thread. */
 export interface ThreadData {

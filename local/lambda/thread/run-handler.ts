@@ -5,7 +5,7 @@ import { finished } from 'node:stream/promises';
 import { pathToFileURL } from 'node:url';
 import { getHeapStatistics } from 'node:v8';
 import { parentPort, workerData } from 'node:worker_threads';
-import { bypassWire } from '../../dynamodb/emulator-route.ts';
+import { bypassWire } from '../../dynamodb/emulator-route/emulator-route.ts';
 import { dropOutput } from './drop-output.ts';
 import { awslambda, type Handler, isStreaming } from './managed-runtime.ts';
 import type { MessageFromThread, MessageToThread, ThreadData } from './messages.ts';

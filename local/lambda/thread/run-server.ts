@@ -2,7 +2,7 @@ import { flushCompileCache } from 'node:module';
 import process from 'node:process';
 import { pathToFileURL } from 'node:url';
 import { parentPort, workerData } from 'node:worker_threads';
-import { bypassWire } from '../../dynamodb/emulator-route.ts';
+import { bypassWire } from '../../dynamodb/emulator-route/emulator-route.ts';
 import { dropOutput } from './drop-output.ts';
 import type { ServerThreadData } from './messages.ts';
 import { rejectRunnerPorts } from './reject-runner-ports.ts';

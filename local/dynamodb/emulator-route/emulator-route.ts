@@ -1,13 +1,13 @@
 import http, { type IncomingMessage, type OutgoingHttpHeaders, type RequestOptions } from 'node:http';
 import { syncBuiltinESMExports } from 'node:module';
-import type { AccessRules } from '../iam/access-rules.ts';
-import { createEvaluator } from '../iam/evaluator.ts';
-import { accessKeyOf } from '../wire/access-key-of.ts';
+import type { AccessRules } from '../../iam/access-rules.ts';
+import { createEvaluator } from '../../iam/evaluator.ts';
+import { accessKeyOf } from '../../wire/access-key-of.ts';
+import { withEmulatorCredential } from '../emulator-credential.ts';
+import { neededPermissions } from '../needed-permissions.ts';
+import type { DynamoRequest, TableShape } from '../touched-items.ts';
 import { emulatorConnections } from './emulator-connections.ts';
-import { withEmulatorCredential } from './emulator-credential.ts';
 import { EmulatorRequest } from './emulator-request.ts';
-import { neededPermissions } from './needed-permissions.ts';
-import type { DynamoRequest, TableShape } from './touched-items.ts';
 
 /** What a function's thread needs to call the emulator without the wire. Plain data, because it is cloned. */
 export interface EmulatorRoute {

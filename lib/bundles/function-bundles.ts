@@ -10,12 +10,12 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { readFile } from 'node:fs/promises';
-import { builtinModules } from 'node:module';
 import { basename, dirname, join, relative } from 'node:path';
 import { type BuildOptions, type BuildResult, build, type Metafile, type Plugin } from 'esbuild';
+import { nodeModules } from './node-modules.ts';
+import { treeShakenSchemas, treeShakenZod } from './tree-shaken-packages.ts';
 
-const projectFolder = join(import.meta.dirname, '..');
+const projectFolder = join(import.meta.dirname, '../..');
 
 /** The bundle of each function: a folder with its code, as Lambda expects it. */
 export interface FunctionBundles {
@@ -65,13 +65,7 @@ const cache = join(projectFolder, 'node_modules/.cache/function-bundles');
 const cachedBundles = 4;
 
 /** The sources of bundles, in addition to the packages that the lock file names. */
-const bundleSources = [
-  'functions',
-  'lib/function-bundles.ts',
-  'package.json',
-  'package-lock.json',
-  'tsconfig.json',
-];
+const bundleSources = ['functions', 'lib/bundles', 'package.json', 'package-lock.json', 'tsconfig.json'];
 
 /** Bundles functions/<folder>/<name>.ts for every name. */
 export async function bundleFunctions(names: readonly string[]): Promise<FunctionBundles> {
@@ -118,7 +112,7 @@ function rejectMissing({ outputs }: Metafile): void {
     for (const { path, external } of imports)
       if (external && path.startsWith('./') && !(join(dirname(output), path) in outputs))
         throw new Error(
-          `${output} imports ${path}, which is not next to it: see \`entryPoints\` in lib/function-bundles.ts`,
+          `${output} imports ${path}, which is not next to it: see \`entryPoints\` in lib/bundles/function-bundles.ts`,
         );
 }
 
@@ -206,84 +200,6 @@ function entryPointsOf(sources: ReadonlyMap<string, string>): Record<string, str
       ...(entryPoints[name] ?? []).map((source) => [`${name}/${basename(source, '.ts')}`, source]),
     ]),
   );
-}
-
-/**
- * Packages of the AI SDK import `z`, one object with all of zod and its messages in fifty languages: 350 KB. esbuild
- * cannot tree-shake an object, but it can tree-shake a namespace. The namespace has the same members.
- */
-const treeShakenZod: Plugin = {
-  name: 'tree-shaken-zod',
-  setup: ({ onLoad }) =>
-    onLoad({ filter: /[\\/]@ai-sdk[\\/].*\.js$/ }, async ({ path }) => ({
-      contents: (await readFile(path, 'utf8')).replaceAll(
-        /^import \{ z(?: as (\w+))? \} from "zod\/v4";$/gm,
-        (_whole, name = 'z') => `import * as ${name} from "zod/v4";`,
-      ),
-    })),
-};
-
-/**
- * Schemas of the AWS SDK have computed member names (`[_name]: …`). esbuild assumes that these may have side effects,
- * so it retains all schemas: 50 KB for S3. With literal names it retains only the schemas of the commands in use.
- */
-const treeShakenSchemas: Plugin = {
-  name: 'tree-shaken-schemas',
-  setup: ({ onLoad }) =>
-    onLoad(
-      { filter: /[\\/]@aws-sdk[\\/]client-[^\\/]+[\\/]dist-es[\\/]schemas[\\/][^\\/]+\.js$/ },
-      async ({ path }) => {
-        const source = await readFile(path, 'utf8');
-        const texts = new Map(
-          [...source.matchAll(/^const (_\w+) = (".*");$/gm)].map(([, name, text]) => [name, text]),
-        );
-        return {
-          contents: source.replace(
-            /\[(_\w+)\]: /g,
-            (whole, name) => `${texts.get(name) ?? whole.slice(0, -2)}: `,
-          ),
-        };
-      },
-    ),
-};
-
-/** Modules of Node.js that the AWS SDK rarely or never needs. To load them takes 4 to 6 ms, a fifth of a cold start. */
-const lazyModules = ['dgram', 'dns/promises', 'fs/promises', 'zlib'];
-
-/**
- * Loads modules of Node.js as `require` does. An `import` reads all exports of a module, and some exports load other
- * modules when they are read: `node:http` loads its WebSocket and with it all of undici, 20 ms of processor time.
- * The bundle has only wrappers of the functions of lazy modules, which load the module at their first call.
- */
-const nodeModules: Plugin = {
-  name: 'node-modules',
-  setup({ onResolve, onLoad }) {
-    const filter = new RegExp(`^(node:)?(${builtinModules.join('|')})$`);
-    onResolve({ filter }, ({ path, kind }) => {
-      const name = path.replace(/^node:/, '');
-      const isLazy = kind === 'import-statement' && lazyModules.includes(name);
-      return { path: name, namespace: isLazy ? 'node-lazy' : 'node' };
-    });
-    onLoad({ filter: /./, namespace: 'node' }, ({ path }) => ({
-      contents: `module.exports = process.getBuiltinModule('node:${path}');`,
-    }));
-    onLoad({ filter: /./, namespace: 'node-lazy' }, ({ path }) => ({ contents: lazyModule(path) }));
-  },
-};
-
-/**
- * The code of a module that loads a module of Node.js at the first call of a function. The build fails if a class or a
- * constant of that module is imported by name.
- */
-function lazyModule(name: string): string {
-  const module = `process.getBuiltinModule('node:${name}')`;
-  const functions = Object.entries(process.getBuiltinModule(`node:${name}`) ?? {}).flatMap(([key, value]) =>
-    typeof value === 'function' && /^[a-z]/.test(key) ? [key] : [],
-  );
-  return [
-    ...functions.map((key) => `export const ${key} = (...given) => ${module}.${key}(...given);`),
-    `export default /* @__PURE__ */ new Proxy({}, { get: (_, key) => ${module}[key] });`,
-  ].join('\n');
 }
 
 /** Resolves deferred imports of additional entry points to the file next to `index.mjs`. */
