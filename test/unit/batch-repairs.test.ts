@@ -226,6 +226,23 @@ describe('claimed requests whose worker has died', () => {
     expect(await world.read(batch)).toMatchObject({ status: 'completed', completed: 3, slots: 0 });
   });
 
+  it.each([
+    { deaths: 9, completed: 1, failed: 0 },
+    { deaths: 10, completed: 0, failed: 1 },
+  ])('of $deaths workers: $failed of one ends as failed', async ({ deaths, ...ended }) => {
+    const world = batchWorld();
+    const batch = await world.create(1);
+    await world.workflow.step(world.functions);
+    for (let death = 1; death <= deaths; death += 1) {
+      killOnce(world, 'batches.claimItems');
+      await world.deliver();
+      await reconcileAfter(world, 33);
+    }
+    world.state.killer = null;
+    await untilEnd(world, batch);
+    expect(await world.read(batch)).toMatchObject(ended);
+  });
+
   it('give their slot to the next requests, also if all of them had ended', async () => {
     const world = batchWorld({ slots: 1 });
     const batch = await world.create(75);
