@@ -194,6 +194,21 @@ describe('a reply as long as a reply may be', () => {
     expect(stored?.meta).not.toHaveProperty('error');
   });
 
+  it('counts the paragraph break after a step', async () => {
+    const tenant = await openCaller('Hi', 'Yes');
+    model.onCall = (call) => {
+      const last = call.request.messages.at(-1);
+      if (last?.content === 'Call') {
+        call.chunk('a'.repeat(replyBytes - 10));
+        call.callTools({ name: 'call', arguments: { message: 'Hi' } });
+      } else call.chunk(last?.role === 'tool' ? 'b'.repeat(50) : 'Yes');
+      call.finish();
+    };
+    const { stored } = await streamed(tenant, 'Call');
+    expect(stored?.content).toBe(`${'a'.repeat(replyBytes - 10)}\n\n${'b'.repeat(8)}`);
+    expect(stored?.meta).toMatchObject({ incomplete: 'max_output_tokens' });
+  });
+
   it('says so in the header of a JSON answer, of a repeated one too, and in a result of a batch', async () => {
     const tenant = await open();
     say(`${longest}!`);

@@ -1,4 +1,6 @@
-import { DynamoDBClient, PutItemCommand } from '@aws-sdk/client-dynamodb';
+import { Readable } from 'node:stream';
+import { DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
+import { HttpResponse } from '@smithy/core/protocols';
 import { expect, it } from 'vitest';
 import {
   itemClientSettings,
@@ -46,4 +48,25 @@ it('signs as the SDK does, with the credentials of each call', async () => {
     for (const name of ['x-amz-target', 'content-type', 'host'])
       expect(sent?.headers[name], name).toBe(expected?.headers[name]);
   }
+});
+
+it('fails if a connection closes within a response, also without an error', async () => {
+  const body = new Readable({ read() {} });
+  body.push('{"Item":');
+  const client = optimizedClient(
+    new DynamoDBClient({
+      ...itemClientSettings,
+      region: 'us-east-1',
+      credentials: { accessKeyId: 'key', secretAccessKey: 'secret' },
+      requestHandler: {
+        handle: async () => {
+          setImmediate(() => body.destroy());
+          return { response: new HttpResponse({ statusCode: 200, body }) };
+        },
+      },
+      maxAttempts: 1,
+    }),
+  );
+  const get = new GetItemCommand({ TableName: 'table', Key: { pk: { S: 'a' } } });
+  await expect(client.send(get)).rejects.toThrow('The connection was closed within a response');
 });
