@@ -1,5 +1,4 @@
 import type { EmulatorRoute } from '../dynamodb/emulator-route/emulator-route.ts';
-import type { LoadGauge } from './load-gauge.ts';
 
 /** A Lambda function of the template. Its properties have values instead of intrinsic functions such as Ref. */
 export interface FunctionDefinition {
@@ -28,6 +27,4 @@ export interface ThreadEvents {
   onLine(line: string): void;
   onViolation(text: string): void;
   onGone(): void;
-  /** Measures the thread's load while the thread exists. */
-  readonly gauge: LoadGauge;
 }

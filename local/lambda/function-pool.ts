@@ -1,7 +1,6 @@
 import type { FunctionDefinition, ThreadEvents } from './function-definition.ts';
 import type { FunctionThread } from './function-thread.ts';
 import type { InvocationResult, InvokableFunction, ResponseSink } from './invokable-function.ts';
-import { canRunCall, canStartThread, MAX_COMPUTING_CALLS, type PoolLoad } from './scale-threads.ts';
 import { createWarmThreads } from './warm-threads.ts';
 
 export interface FunctionPool extends InvokableFunction {
@@ -20,18 +19,10 @@ export interface PoolOptions extends Omit<ThreadEvents, 'onGone'> {
 }
 
 interface QueuedCall {
-  readonly since: number;
   readonly payload: string;
   readonly sink: ResponseSink | undefined;
   readonly resolve: (result: InvocationResult) => void;
 }
-
-// Each check starts only as many calls as there is room for, so that checks must be frequent. A little longer than the
-// window of the load gauge, 25 ms: a timer may fire early, and the gauge would return the previous load.
-const CHECK_MILLISECONDS = 27;
-
-// One call predicts the next one poorly. An average over about eight calls adapts soon, for example to another model.
-const AVERAGED_CALLS = 8;
 
 const SHUT_DOWN: InvocationResult = {
   succeeded: false,
@@ -40,17 +31,17 @@ const SHUT_DOWN: InvocationResult = {
 };
 
 /**
- * Runs the calls of one function on threads, one call at a time on each. Calls wait in a queue until a thread is idle
- * or the load allows a new thread.
+ * Runs the calls of one function on threads, one call at a time on each. If no thread is idle, a call starts one and
+ * runs on the first that is idle: on the new one, or on one whose call has ended meanwhile. One thread at a time loads,
+ * because two that load concurrently slow each other.
+ *
+ * `maxConcurrency` is the only limit. A lower one, such as the number of processors, would stop calls that wait: a
+ * streamed reply, a worker of a batch and a webhook occupy their threads for seconds or minutes without computing.
  */
 export function createFunctionPool(definition: FunctionDefinition, options: PoolOptions): FunctionPool {
-  const { gauge, maxConcurrency } = options;
   const threads = createWarmThreads(definition, options);
-  const utilization = createUtilizationAverage();
   const queue: QueuedCall[] = [];
   let closed = false;
-  let check: NodeJS.Timeout | undefined;
-  let lastEnd = Number.NEGATIVE_INFINITY;
 
   async function startThread(): Promise<void> {
     const failure = await threads.start();
@@ -58,39 +49,20 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     serveQueue();
   }
 
-  /** Gives waiting calls to idle threads, or starts a thread, if the load allows it. Checks again while calls wait. */
+  /** Gives waiting calls to idle threads, and starts a thread if calls still wait. */
   function serveQueue(): void {
-    clearTimeout(check);
-    check = undefined;
-    while (queue.length > 0 && threads.idleCount > 0 && canRunCall(currentLoad(), gauge)) {
+    while (queue.length > 0 && threads.idleCount > 0) {
       const next = queue.shift();
       const thread = threads.takeWarmest();
       if (next && thread) void run(thread, next);
     }
-    if (queue.length === 0 || closed) return;
-    const isNeeded = threads.idleCount === 0 && !threads.isStarting && threads.count < maxConcurrency;
-    if (isNeeded && canStartThread(currentLoad(), gauge)) void startThread();
-    check = setTimeout(serveQueue, CHECK_MILLISECONDS);
-  }
-
-  function currentLoad(): PoolLoad {
-    const now = performance.now();
-    return {
-      threads: threads.count,
-      running: threads.count - threads.idleCount,
-      oldestWait: now - (queue[0]?.since ?? Number.POSITIVE_INFINITY),
-      sinceLastEnd: now - lastEnd,
-    };
+    if (queue.length > 0 && !threads.isStarting && threads.count < options.maxConcurrency) void startThread();
   }
 
   async function run(thread: FunctionThread, { payload, sink, resolve }: QueuedCall): Promise<void> {
-    if (threads.count - threads.idleCount > MAX_COMPUTING_CALLS) gauge.expect(utilization.average());
     const start = performance.now();
-    const before = thread.utilization();
     const result = await thread.invoke(payload, sink);
-    lastEnd = performance.now();
-    if (result.succeeded) utilization.add(thread.utilization(before).utilization);
-    options.onInvoked(lastEnd - start);
+    options.onInvoked(performance.now() - start);
     threads.release(thread);
     serveQueue();
     resolve(result);
@@ -101,7 +73,7 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     invoke(payload, sink) {
       if (closed) return Promise.resolve(SHUT_DOWN);
       return new Promise((resolve) => {
-        queue.push({ since: performance.now(), payload, sink, resolve });
+        queue.push({ payload, sink, resolve });
         serveQueue();
       });
     },
@@ -112,7 +84,6 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     killThreads: threads.kill,
     async close() {
       closed = true;
-      clearTimeout(check);
       for (const { resolve } of queue.splice(0)) resolve(SHUT_DOWN);
       await threads.close();
     },
@@ -122,16 +93,4 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
 function describeFunction(definition: FunctionDefinition): Omit<InvokableFunction, 'invoke'> {
   const { logicalId, functionName, functionArn, qualifiers, accessKeyId, timeoutSeconds } = definition;
   return { logicalId, functionName, functionArn, qualifiers, accessKeyId, timeoutSeconds };
-}
-
-/** The share of their time that the last calls computed, from 0 to 1. */
-function createUtilizationAverage() {
-  let average = 1;
-  return {
-    average: () => average,
-    /** Ignores values outside of 0 to 1: Node returns them if the thread is interrupted while its times are read. */
-    add(utilization: number): void {
-      if (utilization >= 0 && utilization <= 1) average += (utilization - average) / AVERAGED_CALLS;
-    },
-  };
 }

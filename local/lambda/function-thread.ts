@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { EventLoopUtilization } from 'node:perf_hooks';
 import { Worker } from 'node:worker_threads';
 import { runnerPorts } from '../wire/runner-ports.ts';
 import type { FunctionDefinition, ThreadEvents } from './function-definition.ts';
@@ -13,8 +12,6 @@ export interface FunctionThread {
   readonly loaded: Promise<InvocationResult | undefined>;
   /** One invocation at a time, after `loaded`. */
   invoke(payload: string, sink?: ResponseSink): Promise<InvocationResult>;
-  /** The share of its time that the thread computed, since its start or since an earlier measurement. */
-  utilization(since?: EventLoopUtilization): EventLoopUtilization;
   /** Ends the thread. Its running invocation fails. */
   terminate(): Promise<unknown>;
 }
@@ -55,7 +52,6 @@ class WorkerThread implements FunctionThread {
     this.#definition = definition;
     this.#events = events;
     this.#worker = startWorker(definition);
-    events.gauge.watch(this.#worker);
     this.#worker.on('message', (message: MessageFromThread) => this.#receive(message));
     this.#worker.on('error', (error: Error) => {
       this.#markEnded();
@@ -92,10 +88,6 @@ class WorkerThread implements FunctionThread {
       this.#startTimeout(requestId);
       this.#send({ kind: 'invoke', requestId, payload });
     });
-  }
-
-  utilization(since?: EventLoopUtilization): EventLoopUtilization {
-    return this.#worker.performance.eventLoopUtilization(since);
   }
 
   terminate(): Promise<unknown> {
@@ -193,7 +185,6 @@ class WorkerThread implements FunctionThread {
   #markEnded(): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
-    this.#events.gauge.forget(this.#worker);
     this.#events.onGone();
   }
 }

@@ -6,7 +6,6 @@ import { findFunction } from './find-function.ts';
 import type { FunctionDefinition } from './function-definition.ts';
 import { compileCacheOf, emulatorRouteFor, functionEnvironment } from './function-environment.ts';
 import { createFunctionPool } from './function-pool.ts';
-import { createLoadGauge } from './load-gauge.ts';
 import { prewarm } from './prewarm.ts';
 import { serveInvocations } from './serve-invocations.ts';
 
@@ -73,7 +72,6 @@ export const functions: ResourceKind = {
       },
       environmentFor: () => ({ AWS_ENDPOINT_URL_LAMBDA: invocations.endpoint }),
       async start() {
-        const gauge = createLoadGauge();
         const concurrency = createAccountConcurrency(context.options.accountConcurrency);
         for (const resource of functionResources) {
           const { properties, logicalId } = resource;
@@ -94,7 +92,6 @@ export const functions: ResourceKind = {
           );
           const pool = createFunctionPool(definition, {
             maxConcurrency: context.options.maxConcurrency ?? DEFAULT_MAX_CONCURRENCY,
-            gauge,
             onLine: (line) => context.options.onLog?.({ functionName: definition.functionName, line }),
             onViolation: (text) => context.violations.push(text),
             onInvoked: (milliseconds) => {

@@ -26,7 +26,7 @@ const IDLE_MILLISECONDS = 5 * 60_000;
 /** Manages the threads of one function. Ends threads that are idle for 5 minutes. */
 export function createWarmThreads(
   definition: FunctionDefinition,
-  { onLine, onViolation, gauge }: Omit<ThreadEvents, 'onGone'>,
+  { onLine, onViolation }: Omit<ThreadEvents, 'onGone'>,
 ): WarmThreads {
   const threads = new Set<FunctionThread>();
   const idle: { readonly thread: FunctionThread; readonly since: number }[] = [];
@@ -66,7 +66,7 @@ export function createWarmThreads(
     all: () => [...threads],
     async start() {
       const onGone = () => remove(thread);
-      const thread = createFunctionThread(definition, { onLine, onViolation, onGone, gauge });
+      const thread = createFunctionThread(definition, { onLine, onViolation, onGone });
       threads.add(thread);
       isStarting = true;
       const failure = await thread.loaded;

@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
 import { closeAfterTests } from '#support/close-after-tests.ts';
@@ -82,46 +81,6 @@ describe('threads', () => {
       ((await (await patient({ do: 'count' })).json()) as { invocations: number }).invocations;
     const first = await count();
     for (const more of [1, 2, 3, 4, 5, 6]) expect(await count()).toBe(first + more);
-  });
-
-  it('do not grow for short calls that overlap: each waits for a warm thread', { retry: 2 }, async () => {
-    // On a busy machine the calls may not be short; then it tries again.
-    await vi.waitFor(async () => {
-      run.killWorkers('Act');
-      await invocations();
-      const counts = await Promise.all(Array.from({ length: 8 }, invocations));
-      expect(counts.sort((one, other) => one - other)).toEqual([2, 3, 4, 5, 6, 7, 8, 9]);
-    }, 10_000);
-    expect(actThreads()).toHaveLength(1);
-  });
-
-  it('that are warm take what computes, while as many as there are processors have work', {
-    retry: 2,
-  }, async () => {
-    run.killWorkers('Patient');
-    const checkpoint = await openCheckpoint();
-    const calls = ['one', 'two', 'three'].map((name) =>
-      patient({ do: 'call', url: `${checkpoint.url}/${name}` }),
-    );
-    const reached = () => ['one', 'two', 'three'].every((name) => checkpoint.hasReached(name));
-    await vi.waitFor(() => expect([reached(), threadsOf('Patient').length]).toEqual([true, 3]), 20_000);
-    const callsOf = new Map<number, number>();
-    const caller = async (): Promise<void> => {
-      for (let call = 0; call < 25; call += 1) {
-        const { threadId } = (await (await patient({ do: 'compute', milliseconds: '10' })).json()) as {
-          threadId: number;
-        };
-        callsOf.set(threadId, (callsOf.get(threadId) ?? 0) + 1);
-      }
-    };
-    const computing = Array.from({ length: 8 }, caller);
-    // By then, the calls wait in the queue.
-    await sleep(200);
-    for (const name of ['one', 'two', 'three']) checkpoint.release(name);
-    await Promise.all([...calls, ...computing]);
-    await checkpoint.close();
-    const counts = [...callsOf.values()].sort((one, other) => other - one);
-    expect(counts.slice(availableParallelism()).reduce((sum, count) => sum + count, 0)).toBeLessThan(10);
   });
 
   it('hold one call at a time, however calls come, end and are killed', async () => {

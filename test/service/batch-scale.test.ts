@@ -102,7 +102,7 @@ it('requests of one history end in their order', async () => {
   );
 });
 
-it.runIf(isSoak)('a workspace with much to do hardly delays another', async () => {
+it.runIf(isSoak)('batches that use all workers delay another workspace by one check', async () => {
   const [busy, other] = [
     await openTenant(service, { model: 'openai:test' }),
     await openTenant(service, { model: 'openai:test' }),
@@ -116,7 +116,6 @@ it.runIf(isSoak)('a workspace with much to do hardly delays another', async () =
   };
   // The model is slow, so that the number of workers is the bottleneck and not this machine's processors.
   replyMilliseconds = 2000;
-  // Starts a thread for every worker.
   await waitForBatchEnd(busy.client, (await submit(busy.client, busy, requestsOf(400))).id, 100);
   const alone = await timeOf();
   const large = await Promise.all(
@@ -126,7 +125,9 @@ it.runIf(isSoak)('a workspace with much to do hardly delays another', async () =
   console.log(
     `10 requests alone ${Math.round(alone)} ms, beside 10000 of another ${Math.round(withLoad)} ms`,
   );
-  expect(withLoad).toBeLessThan(Math.max(3 * alone, 2000));
+  // Ten open batches have ten slots, more than there are workers (docs/batches.md, In-flight message slots). A worker asks
+  // every 5 s whether messages wait, and then ends the requests in work. The last 2 s are for a slow machine.
+  expect(withLoad).toBeLessThan(alone + 5000 + replyMilliseconds + 2000);
   replyMilliseconds = 0;
   for (const { id } of large) await busy.client.post(`/batches/${id}/cancel`, undefined);
   for (const { id } of large) expect((await waitForBatchEnd(busy.client, id)).status).toBe('cancelled');
