@@ -14,7 +14,12 @@ const serviceSetup = 'test/support/global-setup.ts';
 const sharedLibraries = { isolate: false, setupFiles: ['test/support/fresh-modules.ts'] };
 
 /** Files that run once more with the Lambda functions of sends and creations, as in stages without shared environments. */
-const filesOfBothEntryPoints = ['contract-send-message', 'contract-create-chat', 'contract-stream'];
+const filesOfBothEntryPoints = [
+  'contract-send-message',
+  'contract-create-chat',
+  'contract-stream',
+  'stop-reply',
+];
 
 /** The defaults, 1 s and 50 ms, are too short: a busy machine is slow, and each poll of the service takes its time. */
 const patient = { poll: { timeout: 20_000, interval: 200 } };

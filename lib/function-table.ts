@@ -59,6 +59,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     model: true,
     usage: true,
   },
+  'stop-reply': { table: ['GetItem', 'BatchGetItem', 'UpdateItem'] },
   'upload-file': {
     table: ['PutItem'],
     usage: true,

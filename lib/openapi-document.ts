@@ -189,11 +189,15 @@ function operation(name: string, route: Route): ZodOpenApiOperationObject {
     requestParams: { path: route.parameters, query: route.query, header: route.headers },
     ...(route.method === 'POST' && {
       requestBody: {
-        required: true,
+        required: route.hasOptionalBody !== true,
         content: route.multipart ? { 'multipart/form-data': { schema: route.body } } : json(route.body),
       },
     }),
-    responses: { [route.status]: successResponse(route), ...failureResponses(route) },
+    responses: {
+      [route.status]: successResponse(route),
+      ...(route.acceptedStatus !== undefined && { [route.acceptedStatus]: successResponse(route) }),
+      ...failureResponses(route),
+    },
   };
 }
 

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline';
 import { Command, InvalidArgumentError } from 'commander';
 import type { ChatResource } from '#contract/chat.ts';
-import { type HttpClient, httpClient } from './http-client.ts';
+import { ApiRejection, type HttpClient, httpClient } from './http-client.ts';
 import { readReply } from './read-reply.ts';
 import { ReplyScreen } from './reply-screen.ts';
 import { agentOf, findService, withAddress } from './service-address.ts';
@@ -20,6 +20,8 @@ interface Conversation {
   user: string | undefined;
   chatId: number;
   screen: ReplyScreen;
+  /** The reply that is in progress; undefined between replies. */
+  reply?: { id?: string; isStopped: boolean } | undefined;
 }
 
 /** Talks to an agent, as a client of the service. */
@@ -42,8 +44,10 @@ Standard output gets the text of the reply while the model writes it. Standard e
 and errors. With --json the command prints the events of the stream instead, one JSON object per line. The exit code is
 1 if the reply ends with an error.
 
-In a conversation each line is a message. Ctrl-C leaves at once: the service completes a reply that has started and
-stores it in the history. Ctrl-D and the end of standard input leave too.`;
+Ctrl-C stops the reply: its text so far stays in the history. A second Ctrl-C leaves at once, and the service then
+completes or stops the reply by itself.
+
+In a conversation each line is a message. Between replies, Ctrl-C, Ctrl-D and the end of standard input leave.`;
 
 function readChatId(text: string): number {
   const id = Number(text);
@@ -65,10 +69,43 @@ async function chat(message: string | undefined, options: ChatOptions, command: 
   });
   const agentId = agentOf(options.agent, service);
   const chatId = options.chat ?? (await createChat(client, agentId, options));
-  const conversation = { client, agentId, user: options.user, chatId, screen };
-  if (message === undefined) return converse(conversation);
-  if (json !== true && options.chat === undefined) screen.note(`Chat ${chatId}`);
-  if (!(await exchange(conversation, message, json === true))) process.exitCode = 1;
+  const conversation: Conversation = { client, agentId, user: options.user, chatId, screen };
+  const onSignal = () => interrupt(conversation);
+  process.on('SIGINT', onSignal);
+  try {
+    if (message === undefined) return await converse(conversation);
+    if (json !== true && options.chat === undefined) screen.note(`Chat ${chatId}`);
+    const end = await exchange(conversation, message, json === true);
+    if (end !== 'complete') process.exitCode = end === 'stopped' ? interruptedCode : 1;
+  } finally {
+    process.off('SIGINT', onSignal);
+  }
+}
+
+/** The exit code of programs that SIGINT has ended. */
+const interruptedCode = 130;
+
+/** Stops the reply that is in progress. Without one, or the second time, it ends the program. */
+function interrupt(conversation: Conversation): void {
+  const { reply, screen } = conversation;
+  if (reply === undefined || reply.isStopped) {
+    screen.end();
+    process.exit(interruptedCode);
+  }
+  reply.isStopped = true;
+  screen.note('Stopping the reply. Ctrl-C again leaves.');
+  if (reply.id !== undefined) stop(conversation, reply.id);
+}
+
+/** A reply that has ended meanwhile needs no stop. */
+function stop({ client, chatId, user, screen }: Conversation, responseId: string): void {
+  const body = JSON.stringify({
+    response_id: responseId,
+    ...(user !== undefined && { external_user_id: user }),
+  });
+  client.sendRequest(`/chats/${chatId}/stop`, { body }).catch((error: Error) => {
+    if (!(error instanceof ApiRejection)) screen.error(error.message);
+  });
 }
 
 async function createChat(client: HttpClient, agentId: string, { name, user }: ChatOptions): Promise<number> {
@@ -81,12 +118,15 @@ async function createChat(client: HttpClient, agentId: string, { name, user }: C
   return (await client.sendRequest<ChatResource>('/chats', { body, headers })).data.id;
 }
 
-/** Sends a message and shows its reply. Returns false if the reply ends with an error. */
+/** Sends a message and shows its reply. */
 async function exchange(
-  { client, agentId, user, chatId, screen }: Conversation,
+  conversation: Conversation,
   message: string,
   asJson: boolean,
-): Promise<boolean> {
+): Promise<'complete' | 'stopped' | 'failed'> {
+  const { client, agentId, user, chatId, screen } = conversation;
+  const reply: NonNullable<Conversation['reply']> = { isStopped: false };
+  conversation.reply = reply;
   const body = JSON.stringify({
     message,
     stream: true,
@@ -95,22 +135,26 @@ async function exchange(
   });
   const send = () =>
     client.open(`/chats/${chatId}/messages`, { body, headers: { Accept: 'text/event-stream' } });
-  // Retries only if the service has done no work: a message must not be sent twice.
-  const response = await client.withRetries(
-    send,
-    ({ outcome }) => outcome === 'rate-limited' || outcome === 'not-connected',
-  );
-  let isComplete = true;
+  let end: 'complete' | 'stopped' | 'failed' = 'complete';
   try {
+    // Retries only if the service has done no work: a message must not be sent twice.
+    const response = await client.withRetries(
+      send,
+      ({ outcome }) => outcome === 'rate-limited' || outcome === 'not-connected',
+    );
     for await (const event of readReply(response)) {
-      if (event.type === 'response.error') isComplete = false;
+      reply.id = event.response_id;
+      if (event.type === 'response.created' && reply.isStopped) stop(conversation, reply.id);
+      if (event.type === 'response.error') end = 'failed';
+      if (event.type === 'response.output_text.completed' && event.incomplete === 'stopped') end = 'stopped';
       if (asJson) console.log(JSON.stringify(event));
       else screen.show(event);
     }
   } finally {
+    conversation.reply = undefined;
     screen.end();
   }
-  return isComplete;
+  return end;
 }
 
 async function converse(conversation: Conversation): Promise<void> {
@@ -119,11 +163,8 @@ async function converse(conversation: Conversation): Promise<void> {
   const input = createInterface({ input: process.stdin, output: process.stdout, terminal: isTerminal });
   const lines = input[Symbol.asyncIterator]();
   // On a terminal readline reads the keys itself, so Ctrl-C is an event and not a signal.
-  input.on('SIGINT', () => {
-    screen.end();
-    process.exit(130);
-  });
-  screen.note(`Chat ${chatId}. Ctrl-C leaves.`);
+  input.on('SIGINT', () => interrupt(conversation));
+  screen.note(`Chat ${chatId}. Ctrl-C stops a reply, or leaves.`);
   for (;;) {
     if (isTerminal) input.prompt();
     const { value: message, done } = await lines.next();
@@ -137,7 +178,7 @@ async function converse(conversation: Conversation): Promise<void> {
 /** Makes one exchange. After a rejected message or an interrupted reply it shows the error and returns false. */
 async function respond(conversation: Conversation, message: string): Promise<boolean> {
   try {
-    return await exchange(conversation, message, false);
+    return (await exchange(conversation, message, false)) !== 'failed';
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     conversation.screen.error(error.message);

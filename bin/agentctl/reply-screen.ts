@@ -28,7 +28,10 @@ export class ReplyScreen {
       case 'response.error':
         this.error(`${event.message} (code ${event.code})`);
         break;
-      // response.created and response.output_text.completed add no information. Unknown events of later versions are
+      case 'response.output_text.completed':
+        if (event.incomplete === 'stopped') this.note('Stopped.');
+        break;
+      // response.created adds no information. Unknown events of later versions are
       // ignored.
     }
   }

@@ -21,11 +21,13 @@ export function dollarsOf(calls: OperationCalls, concurrency?: number, clientReq
   const { responseBytes, logBytesPerInvocation, requestsPerTrace } = assumptions;
   // Lambda receives and deletes the messages of a worker: two requests each.
   const polls = 2 * (invocations.ProcessBatchItems ?? 0);
+  // The chat of a running reply is read once a second, in case a client stops it.
+  const stopReads = (invocations.SendMessage ?? 0) * assumptions.modelSeconds;
   return {
     front: clientRequests * (priceOf('frontRequest') + (responseBytes / 1e9) * priceOf('frontGigabyte')),
     gateway: 'UploadServer' in invocations ? 0 : clientRequests * priceOf('gatewayRequest'),
     functions: sumOf(invocations, (name) => dollarsOfInvocation(name, concurrency)),
-    table: readUnits * priceOf('readUnit') + writeUnits * priceOf('writeUnit'),
+    table: (readUnits + stopReads) * priceOf('readUnit') + writeUnits * priceOf('writeUnit'),
     others:
       sumOf(requests, priceOfRequest) + polls * priceOf('fairRequest') + transitions * priceOf('transition'),
     logs:

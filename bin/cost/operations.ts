@@ -71,6 +71,8 @@ export const operations = {
     { BatchGetItem: 1, PutItem: 2, Query: 1, UpdateItem: 4 },
     [4, 6],
   ),
+  // At most ten reads wait for the end of the reply, which usually takes a second.
+  'stop-reply': callsOf('StopReply', { BatchGetItem: 1, GetItem: 10, UpdateItem: 2 }, [12, 2]),
   'list-chats': callsOf('ListChats', { BatchGetItem: 1, GetItem: 1, UpdateItem: 1 }, [51, 1]),
   'list-messages': callsOf('ListMessages', { BatchGetItem: 1, Query: 1, UpdateItem: 1 }, [4, 1]),
   'upload-file': callsOf('UploadServer', { BatchGetItem: 1, PutItem: 1, UpdateItem: 2 }, [2, 3], {

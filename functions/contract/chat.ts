@@ -18,4 +18,17 @@ export const chat = z
   })
   .meta({ id: 'Chat' });
 
+/** The response to a stop. */
+export const stoppedReply = z
+  .object({
+    chat_id: z.int(),
+    response_id: z.string(),
+    status: z.enum(['stopped', 'stopping']).meta({
+      description:
+        '`stopped`: the chat takes the next message; `stopping`: the reply will end within seconds.',
+    }),
+  })
+  .meta({ id: 'StoppedReply' });
+
+export type StoppedReplyResource = z.infer<typeof stoppedReply>;
 export type ChatResource = z.infer<typeof chat>;

@@ -10,6 +10,7 @@ import { route as listPublishedAgents } from './routes/list-published-agents.ts'
 import { route as recordFeedback } from './routes/record-feedback.ts';
 import type { Route, RouteName } from './routes/route.ts';
 import { route as sendMessage } from './routes/send-message.ts';
+import { route as stopReply } from './routes/stop-reply.ts';
 import { route as uploadFile } from './routes/upload-file.ts';
 
 export type { Route, RouteName } from './routes/route.ts';
@@ -21,6 +22,7 @@ export const routes = {
   'list-chats': listChats,
   'list-messages': listMessages,
   'send-message': sendMessage,
+  'stop-reply': stopReply,
   'upload-file': uploadFile,
   'record-feedback': recordFeedback,
   'create-batch': createBatch,

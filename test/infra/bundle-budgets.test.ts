@@ -15,11 +15,11 @@ const budgetBytes = 120 * 1024;
 /**
  * `process-batch-items` has a buffer, takes requests and hands back: 5.5 KB more than a worker of one message had.
  * `serve-chats` is `send-message` with 5.8 KB more: `create-chat` (2 KB), and what a server of many requests needs (4 KB:
- * routes, the signed caller, admission, shutdown).
+ * routes, the signed caller, admission, shutdown). Both watch for stops (1.5 KB).
  */
 const budgetBytesOf: Partial<Record<string, number>> = {
   'process-batch-items': 128 * 1024,
-  'serve-chats': 128 * 1024,
+  'serve-chats': 130 * 1024,
 };
 
 /**

@@ -67,6 +67,7 @@ test('the authorizer and all that may run for long have reservations, which leav
     'ListMessages',
     'ListPublishedAgents',
     'RecordFeedback',
+    'StopReply',
     'UploadFile',
   ]);
   expect(warnings).toEqual([]);

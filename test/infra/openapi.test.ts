@@ -46,6 +46,7 @@ describe.each(Object.entries<Route>(routes))('%s', (_name, route) => {
   test('tells how it succeeds and how every route may fail', () => {
     expect(Object.keys(operation?.responses ?? {})).toEqual([
       String(route.status),
+      ...('acceptedStatus' in route ? [String(route.acceptedStatus)] : []),
       '400',
       '403',
       '404',
@@ -79,6 +80,7 @@ test('what the contract names is a component', () => {
     'MessageText',
     'Pagination',
     'ReasoningStep',
+    'StoppedReply',
     'StreamEvent',
     'TokenUsage',
     'UploadedFile',

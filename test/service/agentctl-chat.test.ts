@@ -69,6 +69,33 @@ describe('agentctl chat with a message', () => {
     expect([name, external_user_id]).toEqual(['A title', 'ada']);
   });
 
+  it('stops the reply when Ctrl-C is pressed, and leaves when it is pressed twice', async () => {
+    const called = callFor('Stop early');
+    const running = agentctl.start(chatArgs('Stop early'));
+    const call = await called;
+    call.chunk('First half');
+    await running.printed('First half');
+    running.child.kill('SIGINT');
+    const { code, stdout, stderr } = await running.ended;
+    const chat = await onlyChat();
+    expect([code, stdout]).toEqual([130, 'First half\n']);
+    expect(stderr).toMatch(/\nStopping the reply\. Ctrl-C again leaves\.\n(?:Title: A title\n)?Stopped\.\n$/);
+    await call.gone;
+    const [, reply] = await tenant.history(chat);
+    expect(reply).toMatchObject({ content: 'First half', meta: { incomplete: 'stopped' } });
+
+    // The stop does not arrive.
+    front.serve = (request) => (request.path.endsWith('/stop') ? undefined : request.pass());
+    const secondCall = callFor('Leave');
+    const leaving = agentctl.start(chatArgs('--chat', String(chat.id), 'Leave'));
+    (await secondCall).chunk('Text');
+    await leaving.printed('Text');
+    leaving.child.kill('SIGINT');
+    await expect.poll(() => leaving.errors()).toContain('Ctrl-C again leaves');
+    leaving.child.kill('SIGINT');
+    expect(await leaving.ended).toMatchObject({ code: 130, stdout: 'Text\n' });
+  });
+
   it('continues a chat', async () => {
     const chat = await tenant.createChat({ external_user_id: 'ada' });
     const args = chatArgs('--chat', String(chat.id), '--user', 'ada', 'Again');
@@ -180,7 +207,7 @@ describe('agentctl chat as a conversation', () => {
     const { code, stdout, stderr } = await running.ended;
     expect([code, stdout]).toEqual([1, 'Hello\nHello\n']);
     expect(stderr).toMatch(
-      /^Chat \d+\. Ctrl-C leaves\.\nTitle: A title\nA reply is already in progress for this chat \(code 10006\)\n$/,
+      /^Chat \d+\. Ctrl-C stops a reply, or leaves\.\nTitle: A title\nA reply is already in progress for this chat \(code 10006\)\n$/,
     );
   });
 
@@ -191,8 +218,8 @@ describe('agentctl chat as a conversation', () => {
     const call = await called;
     call.chunk('One, ');
     await running.printed('One, ');
-    running.child.kill('SIGINT');
-    expect(await running.ended).toMatchObject({ signal: 'SIGINT', stdout: 'One, ' });
+    running.child.kill('SIGTERM');
+    expect(await running.ended).toMatchObject({ signal: 'SIGTERM', stdout: 'One, ' });
     call.chunk('two.');
     call.finish();
     const { id } = await onlyChat();
@@ -210,7 +237,7 @@ describe('agentctl chat as a conversation', () => {
     );
 
   it.skipIf(!existsSync('/usr/bin/script'))(
-    'prompts on a terminal, keeps a reply from steering it, and is left by Ctrl-C within a reply',
+    'prompts on a terminal, keeps a reply from steering it, and is left by Ctrl-C after a stopped reply',
     async () => {
       const first = callFor('Who?');
       const second = callFor('And?');
@@ -226,6 +253,8 @@ describe('agentctl chat as a conversation', () => {
       stdin?.write('And?\r');
       (await second).chunk('You');
       await running.printed('You');
+      stdin?.write('\u0003');
+      await running.printed('Stopped.');
       stdin?.write('\u0003');
       expect((await running.ended).code).toBe(130);
       expect(running.output()).not.toContain('\u001b]0;');

@@ -122,6 +122,21 @@ describe('a function that is killed', () => {
     expect(contentsOf(await historyOf(client, chatId))).toEqual(['killed', '', 'go on', 'Gladly']);
   });
 
+  it('frees its chat three seconds after a stop, and its reply is a stopped one', async () => {
+    const { chatId, events, call } = await startReply('killed and stopped');
+    service.run.killWorkers(functionIds['send-message']);
+    await expect(events.rest()).rejects.toThrow();
+    await call.gone;
+    expect(await client.post(`/chats/${chatId}/stop`, {})).toMatchObject({
+      status: 202,
+      body: { data: { chat_id: chatId, status: 'stopping' } },
+    });
+    await expect.poll(async () => (await send(client, tenant, chatId, 'go on')).body.data).toBe('Hello');
+    const [, reply] = await historyOf(client, chatId);
+    expect(reply).toMatchObject({ content: '', meta: { incomplete: 'stopped' } });
+    expect(reply?.meta.error).toBeUndefined();
+  });
+
   it('with stream false has the status of the platform', async () => {
     const chatId = await createChat(client, tenant);
     const called = callFor('killed plainly');

@@ -12,6 +12,7 @@ import {
   idempotency,
   messages,
   meter,
+  stops,
   usage,
   workspaces,
 } from '#runtime/composition/services.ts';
@@ -55,6 +56,7 @@ const functionWith = (replaced: Partial<TurnServices> = {}, lease = 60_000): Tur
     ...{ streamTimeout: 90_000, lease, historyCharacters: 1000, attachedFiles: 10 },
     limits,
   },
+  stops: stops(),
   idempotency: idempotency(),
   usage: usage(),
   workspaces: workspaces(),

@@ -123,6 +123,11 @@ async function callsOf() {
       [403, post(messages, { message: 'Hi', agent_id })],
       [404, post('/chats/999999/messages', { message: 'Hi', agent_id, ...user })],
     ],
+    'POST /chats/{chat_id}/stop': [
+      [400, post(`/chats/${chat.id}/stop`, user)],
+      [403, post(`/chats/${chat.id}/stop`, {})],
+      [404, post('/chats/999999/stop', user)],
+    ],
     'POST /chats/{chat_id}/messages/{message_id}/feedbacks': [
       [200, post(feedbacks, { type: 'sys_helpful', ...user })],
       [400, post(feedbacks, { type: 'x', ...user })],

@@ -56,6 +56,7 @@ async function requestsOf(tenant: OpenTenant): Promise<Record<RouteName, () => P
     'list-chats': () => client.get('/chats'),
     'list-messages': () => client.get(`/chats/${chat.id}/messages?external_user_id=reader`),
     'send-message': () => tenant.send(chat),
+    'stop-reply': () => client.post(`/chats/${chat.id}/stop`, {}),
     'upload-file': () => uploader.file('a.txt', 'Text'),
     'record-feedback': () =>
       client.post(`/chats/${chat.id}/messages/${reply}/feedbacks`, {

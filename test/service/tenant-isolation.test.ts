@@ -49,6 +49,7 @@ describe('an id of another workspace', () => {
   const unknownValues = {
     chat_id: 999_999,
     history_id: 999_999,
+    response_id: 'resp_unknown',
     message_id: 999_999,
     agent_id: unknown.agent,
     batch_id: unknown.agent,
@@ -73,6 +74,7 @@ describe('an id of another workspace', () => {
       chat_id,
       message_id,
       history_id: chat_id,
+      response_id: 'resp_unknown',
       agent_id: owner.tenant.agentId,
       batch_id: owner.batchId,
       attached_file_uuids: owner.fileUuid,

@@ -190,6 +190,37 @@ describe('a chat lease', () => {
     expect(await read(chat)).toEqual({ ...chat, lease: null, messageCount: 2 });
   });
 
+  const stopped = { id: lease.id, until: 1_700_000_000_000, isStopped: true } as const;
+
+  it('is stopped once, and then keeps its time until its owner acknowledges the stop', async () => {
+    const chat = await createLeased();
+    expect(await chats.stopLease(chat, otherLease.id, stopped.until)).toBe(false);
+    expect(await read(chat)).toEqual(chat);
+    expect(await chats.stopLease(chat, lease.id, stopped.until)).toBe(true);
+    expect(await read(chat)).toEqual({ ...chat, lease: stopped });
+    expect(await chats.stopLease(chat, lease.id, stopped.until + 1)).toBe(true);
+    expect(await chats.renewLease(chat, lease.id, lease.until + 1000)).toBe(true);
+    await chats.acknowledgeStop(chat, otherLease.id, lease.until);
+    expect(await read(chat)).toEqual({ ...chat, lease: stopped });
+    await chats.acknowledgeStop(chat, lease.id, stopped.until + 2);
+    expect(await read(chat)).toEqual({ ...chat, lease: { ...stopped, until: stopped.until + 2 } });
+  });
+
+  it('is stopped no more when it has ended: neither its successor nor its chat', async () => {
+    const chat = await createLeased();
+    await chats.stopLease(chat, lease.id, stopped.until);
+    await chats.releaseLease(chat, lease.id, 0);
+    expect(await chats.stopLease(chat, lease.id, stopped.until)).toBe(false);
+    expect(await read(chat)).toEqual({ ...chat, lease: null });
+    expect(await take(chat, { lease: otherLease })).toMatchObject({ taken: true });
+    expect((await read(chat))?.lease).toEqual(otherLease);
+    const third = { ...otherLease, id: 'lease-3' };
+    await chats.stopLease(chat, otherLease.id, stopped.until);
+    const stoppedOther = { ...stopped, id: otherLease.id };
+    expect(await chats.takeOverLease({ ...chat, lease: stoppedOther }, third)).toBe(true);
+    expect((await read(chat))?.lease).toEqual(third);
+  });
+
   it('is neither renewed nor released after its release', async () => {
     const chat = await createLeased();
     await chats.releaseLease(chat, lease.id, 2);

@@ -50,7 +50,7 @@ function bodyProblem({ method, path, status, body }: JsonResponse): string | und
   if (status >= 400) return failureProblem(status, body);
   const route = routeOf(method, path);
   if (route === undefined) return 'the route is not in the table';
-  if (status !== route.status) return `its status is ${route.status}`;
+  if (status !== route.status && status !== route.acceptedStatus) return `its status is ${route.status}`;
   const envelope = responses[route.name];
   return schemaProblem(envelope, body) ?? messageProblem(envelope, body);
 }

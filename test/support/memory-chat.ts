@@ -9,6 +9,7 @@ import type { Reply } from '#domain/chats/gather-reply.ts';
 import type { Message } from '#domain/chats/message.ts';
 import { finishTurn, type StartedTurn, startTurn } from '#domain/chats/send-turn.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
+import { watchStops } from '#domain/chats/watch-stops.ts';
 import type { IdempotencyKey } from '#domain/platform/idempotency-record.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import type { Use } from '#domain/workspaces/usage.ts';
@@ -180,9 +181,11 @@ function recordingServices(
   const logged: string[] = [];
   let uuids = 0;
   const logAs = (level: string) => (message: string) => void logged.push(`${level}: ${message}`);
+  const log = { info: logAs('info'), warn: logAs('warn'), error: logAs('error') };
   const services: MemoryServices = {
     ...stores,
     newChats: stores.chats,
+    stops: watchStops({ chats: stores.chats, clock, log }),
     clock,
     agentRuntime: model,
     identifiers: {
@@ -192,7 +195,7 @@ function recordingServices(
       },
       ...{ workspaceId: unused, apiKey: unused, apiKeyId: unused },
     },
-    log: { info: logAs('info'), warn: logAs('warn'), error: logAs('error') },
+    log,
     meter: {
       replied: () => undefined,
       modelFailed: (name, failure) => void logged.push(`meter: ${name} ${failure}`),

@@ -29,8 +29,8 @@ interface Measurement {
   run(count: number, fields?: Record<string, unknown>): Promise<BatchResource>;
 }
 
-/** Operations that need a batch in a certain state. */
-type Prepared = 'get-batch, open' | 'cancel-batch' | 'batch of 70';
+/** Operations that need a batch or a chat in a certain state. */
+type Prepared = 'get-batch, open' | 'cancel-batch' | 'batch of 70' | 'stop-reply';
 
 type Works = Record<Exclude<OperationName, Prepared>, () => Promise<unknown>>;
 
@@ -74,6 +74,7 @@ export async function measureOperations(
     ...(measured as Record<keyof Works, OperationCalls>),
     'get-batch, open': await measureOpen(measurement),
     'cancel-batch': await measureCancel(measurement),
+    'stop-reply': await measureStop(measurement),
     'batch of 70': manyRequests,
   };
 }
@@ -154,4 +155,22 @@ async function measureCancel({ service, model, tenant, client }: Measurement): P
   call.finish();
   await waitForBatchEnd(client, id, 120);
   return cancelled;
+}
+
+/** Measures the route that stops a reply, while the model is silent. */
+async function measureStop({ service, model, tenant, client }: Measurement): Promise<OperationCalls> {
+  const { onCall } = model;
+  const pendingCall = Promise.withResolvers<ModelCall>();
+  model.onCall = pendingCall.resolve;
+  const chatId = await createChat(client, tenant, user);
+  const sending = send(client, tenant, chatId, 'Wait', user);
+  await pendingCall.promise;
+  model.onCall = onCall;
+  const stopped = await callsOf(
+    service,
+    () => client.post(`/chats/${chatId}/stop`, user),
+    /^(?!.*StopReply)/,
+  );
+  await sending;
+  return stopped;
 }

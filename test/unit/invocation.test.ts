@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, expect, it, vi } from 'vitest';
+import { processClock } from '#runtime/environment/clock.ts';
 import { variables } from '#runtime/environment/variables.ts';
 import {
   annotateInvocation,
@@ -52,4 +53,19 @@ it('keeps the log lines and metrics of concurrent invocations apart', async () =
   const metrics = lines.filter((line) => '_aws' in line);
   expect(metrics).toHaveLength(indexes.length);
   for (const line of metrics) expect(line).toMatchObject(idsOf(Number(line.TimeToFirstDelta)));
+});
+
+it('does not give the ids of an invocation to work of the process that it has started', async () => {
+  const lines = captureLog();
+  const logged = Promise.withResolvers<void>();
+  let cancel = () => {};
+  await runInvocation({ properties: { request_id: 'request-1' } }, async () => {
+    cancel = processClock.every(1, () => {
+      log.info('Line');
+      logged.resolve();
+    });
+  });
+  await logged.promise;
+  cancel();
+  expect(lines[0]).not.toHaveProperty('request_id');
 });

@@ -9,6 +9,7 @@ export type RouteName =
   | 'list-chats'
   | 'list-messages'
   | 'send-message'
+  | 'stop-reply'
   | 'upload-file'
   | 'record-feedback'
   | 'create-batch'
@@ -44,8 +45,12 @@ export interface Route {
   body: z.ZodType;
   /** The body is multipart/form-data instead of JSON. */
   multipart?: true;
+  /** A request without a body counts as one with the body `{}`. */
+  hasOptionalBody?: true;
   /** HTTP status of success. */
   status: 200 | 202;
+  /** HTTP status of success if the work goes on after the response. */
+  acceptedStatus?: 202;
   /** Kinds of failures in addition to those of every route. */
   failures: readonly ErrorKind[];
   /** The response may also be a server-sent event stream of `streamEvent`. */

@@ -1,5 +1,6 @@
 import type { BatchResource } from '#contract/batch.ts';
 import type { BatchResultStatus, BatchStatus } from '#contract/batch-statuses.ts';
+import { batchLeasePrefix } from '#domain/chats/chat.ts';
 import type { Incomplete } from '#domain/chats/message.ts';
 import type { CountedCall } from '#domain/platform/model-usage.ts';
 import type { Webhook } from '#domain/webhooks/webhook.ts';
@@ -50,7 +51,7 @@ export const requestsPerGroup = 10;
 
 /** Id of the chat lease of a request, the same for all its attempts: a new attempt finds the lease of the last one. */
 export const chatLeaseOf = (batch: Pick<Batch, 'id'>, requestIndex: number): string =>
-  `batch:${batch.id}:${requestIndex}`;
+  `${batchLeasePrefix}${batch.id}:${requestIndex}`;
 
 export const groupsOf = ({ total }: Pick<Batch, 'total'>): number => Math.ceil(total / requestsPerGroup);
 

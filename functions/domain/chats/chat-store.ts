@@ -57,8 +57,15 @@ export interface ChatStore {
   takeOverLease(chat: Chat, lease: Lease): Promise<boolean>;
   /** Which messages of the open turn are stored. They have the two positions after `messageCount`. */
   openTurn(chat: Chat): Promise<{ user: boolean; reply: boolean }>;
-  /** False if the chat has another lease now. */
+  /** False if the chat has another lease now. The lease of a stopped reply keeps its time. */
   renewLease(chat: Chat, leaseId: string, until: number): Promise<boolean>;
+  /**
+   * Asks the owner of the lease to stop its reply; until then the lease lasts. If that was asked before, nothing changes.
+   * @returns false if the chat has another lease now
+   */
+  stopLease(chat: Chat, leaseId: string, until: number): Promise<boolean>;
+  /** Prolongs the lease of a stopped reply, so that its owner can store it. Does nothing if the chat has another one. */
+  acknowledgeStop(chat: Chat, leaseId: string, until: number): Promise<void>;
   /** Releases the lease and sets the count. False if the chat has another lease now. */
   releaseLease(chat: Chat, leaseId: string, messageCount: number): Promise<boolean>;
   rename(chat: Chat, name: string, now: string): Promise<void>;

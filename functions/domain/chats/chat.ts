@@ -5,7 +5,15 @@ export interface Lease {
   id: string;
   /** Milliseconds since the epoch. After it, any function may close the turn and release the lease. */
   until: number;
+  /** A client has asked to stop the reply. */
+  isStopped?: true;
 }
+
+/** Lease ids of batches start with this; other lease ids are UUIDs. */
+export const batchLeasePrefix = 'batch:';
+
+/** The id of the reply that has the lease, for clients. So what names one reply never means a later one. */
+export const responseIdOf = ({ id }: Pick<Lease, 'id'>): string => `resp_${id}`;
 
 export interface Chat {
   id: number;

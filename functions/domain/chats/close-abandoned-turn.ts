@@ -1,8 +1,8 @@
 import { errorTable } from '#contract/errors.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
-import type { Chat } from './chat.ts';
+import type { Chat, Lease } from './chat.ts';
 import { interrupted } from './gather-reply.ts';
-import { noUsage } from './message.ts';
+import { type AssistantMessage, noUsage } from './message.ts';
 import type { ChatServices } from './services.ts';
 
 /** The message that closes a turn is empty, so `messages` needs no store for texts outside of the table. */
@@ -11,8 +11,8 @@ export interface CloseTurnServices extends Pick<ChatServices, 'chats'>, Pick<Pla
 }
 
 /**
- * Closes a turn that its function did not end: a user message without a reply gets an empty reply with an error, and
- * the chat lease is released. Each write has the condition that the lease is still the given one. So several functions
+ * Closes a turn that its function did not end: a user message without a reply gets an empty reply, with an error unless
+ * a client had asked to stop it, and the chat lease is released. Each write has the condition that the lease is still the given one. So several functions
  * may close the same turn concurrently, also with the function that owned it, and none touches a later turn.
  * @param reason error message of the empty reply, for clients
  */
@@ -36,9 +36,13 @@ export const closeAbandonedTurn =
         agentVersionId: null,
         reasoningSteps: [],
         tokenUsage: noUsage,
-        error: { code: errorTable.serverError.errorCode, message: reason },
-        incomplete: null,
+        ...endOf(chat.lease, reason),
       });
       if (outcome !== 'position-taken') return;
     }
   };
+
+const endOf = ({ isStopped }: Lease, reason: string): Pick<AssistantMessage, 'error' | 'incomplete'> =>
+  isStopped
+    ? { error: null, incomplete: 'stopped' }
+    : { error: { code: errorTable.serverError.errorCode, message: reason }, incomplete: null };

@@ -6,17 +6,17 @@ import { ModelFailure, modelFailureTexts } from '#domain/platform/model-failure.
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { untilAborted } from '#domain/platform/until-aborted.ts';
 import type { ReplyRequest } from './agent-runtime.ts';
-import { gatherReply, type Reply } from './gather-reply.ts';
+import { gatherReply, interrupted, type Reply } from './gather-reply.ts';
 import type { ChatServices } from './services.ts';
 
 /**
  * Aborts a reply, with a message for clients. `idle-timeout`: the model sent nothing for too long; `deadline`: it took
  * too long in all; `lease-lost`: another function owns the chat now; `max-length`: the reply is as long as it may be;
- * `shutdown`: Lambda ends the process.
+ * `shutdown`: Lambda ends the process; `stopped-by-client`: it ends with the text so far, and without an error.
  */
 export class ReplyAborted extends Error {
   override readonly name = 'ReplyAborted';
-  readonly kind: 'idle-timeout' | 'deadline' | 'lease-lost' | 'max-length' | 'shutdown';
+  readonly kind: 'idle-timeout' | 'deadline' | 'lease-lost' | 'max-length' | 'shutdown' | 'stopped-by-client';
 
   constructor(kind: ReplyAborted['kind'], message: string) {
     super(message);
@@ -73,22 +73,13 @@ export const collectReply =
       if (incomplete !== null) {
         gathered.reply.incomplete = incomplete;
         // Tools that the model has called may still run.
-        gathered.interrupt();
+        gathered.interrupt(interrupted);
         stop.abort(new ReplyAborted('max-length', 'The reply is long enough'));
       }
       return { reply: gathered.reply, error: undefined };
     } catch (thrown) {
       const error = stop.signal.aborted ? stop.signal.reason : thrown;
-      services.log.error('A reply was not completed', {
-        chatId: request.chat.id,
-        agentId: request.agent.agentId,
-        error,
-      });
-      const kind = failureOf(error);
-      if (kind !== undefined) services.meter.modelFailed(request.agent.definition.llm_model, kind);
-      gathered.reply.error = failure(textFor(error));
-      // Running steps and model calls will have no end of their own, so they are ended here.
-      gathered.interrupt();
+      endEarly(services, request, gathered, error);
       stop.abort(error);
       return { reply: gathered.reply, error };
     } finally {
@@ -97,6 +88,25 @@ export const collectReply =
       cancelDeadline();
     }
   };
+
+/** Ends a reply that its model did not end. Running steps and model calls will have no end of their own. */
+function endEarly(
+  { log, meter }: Pick<PlatformServices, 'log' | 'meter'>,
+  { chat, agent }: Omit<ReplyRequest, 'signal'>,
+  { reply, interrupt }: ReturnType<typeof gatherReply>,
+  error: unknown,
+): void {
+  if (error instanceof ReplyAborted && error.kind === 'stopped-by-client') {
+    reply.incomplete = 'stopped';
+    interrupt(error.message);
+    return;
+  }
+  log.error('A reply was not completed', { chatId: chat.id, agentId: agent.agentId, error });
+  const kind = failureOf(error);
+  if (kind !== undefined) meter.modelFailed(agent.definition.llm_model, kind);
+  reply.error = failure(textFor(error));
+  interrupt(interrupted);
+}
 
 /** Undefined if the model did not cause the failure. */
 function failureOf(error: unknown): FailureOfModel | undefined {
@@ -108,6 +118,7 @@ function failureOf(error: unknown): FailureOfModel | undefined {
       'lease-lost': undefined,
       'max-length': undefined,
       shutdown: undefined,
+      'stopped-by-client': undefined,
     } as const
   )[error.kind];
 }

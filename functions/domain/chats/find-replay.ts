@@ -3,6 +3,7 @@ import type { AgentServices } from '#domain/agents/services.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import type { Chat, Lease } from './chat.ts';
 import { type CheckedSend, requirePublishedAgent } from './check-send.ts';
+import { closeAbandonedTurn } from './close-abandoned-turn.ts';
 import type { AssistantMessage, Message } from './message.ts';
 import { readHistory } from './read-history.ts';
 import type { ChatServices } from './services.ts';
@@ -49,6 +50,10 @@ async function replyOrTurn(
   if (reply !== undefined) return { reply };
   const now = services.clock.now().getTime();
   if (chat.lease !== null && chat.lease.until > now) throw replyInProgress();
+  if (chat.lease?.isStopped) {
+    await closeAbandonedTurn(services)(chat);
+    return 'retry';
+  }
   const agent = await requirePublishedAgent(services)(checked);
   const history = await readHistory(services)(agent, chat, position - 1);
   const lease: Lease = { id: services.identifiers.uuid(), until: now + services.replySettings.lease };

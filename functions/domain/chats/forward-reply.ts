@@ -1,6 +1,7 @@
 import type { StreamEventBody } from '#contract/events.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
-import type { Reply } from './gather-reply.ts';
+import { ReplyAborted } from './collect-reply.ts';
+import { type Reply, stopped } from './gather-reply.ts';
 import { messageId } from './message.ts';
 import { renewLeases } from './renew-leases.ts';
 import type { ChatServices } from './services.ts';
@@ -15,11 +16,15 @@ export interface ReplySink {
 }
 
 /**
- * Forwards the events of a running reply to its client, and renews the chat lease, until the reply is completed.
+ * Forwards the events of a running reply to its client, renews the chat lease, and looks whether a client stops the
+ * reply, until the reply is completed.
  * @param onText called with each text delta, after it was forwarded
  */
 export const forwardReply =
-  (services: Pick<ChatServices, 'chats' | 'replySettings'> & Pick<PlatformServices, 'clock' | 'log'>) =>
+  (
+    services: Pick<ChatServices, 'chats' | 'replySettings' | 'stops'> &
+      Pick<PlatformServices, 'clock' | 'log'>,
+  ) =>
   async (
     turn: Turn,
     running: RunningReply,
@@ -37,11 +42,14 @@ export const forwardReply =
       (until) => services.chats.renewLease(turn.chat, turn.lease.id, until),
       running.stop,
     );
+    const unwatch = services.stops.watch(turn.chat, turn.lease.id, () =>
+      running.stop.abort(new ReplyAborted('stopped-by-client', stopped)),
+    );
     running.forwardTo((event) => {
       emit(event);
       if (event.type === 'response.output_text.delta') onText();
     });
     const { reply } = await running.completed;
     renewal.stop();
-    return { reply, renewed: renewal.finished() };
+    return { reply, renewed: Promise.all([renewal.finished(), unwatch()]) };
   };

@@ -16,6 +16,9 @@ export interface Reply {
   calls: CountedCall[];
 }
 
+/** Message of the steps that run when a client stops their reply. */
+export const stopped = 'The reply was stopped';
+
 /** Error message of a reply that another function closed. */
 export const interrupted = 'The reply was interrupted';
 
@@ -23,7 +26,7 @@ export const interrupted = 'The reply was interrupted';
 export function gatherReply(
   clock: Clock,
   emit: (event: StreamEventBody) => void,
-): { reply: Reply; collect: (part: ReplyPart) => void; interrupt: () => void } {
+): { reply: Reply; collect: (part: ReplyPart) => void; interrupt: (reason: string) => void } {
   const reply: Reply = {
     content: '',
     error: null,
@@ -79,10 +82,10 @@ export function gatherReply(
       }
     },
     /** Ends running steps as failures, and counts running model calls without tokens. */
-    interrupt() {
+    interrupt(reason) {
       for (const call of openCalls) countCall(call, unknownUsage);
       openCalls.clear();
-      const result = { success: false, data: { message: interrupted } };
+      const result = { success: false, data: { message: reason } };
       for (const { id, token_usage } of reply.reasoningSteps) endStep(id, { result, token_usage });
     },
   };

@@ -26,8 +26,8 @@ export const isReplyPosition = (position: number): boolean => position % 2 === 0
 export const groupId = (chatId: number, position: number): string =>
   `turn_${messageId(chatId, isReplyPosition(position) ? position - 1 : position)}`;
 
-/** Why a reply was cut short without an error: it reached the maximum length of a reply. */
-export type Incomplete = 'max_output_tokens';
+/** Why a reply was cut short without an error: it reached the maximum length, or a client has stopped it. */
+export type Incomplete = 'max_output_tokens' | 'stopped';
 
 export interface UserMessage {
   role: 'user';

@@ -14,6 +14,8 @@ const titleGrace = 2000;
 export interface ChatTitle {
   /** Calls the model; further calls do nothing. */
   start(): void;
+  /** Aborts the call; `start` then does nothing. */
+  cancel(): void;
   /** Waits until the title is stored and emitted, or the grace time is over. */
   finish(): Promise<void>;
   /** Waits for a write of the title that was under way when the grace time ended. */
@@ -34,6 +36,10 @@ export function nameChat(
       if (isStarted || !turn.makesTitle) return;
       isStarted = true;
       writing = makeTitle(services, turn, { budget, emit, signal: abort.signal });
+    },
+    cancel() {
+      isStarted = true;
+      abort.abort();
     },
     async finish() {
       const cancelGrace = services.clock.after(titleGrace, () => abort.abort());

@@ -22,7 +22,7 @@ type StartServices = Parameters<typeof checkSend>[0] &
   Parameters<typeof startReply>[0] &
   Pick<PlatformServices, 'clock' | 'idempotency'>;
 
-type FinishServices = Pick<ChatServices, 'agentRuntime' | 'chats' | 'messages' | 'replySettings'> &
+type FinishServices = Pick<ChatServices, 'agentRuntime' | 'chats' | 'messages' | 'replySettings' | 'stops'> &
   Parameters<typeof storeReply>[0];
 
 /** A turn with a stored user message and a running reply, or the stored reply of a repeated send. */
@@ -168,6 +168,7 @@ export const finishTurn =
   ): Promise<{ reply: Reply; closed: Promise<void>; finished: Promise<unknown> }> => {
     const title = nameChat(services, turn, running.budget, emit);
     const forwarded = await forwardReply(services)(turn, running, { emit }, title.start);
+    if (forwarded.reply.incomplete === 'stopped') title.cancel();
     const { reply, counted } = await storeReply(services)(turn, forwarded.reply);
     if (reply.error === null) {
       // A form is a reply without a text.

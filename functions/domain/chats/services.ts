@@ -3,6 +3,7 @@ import type { ChatStore, NewChatStore } from './chat-store.ts';
 import type { FeedbackStore } from './feedback-store.ts';
 import type { MessageStore } from './message-store.ts';
 import type { ReplyLimits } from './reply-budget.ts';
+import type { StopWatch } from './watch-stops.ts';
 
 export interface ChatServices {
   agentRuntime: AgentRuntime;
@@ -11,6 +12,7 @@ export interface ChatServices {
   messages: MessageStore;
   newChats: NewChatStore;
   replySettings: ReplySettings;
+  stops: StopWatch;
 }
 
 /** Times in milliseconds. */

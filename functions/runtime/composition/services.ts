@@ -35,6 +35,7 @@ import type { WebPages } from '#domain/agents/web-pages.ts';
 import type { BatchServices } from '#domain/batches/services.ts';
 import type { ContentStore } from '#domain/chats/content-store.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
+import { watchStops } from '#domain/chats/watch-stops.ts';
 import type { AttachmentReader } from '#domain/files/attachment-reader.ts';
 import type { FileStore } from '#domain/files/file-store.ts';
 import type { KnowledgeBase } from '#domain/knowledge/knowledge-base.ts';
@@ -42,7 +43,7 @@ import type { KnowledgeStore } from '#domain/knowledge/knowledge-store.ts';
 import type { WebhookServices } from '#domain/webhooks/services.ts';
 import { actor } from '#runtime/environment/actor.ts';
 import { clientTimeouts } from '#runtime/environment/client-timeouts.ts';
-import { clock } from '#runtime/environment/clock.ts';
+import { clock, processClock } from '#runtime/environment/clock.ts';
 import { DeadlineRetries } from '#runtime/environment/deadline-retries.ts';
 import { environment } from '#runtime/environment/environment.ts';
 import { lazily } from '#runtime/environment/lazily.ts';
@@ -95,6 +96,7 @@ export const apiKeys = /* @__PURE__ */ lazily(() => dynamoApiKeyStore(table(), a
 export const agents = /* @__PURE__ */ lazily(() => dynamoAgentReader(table()));
 export const agentStore = /* @__PURE__ */ lazily(() => dynamoAgentStore(table(), audit));
 export const chats = /* @__PURE__ */ lazily(() => dynamoChatStore(table()));
+export const stops = /* @__PURE__ */ lazily(() => watchStops({ chats: chats(), clock: processClock, log }));
 export const newChats = /* @__PURE__ */ lazily(() => dynamoNewChatStore(table(), clock));
 export const messages = /* @__PURE__ */ lazily(() => dynamoMessageStore(table(), contents));
 /** For functions that only close abandoned turns: without the store of large texts. */

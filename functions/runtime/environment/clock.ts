@@ -1,4 +1,5 @@
 import type { Clock } from '#domain/platform/clock.ts';
+import { invocationContext } from './invocation-context.ts';
 
 export const clock: Clock = {
   now: () => new Date(),
@@ -10,4 +11,10 @@ export const clock: Clock = {
     const timer = setInterval(call, milliseconds);
     return () => clearInterval(timer);
   },
+};
+
+/** For work of the process: its repeated calls run outside of the request that has set them. */
+export const processClock: Clock = {
+  ...clock,
+  every: (milliseconds, call) => invocationContext().exit(() => clock.every(milliseconds, call)),
 };

@@ -29,7 +29,13 @@ export const respondBuffered =
     respond: (
       request: ValidRequest<R>,
       awaitRateLimit: AwaitRateLimit,
-    ) => Promise<{ data: unknown; message?: string; headers?: Record<string, string> }>,
+    ) => Promise<{
+      data: unknown;
+      message?: string;
+      headers?: Record<string, string>;
+      /** By default the route's status of success. */
+      status?: number;
+    }>,
     {
       awaitsRateLimit = route.method === 'GET',
       checkUsers,
@@ -41,6 +47,7 @@ export const respondBuffered =
       data,
       message = null,
       headers,
+      status = route.status,
     } = await limiter.through(async () => {
       const request = await readRequest(route, event, checkUsers);
       if (!awaitsRateLimit) await limiter.awaitRateLimit();
@@ -48,7 +55,7 @@ export const respondBuffered =
     });
     const { requestId } = event.requestContext;
     const allHeaders = { ...limiter.headers(), ...headers };
-    return jsonResponse(route.status, success(data, message), requestId, allHeaders);
+    return jsonResponse(status, success(data, message), requestId, allHeaders);
   };
 
 /** The Lambda handler of a buffered route: see `respondBuffered`. */

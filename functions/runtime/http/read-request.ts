@@ -76,8 +76,8 @@ export async function readRequest<R extends Route>(
 }
 
 /** @throws badRequest if the body is not JSON: this error takes precedence over all others */
-function namedUsers({ method }: Route, event: RequestEvent): unknown[] {
-  if (method === 'POST') return [Object(bodyOf(event)).external_user_id];
+function namedUsers(route: Route, event: RequestEvent): unknown[] {
+  if (route.method === 'POST') return [Object(bodyOf(route, event)).external_user_id];
   const lines = Object.entries(event.multiValueHeaders ?? {}).flatMap(([name, values = []]) =>
     name.toLowerCase() === 'x-external-user-id' ? values.map(decodeHeader) : [],
   );
@@ -97,7 +97,7 @@ function validRequest<R extends Route>(route: R, event: RequestEvent): ValidRequ
     query: parse(route.query, queryOf(event)),
     headers: parse(route.headers, headersOf(event, Object.keys(route.headers.shape))),
     // A body sent to a route without a body is ignored.
-    body: parse(route.body, route.body.type === 'unknown' ? undefined : bodyOf(event)),
+    body: parse(route.body, route.body.type === 'unknown' ? undefined : bodyOf(route, event)),
   } as ValidRequest<R>;
 }
 
@@ -170,7 +170,8 @@ function lowerCased(headers: RequestEvent['headers']): Record<string, string> {
   return lowered;
 }
 
-function bodyOf(event: RequestEvent): unknown {
+function bodyOf({ hasOptionalBody }: Route, event: RequestEvent): unknown {
+  if (hasOptionalBody && (event.body ?? '') === '') return {};
   const type = headerIn(event, 'content-type')?.split(';')[0]?.trim().toLowerCase();
   if (type !== 'application/json' && !type?.endsWith('+json'))
     throw new ServiceError('badRequest', 'Content-Type must be application/json');

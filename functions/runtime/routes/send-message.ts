@@ -2,6 +2,7 @@ import { success } from '#contract/envelope.ts';
 import { ServiceError } from '#contract/errors.ts';
 import { incompleteHeader } from '#contract/incomplete.ts';
 import { route } from '#contract/routes/send-message.ts';
+import { responseIdOf } from '#domain/chats/chat.ts';
 import type { ReplySink } from '#domain/chats/forward-reply.ts';
 import type { Reply } from '#domain/chats/gather-reply.ts';
 import { finishTurn, startTurn } from '#domain/chats/send-turn.ts';
@@ -19,6 +20,7 @@ import {
   messages,
   meter,
   replySettings,
+  stops,
   usage,
   workspaces,
 } from '#runtime/composition/services.ts';
@@ -43,6 +45,7 @@ const services = {
   meter,
   messages: messages(),
   replySettings: replySettings(),
+  stops: stops(),
   idempotency: idempotency(),
   usage: combinedUsage(usage(), clock, isOnlyRequest),
   workspaces: workspaces(),
@@ -93,12 +96,15 @@ export const serve = serveStreamed(
     );
     if ('reply' in started) {
       if (!body.stream) return sendWhole(open, started.reply, key !== null);
-      const { emit, done } = openEvents(open, parameters.chat_id);
+      const stored = { chatId: parameters.chat_id, responseId: responseIdOf({ id: identifiers.uuid() }) };
+      const { emit, done } = openEvents(open, stored);
       for (const event of storedReplyEvents(parameters.chat_id, body.agent_id, started)) emit(event);
       return done();
     }
     const stopWatching = abortOnShutdown(started.running.stop);
-    const events = body.stream ? openEvents(open, started.turn.chat.id) : noEvents;
+    const { chat, lease } = started.turn;
+    const names = { chatId: chat.id, responseId: responseIdOf(lease) };
+    const events = body.stream ? openEvents(open, names) : noEvents;
     const sink = { emit: replyTimer.listening(events.emit), done: events.done };
     const { reply, closed, finished } = await finish(started, sink).finally(stopWatching);
     replyTimer.ended(reply);
@@ -111,9 +117,8 @@ export const serve = serveStreamed(
 
 const noEvents: ReplySink = { emit: () => undefined, done: () => undefined };
 
-function openEvents(open: OpenResponse, chatId: number): ReplySink {
-  const responseId = `resp_${services.identifiers.uuid()}`;
-  const { send, done } = openEventStream(open(eventStreamHeaders), { responseId, chatId }, clock);
+function openEvents(open: OpenResponse, names: { chatId: number; responseId: string }): ReplySink {
+  const { send, done } = openEventStream(open(eventStreamHeaders), names, clock);
   return { emit: send, done };
 }
 

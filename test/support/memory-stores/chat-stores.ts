@@ -144,10 +144,25 @@ const chatStore = (stored: StoredChats, idempotency: MemoryIdempotencyStore): Ch
     };
   },
 
-  renewLease: async (chat, leaseId, until) =>
-    stored.change(chat, ({ lease }) => lease?.id === leaseId, { lease: { id: leaseId, until } }),
+  async renewLease(chat, leaseId, until) {
+    const lease = stored.find(chat)?.chat.lease;
+    if (lease?.id !== leaseId) return false;
+    return lease.isStopped || stored.change(chat, () => true, { lease: { id: leaseId, until } });
+  },
   releaseLease: async (chat, leaseId, messageCount) =>
     stored.change(chat, ({ lease }) => lease?.id === leaseId, { lease: null, messageCount }),
+  async stopLease(chat, leaseId, until) {
+    const lease = stored.find(chat)?.chat.lease;
+    if (lease?.id !== leaseId) return false;
+    return (
+      lease.isStopped || stored.change(chat, () => true, { lease: { id: leaseId, until, isStopped: true } })
+    );
+  },
+  async acknowledgeStop(chat, leaseId, until) {
+    stored.change(chat, ({ lease }) => lease?.id === leaseId, {
+      lease: { id: leaseId, until, isStopped: true },
+    });
+  },
   rename: async (chat, name, now) => void stored.change(chat, () => true, { name, updatedAt: now }),
 });
 

@@ -15,6 +15,12 @@ export const chatItem = (chat: Chat): Item => ({
   ...(chat.lease !== null && { lease_id: chat.lease.id, lease_until: chat.lease.until }),
 });
 
+/** `stop_lease` stays when the lease ends: it has no meaning for another lease. */
+const leaseOf = ({ lease_id: id, lease_until: until, stop_lease: stopped }: Item): Chat['lease'] =>
+  id === undefined
+    ? null
+    : { id: id as string, until: until as number, ...(stopped === id && { isStopped: true }) };
+
 export const chatOf = (item: Item): Chat => ({
   id: item.id as number,
   workspaceId: item.workspace_id as string,
@@ -24,6 +30,5 @@ export const chatOf = (item: Item): Chat => ({
   createdAt: item.created_at as string,
   updatedAt: item.updated_at as string,
   messageCount: item.message_count as number,
-  lease:
-    item.lease_id === undefined ? null : { id: item.lease_id as string, until: item.lease_until as number },
+  lease: leaseOf(item),
 });

@@ -16,6 +16,8 @@ export const dynamoChatStore = (table: Table): ChatStore => ({
   takeOverLease: takeOverLease(table),
   openTurn: openTurn(table),
   renewLease: renewLease(table),
+  stopLease: stopLease(table),
+  acknowledgeStop: acknowledgeStop(table),
   releaseLease: (chat, leaseId, messageCount) =>
     updateUnderLease(table, releasing(chat, leaseId, messageCount)),
 });
@@ -159,12 +161,48 @@ const openTurn =
 const renewLease =
   (table: Table): ChatStore['renewLease'] =>
   (chat, leaseId, until) =>
-    updateUnderLease(table, {
+    updateUnlessStopped(table, chat, leaseId, { UpdateExpression: 'SET lease_until = :until', until });
+
+const stopLease =
+  (table: Table): ChatStore['stopLease'] =>
+  (chat, leaseId, until) =>
+    updateUnlessStopped(table, chat, leaseId, {
+      UpdateExpression: 'SET lease_until = :until, stop_lease = :lease',
+      until,
+    });
+
+/** @returns whether the chat has the lease; if its reply is stopped, nothing changes */
+async function updateUnlessStopped(
+  table: Table,
+  chat: Chat,
+  leaseId: string,
+  { UpdateExpression, until }: { UpdateExpression: string; until: number },
+): Promise<boolean> {
+  try {
+    await table.update({
+      Key: keyOf(chat),
+      UpdateExpression,
+      ConditionExpression: 'lease_id = :lease AND (attribute_not_exists(stop_lease) OR stop_lease <> :lease)',
+      ExpressionAttributeValues: { ':until': until, ':lease': leaseId },
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+    });
+    return true;
+  } catch (error) {
+    if (!(error instanceof ConditionalCheckFailedException)) throw error;
+    return error.Item?.lease_id?.S === leaseId;
+  }
+}
+
+const acknowledgeStop =
+  (table: Table): ChatStore['acknowledgeStop'] =>
+  async (chat, leaseId, until) => {
+    await updateUnderLease(table, {
       Key: keyOf(chat),
       UpdateExpression: 'SET lease_until = :until',
       ConditionExpression: 'lease_id = :lease',
       ExpressionAttributeValues: { ':until': until, ':lease': leaseId },
     });
+  };
 
 async function updateUnderLease(table: Table, update: Release): Promise<boolean> {
   try {

@@ -1,0 +1,71 @@
+import { chatNotFound, noReplyInProgress, ServiceError } from '#contract/errors.ts';
+import { allEnded } from '#domain/platform/all-ended.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
+import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
+import { findWorkspaceFor } from '#domain/workspaces/find-workspace.ts';
+import type { WorkspaceServices } from '#domain/workspaces/services.ts';
+import { batchLeasePrefix, type Chat, isOpenTo, type Lease, responseIdOf } from './chat.ts';
+import type { ChatServices } from './services.ts';
+
+type StopServices = Pick<ChatServices, 'chats'> & Pick<PlatformServices, 'clock'>;
+
+/**
+ * Milliseconds until the chat of a stopped reply is free if its function has died. A living function sees the stop
+ * within a second, and then renews the lease.
+ */
+const leaseOfStopped = 3000;
+
+/** Milliseconds that the response waits for the end of the reply, and between two reads of the chat. */
+const longestWait = 2000;
+const readInterval = 200;
+
+/**
+ * Asks the function that owns the chat to stop the reply, and waits for its end for up to two seconds.
+ * @returns the id of the stopped reply, and whether the chat is free
+ * @throws clientNotAllowed, `Chat not found`, `No reply is in progress for this chat`, badRequest if another reply than
+ *   the given one is in progress, or one of a batch
+ */
+export const stopReply =
+  (services: StopServices & Pick<WorkspaceServices, 'workspaces'>) =>
+  async (
+    input: {
+      workspaceId: string;
+      chatId: number;
+      externalUserId: string | undefined;
+      responseId: string | undefined;
+    },
+    awaitRateLimit: AwaitRateLimit,
+  ): Promise<{ responseId: string; hasEnded: boolean }> => {
+    const [, chat] = await allEnded([
+      findWorkspaceFor(services)(input.workspaceId, input.externalUserId),
+      services.chats.get(input.workspaceId, input.chatId),
+    ]);
+    if (chat === undefined || !isOpenTo(chat, input.externalUserId)) throw chatNotFound();
+    const lease = leaseToStop(chat, services.clock.now(), input.responseId);
+    await awaitRateLimit();
+    const until = services.clock.now().getTime() + leaseOfStopped;
+    if (!(await services.chats.stopLease(chat, lease.id, until))) throw noReplyInProgress();
+    return { responseId: responseIdOf(lease), hasEnded: await isReleased(services, chat, lease) };
+  };
+
+function leaseToStop({ lease }: Chat, now: Date, responseId: string | undefined): Lease {
+  if (lease === null || lease.until <= now.getTime()) throw noReplyInProgress();
+  if (lease.id.startsWith(batchLeasePrefix))
+    throw new ServiceError(
+      'badRequest',
+      'The reply in progress belongs to a batch: what a batch has started finishes normally',
+    );
+  if (responseId !== undefined && responseId !== responseIdOf(lease))
+    throw new ServiceError('badRequest', 'Another reply than response_id is in progress for this chat');
+  return lease;
+}
+
+async function isReleased({ chats, clock }: StopServices, chat: Chat, { id }: Lease): Promise<boolean> {
+  const end = clock.now().getTime() + longestWait;
+  do {
+    await new Promise<void>((resolve) => clock.after(readInterval, resolve));
+    const current = await chats.get(chat.workspaceId, chat.id);
+    if (current?.lease?.id !== id) return true;
+  } while (clock.now().getTime() < end);
+  return false;
+}

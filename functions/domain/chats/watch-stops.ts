@@ -1,0 +1,69 @@
+import type { Cancel } from '#domain/platform/clock.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
+import type { Chat } from './chat.ts';
+import type { ChatStore } from './chat-store.ts';
+
+/** Finds out which of the running replies of a process a client has asked to stop. */
+export interface StopWatch {
+  /**
+   * Watches a chat under its lease.
+   * @param onStop called once
+   * @returns ends the watch, and waits for a read that is under way: Lambda freezes what runs after the function's end
+   */
+  watch(chat: Chat, leaseId: string, onStop: () => void): () => Promise<unknown>;
+}
+
+/** Milliseconds between two reads of the watched chats. */
+const readInterval = 1000;
+
+/** Milliseconds that a stopped reply has to store what it has. */
+const timeToStore = 10_000;
+
+/**
+ * Reads the watched chats once a second, all together: one read unit for each running reply.
+ * @param services.clock its calls belong to the process, not to the request that has set them
+ */
+export function watchStops(
+  services: { chats: Pick<ChatStore, 'get' | 'acknowledgeStop'> } & Pick<PlatformServices, 'clock' | 'log'>,
+): StopWatch {
+  const watched = new Map<string, { chat: Chat; onStop: () => void }>();
+  let cancel: Cancel | undefined;
+  let reading: Promise<unknown> | undefined;
+
+  async function readOne(
+    leaseId: string,
+    { chat, onStop }: { chat: Chat; onStop: () => void },
+  ): Promise<void> {
+    const current = await services.chats.get(chat.workspaceId, chat.id);
+    if (current?.lease?.id !== leaseId || current.lease.isStopped !== true || !watched.delete(leaseId))
+      return;
+    onStop();
+    await services.chats.acknowledgeStop(chat, leaseId, services.clock.now().getTime() + timeToStore);
+  }
+
+  async function readAll(): Promise<void> {
+    try {
+      await Promise.all([...watched].map(([leaseId, each]) => readOne(leaseId, each)));
+    } catch (error) {
+      services.log.warn('Whether replies are to be stopped was not read', { error });
+    }
+    reading = undefined;
+  }
+
+  return {
+    watch(chat, leaseId, onStop) {
+      watched.set(leaseId, { chat, onStop });
+      cancel ??= services.clock.every(readInterval, () => {
+        reading ??= readAll();
+      });
+      return async () => {
+        watched.delete(leaseId);
+        if (watched.size === 0) {
+          cancel?.();
+          cancel = undefined;
+        }
+        await reading;
+      };
+    },
+  };
+}

@@ -1,0 +1,30 @@
+import type { StoppedReplyResource } from '#contract/chat.ts';
+import { route } from '#contract/routes/stop-reply.ts';
+import { stopReply } from '#domain/chats/stop-reply.ts';
+import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
+import { chats, clock, workspaces } from '#runtime/composition/services.ts';
+import { bufferedRoute } from '#runtime/http/buffered-route.ts';
+
+const stop = stopReply({ chats: chats(), clock, workspaces: workspaces() });
+
+export const handler = bufferedRoute(
+  route,
+  async ({ workspaceId, parameters, body }, awaitRateLimit) => {
+    const { responseId, hasEnded } = await stop(
+      {
+        workspaceId,
+        chatId: parameters.chat_id,
+        externalUserId: body.external_user_id,
+        responseId: body.response_id,
+      },
+      awaitRateLimit,
+    );
+    const data: StoppedReplyResource = {
+      chat_id: parameters.chat_id,
+      response_id: responseId,
+      status: hasEnded ? 'stopped' : 'stopping',
+    };
+    return { data, status: hasEnded ? route.status : route.acceptedStatus };
+  },
+  { awaitsRateLimit: true, checkUsers: checkNamedUsers({ workspaces: workspaces() }) },
+);

@@ -1,0 +1,200 @@
+import { expect, it } from 'vitest';
+import type { StoppedReplyResource } from '#contract/chat.ts';
+import type { StreamEvent } from '#contract/events.ts';
+import { requestsOf, submit, waitForBatchEnd } from '#support/batches.ts';
+import type { ApiResponse, Client } from '#support/client.ts';
+import { openTenant, summaryOf } from '#support/open-tenant.ts';
+import { createPublishedAgent } from '#support/service.ts';
+import { contentsOf, createChat, historyOf, send, startReplyWith, stepThrough } from '#support/turns.ts';
+import { useScriptedService } from '#support/use-service.ts';
+
+// The stop comes from another client than the send, and from another function in another thread.
+const { model, callFor, service, tenant, client } = await useScriptedService();
+
+const startReply = (message: string) => startReplyWith({ client, tenant, callFor }, message);
+
+const stop = (chatId: number, fields: Record<string, unknown> = {}, by: Client = client) =>
+  by.post<StoppedReplyResource>(`/chats/${chatId}/stop`, fields);
+
+const noReply = '400/10006 No reply is in progress for this chat';
+
+/** A slow machine may need more than the two seconds for which the response waits. */
+function expectStopped({ status, body }: ApiResponse<StoppedReplyResource>, chatId: number): string {
+  expect(body).toEqual({
+    data: {
+      chat_id: chatId,
+      response_id: expect.stringMatching(/^resp_/),
+      status: status === 200 ? 'stopped' : 'stopping',
+    },
+    message: null,
+    error_code: 0,
+  });
+  expect([200, 202]).toContain(status);
+  return body.data.response_id;
+}
+
+/** Waits until the chat takes a message, and returns what the model then got. */
+async function nextPrompt(chatId: number) {
+  const prompts = model.calls.length;
+  await expect.poll(async () => (await send(client, tenant, chatId, 'Next')).body.data).toBe('Hello');
+  return model.calls[prompts]?.request.messages;
+}
+
+const stoppedEnd = (final_text: string) => ({
+  type: 'response.output_text.completed',
+  final_text,
+  incomplete: 'stopped',
+});
+
+it('ends the stream with the text so far, and closes the connection of the model', async () => {
+  const { chatId, events, call } = await startReply('stop me');
+  const responseId = expectStopped(await stop(chatId), chatId);
+  const rest = await events.rest();
+  expect(rest).toMatchObject([{ ...stoppedEnd('One, '), response_id: responseId }, '[DONE]']);
+  await call.gone;
+  const [, reply] = await historyOf(client, chatId);
+  expect(reply).toMatchObject({
+    id: (rest[0] as { message_id: number }).message_id,
+    content: 'One, ',
+    meta: { incomplete: 'stopped', token_usage: { total_calls: 1 } },
+  });
+  expect(reply?.meta.error).toBeUndefined();
+  expect(await nextPrompt(chatId)).toEqual([
+    { role: 'user', content: 'stop me' },
+    { role: 'assistant', content: 'One, ' },
+    { role: 'user', content: 'Next' },
+  ]);
+});
+
+it('ends a reply whose model has sent nothing yet', async () => {
+  const chatId = await createChat(client, tenant);
+  const called = callFor('think');
+  const events = stepThrough(await client.stream(chatId, { message: 'think', agent_id: tenant.agentId }));
+  const created = (await events.next()) as StreamEvent;
+  const call = await called;
+  expect(expectStopped(await stop(chatId), chatId)).toBe(created.response_id);
+  expect(await events.rest()).toMatchObject([stoppedEnd(''), '[DONE]']);
+  await call.gone;
+  expect(await nextPrompt(chatId)).toEqual([{ role: 'user', content: 'think\n\nNext' }]);
+});
+
+it('ends a tool that runs, and its step', async () => {
+  const expert = await createPublishedAgent(tenant.workspaceId, { llm_model: model.sharedName });
+  const agentId = await createPublishedAgent(tenant.workspaceId, {
+    llm_model: model.sharedName,
+    unified_tools: [{ type: 'consultant_call_agent', name: 'ask', config: { agent_id: expert } }],
+  });
+  const chatId = await createChat(client, { agentId });
+  const [called, expertCalled] = [callFor('use the tool'), callFor('What is it?')];
+  const events = stepThrough(await client.stream(chatId, { message: 'use the tool', agent_id: agentId }));
+  const call = await called;
+  call.callTools({ name: 'ask', arguments: { message: 'What is it?' } });
+  call.finish();
+  const inTool = await expertCalled;
+  expectStopped(await stop(chatId), chatId);
+  const result = { success: false, data: { message: 'The reply was stopped' } };
+  const rest = await events.rest();
+  expect(rest.slice(-3)).toMatchObject([
+    { type: 'response.reasoning_step.end', step: { result } },
+    stoppedEnd(''),
+    '[DONE]',
+  ]);
+  await inTool.gone;
+  const [, reply] = await historyOf(client, chatId);
+  expect(reply?.meta).toMatchObject({ incomplete: 'stopped', reasoning_steps: [{ result }] });
+});
+
+it('ends a reply that is sent as JSON, with status 200', async () => {
+  const chatId = await createChat(client, tenant);
+  const called = callFor('plain');
+  const sending = send(client, tenant, chatId, 'plain');
+  const call = await called;
+  call.chunk('Half');
+  await expect.poll(async () => (await stop(chatId)).status).toBeLessThan(300);
+  const { status, headers, body } = await sending;
+  expect([status, headers.get('x-reply-incomplete'), body.error_code]).toEqual([200, 'stopped', 0]);
+  const [, reply] = await historyOf(client, chatId);
+  expect(reply?.content).toBe(body.data);
+});
+
+it('ends the title of a first message as well', async () => {
+  const titled = await openTenant(service, { model: model.sharedName, titles: true });
+  const chat = await titled.createChat();
+  const { onPlainCall } = model;
+  const title = Promise.withResolvers<{ gone: Promise<void> }>();
+  model.onPlainCall = title.resolve;
+  const called = callFor('with a title');
+  const body = { message: 'with a title', agent_id: titled.agentId };
+  const events = stepThrough(await titled.client.stream(chat.id, body));
+  (await called).chunk('Text');
+  const titleCall = await title.promise;
+  expectStopped(await stop(chat.id, {}, titled.client), chat.id);
+  await titleCall.gone;
+  model.onPlainCall = onPlainCall;
+  expect((await events.rest()).slice(-2)).toMatchObject([stoppedEnd('Text'), '[DONE]']);
+});
+
+it('may be repeated, and is rejected before a reply and after its end', async () => {
+  const chatId = await createChat(client, tenant);
+  expect(summaryOf(await stop(chatId))).toBe(noReply);
+  const { chatId: running, events } = await startReply('stop twice');
+  const stops = await Promise.all([stop(running), stop(running), stop(running)]);
+  for (const response of stops) expectStopped(response, running);
+  await events.rest();
+  expect(summaryOf(await stop(running))).toBe(noReply);
+  expect(contentsOf(await historyOf(client, running))).toEqual(['stop twice', 'One, ']);
+});
+
+it('of an earlier reply does not end a later one', async () => {
+  const { chatId, events, call } = await startReply('first reply');
+  call.finish();
+  const first = (await events.rest()) as StreamEvent[];
+  const second = callFor('second reply');
+  const sending = send(client, tenant, chatId, 'second reply');
+  const secondCall = await second;
+  expect(summaryOf(await stop(chatId, { response_id: first[0]?.response_id }))).toBe(
+    '400/10006 Another reply than response_id is in progress for this chat',
+  );
+  secondCall.chunk('Undisturbed');
+  secondCall.finish();
+  expect((await sending).body.data).toBe('Undisturbed');
+});
+
+it('needs no body, and only the reply’s own id may be named', async () => {
+  const { chatId, events } = await startReply('named');
+  expect(summaryOf(await stop(chatId, { response_id: 1 }))).toMatch(/^400\/10006 response_id/);
+  const response = await client.request('POST', `/chats/${chatId}/stop`, { body: undefined });
+  expect([200, 202]).toContain(response.status);
+  const [{ response_id }] = (await events.rest()) as [StreamEvent];
+  expect(response_id).toMatch(/^resp_/);
+});
+
+it('is open to those who may send', async () => {
+  const whitelisted = await openTenant(service, { model: model.sharedName, whitelist: ['ann', 'bob'] });
+  const chat = await whitelisted.createChat({ external_user_id: 'ann' });
+  const called = callFor('of ann');
+  const sending = whitelisted.send(chat, { message: 'of ann' });
+  const call = await called;
+  const by = async (user?: string) =>
+    summaryOf(await stop(chat.id, { external_user_id: user }, whitelisted.client));
+  expect(await by()).toMatch(/^403\/14103/);
+  expect(await by('eve')).toMatch(/^403\/14103/);
+  expect(await by('bob')).toBe('404/10003 Chat not found');
+  expect(summaryOf(await stop(999_999))).toBe('404/10003 Chat not found');
+  call.chunk('Unharmed');
+  call.finish();
+  expect((await sending).body.data).toBe('Unharmed');
+});
+
+it('is rejected for a chat on which a batch works', async () => {
+  const chatId = await createChat(client, tenant);
+  const called = callFor('of a batch');
+  const requests = requestsOf(1, () => ({ message: 'of a batch', history_id: chatId }));
+  const batch = await submit(client, tenant, requests);
+  const call = await called;
+  expect(summaryOf(await stop(chatId))).toMatch(/^400\/10006 .*belongs to a batch/);
+  call.chunk('Finished');
+  call.finish();
+  expect(await waitForBatchEnd(client, batch.id)).toMatchObject({ completed_requests: 1 });
+  expect(contentsOf(await historyOf(client, chatId))).toEqual(['of a batch', 'Finished']);
+});
