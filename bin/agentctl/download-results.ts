@@ -1,10 +1,11 @@
-import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { JSONParser } from '@streamparser/json';
 import type { BatchResource, BatchResultResource } from '#contract/batch.ts';
 import type { BatchResultStatus } from '#contract/batch-statuses.ts';
 import { limits } from '#contract/limits.ts';
 import type { Pagination } from '#contract/pagination-object.ts';
 import { type HttpClient, incompleteResponse } from './http-client.ts';
+import { writeWhole } from './partial-file.ts';
 import { hasEnded } from './watch-batches.ts';
 
 export interface DownloadOptions {
@@ -24,24 +25,13 @@ export async function downloadResults(
   batches: readonly BatchResource[],
   { out, status, onProgress }: DownloadOptions,
 ): Promise<number[]> {
-  const partial = `${out}.partial`;
-  await rm(partial, { force: true });
-  // Append mode: after a truncation the next write continues at the new end of the file.
-  const file = await open(partial, 'a');
-  try {
+  return writeWhole(out, async (file) => {
     const writer = new ResultWriter(file);
     const counts: number[] = [];
     for (const batch of batches)
       counts.push(await downloadBatch(client, writer, { batch, status, onProgress }));
-    await file.sync();
-    await file.close();
-    await rename(partial, out);
     return counts;
-  } catch (error) {
-    await file.close();
-    await rm(partial, { force: true });
-    throw error;
-  }
+  });
 }
 
 interface BatchDownload extends Pick<DownloadOptions, 'status' | 'onProgress'> {

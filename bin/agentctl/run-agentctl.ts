@@ -17,6 +17,7 @@ const groups: Readonly<Record<string, (reports: Reports) => Promise<Command>>> =
   knowledge: async ({ report }) => (await import('./knowledge-commands.ts')).knowledgeCommands(report),
   usage: async ({ report }) => (await import('./usage-command.ts')).usageCommand(report),
   audit: async ({ report }) => (await import('./audit-command.ts')).auditCommand(report),
+  chats: async ({ report }) => (await import('./chats-commands.ts')).chatsCommands(report),
   chat: async () => (await import('./chat-commands.ts')).chatCommand(),
   batch: async ({ clientReport }) => (await import('./batch-commands.ts')).batchCommands(clientReport),
   webhooks: async ({ report, clientReport }) =>

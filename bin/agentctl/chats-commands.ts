@@ -1,0 +1,56 @@
+import { Command } from 'commander';
+import { externalUserId } from '#contract/fields.ts';
+import { type ExportedLine, exportChats } from '#domain/chats/export-chats.ts';
+import { chats, clock, messages, workspaces } from '#runtime/composition/services.ts';
+import { describeIssues } from '#runtime/http/describe-issues.ts';
+import { writeWhole } from './partial-file.ts';
+import { formatCount } from './progress-line.ts';
+import type { Report, Result } from './result.ts';
+
+interface ExportOptions {
+  workspace: string;
+  user?: string;
+  out: string;
+}
+
+export function chatsCommands(report: Report): Command {
+  const group = new Command('chats').description('The chats of a workspace, for its operator.');
+  group
+    .command('export')
+    .description('write all chats with their messages to a file, one JSON object per line')
+    .requiredOption('--workspace <workspace>', 'whose chats')
+    .option('--user <user>', 'only the chats of this external_user_id')
+    .requiredOption('--out <file>', 'the file, which is replaced when all is written')
+    .addHelpText('after', exportHelp)
+    .action(report(exportAll));
+  return group;
+}
+
+const exportHelp = `
+Each line has a "type". "chat" is a chat as GET /chats shows it; "message" is a message as the history of its chat
+("chat_id") shows it. Messages follow their chat, oldest first. Files are named, with "file_url" null: an address would be
+valid for some minutes only.`;
+
+async function exportAll({ workspace, user, out }: ExportOptions): Promise<Result> {
+  if ((await workspaces().get(workspace)) === undefined) throw new Error(`Workspace ${workspace} not found`);
+  const parsed = externalUserId.optional().safeParse(user);
+  if (!parsed.success) throw new Error(describeIssues(parsed.error.issues, `The user ${user}`));
+  // The empty address becomes null in the file.
+  const services = { chats: chats(), messages: messages(), clock, files: { address: async () => '' } };
+  const counts = { chats: 0, messages: 0 };
+  await writeWhole(out, async (file) => {
+    for await (const lines of exportChats(services, { workspaceId: workspace, externalUserId: user })) {
+      for (const { type } of lines) counts[type === 'chat' ? 'chats' : 'messages'] += 1;
+      await file.appendFile(lines.map((line) => `${JSON.stringify(withoutAddresses(line))}\n`).join(''));
+    }
+  });
+  return {
+    json: { file: out, ...counts },
+    lines: [`${formatCount(counts.chats)} chats with ${formatCount(counts.messages)} messages in ${out}`],
+  };
+}
+
+const withoutAddresses = (line: ExportedLine) =>
+  line.type === 'chat'
+    ? line
+    : { ...line, attached_files: line.attached_files.map((file) => ({ ...file, file_url: null })) };

@@ -1,0 +1,26 @@
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+
+/**
+ * Writes a file, which has its name only when it is complete: until then it is `<out>.partial`, which a failure removes.
+ * Only its owner may read it.
+ * @param write gets the file in append mode: after a truncation the next write continues at the new end
+ */
+export async function writeWhole<Value>(
+  out: string,
+  write: (file: FileHandle) => Promise<Value>,
+): Promise<Value> {
+  const partial = `${out}.partial`;
+  await rm(partial, { force: true });
+  const file = await open(partial, 'a', 0o600);
+  try {
+    const value = await write(file);
+    await file.sync();
+    await file.close();
+    await rename(partial, out);
+    return value;
+  } catch (error) {
+    await file.close();
+    await rm(partial, { force: true });
+    throw error;
+  }
+}

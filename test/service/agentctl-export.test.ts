@@ -1,0 +1,124 @@
+import { createReadStream } from 'node:fs';
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { expect, it } from 'vitest';
+import type { ChatResource } from '#contract/chat.ts';
+import type { MessageResource } from '#contract/message.ts';
+import { messageId } from '#domain/chats/message.ts';
+import { agentctlOf } from '#support/agentctl.ts';
+import { clientOf } from '#support/client.ts';
+import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
+import { fillDataFolder } from '#support/import-items.ts';
+import { dataOf } from '#support/open-tenant.ts';
+import { chatItems, messageItems } from '#support/seed.ts';
+import { createTenant, startService, type Tenant } from '#support/service.ts';
+import { createChat, historyOf, send } from '#support/turns.ts';
+import { uploaderOf } from '#support/upload.ts';
+
+/** Messages of the only chat of a tenant, which are in the data folder before the service starts. */
+const messageCount = process.env.SOAK === undefined ? 20_000 : 100_000;
+const chatId = 1;
+/** All together 100 MB. */
+const text = (position: number) => `Message ${position} `.padEnd(100_000_000 / messageCount, 'x');
+
+const folder = await temporaryFolder('service-export-');
+const dataDir = join(folder, 'data');
+let large!: Tenant;
+let small!: Tenant;
+await fillDataFolder(dataDir, async () => {
+  large = await createTenant();
+  small = await createTenant({ titles: false });
+  const { workspaceId, agentId } = large;
+  const counts = { count: 1, messageCounts: { [chatId]: messageCount }, near: [chatId] };
+  return (function* () {
+    yield* chatItems({ workspaceId, agentId, externalUserId: 'user-1', ...counts });
+    yield* messageItems({ workspaceId, chatId, first: 1, count: messageCount, content: text });
+  })();
+});
+const service = closeAfterTests(await startService({ dataDir }));
+const agentctl = agentctlOf(service);
+const out = join(folder, 'chats.jsonl');
+
+const linesOf = async (file: string) =>
+  (await readFile(file, 'utf8'))
+    .trimEnd()
+    .split('\n')
+    .map((line): unknown => JSON.parse(line));
+
+it('holds a chat whose messages are more than the memory of the process', async () => {
+  // The first call of a command is a process of its own.
+  process.env.NODE_OPTIONS = '--max-old-space-size=64';
+  const run = agentctl.run('chats', 'export', '--workspace', large.workspaceId, '--out', out);
+  delete process.env.NODE_OPTIONS;
+  const { code, stdout, stderr } = await run;
+  expect([code, stderr]).toEqual([0, '']);
+  expect(JSON.parse(stdout)).toEqual({ file: out, chats: 1, messages: messageCount });
+  expect((await stat(out)).size).toBeGreaterThan(100_000_000);
+  let count = -1;
+  for await (const line of createInterface({ input: createReadStream(out) })) {
+    count += 1;
+    if (count === 0) expect(JSON.parse(line)).toMatchObject({ type: 'chat', id: chatId });
+    // To parse each would take seconds.
+    else if (!line.includes(`"id":${messageId(chatId, count)},`) || !line.includes(text(count)))
+      throw new Error(`Line ${count + 1} is ${line}`);
+  }
+  expect(count).toBe(messageCount);
+}, 120_000);
+
+it('holds what the histories show, of all users or of one, with files by their names', async () => {
+  const client = clientOf(service, small);
+  const upload = await uploaderOf(service, small).file('notes.txt', 'Notes');
+  const { uuid } = dataOf(upload) as { uuid: string };
+  const expected = new Map<string, unknown[]>();
+  for (const user of ['ann', 'ü/ser %2e', 'ann']) {
+    const id = await createChat(client, small, { external_user_id: user, name: `Of ${user}` });
+    dataOf(
+      await send(client, small, id, 'With a file', { external_user_id: user, attached_file_uuids: [uuid] }),
+    );
+    const history = () => historyOf(client, id, encodeURIComponent(user));
+    const [, reply] = await history();
+    const feedback = { external_user_id: user, type: 'sys_improve', content: 'Longer' };
+    dataOf(await client.post(`/chats/${id}/messages/${reply?.id}/feedbacks`, feedback));
+    const chat = dataOf(await client.get<ChatResource[]>('/chats')).find((each) => each.id === id);
+    expected.set(user, [...(expected.get(user) ?? []), ...asLines(chat, await history())]);
+  }
+  const options = ['--workspace', small.workspaceId, '--out', out];
+  await agentctl.json('chats', 'export', ...options);
+  const all = await linesOf(out);
+  expect(all).toHaveLength(9);
+  for (const [user, lines] of expected) {
+    expect(await agentctl.json('chats', 'export', ...options, '--user', user)).toMatchObject({
+      chats: lines.length / 3,
+      messages: (lines.length * 2) / 3,
+    });
+    expect(await linesOf(out)).toEqual(lines);
+    expect(all).toEqual(expect.arrayContaining(lines));
+  }
+  expect((await stat(out)).mode & 0o777).toBe(0o600);
+});
+
+const asLines = (chat: ChatResource | undefined, history: MessageResource[]): unknown[] => [
+  { type: 'chat', ...chat },
+  ...history.map((message) => ({
+    type: 'message',
+    chat_id: chat?.id,
+    ...message,
+    attached_files: message.attached_files.map((file) => ({ ...file, file_url: null })),
+  })),
+];
+
+it('leaves the file as it is when it fails', async () => {
+  await writeFile(out, 'before');
+  const run = (...args: string[]) => agentctl.run('chats', 'export', '--out', out, ...args);
+  const unknown = await run('--workspace', 'ws_unknown');
+  expect([unknown.code, unknown.stderr]).toEqual([1, 'Workspace ws_unknown not found\n']);
+  const invalid = await run('--workspace', large.workspaceId, '--user', '');
+  expect([invalid.code, invalid.stderr]).toEqual([1, expect.stringContaining('must not be empty')]);
+  expect(await readFile(out, 'utf8')).toBe('before');
+  const elsewhere = join(folder, 'missing', 'chats.jsonl');
+  const { code, stderr } = await agentctl.run(
+    ...['chats', 'export', '--workspace', large.workspaceId, '--out', elsewhere],
+  );
+  expect([code, stderr]).toEqual([1, expect.stringContaining('ENOENT')]);
+});
