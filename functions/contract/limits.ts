@@ -41,6 +41,8 @@ export const limits = {
   idempotencyKeyCharacters: 255,
   /** Clients retry within minutes, people within a day. */
   idempotencyHours: 24,
+  /** A client that was cut off comes back within minutes; an hour is also enough for a device that slept. */
+  resumableSeconds: 60 * 60,
   /** The length that browsers and proxies accept. */
   webhookUrlCharacters: 2048,
   /** A message id is the chat id times 2^21 plus the position, and must be below 2^53. */

@@ -108,6 +108,7 @@ describe('items of an earlier version', () => {
       operatorsWebhook: [],
       reconcilerCursor: [],
       claimTurn: [],
+      replyEvents: [],
     };
     expect(Object.keys(found).toSorted()).toEqual(Object.keys(keys).toSorted());
     const stored = new Set(items.map(({ pk, sk }) => `${pk.S} ${sk.S}`));

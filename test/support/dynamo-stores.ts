@@ -5,6 +5,7 @@ import { dynamoChatStore } from '#adapters/dynamo/chats/chat-store.ts';
 import { dynamoFeedbackStore } from '#adapters/dynamo/chats/feedback-store.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
 import { dynamoNewChatStore } from '#adapters/dynamo/chats/new-chat-store.ts';
+import { dynamoReplyEventStore } from '#adapters/dynamo/chats/reply-event-store.ts';
 import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
 import { dynamoKnowledgeTable } from '#adapters/dynamo/knowledge/knowledge-table.ts';
 import type { Table } from '#adapters/dynamo/table/table.ts';
@@ -40,6 +41,7 @@ export function dynamoStores(table: Table, { clock, actor }: StoreSettings): Sto
     messages: dynamoMessageStore(table, () => contents),
     rateBuckets: dynamoRateBucketStore(table),
     reconciliationIndex: dynamoReconciliationIndex(table),
+    replyEvents: dynamoReplyEventStore(table),
     usage: dynamoUsageStore(table, () => 400),
     webhookSource: webhookSourceOf(batches),
     workspaces: dynamoWorkspaceStore(table, audit),

@@ -21,7 +21,7 @@ declare module 'vitest' {
 
 export type Stores = { chats: ChatServices['chats'] & ChatServices['newChats'] } & AgentEditing &
   Pick<BatchServices, 'batches' | 'reconciliationIndex'> &
-  Pick<ChatServices, 'feedback' | 'messages'> &
+  Pick<ChatServices, 'feedback' | 'messages' | 'replyEvents'> &
   Pick<FileServices, 'fileIndex'> &
   Pick<KnowledgeServices, 'knowledge'> &
   Pick<PlatformServices, 'idempotency'> &

@@ -3,6 +3,7 @@ import type { ChatStore, NewChatStore } from './chat-store.ts';
 import type { FeedbackStore } from './feedback-store.ts';
 import type { MessageStore } from './message-store.ts';
 import type { ReplyLimits } from './reply-budget.ts';
+import type { ReplyEventStore } from './reply-event-store.ts';
 import type { StopWatch } from './watch-stops.ts';
 
 export interface ChatServices {
@@ -11,6 +12,7 @@ export interface ChatServices {
   feedback: FeedbackStore;
   messages: MessageStore;
   newChats: NewChatStore;
+  replyEvents: ReplyEventStore;
   replySettings: ReplySettings;
   stops: StopWatch;
 }

@@ -16,6 +16,7 @@ import { dynamoChatStore } from '#adapters/dynamo/chats/chat-store.ts';
 import { dynamoFeedbackStore } from '#adapters/dynamo/chats/feedback-store.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
 import { dynamoNewChatStore } from '#adapters/dynamo/chats/new-chat-store.ts';
+import { dynamoReplyEventStore } from '#adapters/dynamo/chats/reply-event-store.ts';
 import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
 import { itemClientSettings, optimizedClient } from '#adapters/dynamo/item-client/item-client.ts';
 import { dynamoTable, type Table } from '#adapters/dynamo/table/table.ts';
@@ -106,6 +107,7 @@ export const turns = /* @__PURE__ */ lazily(
       throw new Error('This function does not read or store texts outside the table');
     }),
 );
+export const replyEvents = /* @__PURE__ */ lazily(() => dynamoReplyEventStore(table()));
 export const fileIndex = /* @__PURE__ */ lazily(() => dynamoFileIndex(table()));
 export const feedback = /* @__PURE__ */ lazily(() => dynamoFeedbackStore(table()));
 export const replySettings = /* @__PURE__ */ lazily((): ChatServices['replySettings'] => ({

@@ -7,6 +7,7 @@ import { memoryFileIndex } from './file-stores.ts';
 import { memoryIdempotencyStore } from './idempotency-store.ts';
 import { memoryKnowledgeStore } from './knowledge-stores.ts';
 import { memoryReconciliationIndex } from './reconciliation-index.ts';
+import { memoryReplyEventStore } from './reply-event-store.ts';
 import { memoryDeliveryStore } from './webhook-stores.ts';
 import {
   memoryApiKeyStore,
@@ -43,6 +44,7 @@ export function memoryStores(settings: StoreSettings): Stores {
     messages,
     rateBuckets: memoryRateBucketStore(),
     reconciliationIndex: index.reconciliationIndex,
+    replyEvents: memoryReplyEventStore(),
     usage: memoryUsageStore(),
     webhookSource: webhookSourceOf(batches),
     workspaces: memoryWorkspaceStore(audit),

@@ -86,6 +86,20 @@ export const keys = {
     pk: chat(workspaceId, chatId),
     sk: `M#${padded(position)}`,
   }),
+  /**
+   * Events of a resumable reply, by the sequence number of the last of them. Only events that are too large for one
+   * item have further parts.
+   */
+  replyEvents: (
+    workspaceId: string,
+    chatId: number,
+    responseId: string,
+    last: number,
+    part: number,
+  ): Key => ({
+    pk: `${chat(workspaceId, chatId)}#E#${responseId}`,
+    sk: padded(last) + (part === 0 ? '' : `#${part}`),
+  }),
   /** Sorts directly after its message, so that one range query reads both. */
   feedbackCounts: (workspaceId: string, chatId: number, position: number): Key => ({
     pk: chat(workspaceId, chatId),

@@ -1,0 +1,76 @@
+import { promisify } from 'node:util';
+import { deflateRaw, inflateRaw } from 'node:zlib';
+import { keys } from '#adapters/dynamo/table/keys.ts';
+import type { Item, Table } from '#adapters/dynamo/table/table.ts';
+import { limits } from '#contract/limits.ts';
+import type { ReplyEventStore, ReplyName, StoredEvents } from '#domain/chats/reply-event-store.ts';
+
+const deflate = promisify(deflateRaw);
+const inflate = promisify(inflateRaw);
+
+/** Compressed bytes of one item, at most 400 KB with its key. Only a large step result or text needs a second item. */
+const bytesPerItem = 350_000;
+
+/** Times in items are whole seconds, as DynamoDB's TTL needs them. */
+const expiryOf = (now: Date): number => Math.ceil(now.getTime() / 1000) + limits.resumableSeconds;
+
+export const dynamoReplyEventStore = (table: Table): ReplyEventStore => ({
+  async append(reply, { first, texts, isLast }, now) {
+    const bytes = await deflate(texts.join(''));
+    const last = first + texts.length - 1;
+    const count = Math.max(1, Math.ceil(bytes.length / bytesPerItem));
+    for (let part = 0; part < count; part += 1)
+      await table.put({
+        Item: {
+          ...keys.replyEvents(reply.workspaceId, reply.chatId, reply.responseId, last, part),
+          first,
+          events: binary(bytes.subarray(part * bytesPerItem, (part + 1) * bytesPerItem)),
+          ...(isLast && { done: true }),
+          ...(part < count - 1 && { more: true }),
+          ttl: expiryOf(now),
+        },
+      });
+  },
+
+  async hasReply(reply, now) {
+    const item = await table.get(keys.replyEvents(reply.workspaceId, reply.chatId, reply.responseId, 0, 0));
+    // DynamoDB's TTL may delete an expired item days later, so the time is checked here.
+    return item !== undefined && (item.ttl as number) > now.getTime() / 1000;
+  },
+
+  async *eventsFrom(reply, sequenceNumber) {
+    let parts: Item[] = [];
+    for await (const page of pagesFrom(table, reply, sequenceNumber))
+      for (const item of page) {
+        parts.push(item);
+        // The other parts may not be stored yet. Then a later call reads them all.
+        if (item.more === true) continue;
+        yield await eventsOf(parts);
+        parts = [];
+      }
+  },
+});
+
+const pagesFrom = (table: Table, { workspaceId, chatId, responseId }: ReplyName, sequenceNumber: number) => {
+  const { pk, sk } = keys.replyEvents(workspaceId, chatId, responseId, sequenceNumber, 0);
+  return table.queryPages({
+    KeyConditionExpression: 'pk = :pk AND sk >= :first',
+    ExpressionAttributeValues: { ':pk': pk, ':first': sk },
+  });
+};
+
+async function eventsOf(parts: readonly Item[]): Promise<StoredEvents> {
+  const bytes = Buffer.concat(parts.map(({ events }) => bytesOf(events)));
+  const text = String(await inflate(bytes));
+  const [item] = parts as [Item];
+  // Each event ends with the only blank line that it contains.
+  return { first: item.first as number, texts: text.split(/(?<=\n\n)/), isLast: item.done === true };
+}
+
+/** A binary attribute for `ItemProtocol`, which writes values as they are: on the wire, bytes are base64. */
+const binary = (bytes: Buffer): Buffer =>
+  Object.defineProperty(Buffer.from(bytes), 'toJSON', { value: () => bytes.toString('base64') });
+
+/** A binary attribute as `ItemProtocol` reads it, or as the SDK's protocol does. */
+const bytesOf = (value: unknown): Buffer =>
+  typeof value === 'string' ? Buffer.from(value, 'base64') : Buffer.from(value as Uint8Array);
