@@ -60,6 +60,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     usage: true,
   },
   'stop-reply': { table: ['GetItem', 'BatchGetItem', 'UpdateItem'] },
+  'resume-stream': { table: ['GetItem', 'BatchGetItem', 'Query'] },
   'upload-file': {
     table: ['PutItem'],
     usage: true,
@@ -173,9 +174,9 @@ export const webAccess: Readonly<Record<WebFunctionName, Access & { updated: rea
     stageLimits: true,
     usage: true,
   },
-  // What `send-message` needs is enough for `create-chat` as well.
+  // What `send-message` needs is enough for `create-chat` and `resume-stream` as well.
   'serve-chats': { ...access['send-message'], updated: updatedItemsOf('send-message'), signsCallers: true },
 };
 
 /** The routes that `serve-chats` serves behind the gateway. */
-export const chatRoutes: readonly RouteName[] = ['send-message', 'create-chat'];
+export const chatRoutes: readonly RouteName[] = ['send-message', 'create-chat', 'resume-stream'];

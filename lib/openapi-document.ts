@@ -214,15 +214,15 @@ const headersOfEveryResponse = headerReferences('x-request-id', ...Object.keys(r
 function successResponse(route: Route) {
   return {
     description: route.serverSentEvents
-      ? `The response. As a stream of events: ${eventStream}`
+      ? `The response. ${route.serverSentEvents === 'always' ? 'A stream' : 'As a stream'} of events: ${eventStream}`
       : 'The response',
     headers: {
       ...headersOfEveryResponse,
       ...('idempotency-key' in route.headers.shape && headerReferences(replayedHeader.toLowerCase())),
-      ...(route.serverSentEvents && headerReferences(incompleteHeader)),
+      ...(route.serverSentEvents === 'sometimes' && headerReferences(incompleteHeader)),
     },
     content: {
-      ...json(responses[route.name]),
+      ...(route.serverSentEvents !== 'always' && json(responses[route.name])),
       ...(route.serverSentEvents && { 'text/event-stream': { schema: streamEvent } }),
     },
   };
@@ -237,7 +237,7 @@ function failureResponses(route: Route): ZodOpenApiResponsesObject {
       headers: {
         ...headersOfEveryResponse,
         ...(Number(status) === errorTable.rateLimited.status && headerReferences('retry-after')),
-        ...(route.serverSentEvents &&
+        ...(route.serverSentEvents === 'sometimes' &&
           Number(status) === errorTable.badRequest.status && { 'retry-after': retryAfterBusyChat }),
       },
       content: json(errorEnvelope),

@@ -57,7 +57,7 @@ export class ServiceError extends Error {
   }
 }
 
-/** Exact texts (specification, sections 3.3 and 7.2); the texts of `replyInProgress` and `noReplyInProgress` are additions. */
+/** Exact texts (specification, sections 3.3 and 7.2); the texts about replies and streams are additions. */
 export const agentNotFound = () => new ServiceError('notFound', 'Agent not found');
 export const agentVersionNotFound = () => new ServiceError('notFound', 'Agent version not found');
 export const chatNotFound = () => new ServiceError('notFound', 'Chat not found');
@@ -65,6 +65,8 @@ export const replyInProgress = () =>
   new ServiceError('badRequest', 'A reply is already in progress for this chat', { retryAfter: 1 });
 export const noReplyInProgress = () =>
   new ServiceError('badRequest', 'No reply is in progress for this chat');
+export const noStreamToResume = () =>
+  new ServiceError('notFound', 'No stream to resume: send with "resumable": true');
 export const agentMismatch = () => new ServiceError('badRequest', 'Agent mismatch');
 
 /** The gateway uses the same text when it rejects a request itself. */

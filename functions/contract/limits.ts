@@ -43,6 +43,10 @@ export const limits = {
   idempotencyHours: 24,
   /** A client that was cut off comes back within minutes; an hour is also enough for a device that slept. */
   resumableSeconds: 60 * 60,
+  /** A response id has 43 characters; room for other forms. */
+  responseIdCharacters: 256,
+  /** Of the events of a stream: more than any reply has, and seven digits sort as text. */
+  sequenceNumberMax: 9_999_999,
   /** The length that browsers and proxies accept. */
   webhookUrlCharacters: 2048,
   /** A message id is the chat id times 2^21 plus the position, and must be below 2^53. */

@@ -28,6 +28,8 @@ export const responses = {
   'list-messages': listEnvelopeOf(message),
   'send-message': envelopeOf(z.string()),
   'stop-reply': envelopeOf(stoppedReply),
+  /** A stream of events. */
+  'resume-stream': z.never(),
   'upload-file': envelopeOf(uploadedFile),
   'record-feedback': z.object({
     data: z.null(),

@@ -8,6 +8,7 @@ import { route as listChats } from './routes/list-chats.ts';
 import { route as listMessages } from './routes/list-messages.ts';
 import { route as listPublishedAgents } from './routes/list-published-agents.ts';
 import { route as recordFeedback } from './routes/record-feedback.ts';
+import { route as resumeStream } from './routes/resume-stream.ts';
 import type { Route, RouteName } from './routes/route.ts';
 import { route as sendMessage } from './routes/send-message.ts';
 import { route as stopReply } from './routes/stop-reply.ts';
@@ -23,6 +24,7 @@ export const routes = {
   'list-messages': listMessages,
   'send-message': sendMessage,
   'stop-reply': stopReply,
+  'resume-stream': resumeStream,
   'upload-file': uploadFile,
   'record-feedback': recordFeedback,
   'create-batch': createBatch,

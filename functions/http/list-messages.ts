@@ -1,4 +1,3 @@
-import { ServiceError } from '#contract/errors.ts';
 import { isAscending } from '#contract/order.ts';
 import { route } from '#contract/routes/list-messages.ts';
 import { listMessages } from '#domain/chats/list-messages.ts';
@@ -6,6 +5,7 @@ import { messageResource } from '#domain/chats/message-resource.ts';
 import type { RatedMessage } from '#domain/chats/message-store.ts';
 import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
 import { chats, clock, fileAddresses, messages, workspaces } from '#runtime/composition/services.ts';
+import { externalUserOf } from '#runtime/http/external-user.ts';
 import { listRoute } from '#runtime/http/list-route.ts';
 
 const resource = messageResource({ clock, files: fileAddresses() });
@@ -15,20 +15,12 @@ const checkUsers = checkNamedUsers({ workspaces: workspaces() });
 
 export const handler = listRoute(
   route,
-  async ({ workspaceId, parameters, query, headers }) => {
-    const headerUserId = headers['x-external-user-id'];
-    if (
-      headerUserId !== undefined &&
-      query.external_user_id !== undefined &&
-      headerUserId !== query.external_user_id
-    ) {
-      await checkUsers(workspaceId, [query.external_user_id, headerUserId]);
-      throw new ServiceError('badRequest', 'external_user_id and the header x-external-user-id differ');
-    }
+  async (request) => {
+    const { workspaceId, parameters, query } = request;
     const { total, pages } = await list({
       workspaceId,
       chatId: parameters.chat_id,
-      externalUserId: query.external_user_id ?? headerUserId,
+      externalUserId: await externalUserOf(request, checkUsers),
       limit: query.limit,
       offset: query.offset,
       ascending: isAscending(query.order_by),

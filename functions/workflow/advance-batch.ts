@@ -1,6 +1,6 @@
 import { advanceBatch } from '#domain/batches/advance-batch.ts';
 import { wantsWebhook } from '#domain/batches/batch.ts';
-import { batches, chats, clock, meter, turns } from '#runtime/composition/services.ts';
+import { batches, chats, clock, meter, replyEvents, turns } from '#runtime/composition/services.ts';
 import { observed } from '#runtime/observability/observed.ts';
 
 const advance = advanceBatch({
@@ -9,6 +9,7 @@ const advance = advanceBatch({
   clock,
   messages: turns(),
   meter,
+  replyEvents: replyEvents(),
 });
 
 /** Checks a batch, and returns its batch phase, by which the workflow continues. */

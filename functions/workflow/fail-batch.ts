@@ -1,6 +1,6 @@
 import { failBatch } from '#domain/batches/advance-batch.ts';
 import { wantsWebhook } from '#domain/batches/batch.ts';
-import { batches, chats, clock, meter, turns } from '#runtime/composition/services.ts';
+import { batches, chats, clock, meter, replyEvents, turns } from '#runtime/composition/services.ts';
 import { observed } from '#runtime/observability/observed.ts';
 
 const fail = failBatch({
@@ -9,6 +9,7 @@ const fail = failBatch({
   clock,
   messages: turns(),
   meter,
+  replyEvents: replyEvents(),
 });
 
 /** Ends a batch if its workflow cannot continue. */

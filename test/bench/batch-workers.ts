@@ -16,6 +16,7 @@ import {
   idempotency,
   lazySecretCipher,
   messages,
+  replyEvents,
   usage,
   lazyWebhookSender as webhookSender,
   workspaces,
@@ -70,7 +71,13 @@ const batchWorkflow: BatchWorkflow = {
 const services = {
   ...{ agentRuntime, batchQueue, batchWorkflow, clock, identifiers, log, meter, webhookSender },
   ...{ agents: agents(), batches: batches(), chats: chats(), fileIndex: fileIndex() },
-  ...{ idempotency: idempotency(), messages: messages(), usage: usage(), workspaces: workspaces() },
+  ...{
+    idempotency: idempotency(),
+    messages: messages(),
+    replyEvents: replyEvents(),
+    usage: usage(),
+    workspaces: workspaces(),
+  },
   secretCipher: lazySecretCipher,
   batchSettings: { timeout: 86_400_000, item: 240_000 },
   queueSettings: { workspaceSlots: options.workers, requestsPerWorker: options.width },

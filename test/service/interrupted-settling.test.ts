@@ -12,6 +12,7 @@ import {
   idempotency,
   messages,
   meter,
+  replyEvents,
   stops,
   usage,
   workspaces,
@@ -52,6 +53,7 @@ const functionWith = (replaced: Partial<TurnServices> = {}, lease = 60_000): Tur
   log: { info: () => undefined, warn: () => undefined, error: () => undefined },
   messages: messages(),
   meter,
+  replyEvents: replyEvents(),
   replySettings: {
     ...{ streamTimeout: 90_000, lease, historyCharacters: 1000, attachedFiles: 10 },
     limits,
@@ -77,6 +79,7 @@ async function start(
     message,
     attachedFileUuids: [],
     externalUserId: undefined,
+    resumable: false,
   };
   const started = await startTurn(services)(input, { requestId: randomUUID(), key }, unlimited);
   if (!('turn' in started)) throw new Error('The turn has its reply already');
@@ -196,7 +199,7 @@ describe('a send that is made again', () => {
     const repeated = { workspaceId, apiKeyId, chatId, agentId: tenant.agentId, message: 'once' };
     expect(
       await startTurn(functionWith())(
-        { ...repeated, attachedFileUuids: [], externalUserId: undefined },
+        { ...repeated, attachedFileUuids: [], externalUserId: undefined, resumable: false },
         { requestId: 'another', key: keyOf('wakes up') },
         unlimited,
       ),

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import type { BatchResource } from '#contract/batch.ts';
+import type { StreamEvent } from '#contract/events.ts';
 import { type Route, routes } from '#contract/routes.ts';
 import { requestsOf, waitForBatchEnd } from '#support/batches.ts';
 import { readEvents } from '#support/client.ts';
@@ -94,6 +95,9 @@ async function callsOf() {
     return post(`/batches/${id}/cancel`, undefined)();
   };
   const messages = `/chats/${chat.id}/messages`;
+  const stream = `/chats/${chat.id}/stream`;
+  const resumable = { message: 'Hi', agent_id, resumable: true, ...user };
+  const [created] = (await (await tenant.client.stream(chat.id, resumable)).all()) as StreamEvent[];
   const feedbacks = `${messages}/${reply}/feedbacks`;
   const requests = requestsOf(1, () => user);
   const batch = dataOf(await tenant.client.post<BatchResource>('/batches', { agent_id, requests }));
@@ -127,6 +131,12 @@ async function callsOf() {
       [400, post(`/chats/${chat.id}/stop`, user)],
       [403, post(`/chats/${chat.id}/stop`, {})],
       [404, post('/chats/999999/stop', user)],
+    ],
+    'GET /chats/{chat_id}/stream': [
+      [200, get(`${stream}?response_id=${created?.response_id}&external_user_id=ann`)],
+      [400, get(`${stream}?external_user_id=ann`)],
+      [403, get(`${stream}?response_id=x`)],
+      [404, get(`${stream}?response_id=x&external_user_id=ann`)],
     ],
     'POST /chats/{chat_id}/messages/{message_id}/feedbacks': [
       [200, post(feedbacks, { type: 'sys_helpful', ...user })],

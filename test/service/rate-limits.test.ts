@@ -57,6 +57,7 @@ async function requestsOf(tenant: OpenTenant): Promise<Record<RouteName, () => P
     'list-messages': () => client.get(`/chats/${chat.id}/messages?external_user_id=reader`),
     'send-message': () => tenant.send(chat),
     'stop-reply': () => client.post(`/chats/${chat.id}/stop`, {}),
+    'resume-stream': () => client.get(`/chats/${chat.id}/stream?response_id=x`),
     'upload-file': () => uploader.file('a.txt', 'Text'),
     'record-feedback': () =>
       client.post(`/chats/${chat.id}/messages/${reply}/feedbacks`, {

@@ -95,7 +95,7 @@ export async function openMemoryChat(): Promise<MemoryChat> {
       }),
     inputOf: (chat, message, changes) => ({
       ...{ workspaceId, apiKeyId: 'key-1', chatId: chat.id, agentId: chat.agentId, message },
-      ...{ attachedFileUuids: [], externalUserId: undefined },
+      ...{ attachedFileUuids: [], externalUserId: undefined, resumable: false },
       ...changes,
     }),
     keyOf: (hash, changes) => ({

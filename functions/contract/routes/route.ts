@@ -10,6 +10,7 @@ export type RouteName =
   | 'list-messages'
   | 'send-message'
   | 'stop-reply'
+  | 'resume-stream'
   | 'upload-file'
   | 'record-feedback'
   | 'create-batch'
@@ -53,8 +54,8 @@ export interface Route {
   acceptedStatus?: 202;
   /** Kinds of failures in addition to those of every route. */
   failures: readonly ErrorKind[];
-  /** The response may also be a server-sent event stream of `streamEvent`. */
-  serverSentEvents?: true;
+  /** Whether the response is a server-sent event stream of `streamEvent`. */
+  serverSentEvents?: 'sometimes' | 'always';
 }
 
 export const nothing = z.object({});

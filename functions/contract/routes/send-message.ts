@@ -9,7 +9,8 @@ export const route = {
   method: 'POST',
   path: '/chats/{chat_id}/messages',
   summary: 'Send a message and get the reply as an event stream or as JSON',
-  description: 'Idempotency-Key is accepted with "stream": false, and rejected with a stream.',
+  description:
+    'Idempotency-Key is accepted with "stream": false or "resumable": true, and rejected with any other stream.',
   rateClass: 'sends',
   transfer: 'streamed',
   // API Gateway allows a streamed integration 15 minutes; 5 minutes are more than any reply needs.
@@ -17,14 +18,24 @@ export const route = {
   parameters: chatPath,
   query: nothing,
   headers: idempotencyHeaders,
-  body: z.object({
-    message: messageText,
-    stream: withDefault(z.boolean(), true),
-    agent_id: uuid,
-    attached_file_uuids: attachedFileUuids,
-    external_user_id: optional(externalUserId),
-  }),
+  body: z
+    .object({
+      message: messageText,
+      stream: withDefault(z.boolean(), true),
+      // Without a default, so that the fingerprints of requests without this field stay the same.
+      resumable: optional(z.boolean()).meta({
+        override: { default: false },
+        description: 'An addition: the stream can be resumed with `GET /chats/{chat_id}/stream`.',
+      }),
+      agent_id: uuid,
+      attached_file_uuids: attachedFileUuids,
+      external_user_id: optional(externalUserId),
+    })
+    .refine(({ stream, resumable }) => stream || resumable !== true, {
+      path: ['resumable'],
+      error: 'must be false with "stream": false: only a stream can be resumed',
+    }),
   status: 200,
   failures: ['clientNotAllowed', 'notFound', 'unavailable'],
-  serverSentEvents: true,
+  serverSentEvents: 'sometimes',
 } as const satisfies Route;

@@ -9,7 +9,7 @@ import { failed, type ItemEnd, processBatchItem, rejected } from './process-batc
 import type { BatchServices } from './services.ts';
 
 export type EndServices = Pick<BatchServices, 'batchSettings' | 'batches'> &
-  Pick<ChatServices, 'agentRuntime' | 'chats' | 'messages' | 'replySettings'> &
+  Pick<ChatServices, 'agentRuntime' | 'chats' | 'messages' | 'replyEvents' | 'replySettings'> &
   Pick<WorkspaceServices, 'usage'> &
   Pick<PlatformServices, 'clock' | 'log' | 'meter'>;
 

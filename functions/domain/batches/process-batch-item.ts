@@ -18,7 +18,7 @@ import type { ClaimedItem } from './batch-transitions.ts';
 import type { BatchServices } from './services.ts';
 
 export type ProcessItemServices = Pick<BatchServices, 'batches' | 'batchSettings'> &
-  Pick<ChatServices, 'agentRuntime' | 'chats' | 'messages' | 'replySettings'> &
+  Pick<ChatServices, 'agentRuntime' | 'chats' | 'messages' | 'replyEvents' | 'replySettings'> &
   Pick<PlatformServices, 'clock' | 'log' | 'meter'>;
 
 /** The data that the reply to a request needs, read when the request is claimed. */

@@ -1,7 +1,7 @@
 import { replyInProgress, ServiceError } from '#contract/errors.ts';
 import type { AgentServices } from '#domain/agents/services.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
-import type { Chat, Lease } from './chat.ts';
+import { type Chat, type Lease, newLeaseId } from './chat.ts';
 import type { LeaseRequest } from './chat-store.ts';
 import { type CheckedSend, requireOwnChat, requirePublishedAgent } from './check-send.ts';
 import { closeAbandonedTurn } from './close-abandoned-turn.ts';
@@ -10,7 +10,7 @@ import { readHistory } from './read-history.ts';
 import type { ChatServices } from './services.ts';
 import type { Turn } from './turn.ts';
 
-type AcquireServices = Pick<ChatServices, 'chats' | 'messages' | 'replySettings'> &
+type AcquireServices = Pick<ChatServices, 'chats' | 'messages' | 'replyEvents' | 'replySettings'> &
   Pick<AgentServices, 'agents'> &
   Pick<PlatformServices, 'clock' | 'identifiers'>;
 
@@ -76,7 +76,7 @@ async function leaseChat(
 ): Promise<LeasedChat | PreviousTurn | 'retry'> {
   const now = services.clock.now();
   const lease: Lease = {
-    id: services.identifiers.uuid(),
+    id: newLeaseId(services.identifiers.uuid(), checked),
     until: now.getTime() + services.replySettings.lease,
   };
   const { workspaceId, chatId, agentId, externalUserId } = checked;

@@ -9,11 +9,29 @@ export interface Lease {
   isStopped?: true;
 }
 
-/** Lease ids of batches start with this; other lease ids are UUIDs. */
+/** Lease ids of batches start with this; other lease ids are UUIDs, those of resumable replies with a prefix. */
 export const batchLeasePrefix = 'batch:';
+const resumablePrefix = 'r-';
+const responsePrefix = 'resp_';
+
+export const newLeaseId = (uuid: string, { resumable }: { resumable: boolean }): string =>
+  resumable ? resumablePrefix + uuid : uuid;
+
+/** Whether the events of the lease's reply are stored. Nothing has to be read to know it. */
+export const isResumable = ({ id }: Pick<Lease, 'id'>): boolean => id.startsWith(resumablePrefix);
 
 /** The id of the reply that has the lease, for clients. So what names one reply never means a later one. */
-export const responseIdOf = ({ id }: Pick<Lease, 'id'>): string => `resp_${id}`;
+export const responseIdOf = ({ id }: Pick<Lease, 'id'>): string => responsePrefix + id;
+
+/** What the reply of the lease stores, so that a repeated send finds its events. */
+export const responseIdIn = (lease: Lease): { responseId?: string } =>
+  isResumable(lease) ? { responseId: responseIdOf(lease) } : {};
+
+/** The lease of a resumable reply; undefined for any other id. */
+export const leaseIdOf = (responseId: string): string | undefined =>
+  responseId.startsWith(responsePrefix + resumablePrefix)
+    ? responseId.slice(responsePrefix.length)
+    : undefined;
 
 export interface Chat {
   id: number;

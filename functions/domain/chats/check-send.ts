@@ -29,6 +29,8 @@ export interface SendInput {
   message: string;
   attachedFileUuids: string[];
   externalUserId: string | undefined;
+  /** The events of the reply are stored. */
+  resumable: boolean;
 }
 
 export interface CheckedSend extends SendInput {

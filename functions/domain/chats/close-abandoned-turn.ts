@@ -1,48 +1,71 @@
 import { errorTable } from '#contract/errors.ts';
+import { eventOf } from '#contract/event-text.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
-import type { Chat, Lease } from './chat.ts';
+import { type Chat, isResumable, type Lease, responseIdIn, responseIdOf } from './chat.ts';
 import { interrupted } from './gather-reply.ts';
 import { type AssistantMessage, noUsage } from './message.ts';
 import type { ChatServices } from './services.ts';
 
-/** The message that closes a turn is empty, so `messages` needs no store for texts outside of the table. */
-export interface CloseTurnServices extends Pick<ChatServices, 'chats'>, Pick<PlatformServices, 'clock'> {
+export interface CloseTurnServices
+  extends Pick<ChatServices, 'chats' | 'replyEvents'>,
+    Pick<PlatformServices, 'clock'> {
   messages: Pick<ChatServices['messages'], 'putAndRelease'>;
 }
 
 /**
- * Closes a turn that its function did not end: a user message without a reply gets an empty reply, with an error unless
- * a client had asked to stop it, and the chat lease is released. Each write has the condition that the lease is still the given one. So several functions
+ * Closes a turn that its function did not end: a user message without a reply gets a reply, with an error unless a client
+ * had asked to stop it, and the chat lease is released. The reply has the stored text of a resumable one, and no other. Each write has the condition that the lease is still the given one. So several functions
  * may close the same turn concurrently, also with the function that owned it, and none touches a later turn.
- * @param reason error message of the empty reply, for clients
+ * @param reason error message of the reply, for clients. With another one than the default, the reply is empty.
  */
 export const closeAbandonedTurn =
   (services: CloseTurnServices) =>
   async (chat: Chat, reason = interrupted): Promise<void> => {
-    if (chat.lease === null) return;
-    const position = chat.messageCount + 1;
-    for (;;) {
-      const turn = await services.chats.openTurn(chat);
-      if (!turn.user || turn.reply) {
-        const messageCount = turn.user ? position + 1 : chat.messageCount;
-        await services.chats.releaseLease(chat, chat.lease.id, messageCount);
-        return;
-      }
-      const outcome = await services.messages.putAndRelease(chat, chat.lease.id, {
-        role: 'assistant',
-        position: position + 1,
-        content: '',
-        createdAt: services.clock.now().toISOString(),
-        agentVersionId: null,
-        reasoningSteps: [],
-        tokenUsage: noUsage,
-        ...endOf(chat.lease, reason),
-      });
-      if (outcome !== 'position-taken') return;
-    }
+    const { lease } = chat;
+    if (lease === null) return;
+    const content = async () => (reason === interrupted ? storedText(services, chat, lease) : '');
+    while (!(await closeOnce(services, chat, lease, { content, ...endOf(lease, reason) })));
   };
 
-const endOf = ({ isStopped }: Lease, reason: string): Pick<AssistantMessage, 'error' | 'incomplete'> =>
-  isStopped
+/** @returns false if another function has stored the reply since the turn was read */
+async function closeOnce(
+  services: CloseTurnServices,
+  chat: Chat,
+  lease: Lease,
+  { content, ...end }: { content: () => Promise<string> } & Pick<AssistantMessage, 'error' | 'incomplete'>,
+): Promise<boolean> {
+  const position = chat.messageCount + 2;
+  const turn = await services.chats.openTurn(chat);
+  if (!turn.user || turn.reply) {
+    await services.chats.releaseLease(chat, lease.id, turn.user ? position : chat.messageCount);
+    return true;
+  }
+  const outcome = await services.messages.putAndRelease(chat, lease.id, {
+    ...{ role: 'assistant', position, content: await content() },
+    createdAt: services.clock.now().toISOString(),
+    ...{ agentVersionId: null, reasoningSteps: [], tokenUsage: noUsage },
+    ...end,
+    ...responseIdIn(lease),
+  });
+  return outcome !== 'position-taken';
+}
+
+const endOf = (lease: Lease, reason: string): Pick<AssistantMessage, 'error' | 'incomplete'> =>
+  lease.isStopped
     ? { error: null, incomplete: 'stopped' }
     : { error: { code: errorTable.serverError.errorCode, message: reason }, incomplete: null };
+
+/** The text of a resumable reply, as far as its events are stored. */
+async function storedText(
+  { replyEvents }: Pick<CloseTurnServices, 'replyEvents'>,
+  { workspaceId, id: chatId }: Chat,
+  lease: Lease,
+): Promise<string> {
+  if (!isResumable(lease)) return '';
+  let text = '';
+  const reply = { workspaceId, chatId, responseId: responseIdOf(lease) };
+  for await (const { texts } of replyEvents.eventsFrom(reply, 0))
+    for (const event of texts.map(eventOf))
+      if (event.type === 'response.output_text.delta') text += event.delta;
+  return text;
+}

@@ -1,7 +1,7 @@
 import { replyInProgress } from '#contract/errors.ts';
 import type { AgentServices } from '#domain/agents/services.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
-import type { Chat, Lease } from './chat.ts';
+import { type Chat, isResumable, type Lease, newLeaseId, responseIdOf } from './chat.ts';
 import { type CheckedSend, requirePublishedAgent } from './check-send.ts';
 import { closeAbandonedTurn } from './close-abandoned-turn.ts';
 import type { AssistantMessage, Message } from './message.ts';
@@ -9,21 +9,27 @@ import { readHistory } from './read-history.ts';
 import type { ChatServices } from './services.ts';
 import type { Turn } from './turn.ts';
 
-type ReplayServices = Pick<ChatServices, 'chats' | 'messages' | 'replySettings'> &
+type ReplayServices = Pick<ChatServices, 'chats' | 'messages' | 'replyEvents' | 'replySettings'> &
   Pick<AgentServices, 'agents'> &
   Pick<PlatformServices, 'clock' | 'identifiers'>;
 
-/** The stored reply of a repeated send, or its turn that still needs a reply. */
-export type Replay = { reply: AssistantMessage } | { turn: Turn };
+/** A resumable reply that is running: its events are stored. */
+export interface LiveReply {
+  responseId: string;
+}
+
+/** The stored reply of a repeated send, its reply that is still running, or its turn that still needs a reply. */
+export type Replay = { reply: AssistantMessage } | LiveReply | { turn: Turn };
 
 /** Each attempt ends with a result, unless another function has changed the turn since it was read. */
 const attempts = 5;
 
 /**
  * Finds what an earlier request with the same idempotency key has started: its reply if there is one, complete or not;
- * or the turn under a new chat lease, if the function that owned it has died. The user message is stored already, so
+ * a resumable reply that is running; or the turn under a new chat lease, if the function that owned it has died. The user message is stored already, so
  * nothing is stored twice.
- * @throws `A reply is already in progress for this chat` while the other function owns the chat lease
+ * @throws `A reply is already in progress for this chat` while the other function owns the chat lease, and its reply is
+ *   not resumable
  */
 export const findReplay =
   (services: ReplayServices) =>
@@ -49,15 +55,21 @@ async function replyOrTurn(
   const { user, reply } = await messagesOf(services, chat, position);
   if (reply !== undefined) return { reply };
   const now = services.clock.now().getTime();
-  if (chat.lease !== null && chat.lease.until > now) throw replyInProgress();
+  const isOpen = chat.messageCount === position - 1;
+  if (chat.lease !== null && chat.lease.until > now) {
+    if (isOpen && isResumable(chat.lease)) return { responseId: responseIdOf(chat.lease) };
+    throw replyInProgress();
+  }
   if (chat.lease?.isStopped) {
     await closeAbandonedTurn(services)(chat);
     return 'retry';
   }
   const agent = await requirePublishedAgent(services)(checked);
   const history = await readHistory(services)(agent, chat, position - 1);
-  const lease: Lease = { id: services.identifiers.uuid(), until: now + services.replySettings.lease };
-  const isOpen = chat.messageCount === position - 1;
+  const lease: Lease = {
+    id: newLeaseId(services.identifiers.uuid(), checked),
+    until: now + services.replySettings.lease,
+  };
   if (!isOpen || !(await services.chats.takeOverLease(chat, lease))) return 'retry';
   return {
     turn: {

@@ -12,7 +12,7 @@ import type { Turn } from './turn.ts';
 export interface ReplySink {
   emit(event: StreamEventBody): void;
   /** Called after the last event. */
-  done(): void;
+  done(): void | Promise<void>;
 }
 
 /**

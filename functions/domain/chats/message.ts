@@ -48,6 +48,8 @@ export interface AssistantMessage {
   /** Why the reply failed; null if it is complete. */
   error: ReplyError | null;
   incomplete: Incomplete | null;
+  /** Of a resumable reply: its events are stored under this id for an hour. */
+  responseId?: string;
 }
 
 export type Message = UserMessage | AssistantMessage;

@@ -7,8 +7,9 @@ export interface ReplyName {
 
 /** Consecutive events of a reply, each as the bytes that its client gets. */
 export interface StoredEvents {
-  /** Sequence number of the first text. */
+  /** Sequence number of the first text, or of the next one if there is none. */
   first: number;
+  /** May be empty at the end of a reply. */
   texts: string[];
   /** These are the last events of the reply. */
   isLast: boolean;

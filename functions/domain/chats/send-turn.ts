@@ -6,7 +6,7 @@ import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
 import { acquireChatLease, type PreviousTurn } from './acquire-chat-lease.ts';
 import { type CheckedSend, checkSend, type SendInput } from './check-send.ts';
 import { closeAbandonedTurn } from './close-abandoned-turn.ts';
-import { findReplay, type Replay } from './find-replay.ts';
+import { findReplay, type LiveReply, type Replay } from './find-replay.ts';
 import { forwardReply, type ReplySink } from './forward-reply.ts';
 import type { Reply } from './gather-reply.ts';
 import { type AssistantMessage, messageId, type UserMessage } from './message.ts';
@@ -25,8 +25,8 @@ type StartServices = Parameters<typeof checkSend>[0] &
 type FinishServices = Pick<ChatServices, 'agentRuntime' | 'chats' | 'messages' | 'replySettings' | 'stops'> &
   Parameters<typeof storeReply>[0];
 
-/** A turn with a stored user message and a running reply, or the stored reply of a repeated send. */
-export type StartedTurn = RunningTurn | StoredReply;
+/** A turn with a stored user message and a running reply, or the reply of a repeated send. */
+export type StartedTurn = RunningTurn | LiveReply | StoredReply;
 
 export interface RunningTurn {
   turn: Turn;
@@ -104,7 +104,10 @@ const resume = (
   { publishedAgent: agent }: CheckedSend,
   replay: Replay,
   deadline: () => number,
-): StartedTurn => ('reply' in replay ? { ...replay, agent } : start(services, replay.turn, deadline()));
+): StartedTurn => {
+  if ('reply' in replay) return { ...replay, agent };
+  return 'responseId' in replay ? replay : start(services, replay.turn, deadline());
+};
 
 /**
  * The reply of the turn that an earlier request with the same id has started.

@@ -2,13 +2,14 @@ import { NotStorable, notStored } from '#domain/platform/not-storable.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { countUsage } from '#domain/workspaces/count-usage.ts';
 import type { WorkspaceServices } from '#domain/workspaces/services.ts';
+import { responseIdIn } from './chat.ts';
 import { closeAbandonedTurn } from './close-abandoned-turn.ts';
 import { failure } from './collect-reply.ts';
 import { interrupted, type Reply } from './gather-reply.ts';
 import type { ChatServices } from './services.ts';
 import type { Turn } from './turn.ts';
 
-type StoreServices = Pick<ChatServices, 'chats' | 'messages'> &
+type StoreServices = Pick<ChatServices, 'chats' | 'messages' | 'replyEvents'> &
   Pick<WorkspaceServices, 'usage'> &
   Pick<PlatformServices, 'clock' | 'log' | 'meter'>;
 
@@ -31,6 +32,7 @@ export const storeReply =
         tokenUsage: reply.usage,
         error: reply.error,
         incomplete: reply.incomplete,
+        ...responseIdIn(turn.lease),
       });
       const counted = countTurn(services, turn, reply, stored && reply.error === null);
       await (stored ? releaseChatLease(services, turn) : closeTurn(services, turn));

@@ -100,7 +100,7 @@ export const chats = /* @__PURE__ */ lazily(() => dynamoChatStore(table()));
 export const stops = /* @__PURE__ */ lazily(() => watchStops({ chats: chats(), clock: processClock, log }));
 export const newChats = /* @__PURE__ */ lazily(() => dynamoNewChatStore(table(), clock));
 export const messages = /* @__PURE__ */ lazily(() => dynamoMessageStore(table(), contents));
-/** For functions that only close abandoned turns: without the store of large texts. */
+/** For functions that only close turns of batches, whose reply is empty: without the store of large texts. */
 export const turns = /* @__PURE__ */ lazily(
   (): Pick<ChatServices['messages'], 'putAndRelease'> =>
     dynamoMessageStore(table(), () => {

@@ -1,7 +1,10 @@
 import type { Writable } from 'node:stream';
 import { errorTable } from '#contract/errors.ts';
+import { endOfStream, eventText } from '#contract/event-text.ts';
 import type { StreamEventBody } from '#contract/events.ts';
 import { limits } from '#contract/limits.ts';
+import type { ReplySink } from '#domain/chats/forward-reply.ts';
+import type { EventRecorder } from '#domain/chats/record-events.ts';
 import type { Cancel, Clock } from '#domain/platform/clock.ts';
 
 /**
@@ -9,6 +12,9 @@ import type { Cancel, Clock } from '#domain/platform/clock.ts';
  * longer.
  */
 const pingAfter = 15_000;
+
+/** Milliseconds before the function's timeout at which a stored stream ends incomplete: its client resumes once more. */
+const timeToClose = 5000;
 
 const readTooSlowly = {
   code: errorTable.serverError.errorCode,
@@ -21,12 +27,6 @@ export const eventStreamHeaders = {
   'X-Accel-Buffering': 'no',
 };
 
-export interface EventStream {
-  send(event: StreamEventBody): void;
-  /** Writes `[DONE]`. Later events are dropped. */
-  done(): void;
-}
-
 /** Deltas and steps: a reply may have many. The few other events are sent even if the buffer is full. */
 const isFrequent = ({ type }: StreamEventBody): boolean =>
   type === 'response.output_text.delta' || type.startsWith('response.reasoning_step.');
@@ -34,48 +34,95 @@ const isFrequent = ({ type }: StreamEventBody): boolean =>
 /**
  * Writes server-sent events (specification, section 6.1). Writing never waits for the reader, so a slow or disconnected
  * reader does not delay the reply. If too much is buffered for a slow reader, the stream ends with an error and the
- * reply continues.
+ * reply continues. `done` writes `[DONE]`; later events are dropped.
+ * @param recorder of a resumable reply. It gets the events also after the stream has ended for a slow reader. The error
+ * for that reader has the number of the last event before it, so that the client can resume after it.
  */
 export function openEventStream(
   stream: Writable,
   common: { responseId: string; chatId: number },
   clock: Clock,
-): EventStream {
+  recorder?: EventRecorder,
+): ReplySink {
   let sequenceNumber = 0;
   let isDone = false;
-  let cancelPing: Cancel = () => {};
+  let isClosed = false;
+  const writer = pingedStream(stream, clock);
+  const textOf = (event: StreamEventBody, number: number): string =>
+    eventText({
+      ...event,
+      ...{ response_id: common.responseId, chat_id: common.chatId, sequence_number: number },
+    });
+  const close = (): void => {
+    if (isClosed) return;
+    isClosed = true;
+    writer.stop();
+    stream.write(endOfStream);
+  };
+  return {
+    emit(event) {
+      if (isDone || (isClosed && recorder === undefined)) return;
+      const text = textOf(event, sequenceNumber);
+      recorder?.add(text);
+      if (!isClosed && isFrequent(event) && stream.writableLength > limits.unreadStreamCharacters) {
+        const number = recorder === undefined ? sequenceNumber : sequenceNumber - 1;
+        writer.write(textOf({ type: 'response.error', ...readTooSlowly }, number));
+        close();
+      } else if (!isClosed) writer.write(text);
+      sequenceNumber += 1;
+    },
+    async done() {
+      isDone = true;
+      await recorder?.finish();
+      close();
+    },
+  };
+}
+
+/**
+ * Writes a stored stream as fast as its reader reads, until its end, until the reader is gone, or until shortly before
+ * the function's timeout.
+ */
+export async function writeStoredStream(
+  stream: Writable,
+  texts: AsyncIterable<string>,
+  clock: Clock,
+  milliseconds: number,
+): Promise<void> {
+  let isOver = false;
+  const over = Promise.withResolvers<void>();
+  const end = (): void => {
+    isOver = true;
+    over.resolve();
+  };
+  stream.once('close', end);
+  const cancel = clock.after(milliseconds - timeToClose, end);
+  const writer = pingedStream(stream, clock);
+  for await (const text of texts) {
+    if (!isOver && text !== '' && !writer.write(text))
+      await Promise.race([over.promise, new Promise((resolve) => stream.once('drain', resolve))]);
+    if (isOver) break;
+  }
+  writer.stop();
+  cancel();
+}
+
+/** Writes to a stream, and pings its reader after silence. */
+function pingedStream(stream: Writable, clock: Clock): { write(text: string): boolean; stop: Cancel } {
+  let cancel: Cancel = () => {};
   const pingAfterSilence = (): void => {
-    cancelPing();
-    cancelPing = clock.after(pingAfter, () => {
+    cancel();
+    cancel = clock.after(pingAfter, () => {
       stream.write(': ping\n\n');
       pingAfterSilence();
     });
   };
   pingAfterSilence();
-  const write = (event: StreamEventBody): void => {
-    const payload = {
-      ...event,
-      response_id: common.responseId,
-      chat_id: common.chatId,
-      sequence_number: sequenceNumber,
-    };
-    sequenceNumber += 1;
-    stream.write(`event: ${event.type}\ndata: ${JSON.stringify(payload)}\n\n`);
-    pingAfterSilence();
-  };
-  const done = (): void => {
-    if (isDone) return;
-    isDone = true;
-    cancelPing();
-    stream.write('data: [DONE]\n\n');
-  };
   return {
-    send(event) {
-      if (isDone) return;
-      if (!isFrequent(event) || stream.writableLength <= limits.unreadStreamCharacters) return write(event);
-      write({ type: 'response.error', ...readTooSlowly });
-      done();
+    write(text) {
+      pingAfterSilence();
+      return stream.write(text);
     },
-    done,
+    stop: () => cancel(),
   };
 }

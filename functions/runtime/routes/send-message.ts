@@ -5,8 +5,9 @@ import { route } from '#contract/routes/send-message.ts';
 import { responseIdOf } from '#domain/chats/chat.ts';
 import type { ReplySink } from '#domain/chats/forward-reply.ts';
 import type { Reply } from '#domain/chats/gather-reply.ts';
+import { recordEvents } from '#domain/chats/record-events.ts';
+import { repeatedStream } from '#domain/chats/repeated-stream.ts';
 import { finishTurn, startTurn } from '#domain/chats/send-turn.ts';
-import { storedReplyEvents } from '#domain/chats/stored-reply-events.ts';
 import { combinedUsage } from '#domain/workspaces/combined-usage.ts';
 import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
 import {
@@ -19,6 +20,7 @@ import {
   log,
   messages,
   meter,
+  replyEvents,
   replySettings,
   stops,
   usage,
@@ -27,7 +29,7 @@ import {
 import { environment } from '#runtime/environment/environment.ts';
 import { identifiers } from '#runtime/environment/identifiers.ts';
 import { isOnlyRequest } from '#runtime/http/active-requests.ts';
-import { eventStreamHeaders, openEventStream } from '#runtime/http/event-stream.ts';
+import { eventStreamHeaders, openEventStream, writeStoredStream } from '#runtime/http/event-stream.ts';
 import { idempotencyKeyOf, replayHeaders } from '#runtime/http/idempotency-key.ts';
 import { abortOnShutdown } from '#runtime/http/shutdown.ts';
 import { type OpenResponse, serveStreamed } from '#runtime/http/streamed-route.ts';
@@ -44,6 +46,7 @@ const services = {
   log,
   meter,
   messages: messages(),
+  replyEvents: replyEvents(),
   replySettings: replySettings(),
   stops: stops(),
   idempotency: idempotency(),
@@ -52,6 +55,7 @@ const services = {
 };
 const start = startTurn(services);
 const finish = finishTurn(services);
+const repeat = repeatedStream(services);
 const checkUsers = checkNamedUsers(services);
 
 /**
@@ -74,11 +78,12 @@ export const serve = serveStreamed(
     const { body, workspaceId, apiKeyId, parameters, gatewayId: requestId } = request;
     annotateInvocation({ chat_id: String(parameters.chat_id) });
     const key = idempotencyKeyOf(route, request);
-    if (body.stream && key !== null) {
+    const resumable = body.resumable === true;
+    if (body.stream && !resumable && key !== null) {
       await checkUsers(workspaceId, [body.external_user_id]);
       throw new ServiceError(
         'badRequest',
-        'Idempotency-Key needs "stream": false: a stream that has broken off is not sent again',
+        'Idempotency-Key needs "stream": false or "resumable": true: any other stream that has broken off is not sent again',
       );
     }
     const started = await start(
@@ -90,21 +95,24 @@ export const serve = serveStreamed(
         message: body.message,
         attachedFileUuids: body.attached_file_uuids,
         externalUserId: body.external_user_id,
+        resumable,
       },
       { requestId, key },
       { awaitRateLimit, deadline: () => timeFor(body.stream, remainingMilliseconds()) },
     );
-    if ('reply' in started) {
-      if (!body.stream) return sendWhole(open, started.reply, key !== null);
-      const stored = { chatId: parameters.chat_id, responseId: responseIdOf({ id: identifiers.uuid() }) };
-      const { emit, done } = openEvents(open, stored);
-      for (const event of storedReplyEvents(parameters.chat_id, body.agent_id, started)) emit(event);
-      return done();
+    const chatId = parameters.chat_id;
+    if (!('running' in started)) {
+      if ('reply' in started && !body.stream) return sendWhole(open, started.reply, key !== null);
+      const texts = repeat(started, { workspaceId, chatId, agentId: body.agent_id });
+      const stream = open({ ...eventStreamHeaders, ...replayHeaders(key !== null) });
+      return writeStoredStream(stream, texts, clock, remainingMilliseconds());
     }
     const stopWatching = abortOnShutdown(started.running.stop);
-    const { chat, lease } = started.turn;
-    const names = { chatId: chat.id, responseId: responseIdOf(lease) };
-    const events = body.stream ? openEvents(open, names) : noEvents;
+    const responseId = responseIdOf(started.turn.lease);
+    const recorder = resumable ? recordEvents(services, { workspaceId, chatId, responseId }) : undefined;
+    const events = body.stream
+      ? openEventStream(open(eventStreamHeaders), { chatId, responseId }, clock, recorder)
+      : noEvents;
     const sink = { emit: replyTimer.listening(events.emit), done: events.done };
     const { reply, closed, finished } = await finish(started, sink).finally(stopWatching);
     replyTimer.ended(reply);
@@ -116,11 +124,6 @@ export const serve = serveStreamed(
 );
 
 const noEvents: ReplySink = { emit: () => undefined, done: () => undefined };
-
-function openEvents(open: OpenResponse, names: { chatId: number; responseId: string }): ReplySink {
-  const { send, done } = openEventStream(open(eventStreamHeaders), names, clock);
-  return { emit: send, done };
-}
 
 /** @throws serverError with the reply's own error */
 function sendWhole(

@@ -7,7 +7,7 @@ export function memoryReplyEventStore(): ReplyEventStore {
   return {
     async append(reply, events, now) {
       const stored = replies.get(nameOf(reply)) ?? { at: now, byLast: new Map() };
-      stored.byLast.set(events.first + events.texts.length - 1, structuredClone(events));
+      stored.byLast.set(events.first + Math.max(events.texts.length, 1) - 1, structuredClone(events));
       replies.set(nameOf(reply), stored);
     },
     async hasReply(reply, now) {

@@ -22,6 +22,7 @@ export const attributesOf = (message: Message): Item => ({
     ...(message.agentVersionId !== null && { version: message.agentVersionId }),
     ...(message.error !== null && { error: message.error }),
     ...(message.incomplete !== null && { incomplete: message.incomplete }),
+    ...(message.responseId !== undefined && { response_id: message.responseId }),
   }),
 });
 
@@ -54,6 +55,7 @@ export function messageOf(
     tokenUsage: usageOf(item.usage as [number, number, number, number]),
     error: (item.error as ReplyError | undefined) ?? null,
     incomplete: (item.incomplete as Incomplete | undefined) ?? null,
+    ...(item.response_id !== undefined && { responseId: item.response_id as string }),
   };
 }
 

@@ -5,7 +5,6 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table, Write } from '#adapters/dynamo/table/table.ts';
 import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { idempotencyWrites } from '#adapters/dynamo/workspaces/idempotency-store.ts';
-import type { Chat } from '#domain/chats/chat.ts';
 import type { Message } from '#domain/chats/message.ts';
 import type { MessageStore, RatedMessage } from '#domain/chats/message-store.ts';
 import type { Work } from '#domain/platform/idempotency-record.ts';
@@ -39,7 +38,7 @@ const stepsOfWindow = 1_000_000;
 export const dynamoMessageStore = (table: Table, contents: Contents): MessageStore => ({
   put: put(table, contents),
   putWithKey: putWithKey(table),
-  putAndRelease: putAndRelease(table),
+  putAndRelease: putAndRelease(table, contents),
   range: range(table, contents),
   contentAt: contentAt(table, contents),
   recent: recent(table, contents),
@@ -82,20 +81,22 @@ const putWithKey =
     const work: Work = { is: 'turn', chatId: chat.id, position: message.position };
     const failed = await failedConditionOf(table, (TableName) => [
       ...idempotencyWrites(TableName, key, work),
-      putting(TableName, chat, message),
+      putting(TableName, wholeItem(chat, message)),
     ]);
     if (failed === undefined) return 'stored';
     return failed === 0 ? 'key-in-use' : 'position-taken';
   };
 
 const putAndRelease =
-  (table: Table): MessageStore['putAndRelease'] =>
+  (table: Table, contents: Contents): MessageStore['putAndRelease'] =>
   async (chat, leaseId, message) => {
+    const { item, names } = await storeLargeTexts(contents, chat, message);
     const failed = await failedConditionOf(table, (TableName) => [
       { Update: { TableName, ...releasing(chat, leaseId, message.position) } },
-      putting(TableName, chat, message),
+      putting(TableName, item),
     ]);
     if (failed === undefined) return 'stored';
+    await Promise.all(names.map((name) => contents().delete(name)));
     return failed === 0 ? 'lease-lost' : 'position-taken';
   };
 
@@ -110,13 +111,9 @@ const failedConditionOf = (
     onConditionFailed: (failed) => ({ result: failed.indexOf(true) }),
   });
 
-/** The write of a message that fits into its item, on the condition that the position is free. */
-const putting = (TableName: string, chat: Chat, message: Message): Write => ({
-  Put: {
-    TableName,
-    Item: wholeItem(chat, message),
-    ConditionExpression: 'attribute_not_exists(pk)',
-  },
+/** The write of a message's item, on the condition that the position is free. */
+const putting = (TableName: string, Item: Item): Write => ({
+  Put: { TableName, Item, ConditionExpression: 'attribute_not_exists(pk)' },
 });
 
 const range = (table: Table, contents: Contents): MessageStore['range'] =>

@@ -17,7 +17,8 @@ const expiryOf = (now: Date): number => Math.ceil(now.getTime() / 1000) + limits
 export const dynamoReplyEventStore = (table: Table): ReplyEventStore => ({
   async append(reply, { first, texts, isLast }, now) {
     const bytes = await deflate(texts.join(''));
-    const last = first + texts.length - 1;
+    // Without events, the end of a reply has the next number.
+    const last = first + Math.max(texts.length, 1) - 1;
     const count = Math.max(1, Math.ceil(bytes.length / bytesPerItem));
     for (let part = 0; part < count; part += 1)
       await table.put({
@@ -64,7 +65,11 @@ async function eventsOf(parts: readonly Item[]): Promise<StoredEvents> {
   const text = String(await inflate(bytes));
   const [item] = parts as [Item];
   // Each event ends with the only blank line that it contains.
-  return { first: item.first as number, texts: text.split(/(?<=\n\n)/), isLast: item.done === true };
+  return {
+    first: item.first as number,
+    texts: text === '' ? [] : text.split(/(?<=\n\n)/),
+    isLast: item.done === true,
+  };
 }
 
 /** A binary attribute for `ItemProtocol`, which writes values as they are: on the wire, bytes are base64. */

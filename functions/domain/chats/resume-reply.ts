@@ -1,0 +1,40 @@
+import { chatNotFound, noStreamToResume } from '#contract/errors.ts';
+import { allEnded } from '#domain/platform/all-ended.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
+import { findWorkspaceFor } from '#domain/workspaces/find-workspace.ts';
+import type { WorkspaceServices } from '#domain/workspaces/services.ts';
+import { isOpenTo, leaseIdOf } from './chat.ts';
+import { followReply } from './follow-reply.ts';
+import type { ChatServices } from './services.ts';
+
+/**
+ * The rest of a resumable reply, as its stream.
+ * @throws clientNotAllowed, `Chat not found`, notFound for a reply that is unknown, not resumable, or older than an hour
+ */
+export const resumeReply =
+  (
+    services: Pick<ChatServices, 'chats' | 'replyEvents'> &
+      Pick<WorkspaceServices, 'workspaces'> &
+      Pick<PlatformServices, 'clock'>,
+  ) =>
+  async (input: {
+    workspaceId: string;
+    chatId: number;
+    externalUserId: string | undefined;
+    responseId: string;
+    startingAfter: number | undefined;
+  }): Promise<AsyncIterable<string>> => {
+    const { workspaceId, chatId, responseId } = input;
+    const reply = { workspaceId, chatId, responseId };
+    const [, chat, hasEvents] = await allEnded([
+      findWorkspaceFor(services)(workspaceId, input.externalUserId),
+      services.chats.get(workspaceId, chatId),
+      services.replyEvents.hasReply(reply, services.clock.now()),
+    ]);
+    if (chat === undefined || !isOpenTo(chat, input.externalUserId)) throw chatNotFound();
+    const leaseId = leaseIdOf(responseId);
+    // A client may come back before the first event is stored.
+    const isRunning = leaseId !== undefined && chat.lease?.id === leaseId;
+    if (!hasEvents && !isRunning) throw noStreamToResume();
+    return followReply(services)(reply, input.startingAfter ?? -1);
+  };

@@ -1,0 +1,35 @@
+import { route } from '#contract/routes/resume-stream.ts';
+import { resumeReply } from '#domain/chats/resume-reply.ts';
+import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
+import { chats, clock, replyEvents, workspaces } from '#runtime/composition/services.ts';
+import { eventStreamHeaders, writeStoredStream } from '#runtime/http/event-stream.ts';
+import { externalUserOf } from '#runtime/http/external-user.ts';
+import { serveStreamed } from '#runtime/http/streamed-route.ts';
+import { annotateInvocation } from '#runtime/observability/invocation.ts';
+
+const resume = resumeReply({
+  chats: chats(),
+  clock,
+  replyEvents: replyEvents(),
+  workspaces: workspaces(),
+});
+const checkUsers = checkNamedUsers({ workspaces: workspaces() });
+
+/** The route of resume-stream, for the Lambda function and for the web function. */
+export const serve = serveStreamed(
+  route,
+  async (request, open, { awaitRateLimit, remainingMilliseconds }) => {
+    const { workspaceId, parameters, query } = request;
+    annotateInvocation({ chat_id: String(parameters.chat_id) });
+    const texts = await resume({
+      workspaceId,
+      chatId: parameters.chat_id,
+      externalUserId: await externalUserOf(request, checkUsers),
+      responseId: query.response_id,
+      startingAfter: query.starting_after,
+    });
+    await awaitRateLimit();
+    await writeStoredStream(open(eventStreamHeaders), texts, clock, remainingMilliseconds());
+  },
+  { checkUsers },
+);
