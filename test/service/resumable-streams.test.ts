@@ -1,41 +1,286 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
-import { eventOf } from '#contract/event-text.ts';
-import { textsOf } from '#support/read-stream.ts';
+import { describe, expect, it, vi } from 'vitest';
+import { keys } from '#adapters/dynamo/table/keys.ts';
+import { endOfStream, eventOf } from '#contract/event-text.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { dataTableOf } from '#support/data-table.ts';
+import { openTenant, summaryOf } from '#support/open-tenant.ts';
+import { allOf, pathOf, streamsOf, take, textsOf } from '#support/resumable-streams.ts';
+import type { ModelCall } from '#support/scripted-model.ts';
+import { createPublishedAgent } from '#support/service.ts';
 import { contentsOf, createChat, historyOf, rejectedWhileResponding, send } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
-const { callFor, tenant, client } = await useScriptedService();
+vi.setConfig({ testTimeout: 120_000 });
 
-const done = 'data: [DONE]\n\n';
+const { model, callFor, service, tenant, client } = await useScriptedService();
+const table = closeAfterTests(dataTableOf(service));
+const { start, resume } = streamsOf({ client, tenant });
 
-const start = async (chatId: number, message: string, headers: Record<string, string> = {}) => {
-  const body = { message, agent_id: tenant.agentId, resumable: true };
-  return client.request('POST', `/chats/${chatId}/messages`, { body, headers });
-};
-const resume = (chatId: number, responseId: string, after?: number): Promise<Response> =>
-  client.request(
-    'GET',
-    `/chats/${chatId}/stream?response_id=${responseId}${after === undefined ? '' : `&starting_after=${after}`}`,
-  );
-const all = (response: Response): Promise<string[]> => Array.fromAsync(textsOf(response));
+const noStream = '404/10003 No stream to resume: send with "resumable": true';
 
-it('a', async () => {
-  const chatId = await createChat(client, tenant);
-  const called = callFor('one');
-  const response = await start(chatId, 'one');
-  const texts = textsOf(response);
-  const first = String((await texts.next()).value);
-  const { response_id } = eventOf(first);
-  console.log(first);
-  const call = await called;
-  call.chunk('a');
-  const resumed = await resume(chatId, response_id);
-  console.log(resumed.status);
-  call.chunk('b');
-  call.finish();
-  const rest = await Array.fromAsync(texts);
-  expect(rest.at(-1)).toBe(done);
-  expect(await all(resumed)).toEqual([first, ...rest]);
-  expect(await all(await resume(chatId, response_id, 2))).toEqual(rest.slice(2));
+/** A model that calls a tool, which another agent answers, and then says 56 words. */
+async function withTools(): Promise<string> {
+  const expert = await createPublishedAgent(tenant.workspaceId, {
+    llm_model: model.sharedName,
+    name: 'expert',
+  });
+  const tool = { type: 'consultant_call_agent', config: { agent_id: expert } };
+  const onCall = (call: ModelCall): void => {
+    const { messages, tools } = call.request as { messages: { role: string }[]; tools?: unknown[] };
+    if (tools === undefined) call.chunk('An expert says ö');
+    else if (messages.at(-1)?.role === 'user')
+      call.callTools({ name: 'consultant_call_agent', arguments: { message: 'What?' } });
+    else for (let word = 0; word < 56; word += 1) call.chunk(`wörd ${word} `);
+    call.finish();
+  };
+  model.onCall = onCall;
+  return createPublishedAgent(tenant.workspaceId, { llm_model: model.sharedName, unified_tools: [tool] });
+}
+
+describe('a stream that breaks', () => {
+  it('after any of its events goes on behind it, byte for byte', async () => {
+    const { onCall } = model;
+    const agentId = await withTools();
+    const whole = await start('unbroken', { agentId });
+    const count = (await allOf(whole.texts)).length;
+    expect(count).toBeGreaterThanOrEqual(60);
+    const cutAfter = async (sequenceNumber: number): Promise<void> => {
+      const { chatId, texts, first, responseId } = await start(`cut after ${sequenceNumber}`, { agentId });
+      const before = [first, ...(await take(texts, sequenceNumber))];
+      await texts.return(undefined);
+      const after = await allOf(await resume(chatId, responseId, sequenceNumber));
+      const both = [...before, ...after];
+      expect(both).toEqual(await allOf(await resume(chatId, responseId)));
+      expect(both.pop()).toBe(endOfStream);
+      const events = both.map(eventOf);
+      expect(events.map(({ sequence_number }) => sequence_number)).toEqual([...both.keys()]);
+      expect(events).toHaveLength(count);
+      expect(events.map(({ type }) => type)).toContain('response.reasoning_step.end');
+      expect(events.at(-1)).toMatchObject({
+        type: 'response.output_text.completed',
+        final_text: events.map((event) => ('delta' in event ? event.delta : '')).join(''),
+      });
+    };
+    const cuts = [...Array(count).keys()];
+    // Few at once, because each uses some requests of one environment.
+    await Promise.all(
+      Array.from({ length: 6 }, async () => {
+        for (let cut = cuts.shift(); cut !== undefined; cut = cuts.shift()) await cutAfter(cut);
+      }),
+    );
+    model.onCall = onCall;
+  });
+
+  it('is followed live: a word is sent on while the model still speaks', async () => {
+    const called = callFor('live');
+    const { chatId, texts, first, responseId } = await start('live');
+    const call = await called;
+    await texts.return(undefined);
+    const resumed = textsOf(await resume(chatId, responseId));
+    expect(await take(resumed, 1)).toEqual([first]);
+    for (const word of ['one ', 'two ', 'three']) {
+      call.chunk(word);
+      const [text = ''] = await take(resumed, 1);
+      expect(eventOf(text)).toMatchObject({ type: 'response.output_text.delta', delta: word });
+    }
+    call.finish();
+    const [completed = '', last] = await allOf(resumed);
+    expect(eventOf(completed)).toMatchObject({ final_text: 'one two three', sequence_number: 4 });
+    expect(last).toBe(endOfStream);
+    expect(contentsOf(await historyOf(client, chatId))).toEqual(['live', 'one two three']);
+  });
+
+  it('has the title of its chat as its last event', async () => {
+    const titled = await openTenant(service);
+    const chat = await titled.createChat();
+    const body = { message: 'Plan my trip', agent_id: titled.agentId, resumable: true };
+    const texts = await allOf(await titled.client.request('POST', `/chats/${chat.id}/messages`, { body }));
+    const { response_id } = eventOf(texts[0] ?? '');
+    expect(texts.join('')).toContain('response.chat.title.updated');
+    expect(await allOf(await titled.client.request('GET', pathOf(chat.id, response_id)))).toEqual(texts);
+  });
+
+  it('is one that failed: its error is resumed too', async () => {
+    const called = callFor('fail');
+    const { chatId, texts, first, responseId } = await start('fail');
+    const call = await called;
+    call.chunk('Half');
+    const rest = await take(texts, 1);
+    call.failInStream('invalid request');
+    rest.push(...(await allOf(texts)));
+    expect(eventOf(rest.at(-2) ?? '').type).toBe('response.error');
+    expect(await allOf(await resume(chatId, responseId))).toEqual([first, ...rest]);
+  });
+});
+
+describe('the readers of a stream', () => {
+  it('may be ten at once', async () => {
+    const called = callFor('ten');
+    const { chatId, texts, first, responseId } = await start('ten');
+    const call = await called;
+    const readers = Array.from({ length: 10 }, async () => allOf(await resume(chatId, responseId)));
+    for (let word = 0; word < 40; word += 1) call.chunk(`${word} `);
+    call.finish();
+    const sent = [first, ...(await allOf(texts))];
+    for (const read of await Promise.all(readers)) expect(read).toEqual(sent);
+  });
+
+  it('may come after the end, and after and during other replies in the chat', async () => {
+    const one = await start('one');
+    const sent = [one.first, ...(await allOf(one.texts))];
+    const { chatId, responseId } = one;
+    expect(await allOf(await resume(chatId, responseId))).toEqual(sent);
+    expect(await allOf(await resume(chatId, responseId, 1))).toEqual(sent.slice(2));
+    // After the last event only the end is left.
+    expect(await allOf(await resume(chatId, responseId, sent.length - 2))).toEqual([endOfStream]);
+    const called = callFor('two');
+    const two = await start('two', { chatId });
+    expect(two.responseId).not.toBe(responseId);
+    expect(await allOf(await resume(chatId, responseId))).toEqual(sent);
+    const call = await called;
+    call.chunk('Second');
+    call.finish();
+    const second = [two.first, ...(await allOf(two.texts))];
+    expect(await allOf(await resume(chatId, two.responseId))).toEqual(second);
+    expect(await allOf(await resume(chatId, responseId))).toEqual(sent);
+  });
+});
+
+describe('a resumable send with a key', () => {
+  const keyed = () => ({ headers: { 'Idempotency-Key': crypto.randomUUID() } });
+  const isReplayed = ({ headers }: Response) => headers.get('idempotency-replayed') === 'true';
+
+  it('that is repeated gets the stream from its beginning, live and after its end', async () => {
+    const key = keyed();
+    const called = callFor('once');
+    const { chatId, response, texts, first, responseId } = await start('once', key);
+    expect(isReplayed(response)).toBe(false);
+    await texts.return(undefined);
+    const repeated = await start('once', { chatId, ...key });
+    expect([repeated.first, repeated.responseId, isReplayed(repeated.response)]).toEqual([
+      first,
+      responseId,
+      true,
+    ]);
+    const call = await called;
+    call.chunk('Only ');
+    call.chunk('once');
+    call.finish();
+    const whole = [repeated.first, ...(await allOf(repeated.texts))];
+    expect(eventOf(whole.at(-2) ?? '')).toMatchObject({ final_text: 'Only once' });
+    const again = await start('once', { chatId, ...key });
+    expect([again.first, ...(await allOf(again.texts))]).toEqual(whole);
+    expect(await allOf(await resume(chatId, responseId))).toEqual(whole);
+    expect(contentsOf(await historyOf(client, chatId))).toEqual(['once', 'Only once']);
+    expect(
+      model.calls.filter(({ request }) => JSON.stringify(request.messages).includes('"once"')),
+    ).toHaveLength(1);
+  });
+
+  it('gets the stored reply as one delta when its events have expired', async () => {
+    const key = keyed();
+    const { chatId, texts, first, responseId } = await start('expire', key);
+    const sent = [first, ...(await allOf(texts))];
+    const item = keys.replyEvents(tenant.workspaceId, chatId, responseId, 0, 0);
+    expect(Math.abs(Number((await table.read(item))?.ttl) - Date.now() / 1000 - 3600)).toBeLessThan(60);
+    await table.change(item, { ttl: Math.floor(Date.now() / 1000) });
+    expect(summaryOf(await client.get(pathOf(chatId, responseId)))).toBe(noStream);
+    const repeated = await start('expire', { chatId, ...key });
+    const events = [repeated.first, ...(await allOf(repeated.texts)).slice(0, -1)].map(eventOf);
+    expect(events[0]).toEqual(eventOf(first));
+    expect(events).toMatchObject([
+      { type: 'response.created', sequence_number: 0 },
+      { type: 'response.output_text.delta', delta: 'Hello', sequence_number: 1 },
+      { type: 'response.output_text.completed', final_text: 'Hello', sequence_number: 2 },
+    ]);
+    expect(eventOf(sent.at(-2) ?? '')).toEqual(events[2]);
+  });
+
+  it('is another request than the same one that is not resumable', async () => {
+    const key = keyed();
+    const { chatId, texts } = await start('same', key);
+    await allOf(texts);
+    const other = await client.post(
+      `/chats/${chatId}/messages`,
+      { message: 'same', agent_id: tenant.agentId, stream: false },
+      key,
+    );
+    expect(summaryOf(other)).toMatch(/^400\/10006 Idempotency-Key was used for another request/);
+  });
+
+  it('is rejected like any other while another reply is in progress', async () => {
+    const called = callFor('running');
+    const { chatId, texts } = await start('running', keyed());
+    expect(await send(client, tenant, chatId, 'another')).toMatchObject(rejectedWhileResponding);
+    (await called).finish();
+    await allOf(texts);
+  });
+});
+
+describe('a stream is not resumed', () => {
+  it('that was not sent as resumable, that is unknown, or of another chat or workspace', async () => {
+    const chatId = await createChat(client, tenant);
+    const called = callFor('plain');
+    const stream = await client.stream(chatId, { message: 'plain', agent_id: tenant.agentId });
+    const events = stream[Symbol.asyncIterator]();
+    const { value: created } = await events.next();
+    const plainId = typeof created === 'object' ? created.response_id : '';
+    // Also not while it runs.
+    expect(summaryOf(await client.get(pathOf(chatId, plainId)))).toBe(noStream);
+    (await called).finish();
+    await events.return?.();
+
+    const { responseId, texts, chatId: other } = await start('mine');
+    await allOf(texts);
+    for (const id of ['x', 'resp_r-', `${responseId}x`, 'x'.repeat(256), `resp_r-${crypto.randomUUID()}`])
+      expect(summaryOf(await client.get(pathOf(other, id)))).toBe(noStream);
+    expect(summaryOf(await client.get(pathOf(await createChat(client, tenant), responseId)))).toBe(noStream);
+    expect(summaryOf(await client.get(pathOf(999_999, responseId)))).toBe('404/10003 Chat not found');
+    const stranger = await openTenant(service);
+    const theirs = await stranger.createChat();
+    expect(summaryOf(await stranger.client.get(pathOf(theirs.id, responseId)))).toBe(noStream);
+  });
+
+  it('by another user than that of its chat', async () => {
+    const chat = await createChat(client, tenant, { external_user_id: 'ann' });
+    const body = { message: 'Hi', agent_id: tenant.agentId, resumable: true, external_user_id: 'ann' };
+    const texts = await allOf(await client.request('POST', `/chats/${chat}/messages`, { body }));
+    const path = pathOf(chat, eventOf(texts[0] ?? '').response_id);
+    const header = (user: string) => ({ headers: { 'x-external-user-id': user } });
+    expect(await allOf(await client.request('GET', `${path}&external_user_id=ann`))).toEqual(texts);
+    expect(await allOf(await client.request('GET', path, header('ann')))).toEqual(texts);
+    const notFound = '404/10003 Chat not found';
+    expect(summaryOf(await client.get(path))).toBe(notFound);
+    expect(summaryOf(await client.get(path, header('bob')))).toBe(notFound);
+    expect(summaryOf(await client.get(`${path}&external_user_id=bob`))).toBe(notFound);
+    expect(summaryOf(await client.get(`${path}&external_user_id=ann`, header('bob')))).toBe(
+      '400/10006 external_user_id and the header x-external-user-id differ',
+    );
+  });
+
+  it('by a request with a field that is missing or wrong', async () => {
+    const chatId = await createChat(client, tenant);
+    const problems: Record<string, string> = {
+      '': 'response_id is required',
+      '?response_id=': 'response_id must not be empty',
+      [`?response_id=${'x'.repeat(257)}`]: 'response_id must be at most 256 characters',
+      '?response_id=x&starting_after=x': 'starting_after must be an integer',
+      '?response_id=x&starting_after=-1': 'starting_after must be at least 0',
+      '?response_id=x&starting_after=10000000': 'starting_after must be at most 9999999',
+    };
+    for (const [query, problem] of Object.entries(problems))
+      expect(summaryOf(await client.get(`/chats/${chatId}/stream${query}`))).toBe(`400/10006 ${problem}`);
+  });
+
+  it('if it is no stream', async () => {
+    const chatId = await createChat(client, tenant);
+    expect(summaryOf(await send(client, tenant, chatId, 'Hi', { resumable: true }))).toBe(
+      '400/10006 resumable must be false with "stream": false: only a stream can be resumed',
+    );
+    for (const resumable of [false, null])
+      expect((await send(client, tenant, chatId, 'Hi', { resumable })).status).toBe(200);
+    expect(summaryOf(await send(client, tenant, chatId, 'Hi', { resumable: 1, stream: true }))).toBe(
+      '400/10006 resumable must be true or false',
+    );
+  });
 });
