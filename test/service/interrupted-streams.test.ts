@@ -141,10 +141,10 @@ it('costs two writes more for a short reply, and nothing for a reply that is not
   await allOf(texts);
   const writesOf = async (resumable: boolean) => {
     const recorded = service.run.dynamoCalls().length;
-    const began = performance.now();
+    const startedAt = performance.now();
     const body = { message: 'Short', agent_id: tenant.agentId, resumable };
     await allOf(await client.request('POST', `/chats/${chatId}/messages`, { body }));
-    const seconds = Math.floor((performance.now() - began) / 1000);
+    const seconds = Math.floor((performance.now() - startedAt) / 1000);
     const own = service.run.dynamoCalls().slice(recorded);
     const calls = own.filter(({ functionName }) => isReplier(functionName));
     return {

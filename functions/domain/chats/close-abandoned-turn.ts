@@ -1,10 +1,10 @@
 import { errorTable } from '#contract/errors.ts';
-import { eventOf } from '#contract/event-text.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { type Chat, isResumable, type Lease, responseIdIn, responseIdOf } from './chat.ts';
 import { interrupted } from './gather-reply.ts';
 import { type AssistantMessage, noUsage } from './message.ts';
 import type { ChatServices } from './services.ts';
+import { storedText } from './stored-text.ts';
 
 export interface CloseTurnServices
   extends Pick<ChatServices, 'chats' | 'replyEvents'>,
@@ -23,7 +23,9 @@ export const closeAbandonedTurn =
   async (chat: Chat, reason = interrupted): Promise<void> => {
     const { lease } = chat;
     if (lease === null) return;
-    const content = async () => (reason === interrupted ? storedText(services, chat, lease) : '');
+    const reply = { workspaceId: chat.workspaceId, chatId: chat.id, responseId: responseIdOf(lease) };
+    const content = async () =>
+      reason === interrupted && isResumable(lease) ? storedText(services, reply) : '';
     while (!(await closeOnce(services, chat, lease, { content, ...endOf(lease, reason) })));
   };
 
@@ -54,18 +56,3 @@ const endOf = (lease: Lease, reason: string): Pick<AssistantMessage, 'error' | '
   lease.isStopped
     ? { error: null, incomplete: 'stopped' }
     : { error: { code: errorTable.serverError.errorCode, message: reason }, incomplete: null };
-
-/** The text of a resumable reply, as far as its events are stored. */
-async function storedText(
-  { replyEvents }: Pick<CloseTurnServices, 'replyEvents'>,
-  { workspaceId, id: chatId }: Chat,
-  lease: Lease,
-): Promise<string> {
-  if (!isResumable(lease)) return '';
-  let text = '';
-  const reply = { workspaceId, chatId, responseId: responseIdOf(lease) };
-  for await (const { texts } of replyEvents.eventsFrom(reply, 0))
-    for (const event of texts.map(eventOf))
-      if (event.type === 'response.output_text.delta') text += event.delta;
-  return text;
-}

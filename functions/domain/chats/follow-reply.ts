@@ -1,10 +1,11 @@
 import { errorTable } from '#contract/errors.ts';
-import { endOfStream, eventText } from '#contract/event-text.ts';
+import { endOfStream, eventOf, eventText } from '#contract/event-text.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import { leaseIdOf } from './chat.ts';
 import { interrupted } from './gather-reply.ts';
 import type { ReplyName } from './reply-event-store.ts';
 import type { ChatServices } from './services.ts';
+import { storedText } from './stored-text.ts';
 
 type FollowServices = Pick<ChatServices, 'chats' | 'replyEvents'> & Pick<PlatformServices, 'clock'>;
 
@@ -50,12 +51,14 @@ interface Reading {
 
 /** @returns whether these were the last events */
 async function* storedTexts(
-  { replyEvents }: FollowServices,
+  services: FollowServices,
   reply: ReplyName,
   reading: Reading,
 ): AsyncGenerator<string, boolean> {
-  for await (const { first, texts, isLast } of replyEvents.eventsFrom(reply, reading.next)) {
+  for await (const { first, texts, isLast } of services.replyEvents.eventsFrom(reply, reading.next)) {
     const unsent = texts.slice(Math.max(reading.sent + 1 - first, 0));
+    const last = unsent.findIndex(hasNoFinalText);
+    if (last !== -1) unsent[last] = await withFinalText(services, reply, unsent[last] ?? '');
     if (unsent.length > 0) yield unsent.join('');
     reading.next = first + texts.length;
     reading.sent = Math.max(reading.sent, reading.next - 1);
@@ -63,6 +66,13 @@ async function* storedTexts(
   }
   return false;
 }
+
+/** The final text is not stored, because the deltas have the same text. */
+const hasNoFinalText = (text: string): boolean =>
+  text.startsWith('event: response.output_text.completed\n') && text.includes('"final_text":""');
+
+const withFinalText = async (services: FollowServices, reply: ReplyName, text: string): Promise<string> =>
+  eventText({ ...eventOf(text), ...{ final_text: await storedText(services, reply) } });
 
 /** @returns whether the function of the reply stores nothing more */
 function watchOwner({ chats, clock }: FollowServices, { workspaceId, chatId, responseId }: ReplyName) {

@@ -1,3 +1,5 @@
+import { eventOf, eventText } from '#contract/event-text.ts';
+import type { StreamEventBody } from '#contract/events.ts';
 import type { Cancel } from '#domain/platform/clock.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import type { ReplyName, StoredEvents } from './reply-event-store.ts';
@@ -5,8 +7,11 @@ import type { ChatServices } from './services.ts';
 
 /** Stores what a stream sends, so that a client can resume it. */
 export interface EventRecorder {
-  /** Never waits, and never fails. */
-  add(text: string): void;
+  /**
+   * Never waits, and never fails.
+   * @param text the event as it was sent
+   */
+  add(event: StreamEventBody, text: string): void;
   /** Stores the last events. Never fails. */
   finish(): Promise<void>;
 }
@@ -19,13 +24,15 @@ const attemptsAtEnd = 3;
 
 /**
  * Records the events of a reply. The first event is stored at once, and so are the last ones; the others within a
- * second. Writes follow one another, so a reader never sees events without those before them.
+ * second. Writes follow one another, so a reader never sees events without those before them. The final text is not
+ * stored: it would cost a write unit for each 2,000 characters, and the deltas have the same text.
  */
 export function recordEvents(
   { replyEvents, clock, log }: Pick<ChatServices, 'replyEvents'> & Pick<PlatformServices, 'clock' | 'log'>,
   reply: ReplyName,
 ): EventRecorder {
   let first = 0;
+  let said = '';
   let waiting: string[] = [];
   /** Events whose write has not succeeded yet. */
   let unstored: StoredEvents | undefined;
@@ -57,8 +64,10 @@ export function recordEvents(
   }
 
   return {
-    add(text) {
-      waiting.push(text);
+    add(event, text) {
+      if (event.type === 'response.output_text.delta') said += event.delta;
+      const isSaid = event.type === 'response.output_text.completed' && event.final_text === said;
+      waiting.push(isSaid ? withoutFinalText(text) : text);
       if (cancel !== undefined) return;
       cancel = clock.every(writeInterval, storeWaiting);
       storeWaiting();
@@ -77,3 +86,5 @@ export function recordEvents(
     },
   };
 }
+
+const withoutFinalText = (text: string): string => eventText({ ...eventOf(text), ...{ final_text: '' } });

@@ -63,7 +63,7 @@ export function openEventStream(
     emit(event) {
       if (isDone || (isClosed && recorder === undefined)) return;
       const text = textOf(event, sequenceNumber);
-      recorder?.add(text);
+      recorder?.add(event, text);
       if (!isClosed && isFrequent(event) && stream.writableLength > limits.unreadStreamCharacters) {
         const number = recorder === undefined ? sequenceNumber : sequenceNumber - 1;
         writer.write(textOf({ type: 'response.error', ...readTooSlowly }, number));

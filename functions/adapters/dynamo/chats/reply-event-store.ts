@@ -8,7 +8,7 @@ import type { ReplyEventStore, ReplyName, StoredEvents } from '#domain/chats/rep
 const deflate = promisify(deflateRaw);
 const inflate = promisify(inflateRaw);
 
-/** Compressed bytes of one item, at most 400 KB with its key. Only a large step result or text needs a second item. */
+/** Compressed bytes of one item, at most 400 KB with its key. Only a large step result needs a second item. */
 const bytesPerItem = 350_000;
 
 /** Times in items are whole seconds, as DynamoDB's TTL needs them. */

@@ -1,0 +1,401 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { dynamoReplyEventStore } from '#adapters/dynamo/chats/reply-event-store.ts';
+import type { Item, Table } from '#adapters/dynamo/table/table.ts';
+import { endOfStream, eventOf, eventText } from '#contract/event-text.ts';
+import type { StreamEventBody } from '#contract/events.ts';
+import { type Chat, isResumable, leaseIdOf, newLeaseId, responseIdOf } from '#domain/chats/chat.ts';
+import { closeAbandonedTurn } from '#domain/chats/close-abandoned-turn.ts';
+import { followReply } from '#domain/chats/follow-reply.ts';
+import { recordEvents } from '#domain/chats/record-events.ts';
+import type { ReplyEventStore, ReplyName, StoredEvents } from '#domain/chats/reply-event-store.ts';
+import { type MemoryChat, openMemoryChat } from '#support/memory-chat.ts';
+import { userMessage } from '#support/messages.ts';
+
+let memory: MemoryChat;
+let chat: Chat;
+let reply: ReplyName;
+const leaseId = newLeaseId('1', { resumable: true });
+beforeEach(async () => {
+  memory = await openMemoryChat();
+  chat = await memory.createChat();
+  reply = { workspaceId: chat.workspaceId, chatId: chat.id, responseId: responseIdOf({ id: leaseId }) };
+});
+
+const interrupted = { code: 10005, message: 'The reply was interrupted' };
+const delta = (text: string, sequenceNumber: number): string =>
+  eventText({
+    ...{ type: 'response.output_text.delta', delta: text },
+    ...{ response_id: 'resp_r-1', chat_id: 1, sequence_number: sequenceNumber },
+  });
+
+/** The chat has the lease of the reply for the given time. */
+async function lease(milliseconds: number, isStopped?: true): Promise<void> {
+  const until = memory.clock.now().getTime() + milliseconds;
+  const stopped = isStopped && { isStopped };
+  await memory.services.chats.takeOverLease(await memory.read(chat), { id: leaseId, until, ...stopped });
+}
+const release = async () =>
+  void (await memory.services.chats.releaseLease(await memory.read(chat), leaseId, chat.messageCount));
+const append = (first: number, texts: string[], isLast = false) =>
+  memory.services.replyEvents.append(reply, { first, texts, isLast }, memory.clock.now());
+
+it('a response id says whether its reply is resumable', () => {
+  const [resumable, other] = [true, false].map((is) => ({ id: newLeaseId('uuid', { resumable: is }) }));
+  expect([resumable, other].map((one) => one && isResumable(one))).toEqual([true, false]);
+  expect([resumable, other].map((one) => one && leaseIdOf(responseIdOf(one)))).toEqual([
+    resumable?.id,
+    undefined,
+  ]);
+});
+
+describe('the recorder of a reply', () => {
+  const word = { type: 'response.output_text.delta', delta: 'word' } as const;
+
+  /** A store whose writes the test ends. */
+  function pausedStore() {
+    const writes: { events: StoredEvents; end: () => void; fail: (error: Error) => void }[] = [];
+    const replyEvents: ReplyEventStore = {
+      ...memory.services.replyEvents,
+      append: (_reply, events) => {
+        const { promise, resolve, reject } = Promise.withResolvers<void>();
+        writes.push({ events: structuredClone(events), end: resolve, fail: reject });
+        return promise;
+      },
+    };
+    return { writes, recorder: recordEvents({ ...memory.services, replyEvents }, reply) };
+  }
+
+  it('stores the first event at once, the others once a second, and the last ones at the end', async () => {
+    const { writes, recorder } = pausedStore();
+    recorder.add(word, 'zero');
+    recorder.add(word, 'one');
+    expect(writes.map(({ events }) => events)).toEqual([{ first: 0, texts: ['zero'], isLast: false }]);
+    writes[0]?.end();
+    await memory.clock.advance(999);
+    recorder.add(word, 'two');
+    expect(writes).toHaveLength(1);
+    await memory.clock.advance(1);
+    expect(writes[1]?.events).toEqual({ first: 1, texts: ['one', 'two'], isLast: false });
+    writes[1]?.end();
+    // Without new events nothing is stored.
+    await memory.clock.advance(5000);
+    expect(writes).toHaveLength(2);
+    recorder.add(word, 'three');
+    const finished = recorder.finish();
+    await memory.clock.advance(0);
+    expect(writes[2]?.events).toEqual({ first: 3, texts: ['three'], isLast: true });
+    writes[2]?.end();
+    await finished;
+    await memory.clock.advance(5000);
+    expect(writes).toHaveLength(3);
+  });
+
+  it('stores an end without events', async () => {
+    const { writes, recorder } = pausedStore();
+    recorder.add(word, 'zero');
+    writes[0]?.end();
+    await memory.clock.advance(0);
+    const finished = recorder.finish();
+    await memory.clock.advance(0);
+    expect(writes[1]?.events).toEqual({ first: 1, texts: [], isLast: true });
+    writes[1]?.end();
+    await finished;
+  });
+
+  it('stores events in order: a write waits for the one before it, and the end for both', async () => {
+    const { writes, recorder } = pausedStore();
+    recorder.add(word, 'zero');
+    recorder.add(word, 'one');
+    await memory.clock.advance(10_000);
+    expect(writes).toHaveLength(1);
+    const finished = recorder.finish();
+    await memory.clock.advance(10_000);
+    expect(writes).toHaveLength(1);
+    writes[0]?.end();
+    await memory.clock.advance(0);
+    expect(writes[1]?.events).toEqual({ first: 1, texts: ['one'], isLast: true });
+    writes[1]?.end();
+    await finished;
+  });
+
+  it('stores the same events again after a failure, and then those that came since', async () => {
+    const { writes, recorder } = pausedStore();
+    recorder.add(word, 'zero');
+    writes[0]?.fail(new Error('No table'));
+    recorder.add(word, 'one');
+    await memory.clock.advance(0);
+    await memory.clock.advance(1000);
+    expect(writes[1]?.events).toEqual(writes[0]?.events);
+    writes[1]?.fail(new Error('No table'));
+    await memory.clock.advance(0);
+    const finished = recorder.finish();
+    for (let write = 2; write < 5; write += 1) {
+      await memory.clock.advance(0);
+      if (write === 2) writes[write]?.fail(new Error('No table'));
+      else writes[write]?.end();
+    }
+    await finished;
+    expect(writes.slice(2).map(({ events }) => events)).toEqual([
+      { first: 0, texts: ['zero'], isLast: false },
+      { first: 0, texts: ['zero'], isLast: false },
+      { first: 1, texts: ['one'], isLast: true },
+    ]);
+    expect(memory.logged).toEqual(Array(3).fill('warn: Events of a resumable reply were not stored'));
+  });
+
+  it('ends after three failures', async () => {
+    const { writes, recorder } = pausedStore();
+    recorder.add(word, 'zero');
+    const finished = recorder.finish();
+    for (let write = 0; write < 4; write += 1) {
+      writes[write]?.fail(new Error('No table'));
+      await memory.clock.advance(0);
+    }
+    await finished;
+    expect(writes).toHaveLength(4);
+  });
+});
+
+describe('a follower of a reply', () => {
+  const follow = (startingAfter = -1) => {
+    const texts: string[] = [];
+    const following = (async () => {
+      for await (const text of followReply(memory.services)(reply, startingAfter))
+        if (text !== '') texts.push(text);
+    })();
+    return { texts, following };
+  };
+  const errorAfter = (sequenceNumber: number) => ({
+    ...{ type: 'response.error', ...interrupted },
+    ...{ response_id: reply.responseId, chat_id: chat.id, sequence_number: sequenceNumber },
+  });
+
+  it('reads twice a second, and ends with the reply', async () => {
+    await lease(60_000);
+    await append(0, ['0']);
+    const { texts, following } = follow();
+    await memory.clock.advance(0);
+    await memory.clock.advance(499);
+    await append(1, ['1', '2']);
+    expect(texts).toEqual(['0']);
+    await memory.clock.advance(1);
+    expect(texts).toEqual(['0', '12']);
+    await append(3, [], true);
+    await memory.clock.advance(500);
+    await following;
+    expect(texts).toEqual(['0', '12', endOfStream]);
+  });
+
+  it('gets what is after its last event, also if that is in the middle of stored events, or not stored yet', async () => {
+    await lease(60_000);
+    await append(0, ['0']);
+    await append(1, ['1', '2', '3']);
+    const [middle, ahead] = [follow(2), follow(5)];
+    await memory.clock.advance(0);
+    expect([middle.texts, ahead.texts]).toEqual([['3'], []]);
+    await append(4, ['4', '5', '6'], true);
+    await memory.clock.advance(500);
+    await Promise.all([middle.following, ahead.following]);
+    expect([middle.texts, ahead.texts]).toEqual([
+      ['3', '456', endOfStream],
+      ['6', endOfStream],
+    ]);
+  });
+
+  it('of a complete reply gets its end, and reads no lease', async () => {
+    await append(0, ['0']);
+    await append(1, ['1'], true);
+    const { texts, following } = follow(1);
+    await following;
+    expect(texts).toEqual([endOfStream]);
+  });
+
+  it.each([
+    ['after what is stored', -1, 2],
+    ['after what it has', 7, 8],
+  ])(
+    'of a function that died gets an error within two seconds of the lease, numbered %s',
+    async (_where, after, number) => {
+      await lease(30_000);
+      await append(0, ['0', '1']);
+      const { texts, following } = follow(after);
+      await memory.clock.advance(29_999);
+      expect(texts.join('')).not.toContain('error');
+      await memory.clock.advance(2001);
+      await following;
+      const end = texts.at(-1) ?? '';
+      expect(eventOf(end.replace(endOfStream, ''))).toEqual(errorAfter(number));
+      expect(end.endsWith(endOfStream)).toBe(true);
+    },
+  );
+
+  it('gets events that were stored just before the lease ended', async () => {
+    await lease(600);
+    await append(0, ['0']);
+    const { texts, following } = follow();
+    await memory.clock.advance(999);
+    await append(1, ['1'], true);
+    await memory.clock.advance(1001);
+    await following;
+    expect(texts).toEqual(['0', '1', endOfStream]);
+  });
+
+  it('waits five seconds for the last events when the lease is released, or another reply has it', async () => {
+    await lease(60_000);
+    await append(0, ['0']);
+    const [complete, broken] = [follow(), follow()];
+    await memory.clock.advance(0);
+    await release();
+    await memory.clock.advance(4000);
+    expect(complete.texts).toEqual(['0']);
+    await append(1, ['1'], true);
+    await memory.clock.advance(500);
+    await Promise.all([complete.following, broken.following]);
+    expect(complete.texts).toEqual(['0', '1', endOfStream]);
+
+    reply = { ...reply, responseId: responseIdOf({ id: newLeaseId('dead', { resumable: true }) }) };
+    await append(0, ['0']);
+    const dead = follow();
+    await memory.clock.advance(0);
+    await memory.clock.advance(5000);
+    expect(dead.texts).toEqual(['0']);
+    await memory.clock.advance(1000);
+    await dead.following;
+    expect(dead.texts).toHaveLength(2);
+  });
+});
+
+describe('whoever closes a turn of a function that died', () => {
+  const close = async (reason?: string) => {
+    await closeAbandonedTurn(memory.services)(await memory.read(chat), reason);
+    return (await memory.history(chat))[1];
+  };
+  beforeEach(async () => {
+    await memory.services.messages.put(chat, userMessage(1));
+    await append(0, [delta('One', 0)]);
+    await append(1, [delta(', two', 1), delta(' 😀', 2)]);
+  });
+
+  it('takes its stored text into the history', async () => {
+    await lease(-1);
+    expect(await close()).toMatchObject({
+      ...{ content: 'One, two 😀', error: interrupted, incomplete: null },
+      responseId: reply.responseId,
+    });
+    expect(await memory.read(chat)).toMatchObject({ lease: null, messageCount: 2 });
+  });
+
+  it('takes it also if the reply was to be stopped, and then writes no error', async () => {
+    await lease(-1, true);
+    expect(await close()).toMatchObject({ content: 'One, two 😀', error: null, incomplete: 'stopped' });
+  });
+
+  it('writes no text that could not be stored', async () => {
+    await lease(-1);
+    expect(await close('The reply could not be stored')).toMatchObject({ content: '' });
+  });
+
+  it('reads no events of a reply that is not resumable', async () => {
+    const eventsFrom = () => {
+      throw new Error('Events were read');
+    };
+    const services = { ...memory.services, replyEvents: { ...memory.services.replyEvents, eventsFrom } };
+    await memory.services.chats.takeOverLease(chat, { id: 'plain', until: 0 });
+    await closeAbandonedTurn(services)(await memory.read(chat));
+    expect((await memory.history(chat))[1]).toMatchObject({ content: '', error: interrupted });
+  });
+});
+
+describe('a repeated send with a key', () => {
+  it('finds a resumable reply that is running, and another one not', async () => {
+    const options = () => ({ key: memory.keyOf('key') });
+    const input = memory.inputOf(chat, 'Hi', { resumable: true });
+    memory.model.pause();
+    const { turn } = await memory.start(input, options());
+    expect(await memory.send(input, options())).toEqual({ responseId: responseIdOf(turn.lease) });
+    const other = await memory.createChat();
+    const plain = memory.inputOf(other, 'Hi');
+    await memory.start(plain, { key: memory.keyOf('plain') });
+    await expect(memory.send(plain, { key: memory.keyOf('plain') })).rejects.toThrow('already in progress');
+  });
+
+  it('finds the id of its reply after the end', async () => {
+    const options = () => ({ key: memory.keyOf('key') });
+    const input = memory.inputOf(chat, 'Hi', { resumable: true });
+    const started = await memory.start(input, options());
+    await memory.finish(started);
+    expect(await memory.send(input, options())).toMatchObject({
+      reply: { content: 'Hello', responseId: responseIdOf(started.turn.lease) },
+    });
+    await memory.talk(chat, 'Again');
+    expect((await memory.history(chat))[3]).not.toHaveProperty('responseId');
+  });
+});
+
+it('costs at most one write unit a second, and three more', async () => {
+  const units: number[] = [];
+  let writing: Promise<unknown> = Promise.resolve();
+  const sizeOf = (item: Item): number =>
+    Object.entries(item).reduce(
+      (sum, [name, value]) => sum + name.length + (typeof value === 'object' ? (value as Buffer).length : 16),
+      `${item.pk}${item.sk}`.length,
+    );
+  const store = dynamoReplyEventStore({
+    put: async ({ Item }) => void units.push(Math.ceil(sizeOf(Item as Item) / 1024)),
+  } as Partial<Table> as Table);
+  const replyEvents = {
+    ...store,
+    append: (...given: Parameters<typeof store.append>) => {
+      const written = store.append(...given);
+      writing = written;
+      return written;
+    },
+  };
+  const uuid = '01a21081-a2b3-70d4-a703-80ba0f769275';
+  const name = { workspaceId: `ws_${uuid}`, chatId: 4_000_000, responseId: `resp_r-${uuid}` };
+  const recorder = recordEvents({ ...memory.services, replyEvents }, name);
+  const common = { response_id: name.responseId, chat_id: name.chatId };
+  let sequence_number = 0;
+  const add = (event: StreamEventBody) => {
+    recorder.add(event, eventText({ ...event, ...common, ...{ sequence_number } }));
+    sequence_number += 1;
+  };
+  // Words without a pattern, so that they compress no better than those of a model.
+  let state = 1;
+  const nextWord = () => {
+    let word = '';
+    for (let letter = 0; letter < 3; letter += 1) {
+      state = (state * 48_271) % 2_147_483_647;
+      word += 'eeeetttaaooiinnsshhrrdlcumwfgypbvk'[state % 34];
+    }
+    return `${word} `;
+  };
+  const seconds = 60;
+  let text = '';
+  add({
+    type: 'response.created',
+    ...{ message_id: 2 ** 40, agent_id: uuid, model: 'bedrock:some.model-name-v1:0' },
+  });
+  await writing;
+  for (let second = 0; second < seconds; second += 1) {
+    for (let word = 0; word < 60; word += 1) {
+      const said = nextWord();
+      text += said;
+      add({ type: 'response.output_text.delta', delta: said });
+    }
+    await memory.clock.advance(0);
+    await memory.clock.advance(1000);
+    await writing;
+  }
+  const usage = {
+    total_prompt_tokens: 1000,
+    total_completion_tokens: 1000,
+    total_tokens: 2000,
+    total_calls: 1,
+  };
+  add({ type: 'response.output_text.completed', ...{ message_id: 2 ** 40, final_text: text, usage } });
+  await recorder.finish();
+  console.log(`${seconds} s of 60 deltas: items of ${units.join(', ')} write units`);
+  expect(units).toHaveLength(seconds + 2);
+  expect(units.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(seconds + 3);
+});
