@@ -104,6 +104,7 @@ test('every role may do exactly this', () => {
       's3:PutObjectTagging',
     ],
     RecordFeedback: [...read, ...write, ...logs],
+    ResumeStream: [...read, 'dynamodb:Query', ...logs],
     StopReply: [...read, 'dynamodb:UpdateItem', ...logs],
     CreateBatch: [
       'dynamodb:BatchGetItem',

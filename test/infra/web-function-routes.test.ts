@@ -40,8 +40,8 @@ const [endpointId = ''] = idsOf(all, 'AWS::Lambda::WebFunctionEndpoint').filter(
 );
 
 describe('with web functions for all', () => {
-  test('messages and new chats are the routes of the web function', () => {
-    expect(chatRoutes.toSorted()).toEqual(['create-chat', 'send-message']);
+  test('messages, resumed streams and new chats are the routes of the web function', () => {
+    expect(chatRoutes.toSorted()).toEqual(['create-chat', 'resume-stream', 'send-message']);
   });
 
   test.each(Object.entries<Route>(routes))('%s has the integration of its server', (name, route) => {
@@ -158,8 +158,8 @@ test('between all and uploads only methods, authorizer, deployment and permissio
       });
   const permissions = changed.filter((id) => typeOf(id) === 'AWS::Lambda::Permission');
   expect(permissions.map((id) => (all[id] ?? uploads[id])?.Properties.Principal)).toEqual(
-    // Of the two routes, and of each authorizer.
-    Array(4).fill('apigateway.amazonaws.com'),
+    // Of the three routes, and of each authorizer.
+    Array(5).fill('apigateway.amazonaws.com'),
   );
 });
 
