@@ -28,6 +28,8 @@ const longRunning: Partial<Record<FunctionName, number>> = {
   // A receiver may take 15 s. So 50 executions make three deliveries a second to dead receivers, and more than a
   // hundred to receivers that respond within 0.3 s.
   'deliver-webhook': 50,
+  // A reader may wait as long as a reply takes. Few connections break, and a throttled client resumes a moment later.
+  'resume-stream': 50,
   // A batch of 1,000 requests takes 2 s, so 20 executions dispatch ten batches a second.
   'dispatch-batch': 20,
   // Two concurrent runs would resume the same batches.

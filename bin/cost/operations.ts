@@ -73,6 +73,8 @@ export const operations = {
   ),
   // At most ten reads wait for the end of the reply, which usually takes a second.
   'stop-reply': callsOf('StopReply', { BatchGetItem: 1, GetItem: 10, UpdateItem: 2 }, [12, 2]),
+  // A complete reply of few words. A running one adds up to four read units a second.
+  'resume-stream': callsOf('ResumeStream', { BatchGetItem: 1, Query: 2, UpdateItem: 1 }, [6, 1]),
   'list-chats': callsOf('ListChats', { BatchGetItem: 1, GetItem: 1, UpdateItem: 1 }, [51, 1]),
   'list-messages': callsOf('ListMessages', { BatchGetItem: 1, Query: 1, UpdateItem: 1 }, [4, 1]),
   'upload-file': callsOf('UploadServer', { BatchGetItem: 1, PutItem: 1, UpdateItem: 2 }, [2, 3], {

@@ -48,7 +48,8 @@ test('the authorizer and all that may run for long have reservations, which leav
     DispatchBatch: 20,
     PrepareAttachment: 50,
     ReconcileBatches: 1,
-    SendMessage: 357,
+    ResumeStream: 50,
+    SendMessage: 307,
   });
   expect(sources).toEqual({ ProcessBatchItems: 20, FailDeadLetters: 2 });
   const [account, shortRoutes, otherStacks] = [1000, 200, 100];

@@ -6,7 +6,12 @@ import { type Route, routes } from '#contract/routes.ts';
 import { openApiDocument } from '#lib/openapi-document.ts';
 
 const document = openApiDocument('1.0.0');
-const servedByWebFunctions: readonly string[] = ['create-chat', 'send-message', 'upload-file'];
+const servedByWebFunctions: readonly string[] = [
+  'create-chat',
+  'resume-stream',
+  'send-message',
+  'upload-file',
+];
 
 test('the document is valid OpenAPI 3.1', async () => {
   const validator = new Validator();
@@ -52,7 +57,7 @@ describe.each(Object.entries<Route>(routes))('%s', (_name, route) => {
       '404',
       '429',
       '500',
-      // Only a web function responds with it, and only three routes have one.
+      // Only a web function responds with it, and only four routes have one.
       ...(servedByWebFunctions.includes(route.name) ? ['503'] : []),
     ]);
   });

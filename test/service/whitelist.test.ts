@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { StreamEvent } from '#contract/events.ts';
 import type { RouteName } from '#contract/routes.ts';
 import type { ApiResponse } from '#support/client.ts';
 import { idLocations } from '#support/id-locations.ts';
@@ -13,13 +14,26 @@ const unknownId = '00000000-0000-4000-8000-000000000000';
 const missing = '403/14103 external_user_id is required in whitelist mode';
 const notListed = '403/14103 external_user_id is not on the whitelist of this workspace';
 
+const noEnvelope = { data: null, message: null, error_code: 0 };
+
 /** A workspace in whitelist mode that lists ann and bob, with a chat of ann that has one turn. */
 async function openListed() {
   const tenant = await openTenant(service, { whitelist: ['ann', 'bob'], titles: false });
   const chat = await tenant.createChat({ external_user_id: 'ann' });
   dataOf(await tenant.send(chat));
   const replyId = (await tenant.history(chat))[1]?.id ?? 0;
-  return { ...tenant, chat, replyId };
+  const { client, agentId } = tenant;
+  const body = { message: 'Hi', agent_id: agentId, resumable: true, external_user_id: 'ann' };
+  const [created] = (await (await client.stream(chat.id, body)).all()) as StreamEvent[];
+  const path = `/chats/${chat.id}/stream?response_id=${created?.response_id}`;
+  /** Resumes a stream of the chat; its events are left out. */
+  const resume = async (query: string, headers: Record<string, string> = {}): Promise<ApiResponse> => {
+    const response = await client.request('GET', path + query, { headers });
+    const text = await response.text();
+    const envelope = response.status === 200 ? noEnvelope : (JSON.parse(text) as ApiResponse['body']);
+    return { status: response.status, headers: response.headers, body: envelope };
+  };
+  return { ...tenant, chat, replyId, resume };
 }
 type Listed = Awaited<ReturnType<typeof openListed>>;
 
@@ -50,6 +64,14 @@ const operations = {
       client.get(`/chats/${chat.id}/messages`, {
         headers: user === undefined ? {} : { 'x-external-user-id': user },
       }),
+  },
+  'resuming a stream': {
+    route: 'resume-stream',
+    call: ({ resume }, user) => resume(user === undefined ? '' : `&external_user_id=${user}`),
+  },
+  'resuming a stream with the header': {
+    route: 'resume-stream',
+    call: ({ resume }, user) => resume('', user === undefined ? {} : { 'x-external-user-id': user }),
   },
   'rating a reply': {
     route: 'record-feedback',

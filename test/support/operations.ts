@@ -1,4 +1,5 @@
 import type { BatchResource } from '#contract/batch.ts';
+import type { StreamEvent } from '#contract/events.ts';
 import type { OperationCalls, OperationName } from '../../bin/cost/operations.ts';
 import { requestsOf, submit, waitForBatch, waitForBatchEnd } from './batches.ts';
 import { type Client, clientOf } from './client.ts';
@@ -91,6 +92,9 @@ async function prepareWorks(
   await send(client, tenant, chatId, 'And now?', user);
   const history = `/chats/${chatId}/messages`;
   const [, reply] = dataOf(await client.get<{ id: number }[]>(`${history}?external_user_id=ada`));
+  const resumable = { message: 'Once more?', agent_id: tenant.agentId, resumable: true, ...user };
+  const [created] = (await (await client.stream(chatId, resumable)).all()) as StreamEvent[];
+  const resumePath = `/chats/${chatId}/stream?external_user_id=ada&response_id=${created?.response_id}`;
   let fresh = chatId;
   return {
     'list-published-agents': () => client.get('/chats/published-agents'),
@@ -100,6 +104,7 @@ async function prepareWorks(
     'send-message, first of a chat': () => stream(fresh),
     'send-message, streamed': () => stream(chatId),
     'send-message, plain': () => send(client, tenant, chatId, 'And now?', user),
+    'resume-stream': async () => (await client.request('GET', resumePath)).text(),
     'list-chats': () => client.get(`/chats?limit=${pageLength}`),
     'list-messages': () => client.get(`${history}?limit=4&external_user_id=ada`),
     'upload-file': () => uploaderOf(service, tenant).file('a.txt', 'x'.repeat(1024 * 1024)),
