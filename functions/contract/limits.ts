@@ -42,7 +42,7 @@ export const limits = {
   /** Clients retry within minutes, people within a day. */
   idempotencyHours: 24,
   /** A client that was cut off comes back within minutes; an hour is also enough for a device that slept. */
-  resumableSeconds: 60 * 60,
+  resumableMinutes: 60,
   /** A response id has 43 characters; room for other forms. */
   responseIdCharacters: 256,
   /** Of the events of a stream: more than any reply has, and seven digits sort as text. */

@@ -25,11 +25,11 @@ const budgetBytesOf: Partial<Record<string, number>> = {
 };
 
 /**
- * Above today's maximum, 96 and 153: there is room for some files of our own, and a package of many small modules fails
+ * Above today's maximum, 96 and 168: there is room for some files of our own, and a package of many small modules fails
  * the test. Raise a limit when our own files need it.
  */
 const budgetModules = 100;
-const budgetModulesWithModel = 160;
+const budgetModulesWithModel = 175;
 
 const remedy =
   'import what few calls need at its first use, as functions/runtime/composition/services.ts does with tool-adapters.ts';

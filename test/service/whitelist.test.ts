@@ -3,7 +3,7 @@ import type { StreamEvent } from '#contract/events.ts';
 import type { RouteName } from '#contract/routes.ts';
 import type { ApiResponse } from '#support/client.ts';
 import { idLocations } from '#support/id-locations.ts';
-import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { createDraftAgent, operator } from '#support/service.ts';
 import { uploaderOf } from '#support/upload.ts';
 import { useService } from '#support/use-service.ts';
@@ -20,11 +20,10 @@ const noEnvelope = { data: null, message: null, error_code: 0 };
 async function openListed() {
   const tenant = await openTenant(service, { whitelist: ['ann', 'bob'], titles: false });
   const chat = await tenant.createChat({ external_user_id: 'ann' });
-  dataOf(await tenant.send(chat));
-  const replyId = (await tenant.history(chat))[1]?.id ?? 0;
   const { client, agentId } = tenant;
   const body = { message: 'Hi', agent_id: agentId, resumable: true, external_user_id: 'ann' };
   const [created] = (await (await client.stream(chat.id, body)).all()) as StreamEvent[];
+  const replyId = (await tenant.history(chat))[1]?.id ?? 0;
   const path = `/chats/${chat.id}/stream?response_id=${created?.response_id}`;
   /** Resumes a stream of the chat; its events are left out. */
   const resume = async (query: string, headers: Record<string, string> = {}): Promise<ApiResponse> => {

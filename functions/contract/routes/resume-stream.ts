@@ -8,7 +8,7 @@ export const route = {
   method: 'GET',
   path: '/chats/{chat_id}/stream',
   summary: 'Resume the stream of a reply that was sent with "resumable": true',
-  description: `An addition to the specification. The response has the events after \`starting_after\`, byte for byte, and then those of the running reply. A stream can be resumed for ${limits.resumableSeconds / 60} minutes after its start, any number of times.`,
+  description: `An addition to the specification. The response has the events after \`starting_after\`, byte for byte, and then those of the running reply. A stream can be resumed for ${limits.resumableMinutes} minutes after its start, any number of times.`,
   rateClass: 'reads',
   transfer: 'streamed',
   // Longer than any reply, so that a slow reader gets all of it. It is the longest that Lambda and the gateway allow.

@@ -13,7 +13,8 @@ export function memoryReplyEventStore(): ReplyEventStore {
     async hasReply(reply, now) {
       const stored = replies.get(nameOf(reply));
       return (
-        stored?.byLast.has(0) === true && now.getTime() < stored.at.getTime() + limits.resumableSeconds * 1000
+        stored?.byLast.has(0) === true &&
+        now.getTime() < stored.at.getTime() + limits.resumableMinutes * 60_000
       );
     },
     async *eventsFrom(reply, sequenceNumber) {

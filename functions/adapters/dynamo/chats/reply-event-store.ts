@@ -12,7 +12,7 @@ const inflate = promisify(inflateRaw);
 const bytesPerItem = 350_000;
 
 /** Times in items are whole seconds, as DynamoDB's TTL needs them. */
-const expiryOf = (now: Date): number => Math.ceil(now.getTime() / 1000) + limits.resumableSeconds;
+const expiryOf = (now: Date): number => Math.ceil(now.getTime() / 1000) + limits.resumableMinutes * 60;
 
 export const dynamoReplyEventStore = (table: Table): ReplyEventStore => ({
   async append(reply, { first, texts, isLast }, now) {
