@@ -37,7 +37,7 @@ async function kill(message: string, headers: Record<string, string> = {}) {
   service.run.killWorkers(functionIds['send-message']);
   await expect(allOf(texts)).rejects.toThrow();
   // With a web function, it was the function of the reader too.
-  await allOf(reader).catch(() => undefined);
+  await reader.return(undefined).catch(() => undefined);
   return { chatId, responseId, stored };
 }
 

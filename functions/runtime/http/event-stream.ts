@@ -13,6 +13,8 @@ import type { Cancel, Clock } from '#domain/platform/clock.ts';
  */
 const pingAfter = 15_000;
 
+const ping = ': ping\n\n';
+
 /** Milliseconds before the function's timeout at which a stored stream ends incomplete: its client resumes once more. */
 const timeToClose = 5000;
 
@@ -98,8 +100,12 @@ export async function writeStoredStream(
   stream.once('close', end);
   const cancel = clock.after(milliseconds - timeToClose, end);
   const writer = pingedStream(stream, clock);
+  let isOpen = false;
   for await (const text of texts) {
-    if (!isOver && text !== '' && !writer.write(text))
+    // The headers are sent with the first bytes, so a client that has to wait for an event gets a ping at once.
+    const bytes = text === '' && !isOpen ? ping : text;
+    isOpen = true;
+    if (!isOver && bytes !== '' && !writer.write(bytes))
       await Promise.race([over.promise, new Promise((resolve) => stream.once('drain', resolve))]);
     if (isOver) break;
   }
@@ -113,7 +119,7 @@ function pingedStream(stream: Writable, clock: Clock): { write(text: string): bo
   const pingAfterSilence = (): void => {
     cancel();
     cancel = clock.after(pingAfter, () => {
-      stream.write(': ping\n\n');
+      stream.write(ping);
       pingAfterSilence();
     });
   };
