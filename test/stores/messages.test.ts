@@ -68,6 +68,7 @@ describe('a stored message', () => {
         }),
     ],
     ['that another function wrote', () => replyMessage(2, '', { agentVersionId: null })],
+    ['of a resumable reply', () => replyMessage(2, 'Hi', { responseId: 'resp_r-1' })],
     ['with a text larger than an item', () => userMessage(1, largeText)],
     ['with steps larger than an item', () => replyMessage(2, 'Hi', { reasoningSteps: [step(largeText)] })],
     [
@@ -204,6 +205,13 @@ describe('the last message of a turn', () => {
     expect(await messages.putAndRelease(chat, lease.id, replyMessage(2))).toBe('stored');
     expect(await historyOf(chat)).toEqual([userMessage(1), replyMessage(2)]);
     expect(await readChat(chat)).toEqual({ ...chat, lease: null, messageCount: 2 });
+  });
+
+  it('may have a text larger than an item', async () => {
+    const chat = await createLeased();
+    await messages.put(chat, userMessage(1));
+    expect(await messages.putAndRelease(chat, lease.id, replyMessage(2, largeText))).toBe('stored');
+    expect(await historyOf(chat)).toEqual([userMessage(1), replyMessage(2, largeText)]);
   });
 
   it('is not stored if its position is taken, and the chat lease stays', async () => {

@@ -30,6 +30,15 @@ it('events are read as they were stored, in order, from any sequence number on',
   expect(await from(reply, 5)).toEqual([]);
 });
 
+it('the end of a reply may have no events, and follows the last ones', async () => {
+  const reply = newReply();
+  const parts = [events(0, ['zero']), events(1, ['one']), events(2, [], true)];
+  for (const part of parts) await append(reply, part);
+  expect(await from(reply, 0)).toEqual(parts);
+  expect(await from(reply, 1)).toEqual(parts.slice(1));
+  expect(await from(reply, 2)).toEqual(parts.slice(2));
+});
+
 it('sequence numbers are sorted as numbers', async () => {
   const reply = newReply();
   for (const first of [0, 9, 10, 99, 100, 1000]) await append(reply, events(first, [String(first)]));

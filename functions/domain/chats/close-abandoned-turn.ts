@@ -14,8 +14,9 @@ export interface CloseTurnServices
 
 /**
  * Closes a turn that its function did not end: a user message without a reply gets a reply, with an error unless a client
- * had asked to stop it, and the chat lease is released. The reply has the stored text of a resumable one, and no other. Each write has the condition that the lease is still the given one. So several functions
- * may close the same turn concurrently, also with the function that owned it, and none touches a later turn.
+ * had asked to stop it, and the chat lease is released. The reply has the stored text if it was resumable; otherwise it is
+ * empty. Each write has the condition that the lease is still the given one. So several functions may close the same turn
+ * concurrently, also with the function that owned it, and none touches a later turn.
  * @param reason error message of the reply, for clients. With another one than the default, the reply is empty.
  */
 export const closeAbandonedTurn =
