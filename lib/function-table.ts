@@ -46,6 +46,8 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   'list-published-agents': { table: ['GetItem', 'BatchGetItem', 'Query'] },
   'create-chat': { table: ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem'] },
   'list-chats': { table: ['GetItem', 'BatchGetItem'], originSecret: true },
+  'get-chat': { table: ['GetItem', 'BatchGetItem'] },
+  'rename-chat': { table: ['GetItem', 'BatchGetItem', 'UpdateItem'] },
   'list-messages': {
     table: ['GetItem', 'BatchGetItem', 'Query'],
     content: ['GetObject'],

@@ -8,6 +8,7 @@ import { incompleteHeader } from '#contract/incomplete.ts';
 import { limits, platformLimits } from '#contract/limits.ts';
 import { formatRateLimit, rateClasses } from '#contract/rate-limits.ts';
 import { errorEnvelope, responses } from '#contract/responses.ts';
+import { hasBody } from '#contract/routes/route.ts';
 import { type Route, type RouteName, routes } from '#contract/routes.ts';
 import { parseSettings } from './settings.ts';
 
@@ -187,7 +188,7 @@ function operation(name: string, route: Route): ZodOpenApiOperationObject {
       .filter(Boolean)
       .join(' '),
     requestParams: { path: route.parameters, query: route.query, header: route.headers },
-    ...(route.method === 'POST' && {
+    ...(hasBody(route) && {
       requestBody: {
         required: route.hasOptionalBody !== true,
         content: route.multipart ? { 'multipart/form-data': { schema: route.body } } : json(route.body),

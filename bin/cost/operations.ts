@@ -76,6 +76,8 @@ export const operations = {
   // A complete reply of few words. A running one adds up to four read units a second.
   'resume-stream': callsOf('ResumeStream', { BatchGetItem: 1, Query: 2, UpdateItem: 1 }, [6, 1]),
   'list-chats': callsOf('ListChats', { BatchGetItem: 1, GetItem: 1, UpdateItem: 1 }, [51, 1]),
+  'get-chat': callsOf('GetChat', { BatchGetItem: 1, UpdateItem: 1 }, [3, 1]),
+  'rename-chat': callsOf('RenameChat', { BatchGetItem: 1, UpdateItem: 2 }, [3, 2]),
   'list-messages': callsOf('ListMessages', { BatchGetItem: 1, Query: 1, UpdateItem: 1 }, [4, 1]),
   'upload-file': callsOf('UploadServer', { BatchGetItem: 1, PutItem: 1, UpdateItem: 2 }, [2, 3], {
     's3 PUT object': 1,

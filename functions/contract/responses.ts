@@ -25,6 +25,8 @@ export const responses = {
   'list-published-agents': envelopeOf(z.array(agent)),
   'create-chat': envelopeOf(chat),
   'list-chats': listEnvelopeOf(chat),
+  'get-chat': envelopeOf(chat),
+  'rename-chat': envelopeOf(chat),
   'list-messages': listEnvelopeOf(message),
   'send-message': envelopeOf(z.string()),
   'stop-reply': envelopeOf(stoppedReply),

@@ -2,12 +2,14 @@ import { route as cancelBatch } from './routes/cancel-batch.ts';
 import { route as createBatch } from './routes/create-batch.ts';
 import { route as createChat } from './routes/create-chat.ts';
 import { route as getBatch } from './routes/get-batch.ts';
+import { route as getChat } from './routes/get-chat.ts';
 import { route as listBatchResults } from './routes/list-batch-results.ts';
 import { route as listBatches } from './routes/list-batches.ts';
 import { route as listChats } from './routes/list-chats.ts';
 import { route as listMessages } from './routes/list-messages.ts';
 import { route as listPublishedAgents } from './routes/list-published-agents.ts';
 import { route as recordFeedback } from './routes/record-feedback.ts';
+import { route as renameChat } from './routes/rename-chat.ts';
 import { route as resumeStream } from './routes/resume-stream.ts';
 import type { Route, RouteName } from './routes/route.ts';
 import { route as sendMessage } from './routes/send-message.ts';
@@ -21,6 +23,8 @@ export const routes = {
   'list-published-agents': listPublishedAgents,
   'create-chat': createChat,
   'list-chats': listChats,
+  'get-chat': getChat,
+  'rename-chat': renameChat,
   'list-messages': listMessages,
   'send-message': sendMessage,
   'stop-reply': stopReply,

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { describe, expect, test } from 'vitest';
+import { hasBody } from '#contract/routes/route.ts';
 import { type Route, routes } from '#contract/routes.ts';
 import { openApiDocument } from '#lib/openapi-document.ts';
 
@@ -45,7 +46,7 @@ describe.each(Object.entries<Route>(routes))('%s', (_name, route) => {
     expect((operation?.parameters ?? []).map((parameter) => 'name' in parameter && parameter.name)).toEqual(
       names,
     );
-    expect(operation?.requestBody !== undefined).toBe(route.method === 'POST');
+    expect(operation?.requestBody !== undefined).toBe(hasBody(route));
   });
 
   test('tells how it succeeds and how every route may fail', () => {

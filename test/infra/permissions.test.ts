@@ -79,6 +79,8 @@ test('every role may do exactly this', () => {
     ListPublishedAgents: [...read, 'dynamodb:Query', ...logs],
     CreateChat: [...read, ...write, ...logs],
     ListChats: [...read, ...logs],
+    GetChat: [...read, ...logs],
+    RenameChat: [...read, 'dynamodb:UpdateItem', ...logs],
     ListMessages: [...read, 'dynamodb:Query', ...logs, 's3:GetObject'],
     SendMessage: [
       ...read,
@@ -280,5 +282,5 @@ test('API Gateway may call the functions of routes and the authorizer, a schedul
   }
   expect(JSON.stringify(schedules[0])).toMatch(/ReconcileBatches.*BatchesReconciliation/);
   for (const { SourceArn } of gateway)
-    expect(JSON.stringify(SourceArn)).toMatch(/authorizers|\/(GET|POST)\/v1\//);
+    expect(JSON.stringify(SourceArn)).toMatch(/authorizers|\/(GET|POST|PATCH|DELETE)\/v1\//);
 });

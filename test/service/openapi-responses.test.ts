@@ -81,6 +81,7 @@ async function callsOf() {
   const { agentId: agent_id } = tenant;
   const user = { external_user_id: 'ann' };
   const post = (path: string, body: unknown) => () => tenant.client.request('POST', path, { body });
+  const patch = (path: string, body: unknown) => () => tenant.client.request('PATCH', path, { body });
   const get = (path: string) => () => tenant.client.request('GET', path);
   const upload = (fileName: string) => () =>
     tenant.client.request('POST', '/chats/upload-file', {
@@ -113,6 +114,18 @@ async function callsOf() {
     'GET /chats': [
       [200, get('/chats')],
       [400, get('/chats?limit=x')],
+    ],
+    'GET /chats/{chat_id}': [
+      [200, get(`/chats/${chat.id}?external_user_id=ann`)],
+      [400, get('/chats/x?external_user_id=ann')],
+      [403, get(`/chats/${chat.id}`)],
+      [404, get('/chats/999999?external_user_id=ann')],
+    ],
+    'PATCH /chats/{chat_id}': [
+      [200, patch(`/chats/${chat.id}`, { name: 'B', ...user })],
+      [400, patch(`/chats/${chat.id}`, user)],
+      [403, patch(`/chats/${chat.id}`, { name: 'B' })],
+      [404, patch('/chats/999999', { name: 'B', ...user })],
     ],
     'GET /chats/{chat_id}/messages': [
       [200, get(`${messages}?external_user_id=ann`)],

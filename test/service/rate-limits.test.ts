@@ -54,6 +54,8 @@ async function requestsOf(tenant: OpenTenant): Promise<Record<RouteName, () => P
     'list-published-agents': () => client.get('/chats/published-agents'),
     'create-chat': () => client.post('/chats', { name: 'A chat', agent_id }),
     'list-chats': () => client.get('/chats'),
+    'get-chat': () => client.get(`/chats/${chat.id}`),
+    'rename-chat': () => client.patch(`/chats/${chat.id}`, { name: 'B' }),
     'list-messages': () => client.get(`/chats/${chat.id}/messages?external_user_id=reader`),
     'send-message': () => tenant.send(chat),
     'stop-reply': () => client.post(`/chats/${chat.id}/stop`, {}),

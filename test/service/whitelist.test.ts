@@ -72,6 +72,16 @@ const operations = {
     route: 'resume-stream',
     call: ({ resume }, user) => resume('', user === undefined ? {} : { 'x-external-user-id': user }),
   },
+  'reading a chat': {
+    route: 'get-chat',
+    call: ({ client, chat }, user) =>
+      client.get(`/chats/${chat.id}${user === undefined ? '' : `?external_user_id=${user}`}`),
+  },
+  'renaming a chat': {
+    route: 'rename-chat',
+    call: ({ client, chat }, external_user_id) =>
+      client.patch(`/chats/${chat.id}`, { name: 'A', external_user_id }),
+  },
   'rating a reply': {
     route: 'record-feedback',
     call: ({ client, chat, replyId }, external_user_id) =>

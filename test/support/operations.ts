@@ -106,6 +106,8 @@ async function prepareWorks(
     'send-message, plain': () => send(client, tenant, chatId, 'And now?', user),
     'resume-stream': async () => (await client.request('GET', resumePath)).text(),
     'list-chats': () => client.get(`/chats?limit=${pageLength}`),
+    'get-chat': () => client.get(`/chats/${chatId}?external_user_id=ada`),
+    'rename-chat': () => client.patch(`/chats/${chatId}`, { ...user, name: 'A chat' }),
     'list-messages': () => client.get(`${history}?limit=4&external_user_id=ada`),
     'upload-file': () => uploaderOf(service, tenant).file('a.txt', 'x'.repeat(1024 * 1024)),
     'record-feedback': () =>

@@ -230,7 +230,7 @@ describe('a title', () => {
     const renaming = Promise.withResolvers<void>();
     memory.services.chats.rename = async (...inputs) => {
       await renaming.promise;
-      await rename(...inputs);
+      return rename(...inputs);
     };
     let isFinished = false;
     const finishing = memory.finish(await memory.start(memory.inputOf(chat, 'Hi'))).then(() => {

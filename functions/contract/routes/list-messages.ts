@@ -1,8 +1,7 @@
-import * as z from 'zod';
 import { externalUserId } from '../fields.ts';
 import { orderBy } from '../order.ts';
 import { pageQuery } from '../pagination.ts';
-import { chatPath, noBody, type Route } from './route.ts';
+import { chatPath, noBody, type Route, userHeaders } from './route.ts';
 
 export const route = {
   name: 'list-messages',
@@ -22,7 +21,7 @@ export const route = {
       .default('created_at')
       .meta({ description: '`created_at` and `asc`: oldest message first.' }),
   }),
-  headers: z.object({ 'x-external-user-id': externalUserId.optional() }),
+  headers: userHeaders,
   body: noBody,
   status: 200,
   failures: ['clientNotAllowed', 'notFound'],

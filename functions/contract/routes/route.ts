@@ -1,12 +1,14 @@
 import * as z from 'zod';
 import type { ErrorKind } from '../errors.ts';
-import { idParameter, uuid } from '../fields.ts';
+import { externalUserId, idParameter, uuid } from '../fields.ts';
 import type { RateClass } from '../rate-limits.ts';
 
 export type RouteName =
   | 'list-published-agents'
   | 'create-chat'
   | 'list-chats'
+  | 'get-chat'
+  | 'rename-chat'
   | 'list-messages'
   | 'send-message'
   | 'stop-reply'
@@ -26,7 +28,7 @@ export type RouteName =
  */
 export interface Route {
   name: RouteName;
-  method: 'GET' | 'POST';
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** Relative to the base address. */
   path: string;
   summary: string;
@@ -58,7 +60,19 @@ export interface Route {
   serverSentEvents?: 'sometimes' | 'always';
 }
 
+/** Requests of the other methods have no body; a body that is sent all the same is ignored. */
+export const hasBody = ({ method }: Pick<Route, 'method'>): boolean =>
+  method === 'POST' || method === 'PATCH';
+
 export const nothing = z.object({});
 export const noBody = z.unknown();
 export const batchPath = z.object({ batch_id: uuid });
 export const chatPath = z.object({ chat_id: idParameter });
+
+/** The external user of a request without a body: in the query or in the header. */
+export const userQuery = z.object({
+  external_user_id: externalUserId.optional().meta({
+    description: 'The user of the chat, if it has one, here or in the header x-external-user-id.',
+  }),
+});
+export const userHeaders = z.object({ 'x-external-user-id': externalUserId.optional() });

@@ -68,5 +68,6 @@ export interface ChatStore {
   acknowledgeStop(chat: Chat, leaseId: string, until: number): Promise<void>;
   /** Releases the lease and sets the count. False if the chat has another lease now. */
   releaseLease(chat: Chat, leaseId: string, messageCount: number): Promise<boolean>;
-  rename(chat: Chat, name: string, now: string): Promise<void>;
+  /** False if the chat does not exist. */
+  rename(chat: Chat, name: string, now: string): Promise<boolean>;
 }

@@ -66,8 +66,8 @@ async function makeTitle(
       signal,
     );
     if (name === undefined) return;
-    await services.chats.rename(turn.chat, name, services.clock.now().toISOString());
-    emit({ type: 'response.chat.title.updated', name });
+    if (await services.chats.rename(turn.chat, name, services.clock.now().toISOString()))
+      emit({ type: 'response.chat.title.updated', name });
   } catch (error) {
     services.log.warn('The chat keeps its name: no title could be made', { chatId: turn.chat.id, error });
   }

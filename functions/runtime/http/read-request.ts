@@ -2,7 +2,7 @@ import type { APIGatewayEventRequestContext, APIGatewayProxyEvent } from 'aws-la
 import type * as z from 'zod';
 import { ServiceError, unauthenticated } from '#contract/errors.ts';
 import { type Limits, parseLimits } from '#contract/rate-limits.ts';
-import type { Route } from '#contract/routes/route.ts';
+import { hasBody, type Route } from '#contract/routes/route.ts';
 import { isExpired } from '#domain/workspaces/api-key.ts';
 import type { Caller } from '#domain/workspaces/authorize-request.ts';
 import { clock } from '#runtime/environment/clock.ts';
@@ -77,7 +77,7 @@ export async function readRequest<R extends Route>(
 
 /** @throws badRequest if the body is not JSON: this error takes precedence over all others */
 function namedUsers(route: Route, event: RequestEvent): unknown[] {
-  if (route.method === 'POST') return [Object(bodyOf(route, event)).external_user_id];
+  if (hasBody(route)) return [Object(bodyOf(route, event)).external_user_id];
   const lines = Object.entries(event.multiValueHeaders ?? {}).flatMap(([name, values = []]) =>
     name.toLowerCase() === 'x-external-user-id' ? values.map(decodeHeader) : [],
   );

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { hasBody } from '#contract/routes/route.ts';
 import { type Route, type RouteName, routes } from '#contract/routes.ts';
 import { hostileForm } from './hostile-forms.ts';
 import { type Change, changesOf, write } from './hostile-json.ts';
@@ -306,7 +307,7 @@ const unchanged: Change = { kind: 'remove' };
 /** The schema of the route's JSON body; empty if it has none. */
 function inputNodeOf(name: RouteName): SchemaNode {
   const route: Route = routes[name];
-  return route.method === 'POST' && !route.multipart ? inputNode(route.body) : {};
+  return hasBody(route) && !route.multipart ? inputNode(route.body) : {};
 }
 
 const describe = (change: Change): string =>

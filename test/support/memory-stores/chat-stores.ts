@@ -163,7 +163,7 @@ const chatStore = (stored: StoredChats, idempotency: MemoryIdempotencyStore): Ch
       lease: { id: leaseId, until, isStopped: true },
     });
   },
-  rename: async (chat, name, now) => void stored.change(chat, () => true, { name, updatedAt: now }),
+  rename: async (chat, name, now) => stored.change(chat, () => true, { name, updatedAt: now }),
 });
 
 const messageStore = (stored: StoredChats, idempotency: MemoryIdempotencyStore): MessageStore => ({

@@ -6,7 +6,7 @@ import type { Table } from '#adapters/dynamo/table/table.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import type { ChatFilter, ChatStore, LeaseRequest } from '#domain/chats/chat-store.ts';
 import { chatOf } from './chat-item.ts';
-import { type Release, releasing } from './release-lease.ts';
+import { releasing } from './release-lease.ts';
 
 export const dynamoChatStore = (table: Table): ChatStore => ({
   get: get(table),
@@ -18,8 +18,7 @@ export const dynamoChatStore = (table: Table): ChatStore => ({
   renewLease: renewLease(table),
   stopLease: stopLease(table),
   acknowledgeStop: acknowledgeStop(table),
-  releaseLease: (chat, leaseId, messageCount) =>
-    updateUnderLease(table, releasing(chat, leaseId, messageCount)),
+  releaseLease: (chat, leaseId, messageCount) => updateIf(table, releasing(chat, leaseId, messageCount)),
 });
 
 const get =
@@ -64,14 +63,14 @@ async function openList(
 
 const rename =
   (table: Table): ChatStore['rename'] =>
-  async (chat, name, now) => {
-    await table.update({
+  (chat, name, now) =>
+    updateIf(table, {
       Key: keyOf(chat),
       UpdateExpression: 'SET #name = :name, updated_at = :now',
+      ConditionExpression: 'attribute_exists(agent_id)',
       ExpressionAttributeNames: { '#name': 'name' },
       ExpressionAttributeValues: { ':name': name, ':now': now },
     });
-  };
 
 const takeLease =
   (table: Table): ChatStore['takeLease'] =>
@@ -196,7 +195,7 @@ async function updateUnlessStopped(
 const acknowledgeStop =
   (table: Table): ChatStore['acknowledgeStop'] =>
   async (chat, leaseId, until) => {
-    await updateUnderLease(table, {
+    await updateIf(table, {
       Key: keyOf(chat),
       UpdateExpression: 'SET lease_until = :until',
       ConditionExpression: 'lease_id = :lease',
@@ -204,7 +203,8 @@ const acknowledgeStop =
     });
   };
 
-async function updateUnderLease(table: Table, update: Release): Promise<boolean> {
+/** @returns false if the condition of the update fails */
+async function updateIf(table: Table, update: Parameters<Table['update']>[0]): Promise<boolean> {
   try {
     await table.update(update);
     return true;

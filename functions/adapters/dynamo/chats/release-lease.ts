@@ -1,7 +1,7 @@
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 
-export interface Release {
+interface Release {
   Key: Key;
   UpdateExpression: string;
   ConditionExpression: string;

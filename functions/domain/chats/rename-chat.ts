@@ -1,0 +1,28 @@
+import { chatNotFound } from '#contract/errors.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
+import type { AwaitRateLimit } from '#domain/workspaces/await-rate-limit.ts';
+import type { WorkspaceServices } from '#domain/workspaces/services.ts';
+import type { Chat } from './chat.ts';
+import { findChat } from './find-chat.ts';
+import type { ChatServices } from './services.ts';
+
+/**
+ * Gives a chat another name.
+ * @throws clientNotAllowed, then notFound `Chat not found`
+ */
+export const renameChat =
+  (
+    services: Pick<ChatServices, 'chats'> &
+      Pick<WorkspaceServices, 'workspaces'> &
+      Pick<PlatformServices, 'clock'>,
+  ) =>
+  async (
+    { name, ...input }: Parameters<ReturnType<typeof findChat>>[0] & { name: string },
+    awaitRateLimit: AwaitRateLimit,
+  ): Promise<Chat> => {
+    const chat = await findChat(services)(input);
+    await awaitRateLimit();
+    const updatedAt = services.clock.now().toISOString();
+    if (!(await services.chats.rename(chat, name, updatedAt))) throw chatNotFound();
+    return { ...chat, name, updatedAt };
+  };

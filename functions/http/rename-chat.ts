@@ -1,0 +1,25 @@
+import { route } from '#contract/routes/rename-chat.ts';
+import { chatResource } from '#domain/chats/chat.ts';
+import { renameChat } from '#domain/chats/rename-chat.ts';
+import { checkNamedUsers } from '#domain/workspaces/find-workspace.ts';
+import { chats, clock, workspaces } from '#runtime/composition/services.ts';
+import { bufferedRoute } from '#runtime/http/buffered-route.ts';
+
+const rename = renameChat({ chats: chats(), clock, workspaces: workspaces() });
+
+export const handler = bufferedRoute(
+  route,
+  async ({ workspaceId, parameters, body }, awaitRateLimit) => {
+    const chat = await rename(
+      {
+        workspaceId,
+        chatId: parameters.chat_id,
+        externalUserId: body.external_user_id,
+        name: body.name,
+      },
+      awaitRateLimit,
+    );
+    return { data: chatResource(chat) };
+  },
+  { awaitsRateLimit: true, checkUsers: checkNamedUsers({ workspaces: workspaces() }) },
+);
